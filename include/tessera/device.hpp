@@ -1,0 +1,23 @@
+// A device is one MPI rank.
+#pragma once
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+// Prints as CpuDevice(id=3). Equality and order are those of the id.
+struct Device {
+  int id = 0;             // rank number in the runtime's communicator
+  int process_index = 0;  // the same number: one process is one device
+  std::string host;
+  friend bool operator==(const Device& a, const Device& b) { return a.id == b.id; }
+  friend bool operator<(const Device& a, const Device& b) { return a.id < b.id; }
+};
+std::ostream& operator<<(std::ostream&, const Device&);
+
+std::vector<Device> devices();        // all of the job, by id; one device in a program started without mpirun
+int device_count();
+std::vector<Device> local_devices();  // this process's: one
+
+}  // namespace tessera

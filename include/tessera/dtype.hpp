@@ -1,0 +1,57 @@
+// Element types. A dtype is a run-time value; templates stop at the kernel door.
+#pragma once
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <type_traits>
+
+namespace tessera {
+
+struct Dtype {
+  int code = 0;
+  friend constexpr bool operator==(const Dtype&, const Dtype&) = default;
+};
+
+inline constexpr Dtype bool_{0}, int8{1}, int16{2}, int32{3}, int64{4}, uint8{5}, uint16{6}, uint32{7}, uint64{8}, float32{9},
+    float64{10}, complex64{11}, complex128{12};
+inline constexpr int dtype_count = 13;
+
+std::ostream& operator<<(std::ostream&, Dtype);  // prints float32
+std::string name(Dtype);                         // "float32"
+std::string short_name(Dtype);                   // "f32": the form of program texts
+Dtype dtype_from_name(const std::string&);       // either form; ArgumentError that lists the names otherwise
+
+constexpr std::size_t itemsize(Dtype d) {
+  constexpr std::size_t sizes[dtype_count] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 8, 16};
+  return sizes[d.code];
+}
+constexpr bool is_bool(Dtype d) { return d.code == 0; }
+constexpr bool is_signed_integer(Dtype d) { return d.code >= 1 && d.code <= 4; }
+constexpr bool is_unsigned_integer(Dtype d) { return d.code >= 5 && d.code <= 8; }
+constexpr bool is_integer(Dtype d) { return d.code >= 1 && d.code <= 8; }
+constexpr bool is_floating(Dtype d) { return d == float32 || d == float64; }
+constexpr bool is_complex(Dtype d) { return d == complex64 || d == complex128; }
+constexpr bool is_inexact(Dtype d) { return d.code >= 9; }
+// The real type that a complex type is made of; any other type itself.
+constexpr Dtype real_dtype(Dtype d) { return d == complex64 ? float32 : d == complex128 ? float64 : d; }
+constexpr Dtype complex_dtype(Dtype d) { return d == float64 || d == complex128 ? complex128 : complex64; }
+
+// Dtype of a C++ element type: dtype_of<float>() == float32. Types without one do not compile.
+template <class T>
+constexpr Dtype dtype_of() {
+  using U = std::remove_cv_t<T>;
+  if constexpr (std::is_same_v<U, bool>) return bool_;
+  else if constexpr (std::is_same_v<U, float>) return float32;
+  else if constexpr (std::is_same_v<U, double>) return float64;
+  else if constexpr (std::is_same_v<U, std::complex<float>>) return complex64;
+  else if constexpr (std::is_same_v<U, std::complex<double>>) return complex128;
+  else {
+    static_assert(std::is_integral_v<U>, "tessera has no dtype for this element type");
+    constexpr int log2_bytes = sizeof(U) == 1 ? 0 : sizeof(U) == 2 ? 1 : sizeof(U) == 4 ? 2 : 3;
+    return Dtype{(std::is_signed_v<U> ? 1 : 5) + log2_bytes};
+  }
+}
+
+}  // namespace tessera

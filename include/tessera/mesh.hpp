@@ -1,0 +1,79 @@
+// Meshes: n-d grids of devices with named axes (API section 2). Pure descriptions: nothing here communicates.
+#pragma once
+#include <cstddef>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tessera/device.hpp>
+
+namespace tessera {
+
+// A rectangular n-d array of device ids: nested braces or nested vectors of ids or Devices.
+// NdDevices{{0, 2}, {4, 6}} has sizes {2, 2}. ShardingError when the nesting is ragged.
+class NdDevices {
+ public:
+  NdDevices(std::initializer_list<int> ids);
+  NdDevices(std::initializer_list<NdDevices> rows);
+  NdDevices(const Device& device);
+  NdDevices(int id);
+  template <class T> NdDevices(const std::vector<T>& rows) : NdDevices(stack_rows(std::vector<NdDevices>(rows.begin(), rows.end()))) {}
+  NdDevices(std::vector<int> sizes, std::vector<int> ids);  // ids in row-major order
+
+  const std::vector<int>& sizes() const { return sizes_; }
+  const std::vector<int>& ids() const { return ids_; }
+
+ private:
+  static NdDevices stack_rows(std::vector<NdDevices> rows);
+  std::vector<int> sizes_;  // empty for a single device
+  std::vector<int> ids_;
+};
+
+// An n-d grid of devices with named axes: any subset of the devices, in any order. Cheap to copy.
+// Errors (ShardingError): a device twice, sizes that do not match the names, an axis name twice or empty, a size below 1.
+class Mesh {
+ public:
+  Mesh(NdDevices devices, std::vector<std::string> axis_names);
+
+  std::vector<std::pair<std::string, int>> shape() const;  // (name, size), in axis order
+  const std::vector<std::string>& axis_names() const;
+  const std::vector<int>& axis_sizes() const;
+  int axis_size(const std::string& name) const;            // ShardingError for an unknown name
+  int axis_number(const std::string& name) const;          // position of the axis; -1 for an unknown name
+  int size() const;                                        // number of devices
+  int ndim() const;
+  std::vector<Device> devices() const;                     // row-major
+  const std::vector<int>& device_ids() const;              // row-major
+  bool contains(const Device&) const;
+  std::optional<std::vector<int>> coords(const Device&) const;
+  int position(int device_id) const;                       // row-major position of a device; -1 if the mesh lacks it
+  bool is_abstract() const;                                // made by abstract_mesh: no processes behind it
+  std::size_t hash() const;
+
+  friend bool operator==(const Mesh&, const Mesh&);        // axis names, sizes and device order
+
+  struct Impl;
+
+ private:
+  explicit Mesh(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  friend Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names);
+  std::shared_ptr<const Impl> impl_;
+};
+std::ostream& operator<<(std::ostream&, const Mesh&);  // Mesh('x': 4, 'y': 2)
+
+// The first sizes[0]*sizes[1]*... of `devices`, as a grid. ShardingError when there are too few, with both numbers.
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices = tessera::devices());
+// All devices, ordered so that the last axis stays on one host.
+NdDevices create_device_mesh(std::vector<int> sizes);
+// For planning: any size, no processes behind it.
+Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names);
+
+}  // namespace tessera
+
+template <> struct std::hash<tessera::Mesh> {
+  std::size_t operator()(const tessera::Mesh& mesh) const { return mesh.hash(); }
+};

@@ -1,0 +1,47 @@
+// Shapes and half-open index ranges.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+// The extents of an array, one per dimension; () is a scalar. Prints as (3, 4).
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> extents) : extents_(extents) {}
+  explicit Shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {}
+  const std::int64_t* begin() const { return extents_.data(); }
+  const std::int64_t* end() const { return extents_.data() + extents_.size(); }
+  std::size_t size() const { return extents_.size(); }
+  int ndim() const { return static_cast<int>(extents_.size()); }
+  bool empty() const { return extents_.empty(); }
+  std::int64_t operator[](std::size_t dim) const { return extents_[dim]; }
+  std::int64_t& operator[](std::size_t dim) { return extents_[dim]; }
+  std::int64_t back() const { return extents_.back(); }
+  const std::vector<std::int64_t>& vector() const { return extents_; }
+  std::int64_t elements() const;  // product of the extents; 1 for ()
+  friend bool operator==(const Shape&, const Shape&) = default;
+
+ private:
+  std::vector<std::int64_t> extents_;
+};
+std::ostream& operator<<(std::ostream&, const Shape&);
+std::string to_string(const Shape&);
+
+// [start, stop)
+struct Range {
+  std::int64_t start = 0, stop = 0;
+  std::int64_t size() const { return stop - start; }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+// One range per dimension: the place of a block in the global array. Prints as [0:4, 2:6].
+using Index = std::vector<Range>;
+std::string to_string(const Index&);
+
+}  // namespace tessera

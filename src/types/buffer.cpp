@@ -1,0 +1,130 @@
+#include "types/buffer.hpp"
+
+#include <tessera/error.hpp>
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+// Freed blocks by capacity. A request takes the smallest kept block that wastes less than half of it.
+class Pool {
+ public:
+  std::byte* take(std::size_t bytes, std::size_t& capacity) {
+    const std::scoped_lock lock(mutex_);
+    auto kept = free_.lower_bound(bytes);
+    if (kept != free_.end() && kept->first / 2 <= bytes) {
+      capacity = kept->first;
+      std::byte* data = kept->second.back();
+      kept->second.pop_back();
+      if (kept->second.empty()) free_.erase(kept);
+      use_.pooled_bytes -= static_cast<std::int64_t>(capacity);
+      count(static_cast<std::int64_t>(capacity));
+      return data;
+    }
+    // Small blocks round up to a power of two, large ones to 1/8 of one, so that near sizes share a class.
+    const std::size_t step = bytes < 4096 ? 64 : std::bit_ceil(bytes) / 8;
+    capacity = (bytes + step - 1) / step * step;
+    auto* data = static_cast<std::byte*>(std::aligned_alloc(capacity >= large_bytes ? huge_page : 64, round_up(capacity)));
+    if (data == nullptr) {
+      drop_all();
+      data = static_cast<std::byte*>(std::aligned_alloc(64, round_up(capacity)));
+    }
+    if (data == nullptr) throw MemoryError("cannot allocate " + std::to_string(bytes) + " bytes on this rank");
+#ifdef MADV_HUGEPAGE
+    if (capacity >= large_bytes) madvise(data, capacity, MADV_HUGEPAGE);
+#endif
+    count(static_cast<std::int64_t>(capacity));
+    return data;
+  }
+
+  void give(std::byte* data, std::size_t capacity) {
+    const std::scoped_lock lock(mutex_);
+    use_.live_bytes -= static_cast<std::int64_t>(capacity);
+    use_.pooled_bytes += static_cast<std::int64_t>(capacity);
+    free_[capacity].push_back(data);
+    // What is kept never exceeds what was in use at the peak.
+    if (use_.pooled_bytes > use_.peak_bytes + slack_bytes) drop_all();
+  }
+
+  void drop() {
+    const std::scoped_lock lock(mutex_);
+    drop_all();
+  }
+
+  MemoryUse use() {
+    const std::scoped_lock lock(mutex_);
+    return use_;
+  }
+  void reset_peak() {
+    const std::scoped_lock lock(mutex_);
+    use_.peak_bytes = use_.live_bytes;
+  }
+
+ private:
+  static constexpr std::size_t huge_page = std::size_t{2} << 20, large_bytes = 2 * huge_page;
+  static constexpr std::int64_t slack_bytes = std::int64_t{64} << 20;
+
+  static std::size_t round_up(std::size_t capacity) {
+    const std::size_t align = capacity >= large_bytes ? huge_page : 64;
+    return (capacity + align - 1) / align * align;
+  }
+  void count(std::int64_t capacity) {
+    use_.live_bytes += capacity;
+    use_.peak_bytes = std::max(use_.peak_bytes, use_.live_bytes);
+  }
+  void drop_all() {
+    for (auto& [capacity, blocks] : free_)
+      for (auto* block : blocks) std::free(block);
+    free_.clear();
+    use_.pooled_bytes = 0;
+  }
+
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<std::byte*>> free_;
+  MemoryUse use_;
+};
+
+Pool& pool() {
+  static Pool* instance = new Pool;  // outlives every static array handle of the program
+  return *instance;
+}
+
+}  // namespace
+
+Buffer::Block::~Block() {
+  if (release)
+    release();
+  else if (data != nullptr)
+    pool().give(data, capacity);
+}
+
+Buffer Buffer::allocate(std::size_t bytes) {
+  Buffer buffer;
+  buffer.block_ = std::make_shared<Block>();
+  buffer.block_->bytes = bytes;
+  buffer.block_->data = pool().take(std::max<std::size_t>(bytes, 64), buffer.block_->capacity);
+  return buffer;
+}
+
+Buffer Buffer::wrap(void* data, std::size_t bytes, std::function<void()> release) {
+  Buffer buffer;
+  buffer.block_ = std::make_shared<Block>();
+  buffer.block_->data = static_cast<std::byte*>(data);
+  buffer.block_->bytes = bytes;
+  buffer.block_->release = release ? std::move(release) : [] {};
+  return buffer;
+}
+
+MemoryUse memory_use() { return pool().use(); }
+void reset_peak_memory() { pool().reset_peak(); }
+void release_pooled_memory() { pool().drop(); }
+
+}  // namespace tessera

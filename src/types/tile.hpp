@@ -1,0 +1,22 @@
+// What a local kernel sees: a dense row-major piece of memory, and where it lies in the global array.
+#pragma once
+#include <tessera/dtype.hpp>
+#include <tessera/shape.hpp>
+
+#include "types/box.hpp"
+
+namespace tessera {
+
+struct Tile {
+  std::byte* data = nullptr;
+  Dtype dtype;
+  Box box;       // in the global index space; box_shape(box) is the tile's shape
+  Shape global;  // shape of the array that the tile is a part of
+
+  Shape shape() const { return box_shape(box); }
+  std::int64_t elements() const { return box_elements(box); }
+  std::int64_t bytes() const { return elements() * static_cast<std::int64_t>(itemsize(dtype)); }
+  template <class T> T* as() const { return reinterpret_cast<T*>(data); }
+};
+
+}  // namespace tessera
