@@ -1,0 +1,55 @@
+#include "graph/node.hpp"
+
+#include <sstream>
+
+#include "graph/op.hpp"
+
+namespace tessera {
+
+ParamsPtr no_params() {
+  static const ParamsPtr none = std::make_shared<const Params>();
+  return none;
+}
+
+// The default destructor would recurse once per node of a chain; a chain of a million ops would overflow the stack.
+Node::~Node() {
+  if (inputs.empty()) return;
+  std::vector<NodePtr> released;
+  const auto take = [&released](Node& node) {
+    for (auto& input : node.inputs)
+      if (input.node() && input.node().use_count() == 1) released.push_back(input.node());
+    node.inputs.clear();
+  };
+  take(*this);
+  while (!released.empty()) {
+    const NodePtr node = std::move(released.back());
+    released.pop_back();
+    if (node.use_count() == 1) take(*node);
+  }
+}
+
+std::string to_string(const Type& type) {
+  std::string text = short_name(type.dtype) + "[";
+  for (std::size_t d = 0; d < type.shape.size(); ++d) text += (d ? "," : "") + std::to_string(type.shape[d]);
+  return text + "]";
+}
+
+std::string site(const std::source_location& where) {
+  const std::string path = where.file_name();
+  const auto slash = path.rfind('/');
+  return (slash == std::string::npos ? path : path.substr(slash + 1)) + ":" + std::to_string(where.line());
+}
+
+std::string describe(const Array& x) {
+  std::ostringstream text;
+  const auto& output = output_of(x);
+  text << to_string(output.type);
+  if (output.sharding)
+    text << " " << output.sharding->spec() << " over " << output.sharding->mesh();
+  else
+    text << " (uncommitted)";
+  text << " from " << site(x.node()->where);
+  return text.str();
+}
+
+}  // namespace tessera

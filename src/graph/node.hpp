@@ -1,0 +1,79 @@
+// Nodes of the recorded graph. A node is immutable, but for the slots that receive the values of its outputs.
+#pragma once
+#include <tessera/array.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "graph/params.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera {
+
+struct OpDef;
+
+// Shape and dtype of a value. A weak type gives way to the dtype of a strongly typed operand.
+struct Type {
+  Shape shape;
+  Dtype dtype;
+  bool weak = false;
+  friend bool operator==(const Type&, const Type&) = default;
+};
+std::string to_string(const Type&);  // f32[8,4]
+
+// The inside of a shard_map: values have the shapes of one rank's blocks, and the manual axes of the mesh are out of the planner's
+// reach. Values of different regions cannot meet.
+struct Region {
+  Mesh mesh;
+  std::vector<int> manual_axes;  // ascending axis numbers
+  bool check_varying = true;
+  bool uneven = false;           // ranks see different shapes
+};
+using RegionPtr = std::shared_ptr<const Region>;
+
+// A computed value: this rank's block (empty on a rank that holds none).
+struct Stored {
+  Sharding layout;
+  Buffer buffer;
+};
+
+struct Output {
+  Type type;
+  std::optional<Sharding> sharding;  // nullopt: uncommitted, computed in the layout of its consumers
+  std::uint64_t varying = 0;         // in a region: bit a is set when ranks along mesh axis a may hold different values
+  std::optional<Stored> stored;
+  bool deleted = false;
+};
+
+struct Node {
+  const OpDef* op = nullptr;
+  ParamsPtr params;
+  std::vector<Array> inputs;
+  std::vector<Output> outputs;
+  RegionPtr region;              // nullptr: the global world
+  std::source_location where;    // of the user's call
+  std::uint64_t serial = 0;      // recording order on this rank
+  bool traced = false;           // depends on a transformation's placeholder: inputs are kept after evaluation
+  bool has_placeholder = false;  // depends on a placeholder without a value: cannot be evaluated
+  mutable std::uint64_t visit = 0;  // scratch of the graph walk that runs
+  mutable std::uint32_t visit_index = 0;
+
+  ~Node();  // releases long chains without recursion
+  bool is_evaluated() const { return !outputs.empty() && outputs[0].stored.has_value(); }
+};
+using NodePtr = std::shared_ptr<Node>;
+
+// "file.cpp:12"
+std::string site(const std::source_location&);
+// "f32[8,4] P('x', None) over Mesh('x': 4) from train.cpp:12"
+std::string describe(const Array&);
+
+inline const Output& output_of(const Array& x) { return x.node()->outputs[static_cast<std::size_t>(x.output())]; }
+inline Output& mutable_output_of(const Array& x) { return x.node()->outputs[static_cast<std::size_t>(x.output())]; }
+inline Type type_of(const Array& x) { return output_of(x).type; }
+
+}  // namespace tessera

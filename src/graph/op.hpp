@@ -1,0 +1,126 @@
+// The op record: everything tessera knows about one operation, in one place.
+//
+// Five rules are mandatory: infer (types), factors (which dims move together), kernel (one rank's arithmetic), vjp and batch. An op
+// for which "reshard, compute, reduce" is not the good algorithm adds place, lower or talk.
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/node.hpp"
+#include "mesh/factors.hpp"
+#include "types/tile.hpp"
+
+namespace tessera {
+
+// What a kernel gets: dense tiles that know their place. Output memory is allocated and uninitialised.
+struct KernelArgs {
+  const OpDef& op;
+  const Params& params;
+  std::span<const Tile> in;
+  std::span<const Tile> out;
+};
+
+struct VjpArgs {
+  const Node& node;
+  std::span<const Array> in;                // the node's inputs
+  std::span<const Array> out;               // its outputs
+  std::span<const Array> cotangents;        // of its outputs; an Array that holds nothing stands for zeros
+  std::span<const bool> wanted;             // which inputs need a cotangent
+  const Array& in_at(std::size_t i) const { return in[i]; }
+  const Array& cotangent() const { return cotangents[0]; }
+};
+// One entry per input; an Array that holds nothing stands for zeros.
+using Cotangents = std::vector<Array>;
+
+inline constexpr int not_batched = -1;
+struct BatchArgs {
+  const Node& node;
+  std::span<const Array> in;       // with the batch dim inside
+  std::span<const int> dims;       // where each input has its batch dim; not_batched where it has none
+  std::int64_t size;               // of the batch
+};
+struct Batched {
+  std::vector<Array> out;
+  std::vector<int> dims;
+};
+
+// Where an op wants its inputs and leaves its outputs.
+struct Placement {
+  std::vector<Sharding> inputs, outputs;
+  std::vector<int> partial_axes;   // mesh axes over which the outputs are unreduced
+  std::string reduce_kind = "sum";
+};
+struct PlaceArgs {
+  std::span<const Type> in, out;
+  std::span<const std::optional<Sharding>> shardings;  // of the inputs; nullopt: uncommitted
+  const Params& params;
+  const Mesh& mesh;
+  const std::vector<int>& fixed_axes;                  // manual axes: must not be used
+  // Backward: a layout that the consumer would like for output 0 (of an uncommitted result, or in jit). May be ignored.
+  std::optional<Sharding> wanted;
+};
+
+class ProgramBuilder;  // compile/builder.hpp: what a lower rule writes to
+
+// For kernels that communicate: the layouts and the mesh stand beside the tiles.
+struct TalkArgs {
+  KernelArgs local;
+  std::span<const Sharding> in_layouts, out_layouts;
+  const Mesh& mesh;
+  int me;                               // this rank's device id; it is in the mesh
+  const std::vector<int>& fixed_axes;
+  std::string label;                    // for the watchdog: op and call site
+};
+// What a talk kernel will move, for explain and CommStats: per kind, bytes that the busiest rank receives.
+struct TalkCost { std::string kind; std::vector<int> axes; std::int64_t bytes = 0; std::int64_t calls = 1; };
+
+struct ElementwiseRow;  // ops/elementwise: set for ops that the fuser may merge
+
+struct OpDef {
+  std::string name;
+  std::vector<Type> (*infer)(std::span<const Type> in, const Params&) = nullptr;
+  FactorRule (*factors)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
+  void (*kernel)(const KernelArgs&) = nullptr;
+  Cotangents (*vjp)(const VjpArgs&) = nullptr;
+  const char* no_vjp = nullptr;         // why there is no vjp, for the error text
+  Batched (*batch)(const BatchArgs&) = nullptr;
+  const char* no_batch = nullptr;       // why there is no batch rule
+  // optional
+  Placement (*place)(const PlaceArgs&) = nullptr;                                             // instead of factors
+  std::vector<int> (*lower)(ProgramBuilder&, const Node&, std::span<const int> in) = nullptr; // instead of kernel: several instructions
+  void (*talk)(const TalkArgs&) = nullptr;                                                    // when a dim it works on is split
+  std::vector<TalkCost> (*talk_cost)(const PlaceArgs&, const Placement&) = nullptr;
+  std::string (*linear_in)(const Params&) = nullptr;   // inputs (as digits) in which it is linear: partial sums pass through
+  double (*flops)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
+  std::uint64_t (*varying)(std::span<const std::uint64_t> in, const Params&) = nullptr;       // in a region; union of the inputs otherwise
+  const ElementwiseRow* elementwise = nullptr;
+  bool is_value_dependent = false;      // reads a value at record time or has an effect: never merged by CSE
+};
+
+// Registered ops, for the completeness check and the laws that every op obeys.
+void register_op(const OpDef*);
+const std::vector<const OpDef*>& registered_ops();
+
+// Records one op: infers types, propagates shardings, checks devices. Inputs must hold arrays.
+std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
+Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
+
+// Where the op puts its inputs and outputs, by its place rule or its factors.
+Placement place(const OpDef&, const PlaceArgs&);
+
+// A leaf with a value. layout is replicated over all devices for uncommitted values.
+Array make_leaf(Type, Sharding layout, Buffer, bool committed, std::source_location where);
+// A leaf without a value: a transformation's argument.
+Array make_placeholder(Type, std::optional<Sharding>, RegionPtr, std::uint64_t varying, std::source_location where);
+// Identity in the graph, so that a transformation can tell its own argument from the caller's array.
+Array make_alias(const Array&);
+
+// What array handles are shown as when they are uncommitted.
+const Sharding& replicated_everywhere();
+// Raises ArgumentError when x holds nothing or was deleted.
+void check_usable(const Array& x, const char* call);
+
+}  // namespace tessera

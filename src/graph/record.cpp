@@ -1,0 +1,218 @@
+// Recording: what happens when a user calls an op.
+#include <algorithm>
+#include <deque>
+#include <sstream>
+
+#include "graph/op.hpp"
+#include "mesh/reshard.hpp"
+
+namespace tessera {
+namespace {
+
+std::uint64_t next_serial() {
+  static std::uint64_t serial = 0;
+  return ++serial;
+}
+
+std::string devices_text(const Sharding& sharding) {
+  std::string text = "[";
+  const auto& ids = sharding.mesh().device_ids();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i == 12 && ids.size() > 16) {
+      text += ", ... " + std::to_string(ids.size()) + " devices";
+      break;
+    }
+    text += (i ? ", " : "") + std::to_string(ids[i]);
+  }
+  return text + "]";
+}
+
+[[noreturn]] void throw_device_mismatch(const OpDef& op, const Array& a, std::size_t i, const Array& b, std::size_t j, std::source_location where) {
+  const auto& sa = *output_of(a).sharding;
+  const auto& sb = *output_of(b).sharding;
+  const bool same_set = sa.device_set() == sb.device_set();
+  std::ostringstream text;
+  text << op.name << " at " << site(where) << ": the operands are committed to different " << (same_set ? "device orders" : "device sets") << ".\n  operand "
+       << i << ": " << describe(a) << " on devices " << devices_text(sa) << "\n  operand " << j << ": " << describe(b) << " on devices "
+       << devices_text(sb) << "\n  " << (same_set ? "The devices are the same, only their order differs. " : "")
+       << "Move one to the other's devices first, e.g. device_put(b, a.sharding()).";
+  throw ShardingError(text.str());
+}
+
+// All committed inputs brought onto one mesh: that of the first, or a common refinement of their axes.
+std::optional<Mesh> common_mesh(const OpDef& op, std::span<const Array> inputs, std::vector<std::optional<Sharding>>& shardings, std::source_location where) {
+  std::optional<std::size_t> first;
+  bool several_meshes = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!shardings[i]) continue;
+    if (!first) {
+      first = i;
+      continue;
+    }
+    const Mesh mesh_a = shardings[*first]->mesh(), mesh_b = shardings[i]->mesh();
+    if (mesh_a == mesh_b) continue;
+    if (mesh_a.device_ids() != mesh_b.device_ids()) throw_device_mismatch(op, inputs[*first], *first, inputs[i], i, where);
+    several_meshes = true;
+  }
+  if (!first) return std::nullopt;
+  if (several_meshes) {
+    std::vector<Sharding> committed;
+    for (const auto& s : shardings)
+      if (s) committed.push_back(*s);
+    const auto refined = on_common_mesh(committed);
+    std::size_t next = 0;
+    for (auto& s : shardings) {
+      if (!s) continue;
+      if (!refined.empty()) s = refined[next++];
+    }
+    if (refined.empty()) {  // no common refinement: the largest operand's mesh; the others are moved to it
+      std::size_t largest = *first;
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (shardings[i] && inputs[i].nbytes() > inputs[largest].nbytes()) largest = i;
+      const Mesh mesh = shardings[largest]->mesh();
+      for (auto& s : shardings)
+        if (s && !(s->mesh() == mesh)) s = Sharding::replicated(mesh);
+      return mesh;
+    }
+  }
+  return shardings[*first]->mesh();
+}
+
+// Values of one region only; arrays of the global world may enter when they are uncommitted constants.
+RegionPtr common_region(const OpDef& op, std::span<const Array> inputs, std::source_location where) {
+  RegionPtr region;
+  for (const auto& x : inputs) {
+    const auto& own = x.node()->region;
+    if (!own || own == region) continue;
+    if (region) throw ShardingError(op.name + " at " + site(where) + ": the operands belong to two different mapped functions (shard_map/pmap); pass values out through their results");
+    region = own;
+  }
+  return region;
+}
+
+struct Ops {
+  std::vector<const OpDef*> all;
+};
+Ops& ops() {
+  static Ops instance;
+  return instance;
+}
+
+}  // namespace
+
+void register_op(const OpDef* op) { ops().all.push_back(op); }
+const std::vector<const OpDef*>& registered_ops() { return ops().all; }
+
+Placement place(const OpDef& op, const PlaceArgs& args) {
+  if (op.place != nullptr) return op.place(args);
+  std::vector<Shape> in_shapes, out_shapes;
+  std::vector<Dtype> in_dtypes, out_dtypes;
+  for (const auto& t : args.in) in_shapes.push_back(t.shape), in_dtypes.push_back(t.dtype);
+  for (const auto& t : args.out) out_shapes.push_back(t.shape), out_dtypes.push_back(t.dtype);
+  const FactorRule rule = op.factors(args.in, args.out, args.params);
+  Placement result;
+  result.reduce_kind = rule.reduce_kind;
+  if (args.wanted) {
+    FactorAxes axes = factors_of(rule, *args.wanted, 0, true);
+    for (int i = 0; i < static_cast<int>(args.in.size()); ++i) result.inputs.push_back(sharding_of(rule, axes, args.mesh, i, false));
+    for (int i = 0; i < static_cast<int>(args.out.size()); ++i) result.outputs.push_back(sharding_of(rule, axes, args.mesh, i, true));
+    return result;
+  }
+  auto found = propagate_forward(rule, args.shardings, in_shapes, in_dtypes, out_shapes, out_dtypes, args.mesh);
+  result.inputs = std::move(found.inputs);
+  result.outputs = std::move(found.outputs);
+  result.partial_axes = std::move(found.partial_axes);
+  return result;
+}
+
+void check_usable(const Array& x, const char* call) {
+  if (!x.node()) throw ArgumentError(std::string(call) + ": the array holds nothing (it was default-constructed or moved from)");
+  if (output_of(x).deleted)
+    throw ArgumentError(std::string(call) + ": the array " + describe(x) + " was deleted or donated; its value is gone. Keep a copy, or do not delete it before its last use");
+}
+
+std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs, std::source_location where) {
+  auto node = std::make_shared<Node>();
+  std::vector<Type> in_types;
+  in_types.reserve(inputs.size());
+  std::vector<std::optional<Sharding>> shardings;
+  shardings.reserve(inputs.size());
+  std::uint64_t varying = 0;
+  std::vector<std::uint64_t> in_varying;
+  for (const auto& x : inputs) {
+    check_usable(x, op.name.c_str());
+    const auto& output = output_of(x);
+    in_types.push_back(output.type);
+    shardings.push_back(output.sharding);
+    in_varying.push_back(output.varying);
+    varying |= output.varying;
+    node->traced |= x.node()->traced;
+    node->has_placeholder |= x.node()->has_placeholder;
+  }
+  const auto out_types = op.infer(in_types, *params);
+  node->region = common_region(op, inputs, where);
+  const auto mesh = common_mesh(op, inputs, shardings, where);
+  if (op.varying != nullptr) varying = op.varying(in_varying, *params);
+  node->outputs.resize(out_types.size());
+  if (mesh) {
+    static const std::vector<int> no_axes;
+    const auto& fixed = node->region ? node->region->manual_axes : no_axes;
+    const auto placed = place(op, {in_types, out_types, shardings, *params, *mesh, fixed, std::nullopt});
+    for (std::size_t i = 0; i < out_types.size(); ++i) node->outputs[i].sharding = placed.outputs[i];
+  }
+  for (std::size_t i = 0; i < out_types.size(); ++i) {
+    node->outputs[i].type = out_types[i];
+    node->outputs[i].varying = varying;
+  }
+  node->op = &op;
+  node->params = std::move(params);
+  node->inputs = std::move(inputs);
+  node->where = where;
+  node->serial = next_serial();
+  std::vector<Array> results;
+  for (std::size_t i = 0; i < node->outputs.size(); ++i) results.emplace_back(node, static_cast<int>(i));
+  return results;
+}
+
+Array record(const OpDef& op, ParamsPtr params, std::vector<Array> inputs, std::source_location where) {
+  return record_all(op, std::move(params), std::move(inputs), where)[0];
+}
+
+namespace {
+std::vector<Type> infer_nothing(std::span<const Type>, const Params&) { return {}; }
+std::vector<Type> infer_same(std::span<const Type> in, const Params&) { return {in.begin(), in.end()}; }
+}  // namespace
+
+Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed, std::source_location where) {
+  static const OpDef leaf{.name = "leaf", .infer = infer_nothing};
+  auto node = std::make_shared<Node>();
+  node->op = &leaf;
+  node->params = no_params();
+  node->where = where;
+  node->serial = next_serial();
+  Output output;
+  output.type = std::move(type);
+  if (committed) output.sharding = layout;
+  output.stored = Stored{std::move(layout), std::move(buffer)};
+  node->outputs.push_back(std::move(output));
+  return {std::move(node), 0};
+}
+
+Array make_placeholder(Type type, std::optional<Sharding> sharding, RegionPtr region, std::uint64_t varying, std::source_location where) {
+  static const OpDef placeholder{.name = "parameter", .infer = infer_nothing};
+  auto node = std::make_shared<Node>();
+  node->op = &placeholder;
+  node->params = no_params();
+  node->where = where;
+  node->serial = next_serial();
+  node->traced = node->has_placeholder = true;
+  node->region = std::move(region);
+  Output output;
+  output.type = std::move(type);
+  output.sharding = std::move(sharding);
+  output.varying = varying;
+  node->outputs.push_back(std::move(output));
+  return {std::move(node), 0};
+}
+
+}  // namespace tessera
