@@ -1,0 +1,26 @@
+# Build types, warnings, and what makes a build quick. Nothing here reaches a project that only uses tessera.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug (quick to compile, checks on) or Release" FORCE)
+endif()
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(tessera_warnings -Wall -Wextra)
+set(tessera_verify $<$<CONFIG:Debug>:TESSERA_VERIFY=1>)  # verifiers between the stages
+
+if(PROJECT_IS_TOP_LEVEL)
+  list(APPEND tessera_warnings -Werror)
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+
+  find_program(tessera_ccache ccache)
+  if(tessera_ccache AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${tessera_ccache})
+  endif()
+  find_program(tessera_mold mold)
+  if(tessera_mold AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1)
+    add_link_options(-fuse-ld=mold)
+  endif()
+
+  if(TESSERA_SANITIZE)
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+  endif()
+endif()

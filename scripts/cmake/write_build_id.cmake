@@ -1,0 +1,10 @@
+# cmake -D OUT=... -D ROOT=... -D VERSION=... -D HOW=... -P write_build_id.cmake
+file(GLOB_RECURSE files ${ROOT}/include/*.hpp ${ROOT}/src/*.hpp ${ROOT}/src/*.cpp)
+set(all "${HOW}")
+foreach(file IN LISTS files)
+  file(MD5 ${file} hash)
+  string(APPEND all "${hash}")
+endforeach()
+string(MD5 hash "${all}")
+string(SUBSTRING ${hash} 0 12 short)
+file(WRITE ${OUT} "namespace tessera {\nextern const char* const build_id;\nconst char* const build_id = \"${VERSION}-${short} (${HOW})\";\n}  // namespace tessera\n")

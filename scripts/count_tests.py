@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+"""Prints `N passed, M failed` for a ctest JUnit file: test cases where the program is a GoogleTest, whole runs elsewhere."""
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+passed = failed = 0
+for run in ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
+    output = run.findtext("system-out") or ""
+    run_passed = sum(int(n) for n in re.findall(r"\[  PASSED  \] (\d+) tests?\.", output))
+    run_failed = sum(int(n) for n in re.findall(r"\[  FAILED  \] (\d+) tests?, listed below", output))
+    if run.get("status") == "run":
+        passed += run_passed or (0 if run_failed else 1)
+        failed += run_failed
+    else:
+        passed += run_passed
+        failed += run_failed or 1
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed else 0)

@@ -1,0 +1,108 @@
+// main() of the test programs that run under mpirun. Every rank runs every test; a test that fails on one rank fails on all.
+//
+// After each test the ranks agree on the outcome. That agreement is also what keeps ranks in step: a rank that left a test early by a
+// failed ASSERT waits there, the others either arrive or are stopped by the watchdog, which prints where each rank stands.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "support/watchdog.hpp"
+
+namespace {
+
+struct Job {
+  MPI_Comm comm = MPI_COMM_NULL;  // the tests' own: never mixed up with the library's messages
+  int rank = 0, size = 1;
+};
+Job job;
+
+// Each rank's text on rank 0, in rank order; empty elsewhere.
+std::vector<std::string> gather_texts(const std::string& mine) {
+  const int bytes = static_cast<int>(mine.size());
+  std::vector<int> bytes_of(static_cast<std::size_t>(job.size)), offset_of(bytes_of.size());
+  MPI_Gather(&bytes, 1, MPI_INT, bytes_of.data(), 1, MPI_INT, 0, job.comm);
+  int total = 0;
+  for (std::size_t r = 0; r < bytes_of.size(); ++r) offset_of[r] = total, total += bytes_of[r];
+  std::string all(static_cast<std::size_t>(total), '\0');
+  MPI_Gatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR, 0, job.comm);
+  std::vector<std::string> texts;
+  if (job.rank == 0)
+    for (std::size_t r = 0; r < bytes_of.size(); ++r)
+      texts.push_back(all.substr(static_cast<std::size_t>(offset_of[r]), static_cast<std::size_t>(bytes_of[r])));
+  return texts;
+}
+
+std::string failures_of(const testing::TestInfo& test) {
+  std::string text;
+  const auto& result = *test.result();
+  for (int i = 0; i < result.total_part_count(); ++i) {
+    const auto& part = result.GetTestPartResult(i);
+    if (!part.failed()) continue;
+    text +=
+        std::string(part.file_name() ? part.file_name() : "?") + ":" + std::to_string(part.line_number()) + ": " + part.message() + "\n";
+  }
+  return text;
+}
+
+class Agreement : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo& test) override { tessera::test::test_started(test.test_suite_name(), test.name()); }
+
+  // Runs before the printer's OnTestEnd (listeners end in reverse order), so that what is added here still counts and is shown.
+  void OnTestEnd(const testing::TestInfo& test) override {
+    int failed = test.result()->Failed(), ranks_failed = 0;
+    MPI_Allreduce(&failed, &ranks_failed, 1, MPI_INT, MPI_SUM, job.comm);
+    if (ranks_failed == 0) return;
+    const auto texts = gather_texts(failures_of(test));
+    std::string elsewhere;
+    for (std::size_t r = 1; r < texts.size(); ++r)
+      if (!texts[r].empty()) elsewhere += "[rank " + std::to_string(r) + "] " + texts[r];
+    if (!failed || !elsewhere.empty()) ADD_FAILURE() << "failed on " << ranks_failed << " of " << job.size << " ranks\n" << elsewhere;
+  }
+};
+
+// A rank with another list would wait for a test that the others never start.
+void require_same_tests() {
+  std::size_t hash = 1469598103934665603u;
+  const auto& unit = *testing::UnitTest::GetInstance();
+  for (int s = 0; s < unit.total_test_suite_count(); ++s)
+    for (int t = 0; t < unit.GetTestSuite(s)->total_test_count(); ++t) {
+      const auto& test = *unit.GetTestSuite(s)->GetTestInfo(t);
+      for (const char c : std::string(test.test_suite_name()) + "." + test.name())
+        hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    }
+  unsigned long mine[2] = {hash, ~hash}, all[2];
+  MPI_Allreduce(mine, all, 2, MPI_UNSIGNED_LONG, MPI_MAX, job.comm);
+  if (all[0] != ~all[1]) {
+    if (job.rank == 0) std::fprintf(stderr, "the ranks have different lists of tests\n");
+    MPI_Abort(job.comm, 2);
+  }
+}
+
+double time_limit_s() {
+  const char* text = std::getenv("TESSERA_TEST_TIMEOUT");
+  return text ? std::atof(text) : 90.0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_dup(MPI_COMM_WORLD, &job.comm);
+  MPI_Comm_rank(job.comm, &job.rank);
+  MPI_Comm_size(job.comm, &job.size);
+  tessera::test::start_watchdog(job.rank, time_limit_s());
+  require_same_tests();
+
+  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (job.rank != 0) delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new Agreement);
+
+  int status = RUN_ALL_TESTS();
+  MPI_Comm_free(&job.comm);
+  MPI_Finalize();
+  return status;
+}
