@@ -13,6 +13,8 @@
 
 namespace tessera {
 
+class Mesh;
+
 // A rectangular n-d array of device ids: nested braces or nested vectors of ids or Devices.
 // NdDevices{{0, 2}, {4, 6}} has sizes {2, 2}. ShardingError when the nesting is ragged.
 class NdDevices {
@@ -26,15 +28,21 @@ class NdDevices {
 
   const std::vector<int>& sizes() const { return sizes_; }
   const std::vector<int>& ids() const { return ids_; }
+  bool is_abstract() const { return abstract_; }  // devices of an abstract mesh
 
  private:
+  friend Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices);
+  friend Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names);
+  friend class PositionalSharding;
   static NdDevices stack_rows(std::vector<NdDevices> rows);
   std::vector<int> sizes_;  // empty for a single device
   std::vector<int> ids_;
+  bool abstract_ = false;
 };
 
 // An n-d grid of devices with named axes: any subset of the devices, in any order. Cheap to copy.
-// Errors (ShardingError): a device twice, sizes that do not match the names, an axis name twice or empty, a size below 1.
+// Errors (ShardingError): a device twice, a device that the job does not have, sizes that do not match the names, an axis name twice
+// or empty, a size below 1.
 class Mesh {
  public:
   Mesh(NdDevices devices, std::vector<std::string> axis_names);
@@ -54,22 +62,23 @@ class Mesh {
   bool is_abstract() const;                                // made by abstract_mesh: no processes behind it
   std::size_t hash() const;
 
+  bool same_devices(const Mesh&) const;                    // the same devices in the same order, whatever the axes
+
   friend bool operator==(const Mesh&, const Mesh&);        // axis names, sizes and device order
 
   struct Impl;
+  const Impl* identity() const { return impl_.get(); }     // equal pointers mean equal meshes (not the converse)
 
  private:
-  explicit Mesh(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  friend Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names);
   std::shared_ptr<const Impl> impl_;
 };
 std::ostream& operator<<(std::ostream&, const Mesh&);  // Mesh('x': 4, 'y': 2)
 
 // The first sizes[0]*sizes[1]*... of `devices`, as a grid. ShardingError when there are too few, with both numbers.
 Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices = tessera::devices());
-// All devices, ordered so that the last axis stays on one host.
+// All devices, ordered so that the last axis stays on one host as far as the hosts' sizes allow.
 NdDevices create_device_mesh(std::vector<int> sizes);
-// For planning: any size, no processes behind it.
+// For planning: any size, no processes behind it. Its devices are 0..n-1 on the host "abstract".
 Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names);
 
 }  // namespace tessera

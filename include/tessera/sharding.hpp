@@ -57,6 +57,11 @@ class PositionalSharding;
 
 // Which device holds which block. A value; cheap to copy. Every kind of sharding is a mesh plus, for each dimension of the array, the
 // mesh axes that split it: a PositionalSharding is one over a mesh with unnamed axes.
+//
+// `a == b`: for every array both give the same blocks to the same devices, listed in the same order. How that was written does not
+// matter: P("x") equals P("x", None), mesh axes of size 1 and axis names are ignored, P("x") on ('x': 4) equals P(("a", "b")) on
+// ('a': 2, 'b': 2), and a PositionalSharding equals the NamedSharding that means the same.
+// `a.is_equivalent_to(b, ndim)`: the same for arrays of ndim dimensions, after checking that both can describe one (ShardingError).
 class Sharding {
  public:
   Sharding(const PositionalSharding&);
@@ -69,7 +74,6 @@ class Sharding {
   std::set<Device> device_set() const;
   int num_devices() const;
   bool is_fully_replicated() const;
-  // The same blocks on the same devices in the same order, for arrays of ndim dimensions: mesh axis names do not matter.
   bool is_equivalent_to(const Sharding&, int ndim) const;
   std::int64_t memory_bytes(const Shape&, Dtype, const Device&) const;
   PartitionSpec spec() const;
@@ -98,8 +102,8 @@ std::ostream& operator<<(std::ostream&, const Sharding&);
 Sharding NamedSharding(Mesh, PartitionSpec);
 Sharding SingleDeviceSharding(Device);
 
-// An array of device sets that can be reshaped like an array. Prints as PositionalSharding([[{CPU 0} {CPU 1}] ...]) without the
-// platform: [[{0 1}] [{2 3}]].
+// An array of device sets that can be reshaped like an array. Prints as [[{0 1}] [{2 3}]].
+// Errors (ShardingError): a device twice, sizes that do not multiply to the number of sets, a wrong permutation or axis.
 class PositionalSharding {
  public:
   PositionalSharding(NdDevices);
@@ -115,12 +119,14 @@ class PositionalSharding {
   PositionalSharding replicate() const;                                   // one position that holds all devices
   PositionalSharding replicate(int axis, bool keepdims = true) const;
   const std::vector<std::vector<int>>& device_sets() const { return sets_; }  // row-major
-  friend bool operator==(const PositionalSharding&, const PositionalSharding&) = default;
+  friend bool operator==(const PositionalSharding&, const PositionalSharding&);
 
  private:
-  PositionalSharding(std::vector<int> sizes, std::vector<std::vector<int>> sets) : sizes_(std::move(sizes)), sets_(std::move(sets)) {}
+  friend class Sharding;
+  std::pair<Mesh, std::vector<std::vector<int>>> as_mesh() const;  // unnamed axes, and those that split each dim
+  NdDevices base_;                      // as constructed: the device order, which reshape, T and replicate keep
   std::vector<int> sizes_;
-  std::vector<std::vector<int>> sets_;
+  std::vector<std::vector<int>> sets_;  // each in base order
 };
 std::ostream& operator<<(std::ostream&, const PositionalSharding&);
 

@@ -1,0 +1,250 @@
+#include <tessera/error.hpp>
+#include <tessera/sharding.hpp>
+
+#include <algorithm>
+#include <ostream>
+#include <sstream>
+
+#include "mesh/devices.hpp"
+#include "mesh/sharding_impl.hpp"
+#include "mesh/text.hpp"
+
+namespace tessera {
+namespace {
+
+using DimAxes = std::vector<std::vector<int>>;
+
+std::vector<Term> canonical_terms(const Mesh& mesh, const DimAxes& dim_axes) {
+  struct Role { int dim = -1, weight = 0; };
+  std::vector<Role> roles(static_cast<std::size_t>(mesh.ndim()));
+  for (std::size_t d = 0; d < dim_axes.size(); ++d) {
+    int weight = 1;
+    for (auto axis = dim_axes[d].rbegin(); axis != dim_axes[d].rend(); ++axis) {
+      roles[static_cast<std::size_t>(*axis)] = {static_cast<int>(d), weight};
+      weight *= mesh.axis_sizes()[static_cast<std::size_t>(*axis)];
+    }
+  }
+  std::vector<Term> terms;
+  for (std::size_t a = 0; a < roles.size(); ++a) {
+    const int size = mesh.axis_sizes()[a];
+    if (size == 1) continue;
+    const Role& role = roles[a];
+    if (!terms.empty() && terms.back().dim == role.dim && terms.back().weight == role.weight * size)
+      terms.back() = {terms.back().size * size, role.dim, role.weight};
+    else
+      terms.push_back({size, role.dim, role.weight});
+  }
+  return terms;
+}
+
+// dim_axes: no axis twice, sizes of 1 allowed.
+std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim_axes) {
+  const auto& sizes = mesh.axis_sizes();
+  for (auto& axes : dim_axes) std::erase_if(axes, [&](int axis) { return sizes[static_cast<std::size_t>(axis)] == 1; });
+  while (!dim_axes.empty() && dim_axes.back().empty()) dim_axes.pop_back();
+  auto impl = std::make_shared<Sharding::Impl>(Sharding::Impl{std::move(mesh), std::move(spec), {}, false, {}, {}, {}, {}, {}, 0});
+  std::vector<bool> used(sizes.size());
+  const auto& strides = impl->mesh.identity()->strides;
+  for (const auto& axes : dim_axes) {
+    impl->first.push_back(static_cast<int>(impl->digits.size()));
+    int parts = 1;
+    for (int axis : axes) {
+      const auto a = static_cast<std::size_t>(axis);
+      used[a] = true;
+      parts *= sizes[a];
+      impl->digits.push_back({strides[a], sizes[a], axis});
+    }
+    impl->parts.push_back(parts);
+  }
+  impl->first.push_back(static_cast<int>(impl->digits.size()));
+  for (std::size_t a = 0; a < sizes.size(); ++a)
+    if (!used[a] && sizes[a] > 1) impl->replicas.push_back({strides[a], sizes[a], static_cast<int>(a)});
+  impl->terms = canonical_terms(impl->mesh, dim_axes);
+  impl->hash = impl->mesh.identity()->ids_hash;
+  for (const auto& term : impl->terms)
+    impl->hash = hash_combine(impl->hash, static_cast<std::size_t>(term.size) * 1000003u + static_cast<std::size_t>(term.dim + 1) * 7919u + static_cast<std::size_t>(term.weight));
+  return impl;
+}
+
+DimAxes resolve(const Mesh& mesh, const PartitionSpec& spec) {
+  DimAxes dim_axes(spec.dims().size());
+  std::vector<int> dim_of_axis(static_cast<std::size_t>(mesh.ndim()), -1);
+  for (std::size_t d = 0; d < dim_axes.size(); ++d) {
+    for (const auto& name : spec.dims()[d].names()) {
+      const int axis = mesh.axis_number(name);
+      const auto where = [&] { return "NamedSharding(" + to_text(mesh) + ", " + to_text(spec) + "): "; };
+      if (axis < 0)
+        throw ShardingError(where() + "entry " + std::to_string(d) + " names axis '" + name + "', which the mesh does not have; " +
+                            known_names(name, mesh.axis_names(), "axes"));
+      int& taken_by = dim_of_axis[static_cast<std::size_t>(axis)];
+      if (taken_by >= 0)
+        throw ShardingError(where() + "axis '" + name + "' is used twice, in " +
+                            (taken_by == static_cast<int>(d) ? "entry " + std::to_string(d)
+                                                             : "entries " + std::to_string(taken_by) + " and " + std::to_string(d)) +
+                            "; one mesh axis can split only one dimension, once");
+      taken_by = static_cast<int>(d);
+      dim_axes[d].push_back(axis);
+    }
+  }
+  return dim_axes;
+}
+
+int position_of(const Sharding::Impl& impl, const Device& device, const char* call) {
+  const int position = impl.mesh.position(device.id);
+  if (position < 0) {
+    std::ostringstream text;
+    text << call << ": " << device << " is not in " << impl.mesh << ", which has " << counted(static_cast<std::size_t>(impl.mesh.size()), "device")
+         << "; ask for one of mesh().devices()";
+    throw ShardingError(text.str());
+  }
+  return position;
+}
+
+Index box_at(const Sharding::Impl& impl, const Shape& global, int position) {
+  Index box(global.size());
+  for (std::size_t d = 0; d < box.size(); ++d) box[d] = impl.range(d, global[d], position);
+  return box;
+}
+
+}  // namespace
+
+bool operator==(const PartitionSpec& left, const PartitionSpec& right) {
+  const auto &a = left.dims(), &b = right.dims();
+  for (std::size_t d = 0; d < std::max(a.size(), b.size()); ++d) {
+    const bool split_a = d < a.size() && !a[d].names().empty(), split_b = d < b.size() && !b[d].names().empty();
+    if (split_a != split_b || (split_a && a[d] != b[d])) return false;
+  }
+  return true;
+}
+
+std::string to_text(const PartitionSpec& spec) {
+  std::string text = "P(";
+  for (std::size_t d = 0; d < spec.dims().size(); ++d) {
+    const auto& names = spec.dims()[d].names();
+    text += d ? ", " : "";
+    text += names.empty() ? "None" : names.size() == 1 ? "'" + names[0] + "'" : quoted_list(names);
+  }
+  return text + ")";
+}
+std::ostream& operator<<(std::ostream& out, const PartitionSpec& spec) { return out << to_text(spec); }
+
+Sharding NamedSharding(Mesh mesh, PartitionSpec spec) {
+  auto dim_axes = resolve(mesh, spec);
+  return Sharding(build(std::move(mesh), std::move(spec), std::move(dim_axes)));
+}
+
+Sharding SingleDeviceSharding(Device device) {
+  auto impl = build(Mesh(NdDevices(device), {}), {}, {});
+  impl->single_device = true;
+  return Sharding(impl);
+}
+
+Sharding Sharding::from_dim_axes(const Mesh& mesh, const std::vector<std::vector<int>>& dim_axes) {
+  std::vector<DimSpec> dims;
+  dims.reserve(dim_axes.size());
+  for (const auto& axes : dim_axes) {
+    std::vector<std::string> names;
+    for (int axis : axes) names.push_back(mesh.axis_names()[static_cast<std::size_t>(axis)]);
+    dims.emplace_back(std::move(names));
+  }
+  return Sharding(build(mesh, PartitionSpec(std::move(dims)), dim_axes));
+}
+
+Sharding Sharding::replicated(const Mesh& mesh) { return Sharding(build(mesh, {}, {})); }
+
+Sharding::Sharding(const PositionalSharding& positional) {
+  auto [mesh, dim_axes] = positional.as_mesh();
+  auto impl = std::const_pointer_cast<Impl>(from_dim_axes(mesh, dim_axes).impl_);
+  impl->positional = std::make_shared<PositionalSharding>(positional);
+  impl_ = std::move(impl);
+}
+
+void Sharding::check_fits(const Shape& global, const char* call) const {
+  const std::size_t entries = impl_->spec.dims().size();
+  if (entries <= global.size() || (impl_->positional && is_fully_replicated())) return;
+  throw ShardingError(std::string(call) + ": " + to_text(*this) + " has " + counted(entries, "entry") + ", more than the " +
+                      counted(global.size(), "dimension") + " of an array of shape " + to_string(global) + "; leave out the last " +
+                      (entries - global.size() == 1 ? "one" : std::to_string(entries - global.size())));
+}
+
+Shape Sharding::shard_shape(const Shape& global) const {
+  check_fits(global, "shard_shape");
+  Shape shard = global;
+  for (std::size_t d = 0; d < shard.size(); ++d) shard[d] = block_size(global[d], impl_->parts_of(d));
+  return shard;
+}
+
+Shape Sharding::local_shape(const Shape& global, const Device& device) const {
+  check_fits(global, "local_shape");
+  const int position = position_of(*impl_, device, "local_shape");
+  Shape local = global;
+  for (std::size_t d = 0; d < local.size(); ++d) local[d] = impl_->range(d, global[d], position).size();
+  return local;
+}
+
+Index Sharding::local_box(const Shape& global, int device_id) const {
+  const int position = impl_->mesh.position(device_id);
+  if (position < 0) return Index(global.size());
+  return box_at(*impl_, global, position);
+}
+
+std::vector<std::pair<Device, Index>> Sharding::devices_indices_map(const Shape& global) const {
+  check_fits(global, "devices_indices_map");
+  std::vector<std::pair<Device, Index>> map;
+  map.reserve(static_cast<std::size_t>(num_devices()));
+  int position = 0;
+  for (auto& device : impl_->mesh.devices()) map.emplace_back(std::move(device), box_at(*impl_, global, position++));
+  return map;
+}
+
+int Sharding::replica_id(const Shape& global, const Device& device) const {
+  check_fits(global, "replica_id");
+  const int position = position_of(*impl_, device, "replica_id");
+  int replica = 0;
+  for (const auto& axis : impl_->replicas) replica = replica * axis.size + axis.coordinate(position);
+  return replica;
+}
+
+std::set<Device> Sharding::device_set() const {
+  const auto in_order = impl_->mesh.devices();
+  return {in_order.begin(), in_order.end()};
+}
+int Sharding::num_devices() const { return impl_->mesh.size(); }
+bool Sharding::is_fully_replicated() const { return impl_->parts.empty(); }
+
+bool Sharding::is_equivalent_to(const Sharding& other, int ndim) const {
+  const Shape any_of_ndim(std::vector<std::int64_t>(static_cast<std::size_t>(std::max(ndim, 0)), 1));
+  check_fits(any_of_ndim, "is_equivalent_to");
+  other.check_fits(any_of_ndim, "is_equivalent_to");
+  return *this == other;
+}
+
+std::int64_t Sharding::memory_bytes(const Shape& global, Dtype dtype, const Device& device) const {
+  return checked_bytes(local_shape(global, device), itemsize(dtype), "memory_bytes");
+}
+
+PartitionSpec Sharding::spec() const { return impl_->spec; }
+Mesh Sharding::mesh() const { return impl_->mesh; }
+std::size_t Sharding::hash() const { return impl_->hash; }
+
+bool operator==(const Sharding& left, const Sharding& right) {
+  const Sharding::Impl &a = *left.impl_, &b = *right.impl_;
+  return &a == &b || (a.hash == b.hash && a.terms == b.terms && a.mesh.same_devices(b.mesh));
+}
+
+std::vector<std::vector<int>> Sharding::dim_axes(int ndim) const {
+  DimAxes dim_axes(static_cast<std::size_t>(ndim));
+  for (std::size_t d = 0; d < std::min(dim_axes.size(), impl_->parts.size()); ++d)
+    for (int k = impl_->first[d]; k < impl_->first[d + 1]; ++k) dim_axes[d].push_back(impl_->digits[static_cast<std::size_t>(k)].axis);
+  return dim_axes;
+}
+
+std::string to_text(const Sharding& sharding) {
+  const auto& impl = *sharding.identity();
+  if (impl.positional) return "PositionalSharding(" + to_text(*impl.positional) + ")";
+  if (impl.single_device) return "SingleDeviceSharding(CpuDevice(id=" + std::to_string(impl.mesh.device_ids()[0]) + "))";
+  return "NamedSharding(" + to_text(impl.mesh) + ", " + to_text(impl.spec) + ")";
+}
+std::ostream& operator<<(std::ostream& out, const Sharding& sharding) { return out << to_text(sharding); }
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+// Inside of a Sharding, for the other files of this room.
+#pragma once
+#include <tessera/sharding.hpp>
+
+#include <memory>
+#include <optional>
+
+#include "mesh/mesh_impl.hpp"
+#include "types/box.hpp"
+
+namespace tessera {
+
+// A mesh axis at work: a device at `position` of the mesh has coordinate position / stride % size along it.
+struct AxisDigit {
+  int stride = 1, size = 1;
+  int axis = -1;
+  int coordinate(int position) const { return position / stride % size; }
+  friend bool operator==(const AxisDigit&, const AxisDigit&) = default;
+};
+
+// One term of the map from mesh position to block: walking `size` positions of one stride walks parts of `dim` by `weight`.
+// Adjacent terms that walk on are merged, so that equal maps have equal terms whatever the axes are called and however they are cut.
+struct Term {
+  int size = 1, dim = -1, weight = 0;  // dim -1: replicas
+  friend bool operator==(const Term&, const Term&) = default;
+};
+
+struct Sharding::Impl {
+  Mesh mesh;
+  PartitionSpec spec;                                    // as the user wrote it
+  std::shared_ptr<const PositionalSharding> positional;  // when it was made from one
+  bool single_device = false;
+
+  // The normal form: no axes of size 1, no unsplit trailing dims.
+  std::vector<AxisDigit> digits;    // of all dims, dim after dim, major first
+  std::vector<int> first;           // digits[first[d] .. first[d+1]) split dim d
+  std::vector<int> parts;           // blocks along each dim
+  std::vector<AxisDigit> replicas;  // axes that split nothing, in mesh order
+  std::vector<Term> terms;          // mesh position -> block, canonical
+  std::size_t hash = 0;
+
+  int split_dims() const { return static_cast<int>(parts.size()); }
+  std::int64_t parts_of(std::size_t dim) const { return dim < parts.size() ? parts[dim] : 1; }
+
+  // Which block along dim the device at this position holds.
+  std::int64_t part(std::size_t dim, int position) const {
+    if (dim >= parts.size()) return 0;
+    std::int64_t index = 0;
+    for (int k = first[dim]; k < first[dim + 1]; ++k) {
+      const AxisDigit& digit = digits[static_cast<std::size_t>(k)];
+      index = index * digit.size + digit.coordinate(position);
+    }
+    return index;
+  }
+  Range range(std::size_t dim, std::int64_t extent, int position) const {
+    return dim < parts.size() ? block_range(extent, parts[dim], part(dim, position)) : Range{0, extent};
+  }
+};
+
+}  // namespace tessera
