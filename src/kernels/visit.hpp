@@ -1,0 +1,45 @@
+// From a dtype to its C++ type: visit(dtype, []<class T>(T) { ... }). The argument is a value of the type, only there to name it.
+#pragma once
+#include <tessera/dtype.hpp>
+
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace tessera::kernels {
+
+template <class T> inline constexpr bool is_complex_type = false;
+template <class R> inline constexpr bool is_complex_type<std::complex<R>> = true;
+
+template <class F> decltype(auto) visit(Dtype dtype, F&& f) {
+  switch (dtype.code) {
+    case 0: return f(bool{});
+    case 1: return f(std::int8_t{});
+    case 2: return f(std::int16_t{});
+    case 3: return f(std::int32_t{});
+    case 4: return f(std::int64_t{});
+    case 5: return f(std::uint8_t{});
+    case 6: return f(std::uint16_t{});
+    case 7: return f(std::uint32_t{});
+    case 8: return f(std::uint64_t{});
+    case 9: return f(float{});
+    case 10: return f(double{});
+    case 11: return f(std::complex<float>{});
+    default: return f(std::complex<double>{});
+  }
+}
+
+// The ends of a type's order: infinities where it has them.
+template <class T> constexpr T lowest() {
+  if constexpr (is_complex_type<T>) return T(lowest<typename T::value_type>(), lowest<typename T::value_type>());
+  else if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
+  else return std::numeric_limits<T>::min();
+}
+template <class T> constexpr T highest() {
+  if constexpr (is_complex_type<T>) return T(highest<typename T::value_type>(), highest<typename T::value_type>());
+  else if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::infinity();
+  else return std::numeric_limits<T>::max();
+}
+
+}  // namespace tessera::kernels
