@@ -33,6 +33,7 @@ class NdDevices {
  private:
   friend Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices);
   friend Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names);
+  friend class Mesh;
   friend class PositionalSharding;
   static NdDevices stack_rows(std::vector<NdDevices> rows);
   std::vector<int> sizes_;  // empty for a single device
@@ -63,6 +64,7 @@ class Mesh {
   std::size_t hash() const;
 
   bool same_devices(const Mesh&) const;                    // the same devices in the same order, whatever the axes
+  Mesh with_axes(std::vector<int> sizes, std::vector<std::string> names) const;  // these devices in this order, cut into other axes
 
   friend bool operator==(const Mesh&, const Mesh&);        // axis names, sizes and device order
 

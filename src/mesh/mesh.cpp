@@ -26,14 +26,16 @@ std::vector<int> ids_of(const std::vector<Device>& devices, std::size_t count) {
 
 void check_sizes(const char* call, const std::vector<int>& sizes, const std::vector<std::string>& names) {
   if (sizes.size() != names.size())
-    throw ShardingError(std::string(call) + ": " + counted(sizes.size(), "size") + " " + listed(sizes) + " but " + counted(names.size(), "axis name") +
-                        " " + quoted_list(names) + "; give one name for each");
+    throw ShardingError(std::string(call) + ": " + counted(sizes.size(), "size") + " " + listed(sizes) + " but " +
+                        counted(names.size(), "axis name") + " " + quoted_list(names) + "; give one name for each");
   for (std::size_t a = 0; a < sizes.size(); ++a) {
     if (names[a].empty()) throw ShardingError(std::string(call) + ": axis " + std::to_string(a) + " has an empty name; name it");
     if (sizes[a] < 1)
       throw ShardingError(std::string(call) + ": axis '" + names[a] + "' has size " + std::to_string(sizes[a]) + "; sizes are 1 or more");
-    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(a), names[a]) != names.begin() + static_cast<std::ptrdiff_t>(a))
-      throw ShardingError(std::string(call) + ": two axes are named '" + names[a] + "' in " + quoted_list(names) + "; give each its own name");
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(a), names[a]) !=
+        names.begin() + static_cast<std::ptrdiff_t>(a))
+      throw ShardingError(std::string(call) + ": two axes are named '" + names[a] + "' in " + quoted_list(names) +
+                          "; give each its own name");
   }
 }
 
@@ -44,8 +46,8 @@ std::vector<int> invert(const std::vector<int>& ids, int lowest, int highest) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     int& slot = position[static_cast<std::size_t>(ids[i] - lowest)];
     if (slot >= 0)
-      throw ShardingError("Mesh: device " + std::to_string(ids[i]) + " stands at positions " + std::to_string(slot) + " and " + std::to_string(i) +
-                          " of the grid; a mesh holds each device once");
+      throw ShardingError("Mesh: device " + std::to_string(ids[i]) + " stands at positions " + std::to_string(slot) + " and " +
+                          std::to_string(i) + " of the grid; a mesh holds each device once");
     slot = static_cast<int>(i);
     counts_up = counts_up && ids[i] == lowest + slot;
   }
@@ -74,7 +76,8 @@ std::shared_ptr<Mesh::Impl> build(std::vector<int> sizes, std::vector<std::strin
 void check_devices_exist(const char* call, const std::vector<int>& ids) {
   const int available = device_count();
   const int highest = *std::max_element(ids.begin(), ids.end()), lowest = *std::min_element(ids.begin(), ids.end());
-  if (lowest < 0) throw ShardingError(std::string(call) + ": device " + std::to_string(lowest) + " is negative; devices are numbered from 0");
+  if (lowest < 0)
+    throw ShardingError(std::string(call) + ": device " + std::to_string(lowest) + " is negative; devices are numbered from 0");
   if (highest >= available)
     throw ShardingError(std::string(call) + ": the mesh needs device " + std::to_string(highest) + ", the job has " +
                         counted(static_cast<std::size_t>(available), "device") + ": start it with -n " + std::to_string(highest + 1) +
@@ -112,8 +115,9 @@ NdDevices NdDevices::stack_rows(std::vector<NdDevices> rows) {
 Mesh::Mesh(NdDevices devices, std::vector<std::string> axis_names) {
   if (devices.ids().empty()) throw ShardingError("Mesh: the grid of devices is empty; a mesh needs at least one device");
   if (devices.sizes().size() != axis_names.size())
-    throw ShardingError("Mesh: the grid of devices has " + counted(devices.sizes().size(), "dimension") + " " + listed(devices.sizes()) + " but there are " +
-                        counted(axis_names.size(), "axis name") + " " + quoted_list(axis_names) + "; give one name for each");
+    throw ShardingError("Mesh: the grid of devices has " + counted(devices.sizes().size(), "dimension") + " " + listed(devices.sizes()) +
+                        " but there are " + counted(axis_names.size(), "axis name") + " " + quoted_list(axis_names) +
+                        "; give one name for each");
   check_sizes("Mesh", devices.sizes(), axis_names);
   if (!devices.is_abstract()) check_devices_exist("Mesh", devices.ids());
   impl_ = build(devices.sizes(), std::move(axis_names), devices.ids(), devices.is_abstract());
@@ -170,6 +174,12 @@ bool Mesh::same_devices(const Mesh& other) const {
   return &a == &b || (a.ids_hash == b.ids_hash && a.abstract == b.abstract && a.ids == b.ids);
 }
 
+Mesh Mesh::with_axes(std::vector<int> sizes, std::vector<std::string> names) const {
+  NdDevices grid(std::move(sizes), impl_->ids);
+  grid.abstract_ = impl_->abstract;
+  return Mesh(std::move(grid), std::move(names));
+}
+
 bool operator==(const Mesh& left, const Mesh& right) {
   const Mesh::Impl &a = *left.impl_, &b = *right.impl_;
   return &a == &b || (a.hash == b.hash && a.sizes == b.sizes && a.names == b.names && left.same_devices(right));
@@ -190,10 +200,11 @@ Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vect
   const std::int64_t needed = product(sizes), given = static_cast<std::int64_t>(devices.size());
   if (needed > given) {
     const bool whole_job = given == device_count();
-    throw ShardingError("make_mesh: a mesh of sizes " + listed(sizes) + " needs " + std::to_string(needed) + " devices, " +
-                        (whole_job ? "the job has " : "the list has ") + std::to_string(given) + ": " +
-                        (whole_job ? "start it with -n " + std::to_string(needed) + ", or use smaller sizes, or abstract_mesh to plan without processes"
-                                   : "use smaller sizes or more devices"));
+    throw ShardingError(
+        "make_mesh: a mesh of sizes " + listed(sizes) + " needs " + std::to_string(needed) + " devices, " +
+        (whole_job ? "the job has " : "the list has ") + std::to_string(given) + ": " +
+        (whole_job ? "start it with -n " + std::to_string(needed) + ", or use smaller sizes, or abstract_mesh to plan without processes"
+                   : "use smaller sizes or more devices"));
   }
   NdDevices grid(std::move(sizes), ids_of(devices, static_cast<std::size_t>(needed)));
   grid.abstract_ = !devices.empty() && devices[0].host == abstract_host;
@@ -214,9 +225,9 @@ Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names) {
 NdDevices create_device_mesh(std::vector<int> sizes) {
   const auto& all = device_table();
   if (product(sizes) != static_cast<std::int64_t>(all.size()))
-    throw ShardingError("create_device_mesh: sizes " + listed(sizes) + " hold " + std::to_string(product(sizes)) + " devices, the job has " +
-                        std::to_string(all.size()) + ": use sizes whose product is " + std::to_string(all.size()) +
-                        ", or make_mesh for a mesh over the first devices");
+    throw ShardingError("create_device_mesh: sizes " + listed(sizes) + " hold " + std::to_string(product(sizes)) +
+                        " devices, the job has " + std::to_string(all.size()) + ": use sizes whose product is " +
+                        std::to_string(all.size()) + ", or make_mesh for a mesh over the first devices");
   std::vector<std::pair<std::string, std::vector<int>>> hosts;
   for (const auto& device : all) {
     auto host = std::find_if(hosts.begin(), hosts.end(), [&](const auto& h) { return h.first == device.host; });

@@ -42,7 +42,8 @@ std::vector<Step> steps_along(const std::vector<int>& values, std::size_t dim) {
   return steps;
 }
 
-void append_text(std::string& text, const std::vector<int>& sizes, const std::vector<std::vector<int>>& sets, std::size_t depth, std::size_t& next) {
+void append_text(std::string& text, const std::vector<int>& sizes, const std::vector<std::vector<int>>& sets, std::size_t depth,
+                 std::size_t& next) {
   if (depth == sizes.size()) {
     auto ids = sets[next++];
     std::sort(ids.begin(), ids.end());
@@ -76,13 +77,15 @@ PositionalSharding PositionalSharding::reshape(std::vector<int> sizes) const {
   const int count = static_cast<int>(sets_.size());
   const auto open = std::count(sizes.begin(), sizes.end(), -1);
   const auto refuse = [&](const std::string& why) {
-    throw ShardingError("PositionalSharding::reshape: " + to_text(*this) + " of shape " + listed(sizes_) + " cannot become " + listed(sizes) + ": " + why);
+    throw ShardingError("PositionalSharding::reshape: " + to_text(*this) + " of shape " + listed(sizes_) + " cannot become " +
+                        listed(sizes) + ": " + why);
   };
   if (open > 1) refuse("only one size can be -1");
   if (std::any_of(sizes.begin(), sizes.end(), [](int size) { return size < 1 && size != -1; })) refuse("sizes are 1 or more, or -1 once");
   const int known = product(sizes) * (open == 1 ? -1 : 1);
   if (open == 1 ? count % known != 0 : count != known)
-    refuse("it has " + std::to_string(count) + " device sets, the sizes ask for " + (open == 1 ? "a multiple of " : "") + std::to_string(known));
+    refuse("it has " + std::to_string(count) + " device sets, the sizes ask for " + (open == 1 ? "a multiple of " : "") +
+           std::to_string(known));
   auto reshaped = *this;
   for (auto& size : sizes)
     if (size == -1) size = count / known;
@@ -101,8 +104,8 @@ PositionalSharding PositionalSharding::transpose(std::vector<int> permutation) c
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t d = 0; d < std::max(sorted.size(), sizes_.size()); ++d)
     if (sorted.size() != sizes_.size() || sorted[d] != static_cast<int>(d))
-      throw ShardingError("PositionalSharding::transpose: " + listed(permutation) + " is not a permutation of the " + counted(sizes_.size(), "dimension") +
-                          " of " + to_text(*this));
+      throw ShardingError("PositionalSharding::transpose: " + listed(permutation) + " is not a permutation of the " +
+                          counted(sizes_.size(), "dimension") + " of " + to_text(*this));
   auto transposed = *this;
   const auto from_strides = row_major_strides(sizes_);
   for (std::size_t d = 0; d < sizes_.size(); ++d) transposed.sizes_[d] = sizes_[static_cast<std::size_t>(permutation[d])];
@@ -126,8 +129,8 @@ PositionalSharding PositionalSharding::replicate() const {
 PositionalSharding PositionalSharding::replicate(int axis, bool keepdims) const {
   const int from_front = axis < 0 ? axis + ndim() : axis;
   if (from_front < 0 || from_front >= ndim())
-    throw ShardingError("PositionalSharding::replicate: axis " + std::to_string(axis) + " is out of range for " + to_text(*this) + ", which has " +
-                        counted(sizes_.size(), "dimension"));
+    throw ShardingError("PositionalSharding::replicate: axis " + std::to_string(axis) + " is out of range for " + to_text(*this) +
+                        ", which has " + counted(sizes_.size(), "dimension"));
   const auto d = static_cast<std::size_t>(from_front);
   const int stride = row_major_strides(sizes_)[d], joined = sizes_[d];
   auto replicated = *this;
@@ -167,7 +170,8 @@ std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() con
   std::sort(major_first.begin(), major_first.end(), [](const Step& a, const Step& b) { return a.stride > b.stride; });
   int covered = 1;
   bool on_base = true;
-  for (auto step = major_first.rbegin(); step != major_first.rend(); covered *= step->size, ++step) on_base = on_base && step->stride == covered;
+  for (auto step = major_first.rbegin(); step != major_first.rend(); covered *= step->size, ++step)
+    on_base = on_base && step->stride == covered;
   on_base = on_base && covered == base.size();
   for (std::size_t i = 0; on_base && i < place.size(); ++i) {
     int sum = 0;
@@ -203,7 +207,8 @@ std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() con
       for (auto step = steps.rbegin(); step != steps.rend(); ++step)
         if (step->dim == d)
           ordered.push_back(static_cast<int>(
-              std::find_if(major_first.begin(), major_first.end(), [&](const Step& s) { return s.stride == step->stride; }) - major_first.begin()));
+              std::find_if(major_first.begin(), major_first.end(), [&](const Step& s) { return s.stride == step->stride; }) -
+              major_first.begin()));
       dim_axes[d] = std::move(ordered);
     }
   if (on_base)

@@ -15,7 +15,9 @@ namespace {
 using DimAxes = std::vector<std::vector<int>>;
 
 std::vector<Term> canonical_terms(const Mesh& mesh, const DimAxes& dim_axes) {
-  struct Role { int dim = -1, weight = 0; };
+  struct Role {
+    int dim = -1, weight = 0;
+  };
   std::vector<Role> roles(static_cast<std::size_t>(mesh.ndim()));
   for (std::size_t d = 0; d < dim_axes.size(); ++d) {
     int weight = 1;
@@ -62,7 +64,8 @@ std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim
   impl->terms = canonical_terms(impl->mesh, dim_axes);
   impl->hash = impl->mesh.identity()->ids_hash;
   for (const auto& term : impl->terms)
-    impl->hash = hash_combine(impl->hash, static_cast<std::size_t>(term.size) * 1000003u + static_cast<std::size_t>(term.dim + 1) * 7919u + static_cast<std::size_t>(term.weight));
+    impl->hash = hash_combine(impl->hash, static_cast<std::size_t>(term.size) * 1000003u + static_cast<std::size_t>(term.dim + 1) * 7919u +
+                                              static_cast<std::size_t>(term.weight));
   return impl;
 }
 
@@ -93,8 +96,8 @@ int position_of(const Sharding::Impl& impl, const Device& device, const char* ca
   const int position = impl.mesh.position(device.id);
   if (position < 0) {
     std::ostringstream text;
-    text << call << ": " << device << " is not in " << impl.mesh << ", which has " << counted(static_cast<std::size_t>(impl.mesh.size()), "device")
-         << "; ask for one of mesh().devices()";
+    text << call << ": " << device << " is not in " << impl.mesh << ", which has "
+         << counted(static_cast<std::size_t>(impl.mesh.size()), "device") << "; ask for one of mesh().devices()";
     throw ShardingError(text.str());
   }
   return position;

@@ -51,7 +51,8 @@ std::string known_names(const std::string& wanted, const std::vector<std::string
     const std::size_t away = edit_distance(wanted, known[i]);
     if (away < distance) nearest = i, distance = away;
   }
-  const bool near = distance <= std::max<std::size_t>(1, std::max(wanted.size(), known[nearest].size()) / 2) && distance < std::max(wanted.size(), known[nearest].size());
+  const bool near = distance <= std::max<std::size_t>(1, std::max(wanted.size(), known[nearest].size()) / 2) &&
+                    distance < std::max(wanted.size(), known[nearest].size());
   return near ? text + ". Did you mean '" + known[nearest] + "'?" : text;
 }
 

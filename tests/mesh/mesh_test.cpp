@@ -81,16 +81,25 @@ TEST_F(MeshTest, devices_of_an_abstract_mesh_make_abstract_meshes) {
 
 TEST_F(MeshTest, a_mesh_larger_than_the_job_says_how_to_start_it) {
   use_job(4, 4);
-  EXPECT_EQ(error_of([] { make_mesh({4, 2}, {"x", "y"}); }),
-            "make_mesh: a mesh of sizes (4, 2) needs 8 devices, the job has 4: start it with -n 8, or use smaller sizes, or abstract_mesh to plan "
+  EXPECT_EQ(error_of([] {
+              make_mesh({4, 2}, {"x", "y"});
+            }),
+            "make_mesh: a mesh of sizes (4, 2) needs 8 devices, the job has 4: start it with -n 8, or use smaller sizes, or abstract_mesh "
+            "to plan "
             "without processes");
-  EXPECT_EQ(error_of([] { Mesh(NdDevices{0, 7}, {"x"}); }),
-            "Mesh: the mesh needs device 7, the job has 4 devices: start it with -n 8 or more, or plan without processes with abstract_mesh");
+  EXPECT_EQ(
+      error_of([] {
+        Mesh(NdDevices{0, 7}, {"x"});
+      }),
+      "Mesh: the mesh needs device 7, the job has 4 devices: start it with -n 8 or more, or plan without processes with abstract_mesh");
 }
 
 TEST_F(MeshTest, wrong_grids_and_names_are_refused) {
   EXPECT_NE(error_of([] { Mesh(NdDevices{0, 1, 0}, {"x"}); }).find("device 0 stands at positions 0 and 2"), std::string::npos);
-  EXPECT_NE(error_of([] { Mesh(NdDevices{0, 1}, {"x", "y"}); }).find("1 dimension (2,) but there are 2 axis names ('x', 'y')"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              Mesh(NdDevices{0, 1}, {"x", "y"});
+            }).find("1 dimension (2,) but there are 2 axis names ('x', 'y')"),
+            std::string::npos);
   EXPECT_NE(error_of([] { make_mesh({2, 2}, {"x", "x"}); }).find("two axes are named 'x'"), std::string::npos);
   EXPECT_NE(error_of([] { make_mesh({2, 2}, {"x", ""}); }).find("axis 1 has an empty name"), std::string::npos);
   EXPECT_NE(error_of([] { make_mesh({2, 0}, {"x", "y"}); }).find("axis 'y' has size 0"), std::string::npos);
@@ -99,7 +108,9 @@ TEST_F(MeshTest, wrong_grids_and_names_are_refused) {
 }
 
 TEST_F(MeshTest, an_unknown_axis_name_gets_a_suggestion) {
-  EXPECT_EQ(error_of([] { (void)make_mesh({4, 2}, {"rows", "cols"}).axis_size("row"); }),
+  EXPECT_EQ(error_of([] {
+              (void)make_mesh({4, 2}, {"rows", "cols"}).axis_size("row");
+            }),
             "Mesh('rows': 4, 'cols': 2): no axis 'row'; its axes are 'rows', 'cols'. Did you mean 'rows'?");
 }
 

@@ -105,21 +105,27 @@ TEST_F(ShardingTest, equality_is_by_meaning) {
 TEST_F(ShardingTest, is_equivalent_to_wants_arrays_that_both_can_describe) {
   const Mesh mesh = xy();
   EXPECT_TRUE(NamedSharding(mesh, P("x")).is_equivalent_to(NamedSharding(mesh, P("x", None)), 2));
-  EXPECT_NE(error_of([&] { (void)NamedSharding(mesh, P("x", "y")).is_equivalent_to(NamedSharding(mesh, P("x")), 1); }).find("2 entries"), std::string::npos);
+  EXPECT_NE(error_of([&] { (void)NamedSharding(mesh, P("x", "y")).is_equivalent_to(NamedSharding(mesh, P("x")), 1); }).find("2 entries"),
+            std::string::npos);
 }
 
 TEST_F(ShardingTest, wrong_specs_are_refused_with_spec_mesh_and_axis) {
   EXPECT_EQ(error_of([] { NamedSharding(xy(), P("x", "x")); }),
-            "NamedSharding(Mesh('x': 4, 'y': 2), P('x', 'x')): axis 'x' is used twice, in entries 0 and 1; one mesh axis can split only one dimension, once");
-  EXPECT_EQ(error_of([] { NamedSharding(xy(), P(None, "z")); }),
-            "NamedSharding(Mesh('x': 4, 'y': 2), P(None, 'z')): entry 1 names axis 'z', which the mesh does not have; its axes are 'x', 'y'");
+            "NamedSharding(Mesh('x': 4, 'y': 2), P('x', 'x')): axis 'x' is used twice, in entries 0 and 1; one mesh axis can split only "
+            "one dimension, once");
+  EXPECT_EQ(
+      error_of([] { NamedSharding(xy(), P(None, "z")); }),
+      "NamedSharding(Mesh('x': 4, 'y': 2), P(None, 'z')): entry 1 names axis 'z', which the mesh does not have; its axes are 'x', 'y'");
   EXPECT_EQ(error_of([] { NamedSharding(make_mesh({8}, {"batch"}), P("bacth")); }),
             "NamedSharding(Mesh('batch': 8), P('bacth')): entry 0 names axis 'bacth', which the mesh does not have; its axes are 'batch'. "
             "Did you mean 'batch'?");
-  EXPECT_EQ(error_of([] { NamedSharding(xy(), P("x", "y")).check_fits({8}, "device_put"); }),
-            "device_put: NamedSharding(Mesh('x': 4, 'y': 2), P('x', 'y')) has 2 entries, more than the 1 dimension of an array of shape (8,); "
-            "leave out the last one");
-  EXPECT_NE(error_of([] { (void)NamedSharding(make_mesh({2}, {"x"}), P("x")).local_shape({8}, device(5)); }).find("CpuDevice(id=5) is not in Mesh('x': 2)"),
+  EXPECT_EQ(
+      error_of([] { NamedSharding(xy(), P("x", "y")).check_fits({8}, "device_put"); }),
+      "device_put: NamedSharding(Mesh('x': 4, 'y': 2), P('x', 'y')) has 2 entries, more than the 1 dimension of an array of shape (8,); "
+      "leave out the last one");
+  EXPECT_NE(error_of([] {
+              (void)NamedSharding(make_mesh({2}, {"x"}), P("x")).local_shape({8}, device(5));
+            }).find("CpuDevice(id=5) is not in Mesh('x': 2)"),
             std::string::npos);
 }
 
@@ -174,8 +180,12 @@ TEST_F(ShardingTest, positional_equals_named_by_meaning) {
 // Every grid places blocks where its own picture says, also those that no axes of the base order can describe.
 TEST_F(ShardingTest, positional_blocks_lie_where_the_picture_says) {
   const PositionalSharding six(NdDevices{5, 4, 3, 2, 1, 0});
-  const std::vector<PositionalSharding> grids = {six.reshape(2, 3), six.reshape(2, 3).T(), six.reshape(2, 3).T().reshape(2, 3),
-                                                 six.reshape(2, 3).replicate(0), six.reshape(3, 2).T().replicate(1), six.reshape(2, 3).T().reshape(2, 3).replicate(0)};
+  const std::vector<PositionalSharding> grids = {six.reshape(2, 3),
+                                                 six.reshape(2, 3).T(),
+                                                 six.reshape(2, 3).T().reshape(2, 3),
+                                                 six.reshape(2, 3).replicate(0),
+                                                 six.reshape(3, 2).T().replicate(1),
+                                                 six.reshape(2, 3).T().reshape(2, 3).replicate(0)};
   for (const auto& grid : grids) {
     const Sharding s = grid;
     const Shape global = grid.shape();

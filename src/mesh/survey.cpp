@@ -1,0 +1,89 @@
+// What a remap moves, counted in closed form for each device: a device receives every element of its destination box that its own source
+// box does not hold, once. Devices that differ only along axes which neither layout uses are counted once.
+#include <algorithm>
+
+#include "mesh/route.hpp"
+
+namespace tessera {
+namespace {
+
+struct Load {
+  std::int64_t elements = 0, peers = 0;
+  bool in_place = true;
+};
+
+std::int64_t parts_met(const Piece& piece, std::size_t d, Range mine, const Sharding::Impl& from, std::int64_t extent) {
+  const std::int64_t parts = from.parts_of(d);
+  if (parts == 1) return 1;
+  const std::int64_t block = block_size(extent, parts);
+  const std::int64_t first = (piece.offset[d] + piece.step[d] * mine.start) / block;
+  const std::int64_t last = (piece.offset[d] + piece.step[d] * (mine.stop - 1)) / block;
+  return std::min(last > first ? last - first : first - last, mine.size() - 1) + 1;
+}
+
+void add_piece(Load& load, const Piece& piece, const Route& route, const Shape& from_shape, const Shape& shape, int receiver) {
+  std::int64_t needed = 1, held = 1, own_elements = 1, blocks = 1;
+  const int here = route.source_position(receiver);
+  bool same_box = here >= 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const Range box = route.to().range(d, shape[d], receiver);
+    const Range mine{std::max(box.start, piece.to[d].start), std::min(box.stop, piece.to[d].stop)};
+    if (here >= 0) {
+      const Range own = route.from().range(d, from_shape[d], here);
+      same_box = same_box && own.start == box.start && own.stop == box.stop;
+      own_elements *= own.size();
+      held *= mine.size() > 0 ? preimage(mine, piece.offset[d], piece.step[d], own).size() : 0;
+    }
+    needed *= std::max<std::int64_t>(0, mine.size());
+    if (needed > 0) blocks *= parts_met(piece, d, mine, route.from(), from_shape[d]);
+  }
+  if (here < 0) held = 0;
+  load.in_place = load.in_place && (same_box || (here >= 0 && needed == 0 && own_elements == 0));
+  load.elements += needed - held;
+  if (needed > held) load.peers += blocks - (held > 0);
+}
+
+// Positions of the destination mesh, one for each setting of the axes that matter.
+std::vector<int> distinct_positions(const std::vector<Route>& routes) {
+  std::vector<int> positions;
+  if (std::any_of(routes.begin(), routes.end(), [](const Route& route) { return !route.on_one_mesh(); }) || routes.size() != 1) {
+    const int all = routes.empty() ? 0 : routes[0].to().mesh.size();
+    for (int p = 0; p < all; ++p) positions.push_back(p);
+    return positions;
+  }
+  positions.push_back(0);
+  const Route& route = routes[0];
+  const auto grow = [&](const AxisDigit& digit) {
+    const std::size_t count = positions.size();
+    for (int c = 1; c < digit.size; ++c)
+      for (std::size_t i = 0; i < count; ++i) positions.push_back(positions[i] + c * digit.stride);
+  };
+  for (const auto& digit : route.to().digits) grow(digit);
+  for (const auto& digit : route.from().digits)
+    if (std::find(route.to().digits.begin(), route.to().digits.end(), digit) == route.to().digits.end()) grow(digit);
+  return positions;
+}
+
+}  // namespace
+
+Survey survey_exchange(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to,
+                       const Shape& shape, const std::vector<int>& fixed_axes) {
+  std::vector<Route> routes;
+  routes.reserve(from.size());
+  for (const auto& source : from) routes.emplace_back(source, to, fixed_axes);
+  Survey survey;
+  for (const auto& route : routes) survey.in_place = survey.in_place && route.from().mesh.size() == route.to().mesh.size();
+  for (int receiver : distinct_positions(routes)) {
+    Load load;
+    for (const auto& piece : remap.pieces) {
+      const auto s = static_cast<std::size_t>(piece.source);
+      add_piece(load, piece, routes[s], from_shapes[s], shape, receiver);
+    }
+    survey.elements = std::max(survey.elements, load.elements);
+    survey.peers = std::max(survey.peers, load.peers);
+    survey.in_place = survey.in_place && load.in_place;
+  }
+  return survey;
+}
+
+}  // namespace tessera
