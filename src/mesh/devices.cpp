@@ -1,21 +1,27 @@
 #include "mesh/devices.hpp"
 
 #include <ostream>
-#include <utility>
 
 namespace tessera {
 namespace {
-std::vector<Device>& table() {
-  static auto* devices = new std::vector<Device>{{0, 0, "localhost"}};  // outlives every static mesh of the program
-  return *devices;
+struct Table {
+  std::vector<Device> all{{0, 0, "localhost"}};
+  int own = 0;
+};
+Table& table() {
+  static Table* instance = new Table;  // static arrays may look at it while the program ends
+  return *instance;
 }
 }  // namespace
 
-void set_devices(std::vector<Device> all_by_id) { table() = std::move(all_by_id); }
-const std::vector<Device>& device_table() { return table(); }
+void set_devices(std::vector<Device> all, int own) { table() = {std::move(all), own}; }
+int own_device_id() { return table().own; }
+const std::vector<Device>& device_table() { return table().all; }
 
-std::vector<Device> devices() { return table(); }
-int device_count() { return static_cast<int>(table().size()); }
+std::vector<Device> devices() { return table().all; }
+int device_count() { return static_cast<int>(table().all.size()); }
+std::vector<Device> local_devices() { return {table().all[static_cast<std::size_t>(table().own)]}; }
+
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << "CpuDevice(id=" << device.id << ")"; }
 
 }  // namespace tessera

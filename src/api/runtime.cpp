@@ -1,0 +1,133 @@
+#include <tessera/error.hpp>
+#include <tessera/runtime.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "base/text.hpp"
+#include "comm/agreement.hpp"
+#include "comm/environment.hpp"
+#include "mesh/devices.hpp"
+
+extern "C" {
+void openblas_set_num_threads(int) __attribute__((weak));
+void omp_set_num_threads(int) __attribute__((weak));
+}
+
+namespace tessera {
+
+extern const char* const build_id;
+
+namespace {
+
+void report_unknown_settings() {
+  for (const auto& name : unknown_settings()) log_once(LogLevel::warn, "there is no setting " + name + "; it is ignored");
+}
+
+// Several ranks on a host share its cores: without this each rank's BLAS would start as many threads as there are cores.
+void share_cores(int wanted) {
+  const auto& job = comm::place_in_job();
+  if (wanted == 0) wanted = settings().threads;
+  const int threads = wanted > 0 ? wanted : std::max(1, job.cores / job.host_size);
+  if (openblas_set_num_threads != nullptr && std::getenv("OPENBLAS_NUM_THREADS") == nullptr) openblas_set_num_threads(threads);
+  if (omp_set_num_threads != nullptr && (wanted > 0 || std::getenv("OMP_NUM_THREADS") == nullptr)) omp_set_num_threads(threads);
+  log_once(LogLevel::info, format_count(job.size, "rank") + ", " + format_count(threads, "thread") + " each, build " + build_id);
+}
+
+void set_up(const RuntimeOptions& options) {
+  const auto& job = comm::place_in_job();
+  std::vector<Device> all;
+  for (int r = 0; r < job.size; ++r) all.push_back({r, r, job.hosts[static_cast<std::size_t>(r)]});
+  set_devices(std::move(all), job.rank);
+  report_unknown_settings();
+  share_cores(options.threads);
+}
+
+comm::StartOptions start_options(const RuntimeOptions& options) {
+  return {build_id, options.timeout_s >= 0 ? options.timeout_s : settings().timeout_s};
+}
+
+struct Outcome {
+  int status = comm::status_done;
+  std::string words;
+};
+
+// "ShardingError: ..." and the exit status of the exception that is being handled.
+Outcome describe_exception() {
+  try {
+    throw;
+  } catch (const comm::DisagreementError& e) { return {comm::status_disagreement, e.what()}; } catch (const ShapeError& e) {
+    return {comm::status_failed, std::string("ShapeError: ") + e.what()};
+  } catch (const DtypeError& e) { return {comm::status_failed, std::string("DtypeError: ") + e.what()}; } catch (const ShardingError& e) {
+    return {comm::status_failed, std::string("ShardingError: ") + e.what()};
+  } catch (const AxisNameError& e) {
+    return {comm::status_failed, std::string("AxisNameError: ") + e.what()};
+  } catch (const IndexError& e) { return {comm::status_failed, std::string("IndexError: ") + e.what()}; } catch (const ArgumentError& e) {
+    return {comm::status_failed, std::string("ArgumentError: ") + e.what()};
+  } catch (const MemoryError& e) { return {comm::status_memory, std::string("MemoryError: ") + e.what()}; } catch (const IoError& e) {
+    return {comm::status_io, std::string("IoError: ") + e.what()};
+  } catch (const CommError& e) { return {comm::status_failed, std::string("CommError: ") + e.what()}; } catch (const LinAlgError& e) {
+    return {comm::status_failed, std::string("LinAlgError: ") + e.what()};
+  } catch (const InternalError& e) {
+    return {comm::status_failed, std::string("InternalError (a bug in tessera): ") + e.what()};
+  } catch (const std::bad_alloc&) { return {comm::status_memory, "out of memory (std::bad_alloc)"}; } catch (const std::exception& e) {
+    return {comm::status_failed, std::string("uncaught exception: ") + e.what()};
+  } catch (...) { return {comm::status_failed, "uncaught exception that is not a std::exception"}; }
+}
+
+}  // namespace
+
+int run(int argc, char** argv, std::function<void()> body) {
+  try {
+    comm::start(&argc, &argv, start_options({}));
+    set_up({});
+  } catch (const std::exception& e) {
+    // Before MPI is up every rank would print the same.
+    const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    if (rank == nullptr || std::atoi(rank) == 0) std::fprintf(stderr, "tessera: cannot start: %s\n", e.what());
+    return comm::status_usage;
+  }
+  Outcome outcome;
+  try {
+    body();
+  } catch (...) { outcome = describe_exception(); }
+  const int status = comm::leave(outcome.status, outcome.words);
+  comm::finish();
+  return status;
+}
+
+Runtime::Runtime(int& argc, char**& argv, RuntimeOptions options) : exceptions_before_(std::uncaught_exceptions()) {
+  comm::start(&argc, &argv, start_options(options));
+  set_up(options);
+}
+
+Runtime::Runtime(Attach, const void* mpi_comm, RuntimeOptions options) : exceptions_before_(std::uncaught_exceptions()) {
+  comm::attach(mpi_comm, start_options(options));
+  set_up(options);
+}
+
+Runtime::~Runtime() {
+  const bool unwinding = std::uncaught_exceptions() > exceptions_before_;
+  int status = 0;
+  try {
+    status = comm::leave(unwinding ? comm::status_failed : comm::status_done,
+                         unwinding ? "an exception left the scope of tessera::Runtime" : "");
+  } catch (const std::exception& e) {
+    log(LogLevel::error, e.what());
+    comm::abort_job(comm::status_failed);
+  }
+  // Everybody failed: each rank's own catch block goes on. Some did: those who are done must not report success.
+  if (status != 0 && !unwinding) comm::abort_job(status);
+  comm::finish();
+}
+
+int process_index() { return own_device_id(); }
+int process_count() { return device_count(); }
+bool is_main_process() { return own_device_id() == 0; }
+
+}  // namespace tessera

@@ -1,0 +1,167 @@
+#include "base/settings.hpp"
+
+#include <tessera/error.hpp>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "base/text.hpp"
+
+extern char** environ;
+
+namespace tessera {
+namespace {
+
+[[noreturn]] void refuse(const std::string& name, const std::string& text, const std::string& takes) {
+  throw ArgumentError(name + "=" + quoted(text) + " is not usable: it takes " + takes);
+}
+
+double parse_number(const std::string& name, const std::string& text, double low, double high, const std::string& takes) {
+  errno = 0;
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || errno == ERANGE || !(value >= low && value <= high)) refuse(name, text, takes);
+  return value;
+}
+
+std::int64_t parse_integer(const std::string& name, const std::string& text, std::int64_t low, std::int64_t high,
+                           const std::string& takes) {
+  errno = 0;
+  char* end = nullptr;
+  const long long value = std::strtoll(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || errno == ERANGE || value < low || value > high) refuse(name, text, takes);
+  return value;
+}
+
+template <class Choice> Choice parse_choice(const std::string& name, const std::string& text, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (text == words[i]) return static_cast<Choice>(i);
+  refuse(name, text, join(words, " | ") + did_you_mean(text, words));
+}
+
+struct Row {
+  const char* name;
+  const char* fallback;  // what the default looks like in the environment
+  const char* meaning;
+  void (*set)(Settings&, const std::string& name, const std::string& text);
+};
+
+const Row rows[] = {
+    {"TESSERA_LOG", "warn", "what goes to stderr: error | warn | info | debug",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.log = parse_choice<LogLevel>(name, text, {"error", "warn", "info", "debug"});
+     }},
+    {"TESSERA_CHECK", "1",
+     "do the ranks say the same? 0 never asked | 1 before each evaluation | 2 before each collective, and replicated values are compared",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.check = parse_choice<int>(name, text, {"0", "1", "2"});
+     }},
+    {"TESSERA_TIMEOUT", "300", "seconds that a rank may wait for others before the job is ended with a report; 0 waits for ever",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.timeout_s = parse_number(name, text, 0, 1e9, "seconds, 0 or more");
+     }},
+    {"TESSERA_DUMP", "", "folder that receives the text of every program after each stage; empty: none",
+     [](Settings& s, const std::string&, const std::string& text) { s.dump = text; }},
+    {"TESSERA_MEM_LIMIT", "0", "bytes a rank may use (64M, 1.5G); a plan that needs more is refused; 0: what the machine has",
+     [](Settings& s, const std::string& name, const std::string& text) { s.memory_limit_bytes = parse_bytes(name, text); }},
+    {"TESSERA_MESSAGE_LIMIT", "1073741824", "elements in one MPI message at most; longer ones are split",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       const std::int64_t most = std::numeric_limits<int>::max();
+       s.message_limit = parse_integer(name, text, 1, most, "a number from 1 to " + std::to_string(most));
+     }},
+    {"TESSERA_THREADS", "0", "threads of one rank's kernels; 0: cores of the host divided by its ranks",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.threads = static_cast<int>(parse_integer(name, text, 0, 4096, "a number from 0 to 4096"));
+     }},
+    {"TESSERA_NAN_CHECK", "0", "1: the first op that makes a NaN is an error that names it",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.nan_check = parse_choice<int>(name, text, {"0", "1"}) == 1;
+     }},
+    {"TESSERA_COLLECTIVES", "auto", "algorithms of large collectives: auto | mpi (the MPI library's) | own",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       parse_choice<int>(name, text, {"auto", "mpi", "own"});
+       s.collectives = text;
+     }},
+};
+
+struct State {
+  Settings values;
+  std::vector<std::pair<std::string, std::string>> texts;  // what was set, by name
+};
+
+State read_environment() {
+  State state;
+  for (const Row& row : rows)
+    if (const char* text = std::getenv(row.name)) {
+      row.set(state.values, row.name, text);
+      state.texts.emplace_back(row.name, text);
+    }
+  return state;
+}
+
+State& state() {
+  static State instance = read_environment();
+  return instance;
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const Row& row : rows) all.emplace_back(row.name);
+  return all;
+}
+
+}  // namespace
+
+const Settings& settings() { return state().values; }
+
+std::vector<SettingRow> settings_table() {
+  std::vector<SettingRow> table;
+  for (const Row& row : rows) {
+    SettingRow out{row.name, row.fallback, row.fallback, row.meaning, false};
+    for (const auto& [name, text] : state().texts)
+      if (name == row.name) out.value = text, out.is_set = true;
+    table.push_back(std::move(out));
+  }
+  return table;
+}
+
+std::vector<std::string> unknown_settings() {
+  std::vector<std::string> unknown;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with("TESSERA_") || text.starts_with("TESSERA_TEST_")) continue;
+    const std::string name(text.substr(0, text.find('=')));
+    bool known = false;
+    for (const Row& row : rows) known = known || name == row.name;
+    if (!known) unknown.push_back(name + did_you_mean(name, names()));
+  }
+  return unknown;
+}
+
+SettingScope::SettingScope(const std::string& name, const std::string& value) : before_(settings()) {
+  for (const Row& row : rows)
+    if (name == row.name) {
+      row.set(state().values, name, value);
+      return;
+    }
+  throw ArgumentError("there is no setting " + name + did_you_mean(name, names()));
+}
+
+SettingScope::~SettingScope() { state().values = before_; }
+
+std::int64_t parse_bytes(const std::string& what, const std::string& text) {
+  const std::string takes = "a number of bytes such as 1000000, 64M or 1.5G";
+  std::string digits = text;
+  double unit = 1;
+  if (!digits.empty() && (digits.back() == 'B' || digits.back() == 'b')) digits.pop_back();
+  if (!digits.empty() && digits.back() == 'i') digits.pop_back();
+  if (!digits.empty()) {
+    const auto power = std::string_view("KMGT").find(static_cast<char>(std::toupper(digits.back())));
+    if (power != std::string_view::npos) unit = std::pow(1024.0, static_cast<double>(power + 1)), digits.pop_back();
+  }
+  return static_cast<std::int64_t>(parse_number(what, digits, 0, 9e18 / unit, takes) * unit);
+}
+
+}  // namespace tessera

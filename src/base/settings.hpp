@@ -1,0 +1,50 @@
+// The environment variables TESSERA_*, in one table: name, default, meaning, check. `tessera env` prints it.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+enum class LogLevel { error, warn, info, debug };
+
+struct Settings {
+  LogLevel log = LogLevel::warn;
+  int check = 1;
+  double timeout_s = 300;
+  std::string dump;
+  std::int64_t memory_limit_bytes = 0;
+  std::int64_t message_limit = std::int64_t{1} << 30;
+  int threads = 0;
+  bool nan_check = false;
+  std::string collectives = "auto";
+};
+
+// As the environment said when it was first asked. A bad value is an ArgumentError that names the variable and what it takes.
+const Settings& settings();
+
+struct SettingRow {
+  std::string name, value, fallback, meaning;
+  bool is_set = false;  // by the environment or a SettingScope
+};
+std::vector<SettingRow> settings_table();
+
+// TESSERA_* variables of the environment that no setting reads, each with the nearest known name: they are reported at start-up.
+std::vector<std::string> unknown_settings();
+
+// Another value for as long as the scope lives: SettingScope limit("TESSERA_MESSAGE_LIMIT", "1000").
+class SettingScope {
+ public:
+  SettingScope(const std::string& name, const std::string& value);
+  ~SettingScope();
+  SettingScope(const SettingScope&) = delete;
+  SettingScope& operator=(const SettingScope&) = delete;
+
+ private:
+  Settings before_;
+};
+
+// 12, 64M, 1.5G (powers of 1024) -> bytes; ArgumentError that names `what`.
+std::int64_t parse_bytes(const std::string& what, const std::string& text);
+
+}  // namespace tessera

@@ -1,0 +1,67 @@
+#include "comm/mpi_types.hpp"
+
+#include <tessera/error.hpp>
+
+namespace tessera::comm {
+namespace {
+
+template <ReduceKind kind> void keep_nan(void* in, void* inout, int* count, MPI_Datatype* type) {
+  combine(kind, *type == MPI_FLOAT ? float32 : float64, in, inout, inout, *count);
+}
+
+template <ReduceKind kind> MPI_Op nan_op() {
+  static const MPI_Op op = [] {
+    MPI_Op made = MPI_OP_NULL;
+    MPI_Op_create(keep_nan<kind>, 1, &made);
+    return made;
+  }();
+  return op;
+}
+
+}  // namespace
+
+MPI_Datatype mpi_type(Dtype dtype) {
+  switch (dtype.code) {
+    case bool_.code:
+    case uint8.code: return MPI_UINT8_T;
+    case int8.code: return MPI_INT8_T;
+    case int16.code: return MPI_INT16_T;
+    case int32.code: return MPI_INT32_T;
+    case int64.code: return MPI_INT64_T;
+    case uint16.code: return MPI_UINT16_T;
+    case uint32.code: return MPI_UINT32_T;
+    case uint64.code: return MPI_UINT64_T;
+    case float32.code: return MPI_FLOAT;
+    case float64.code: return MPI_DOUBLE;
+    case complex64.code: return MPI_C_FLOAT_COMPLEX;
+    case complex128.code: return MPI_C_DOUBLE_COMPLEX;
+    default: throw InternalError("comm: dtype code " + std::to_string(dtype.code) + " has no MPI type");
+  }
+}
+
+MPI_Op mpi_op(ReduceKind kind, Dtype dtype) {
+  if (is_bool(dtype)) {  // bytes 0 and 1
+    switch (kind) {
+      case ReduceKind::sum:
+      case ReduceKind::max:
+      case ReduceKind::logical_or:
+      case ReduceKind::bit_or: return MPI_BOR;
+      case ReduceKind::bit_xor: return MPI_BXOR;
+      default: return MPI_BAND;
+    }
+  }
+  switch (kind) {
+    case ReduceKind::sum: return MPI_SUM;
+    case ReduceKind::prod: return MPI_PROD;
+    case ReduceKind::max: return is_floating(dtype) ? nan_op<ReduceKind::max>() : MPI_MAX;
+    case ReduceKind::min: return is_floating(dtype) ? nan_op<ReduceKind::min>() : MPI_MIN;
+    case ReduceKind::logical_and: return MPI_LAND;
+    case ReduceKind::logical_or: return MPI_LOR;
+    case ReduceKind::bit_and: return MPI_BAND;
+    case ReduceKind::bit_or: return MPI_BOR;
+    case ReduceKind::bit_xor: return MPI_BXOR;
+  }
+  return MPI_OP_NULL;
+}
+
+}  // namespace tessera::comm

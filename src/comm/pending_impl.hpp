@@ -1,0 +1,27 @@
+// What is under way behind a Pending.
+#pragma once
+#include <functional>
+
+#include "comm/mpi_call.hpp"
+#include "comm/pending.hpp"
+
+namespace tessera::comm {
+
+struct Pending::Impl {
+  Impl(const Communicator& comm, const char* what_, std::int64_t bytes_) : requests(comm), what(what_), bytes(bytes_) {}
+  Requests requests;
+  const char* what;
+  std::int64_t bytes;
+
+  // Of an exchange: which receive each of the first requests belongs to, and how many pieces of it are still to come.
+  std::vector<std::size_t> receive_of_request;
+  std::vector<int> pieces_missing;
+  std::function<void(std::size_t)> arrived;
+
+  bool move_on(bool block);  // true when all is complete
+
+ private:
+  bool complete_some(bool block);
+};
+
+}  // namespace tessera::comm
