@@ -9,12 +9,16 @@ namespace tessera::kernels {
 namespace {
 
 template <class T> bool is_nan(const T& x) {
-  if constexpr (is_complex_type<T>) return x.real() != x.real() || x.imag() != x.imag();
-  else return x != x;
+  if constexpr (is_complex_type<T>)
+    return x.real() != x.real() || x.imag() != x.imag();
+  else
+    return x != x;
 }
 template <class T> bool less(const T& a, const T& b) {
-  if constexpr (is_complex_type<T>) return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
-  else return a < b;
+  if constexpr (is_complex_type<T>)
+    return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+  else
+    return a < b;
 }
 // Whether `candidate`, which comes later, replaces `best`.
 template <bool max, class T> bool better(const T& candidate, const T& best) {
@@ -22,14 +26,17 @@ template <bool max, class T> bool better(const T& candidate, const T& best) {
   return is_nan(candidate) || (max ? less(best, candidate) : less(candidate, best));
 }
 
-template <bool max, class T> void scan_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t offset, T* values, std::int64_t* index) {
+template <bool max, class T>
+void scan_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t offset, T* values, std::int64_t* index) {
   for (std::int64_t r = 0; r < rows; ++r, x += n) {
     // The extreme by the vectorised reduction, then the first place that holds it.
     T best{};
     reduce(max ? "max" : "min", dtype_of<T>(), x, Shape({n}), {0}, &best);
     std::int64_t at = 0;
-    if (is_nan(best)) while (!is_nan(x[at])) ++at;
-    else while (x[at] != best) ++at;
+    if (is_nan(best))
+      while (!is_nan(x[at])) ++at;
+    else
+      while (x[at] != best) ++at;
     index[r] = offset + at;
     if (values != nullptr) values[r] = x[at];
   }
@@ -59,8 +66,8 @@ void scan_columns(const T* x, std::int64_t n, std::int64_t width, std::int64_t o
 template <bool max, class T> void arg_reduce_typed(const T* x, AxisView view, std::int64_t offset, T* values, std::int64_t* index) {
   if (view.inner == 1) return scan_rows<max>(x, view.outer, view.extent, offset, values, index);
   for (std::int64_t o = 0; o < view.outer; ++o)
-    scan_columns<max>(x + o * view.extent * view.inner, view.extent, view.inner, offset, values == nullptr ? nullptr : values + o * view.inner,
-                      index + o * view.inner);
+    scan_columns<max>(x + o * view.extent * view.inner, view.extent, view.inner, offset,
+                      values == nullptr ? nullptr : values + o * view.inner, index + o * view.inner);
 }
 
 }  // namespace

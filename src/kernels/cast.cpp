@@ -25,8 +25,8 @@ template <class R> inline constexpr bool is_complex_type<std::complex<R>> = true
 // Truncates towards 0; what does not fit goes to the nearest end, NaN to 0.
 template <class To, class From> inline To saturate(From x) {
   using Limits = std::numeric_limits<To>;
-  constexpr From low = static_cast<From>(Limits::min());                        // a power of two or 0: exact
-  constexpr From past = static_cast<From>(Limits::max() / 2 + 1) * From(2);     // max + 1, exact
+  constexpr From low = static_cast<From>(Limits::min());                     // a power of two or 0: exact
+  constexpr From past = static_cast<From>(Limits::max() / 2 + 1) * From(2);  // max + 1, exact
   const bool below = x < low, above = x >= past, fits = !below & !above & (x == x);
   const To inside = static_cast<To>(fits ? x : From(0));
   return below ? Limits::min() : above ? Limits::max() : inside;
@@ -34,9 +34,12 @@ template <class To, class From> inline To saturate(From x) {
 
 struct Convert {
   template <class To, class From> static inline To of(From x) {
-    if constexpr (std::is_same_v<To, bool>) return x != From(0);
-    else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) return saturate<To>(x);
-    else return static_cast<To>(x);
+    if constexpr (std::is_same_v<To, bool>)
+      return x != From(0);
+    else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>)
+      return saturate<To>(x);
+    else
+      return static_cast<To>(x);
   }
 };
 
@@ -72,9 +75,7 @@ template <class From, class To> void cast(const void* const* in, void* out, std:
 template <class From, class... To> void add_row(CastTable& table) {
   ((table[static_cast<std::size_t>(dtype_of<From>().code)][static_cast<std::size_t>(dtype_of<To>().code)] = cast<From, To>), ...);
 }
-template <class... T> void add_all(CastTable& table) {
-  (add_row<T, T...>(table), ...);
-}
+template <class... T> void add_all(CastTable& table) { (add_row<T, T...>(table), ...); }
 
 void FillCasts(CastTable& table) {
   add_all<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, float,

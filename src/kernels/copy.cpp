@@ -73,8 +73,10 @@ struct CopyPlan {
     for (std::size_t d = 1; d < dims.size(); ++d) {
       Dim& outer = dims[kept];
       const Dim& inner = dims[d];
-      if (outer.dst == inner.dst * inner.extent && outer.src == inner.src * inner.extent) outer = {outer.extent * inner.extent, inner.dst, inner.src};
-      else dims[++kept] = inner;
+      if (outer.dst == inner.dst * inner.extent && outer.src == inner.src * inner.extent)
+        outer = {outer.extent * inner.extent, inner.dst, inner.src};
+      else
+        dims[++kept] = inner;
     }
     if (!dims.empty()) dims.resize(kept + 1);
   }
@@ -148,15 +150,16 @@ void copy_planes(const CopyPlan& plan, std::size_t fast) {
   for (std::size_t d = 0; d + 1 < plan.dims.size(); ++d)
     if (d != fast) outer.push_back(plan.dims[d]);
   const Dim &row = plan.dims[fast], &column = plan.dims.back();
-  for_each_outer(std::span<const Dim>(outer), plan.dst, plan.src, static_cast<std::int64_t>(plan.itemsize), [&](std::byte* dst, const std::byte* src) {
-    transpose_plane(dst, row.dst, src, column.src, row.extent, column.extent, plan.itemsize);
-  });
+  for_each_outer(std::span<const Dim>(outer), plan.dst, plan.src, static_cast<std::int64_t>(plan.itemsize),
+                 [&](std::byte* dst, const std::byte* src) {
+                   transpose_plane(dst, row.dst, src, column.src, row.extent, column.extent, plan.itemsize);
+                 });
 }
 
 }  // namespace
 
-void copy_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const std::byte* src, std::span<const std::int64_t> src_strides,
-                  const Shape& extents, std::size_t itemsize) {
+void copy_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const std::byte* src,
+                  std::span<const std::int64_t> src_strides, const Shape& extents, std::size_t itemsize) {
   const CopyPlan plan(dst, dst_strides, src, src_strides, extents, itemsize);
   if (plan.empty) return;
   if (plan.dims.empty()) {
@@ -177,7 +180,8 @@ void transpose(void* dst, const void* src, const Shape& shape, std::span<const i
     src_strides[d] = strides[static_cast<std::size_t>(perm[d])];
   }
   for (std::size_t d = shape.size(); d-- > 1;) dst_strides[d - 1] = dst_strides[d] * extents[d];
-  copy_strided(static_cast<std::byte*>(dst), dst_strides, static_cast<const std::byte*>(src), src_strides, Shape(std::move(extents)), itemsize);
+  copy_strided(static_cast<std::byte*>(dst), dst_strides, static_cast<const std::byte*>(src), src_strides, Shape(std::move(extents)),
+               itemsize);
 }
 
 void fill(void* dst, const void* element, std::size_t itemsize, std::int64_t n) {
@@ -190,7 +194,8 @@ void fill(void* dst, const void* element, std::size_t itemsize, std::int64_t n) 
   visit_item(itemsize, [&]<class T>(T*) { copy_line(static_cast<T*>(dst), 1, static_cast<const T*>(element), 0, n); });
 }
 
-void fill_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const void* element, const Shape& extents, std::size_t itemsize) {
+void fill_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const void* element, const Shape& extents,
+                  std::size_t itemsize) {
   const std::vector<std::int64_t> zeros(extents.size(), 0);
   copy_strided(dst, dst_strides, static_cast<const std::byte*>(element), zeros, extents, itemsize);
 }

@@ -19,7 +19,8 @@ void copy_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, con
 void transpose(void* dst, const void* src, const Shape& shape, std::span<const int> perm, std::size_t itemsize);
 
 void fill(void* dst, const void* element, std::size_t itemsize, std::int64_t n);
-void fill_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const void* element, const Shape& extents, std::size_t itemsize);
+void fill_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const void* element, const Shape& extents,
+                  std::size_t itemsize);
 
 // out[i] = start + i * step, computed in the dtype's own arithmetic from the 64-bit product (no accumulation of rounding).
 void iota(Dtype, void* out, std::int64_t n, std::int64_t start, std::int64_t step);

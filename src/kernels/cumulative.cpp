@@ -13,32 +13,46 @@ namespace tessera::kernels {
 namespace {
 
 template <class T> bool is_nan(const T& x) {
-  if constexpr (is_complex_type<T>) return x.real() != x.real() || x.imag() != x.imag();
-  else return x != x;
+  if constexpr (is_complex_type<T>)
+    return x.real() != x.real() || x.imag() != x.imag();
+  else
+    return x != x;
 }
 template <class T> bool less(const T& a, const T& b) {
-  if constexpr (is_complex_type<T>) return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
-  else return a < b;
+  if constexpr (is_complex_type<T>)
+    return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+  else
+    return a < b;
 }
 
 struct Sum {
   template <class T> static T of(const T& a, const T& b) {
-    if constexpr (std::is_same_v<T, bool>) return a | b;
-    else if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-    else return a + b;
+    if constexpr (std::is_same_v<T, bool>)
+      return a | b;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    else
+      return a + b;
   }
 };
 struct Prod {
   template <class T> static T of(const T& a, const T& b) {
-    if constexpr (std::is_same_v<T, bool>) return a & b;
-    else if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    if constexpr (std::is_same_v<T, bool>)
+      return a & b;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
     else if constexpr (is_complex_type<T>)
       return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
-    else return a * b;
+    else
+      return a * b;
   }
 };
-struct Max { template <class T> static T of(const T& a, const T& b) { return is_nan(a) || (!is_nan(b) && less(b, a)) ? a : b; } };
-struct Min { template <class T> static T of(const T& a, const T& b) { return is_nan(a) || (!is_nan(b) && less(a, b)) ? a : b; } };
+struct Max {
+  template <class T> static T of(const T& a, const T& b) { return is_nan(a) || (!is_nan(b) && less(b, a)) ? a : b; }
+};
+struct Min {
+  template <class T> static T of(const T& a, const T& b) { return is_nan(a) || (!is_nan(b) && less(a, b)) ? a : b; }
+};
 
 template <class Op, class T> void scan_rows(const T* x, std::int64_t rows, std::int64_t n, bool reverse, T* out) {
   for (std::int64_t r = 0; r < rows; ++r, x += n, out += n) {

@@ -23,8 +23,8 @@ MapFn find_map(std::string_view op, Dtype in);
 
 // What the op gives for operands of dtype `in`: bool for comparisons and tests, the real dtype for abs/real/imag of complex ...
 Dtype map_result(std::string_view op, Dtype in);
-int map_arity(std::string_view op);             // operands; 0 for an unknown op
-std::vector<std::string_view> map_names();      // every op, sorted
+int map_arity(std::string_view op);         // operands; 0 for an unknown op
+std::vector<std::string_view> map_names();  // every op, sorted
 
 // Every pair of dtypes. float -> integer truncates and saturates, NaN gives 0; complex -> real takes the real part;
 // x -> bool is x != 0; integer -> narrower integer wraps.

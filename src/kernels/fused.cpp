@@ -26,11 +26,15 @@ struct Space {
       const auto stride = [&](std::size_t i) { return inputs[i].strides.empty() ? dense[d] : inputs[i].strides[d]; };
       bool one_with_last = !extents.empty();
       for (std::size_t i = 0; one_with_last && i < inputs.size(); ++i) one_with_last = strides[i].back() == stride(i) * shape[d];
-      if (one_with_last) extents.back() *= shape[d];
-      else extents.push_back(shape[d]);
+      if (one_with_last)
+        extents.back() *= shape[d];
+      else
+        extents.push_back(shape[d]);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (one_with_last) strides[i].back() = stride(i);
-        else strides[i].push_back(stride(i));
+        if (one_with_last)
+          strides[i].back() = stride(i);
+        else
+          strides[i].push_back(stride(i));
       }
     }
     if (extents.empty()) {
@@ -61,8 +65,8 @@ struct Pieces {
 
 // How the registers of a program map to buffers of one piece each.
 struct Registers {
-  static constexpr int in_place = -1;  // lives in an operand's memory
-  std::vector<int> buffer;             // per register: buffer number, in_place, or -2 - o: in the memory of output o
+  static constexpr int in_place = -1;       // lives in an operand's memory
+  std::vector<int> buffer;                  // per register: buffer number, in_place, or -2 - o: in the memory of output o
   std::vector<std::pair<int, int>> stores;  // register -> output, copied at the end of a piece
   int buffers = 0;
 };
@@ -145,19 +149,24 @@ class Fused {
         if (r < n || last_use[static_cast<std::size_t>(r)] != s || registers_.buffer[static_cast<std::size_t>(r)] < 0) continue;
         if (std::find(step.in, step.in + k, r) != step.in + k) continue;
         const int dying = registers_.buffer[static_cast<std::size_t>(r)];
-        if (target == Registers::in_place && itemsize(dtype_of_register(r)) == itemsize(step.out)) target = dying;
-        else dead_.push_back(dying);
+        if (target == Registers::in_place && itemsize(dtype_of_register(r)) == itemsize(step.out))
+          target = dying;
+        else
+          dead_.push_back(dying);
       }
       if (target == Registers::in_place) {
-        if (free.empty()) target = registers_.buffers++;
-        else target = free.back(), free.pop_back();
+        if (free.empty())
+          target = registers_.buffers++;
+        else
+          target = free.back(), free.pop_back();
       }
       free.insert(free.end(), dead_.begin(), dead_.end());
       dead_.clear();
     }
     for (std::size_t o = 0; o < program_.outputs.size(); ++o) {
       const int r = program_.outputs[o];
-      if (registers_.buffer[static_cast<std::size_t>(r)] != -2 - static_cast<int>(o)) registers_.stores.emplace_back(r, static_cast<int>(o));
+      if (registers_.buffer[static_cast<std::size_t>(r)] != -2 - static_cast<int>(o))
+        registers_.stores.emplace_back(r, static_cast<int>(o));
     }
   }
 
@@ -177,8 +186,8 @@ class Fused {
 
   void run_range(std::int64_t first, std::int64_t last) {
     const std::size_t bytes = buffer_bytes_ * static_cast<std::size_t>(registers_.buffers);
-    const std::unique_ptr<std::byte, decltype(&std::free)> memory(static_cast<std::byte*>(std::aligned_alloc(64, std::max<std::size_t>(bytes, 64))),
-                                                                  &std::free);
+    const std::unique_ptr<std::byte, decltype(&std::free)> memory(
+        static_cast<std::byte*>(std::aligned_alloc(64, std::max<std::size_t>(bytes, 64))), &std::free);
     if (!memory) throw std::bad_alloc();
     std::vector<Packed> packed(inputs_.size());
     std::vector<std::byte*> at(registers_.buffer.size());
@@ -209,15 +218,18 @@ class Fused {
       }
       at[i] = buffer(registers_.buffer[i]);
       if (packed[i].from == source && packed[i].elements >= n) continue;
-      if (reads_[i] == Reads::splat) fill(at[i], source, item, n);
-      else pack(i, source, steps, at[i]);
+      if (reads_[i] == Reads::splat)
+        fill(at[i], source, item, n);
+      else
+        pack(i, source, steps, at[i]);
       packed[i] = {source, n};
     }
     const std::size_t n_inputs = inputs_.size();
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
       const auto& step = program_.steps[s];
       const int b = registers_.buffer[n_inputs + s];
-      at[n_inputs + s] = b >= 0 ? buffer(b) : outputs_[static_cast<std::size_t>(-2 - b)] + static_cast<std::size_t>(offset) * itemsize(step.out);
+      at[n_inputs + s] =
+          b >= 0 ? buffer(b) : outputs_[static_cast<std::size_t>(-2 - b)] + static_cast<std::size_t>(offset) * itemsize(step.out);
       const void* in[3] = {at[static_cast<std::size_t>(step.in[0])], step.n_in > 1 ? at[static_cast<std::size_t>(step.in[1])] : nullptr,
                            step.n_in > 2 ? at[static_cast<std::size_t>(step.in[2])] : nullptr};
       step.fn(in, at[n_inputs + s], n);
@@ -225,7 +237,8 @@ class Fused {
     for (const auto& [r, o] : registers_.stores) {
       const std::size_t item = itemsize(dtype_of_register(r));
       std::byte* target = outputs_[static_cast<std::size_t>(o)] + static_cast<std::size_t>(offset) * item;
-      if (target != at[static_cast<std::size_t>(r)]) std::memmove(target, at[static_cast<std::size_t>(r)], static_cast<std::size_t>(n) * item);
+      if (target != at[static_cast<std::size_t>(r)])
+        std::memmove(target, at[static_cast<std::size_t>(r)], static_cast<std::size_t>(n) * item);
     }
   }
 

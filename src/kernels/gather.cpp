@@ -28,7 +28,12 @@ template <class F> void visit_item(std::size_t itemsize, F&& f) {
 }
 
 MapFn scatter_map(std::string_view op, Dtype dtype) {
-  const char* map = op == "set" ? "copy" : op == "add" ? "add" : op == "multiply" ? "multiply" : op == "min" ? "minimum" : op == "max" ? "maximum" : "";
+  const char* map = op == "set"        ? "copy"
+                    : op == "add"      ? "add"
+                    : op == "multiply" ? "multiply"
+                    : op == "min"      ? "minimum"
+                    : op == "max"      ? "maximum"
+                                       : "";
   const MapFn fn = find_map(map, dtype);
   if (fn == nullptr) throw InternalError("kernels::scatter: there is no op '" + std::string(op) + "' on " + name(dtype));
   return fn;
@@ -51,9 +56,12 @@ struct RowUpdate {
 };
 
 template <class T> T added(const T& a, const T& b) {
-  if constexpr (std::is_same_v<T, bool>) return a | b;
-  else if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  else return a + b;
+  if constexpr (std::is_same_v<T, bool>)
+    return a | b;
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  else
+    return a + b;
 }
 
 }  // namespace
@@ -72,12 +80,16 @@ void gather(void* dst, const void* src, AxisView view, std::span<const std::int6
     auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * n) * row_bytes;
     const auto* from = static_cast<const std::byte*>(src) + static_cast<std::size_t>(o * view.extent) * row_bytes;
     if (view.inner == 1) {
-      visit_item(itemsize, [&]<class T>(T) { take_items(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), view.extent, indices.data(), n); });
+      visit_item(itemsize, [&]<class T>(T) {
+        take_items(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), view.extent, indices.data(), n);
+      });
       continue;
     }
     for (const std::int64_t index : indices) {
-      if (inside(index, view.extent)) std::memcpy(to, from + static_cast<std::size_t>(index) * row_bytes, row_bytes);
-      else std::memset(to, 0, row_bytes);
+      if (inside(index, view.extent))
+        std::memcpy(to, from + static_cast<std::size_t>(index) * row_bytes, row_bytes);
+      else
+        std::memset(to, 0, row_bytes);
       to += row_bytes;
     }
   }
@@ -114,12 +126,14 @@ void gather_along(void* dst, const void* src, AxisView view, const std::int64_t*
     for (std::int64_t o = 0; o < view.outer; ++o) {
       const T* from = static_cast<const T*>(src) + o * view.extent * view.inner;
       for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t j = 0; j < view.inner; ++j, ++to, ++indices) *to = inside(*indices, view.extent) ? from[*indices * view.inner + j] : T{};
+        for (std::int64_t j = 0; j < view.inner; ++j, ++to, ++indices)
+          *to = inside(*indices, view.extent) ? from[*indices * view.inner + j] : T{};
     }
   });
 }
 
-void scatter_along(std::string_view op, Dtype dtype, void* dst, AxisView view, const std::int64_t* indices, std::int64_t n, const void* src) {
+void scatter_along(std::string_view op, Dtype dtype, void* dst, AxisView view, const std::int64_t* indices, std::int64_t n,
+                   const void* src) {
   const std::size_t item = itemsize(dtype);
   const RowUpdate update{scatter_map(op, dtype), op == "set", item, 1};
   const auto* from = static_cast<const std::byte*>(src);
@@ -136,12 +150,16 @@ template <class Number> void iota_of(Dtype dtype, void* out, std::int64_t n, Num
   visit(dtype, [&]<class T>(T) {
     T* to = static_cast<T*>(out);
     for (std::int64_t i = 0; i < n; ++i) {
-      const Number value = std::is_integral_v<Number>
-                               ? static_cast<Number>(static_cast<std::uint64_t>(start) + static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step))
-                               : start + static_cast<Number>(i) * step;
-      if constexpr (is_complex_type<T>) to[i] = T(static_cast<typename T::value_type>(value));
-      else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) to[i] = static_cast<T>(static_cast<std::int64_t>(value));
-      else to[i] = static_cast<T>(value);
+      const Number value =
+          std::is_integral_v<Number>
+              ? static_cast<Number>(static_cast<std::uint64_t>(start) + static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step))
+              : start + static_cast<Number>(i) * step;
+      if constexpr (is_complex_type<T>)
+        to[i] = T(static_cast<typename T::value_type>(value));
+      else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+        to[i] = static_cast<T>(static_cast<std::int64_t>(value));
+      else
+        to[i] = static_cast<T>(value);
     }
   });
 }

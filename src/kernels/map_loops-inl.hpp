@@ -63,16 +63,36 @@ template <class F, class... T> void test2(MapTable& table, std::string_view op) 
   (table.add(op, dtype_of<T>(), map2<F, T, std::uint8_t>), ...);
 }
 
-struct Equal { template <class T> static std::uint8_t of(T a, T b) { return a == b; } };
-struct NotEqual { template <class T> static std::uint8_t of(T a, T b) { return a != b; } };
-struct Less { template <class T> static std::uint8_t of(T a, T b) { return a < b; } };
-struct LessEqual { template <class T> static std::uint8_t of(T a, T b) { return a <= b; } };
-struct Greater { template <class T> static std::uint8_t of(T a, T b) { return a > b; } };
-struct GreaterEqual { template <class T> static std::uint8_t of(T a, T b) { return a >= b; } };
-struct LogicalAnd { template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) & (b != T(0)); } };
-struct LogicalOr { template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) | (b != T(0)); } };
-struct LogicalXor { template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) ^ (b != T(0)); } };
-struct LogicalNot { template <class T> static std::uint8_t of(T a) { return a == T(0); } };
+struct Equal {
+  template <class T> static std::uint8_t of(T a, T b) { return a == b; }
+};
+struct NotEqual {
+  template <class T> static std::uint8_t of(T a, T b) { return a != b; }
+};
+struct Less {
+  template <class T> static std::uint8_t of(T a, T b) { return a < b; }
+};
+struct LessEqual {
+  template <class T> static std::uint8_t of(T a, T b) { return a <= b; }
+};
+struct Greater {
+  template <class T> static std::uint8_t of(T a, T b) { return a > b; }
+};
+struct GreaterEqual {
+  template <class T> static std::uint8_t of(T a, T b) { return a >= b; }
+};
+struct LogicalAnd {
+  template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) & (b != T(0)); }
+};
+struct LogicalOr {
+  template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) | (b != T(0)); }
+};
+struct LogicalXor {
+  template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) ^ (b != T(0)); }
+};
+struct LogicalNot {
+  template <class T> static std::uint8_t of(T a) { return a == T(0); }
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::kernels

@@ -23,23 +23,57 @@ inline double sqrt_of(double x) { return __builtin_sqrt(x); }
 inline float copysign_of(float x, float y) { return __builtin_copysignf(x, y); }
 inline double copysign_of(double x, double y) { return __builtin_copysign(x, y); }
 
-struct Add { template <class T> static T of(T a, T b) { return a + b; } };
-struct Subtract { template <class T> static T of(T a, T b) { return a - b; } };
-struct Multiply { template <class T> static T of(T a, T b) { return a * b; } };
-struct Divide { template <class T> static T of(T a, T b) { return a / b; } };
-struct Negative { template <class T> static T of(T a) { return -a; } };
-struct Square { template <class T> static T of(T a) { return a * a; } };
-struct Reciprocal { template <class T> static T of(T a) { return T(1) / a; } };
-struct Sqrt { template <class T> static T of(T a) { return sqrt_of(a); } };
-struct Rsqrt { template <class T> static T of(T a) { return T(1) / sqrt_of(a); } };
-struct Abs { template <class T> static T of(T a) { return copysign_of(a, T(1)); } };
-struct CopySign { template <class T> static T of(T a, T b) { return copysign_of(a, b); } };
-struct Relu { template <class T> static T of(T a) { return (a > T(0)) | (a != a) ? a : T(0); } };
-struct Sign { template <class T> static T of(T a) { return (a == T(0)) | (a != a) ? a : copysign_of(T(1), a); } };
-struct Maximum { template <class T> static T of(T a, T b) { return (a > b) | (a != a) ? a : b; } };
-struct Minimum { template <class T> static T of(T a, T b) { return (a < b) | (a != a) ? a : b; } };
-struct Clip { template <class T> static T of(T x, T low, T high) { return Minimum::of(Maximum::of(x, low), high); } };
-struct Floor { template <class T> static T of(T a) { return floor_of(a); } };
+struct Add {
+  template <class T> static T of(T a, T b) { return a + b; }
+};
+struct Subtract {
+  template <class T> static T of(T a, T b) { return a - b; }
+};
+struct Multiply {
+  template <class T> static T of(T a, T b) { return a * b; }
+};
+struct Divide {
+  template <class T> static T of(T a, T b) { return a / b; }
+};
+struct Negative {
+  template <class T> static T of(T a) { return -a; }
+};
+struct Square {
+  template <class T> static T of(T a) { return a * a; }
+};
+struct Reciprocal {
+  template <class T> static T of(T a) { return T(1) / a; }
+};
+struct Sqrt {
+  template <class T> static T of(T a) { return sqrt_of(a); }
+};
+struct Rsqrt {
+  template <class T> static T of(T a) { return T(1) / sqrt_of(a); }
+};
+struct Abs {
+  template <class T> static T of(T a) { return copysign_of(a, T(1)); }
+};
+struct CopySign {
+  template <class T> static T of(T a, T b) { return copysign_of(a, b); }
+};
+struct Relu {
+  template <class T> static T of(T a) { return (a > T(0)) | (a != a) ? a : T(0); }
+};
+struct Sign {
+  template <class T> static T of(T a) { return (a == T(0)) | (a != a) ? a : copysign_of(T(1), a); }
+};
+struct Maximum {
+  template <class T> static T of(T a, T b) { return (a > b) | (a != a) ? a : b; }
+};
+struct Minimum {
+  template <class T> static T of(T a, T b) { return (a < b) | (a != a) ? a : b; }
+};
+struct Clip {
+  template <class T> static T of(T x, T low, T high) { return Minimum::of(Maximum::of(x, low), high); }
+};
+struct Floor {
+  template <class T> static T of(T a) { return floor_of(a); }
+};
 struct Ceil {
   static float of(float a) { return __builtin_ceilf(a); }
   static double of(double a) { return __builtin_ceil(a); }
@@ -52,10 +86,18 @@ struct Round {  // half to even: the default rounding mode
   static float of(float a) { return __builtin_rintf(a); }
   static double of(double a) { return __builtin_rint(a); }
 };
-struct IsNan { template <class T> static std::uint8_t of(T a) { return a != a; } };
-struct IsInf { template <class T> static std::uint8_t of(T a) { return Abs::of(a) == std::numeric_limits<T>::infinity(); } };
-struct IsFinite { template <class T> static std::uint8_t of(T a) { return Abs::of(a) < std::numeric_limits<T>::infinity(); } };
-struct Zero { template <class T> static T of(T) { return T(0); } };
+struct IsNan {
+  template <class T> static std::uint8_t of(T a) { return a != a; }
+};
+struct IsInf {
+  template <class T> static std::uint8_t of(T a) { return Abs::of(a) == std::numeric_limits<T>::infinity(); }
+};
+struct IsFinite {
+  template <class T> static std::uint8_t of(T a) { return Abs::of(a) < std::numeric_limits<T>::infinity(); }
+};
+struct Zero {
+  template <class T> static T of(T) { return T(0); }
+};
 
 // The remainder has the divisor's sign, and a == floor_divide(a, b) * b + remainder(a, b) up to rounding (NumPy, Python).
 struct Remainder {
@@ -76,7 +118,9 @@ struct FloorDivide {
     return quotient - whole > T(0.5) ? whole + 1 : whole;
   }
 };
-struct NextAfter { template <class T> static T of(T a, T b) { return std::nextafter(a, b); } };
+struct NextAfter {
+  template <class T> static T of(T a, T b) { return std::nextafter(a, b); }
+};
 
 template <class T> void copy_map(const void* const* in, void* out, std::int64_t n) {
   if (in[0] != out && n > 0) std::memmove(out, in[0], static_cast<std::size_t>(n) * sizeof(T));

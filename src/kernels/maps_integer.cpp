@@ -27,24 +27,54 @@ using i64 = std::int64_t;
 // Arithmetic that wraps: unsigned, and not narrower than int so that nothing promotes to a signed type.
 template <class T> using Wide = std::conditional_t<(sizeof(T) < 4), u32, std::make_unsigned_t<T>>;
 template <class T> constexpr bool is_negative(T x) {
-  if constexpr (std::is_signed_v<T>) return x < 0;
-  else return (void)x, false;
+  if constexpr (std::is_signed_v<T>)
+    return x < 0;
+  else
+    return (void)x, false;
 }
 
-struct Add { template <class T> static T of(T a, T b) { return T(Wide<T>(a) + Wide<T>(b)); } };
-struct Subtract { template <class T> static T of(T a, T b) { return T(Wide<T>(a) - Wide<T>(b)); } };
-struct Multiply { template <class T> static T of(T a, T b) { return T(Wide<T>(a) * Wide<T>(b)); } };
-struct Square { template <class T> static T of(T a) { return T(Wide<T>(a) * Wide<T>(a)); } };
-struct Negative { template <class T> static T of(T a) { return T(Wide<T>(0) - Wide<T>(a)); } };
-struct And { template <class T> static T of(T a, T b) { return T(a & b); } };
-struct Or { template <class T> static T of(T a, T b) { return T(a | b); } };
-struct Xor { template <class T> static T of(T a, T b) { return T(a ^ b); } };
-struct Invert { template <class T> static T of(T a) { return T(~a); } };
-struct Abs { template <class T> static T of(T a) { return a < 0 ? T(Wide<T>(0) - Wide<T>(a)) : a; } };
-struct Sign { template <class T> static T of(T a) { return T((a > 0) - is_negative(a)); } };
-struct Relu { template <class T> static T of(T a) { return a > 0 ? a : T(0); } };
-struct Maximum { template <class T> static T of(T a, T b) { return a > b ? a : b; } };
-struct Minimum { template <class T> static T of(T a, T b) { return a < b ? a : b; } };
+struct Add {
+  template <class T> static T of(T a, T b) { return T(Wide<T>(a) + Wide<T>(b)); }
+};
+struct Subtract {
+  template <class T> static T of(T a, T b) { return T(Wide<T>(a) - Wide<T>(b)); }
+};
+struct Multiply {
+  template <class T> static T of(T a, T b) { return T(Wide<T>(a) * Wide<T>(b)); }
+};
+struct Square {
+  template <class T> static T of(T a) { return T(Wide<T>(a) * Wide<T>(a)); }
+};
+struct Negative {
+  template <class T> static T of(T a) { return T(Wide<T>(0) - Wide<T>(a)); }
+};
+struct And {
+  template <class T> static T of(T a, T b) { return T(a & b); }
+};
+struct Or {
+  template <class T> static T of(T a, T b) { return T(a | b); }
+};
+struct Xor {
+  template <class T> static T of(T a, T b) { return T(a ^ b); }
+};
+struct Invert {
+  template <class T> static T of(T a) { return T(~a); }
+};
+struct Abs {
+  template <class T> static T of(T a) { return a < 0 ? T(Wide<T>(0) - Wide<T>(a)) : a; }
+};
+struct Sign {
+  template <class T> static T of(T a) { return T((a > 0) - is_negative(a)); }
+};
+struct Relu {
+  template <class T> static T of(T a) { return a > 0 ? a : T(0); }
+};
+struct Maximum {
+  template <class T> static T of(T a, T b) { return a > b ? a : b; }
+};
+struct Minimum {
+  template <class T> static T of(T a, T b) { return a < b ? a : b; }
+};
 struct Clip {
   template <class T> static T of(T x, T low, T high) { return Minimum::of(Maximum::of(x, low), high); }
 };

@@ -54,9 +54,14 @@ template <class F, class T> void vector_map2(const void* const* in, void* out, s
   std::memcpy(r + i, rest_a, bytes);
 }
 
-#define TESSERA_MATH_1(Name) struct Name##Op { template <class D, class V> static HWY_INLINE V of(D d, V x) { return Name(d, x); } };
-#define TESSERA_MATH_2(Name) \
-  struct Name##Op { template <class D, class V> static HWY_INLINE V of(D d, V x, V y) { return Name(d, x, y); } };
+#define TESSERA_MATH_1(Name)                                                            \
+  struct Name##Op {                                                                     \
+    template <class D, class V> static HWY_INLINE V of(D d, V x) { return Name(d, x); } \
+  };
+#define TESSERA_MATH_2(Name)                                                                    \
+  struct Name##Op {                                                                             \
+    template <class D, class V> static HWY_INLINE V of(D d, V x, V y) { return Name(d, x, y); } \
+  };
 
 template <class D, class V> HWY_INLINE V Sigmoid(D d, V x) {
   const auto one = hn::Set(d, 1);
@@ -124,7 +129,8 @@ double digamma(double x) {
   constexpr double pi = 3.14159265358979323846;
   double below = 0;
   if (x <= 0) {
-    if (x == std::floor(x)) return x == 0 ? std::copysign(std::numeric_limits<double>::infinity(), -x) : std::numeric_limits<double>::quiet_NaN();
+    if (x == std::floor(x))
+      return x == 0 ? std::copysign(std::numeric_limits<double>::infinity(), -x) : std::numeric_limits<double>::quiet_NaN();
     below = -pi / std::tan(pi * (x - std::floor(x)));
     x = 1 - x;
   }
@@ -134,7 +140,9 @@ double digamma(double x) {
       y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760 - y * (1.0 / 12)))))));
   return below + std::log(x) - 0.5 / x - series;
 }
-struct Digamma { template <class T> static T of(T x) { return static_cast<T>(digamma(static_cast<double>(x))); } };
+struct Digamma {
+  template <class T> static T of(T x) { return static_cast<T>(digamma(static_cast<double>(x))); }
+};
 
 template <class T> void add_unary(MapTable& table) {
   constexpr Dtype d = dtype_of<T>();

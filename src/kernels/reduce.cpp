@@ -36,11 +36,12 @@ MapFn combine_map(std::string_view op, Dtype dtype) {
   return fn;
 }
 
-// Columns of a (rows x n) block, n small enough for the cache, into acc. Blocks of rows are merged like carries of a binary counter, so that
-// the error of a sum grows with log(rows).
+// Columns of a (rows x n) block, n small enough for the cache, into acc. Blocks of rows are merged like carries of a binary counter, so
+// that the error of a sum grows with log(rows).
 class ColumnCascade {
  public:
-  ColumnCascade(MapFn fn, std::int64_t width, std::size_t itemsize) : fn_(fn), width_(width), bytes_(static_cast<std::size_t>(width) * itemsize) {}
+  ColumnCascade(MapFn fn, std::int64_t width, std::size_t itemsize)
+      : fn_(fn), width_(width), bytes_(static_cast<std::size_t>(width) * itemsize) {}
 
   void add_rows(const std::byte* x, std::int64_t rows, std::size_t row_bytes) {
     std::byte* sum = level(0);
@@ -57,8 +58,10 @@ class ColumnCascade {
     bool first = true;
     for (int at = 0; (count_ >> at) != 0; ++at) {
       if (((count_ >> at) & 1) == 0) continue;
-      if (first) std::memcpy(out, level(at + 1), bytes_);
-      else into(level(at + 1), out, out);
+      if (first)
+        std::memcpy(out, level(at + 1), bytes_);
+      else
+        into(level(at + 1), out, out);
       first = false;
     }
   }
@@ -88,8 +91,8 @@ void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_
     const std::int64_t joined = wide / n, whole = rows / joined, rest = rows % joined;
     const Bytes partial = scratch((joined + rest) * n * static_cast<std::int64_t>(itemsize));
     reduce_columns(fn, x, whole, joined * n, itemsize, partial.get());
-    std::memcpy(partial.get() + static_cast<std::size_t>(joined * n) * itemsize, x + static_cast<std::size_t>(whole * joined * n) * itemsize,
-                static_cast<std::size_t>(rest * n) * itemsize);
+    std::memcpy(partial.get() + static_cast<std::size_t>(joined * n) * itemsize,
+                x + static_cast<std::size_t>(whole * joined * n) * itemsize, static_cast<std::size_t>(rest * n) * itemsize);
     reduce_columns(fn, partial.get(), joined + rest, n, itemsize, out);
     return;
   }
@@ -99,7 +102,8 @@ void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_
     const std::int64_t width = std::min(block_columns, n - j);
     ColumnCascade cascade(fn, width, itemsize);
     for (std::int64_t r = 0; r < rows; r += block_rows)
-      cascade.add_rows(x + static_cast<std::size_t>(r * n + j) * itemsize, std::min(block_rows, rows - r), static_cast<std::size_t>(n) * itemsize);
+      cascade.add_rows(x + static_cast<std::size_t>(r * n + j) * itemsize, std::min(block_rows, rows - r),
+                       static_cast<std::size_t>(n) * itemsize);
     cascade.finish(out + static_cast<std::size_t>(j) * itemsize);
   }
 }
@@ -115,8 +119,10 @@ std::vector<Run> runs_of(const Shape& shape, const std::vector<int>& axes) {
     const std::int64_t extent = shape[static_cast<std::size_t>(d)];
     const bool reduced = std::find(axes.begin(), axes.end(), d) != axes.end();
     if (extent == 1) continue;
-    if (!runs.empty() && runs.back().reduced == reduced) runs.back().extent *= extent;
-    else runs.push_back({extent, reduced});
+    if (!runs.empty() && runs.back().reduced == reduced)
+      runs.back().extent *= extent;
+    else
+      runs.push_back({extent, reduced});
   }
   return runs;
 }
@@ -173,9 +179,7 @@ void count_nonzero(Dtype in, const std::byte* data, std::vector<Run> runs, std::
 
 }  // namespace
 
-Dtype reduce_result(std::string_view op, Dtype in) {
-  return op == "any" || op == "all" ? bool_ : op == "count_nonzero" ? int32 : in;
-}
+Dtype reduce_result(std::string_view op, Dtype in) { return op == "any" || op == "all" ? bool_ : op == "count_nonzero" ? int32 : in; }
 
 void combine(std::string_view op, Dtype dtype, const void* in, void* out, std::int64_t n) {
   const void* operands[] = {out, in};
@@ -185,10 +189,14 @@ void combine(std::string_view op, Dtype dtype, const void* in, void* out, std::i
 void fill_identity(std::string_view op, Dtype dtype, void* out, std::int64_t n) {
   visit(dtype, [&]<class T>(T) {
     T identity{};
-    if (op == "prod" || op == "all") identity = T(1);
-    else if (op == "max" || op == "logsumexp") identity = lowest<T>();
-    else if (op == "min") identity = highest<T>();
-    else if (op != "sum" && op != "any" && op != "count_nonzero") refuse(op, dtype);
+    if (op == "prod" || op == "all")
+      identity = T(1);
+    else if (op == "max" || op == "logsumexp")
+      identity = lowest<T>();
+    else if (op == "min")
+      identity = highest<T>();
+    else if (op != "sum" && op != "any" && op != "count_nonzero")
+      refuse(op, dtype);
     fill(out, &identity, sizeof identity, n);
   });
 }
@@ -200,14 +208,17 @@ void reduce(std::string_view op, Dtype in, const void* data, const Shape& shape,
   if (kept == 0) return;
   if (reduced == 0) return fill_identity(op, reduce_result(op, in), out, kept);
   const auto* bytes = static_cast<const std::byte*>(data);
-  if (op != "any" && op != "all" && op != "count_nonzero") return reduce_runs(op, in, bytes, runs_of(shape, axes), static_cast<std::byte*>(out));
+  if (op != "any" && op != "all" && op != "count_nonzero")
+    return reduce_runs(op, in, bytes, runs_of(shape, axes), static_cast<std::byte*>(out));
 
   const Bytes counts = scratch(kept * 8);
   auto* count = reinterpret_cast<std::int64_t*>(counts.get());
   count_nonzero(in, bytes, runs_of(shape, axes), count);
   for (std::int64_t i = 0; i < kept; ++i) {
-    if (op == "count_nonzero") static_cast<std::int32_t*>(out)[i] = static_cast<std::int32_t>(count[i]);
-    else static_cast<bool*>(out)[i] = op == "any" ? count[i] != 0 : count[i] == reduced;
+    if (op == "count_nonzero")
+      static_cast<std::int32_t*>(out)[i] = static_cast<std::int32_t>(count[i]);
+    else
+      static_cast<bool*>(out)[i] = op == "any" ? count[i] != 0 : count[i] == reduced;
   }
 }
 

@@ -22,13 +22,25 @@ namespace {
 using RowTable = std::map<std::string_view, std::array<RowReduceFn, dtype_count>>;
 
 // Works on scalars and on the compiler's vectors alike.
-struct Sum { template <class V> static HWY_INLINE void into(V& a, const V& b) { a += b; } };
-struct Prod { template <class V> static HWY_INLINE void into(V& a, const V& b) { a *= b; } };
-struct Max { template <class V> static HWY_INLINE void into(V& a, const V& b) { a = a > b ? a : b; } };
-struct Min { template <class V> static HWY_INLINE void into(V& a, const V& b) { a = a < b ? a : b; } };
+struct Sum {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a += b; }
+};
+struct Prod {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a *= b; }
+};
+struct Max {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = a > b ? a : b; }
+};
+struct Min {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = a < b ? a : b; }
+};
 // NaN wins: a NaN on the right fails the comparison and is taken; one on the left is kept by the second test.
-struct MaxNan { template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a > b) | (a != a)) ? a : b; } };
-struct MinNan { template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a < b) | (a != a)) ? a : b; } };
+struct MaxNan {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a > b) | (a != a)) ? a : b; }
+};
+struct MinNan {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a < b) | (a != a)) ? a : b; }
+};
 
 // A block adds at most 32 terms in each lane; blocks are then added pairwise, like carries of a binary counter:
 //

@@ -53,29 +53,31 @@ template <class F, class D, class V, class... W> HWY_INLINE V CallSleef(D d, V v
   hn::StoreU(v, d, in[row++]);
   (hn::StoreU(more, d, in[row++]), ...);
   for (std::size_t i = 0; i < hn::Lanes(d); ++i) {
-    if constexpr (sizeof...(W) == 0) in[0][i] = F::of(in[0][i]);
-    else in[0][i] = F::of(in[0][i], in[1][i]);
+    if constexpr (sizeof...(W) == 0)
+      in[0][i] = F::of(in[0][i]);
+    else
+      in[0][i] = F::of(in[0][i], in[1][i]);
   }
   return hn::LoadU(d, in[0]);
 #endif
 }
 
-#define TESSERA_SLEEF_1(Name, name, accuracy)                                          \
-  extern "C" SleefFloats TESSERA_SLEEF_F32(name, accuracy)(SleefFloats);               \
-  extern "C" SleefDoubles TESSERA_SLEEF_F64(name, accuracy)(SleefDoubles);             \
-  struct Sleef##Name {                                                                 \
+#define TESSERA_SLEEF_1(Name, name, accuracy)                                               \
+  extern "C" SleefFloats TESSERA_SLEEF_F32(name, accuracy)(SleefFloats);                    \
+  extern "C" SleefDoubles TESSERA_SLEEF_F64(name, accuracy)(SleefDoubles);                  \
+  struct Sleef##Name {                                                                      \
     static SleefFloats of(SleefFloats x) { return TESSERA_SLEEF_F32(name, accuracy)(x); }   \
     static SleefDoubles of(SleefDoubles x) { return TESSERA_SLEEF_F64(name, accuracy)(x); } \
-  };                                                                                   \
+  };                                                                                        \
   template <class D, class V> HWY_INLINE V Name(D d, V v) { return CallSleef<Sleef##Name>(d, v); }
 
-#define TESSERA_SLEEF_2(Name, name, accuracy)                                                                            \
-  extern "C" SleefFloats TESSERA_SLEEF_F32(name, accuracy)(SleefFloats, SleefFloats);                                    \
-  extern "C" SleefDoubles TESSERA_SLEEF_F64(name, accuracy)(SleefDoubles, SleefDoubles);                                 \
-  struct Sleef##Name {                                                                                                   \
-    static SleefFloats of(SleefFloats x, SleefFloats y) { return TESSERA_SLEEF_F32(name, accuracy)(x, y); }              \
-    static SleefDoubles of(SleefDoubles x, SleefDoubles y) { return TESSERA_SLEEF_F64(name, accuracy)(x, y); }           \
-  };                                                                                                                     \
+#define TESSERA_SLEEF_2(Name, name, accuracy)                                                                  \
+  extern "C" SleefFloats TESSERA_SLEEF_F32(name, accuracy)(SleefFloats, SleefFloats);                          \
+  extern "C" SleefDoubles TESSERA_SLEEF_F64(name, accuracy)(SleefDoubles, SleefDoubles);                       \
+  struct Sleef##Name {                                                                                         \
+    static SleefFloats of(SleefFloats x, SleefFloats y) { return TESSERA_SLEEF_F32(name, accuracy)(x, y); }    \
+    static SleefDoubles of(SleefDoubles x, SleefDoubles y) { return TESSERA_SLEEF_F64(name, accuracy)(x, y); } \
+  };                                                                                                           \
   template <class D, class V> HWY_INLINE V Name(D d, V a, V b) { return CallSleef<Sleef##Name>(d, a, b); }
 
 TESSERA_SLEEF_1(Exp, exp, u10)

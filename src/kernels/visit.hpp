@@ -32,14 +32,20 @@ template <class F> decltype(auto) visit(Dtype dtype, F&& f) {
 
 // The ends of a type's order: infinities where it has them.
 template <class T> constexpr T lowest() {
-  if constexpr (is_complex_type<T>) return T(lowest<typename T::value_type>(), lowest<typename T::value_type>());
-  else if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
-  else return std::numeric_limits<T>::min();
+  if constexpr (is_complex_type<T>)
+    return T(lowest<typename T::value_type>(), lowest<typename T::value_type>());
+  else if constexpr (std::is_floating_point_v<T>)
+    return -std::numeric_limits<T>::infinity();
+  else
+    return std::numeric_limits<T>::min();
 }
 template <class T> constexpr T highest() {
-  if constexpr (is_complex_type<T>) return T(highest<typename T::value_type>(), highest<typename T::value_type>());
-  else if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::infinity();
-  else return std::numeric_limits<T>::max();
+  if constexpr (is_complex_type<T>)
+    return T(highest<typename T::value_type>(), highest<typename T::value_type>());
+  else if constexpr (std::is_floating_point_v<T>)
+    return std::numeric_limits<T>::infinity();
+  else
+    return std::numeric_limits<T>::max();
 }
 
 }  // namespace tessera::kernels
