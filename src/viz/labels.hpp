@@ -1,0 +1,29 @@
+// The names of device sets, at several lengths.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::viz {
+
+inline constexpr std::string_view ellipsis_across = "⋯", ellipsis_down = "⋮";
+
+// What short labels mean.
+inline constexpr const char* ranges_note = "a-b names all devices from a to b";
+inline constexpr const char* strides_note = "a-b names all devices from a to b, a-b:s every s-th";
+
+std::string full_label(const std::vector<int>& ids);   // CPU 0,1,2,3,8
+std::string short_label(const std::vector<int>& ids);  // CPU 0-3,8   and CPU 0-6:2 for 0,2,4,6
+
+// Cuts a label after commas into lines of at most `width` characters (longer only where one name alone is longer). What would need
+// more than max_lines is replaced by "+N more", N in names.
+std::vector<std::string> wrap_label(const std::string& label, int width, int max_lines);
+
+std::vector<std::string> wrap_words(const std::string& text, int width);  // at blanks
+
+int display_width(std::string_view utf8);  // in characters
+std::string blanks(int count);             // none for a negative count
+std::string repeated(std::string_view text, int count);
+std::string plural(int count, const std::string& noun);  // "1 block", "2 blocks"
+
+}  // namespace tessera::viz

@@ -1,0 +1,40 @@
+// Characters for a picture: how wide each column is, how high each row, and where each label stands in its cell.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <tessera/visualize.hpp>
+
+#include "viz/picture.hpp"
+
+namespace tessera::viz {
+
+struct TextCell {
+  int block = gap;
+  std::vector<std::string> label;                // lines
+  int left = 0, right = 0, top = 0, bottom = 0;  // blank characters and lines around the label; the rest is shared out evenly
+};
+
+struct TextPanel {
+  std::string heading;               // where the panel lies in the array; empty when it is all of it
+  std::vector<int> widths, heights;  // of columns and rows, without frame lines
+  std::vector<TextCell> cells;       // row-major
+};
+
+struct TextLayout {
+  std::vector<std::string> intro;  // lines above
+  std::vector<TextPanel> panels;
+  std::vector<std::string> notes;  // lines below: the picture's, and what the labels mean
+};
+
+enum class Form { framed, coloured };
+TextLayout lay_out(const Picture&, const debug::VisualizeOptions&, Form);
+
+// Sizes >= needs that are as near as possible to proportional to the weights and sum up to max(total, sum of needs).
+std::vector<int> share_out(int total, const std::vector<double>& weights, const std::vector<int>& needs);
+
+// The number of items per line when items of these widths, with a frame line of `separator` characters around each, are set in lines
+// of at most `most` characters: as few lines as possible, evenly filled.
+std::vector<int> break_lines(const std::vector<int>& widths, int separator, int most);
+
+}  // namespace tessera::viz
