@@ -1,0 +1,297 @@
+#include <algorithm>
+#include <numeric>
+
+#include "mesh/factors.hpp"
+#include "mesh/reshard.hpp"
+#include "mesh/sharding_impl.hpp"
+
+namespace tessera {
+namespace {
+
+constexpr int nowhere = -1;
+constexpr std::size_t most_combinations = 256;
+
+class Propagator {
+ public:
+  Propagator(const FactorRule& rule, std::span<const std::optional<Sharding>> inputs, std::span<const Shape> in_shapes,
+             std::span<const Dtype> in_dtypes, std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes, const Mesh& mesh)
+      : rule_(rule),
+        inputs_(inputs),
+        in_shapes_(in_shapes),
+        in_dtypes_(in_dtypes),
+        out_shapes_(out_shapes),
+        out_dtypes_(out_dtypes),
+        mesh_(mesh) {}
+
+  Propagation run() {
+    if (auto kept = all_the_same()) return std::move(*kept);
+    project();
+    if (auto merged = agreement()) return assemble(*merged);
+    return assemble(cheapest());
+  }
+
+ private:
+  // --- no input moves -------------------------------------------------------------------------------------------------
+
+  // Elementwise ops on operands of one shape and one sharding, the commonest case.
+  std::optional<Propagation> all_the_same() const {
+    if (rule_.outputs.size() != 1 || inputs_.empty()) return std::nullopt;
+    const std::optional<Sharding>* first = nullptr;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (rule_.inputs[i] != rule_.outputs[0]) return std::nullopt;
+      if (!inputs_[i]) continue;
+      if (first == nullptr)
+        first = &inputs_[i];
+      else if (!(**first == *inputs_[i]))
+        return std::nullopt;
+    }
+    if (first == nullptr || !((*first)->identity()->mesh == mesh_)) return std::nullopt;
+    for (const auto& factor : rule_.factors)
+      if (factor.kind != FactorKind::pass) return std::nullopt;
+    const auto& dims = rule_.outputs[0];
+    if (static_cast<std::size_t>((*first)->identity()->split_dims()) > dims.size()) return std::nullopt;
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (dims[d].size() != 1 && (*first)->identity()->parts_of(d) != 1) return std::nullopt;
+    Propagation kept{factors_of(rule_, **first, 0, true), std::vector<Sharding>(inputs_.size(), **first), {**first}, {}, 0};
+    return kept;
+  }
+
+  void project() {
+    projections_.resize(inputs_.size());
+    complete_.assign(inputs_.size(), true);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      projections_[i].resize(rule_.factors.size());
+      if (!inputs_[i]) continue;
+      const Sharding* on_mesh = &*inputs_[i];
+      std::vector<Sharding> rewritten;
+      if (!(on_mesh->identity()->mesh == mesh_)) {
+        rewritten = on_common_mesh({Sharding::replicated(mesh_), *on_mesh});
+        complete_[i] = false;
+        if (rewritten.empty() || !(rewritten[1].identity()->mesh == mesh_)) continue;
+        on_mesh = &rewritten[1];
+      }
+      projections_[i] = factors_of(rule_, *on_mesh, static_cast<int>(i), false);
+      std::size_t taken = 0;
+      for (const auto& axes : projections_[i]) taken += axes.size();
+      complete_[i] = taken == on_mesh->identity()->digits.size();
+    }
+  }
+
+  // The union of what the inputs say, when they say the same about every factor that they split and use no axis twice: then each input is
+  // only cut further. A reduction may be split only if every input that has the factor has it split; otherwise its cost must be weighed.
+  std::optional<FactorAxes> agreement() const {
+    FactorAxes merged(rule_.factors.size());
+    std::vector<int> factor_of_axis(static_cast<std::size_t>(mesh_.ndim()), nowhere);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!complete_[i]) return std::nullopt;
+      for (std::size_t f = 0; f < merged.size(); ++f) {
+        const auto& axes = projections_[i][f];
+        if (axes.empty()) continue;
+        if (merged[f].empty()) merged[f] = axes;
+        if (merged[f] != axes) return std::nullopt;
+        for (int axis : axes) {
+          int& taken = factor_of_axis[static_cast<std::size_t>(axis)];
+          if (taken != nowhere && taken != static_cast<int>(f)) return std::nullopt;
+          taken = static_cast<int>(f);
+        }
+      }
+    }
+    for (std::size_t f = 0; f < merged.size(); ++f) {
+      if (merged[f].empty() || rule_.factors[f].kind != FactorKind::reduce) continue;
+      for (std::size_t i = 0; i < inputs_.size(); ++i)
+        if (inputs_[i] && has_factor(i, static_cast<int>(f)) && projections_[i][f].empty()) return std::nullopt;
+    }
+    if (!is_allowed(rule_, merged, mesh_)) return std::nullopt;
+    return merged;
+  }
+
+  bool has_factor(std::size_t input, int factor) const {
+    for (const auto& dim : rule_.inputs[input])
+      if (std::find(dim.begin(), dim.end(), factor) != dim.end()) return true;
+    return false;
+  }
+
+  // --- some input moves -----------------------------------------------------------------------------------------------
+
+  // For each mesh axis, where it may go: to the factors that some input has it on, in operand order, or nowhere.
+  std::vector<std::vector<int>> choices() const {
+    std::vector<std::vector<int>> of_axis(static_cast<std::size_t>(mesh_.ndim()));
+    for (const auto& projection : projections_)
+      for (std::size_t f = 0; f < projection.size(); ++f)
+        for (int axis : projection[f]) {
+          auto& list = of_axis[static_cast<std::size_t>(axis)];
+          if (std::find(list.begin(), list.end(), static_cast<int>(f)) == list.end()) list.push_back(static_cast<int>(f));
+        }
+    for (auto& list : of_axis) list.push_back(nowhere);
+    return of_axis;
+  }
+
+  // The axes of a factor stand in the order of the input `leader` if it has them, else of the first input that does.
+  FactorAxes ordered(const std::vector<int>& factor_of_axis, std::size_t leader) const {
+    FactorAxes axes(rule_.factors.size());
+    const auto take = [&](const FactorAxes& projection) {
+      for (std::size_t f = 0; f < projection.size(); ++f)
+        for (int axis : projection[f])
+          if (factor_of_axis[static_cast<std::size_t>(axis)] == static_cast<int>(f) &&
+              std::find(axes[f].begin(), axes[f].end(), axis) == axes[f].end())
+            axes[f].push_back(axis);
+    };
+    take(projections_[leader]);
+    for (const auto& projection : projections_) take(projection);
+    return axes;
+  }
+
+  // Inputs that put several axes on one factor in different orders: worth trying the order of each.
+  void find_leaders() {
+    leaders_ = {0};
+    for (std::size_t i = 1; i < projections_.size(); ++i)
+      if (std::any_of(projections_[i].begin(), projections_[i].end(), [](const auto& axes) { return axes.size() > 1; }))
+        leaders_.push_back(i);
+  }
+
+  struct Cost {
+    std::int64_t total = 0;
+    std::vector<std::int64_t> of_input;
+    friend bool operator<(const Cost& a, const Cost& b) { return a.total != b.total ? a.total < b.total : a.of_input < b.of_input; }
+  };
+
+  FactorAxes cheapest() {
+    const auto choices = this->choices();
+    find_leaders();
+    known_costs_.resize(inputs_.size());
+    std::size_t combinations = 1;
+    for (const auto& list : choices) combinations = std::min(combinations * list.size(), most_combinations + 1);
+    std::vector<int> chosen(choices.size(), nowhere);
+    if (combinations <= most_combinations)
+      try_all(choices, chosen);
+    else
+      try_axis_by_axis(choices, chosen);
+    return std::move(best_);
+  }
+
+  void try_all(const std::vector<std::vector<int>>& choices, std::vector<int>& chosen) {
+    std::vector<std::size_t> at(choices.size(), 0);
+    for (;;) {
+      for (std::size_t a = 0; a < choices.size(); ++a) chosen[a] = choices[a][at[a]];
+      consider(chosen);
+      std::size_t a = choices.size();
+      while (a > 0 && ++at[a - 1] == choices[a - 1].size()) at[--a] = 0;
+      if (a == 0) return;
+    }
+  }
+
+  // Largest axis first; axes not yet decided stay where the first input that has them puts them.
+  void try_axis_by_axis(const std::vector<std::vector<int>>& choices, std::vector<int>& chosen) {
+    std::vector<std::size_t> order(choices.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return mesh_.axis_sizes()[a] > mesh_.axis_sizes()[b]; });
+    consider(chosen);  // nothing split: always allowed
+    for (std::size_t a = 0; a < choices.size(); ++a) chosen[a] = choices[a][0];
+    for (std::size_t a : order) {
+      std::optional<Cost> best_here;
+      int best_choice = nowhere;
+      for (int choice : choices[a]) {
+        chosen[a] = choice;
+        const auto cost = consider(chosen);
+        if (cost && (!best_here || *cost < *best_here)) best_here = cost, best_choice = choice;
+      }
+      chosen[a] = best_choice;
+    }
+  }
+
+  std::optional<Cost> consider(const std::vector<int>& factor_of_axis) {
+    std::optional<Cost> cheapest_here;
+    for (std::size_t leader : leaders_) {
+      FactorAxes axes = ordered(factor_of_axis, leader);
+      if (!is_allowed(rule_, axes, mesh_)) continue;
+      Cost cost = this->cost(axes);
+      if (!has_best_ || cost < best_cost_) best_ = axes, best_cost_ = cost, has_best_ = true;
+      if (!cheapest_here || cost < *cheapest_here) cheapest_here = std::move(cost);
+    }
+    return cheapest_here;
+  }
+
+  std::int64_t move_bytes(std::size_t i, const Sharding& target) {
+    for (const auto& [sharding, bytes] : known_costs_[i])
+      if (sharding == target) return bytes;
+    const std::int64_t bytes = plan_reshard(*inputs_[i], target, in_shapes_[i], in_dtypes_[i]).bytes;
+    known_costs_[i].emplace_back(target, bytes);
+    return bytes;
+  }
+
+  std::int64_t reduce_bytes(const FactorAxes& axes) const {
+    std::int64_t parts = 1, bytes = 0;
+    for (std::size_t f = 0; f < axes.size(); ++f)
+      if (rule_.factors[f].kind == FactorKind::reduce)
+        for (int axis : axes[f]) parts *= mesh_.axis_sizes()[static_cast<std::size_t>(axis)];
+    if (parts == 1) return 0;
+    for (std::size_t o = 0; o < rule_.outputs.size(); ++o) {
+      const Sharding output = sharding_of(rule_, axes, mesh_, static_cast<int>(o), true);
+      bytes +=
+          output.shard_shape(out_shapes_[o]).elements() * static_cast<std::int64_t>(itemsize(out_dtypes_[o])) * 2 * (parts - 1) / parts;
+    }
+    return bytes;
+  }
+
+  Cost cost(const FactorAxes& axes) {
+    Cost cost{reduce_bytes(axes), std::vector<std::int64_t>(inputs_.size(), 0)};
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!inputs_[i]) continue;
+      cost.of_input[i] = move_bytes(i, sharding_of(rule_, axes, mesh_, static_cast<int>(i), false));
+      cost.total += cost.of_input[i];
+    }
+    return cost;
+  }
+
+  // --- result ---------------------------------------------------------------------------------------------------------
+
+  // A layout that an input already has is that input's own Sharding, as its user wrote it.
+  Sharding as_written(Sharding made) const {
+    for (const auto& input : inputs_)
+      if (input && *input == made && input->identity()->mesh == mesh_ && input->spec().dims().size() <= made.spec().dims().size())
+        return *input;
+    return made;
+  }
+
+  Propagation assemble(FactorAxes axes) const {
+    Propagation result;
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      result.inputs.push_back(as_written(sharding_of(rule_, axes, mesh_, static_cast<int>(i), false)));
+    for (std::size_t o = 0; o < rule_.outputs.size(); ++o)
+      result.outputs.push_back(as_written(sharding_of(rule_, axes, mesh_, static_cast<int>(o), true)));
+    for (std::size_t f = 0; f < axes.size(); ++f)
+      if (rule_.factors[f].kind == FactorKind::reduce)
+        result.partial_axes.insert(result.partial_axes.end(), axes[f].begin(), axes[f].end());
+    std::sort(result.partial_axes.begin(), result.partial_axes.end());
+    result.bytes = has_best_ ? best_cost_.total : reduce_bytes(axes);
+    result.factor_axes = std::move(axes);
+    return result;
+  }
+
+  const FactorRule& rule_;
+  std::span<const std::optional<Sharding>> inputs_;
+  std::span<const Shape> in_shapes_;
+  std::span<const Dtype> in_dtypes_;
+  std::span<const Shape> out_shapes_;
+  std::span<const Dtype> out_dtypes_;
+  const Mesh& mesh_;
+
+  std::vector<FactorAxes> projections_;  // of each input
+  std::vector<bool> complete_;           // the projection says everything about the input's sharding
+  std::vector<std::size_t> leaders_;
+  std::vector<std::vector<std::pair<Sharding, std::int64_t>>> known_costs_;
+  FactorAxes best_;
+  Cost best_cost_;
+  bool has_best_ = false;
+};
+
+}  // namespace
+
+Propagation propagate_forward(const FactorRule& rule, std::span<const std::optional<Sharding>> inputs, std::span<const Shape> in_shapes,
+                              std::span<const Dtype> in_dtypes, std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes,
+                              const Mesh& mesh) {
+  return Propagator(rule, inputs, in_shapes, in_dtypes, out_shapes, out_dtypes, mesh).run();
+}
+
+}  // namespace tessera
