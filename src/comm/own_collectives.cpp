@@ -16,8 +16,8 @@ namespace {
 // Reductions travel in pieces that stay in the cache between arrival and addition.
 constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
 
-std::int64_t piece_elements(Dtype dtype) {
-  return std::max<std::int64_t>(1, std::min(settings().message_limit, piece_bytes / static_cast<std::int64_t>(itemsize(dtype))));
+std::int64_t piece_elements(Dtype dtype) {  // a piece is one message
+  return std::max<std::int64_t>(1, std::min(settings().message_limit, piece_bytes) / static_cast<std::int64_t>(itemsize(dtype)));
 }
 
 // n elements over the ranks: first elements of the blocks, and the end.

@@ -57,16 +57,22 @@ int main(int argc, char** argv) {
   for (std::int64_t bytes = argc > 2 ? std::atoll(argv[2]) : 8; bytes <= most; bytes *= bytes < 1024 ? 128 : 4) {
     const std::int64_t n = bytes / 4, block = (n + ranks - 1) / ranks;
     std::vector<float> in(static_cast<std::size_t>(block * ranks), 1.f), out(in.size()), wide(in.size() * static_cast<std::size_t>(ranks));
-    row("all-reduce", bytes, [&] { MPI_Allreduce(in.data(), out.data(), static_cast<int>(n), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
+    row(
+        "all-reduce", bytes, [&] { MPI_Allreduce(in.data(), out.data(), static_cast<int>(n), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
         [&] { comm::all_reduce(world, comm::ReduceKind::sum, float32, in.data(), out.data(), n); });
     const std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks), block);
-    row("reduce-scatter", bytes,
+    row(
+        "reduce-scatter", bytes,
         [&] { MPI_Reduce_scatter_block(in.data(), out.data(), static_cast<int>(block), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
         [&] { comm::reduce_scatter(world, comm::ReduceKind::sum, float32, in.data(), out.data(), counts); });
-    row("all-gather", bytes,
-        [&] { MPI_Allgather(in.data(), static_cast<int>(bytes), MPI_BYTE, wide.data(), static_cast<int>(bytes), MPI_BYTE, MPI_COMM_WORLD); },
+    row(
+        "all-gather", bytes,
+        [&] {
+          MPI_Allgather(in.data(), static_cast<int>(bytes), MPI_BYTE, wide.data(), static_cast<int>(bytes), MPI_BYTE, MPI_COMM_WORLD);
+        },
         [&] { comm::all_gather(world, in.data(), bytes, wide.data()); });
-    row("broadcast", bytes, [&] { MPI_Bcast(in.data(), static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD); },
+    row(
+        "broadcast", bytes, [&] { MPI_Bcast(in.data(), static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD); },
         [&] { comm::broadcast(world, in.data(), bytes, 0); });
   }
   const double agree_us = [&] {

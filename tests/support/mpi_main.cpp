@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <tessera/runtime.hpp>
+
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -90,7 +92,7 @@ double time_limit_s() {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  MPI_Init(&argc, &argv);
+  tessera::Runtime runtime(argc, argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &job.comm);
   MPI_Comm_rank(job.comm, &job.rank);
   MPI_Comm_size(job.comm, &job.size);
@@ -101,8 +103,7 @@ int main(int argc, char** argv) {
   if (job.rank != 0) delete listeners.Release(listeners.default_result_printer());
   listeners.Append(new Agreement);
 
-  int status = RUN_ALL_TESTS();
+  const int status = RUN_ALL_TESTS();
   MPI_Comm_free(&job.comm);
-  MPI_Finalize();
   return status;
 }

@@ -1,0 +1,133 @@
+#include "comm/agreement.hpp"
+
+#include <gmock/gmock.h>
+
+#include "comm/collectives.hpp"
+#include "comm/environment.hpp"
+#include "comm/traffic.hpp"
+#include "comm/waiting.hpp"
+
+namespace tessera::comm {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string disagreement(const Communicator& comm, std::uint64_t fingerprint, const std::string& description) {
+  try {
+    agree(comm, fingerprint, [&] { return description; });
+    return "";
+  } catch (const DisagreementError& error) { return error.what(); }
+}
+
+TEST(Agreement, equal_fingerprints_pass_without_a_description) {
+  agree(world(), 42, []() -> std::string { throw std::logic_error("described for nothing"); });
+}
+
+TEST(Agreement, a_rank_that_differs_is_named_on_every_rank) {
+  const int ranks = world().size(), me = world().rank();
+  if (ranks == 1) return;
+  const bool odd_one = me == ranks - 1;
+  const std::string text = disagreement(world(), odd_one ? 1 : 2, odd_one ? "sum(x, axis 1)" : "sum(x, axis 0)");
+  EXPECT_THAT(text, HasSubstr("rank " + std::to_string(ranks - 1) + ": sum(x, axis 1)"));
+  EXPECT_THAT(text, HasSubstr(ranks == 2   ? "rank 0: sum(x, axis 0)"
+                              : ranks == 3 ? "ranks 0, 1: sum"
+                                           : "ranks 0-" + std::to_string(ranks - 2) + ": sum"));
+}
+
+TEST(Agreement, holds_within_a_group_only) {
+  const int ranks = world().size(), me = world().rank();
+  if (ranks < 4 || me >= 3) return;
+  const auto& three = group({2, 0, 1});
+  EXPECT_EQ(disagreement(three, 9, "same"), "");
+  EXPECT_THAT(disagreement(three, static_cast<std::uint64_t>(me), "mine is " + std::to_string(me)), HasSubstr("rank 1: mine is 1"));
+}
+
+TEST(Agreement, all_ok_needs_everyone) {
+  EXPECT_TRUE(all_ok(world(), true));
+  EXPECT_FALSE(all_ok(world(), world().rank() != world().size() - 1));
+}
+
+TEST(Agreement, the_lowest_failing_rank_speaks) {
+  const int me = world().rank(), ranks = world().size();
+  EXPECT_EQ(first_error(world(), ""), "");
+  const int first = ranks / 2;
+  EXPECT_EQ(first_error(world(), me >= first ? "disk full on " + std::to_string(me) : ""),
+            "rank " + std::to_string(first) + ": disk full on " + std::to_string(first));
+}
+
+TEST(Group, order_of_ids_is_order_of_ranks) {
+  const auto& all = world();
+  std::vector<int> backwards(all.device_ids().rbegin(), all.device_ids().rend());
+  const auto& mirrored = group(backwards);
+  EXPECT_EQ(mirrored.rank(), all.size() - 1 - all.rank());
+  EXPECT_EQ(mirrored.rank_of(all.rank()), mirrored.rank());
+  int largest = mirrored.rank();
+  broadcast(mirrored, &largest, sizeof largest, all.size() - 1);
+  EXPECT_EQ(largest, all.size() - 1);
+  EXPECT_EQ(&group(backwards), &mirrored) << "made once";
+  EXPECT_EQ(&group(all.device_ids()), &all);
+}
+
+TEST(Group, only_members_take_part) {
+  const auto& all = world();
+  std::vector<int> front, back;
+  for (const int id : all.device_ids()) (id < all.size() / 2 ? front : back).push_back(id);
+  const auto& half = group(all.rank() < all.size() / 2 ? front : back);
+  int one = 1, sum = 0;
+  all_reduce(half, ReduceKind::sum, int32, &one, &sum, 1);
+  EXPECT_EQ(sum, half.size());
+  EXPECT_EQ(half.rank_of(all.size() + 5), -1);
+}
+
+TEST(Group, overlapping_groups_can_be_made_in_a_chain) {
+  const auto& all = world();
+  for (int first = 0; first + 1 < all.size(); ++first)
+    if (all.rank() == first || all.rank() == first + 1) {
+      int one = 1, sum = 0;
+      all_reduce(group({first, first + 1}), ReduceKind::sum, int32, &one, &sum, 1);
+      EXPECT_EQ(sum, 2);
+    }
+}
+
+TEST(Group, strangers_and_doubles_are_refused_without_communication) {
+  const int me = world().rank(), ranks = world().size();
+  EXPECT_THROW(group({me, me}), InternalError);
+  EXPECT_THROW(group({me, ranks}), InternalError);
+  if (ranks == 1) return;
+  EXPECT_THROW(group({(me + 1) % ranks}), InternalError);
+}
+
+TEST(Traffic, counts_by_kind) {
+  const auto before = traffic("all-gather"), total_before = traffic();
+  count("all-gather", 100);
+  count("all-gather", 20);
+  count("all-to-all", 3);
+  EXPECT_EQ(traffic("all-gather").calls - before.calls, 2);
+  EXPECT_EQ(traffic("all-gather").bytes - before.bytes, 120);
+  EXPECT_EQ(traffic().bytes - total_before.bytes, 123);
+  EXPECT_EQ(traffic("nothing of the kind").calls, 0);
+}
+
+TEST(FlightRecorder, remembers_calls_and_what_they_were_for) {
+  if (world().size() == 1) return;
+  {
+    const Purpose purpose("x + y at main.cpp:9");
+    barrier(world());
+  }
+  EXPECT_THAT(recent_calls(1), HasSubstr("barrier on devices 0"));
+  EXPECT_THAT(recent_calls(1), HasSubstr("for x + y at main.cpp:9"));
+  barrier(world());
+  EXPECT_THAT(recent_calls(1), Not(HasSubstr("main.cpp")));
+}
+
+TEST(JobPlace, knows_ranks_and_hosts) {
+  const auto& job = place_in_job();
+  EXPECT_EQ(job.size, world().size());
+  EXPECT_EQ(static_cast<int>(job.hosts.size()), job.size);
+  EXPECT_GE(job.cores, 1);
+  EXPECT_EQ(job.host_size, job.size) << "the tests run on one host";
+}
+
+}  // namespace
+}  // namespace tessera::comm
