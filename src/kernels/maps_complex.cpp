@@ -33,11 +33,11 @@ template <class C> C over(C a, C b) {
   const R br = b.real(), bi = b.imag();
   if (std::abs(br) >= std::abs(bi)) {
     if (br == 0 && bi == 0) return C(a.real() / std::abs(br), a.imag() / std::abs(br));
-    const R ratio = bi / br, scale = R(1) / (br + bi * ratio);
-    return C((a.real() + a.imag() * ratio) * scale, (a.imag() - a.real() * ratio) * scale);
+    const R ratio = bi / br, divisor = br + bi * ratio;
+    return C((a.real() + a.imag() * ratio) / divisor, (a.imag() - a.real() * ratio) / divisor);
   }
-  const R ratio = br / bi, scale = R(1) / (bi + br * ratio);
-  return C((a.real() * ratio + a.imag()) * scale, (a.imag() * ratio - a.real()) * scale);
+  const R ratio = br / bi, divisor = bi + br * ratio;
+  return C((a.real() * ratio + a.imag()) / divisor, (a.imag() * ratio - a.real()) / divisor);
 }
 
 template <class C> bool has_nan(C a) { return std::isnan(a.real()) || std::isnan(a.imag()); }

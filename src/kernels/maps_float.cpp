@@ -69,7 +69,10 @@ struct Minimum {
   template <class T> static T of(T a, T b) { return (a < b) | (a != a) ? a : b; }
 };
 struct Clip {
-  template <class T> static T of(T x, T low, T high) { return Minimum::of(Maximum::of(x, low), high); }
+  template <class T> static T of(T x, T low, T high) {
+    const T raised = (x > low) | (x != x) ? x : low;
+    return (raised < high) | (raised != raised) ? raised : high;
+  }
 };
 struct Floor {
   template <class T> static T of(T a) { return floor_of(a); }

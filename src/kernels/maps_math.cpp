@@ -64,8 +64,10 @@ template <class F, class T> void vector_map2(const void* const* in, void* out, s
   };
 
 template <class D, class V> HWY_INLINE V Sigmoid(D d, V x) {
+  // The exponential of what is not positive cannot overflow: 1 / (1 + e^-x), or e^x / (1 + e^x) for x < 0.
   const auto one = hn::Set(d, 1);
-  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+  const auto e = Exp(d, hn::Neg(hn::Abs(x)));
+  return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
 }
 template <class D, class V> HWY_INLINE V Silu(D d, V x) { return hn::Mul(x, Sigmoid(d, x)); }
 // x * 0.5 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))

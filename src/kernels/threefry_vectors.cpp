@@ -79,7 +79,7 @@ template <class T> void normal(T* values, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto root_two = hn::Set(d, static_cast<T>(1.41421356237309504880));
-  for (std::int64_t i = 0; i < n; i += lanes) hn::StoreU(hn::Mul(root_two, ErfInv(d, hn::LoadU(d, values + i))), d, values + i);
+  for (std::int64_t i = 0; i < n; i += lanes) hn::StoreU(hn::Mul(root_two, ErfInvRounded(d, hn::LoadU(d, values + i))), d, values + i);
 }
 void Normal32(float* values, std::int64_t n) { normal(values, n); }
 void Normal64(double* values, std::int64_t n) { normal(values, n); }

@@ -1,0 +1,294 @@
+// The largest error of each function, in units of the last place of the result, over its whole range of float32 bit patterns (a sample of
+// about a million) and over random float64 arguments. The bounds are the measured maxima, rounded up.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "kernels/values.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+using testing::same;
+
+template <class T> double ulps(T got, long double expected) {
+  if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got) ? 0 : 1e30;
+  const T rounded = static_cast<T>(expected);
+  if (std::isinf(rounded) || std::isinf(got))
+    return got == rounded ? 0 : std::isinf(rounded) && std::isfinite(got) && std::abs(got) == std::numeric_limits<T>::max() ? 1 : 1e30;
+  const T magnitude = std::max(std::abs(rounded), std::numeric_limits<T>::min());
+  const long double unit = static_cast<long double>(magnitude) - static_cast<long double>(std::nextafter(magnitude, T(0)));
+  return static_cast<double>(std::abs(static_cast<long double>(got) - expected) / unit);
+}
+
+// Bit patterns of the whole type, evenly spread, then the edge values.
+template <class T> std::vector<T> arguments() {
+  using K = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  std::vector<T> values = testing::edges<T>();
+  const K step = sizeof(T) == 4 ? K{4099} : static_cast<K>(0x0000'4001'0003'0007ull);
+  for (K bits = 0;; bits += step) {
+    values.push_back(std::bit_cast<T>(bits));
+    if (bits > static_cast<K>(~K{0}) - step) break;
+  }
+  for (int i = 0; i < 200000; ++i) values.push_back(T(20) * T(i - 100000) / T(100000));  // where people work
+  return values;
+}
+
+struct Function {
+  const char* op;
+  long double (*exact)(long double);
+  double bound32, bound64;
+};
+
+const Function functions[] = {
+    {"exp", [](long double x) { return std::exp(x); }, 1.1, 1.1},
+    {"exp2", [](long double x) { return std::exp2(x); }, 1.1, 1.1},
+    {"expm1", [](long double x) { return std::expm1(x); }, 1.1, 1.1},
+    {"log", [](long double x) { return std::log(x); }, 1.1, 1.1},
+    {"log2", [](long double x) { return std::log2(x); }, 1.1, 1.1},
+    {"log10", [](long double x) { return std::log10(x); }, 1.1, 1.1},
+    {"log1p", [](long double x) { return std::log1p(x); }, 1.1, 1.1},
+    {"sin", [](long double x) { return std::sin(x); }, 1.1, 1.1},
+    {"cos", [](long double x) { return std::cos(x); }, 1.1, 1.1},
+    {"tan", [](long double x) { return std::tan(x); }, 1.1, 1.1},
+    {"asin", [](long double x) { return std::asin(x); }, 1.1, 1.1},
+    {"acos", [](long double x) { return std::acos(x); }, 1.1, 1.1},
+    {"atan", [](long double x) { return std::atan(x); }, 1.1, 1.1},
+    {"sinh", [](long double x) { return std::sinh(x); }, 2, 2},
+    {"cosh", [](long double x) { return std::cosh(x); }, 2, 2},
+    {"tanh", [](long double x) { return std::tanh(x); }, 1.1, 1.1},
+    {"asinh", [](long double x) { return std::asinh(x); }, 1.1, 1.1},
+    {"acosh", [](long double x) { return std::acosh(x); }, 1.1, 1.1},
+    {"atanh", [](long double x) { return std::atanh(x); }, 1.1, 1.1},
+    {"erf", [](long double x) { return std::erf(x); }, 1.1, 1.1},
+    {"erfc", [](long double x) { return std::erfc(x); }, 1.5, 1.5},
+    {"cbrt", [](long double x) { return std::cbrt(x); }, 1.1, 1.1},
+    {"sigmoid", [](long double x) { return 1 / (1 + std::exp(-x)); }, 2.5, 2.5},
+    {"softplus", [](long double x) { return std::max(x, 0.0L) + std::log1p(std::exp(-std::abs(x))); }, 3, 3},
+    {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5, 1.5},
+};
+
+template <class T> std::string worst_of(const Function& function, double bound) {
+  const auto x = arguments<T>();
+  std::vector<T> out(x.size());
+  const void* in[] = {x.data()};
+  const MapFn fn = find_map(function.op, dtype_of<T>());
+  fn(in, out.data(), static_cast<std::int64_t>(x.size()));
+  double worst = 0;
+  T at = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const long double exact = sizeof(T) == 4 ? static_cast<long double>(function.exact(static_cast<double>(x[i]))) : function.exact(x[i]);
+    const double error = ulps(out[i], exact);
+    if (error > worst) worst = error, at = x[i];
+  }
+  ::testing::Test::RecordProperty(std::string(function.op) + "_max_ulp_f" + std::to_string(8 * sizeof(T)), std::to_string(worst));
+  if (worst <= bound) return "";
+  std::ostringstream text;
+  text << function.op << " f" << 8 * sizeof(T) << ": " << worst << " ulp at " << std::hexfloat << at << std::defaultfloat << " (" << at
+       << ")\n";
+  return text.str();
+}
+
+TEST(math_accuracy, float32_functions_stay_within_their_bounds_over_the_whole_range) {
+  std::string bad;
+  for (const auto& function : functions) bad += worst_of<float>(function, function.bound32);
+  EXPECT_EQ(bad, "");
+}
+
+TEST(math_accuracy, float64_functions_stay_within_their_bounds_over_the_whole_range) {
+  std::string bad;
+  for (const auto& function : functions) bad += worst_of<double>(function, function.bound64);
+  EXPECT_EQ(bad, "");
+}
+
+template <class T> void expect_binary_within(const char* op, long double (*exact)(long double, long double), double bound) {
+  const auto all = arguments<T>();
+  std::vector<T> x, y;
+  for (std::size_t i = 0; i < all.size(); i += 7) x.push_back(all[i]), y.push_back(all[(i * 7919) % all.size()]);
+  for (const T a : testing::edges<T>())
+    for (const T b : testing::edges<T>()) x.push_back(a), y.push_back(b);
+  std::vector<T> out(x.size());
+  const void* in[] = {x.data(), y.data()};
+  find_map(op, dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    ASSERT_LE(ulps(out[i], exact(x[i], y[i])), bound) << op << "(" << x[i] << ", " << y[i] << ") = " << out[i];
+}
+
+TEST(math_accuracy, functions_of_two_arguments) {
+  const auto power = [](long double x, long double y) { return std::pow(x, y); };
+  const auto atan2 = [](long double y, long double x) { return std::atan2(y, x); };
+  const auto hypot = [](long double x, long double y) { return std::hypot(x, y); };
+  const auto logaddexp = [](long double x, long double y) {
+    return x == y ? x + std::log(2.0L) : std::max(x, y) + std::log1p(std::exp(-std::abs(x - y)));
+  };
+  expect_binary_within<float>("power", power, 1.1);
+  expect_binary_within<double>("power", power, 1.1);
+  expect_binary_within<float>("atan2", atan2, 1.1);
+  expect_binary_within<double>("atan2", atan2, 1.1);
+  expect_binary_within<float>("hypot", hypot, 1.1);
+  expect_binary_within<double>("hypot", hypot, 1.1);
+  // The sum of two logarithms cancels near 0: the error is relative to the larger of the operands there, so only same-signed ones here.
+  const float a[] = {0, 1, 20, 700, -INFINITY, INFINITY, INFINITY, NAN, 3}, b[] = {0, 2, 20, -700, -INFINITY, INFINITY, -INFINITY, 1, NAN};
+  float out[9];
+  const void* in[] = {a, b};
+  find_map("logaddexp", float32)(in, out, 9);
+  for (int i = 0; i < 9; ++i)
+    EXPECT_LE(ulps(out[i], std::isnan(a[i] + b[i]) && a[i] != b[i] && !std::isinf(a[i]) ? NAN : logaddexp(a[i], b[i])), 2)
+        << a[i] << " " << b[i];
+}
+
+// erf_inv has no reference in the C library: erf(erf_inv(x)) must be x, in an arithmetic that is exact enough.
+template <class T> void expect_erf_inv(double bound) {
+  std::vector<T> x;
+  for (int i = -99999; i <= 99999; ++i) x.push_back(T(i) / T(100000));
+  for (int e = 1; e < (sizeof(T) == 4 ? 24 : 53); ++e)
+    x.push_back(1 - std::ldexp(T(1), -e)), x.push_back(std::ldexp(T(1), -e) - 1), x.push_back(std::ldexp(T(1), -e));
+  std::vector<T> out(x.size());
+  const void* in[] = {x.data()};
+  find_map("erf_inv", dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const long double y = out[i], slope = 2 / std::sqrt(std::acos(-1.0L)) * std::exp(-y * y);
+    // Away from 0 the complement keeps its digits: erf(y) - x = (1 - x) - erfc(y).
+    const long double residual = x[i] > T(0.5)    ? (1 - static_cast<long double>(x[i])) - std::erfc(y)
+                                 : x[i] < T(-0.5) ? std::erfc(-y) - (1 + static_cast<long double>(x[i]))
+                                                  : std::erf(y) - static_cast<long double>(x[i]);
+    worst = std::max(worst, ulps(out[i], y - residual / slope));
+  }
+  EXPECT_LE(worst, bound);
+  const T ends[] = {1, -1, 0, 2, std::numeric_limits<T>::quiet_NaN()};
+  T values[5];
+  const void* end_in[] = {ends};
+  find_map("erf_inv", dtype_of<T>())(end_in, values, 5);
+  EXPECT_EQ(values[0], std::numeric_limits<T>::infinity());
+  EXPECT_EQ(values[1], -std::numeric_limits<T>::infinity());
+  EXPECT_EQ(values[2], 0);
+  EXPECT_TRUE(std::isnan(values[3]));
+  EXPECT_TRUE(std::isnan(values[4]));
+}
+TEST(math_accuracy, erf_inv_inverts_erf) {
+  expect_erf_inv<float>(4);
+  expect_erf_inv<double>(4);
+}
+
+TEST(math_accuracy, gelu_and_silu_follow_their_formulas) {
+  for (int i = -800; i <= 800; ++i) {
+    const double x = i / 100.0;
+    double gelu = 0, silu = 0;
+    const void* in[] = {&x};
+    find_map("gelu", float64)(in, &gelu, 1);
+    find_map("silu", float64)(in, &silu, 1);
+    EXPECT_NEAR(gelu, 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1)) * (x + 0.044715 * x * x * x))), 1e-15 * (1 + std::abs(x)));
+    EXPECT_NEAR(silu, x / (1 + std::exp(-x)), 1e-15 * (1 + std::abs(x)));
+  }
+}
+
+TEST(math_accuracy, lgamma_is_as_good_as_its_roots_allow) {
+  const auto check = []<class T>(T) {
+    const auto x = arguments<T>();
+    std::vector<T> out(x.size());
+    const void* in[] = {x.data()};
+    find_map("lgamma", dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const long double exact = std::lgamma(static_cast<long double>(x[i]));
+      if (x[i] < 0 && std::abs(exact) < 1) continue;  // next to a root: relative to 1 below
+      ASSERT_LE(ulps(out[i], exact), 8) << x[i];
+    }
+    for (T root = T(-2.5); root < T(-2.4); root += T(0.001)) {
+      T value = 0;
+      const void* at[] = {&root};
+      find_map("lgamma", dtype_of<T>())(at, &value, 1);
+      EXPECT_NEAR(value, std::lgamma(static_cast<long double>(root)), 4 * std::numeric_limits<T>::epsilon());
+    }
+  };
+  check(float{});
+  check(double{});
+}
+
+TEST(math_accuracy, digamma_is_the_slope_of_lgamma) {
+  const double x[] = {1, 0.5, 2, 10, 1e-3, -0.5, 1e10};
+  const double exact[] = {-0.57721566490153286061, -1.9635100260214234794,  0.42278433509846713939, 2.2517525890667211077,
+                          -1000.5755719318103,     0.036489973978576520559, 23.025850929890456840};
+  double out[7];
+  const void* in[] = {x};
+  find_map("digamma", float64)(in, out, 7);
+  for (int i = 0; i < 7; ++i) EXPECT_NEAR(out[i], exact[i], 4e-15 * std::max(1.0, std::abs(exact[i]))) << x[i];
+  const double poles[] = {-1, -20, -INFINITY, NAN};
+  const void* pole_in[] = {poles};
+  find_map("digamma", float64)(pole_in, out, 4);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(std::isnan(out[i])) << poles[i];
+}
+
+template <class C> void expect_complex(const char* op, std::complex<long double> (*exact)(std::complex<long double>), double bound) {
+  using R = typename C::value_type;
+  std::vector<C> z;
+  for (int i = -12; i <= 12; ++i)
+    for (int j = -12; j <= 12; ++j) z.emplace_back(R(i) / 3, R(j) / 3);
+  std::vector<C> out(z.size());
+  const void* in[] = {z.data()};
+  ASSERT_NE(find_map(op, dtype_of<C>()), nullptr) << op;
+  find_map(op, dtype_of<C>())(in, out.data(), static_cast<std::int64_t>(z.size()));
+  for (std::size_t i = 0; i < z.size(); ++i) {
+    const auto expected = exact(std::complex<long double>(z[i].real(), z[i].imag()));
+    if (!(std::abs(expected) < 1e30L)) continue;  // poles
+    const long double error = std::abs(std::complex<long double>(out[i].real(), out[i].imag()) - expected);
+    ASSERT_LE(error, bound * std::numeric_limits<R>::epsilon() * std::max(std::abs(expected), 1e-3L)) << op << z[i] << " = " << out[i];
+  }
+}
+
+TEST(math_accuracy, complex_functions) {
+  using Z = std::complex<long double>;
+  const std::pair<const char*, Z (*)(Z)> all[] = {{"exp", [](Z z) { return std::exp(z); }},
+                                                  {"log", [](Z z) { return std::log(z); }},
+                                                  {"sqrt", [](Z z) { return std::sqrt(z); }},
+                                                  {"sin", [](Z z) { return std::sin(z); }},
+                                                  {"cos", [](Z z) { return std::cos(z); }},
+                                                  {"tanh", [](Z z) { return std::tanh(z); }},
+                                                  {"sinh", [](Z z) { return std::sinh(z); }},
+                                                  {"cosh", [](Z z) { return std::cosh(z); }},
+                                                  {"expm1", [](Z z) { return std::exp(z) - Z(1); }},
+                                                  {"log1p", [](Z z) { return std::log(z + Z(1)); }},
+                                                  {"exp2", [](Z z) { return std::exp(z * std::log(2.0L)); }},
+                                                  {"log2", [](Z z) { return std::log(z) / std::log(2.0L); }},
+                                                  {"log10", [](Z z) { return std::log(z) / std::log(10.0L); }},
+                                                  {"reciprocal", [](Z z) { return Z(1) / z; }},
+                                                  {"square", [](Z z) { return z * z; }},
+                                                  {"rsqrt", [](Z z) { return Z(1) / std::sqrt(z); }},
+                                                  {"atan", [](Z z) { return std::atan(z); }},
+                                                  {"asinh", [](Z z) { return std::asinh(z); }},
+                                                  {"sigmoid", [](Z z) { return Z(1) / (Z(1) + std::exp(-z)); }}};
+  for (const auto& [op, exact] : all) {
+    expect_complex<std::complex<float>>(op, exact, 40);
+    expect_complex<std::complex<double>>(op, exact, 40);
+  }
+}
+
+TEST(complex_maps, arithmetic_and_order) {
+  using C = std::complex<double>;
+  const auto a = testing::random_values<C>(500, 1), b = testing::random_values<C>(500, 2);
+  std::vector<C> out(a.size());
+  const void* in[] = {a.data(), b.data()};
+  const auto run = [&](const char* op) { find_map(op, complex128)(in, out.data(), 500); };
+  const auto near = [&](C got, C expected) { return std::abs(got - expected) <= 4e-15 * std::max(1.0, std::abs(expected)); };
+  run("multiply");
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(near(out[i], a[i] * b[i]));
+  run("divide");
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(near(out[i], a[i] / b[i])) << out[i] << a[i] / b[i];
+  run("power");
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(near(out[i], std::pow(a[i], b[i])));
+  run("maximum");
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(out[i], a[i].real() > b[i].real() ? a[i] : b[i]);
+  std::vector<std::uint8_t> less(a.size());
+  find_map("less", complex128)(in, less.data(), 500);
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(less[i] != 0, a[i].real() < b[i].real());
+  const C small[] = {C(1e-200, 1e-200), C(3e-310, 0)}, scale[] = {C(1e-200, 1e-200), C(1e-310, 0)};
+  const void* tiny[] = {small, scale};
+  find_map("divide", complex128)(tiny, out.data(), 2);
+  EXPECT_TRUE(near(out[0], C(1, 0)));
+  EXPECT_NEAR(out[1].real(), 3, 1e-10);
+}
+
+}  // namespace
+}  // namespace tessera::kernels
