@@ -163,9 +163,7 @@ template <class D, class V> HWY_INLINE V Lgamma(D d, V x) {
   return BeyondUse(d, x, T(1e16), T(1e16), stirling, [&]() HWY_ATTR { return LgammaBounded(d, x); });
 }
 // SLEEF calls the last 2e-9 below the largest number an overflow; x to the power of 1 is exact at least.
-template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) {
-  return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, PowBounded(d, x, y));
-}
+template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) { return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, PowBounded(d, x, y)); }
 
 #undef TESSERA_SLEEF_1
 #undef TESSERA_SLEEF_2
