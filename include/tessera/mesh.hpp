@@ -51,25 +51,25 @@ class Mesh {
   std::vector<std::pair<std::string, int>> shape() const;  // (name, size), in axis order
   const std::vector<std::string>& axis_names() const;
   const std::vector<int>& axis_sizes() const;
-  int axis_size(const std::string& name) const;            // ShardingError for an unknown name
-  int axis_number(const std::string& name) const;          // position of the axis; -1 for an unknown name
-  int size() const;                                        // number of devices
+  int axis_size(const std::string& name) const;    // ShardingError for an unknown name
+  int axis_number(const std::string& name) const;  // position of the axis; -1 for an unknown name
+  int size() const;                                // number of devices
   int ndim() const;
-  std::vector<Device> devices() const;                     // row-major
-  const std::vector<int>& device_ids() const;              // row-major
+  std::vector<Device> devices() const;         // row-major
+  const std::vector<int>& device_ids() const;  // row-major
   bool contains(const Device&) const;
   std::optional<std::vector<int>> coords(const Device&) const;
-  int position(int device_id) const;                       // row-major position of a device; -1 if the mesh lacks it
-  bool is_abstract() const;                                // made by abstract_mesh: no processes behind it
+  int position(int device_id) const;  // row-major position of a device; -1 if the mesh lacks it
+  bool is_abstract() const;           // made by abstract_mesh: no processes behind it
   std::size_t hash() const;
 
-  bool same_devices(const Mesh&) const;                    // the same devices in the same order, whatever the axes
+  bool same_devices(const Mesh&) const;                                          // the same devices in the same order, whatever the axes
   Mesh with_axes(std::vector<int> sizes, std::vector<std::string> names) const;  // these devices in this order, cut into other axes
 
-  friend bool operator==(const Mesh&, const Mesh&);        // axis names, sizes and device order
+  friend bool operator==(const Mesh&, const Mesh&);  // axis names, sizes and device order
 
   struct Impl;
-  const Impl* identity() const { return impl_.get(); }     // equal pointers mean equal meshes (not the converse)
+  const Impl* identity() const { return impl_.get(); }  // equal pointers mean equal meshes (not the converse)
 
  private:
   std::shared_ptr<const Impl> impl_;

@@ -20,10 +20,12 @@ std::vector<int> row_major_strides(const std::vector<int>& sizes) {
   return strides;
 }
 
-// One mesh axis found in the grid of devices: stepping along it `size` times adds `stride` to the place in the base order.
+// One mesh axis found in the grid of devices: each of its `size` steps goes `stride` places further in the order of devices, and `weight`
+// further along `dim` of the grid.
 struct Step {
   int stride, size;
   std::size_t dim;
+  int weight = 1;
 };
 
 // The steps, minor first, that walk `values` (places in the base order, from one corner along one dim); empty if no steps do.
@@ -36,7 +38,7 @@ std::vector<Step> steps_along(const std::vector<int>& values, std::size_t dim) {
     while (walked * times < n && values[static_cast<std::size_t>(walked * times)] - values[0] == stride * times) ++times;
     while ((n / walked) % times != 0) --times;
     if (times < 2) return {};
-    steps.push_back({stride, times, dim});
+    steps.push_back({stride, times, dim, walked});
     walked *= times;
   }
   return steps;
@@ -147,74 +149,83 @@ PositionalSharding PositionalSharding::replicate(int axis, bool keepdims) const 
   return replicated;
 }
 
+namespace {
+
 // Reshape, T and replicate keep the device order of the base list, so that arrays under all of them can be mixed: the grid is described
 // as axes of the base order where that is possible,
 //   [0 1 2 3].reshape(2, 2).T() = [[0 2] [1 3]]   =>   Mesh('_1': 2, '_0': 2) over 0 1 2 3, P('_0', '_1')
 // and over the grid's own order where it is not (e.g. reshape(2, 3).T().reshape(2, 3)).
-std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() const {
-  const Mesh base(base_, {"_"});
-  auto sizes = sizes_;
-  sizes.push_back(static_cast<int>(sets_[0].size()));
+//
+// place: of every device in the base order, row-major over `sizes`; the last size is that of the device sets. Returns the mesh axes, major
+// first; empty if no axes of the base order describe the grid.
+std::vector<Step> axes_of_base_order(const std::vector<int>& place, const std::vector<int>& sizes) {
   const auto strides = row_major_strides(sizes);
-  std::vector<int> place;  // in the base order, row-major over sizes_ and the members of a set
-  for (const auto& set : sets_)
-    for (int id : set) place.push_back(base.position(id));
-
   std::vector<Step> steps;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     std::vector<int> along;
     for (int i = 0; i < sizes[d]; ++i) along.push_back(place[static_cast<std::size_t>(i * strides[d])]);
     for (const auto& step : steps_along(along, d)) steps.push_back(step);
   }
-  std::vector<Step> major_first = steps;
-  std::sort(major_first.begin(), major_first.end(), [](const Step& a, const Step& b) { return a.stride > b.stride; });
-  int covered = 1;
-  bool on_base = true;
-  for (auto step = major_first.rbegin(); step != major_first.rend(); covered *= step->size, ++step)
-    on_base = on_base && step->stride == covered;
-  on_base = on_base && covered == base.size();
-  for (std::size_t i = 0; on_base && i < place.size(); ++i) {
-    int sum = 0;
-    std::size_t dim = sizes.size();
-    int index = 0;
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    int walked = 0;
+    std::vector<int> left(sizes.size());
+    for (std::size_t d = 0; d < sizes.size(); ++d) left[d] = static_cast<int>(i) / strides[d] % sizes[d];
     for (const auto& step : steps) {
-      if (step.dim != dim) dim = step.dim, index = static_cast<int>(i) / strides[dim] % sizes[dim];
-      sum += index % step.size * step.stride;
-      index /= step.size;
+      walked += left[step.dim] % step.size * step.stride;
+      left[step.dim] /= step.size;
     }
-    on_base = sum == place[i];
+    if (walked != place[i]) return {};
   }
-  if (!on_base) {
-    major_first.clear();
-    for (std::size_t d = 0; d < sizes.size(); ++d)
-      if (sizes[d] > 1) major_first.push_back({strides[d], sizes[d], d});
+  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.stride > b.stride; });
+  int covered = static_cast<int>(place.size());
+  for (const auto& step : steps) {
+    if (step.stride * step.size != covered) return {};
+    covered = step.stride;
   }
+  return steps;
+}
 
-  std::vector<int> mesh_sizes, ids;
-  std::vector<std::string> names;
-  std::vector<std::vector<int>> dim_axes(sizes_.size());
-  std::vector<int> times_named(sizes.size());
-  for (const auto& step : major_first) {
-    const std::string name = step.dim == sizes_.size() ? "_replica" : "_" + std::to_string(step.dim);
-    const int again = times_named[step.dim]++;
-    if (step.dim < sizes_.size()) dim_axes[step.dim].push_back(static_cast<int>(names.size()));
-    names.push_back(again ? name + "_" + std::to_string(again) : name);
-    mesh_sizes.push_back(step.size);
-  }
-  if (on_base)  // the steps of one dim, major first, are those with the larger weight in that dim
-    for (std::size_t d = 0; d < dim_axes.size(); ++d) {
-      std::vector<int> ordered;
-      for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-        if (step->dim == d)
-          ordered.push_back(static_cast<int>(
-              std::find_if(major_first.begin(), major_first.end(), [&](const Step& s) { return s.stride == step->stride; }) -
-              major_first.begin()));
-      dim_axes[d] = std::move(ordered);
+std::vector<Step> axes_of_own_order(const std::vector<int>& sizes) {
+  const auto strides = row_major_strides(sizes);
+  std::vector<Step> axes;
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] > 1) axes.push_back({strides[d], sizes[d], d});
+  return axes;
+}
+
+}  // namespace
+
+std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() const {
+  const Mesh base(base_, {"_"});
+  auto sizes = sizes_;
+  sizes.push_back(static_cast<int>(sets_[0].size()));
+  std::vector<int> ids, place;
+  for (const auto& set : sets_)
+    for (int id : set) {
+      ids.push_back(id);
+      place.push_back(base.position(id));
     }
-  if (on_base)
-    ids = base_.ids();
+  auto axes = axes_of_base_order(place, sizes);
+  if (axes.empty())
+    axes = axes_of_own_order(sizes);
   else
-    for (const auto& set : sets_) ids.insert(ids.end(), set.begin(), set.end());
+    ids = base_.ids();
+
+  std::vector<int> mesh_sizes;
+  std::vector<std::string> names;
+  std::vector<std::vector<int>> dim_axes(sizes.size());
+  for (const auto& axis : axes) {
+    auto& of_dim = dim_axes[axis.dim];
+    const std::string name = axis.dim == sizes_.size() ? "_replica" : "_" + std::to_string(axis.dim);
+    names.push_back(of_dim.empty() ? name : name + "_" + std::to_string(of_dim.size()));
+    mesh_sizes.push_back(axis.size);
+    of_dim.push_back(static_cast<int>(names.size()) - 1);
+  }
+  // Of the axes that split one dim, the one that steps further in the dim is the major one.
+  for (std::size_t d = 0; d < sizes_.size(); ++d)
+    std::sort(dim_axes[d].begin(), dim_axes[d].end(),
+              [&](int a, int b) { return axes[static_cast<std::size_t>(a)].weight > axes[static_cast<std::size_t>(b)].weight; });
+  dim_axes.pop_back();
   NdDevices grid(std::move(mesh_sizes), std::move(ids));
   grid.abstract_ = base_.is_abstract();
   return {Mesh(std::move(grid), std::move(names)), std::move(dim_axes)};

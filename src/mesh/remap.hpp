@@ -22,7 +22,7 @@ Remap identity_remap(const Shape&);
 
 // One message, in destination coordinates: all elements of `to` come from one rank.
 struct Transfer {
-  int peer = 0;   // device id
+  int peer = 0;  // device id
   int piece = 0;
   Index to;
 };

@@ -32,10 +32,12 @@ class Resharder {
     if (exchange.bytes == 0 || common_.empty()) return exchange;
     const int ndim = shape_.ndim();
     const DimAxes have = common_[0].dim_axes(ndim), want = common_[1].dim_axes(ndim);
-    if (auto named = one_collective(have, want)) {
-      named->bytes = exchange.steps[0].bytes;
-      named->messages = exchange.steps[0].messages;
-      return finish({std::move(*named)});
+    if (const auto named = one_collective(have, want)) {
+      ReshardPlan plan = exchange;
+      plan.steps[0].kind = named->kind;
+      plan.steps[0].dim = named->dim;
+      plan.steps[0].split_dim = named->split_dim;
+      return plan;
     }
     const auto chain = this->chain(have, want);
     if (!chain) return exchange;
@@ -64,6 +66,7 @@ class Resharder {
   }
 
   Survey survey(const Sharding& a, const Sharding& b) const {
+    if (!common_.empty()) return survey_reshard(*a.identity(), *b.identity(), shape_);
     const std::vector<Sharding> from = {a};
     const std::vector<Shape> shapes = {shape_};
     return survey_exchange(identity_remap(shape_), from, shapes, b, shape_, fixed_axes_);
@@ -80,7 +83,7 @@ class Resharder {
   }
 
   ReshardPlan direct() const {
-    const Survey facts = survey(from_, to_);
+    const Survey facts = common_.empty() ? survey(from_, to_) : survey(common_[0], common_[1]);
     if (facts.in_place) return {};
     const StepKind kind = facts.elements == 0 ? StepKind::all_slice : StepKind::exchange;
     ReshardStep only{kind, from_, to_, {}, -1, -1, facts.elements * item_bytes_, facts.peers};
@@ -110,8 +113,12 @@ class Resharder {
         std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin()).first - a.begin());
   }
 
-  // The whole way as one collective, where one does it exactly. Bytes are not counted yet.
-  std::optional<ReshardStep> one_collective(const DimAxes& have, const DimAxes& want) const {
+  struct Collective {
+    StepKind kind;
+    int dim = -1, split_dim = -1;
+  };
+  // The whole way as one collective, where one does it exactly.
+  std::optional<Collective> one_collective(const DimAxes& have, const DimAxes& want) const {
     Axes leaving_dims, entering_dims;
     bool same_parts = true, all_nest = true;
     for (std::size_t d = 0; d < have.size(); ++d) {
@@ -124,19 +131,19 @@ class Resharder {
       all_nest = all_nest && nests(d, prefix, leaving) && nests(d, prefix, entering);
     }
     if (leaving_dims.empty() && entering_dims.empty()) return std::nullopt;
-    if (same_parts) return step(StepKind::collective_permute, have, want);
+    if (same_parts) return Collective{StepKind::collective_permute};
     if (!all_nest) return std::nullopt;
-    if (leaving_dims.empty()) return step(StepKind::all_slice, have, want, entering_dims[0]);
+    if (leaving_dims.empty()) return Collective{StepKind::all_slice, entering_dims[0]};
     if (leaving_dims.size() > 1) return std::nullopt;
     const auto whole = static_cast<std::size_t>(leaving_dims[0]);
-    if (entering_dims.empty()) return step(StepKind::all_gather, have, want, leaving_dims[0]);
+    if (entering_dims.empty()) return Collective{StepKind::all_gather, leaving_dims[0]};
     if (entering_dims.size() > 1 || entering_dims[0] == leaving_dims[0]) return std::nullopt;
     const auto split = static_cast<std::size_t>(entering_dims[0]);
     Axes leaving = after(have[whole], want[whole].size()), entering = after(want[split], have[split].size());
     std::sort(leaving.begin(), leaving.end());
     std::sort(entering.begin(), entering.end());
     if (leaving != entering) return std::nullopt;
-    return step(StepKind::all_to_all, have, want, leaving_dims[0], entering_dims[0]);
+    return Collective{StepKind::all_to_all, leaving_dims[0], entering_dims[0]};
   }
 
   // slice  ->  permute or all-to-alls  ->  gather: cut first, so that the middle moves as little as possible, and make whole last.
@@ -191,19 +198,19 @@ class Resharder {
 
   bool add_middle(std::vector<ReshardStep>& steps, const DimAxes& start, const DimAxes& goal) const {
     if (start == goal) return true;
-    if (auto only = one_collective(start, goal)) {
-      steps.push_back(counted(std::move(*only)));
+    if (const auto only = one_collective(start, goal)) {
+      steps.push_back(counted(step(only->kind, start, goal, only->dim, only->split_dim)));
       return true;
     }
     DimAxes current = start;
     while (current != goal) {
       auto next = after_all_to_all(current, goal);
-      auto collective = next ? one_collective(current, *next) : std::nullopt;
+      const auto collective = next ? one_collective(current, *next) : std::nullopt;
       if (!collective) {
         steps.push_back(counted(step(StepKind::exchange, current, goal)));
         return current != start;  // a chain around one general exchange gains nothing over the direct one
       }
-      steps.push_back(counted(std::move(*collective)));
+      steps.push_back(counted(step(collective->kind, current, *next, collective->dim, collective->split_dim)));
       current = std::move(*next);
     }
     return true;

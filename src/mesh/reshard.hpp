@@ -17,10 +17,10 @@ const char* step_name(StepKind);  // "all-slice", "collective-permute", "all-to-
 // before:  x split over axis "a" on dim 0     after: whole on dim 0     =>  {all_gather, axes {a}, dim 0}
 struct ReshardStep {
   StepKind kind;
-  Sharding from, to;        // layouts before and after the step
-  std::vector<int> axes;    // mesh axes of from.mesh() over which ranks talk; empty for an exchange across meshes
-  int dim = -1;             // the dimension that becomes whole (all_gather, all_to_all), or is cut (all_slice)
-  int split_dim = -1;       // all_to_all: the dimension that becomes split
+  Sharding from, to;          // layouts before and after the step
+  std::vector<int> axes;      // mesh axes of from.mesh() over which ranks talk; empty for an exchange across meshes
+  int dim = -1;               // the dimension that becomes whole (all_gather, all_to_all), or is cut (all_slice)
+  int split_dim = -1;         // all_to_all: the dimension that becomes split
   std::int64_t bytes = 0;     // that the busiest rank receives from others
   std::int64_t messages = 0;  // that it receives
 };

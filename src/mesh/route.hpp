@@ -59,5 +59,7 @@ struct Survey {
 };
 Survey survey_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to,
                        const Shape& shape, const std::vector<int>& fixed_axes);
+// The same for a reshard on one mesh, quickly.
+Survey survey_reshard(const Sharding::Impl& from, const Sharding::Impl& to, const Shape& shape);
 
 }  // namespace tessera

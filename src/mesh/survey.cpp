@@ -66,6 +66,46 @@ std::vector<int> distinct_positions(const std::vector<Route>& routes) {
 
 }  // namespace
 
+Survey survey_reshard(const Sharding::Impl& from, const Sharding::Impl& to, const Shape& shape) {
+  std::vector<int> positions = {0};
+  const auto grow = [&](const AxisDigit& digit) {
+    const std::size_t count = positions.size();
+    positions.reserve(count * static_cast<std::size_t>(digit.size));
+    for (int c = 1; c < digit.size; ++c)
+      for (std::size_t i = 0; i < count; ++i) positions.push_back(positions[i] + c * digit.stride);
+  };
+  for (const auto& digit : to.digits) grow(digit);
+  for (const auto& digit : from.digits)
+    if (std::find(to.digits.begin(), to.digits.end(), digit) == to.digits.end()) grow(digit);
+
+  std::int64_t unsplit = 1;  // elements along dims that neither layout splits
+  std::vector<std::size_t> split_dims;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (from.parts_of(d) == 1 && to.parts_of(d) == 1)
+      unsplit *= shape[d];
+    else
+      split_dims.push_back(d);
+  }
+  Survey survey;
+  for (int position : positions) {
+    std::int64_t needed = unsplit, held = unsplit, own_elements = unsplit, blocks = 1;
+    bool same_box = true;
+    for (std::size_t d : split_dims) {
+      const Range mine = to.range(d, shape[d], position), own = from.range(d, shape[d], position);
+      needed *= mine.size();
+      own_elements *= own.size();
+      held *= std::max<std::int64_t>(0, std::min(mine.stop, own.stop) - std::max(mine.start, own.start));
+      same_box = same_box && mine == own;
+      if (const std::int64_t block = block_size(shape[d], from.parts_of(d)); mine.size() > 0 && from.parts_of(d) > 1)
+        blocks *= (mine.stop - 1) / block - mine.start / block + 1;
+    }
+    survey.in_place = survey.in_place && (same_box || (needed == 0 && own_elements == 0));
+    survey.elements = std::max(survey.elements, needed - held);
+    if (needed > held) survey.peers = std::max(survey.peers, blocks - (held > 0));
+  }
+  return survey;
+}
+
 Survey survey_exchange(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to,
                        const Shape& shape, const std::vector<int>& fixed_axes) {
   std::vector<Route> routes;
