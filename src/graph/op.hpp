@@ -63,7 +63,7 @@ struct PlaceArgs {
   std::optional<Sharding> wanted;
 };
 
-class ProgramBuilder;  // compile/builder.hpp: what a lower rule writes to
+class ProgramBuilder;  // program/builder.hpp: what a lower rule writes to
 
 // For kernels that communicate: the layouts and the mesh stand beside the tiles.
 struct TalkArgs {
@@ -96,7 +96,11 @@ struct OpDef {
   std::string (*linear_in)(const Params&) = nullptr;   // inputs (as digits) in which it is linear: partial sums pass through
   double (*flops)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
   std::uint64_t (*varying)(std::span<const std::uint64_t> in, const Params&) = nullptr;       // in a region; union of the inputs otherwise
+  std::optional<Mesh> (*commit)(const Params&) = nullptr;      // the result is committed to this mesh even when no input is
+  RegionPtr (*region)(const Params&, const RegionPtr& inputs) = nullptr;  // of the outputs, when it is not that of the inputs
+  bool is_alias = false;                // the output is the input's bytes under another type or layout
   const ElementwiseRow* elementwise = nullptr;
+  bool may_fail = false;                // its kernel throws LinAlgError: agreed over all ranks when the run ends
   bool is_value_dependent = false;      // reads a value at record time or has an effect: never merged by CSE
 };
 
@@ -107,6 +111,10 @@ const std::vector<const OpDef*>& registered_ops();
 // Records one op: infers types, propagates shardings, checks devices. Inputs must hold arrays.
 std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
 Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
+
+// The committed inputs' shardings brought onto one mesh (that of the first, or a common refinement of their axes), which is returned.
+// ShardingError naming both operands when their devices or device orders differ; nullopt when no input is committed.
+std::optional<Mesh> unify_meshes(const OpDef&, std::span<const Array> inputs, std::vector<std::optional<Sharding>>&, std::source_location where);
 
 // Where the op puts its inputs and outputs, by its place rule or its factors.
 Placement place(const OpDef&, const PlaceArgs&);

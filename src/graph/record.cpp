@@ -39,8 +39,32 @@ std::string devices_text(const Sharding& sharding) {
   throw ShardingError(text.str());
 }
 
-// All committed inputs brought onto one mesh: that of the first, or a common refinement of their axes.
-std::optional<Mesh> common_mesh(const OpDef& op, std::span<const Array> inputs, std::vector<std::optional<Sharding>>& shardings, std::source_location where) {
+// Values of one region only; arrays of the global world may enter when they are uncommitted constants.
+RegionPtr common_region(const OpDef& op, std::span<const Array> inputs, std::source_location where) {
+  RegionPtr region;
+  for (const auto& x : inputs) {
+    const auto& own = x.node()->region;
+    if (!own || own == region) continue;
+    if (region) throw ShardingError(op.name + " at " + site(where) + ": the operands belong to two different mapped functions (shard_map/pmap); pass values out through their results");
+    region = own;
+  }
+  return region;
+}
+
+struct Ops {
+  std::vector<const OpDef*> all;
+};
+Ops& ops() {
+  static Ops instance;
+  return instance;
+}
+
+}  // namespace
+
+void register_op(const OpDef* op) { ops().all.push_back(op); }
+const std::vector<const OpDef*>& registered_ops() { return ops().all; }
+
+std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs, std::vector<std::optional<Sharding>>& shardings, std::source_location where) {
   std::optional<std::size_t> first;
   bool several_meshes = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -78,31 +102,6 @@ std::optional<Mesh> common_mesh(const OpDef& op, std::span<const Array> inputs, 
   return shardings[*first]->mesh();
 }
 
-// Values of one region only; arrays of the global world may enter when they are uncommitted constants.
-RegionPtr common_region(const OpDef& op, std::span<const Array> inputs, std::source_location where) {
-  RegionPtr region;
-  for (const auto& x : inputs) {
-    const auto& own = x.node()->region;
-    if (!own || own == region) continue;
-    if (region) throw ShardingError(op.name + " at " + site(where) + ": the operands belong to two different mapped functions (shard_map/pmap); pass values out through their results");
-    region = own;
-  }
-  return region;
-}
-
-struct Ops {
-  std::vector<const OpDef*> all;
-};
-Ops& ops() {
-  static Ops instance;
-  return instance;
-}
-
-}  // namespace
-
-void register_op(const OpDef* op) { ops().all.push_back(op); }
-const std::vector<const OpDef*>& registered_ops() { return ops().all; }
-
 Placement place(const OpDef& op, const PlaceArgs& args) {
   if (op.place != nullptr) return op.place(args);
   std::vector<Shape> in_shapes, out_shapes;
@@ -114,6 +113,8 @@ Placement place(const OpDef& op, const PlaceArgs& args) {
   result.reduce_kind = rule.reduce_kind;
   if (args.wanted) {
     FactorAxes axes = factors_of(rule, *args.wanted, 0, true);
+    // A split that the other operands cannot have is given up; the consumer slices instead.
+    for (std::size_t f = axes.size(); f-- > 0 && !is_allowed(rule, axes, args.mesh);) axes[f].clear();
     for (int i = 0; i < static_cast<int>(args.in.size()); ++i) result.inputs.push_back(sharding_of(rule, axes, args.mesh, i, false));
     for (int i = 0; i < static_cast<int>(args.out.size()); ++i) result.outputs.push_back(sharding_of(rule, axes, args.mesh, i, true));
     return result;
@@ -150,13 +151,15 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
     node->has_placeholder |= x.node()->has_placeholder;
   }
   const auto out_types = op.infer(in_types, *params);
-  node->region = common_region(op, inputs, where);
-  const auto mesh = common_mesh(op, inputs, shardings, where);
+  const auto region = common_region(op, inputs, where);
+  auto mesh = unify_meshes(op, inputs, shardings, where);
+  if (!mesh && op.commit != nullptr) mesh = op.commit(*params);
+  node->region = op.region != nullptr ? op.region(*params, region) : region;
   if (op.varying != nullptr) varying = op.varying(in_varying, *params);
   node->outputs.resize(out_types.size());
   if (mesh) {
     static const std::vector<int> no_axes;
-    const auto& fixed = node->region ? node->region->manual_axes : no_axes;
+    const auto& fixed = region ? region->manual_axes : no_axes;
     const auto placed = place(op, {in_types, out_types, shardings, *params, *mesh, fixed, std::nullopt});
     for (std::size_t i = 0; i < out_types.size(); ++i) node->outputs[i].sharding = placed.outputs[i];
   }
@@ -180,7 +183,6 @@ Array record(const OpDef& op, ParamsPtr params, std::vector<Array> inputs, std::
 
 namespace {
 std::vector<Type> infer_nothing(std::span<const Type>, const Params&) { return {}; }
-std::vector<Type> infer_same(std::span<const Type> in, const Params&) { return {in.begin(), in.end()}; }
 }  // namespace
 
 Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed, std::source_location where) {

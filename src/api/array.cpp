@@ -1,0 +1,136 @@
+// What an array handle answers, and how its value reaches the host.
+#include <algorithm>
+#include <cstring>
+
+#include "api/pipeline.hpp"
+#include "kernels/copy.hpp"
+#include "kernels/elementwise.hpp"
+#include "mesh/devices.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+
+const Sharding& replicated_everywhere() {
+  static std::vector<Device> devices_then;
+  static std::optional<Sharding> sharding;
+  const auto& now = device_table();
+  if (!sharding || devices_then.size() != now.size()) {
+    devices_then = now;
+    sharding = Sharding::replicated(make_mesh({static_cast<int>(now.size())}, {"devices"}, now));
+  }
+  return *sharding;
+}
+
+const Shape& Array::shape() const {
+  check_usable(*this, "shape");
+  return output_of(*this).type.shape;
+}
+int Array::ndim() const { return shape().ndim(); }
+std::int64_t Array::size() const { return shape().elements(); }
+Dtype Array::dtype() const {
+  check_usable(*this, "dtype");
+  return output_of(*this).type.dtype;
+}
+bool Array::is_weakly_typed() const { return output_of(*this).type.weak; }
+std::int64_t Array::nbytes() const { return size() * static_cast<std::int64_t>(itemsize(dtype())); }
+Sharding Array::sharding() const {
+  check_usable(*this, "sharding");
+  const auto& output = output_of(*this);
+  return output.sharding ? *output.sharding : replicated_everywhere();
+}
+bool Array::is_committed() const { return output_of(*this).sharding.has_value(); }
+bool Array::is_fully_replicated() const { return sharding().is_fully_replicated(); }
+std::set<Device> Array::devices() const { return sharding().device_set(); }
+bool Array::is_deleted() const { return node_ && output_of(*this).deleted; }
+void Array::delete_() {
+  check_usable(*this, "delete_");
+  auto& output = mutable_output_of(*this);
+  output.deleted = true;
+  if (output.stored) output.stored->buffer.reset();
+}
+
+std::vector<Shard> Array::addressable_shards() const {
+  evaluate({*this});
+  const auto& stored = *output_of(*this).stored;
+  const int me = local_devices()[0].id;
+  if (stored.layout.mesh().position(me) < 0) return {};
+  const Device device = local_devices()[0];
+  const auto box = stored.layout.local_box(shape(), me);
+  Array data = make_leaf({box_shape(box), dtype()}, SingleDeviceSharding(device), stored.buffer, true, node_->where);
+  return {Shard{device, box, stored.layout.replica_id(shape(), device), std::move(data)}};
+}
+
+void eval(const std::vector<Array>& arrays) { evaluate(arrays); }
+
+HostArray::HostArray(Shape shape, Dtype dtype) : shape_(std::move(shape)), dtype_(dtype) {
+  const auto bytes = checked_bytes(shape_, itemsize(dtype), "HostArray");
+  data_ = std::shared_ptr<std::byte[]>(new std::byte[static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))]());
+}
+void HostArray::check_count(std::int64_t count) const {
+  if (count != shape_.elements())
+    throw ShapeError("HostArray: " + std::to_string(count) + " values do not fill the shape " + to_string(shape_) + ", which has " + std::to_string(shape_.elements()) + " elements");
+}
+void HostArray::check_dtype(Dtype dtype) const {
+  if (!(dtype == dtype_)) throw DtypeError("HostArray: holds " + name(dtype_) + ", not " + name(dtype) + "; ask for its own type, or convert with astype before to_host");
+}
+void HostArray::copy_from(const void* values) {
+  if (nbytes() > 0) std::memcpy(data_.get(), values, static_cast<std::size_t>(nbytes()));
+}
+
+HostArray to_host(const Array& x) {
+  check_usable(x, "to_host");
+  const Array everywhere = output_of(x).sharding ? device_put(x, replicated_everywhere()) : x;
+  evaluate({everywhere});
+  HostArray host(x.shape(), x.dtype());
+  const auto& buffer = output_of(everywhere).stored->buffer;
+  if (host.nbytes() > 0) std::memcpy(host.bytes(), buffer.data(), static_cast<std::size_t>(host.nbytes()));
+  return host;
+}
+
+HostArray to_host(const Array& x, Dtype dtype) {
+  HostArray host = to_host(x);
+  if (host.dtype() == dtype) return host;
+  HostArray converted(host.shape(), dtype);
+  const void* in = host.bytes();
+  kernels::find_cast(host.dtype(), dtype)(&in, converted.bytes(), host.size());
+  return converted;
+}
+
+std::vector<bool> to_bool_vector(const Array& x) {
+  const HostArray host = to_host(x, bool_);
+  std::vector<bool> values;
+  for (std::int64_t i = 0; i < host.size(); ++i) values.push_back(host.bytes()[i] != std::byte{0});
+  return values;
+}
+
+namespace detail {
+
+const std::byte* local_bytes(const Array& x, Dtype dtype, std::int64_t& elements) {
+  check_usable(x, "local");
+  if (!(x.dtype() == dtype)) throw DtypeError("local: " + describe(x) + " holds " + name(x.dtype()) + ", not " + name(dtype));
+  evaluate({x});
+  const auto& stored = *output_of(x).stored;
+  const int me = local_devices()[0].id;
+  const bool holds = stored.layout.mesh().position(me) >= 0;
+  elements = holds ? box_elements(stored.layout.local_box(x.shape(), me)) : 0;
+  return stored.buffer.data();
+}
+
+void item_bytes(const Array& x, Dtype dtype, void* out) {
+  check_usable(x, "item");
+  if (x.size() != 1) throw ShapeError("item: " + describe(x) + " has " + std::to_string(x.size()) + " elements; item takes the only element of an array of size 1. Use to_vector for more");
+  const HostArray host = to_host(x, dtype);
+  std::memcpy(out, host.bytes(), itemsize(dtype));
+}
+
+}  // namespace detail
+
+Array array_from_host(const void* values, Shape shape, Dtype dtype) {
+  const auto bytes = checked_bytes(shape, itemsize(dtype), "array");
+  Buffer buffer = Buffer::allocate(static_cast<std::size_t>(bytes));
+  if (bytes > 0) std::memcpy(buffer.data(), values, static_cast<std::size_t>(bytes));
+  return make_leaf({std::move(shape), dtype}, replicated_everywhere(), std::move(buffer), false, std::source_location::current());
+}
+Array array(const HostArray& host) { return array_from_host(host.bytes(), host.shape(), host.dtype()); }
+
+}  // namespace tessera

@@ -1,0 +1,164 @@
+#include "api/pipeline.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <unordered_map>
+
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "comm/agreement.hpp"
+#include "comm/environment.hpp"
+#include <tessera/runtime.hpp>
+#include "compile/passes.hpp"
+
+namespace tessera {
+namespace {
+
+#ifdef NDEBUG
+constexpr bool verify_stages = false;
+#else
+constexpr bool verify_stages = true;
+#endif
+
+// TESSERA_DUMP=PREFIX writes PREFIX.0003.2-partition.txt and so on, on rank 0.
+void dump(int number, const char* stage, const std::string& text) {
+  const auto& prefix = settings().dump;
+  if (prefix.empty() || process_index() != 0) return;
+  char name[64];
+  std::snprintf(name, sizeof name, ".%04d.%s.txt", number, stage);
+  std::ofstream(prefix + name) << text;
+}
+
+// Devices that take part in computing the graph.
+std::vector<int> participants(const Graph& graph) {
+  std::set<int> ids;
+  const auto everywhere = replicated_everywhere().mesh().device_ids();
+  const Mesh* last = nullptr;
+  const auto add = [&](const std::optional<Sharding>& sharding) {
+    if (!sharding) return;
+    const Mesh mesh = sharding->mesh();
+    if (last != nullptr && *last == mesh) return;
+    ids.insert(mesh.device_ids().begin(), mesh.device_ids().end());
+  };
+  for (const auto& node : graph.nodes)
+    for (const auto& output : node->outputs) add(output.sharding);
+  for (const auto& leaf : graph.leaves) add(output_of(leaf).sharding);
+  bool uncommitted = false;
+  for (const auto& root : graph.roots) uncommitted |= !output_of(root).sharding;
+  if (uncommitted || ids.size() == everywhere.size()) return everywhere;
+  return {ids.begin(), ids.end()};
+}
+
+// The most that a rank may take of the host's memory.
+std::int64_t memory_share() {
+  if (settings().memory_limit_bytes > 0) return settings().memory_limit_bytes;
+  const auto pages = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)), page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+  return pages * page / std::max(1, comm::place_in_job().host_size);
+}
+
+struct PlanCache {
+  std::unordered_map<GraphKey, std::unique_ptr<Executable>, GraphKeyHash> plans;
+};
+PlanCache& plan_cache() {
+  static auto* cache = new PlanCache;  // plans hold communicators: never destroyed after the runtime
+  return *cache;
+}
+constexpr std::size_t most_plans = 4096;
+
+void store(const Graph& graph, const Program& program, std::vector<Buffer> buffers) {
+  for (std::size_t i = 0; i < graph.roots.size(); ++i) {
+    auto& output = mutable_output_of(graph.roots[i]);
+    output.stored = Stored{program.values[static_cast<std::size_t>(program.outputs[i])].layout, std::move(buffers[i])};
+  }
+  for (const auto& root : graph.roots) {
+    auto& node = *root.node();
+    if (!node.traced) node.inputs.clear();
+  }
+}
+
+}  // namespace
+
+void check_memory(std::int64_t bytes, const std::string& what) {
+  const auto limit = memory_share();
+  if (bytes <= limit) return;
+  const auto gib = [](std::int64_t b) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(b) / (1 << 30));
+    return std::string(text);
+  };
+  throw MemoryError(what + " needs " + gib(bytes) + " (" + std::to_string(bytes) + " bytes) on each rank, but a rank may use " + gib(limit) + " (" +
+                    std::to_string(comm::place_in_job().host_size) + " ranks share the host). Use more hosts, a smaller dtype, or a sharding that splits more dimensions");
+}
+
+Program compile(const Graph& graph, const Layouts& layouts, const std::vector<std::optional<Sharding>>& root_layouts) {
+  static int number = 0;
+  ++number;
+  const bool dumps = !settings().dump.empty();
+  if (verify_stages) verify(graph);
+  if (dumps) dump(number, "1-recorded", graph_text(graph));
+  const auto next = [&](Program program, const char* stage) {
+    if (verify_stages) verify(program);
+    if (dumps) dump(number, stage, program_text(program));
+    return program;
+  };
+  Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
+  program = next(share_common(program), "3-shared");
+  program = next(fuse(program), "4-fused");
+  return next(schedule(program), "5-scheduled");
+}
+
+void agree_on(const Graph& graph, const GraphKey& key) {
+  if (settings().check == 0) return;
+  const auto ids = participants(graph);
+  if (ids.size() <= 1 || std::find(ids.begin(), ids.end(), process_index()) == ids.end()) return;
+  comm::agree(comm::group(ids), key.agreed, [&] { return "evaluates\n" + graph_text(graph); });
+}
+
+std::vector<Array> run_on(Executable& executable, const std::vector<Array>& inputs, std::source_location where) {
+  std::vector<Buffer> buffers;
+  for (const auto& x : inputs) buffers.push_back(output_of(x).stored->buffer);
+  auto results = executable.run(buffers);
+  const auto& program = executable.program();
+  std::vector<Array> arrays;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto& value = program.values[static_cast<std::size_t>(program.outputs[i])];
+    arrays.push_back(make_leaf(value.type, value.layout, std::move(results[i]), true, where));
+  }
+  return arrays;
+}
+
+void evaluate(const std::vector<Array>& arrays) {
+  std::vector<Array> roots;
+  for (const auto& x : arrays) {
+    check_usable(x, "eval");
+    if (x.node()->has_placeholder)
+      throw ArgumentError("the value of " + describe(x) + " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap or eval_shape): it is not known yet. "
+                          "Return it instead, use where/cond for decisions, or debug::print to see it");
+    if (!x.node()->is_evaluated()) roots.push_back(x);
+  }
+  if (roots.empty()) return;
+  const Graph graph = collect(roots, true);
+  const GraphKey key = key_of(graph);
+  agree_on(graph, key);
+  auto& plans = plan_cache().plans;
+  auto found = plans.find(key);
+  if (found == plans.end()) {
+    if (plans.size() >= most_plans) plans.clear();
+    auto executable = std::make_unique<Executable>(compile(graph), process_index());
+    check_memory(executable->peak_bytes(), "computing " + describe(roots[0]));
+    found = plans.emplace(key, std::move(executable)).first;
+  }
+  std::vector<Buffer> inputs;
+  inputs.reserve(graph.leaves.size());
+  for (const auto& leaf : graph.leaves) {
+    const auto& output = output_of(leaf);
+    if (output.deleted) check_usable(leaf, "eval");
+    inputs.push_back(output.stored->buffer);
+  }
+  store(graph, found->second->program(), found->second->run(inputs));
+}
+
+}  // namespace tessera

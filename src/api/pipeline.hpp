@@ -1,0 +1,25 @@
+// The stages in order: collect -> partition -> share -> fuse -> schedule -> bind -> run. The one file that knows them all.
+#pragma once
+#include <memory>
+
+#include "compile/partition.hpp"
+#include "run/executable.hpp"
+
+namespace tessera {
+
+// Graph -> Program through all passes; every stage is verified and, with TESSERA_DUMP, printed.
+Program compile(const Graph&, const Layouts& layouts = {}, const std::vector<std::optional<Sharding>>& root_layouts = {});
+
+// Computes what has no value yet and stores it in the nodes. Collective over the devices of the values (all devices for an uncommitted one).
+void evaluate(const std::vector<Array>&);
+
+// Runs a bound program on arrays that have values; the results are leaves in the layouts of the program's outputs.
+std::vector<Array> run_on(Executable&, const std::vector<Array>& inputs, std::source_location where);
+
+// All ranks that hold part of the graph's values agree on what they are about to run; otherwise DisagreementError with both texts.
+void agree_on(const Graph&, const GraphKey&);
+
+// MemoryError, on all ranks alike, when a rank would need more than its share of the host's memory.
+void check_memory(std::int64_t bytes, const std::string& what);
+
+}  // namespace tessera

@@ -1,0 +1,185 @@
+// NumPy-like text of an array: aligned columns, long dimensions abbreviated. Only what is shown travels.
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <iomanip>
+#include <iostream>
+#include <sstream>
+
+#include <tessera/runtime.hpp>
+
+#include "api/pipeline.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t most_elements = 1000, edge_items = 3, line_width = 75;
+
+struct FloatStyle {
+  bool scientific = false;
+  int decimals = 0;
+};
+// As NumPy: fixed notation with the decimals that the longest needs (8 at most), scientific when the range is large.
+FloatStyle style_of(const std::vector<double>& values, bool is_double) {
+  FloatStyle style;
+  double largest = 0, smallest = INFINITY;
+  for (const double v : values) {
+    if (!std::isfinite(v) || v == 0) continue;
+    largest = std::max(largest, std::fabs(v));
+    smallest = std::min(smallest, std::fabs(v));
+  }
+  style.scientific = largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1000.0 * 1e4));
+  for (const double v : values) {
+    if (!std::isfinite(v)) continue;
+    char text[400];
+    for (int decimals = 0; decimals <= 8; ++decimals) {
+      std::snprintf(text, sizeof text, style.scientific ? "%.*e" : "%.*f", decimals, v);
+      style.decimals = std::max(style.decimals, decimals == 8 ? 8 : style.decimals);
+      const bool exact = is_double ? std::stod(text) == v : static_cast<float>(std::stod(text)) == static_cast<float>(v);
+      if (exact) {
+        style.decimals = std::max(style.decimals, decimals);
+        break;
+      }
+    }
+  }
+  return style;
+}
+std::string float_text(double v, const FloatStyle& style) {
+  if (std::isnan(v)) return "nan";
+  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  char text[400];
+  std::snprintf(text, sizeof text, style.scientific ? "%.*e" : "%.*f", style.decimals, v);
+  std::string result = text;
+  if (!style.scientific && style.decimals == 0) result += ".";
+  return result;
+}
+
+std::vector<std::string> element_texts(const HostArray& host) {
+  std::vector<std::string> texts;
+  const auto n = static_cast<std::size_t>(host.size());
+  const Dtype d = host.dtype();
+  const auto with_style = [&](const std::vector<double>& values) {
+    const auto style = style_of(values, d == float64 || d == complex128);
+    std::vector<std::string> result;
+    for (const double v : values) result.push_back(float_text(v, style));
+    return result;
+  };
+  const auto integers = [&]<class T>(std::span<const T> values) {
+    for (const T v : values) texts.push_back(std::to_string(v));
+  };
+  std::vector<double> re(n), im(n);
+  switch (d.code) {
+    case 0:
+      for (std::size_t i = 0; i < n; ++i) texts.push_back(host.bytes()[i] != std::byte{0} ? "True" : "False");
+      return texts;
+    case 1: integers(host.as<std::int8_t>()); return texts;
+    case 2: integers(host.as<std::int16_t>()); return texts;
+    case 3: integers(host.as<std::int32_t>()); return texts;
+    case 4: integers(host.as<std::int64_t>()); return texts;
+    case 5: integers(host.as<std::uint8_t>()); return texts;
+    case 6: integers(host.as<std::uint16_t>()); return texts;
+    case 7: integers(host.as<std::uint32_t>()); return texts;
+    case 8: integers(host.as<std::uint64_t>()); return texts;
+    case 9:
+      for (std::size_t i = 0; i < n; ++i) re[i] = host.as<float>()[i];
+      return with_style(re);
+    case 10:
+      for (std::size_t i = 0; i < n; ++i) re[i] = host.as<double>()[i];
+      return with_style(re);
+    case 11:
+      for (std::size_t i = 0; i < n; ++i) re[i] = host.as<std::complex<float>>()[i].real(), im[i] = host.as<std::complex<float>>()[i].imag();
+      break;
+    default:
+      for (std::size_t i = 0; i < n; ++i) re[i] = host.as<std::complex<double>>()[i].real(), im[i] = host.as<std::complex<double>>()[i].imag();
+  }
+  const auto real_texts = with_style(re), imag_texts = with_style(im);
+  for (std::size_t i = 0; i < n; ++i) texts.push_back(real_texts[i] + (imag_texts[i][0] == '-' ? "" : "+") + imag_texts[i] + "j");
+  return texts;
+}
+
+// The array with the middle of each long dim cut out: edge_items at both ends.
+Array corners(Array x, std::vector<bool>& cut) {
+  cut.assign(static_cast<std::size_t>(x.ndim()), false);
+  if (x.size() <= most_elements) return x;
+  for (int d = 0; d < x.ndim(); ++d) {
+    const auto n = x.shape()[static_cast<std::size_t>(d)];
+    if (n <= 2 * edge_items) continue;
+    std::vector<IndexPart> head, tail;
+    for (int k = 0; k < d; ++k) head.emplace_back(slice()), tail.emplace_back(slice());
+    head.emplace_back(slice(None, edge_items));
+    tail.emplace_back(slice(n - edge_items, None));
+    x = concatenate({index(x, head), index(x, tail)}, d);
+    cut[static_cast<std::size_t>(d)] = true;
+  }
+  return x;
+}
+
+class Printer {
+ public:
+  Printer(const HostArray& host, const std::vector<bool>& cut) : shape_(host.shape()), cut_(cut), texts_(element_texts(host)) {
+    for (const auto& text : texts_) width_ = std::max(width_, text.size());
+  }
+  std::string text() {
+    if (shape_.empty()) return texts_[0];
+    write(0);
+    return out_;
+  }
+
+ private:
+  void write(std::size_t d) {
+    out_ += "[";
+    const auto n = shape_[d];
+    const bool last = d + 1 == shape_.size();
+    std::size_t column = d + 1;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (last) {
+        const auto& text = texts_[next_++];
+        if (i > 0) {
+          if (column + width_ + 1 > line_width) {
+            out_ += "\n" + std::string(d + 1, ' ');
+            column = d + 1;
+          } else {
+            out_ += " ";
+            ++column;
+          }
+        }
+        out_ += std::string(width_ - text.size(), ' ') + text;
+        column += width_;
+        if (cut_[d] && i + 1 == edge_items) out_ += " ...", column += 4;
+      } else {
+        if (i > 0) out_ += std::string(shape_.size() - 1 - d, '\n') + std::string(d + 1, ' ');
+        write(d + 1);
+        if (cut_[d] && i + 1 == edge_items) out_ += std::string(shape_.size() - 1 - d, '\n') + std::string(d + 1, ' ') + "...";
+      }
+    }
+    out_ += "]";
+  }
+
+  Shape shape_;
+  std::vector<bool> cut_;
+  std::vector<std::string> texts_;
+  std::size_t width_ = 0, next_ = 0;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string to_string(const Array& x) {
+  check_usable(x, "print");
+  if (x.node()->has_placeholder) return "Traced<" + describe(x) + ">";
+  evaluate({x});
+  if (x.size() == 0) return "[]" + std::string(x.ndim() > 1 ? " of shape " + to_string(x.shape()) : "");
+  std::vector<bool> cut;
+  const HostArray host = to_host(corners(x, cut));
+  return Printer(host, cut).text();
+}
+
+void print(const Array& x) {
+  const std::string text = to_string(x);
+  if (is_main_process()) std::cout << text << std::endl;
+}
+
+std::ostream& operator<<(std::ostream& out, const Array& x) { return out << to_string(x); }
+
+}  // namespace tessera

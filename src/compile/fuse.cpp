@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "compile/passes.hpp"
+#include "graph/elementwise_row.hpp"
+
+namespace tessera {
+namespace {
+
+constexpr std::size_t max_chain_operands = 24;
+
+bool is_elementwise(const Instruction& i) { return i.kind == InstructionKind::kernel && i.op->elementwise != nullptr; }
+
+struct Uses {
+  std::vector<int> producer;               // instruction that defines a value; -1 for inputs
+  std::vector<std::vector<int>> consumers;  // instructions that read it
+  std::vector<bool> is_output;
+};
+
+Uses uses_of(const Program& program) {
+  Uses uses{std::vector<int>(program.values.size(), -1), std::vector<std::vector<int>>(program.values.size()), std::vector<bool>(program.values.size())};
+  for (std::size_t n = 0; n < program.instructions.size(); ++n) {
+    for (const int v : program.instructions[n].outputs) uses.producer[static_cast<std::size_t>(v)] = static_cast<int>(n);
+    for (const int v : program.instructions[n].inputs) uses.consumers[static_cast<std::size_t>(v)].push_back(static_cast<int>(n));
+  }
+  for (const int v : program.outputs) uses.is_output[static_cast<std::size_t>(v)] = true;
+  return uses;
+}
+
+// Instructions whose results reach an output.
+std::vector<bool> live_instructions(const Program& program) {
+  std::vector<bool> wanted(program.values.size()), live(program.instructions.size());
+  for (const int v : program.outputs) wanted[static_cast<std::size_t>(v)] = true;
+  for (std::size_t n = program.instructions.size(); n-- > 0;) {
+    const auto& instruction = program.instructions[n];
+    bool needed = instruction.op != nullptr && instruction.op->is_value_dependent;
+    for (const int v : instruction.outputs) needed |= wanted[static_cast<std::size_t>(v)];
+    live[n] = needed;
+    if (!needed) continue;
+    for (const int v : instruction.inputs) wanted[static_cast<std::size_t>(v)] = true;
+  }
+  return live;
+}
+
+bool same_block_shapes(const ProgramValue& a, const ProgramValue& b) {
+  return a.type.shape == b.type.shape && a.layout.mesh() == b.layout.mesh() &&
+         a.layout.dim_axes(a.type.shape.ndim()) == b.layout.dim_axes(b.type.shape.ndim()) && a.region == b.region;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(const Program& program) : program_(program), uses_(uses_of(program)), live_(live_instructions(program)), owner_(program.instructions.size(), -1) {}
+
+  Program run() {
+    for (std::size_t n = program_.instructions.size(); n-- > 0;)
+      if (live_[n] && owner_[n] < 0 && is_elementwise(program_.instructions[n]) && !program_.instructions[n].op->elementwise->is_broadcast) grow(static_cast<int>(n));
+    Program out = program_;
+    out.instructions.clear();
+    for (std::size_t n = 0; n < program_.instructions.size(); ++n) {
+      if (!live_[n]) continue;
+      const int owner = owner_[n];
+      if (owner < 0 || members_[owner].size() == 1)
+        out.instructions.push_back(program_.instructions[n]);
+      else if (owner == static_cast<int>(n))
+        out.instructions.push_back(chain_of(owner));
+    }
+    return out;
+  }
+
+ private:
+  // Takes in producers as long as everything that reads them is inside already, so that no value has to leave the middle of a chain.
+  void grow(int root) {
+    const auto& result = value(program_.instructions[static_cast<std::size_t>(root)].outputs[0]);
+    std::set<int> inside{root};
+    std::set<int> operands(program_.instructions[static_cast<std::size_t>(root)].inputs.begin(), program_.instructions[static_cast<std::size_t>(root)].inputs.end());
+    bool grew = true;
+    while (grew) {
+      grew = false;
+      for (const int v : operands) {
+        const int p = uses_.producer[static_cast<std::size_t>(v)];
+        if (p < 0 || !live_[static_cast<std::size_t>(p)] || owner_[static_cast<std::size_t>(p)] >= 0 || uses_.is_output[static_cast<std::size_t>(v)]) continue;
+        const auto& producer = program_.instructions[static_cast<std::size_t>(p)];
+        if (!is_elementwise(producer) || !same_block_shapes(value(v), result)) continue;
+        const auto& readers = uses_.consumers[static_cast<std::size_t>(v)];
+        if (!std::all_of(readers.begin(), readers.end(), [&](int r) { return inside.contains(r) || !live_[static_cast<std::size_t>(r)]; })) continue;
+        auto after = operands;
+        after.erase(v);
+        after.insert(producer.inputs.begin(), producer.inputs.end());
+        if (after.size() > max_chain_operands) continue;
+        inside.insert(p);
+        operands = std::move(after);
+        grew = true;
+        break;
+      }
+    }
+    for (const int n : inside) owner_[static_cast<std::size_t>(n)] = root;
+    members_[root] = {inside.begin(), inside.end()};
+  }
+
+  Instruction chain_of(int root) const {
+    const auto& last = program_.instructions[static_cast<std::size_t>(root)];
+    Instruction fused{.kind = InstructionKind::fused};
+    fused.op = last.op;
+    fused.where = last.where;
+    fused.outputs = last.outputs;
+    const auto& members = members_.at(root);
+    std::map<int, int> register_of;  // value -> register
+    const std::set<int> inside(members.begin(), members.end());
+    for (const int n : members)
+      for (const int v : program_.instructions[static_cast<std::size_t>(n)].inputs) {
+        const int p = uses_.producer[static_cast<std::size_t>(v)];
+        if (inside.contains(p) || register_of.contains(v)) continue;
+        register_of[v] = static_cast<int>(fused.inputs.size());
+        fused.inputs.push_back(v);
+      }
+    for (const int n : members) {
+      const auto& member = program_.instructions[static_cast<std::size_t>(n)];
+      if (member.op->elementwise->is_broadcast) {  // reads its operand through strides of 0
+        register_of[member.outputs[0]] = register_of.at(member.inputs[0]);
+        continue;
+      }
+      FusedStepPlan step{member.op, member.params, {}, value(member.outputs[0]).type.dtype};
+      for (const int v : member.inputs) step.in.push_back(register_of.at(v));
+      register_of[member.outputs[0]] = static_cast<int>(fused.inputs.size() + fused.chain.size());
+      fused.chain.push_back(std::move(step));
+    }
+    return fused;
+  }
+
+  const ProgramValue& value(int v) const { return program_.values[static_cast<std::size_t>(v)]; }
+
+  const Program& program_;
+  Uses uses_;
+  std::vector<bool> live_;
+  std::vector<int> owner_;  // instruction -> root of its chain
+  std::map<int, std::vector<int>> members_;
+};
+
+}  // namespace
+
+Program fuse(const Program& program) { return Fuser(program).run(); }
+
+Program share_common(const Program& program) {
+  Program out = program;
+  out.instructions.clear();
+  std::vector<int> replaced(program.values.size());
+  for (std::size_t v = 0; v < replaced.size(); ++v) replaced[v] = static_cast<int>(v);
+  std::map<std::string, std::vector<int>> seen;
+  for (auto instruction : program.instructions) {
+    for (int& v : instruction.inputs) v = replaced[static_cast<std::size_t>(v)];
+    const bool mergeable = (instruction.kind == InstructionKind::kernel || instruction.kind == InstructionKind::alias) && !instruction.op->is_value_dependent;
+    if (mergeable) {
+      std::string key = std::to_string(static_cast<int>(instruction.kind)) + instruction.op->name + "#" + std::to_string(instruction.params->hash());
+      for (const int v : instruction.inputs) key += "," + std::to_string(v);
+      for (const int v : instruction.outputs) {
+        const auto& value = program.values[static_cast<std::size_t>(v)];
+        key += ";" + to_string(value.type) + std::to_string(value.type.weak) + "@" + std::to_string(value.layout.hash());
+      }
+      const auto [found, is_new] = seen.emplace(key, instruction.outputs);
+      if (!is_new) {
+        for (std::size_t i = 0; i < instruction.outputs.size(); ++i) replaced[static_cast<std::size_t>(instruction.outputs[i])] = found->second[i];
+        continue;
+      }
+    }
+    out.instructions.push_back(std::move(instruction));
+  }
+  for (int& v : out.outputs) v = replaced[static_cast<std::size_t>(v)];
+  return out;
+}
+
+}  // namespace tessera

@@ -1,0 +1,240 @@
+#include "compile/partition.hpp"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+bool same_layout(const Sharding& a, const Sharding& b, int ndim) { return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim); }
+
+// One way in which a node is computed. Committed nodes have one; an uncommitted node has one per layout that its consumers ask for.
+struct Version {
+  std::optional<Sharding> wanted;  // of output 0, for uncommitted nodes
+  Placement placement;
+  std::vector<int> values;         // of the outputs, once emitted
+};
+
+class Partitioner {
+ public:
+  Partitioner(const Graph& graph, const Layouts& layouts) : graph_(graph), layouts_(layouts) {}
+
+  Program run(const std::vector<std::optional<Sharding>>& root_layouts) {
+    index_nodes();
+    std::vector<Sharding> wanted;
+    for (std::size_t i = 0; i < graph_.roots.size(); ++i) {
+      const auto& root = graph_.roots[i];
+      const bool given = i < root_layouts.size() && root_layouts[i];
+      const auto sharding = sharding_of_value(root);
+      wanted.push_back(given ? *root_layouts[i] : sharding ? *sharding : replicated_everywhere());
+      demand(root, wanted.back());
+    }
+    for (std::size_t n = graph_.nodes.size(); n-- > 0;) place_node(n);
+    add_leaves();
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
+      for (auto& version : versions_[n]) emit(*graph_.nodes[n], version);
+    for (std::size_t i = 0; i < graph_.roots.size(); ++i) {
+      builder_.serve(graph_.roots[i].node()->op, graph_.roots[i].node()->where);
+      builder_.program().outputs.push_back(get(graph_.roots[i], wanted[i]));
+    }
+    return std::move(builder_.program());
+  }
+
+ private:
+  std::optional<Sharding> sharding_of_value(const Array& x) const {
+    if (const auto found = layouts_.find(x.node().get()); found != layouts_.end()) return found->second[static_cast<std::size_t>(x.output())];
+    return output_of(x).sharding;
+  }
+
+  void index_nodes() {
+    versions_.resize(graph_.nodes.size());
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) number_[graph_.nodes[n].get()] = n;
+    for (const auto& node : graph_.nodes)
+      for (const auto& input : node->inputs) ++uses_[{input.node().get(), input.output()}];
+    for (const auto& root : graph_.roots) uses_[{root.node().get(), root.output()}] += 2;  // a root's terms are always combined
+  }
+
+  // Somebody wants x in this layout: an uncommitted node is computed once per layout asked for, which costs no communication.
+  void demand(const Array& x, const Sharding& layout) {
+    const auto found = number_.find(x.node().get());
+    if (found == number_.end() || sharding_of_value(x)) return;
+    const int ndim = x.ndim();
+    std::optional<Sharding> wanted = layout;
+    if (x.output() != 0) wanted = Sharding::replicated(layout.mesh());
+    for (const auto& version : versions_[found->second])
+      if (same_layout(*version.wanted, *wanted, x.output() != 0 ? 0 : ndim)) return;
+    versions_[found->second].push_back({std::move(wanted), {}, {}});
+  }
+
+  void place_node(std::size_t n) {
+    const Node& node = *graph_.nodes[n];
+    std::vector<Type> in, out;
+    std::vector<std::optional<Sharding>> shardings;
+    for (const auto& x : node.inputs) in.push_back(type_of(x)), shardings.push_back(sharding_of_value(x));
+    for (const auto& o : node.outputs) out.push_back(o.type);
+    const auto& region = node.inputs.empty() ? node.region : node.inputs[0].node()->region;
+    static const std::vector<int> none;
+    const auto& fixed = region ? region->manual_axes : none;
+    auto& versions = versions_[n];
+    const bool committed = sharding_of_value(Array(graph_.nodes[n], 0)).has_value();
+    if (committed) {
+      auto mesh = unify_meshes(*node.op, node.inputs, shardings, node.where);
+      if (!mesh) mesh = node.op->commit(*node.params);
+      versions = {Version{std::nullopt, place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt}), {}}};
+      if (layouts_.contains(&node)) prefer_wanted(node, versions[0], {in, out, shardings, *node.params, *mesh, fixed, std::nullopt});
+    } else {
+      for (auto& version : versions) version.placement = place(*node.op, {in, out, shardings, *node.params, version.wanted->mesh(), fixed, version.wanted});
+    }
+    for (const auto& version : versions)
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) demand(node.inputs[i], version.placement.inputs[i]);
+  }
+
+  // Computing straight into the layout that jit chose may move less than computing forward and moving the result.
+  void prefer_wanted(const Node& node, Version& version, PlaceArgs args) const {
+    const Sharding& target = layouts_.at(&node)[0];
+    if (same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim()) && version.placement.partial_axes.empty()) return;
+    args.wanted = target;
+    auto backward = place(*node.op, args);
+    if (cost(node, backward, target, args) < cost(node, version.placement, target, args)) version.placement = std::move(backward);
+  }
+
+  static std::int64_t cost(const Node& node, const Placement& placement, const Sharding& target, const PlaceArgs& args) {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < args.in.size(); ++i)
+      if (args.shardings[i] && !same_layout(*args.shardings[i], placement.inputs[i], args.in[i].shape.ndim()))
+        bytes += plan_reshard(*args.shardings[i], placement.inputs[i], args.in[i].shape, args.in[i].dtype, args.fixed_axes).bytes;
+    const auto& type = node.outputs[0].type;
+    if (!placement.partial_axes.empty()) {
+      ProgramBuilder builder;
+      const int v = builder.add_input(type, placement.outputs[0], nullptr);
+      builder.set_partial(v, placement.partial_axes, placement.reduce_kind);
+      builder.reshard(v, target);
+      for (const auto& instruction : builder.program().instructions) bytes += instruction.bytes;
+    } else if (!same_layout(placement.outputs[0], target, type.shape.ndim())) {
+      bytes += plan_reshard(placement.outputs[0], target, type.shape, type.dtype, args.fixed_axes).bytes;
+    }
+    return bytes;
+  }
+
+  void add_leaves() {
+    for (const auto& leaf : graph_.leaves) {
+      const auto& output = output_of(leaf);
+      const auto sharding = sharding_of_value(leaf);
+      const Sharding layout = output.stored ? output.stored->layout : sharding ? *sharding : replicated_everywhere();
+      leaf_values_[{leaf.node().get(), leaf.output()}] = builder_.add_input(output.type, layout, leaf.node()->region);
+    }
+  }
+
+  int get(const Array& x, const Sharding& layout) {
+    const int ndim = x.ndim();
+    if (const auto leaf = leaf_values_.find({x.node().get(), x.output()}); leaf != leaf_values_.end()) return builder_.reshard(leaf->second, layout);
+    const auto& versions = versions_[number_.at(x.node().get())];
+    for (const auto& version : versions)
+      if (same_layout(builder_.value(version.values[static_cast<std::size_t>(x.output())]).layout, layout, ndim))
+        return builder_.reshard(version.values[static_cast<std::size_t>(x.output())], layout);
+    return builder_.reshard(versions.front().values[static_cast<std::size_t>(x.output())], layout);
+  }
+
+  // The unreduced form of an input, when the op may work on terms: it is linear in it, nobody else needs the sum, and the terms lie
+  // where the op wants its input.
+  int get_partial(const Array& x, const Sharding& layout) {
+    if (leaf_values_.contains({x.node().get(), x.output()}) || uses_[{x.node().get(), x.output()}] != 1) return -1;
+    const int v = versions_[number_.at(x.node().get())].front().values[static_cast<std::size_t>(x.output())];
+    const auto& value = builder_.value(v);
+    if (value.partial_axes.empty() || value.reduce_kind != "sum" || !same_layout(value.layout, layout, x.ndim())) return -1;
+    return v;
+  }
+
+  static bool splits_over(const Sharding& layout, int ndim, const std::vector<int>& axes) {
+    for (const auto& dim : layout.dim_axes(ndim))
+      for (const int a : dim)
+        if (std::find(axes.begin(), axes.end(), a) != axes.end()) return true;
+    return false;
+  }
+
+  // Which inputs to pass as terms; empty when none can be.
+  std::vector<int> linear_terms(const Node& node, const Placement& placement, std::vector<int>& axes) {
+    if (node.op->linear_in == nullptr || placement.reduce_kind != "sum") return {};
+    const auto rule = node.op->linear_in(*node.params);
+    if (rule.empty()) return {};
+    std::vector<int> terms(node.inputs.size(), -1);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (rule.find(static_cast<char>('0' + i)) == std::string::npos) continue;
+      terms[i] = get_partial(node.inputs[i], placement.inputs[i]);
+      if (terms[i] < 0) continue;
+      const auto& own = builder_.value(terms[i]).partial_axes;
+      if (count > 0 && own != axes) return {};
+      axes = own;
+      ++count;
+    }
+    const bool separately = rule.find('|') != std::string::npos;
+    const std::size_t joint = static_cast<std::size_t>(std::count_if(rule.begin(), rule.end(), [](char c) { return c != '|'; }));
+    if (count == 0 || (separately ? count != 1 : count != joint)) return {};
+    if (node.op->lower != nullptr) return terms;  // a reshard combines terms on its way
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (splits_over(placement.inputs[i], node.inputs[i].ndim(), axes)) return {};
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (splits_over(placement.outputs[i], node.outputs[i].type.shape.ndim(), axes)) return {};
+    return terms;
+  }
+
+  void emit(const Node& node, Version& version) {
+    builder_.serve(node.op, node.where);
+    std::vector<int> term_axes;
+    const auto terms = linear_terms(node, version.placement, term_axes);
+    std::vector<int> inputs;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      inputs.push_back(!terms.empty() && terms[i] >= 0 ? terms[i] : get(node.inputs[i], version.placement.inputs[i]));
+    std::vector<Type> out;
+    for (const auto& o : node.outputs) out.push_back(o.type);
+    if (node.op->lower != nullptr) {
+      version.values = node.op->lower(builder_, node, inputs);
+    } else if (node.op->is_alias) {
+      version.values = {builder_.alias(inputs[0], out[0], version.placement.outputs[0])};
+    } else if (node.op->talk != nullptr) {
+      version.values = emit_talk(node, version, inputs, out);
+    } else {
+      version.values = builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
+    }
+    auto partial = version.placement.partial_axes;
+    if (!terms.empty() && node.op->lower == nullptr) partial.insert(partial.end(), term_axes.begin(), term_axes.end());
+    for (const int v : version.values) {
+      builder_.set_region(v, node.region);
+      if (!partial.empty()) builder_.set_partial(v, partial, version.placement.reduce_kind);
+    }
+    // The recorded sharding is the promise that x.sharding() made.
+    for (std::size_t i = 0; i < version.values.size(); ++i) {
+      const auto promised = sharding_of_value(Array(graph_.nodes[number_.at(&node)], static_cast<int>(i)));
+      if (promised && !same_layout(builder_.value(version.values[i]).layout, *promised, out[i].shape.ndim()))
+        version.values[i] = builder_.reshard(version.values[i], *promised);
+    }
+  }
+
+  std::vector<int> emit_talk(const Node& node, const Version& version, const std::vector<int>& inputs, const std::vector<Type>& out) {
+    std::vector<Type> in;
+    std::vector<std::optional<Sharding>> shardings;
+    for (std::size_t i = 0; i < inputs.size(); ++i) in.push_back(type_of(node.inputs[i])), shardings.emplace_back(version.placement.inputs[i]);
+    static const std::vector<int> none;
+    const auto& fixed = node.region ? node.region->manual_axes : none;
+    std::vector<TalkCost> costs;
+    if (node.op->talk_cost != nullptr)
+      costs = node.op->talk_cost({in, out, shardings, *node.params, version.placement.outputs[0].mesh(), fixed, std::nullopt}, version.placement);
+    if (costs.empty()) return builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
+    return builder_.talk(*node.op, node.params, inputs, out, version.placement.outputs, std::move(costs));
+  }
+
+  const Graph& graph_;
+  const Layouts& layouts_;
+  ProgramBuilder builder_;
+  std::unordered_map<const Node*, std::size_t> number_;
+  std::vector<std::vector<Version>> versions_;
+  std::map<std::pair<const Node*, int>, int> uses_, leaf_values_;
+};
+
+}  // namespace
+
+Program partition(const Graph& graph, const Layouts& layouts, const std::vector<std::optional<Sharding>>& root_layouts) {
+  return Partitioner(graph, layouts).run(root_layouts);
+}
+
+}  // namespace tessera

@@ -1,0 +1,17 @@
+// Graph -> Program: where every value is computed, and what moves so that it can be.
+#pragma once
+#include <unordered_map>
+
+#include "program/builder.hpp"
+#include "compile/graph.hpp"
+
+namespace tessera {
+
+// Layouts that replace the recorded ones (jit propagates both ways); one per output of a node.
+using Layouts = std::unordered_map<const Node*, std::vector<Sharding>>;
+
+// Program inputs are the graph's leaves in order; outputs its roots, each in its sharding (uncommitted: replicated everywhere, or as
+// root_layouts says).
+Program partition(const Graph&, const Layouts& layouts = {}, const std::vector<std::optional<Sharding>>& root_layouts = {});
+
+}  // namespace tessera

@@ -1,0 +1,13 @@
+// What the fuser and the executor know about an elementwise op: which kernel computes it.
+#pragma once
+#include <tessera/dtype.hpp>
+
+namespace tessera {
+
+struct ElementwiseRow {
+  const char* kernel;              // name in kernels::find_map; nullptr: a cast to the output's dtype
+  int dtype_input = 0;             // the input whose dtype selects the kernel (where: 1)
+  bool is_broadcast = false;       // no arithmetic: the operand under another shape (broadcast_to)
+};
+
+}  // namespace tessera

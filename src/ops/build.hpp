@@ -1,0 +1,44 @@
+// Helpers with which ops are defined and called.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "graph/op.hpp"
+#include "types/promotion.hpp"
+
+namespace tessera {
+
+// Registers the record when the program starts: `const Registered registered_sin(sin_op);`
+struct Registered {
+  explicit Registered(const OpDef& op) { register_op(&op); }
+};
+
+// "sum at train.cpp:12": the beginning of every error text of an op.
+std::string call_text(const char* op, std::source_location where);
+
+// axis in [-ndim, ndim) as a dim in [0, ndim); IndexError naming both otherwise.
+int checked_dim(int axis, int ndim, const char* op, std::source_location where);
+// Each once, ascending; all dims when `axes` is empty and empty_means_all.
+std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all, const char* op, std::source_location where);
+
+// NumPy's rule; ShapeError naming both shapes and the dim that differs.
+Shape broadcast_shapes(const Shape&, const Shape&, const char* op, std::source_location where);
+
+// The operand with its dtype changed; the array itself when it has that dtype already. A weak scalar is made anew from its value.
+Array cast_to(const Array&, Dtype, std::source_location where);
+
+// Sums the dims along which `shape` was broadcast: the cotangent of an operand from that of the result.
+Array sum_to_shape(const Array& cotangent, const Shape& shape);
+// The cotangent in the operand's dtype: the real part where a real operand met complex ones.
+Array sum_to_operand(const Array& cotangent, const Array& operand);
+
+// ---- batching ----
+// The batch dim moved to position 0; an unbatched operand gets a batch dim of size 1 (broadcast) or of `size`.
+Array batch_first(const Array& x, int batch_dim);
+// Factor rule of ops whose result has the dims of the input: dim d of every operand is one factor.
+FactorRule dimwise_factors(std::span<const Type> in, std::span<const Type> out);
+
+// A batch rule for ops that treat leading dims as a batch already: every batched operand gets its batch dim in front.
+Batched batch_leading(const BatchArgs&);
+
+}  // namespace tessera

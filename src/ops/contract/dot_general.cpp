@@ -1,0 +1,211 @@
+#include "ops/contract/dot_general.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/copy.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/reduce.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera {
+namespace {
+
+bool has(const std::vector<int>& dims, int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
+
+std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std::vector<int>& batch) {
+  std::vector<int> dims;
+  for (int d = 0; d < ndim; ++d)
+    if (!has(contract, d) && !has(batch, d)) dims.push_back(d);
+  return dims;
+}
+
+std::vector<Type> infer(std::span<const Type> in, const Params& params) {
+  const auto& p = params.as<DotDims>();
+  std::vector<std::int64_t> extents;
+  for (const int d : p.batch_a) extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
+  for (const int d : free_dims(in[0].shape.ndim(), p.contract_a, p.batch_a)) extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
+  for (const int d : free_dims(in[1].shape.ndim(), p.contract_b, p.batch_b)) extents.push_back(in[1].shape[static_cast<std::size_t>(d)]);
+  return {{Shape(std::move(extents)), in[0].dtype}};
+}
+
+// One factor per batch pair, contracted pair and free dim: "b i k, b k j -> b i j | sum k".
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params& params) {
+  const auto& p = params.as<DotDims>();
+  FactorRule rule;
+  rule.inputs = {std::vector<DimFactors>(in[0].shape.size()), std::vector<DimFactors>(in[1].shape.size())};
+  rule.outputs.emplace_back();
+  const auto add = [&](std::int64_t size, FactorKind kind) {
+    rule.factors.push_back({size, kind});
+    return static_cast<int>(rule.factors.size()) - 1;
+  };
+  const auto dim_of = [&](int operand, int d) -> DimFactors& { return rule.inputs[static_cast<std::size_t>(operand)][static_cast<std::size_t>(d)]; };
+  for (std::size_t i = 0; i < p.batch_a.size(); ++i) {
+    const int f = add(in[0].shape[static_cast<std::size_t>(p.batch_a[i])], FactorKind::pass);
+    dim_of(0, p.batch_a[i]) = {f};
+    dim_of(1, p.batch_b[i]) = {f};
+    rule.outputs[0].push_back({f});
+  }
+  for (int operand = 0; operand < 2; ++operand)
+    for (const int d : free_dims(in[static_cast<std::size_t>(operand)].shape.ndim(), operand ? p.contract_b : p.contract_a, operand ? p.batch_b : p.batch_a)) {
+      const int f = add(in[static_cast<std::size_t>(operand)].shape[static_cast<std::size_t>(d)], FactorKind::pass);
+      dim_of(operand, d) = {f};
+      rule.outputs[0].push_back({f});
+    }
+  for (std::size_t i = 0; i < p.contract_a.size(); ++i) {
+    const int f = add(in[0].shape[static_cast<std::size_t>(p.contract_a[i])], FactorKind::reduce);
+    dim_of(0, p.contract_a[i]) = {f};
+    dim_of(1, p.contract_b[i]) = {f};
+  }
+  if (is_bool(out[0].dtype)) rule.reduce_kind = "any";
+  return rule;
+}
+
+std::int64_t extent_of(const Shape& shape, const std::vector<int>& dims) {
+  std::int64_t product = 1;
+  for (const int d : dims) product *= shape[static_cast<std::size_t>(d)];
+  return product;
+}
+
+// A matrix view (batch, rows, columns) or (batch, columns, rows) of an operand: where its dims do not lie so, a transposed copy.
+struct MatrixView {
+  const std::byte* data;
+  bool transposed = false;
+  Buffer copy;
+};
+MatrixView as_matrices(const Tile& tile, const std::vector<int>& batch, const std::vector<int>& rows, const std::vector<int>& columns) {
+  const Shape shape = tile.shape();
+  const auto in_order = [&](const std::vector<int>& second, const std::vector<int>& third) {
+    std::vector<int> order = batch;
+    order.insert(order.end(), second.begin(), second.end());
+    order.insert(order.end(), third.begin(), third.end());
+    int last = -1;
+    for (const int d : order) {
+      if (shape[static_cast<std::size_t>(d)] == 1) continue;  // lies wherever one wants it
+      if (d < last) return false;
+      last = d;
+    }
+    return true;
+  };
+  if (in_order(rows, columns)) return {tile.data, false, {}};
+  if (in_order(columns, rows)) return {tile.data, true, {}};
+  std::vector<int> permutation = batch;
+  permutation.insert(permutation.end(), rows.begin(), rows.end());
+  permutation.insert(permutation.end(), columns.begin(), columns.end());
+  Buffer copy = Buffer::allocate(static_cast<std::size_t>(tile.bytes()));
+  kernels::transpose(copy.data(), tile.data, shape, permutation, itemsize(tile.dtype));
+  return {copy.data(), false, copy};
+}
+
+void kernel(const KernelArgs& args) {
+  const auto& p = args.params.as<DotDims>();
+  const Tile &a = args.in[0], &b = args.in[1], &c = args.out[0];
+  const auto free_a = free_dims(static_cast<int>(a.box.size()), p.contract_a, p.batch_a), free_b = free_dims(static_cast<int>(b.box.size()), p.contract_b, p.batch_b);
+  const auto batch = extent_of(a.shape(), p.batch_a), m = extent_of(a.shape(), free_a), n = extent_of(b.shape(), free_b), k = extent_of(a.shape(), p.contract_a);
+  if (c.elements() == 0) return;
+  if (k == 0) return kernels::fill_identity(is_bool(c.dtype) ? "any" : "sum", c.dtype, c.data, c.elements());
+  const auto view_a = as_matrices(a, p.batch_a, free_a, p.contract_a);
+  const auto view_b = as_matrices(b, p.batch_b, p.contract_b, free_b);
+  kernels::gemm_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k, view_a.data, m * k, view_b.data, k * n, c.data, m * n);
+}
+
+std::vector<int> range(int from, int count) {
+  std::vector<int> dims(static_cast<std::size_t>(count));
+  std::iota(dims.begin(), dims.end(), from);
+  return dims;
+}
+
+// The cotangent of one operand: that of the result times the other operand, over the other's free dims.
+//   g (batch, free_a, free_b) . b -> (batch, free_a, contract): then the dims go back to where a has them.
+Array operand_cotangent(const Array& g, const Array& other, bool of_first, const DotDims& p, int ndim, std::source_location where) {
+  const auto& contract = of_first ? p.contract_a : p.contract_b;
+  const auto& batch = of_first ? p.batch_a : p.batch_b;
+  const auto& contract_other = of_first ? p.contract_b : p.contract_a;
+  const auto& batch_other = of_first ? p.batch_b : p.batch_a;
+  const auto free_own = free_dims(ndim, contract, batch), free_other = free_dims(other.ndim(), contract_other, batch_other);
+  const int n_batch = static_cast<int>(batch.size()), n_own = static_cast<int>(free_own.size()), n_other = static_cast<int>(free_other.size());
+  DotDims dims;
+  dims.batch_a = range(0, n_batch);
+  dims.batch_b = batch_other;
+  dims.contract_a = range(of_first ? n_batch + n_own : n_batch, n_other);
+  dims.contract_b = free_other;
+  const Array result = dot_general(g, other, dims, "matmul", where);  // (batch, free_own, contract in the other's order)
+  std::vector<int> permutation(static_cast<std::size_t>(ndim));
+  for (int i = 0; i < n_batch; ++i) permutation[static_cast<std::size_t>(batch[static_cast<std::size_t>(i)])] = i;
+  for (int i = 0; i < n_own; ++i) permutation[static_cast<std::size_t>(free_own[static_cast<std::size_t>(i)])] = n_batch + i;
+  auto sorted = contract_other;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < contract.size(); ++i) {
+    const auto at = std::find(sorted.begin(), sorted.end(), contract_other[i]) - sorted.begin();
+    permutation[static_cast<std::size_t>(contract[i])] = n_batch + n_own + static_cast<int>(at);
+  }
+  return transpose(Operand(result, where), std::move(permutation));
+}
+
+Cotangents vjp(const VjpArgs& v) {
+  const auto& p = v.node.params->as<DotDims>();
+  Cotangents result(2);
+  if (v.wanted[0]) result[0] = operand_cotangent(v.cotangents[0], v.in[1], true, p, v.in[0].ndim(), v.node.where);
+  if (v.wanted[1]) result[1] = operand_cotangent(v.cotangents[0], v.in[0], false, p, v.in[1].ndim(), v.node.where);
+  return result;
+}
+
+// A batch dim of both operands is one more batch pair; of one operand it is a free dim that moves to the front of the result.
+Batched batch(const BatchArgs& args) {
+  auto p = args.node.params->as<DotDims>();
+  const auto shift = [](std::vector<int>& dims, int at) {
+    for (int& d : dims)
+      if (d >= at) ++d;
+  };
+  const int da = args.dims[0], db = args.dims[1];
+  if (da != not_batched) shift(p.contract_a, da), shift(p.batch_a, da);
+  if (db != not_batched) shift(p.contract_b, db), shift(p.batch_b, db);
+  int out_dim = 0;
+  if (da != not_batched && db != not_batched) {
+    p.batch_a.insert(p.batch_a.begin(), da);
+    p.batch_b.insert(p.batch_b.begin(), db);
+  } else if (da != not_batched) {
+    const auto free_a = free_dims(args.in[0].ndim(), p.contract_a, p.batch_a);
+    out_dim = static_cast<int>(p.batch_a.size() + static_cast<std::size_t>(std::find(free_a.begin(), free_a.end(), da) - free_a.begin()));
+  } else {
+    const auto free_a = free_dims(args.in[0].ndim(), p.contract_a, p.batch_a), free_b = free_dims(args.in[1].ndim(), p.contract_b, p.batch_b);
+    out_dim = static_cast<int>(p.batch_a.size() + free_a.size() + static_cast<std::size_t>(std::find(free_b.begin(), free_b.end(), db) - free_b.begin()));
+  }
+  return {{record(*args.node.op, make_params(std::move(p)), {args.in.begin(), args.in.end()}, args.node.where)}, {out_dim}};
+}
+
+const OpDef dot_op{
+    .name = "dot",
+    .infer = infer,
+    .factors = factors,
+    .kernel = kernel,
+    .vjp = vjp,
+    .batch = batch,
+    .linear_in = [](const Params&) -> std::string { return "0|1"; },
+    .flops = [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
+      return 2.0 * static_cast<double>(out[0].shape.elements()) * static_cast<double>(extent_of(in[0].shape, params.as<DotDims>().contract_a));
+    },
+};
+const Registered registered_dot(dot_op);
+
+}  // namespace
+
+Array dot_general(const Array& a, const Array& b, DotDims dims, const char* call, std::source_location where) {
+  const auto check_pairs = [&](const std::vector<int>& da, const std::vector<int>& db, const char* what) {
+    for (std::size_t i = 0; i < da.size(); ++i) {
+      const auto na = a.shape()[static_cast<std::size_t>(da[i])], nb = b.shape()[static_cast<std::size_t>(db[i])];
+      if (na != nb)
+        throw ShapeError(call_text(call, where) + ": the " + what + " sizes differ: dimension " + std::to_string(da[i]) + " of " + to_string(a.shape()) + " is " +
+                         std::to_string(na) + ", dimension " + std::to_string(db[i]) + " of " + to_string(b.shape()) + " is " + std::to_string(nb) +
+                         ". Transpose or reshape one of them");
+    }
+  };
+  check_pairs(dims.contract_a, dims.contract_b, "inner");
+  check_pairs(dims.batch_a, dims.batch_b, "batch");
+  const auto dtype = promote(WeakDtype{a.dtype(), a.is_weakly_typed()}, WeakDtype{b.dtype(), b.is_weakly_typed()}).dtype;
+  return record(dot_op, make_params(std::move(dims)), {cast_to(a, dtype, where), cast_to(b, dtype, where)}, where);
+}
+
+}  // namespace tessera

@@ -1,0 +1,235 @@
+// Arrays out of nothing: scalars, constants, ranges, identity matrices. Uncommitted; each rank computes only its own block.
+#include <cmath>
+#include <cstring>
+
+#include "kernels/copy.hpp"
+#include "ops/build.hpp"
+#include "ops/create/scalar.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+
+void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
+  const auto put = [out](auto v) { std::memcpy(out, &v, sizeof v); };
+  const auto as_integer = [&]<class T>(T) {
+    if (value.is_integer) return put(static_cast<T>(value.integer));
+    const double v = value.floating.real();
+    if (std::isnan(v)) return put(T{0});
+    if (v <= static_cast<double>(std::numeric_limits<T>::min())) return put(std::numeric_limits<T>::min());
+    if (v >= static_cast<double>(std::numeric_limits<T>::max())) return put(std::numeric_limits<T>::max());
+    put(static_cast<T>(v));
+  };
+  const std::complex<double> v = value.is_integer ? std::complex<double>(static_cast<double>(value.integer)) : value.floating;
+  switch (dtype.code) {
+    case 0: return put(static_cast<std::uint8_t>(value.is_integer ? value.integer != 0 : v != 0.0));
+    case 1: return as_integer(std::int8_t{});
+    case 2: return as_integer(std::int16_t{});
+    case 3: return as_integer(std::int32_t{});
+    case 4: return as_integer(std::int64_t{});
+    case 5: return as_integer(std::uint8_t{});
+    case 6: return as_integer(std::uint16_t{});
+    case 7: return as_integer(std::uint32_t{});
+    case 8: return as_integer(std::uint64_t{});
+    case 9: return put(static_cast<float>(v.real()));
+    case 10: return put(v.real());
+    case 11: return put(std::complex<float>(v));
+    default: return put(v);
+  }
+}
+
+Array make_scalar(const ScalarValue& value, Dtype dtype, bool weak, std::source_location where) {
+  Buffer buffer = Buffer::allocate(16);
+  std::memset(buffer.data(), 0, 16);
+  write_scalar(value, dtype, buffer.data());
+  Array x = make_leaf({Shape{}, dtype, weak}, replicated_everywhere(), std::move(buffer), false, where);
+  x.node()->params = make_params(value);
+  return x;
+}
+Array make_scalar(double value, Dtype dtype) { return make_scalar(ScalarValue{value, 0, false}, dtype, false); }
+
+std::optional<ScalarValue> scalar_value(const Array& x) {
+  const auto* params = dynamic_cast<const ParamsOf<ScalarValue>*>(x.node()->params.get());
+  if (params == nullptr || x.ndim() != 0 || x.node()->op->name != "leaf") return std::nullopt;
+  return params->value;
+}
+
+Array Array::weak_bool(bool value) { return make_scalar({0, value ? 1 : 0, true}, bool_, false); }
+Array Array::weak_integer(std::int64_t value) { return make_scalar({0, value, true}, int32, true); }
+Array Array::weak_floating(double value) { return make_scalar({value, 0, false}, float32, true); }
+Array Array::weak_complex(std::complex<double> value) { return make_scalar({value, 0, false}, complex64, true); }
+
+namespace {
+
+// ---- no inputs: one factor per dim of the result ----
+FactorRule created_factors(std::span<const Type>, std::span<const Type> out, const Params&) { return dimwise_factors({}, out); }
+Cotangents no_cotangents(const VjpArgs&) { return {}; }
+Batched not_reached(const BatchArgs& args) { return {{record(*args.node.op, args.node.params, {}, args.node.where)}, {not_batched}}; }
+
+struct FullParams {
+  Shape shape;
+  Dtype dtype;
+  ScalarValue value;
+  template <class V> void fields(V&& visit) const {
+    visit("shape", shape);
+    visit("dtype", dtype);
+    visit("value", value.is_integer ? std::complex<double>(static_cast<double>(value.integer)) : value.floating);
+    visit("integer", value.integer);
+  }
+};
+const OpDef full_op{
+    .name = "full",
+    .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> { return {{p.as<FullParams>().shape, p.as<FullParams>().dtype}}; },
+    .factors = created_factors,
+    .kernel =
+        [](const KernelArgs& a) {
+          std::byte element[16] = {};
+          write_scalar(a.params.as<FullParams>().value, a.out[0].dtype, element);
+          kernels::fill(a.out[0].data, element, itemsize(a.out[0].dtype), a.out[0].elements());
+        },
+    .vjp = no_cotangents,
+    .batch = not_reached,
+};
+const Registered registered_full(full_op);
+
+struct RangeParams {
+  std::int64_t size;
+  int dim;       // of the result, along which values rise
+  Shape shape;
+  Dtype dtype;
+  double start, step;
+  std::int64_t integer_start, integer_step;
+  template <class V> void fields(V&& visit) const {
+    visit("size", size);
+    visit("dim", dim);
+    visit("shape", shape);
+    visit("dtype", dtype);
+    visit("start", start);
+    visit("step", step);
+    visit("integer_start", integer_start);
+    visit("integer_step", integer_step);
+  }
+};
+const OpDef iota_op{
+    .name = "iota",
+    .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> { return {{p.as<RangeParams>().shape, p.as<RangeParams>().dtype}}; },
+    .factors = created_factors,
+    .kernel =
+        [](const KernelArgs& a) {
+          const auto& p = a.params.as<RangeParams>();
+          const Tile& out = a.out[0];
+          const auto first = out.box[0].start;
+          if (is_floating(p.dtype))
+            kernels::iota(p.dtype, out.data, out.elements(), p.start + p.step * static_cast<double>(first), p.step);
+          else
+            kernels::iota(p.dtype, out.data, out.elements(), p.integer_start + p.integer_step * first, p.integer_step);
+        },
+    .vjp = no_cotangents,
+    .batch = not_reached,
+};
+const Registered registered_iota(iota_op);
+
+struct EyeParams {
+  std::int64_t n, m, k;
+  Dtype dtype;
+  template <class V> void fields(V&& visit) const {
+    visit("n", n);
+    visit("m", m);
+    visit("k", k);
+    visit("dtype", dtype);
+  }
+};
+const OpDef eye_op{
+    .name = "eye",
+    .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> { return {{Shape{p.as<EyeParams>().n, p.as<EyeParams>().m}, p.as<EyeParams>().dtype}}; },
+    .factors = created_factors,
+    .kernel =
+        [](const KernelArgs& a) {
+          const Tile& out = a.out[0];
+          const auto item = static_cast<std::int64_t>(itemsize(out.dtype));
+          std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+          std::byte one[16] = {};
+          write_scalar({0, 1, true}, out.dtype, one);
+          const auto width = out.box[1].size();
+          for (auto row = out.box[0].start; row < out.box[0].stop; ++row) {
+            const auto column = row + a.params.as<EyeParams>().k;
+            if (column < out.box[1].start || column >= out.box[1].stop) continue;
+            std::memcpy(out.data + ((row - out.box[0].start) * width + column - out.box[1].start) * item, one, static_cast<std::size_t>(item));
+          }
+        },
+    .vjp = no_cotangents,
+    .batch = not_reached,
+};
+const Registered registered_eye(eye_op);
+
+ScalarValue scalar_from_host(const void* element, Dtype dtype) {
+  ScalarValue value;
+  const auto get = [element]<class T>(T) {
+    T v;
+    std::memcpy(&v, element, sizeof v);
+    return v;
+  };
+  const auto integer = [&](std::int64_t v) { return ScalarValue{0, v, true}; };
+  switch (dtype.code) {
+    case 0: return integer(get(std::uint8_t{}) != 0);
+    case 1: return integer(get(std::int8_t{}));
+    case 2: return integer(get(std::int16_t{}));
+    case 3: return integer(get(std::int32_t{}));
+    case 4: return integer(get(std::int64_t{}));
+    case 5: return integer(get(std::uint8_t{}));
+    case 6: return integer(get(std::uint16_t{}));
+    case 7: return integer(get(std::uint32_t{}));
+    case 8: return integer(static_cast<std::int64_t>(get(std::uint64_t{})));
+    case 9: value.floating = get(float{}); return value;
+    case 10: value.floating = get(double{}); return value;
+    case 11: value.floating = std::complex<double>(get(std::complex<float>{})); return value;
+    default: value.floating = get(std::complex<double>{}); return value;
+  }
+}
+
+Array full_of(Shape shape, const ScalarValue& value, Dtype dtype) {
+  checked_bytes(shape, itemsize(dtype), "full");
+  if (shape.empty()) return make_scalar(value, dtype, false);
+  return record(full_op, make_params(FullParams{std::move(shape), dtype, value}), {}, std::source_location::current());
+}
+
+}  // namespace
+
+Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype) { return full_of(std::move(shape), scalar_from_host(element, of_element), dtype); }
+Array full(Shape shape, const Array& value) { return broadcast_to(value, std::move(shape)); }
+Array zeros(Shape shape, Dtype dtype) { return full_of(std::move(shape), {0, 0, true}, dtype); }
+Array ones(Shape shape, Dtype dtype) { return full_of(std::move(shape), {0, 1, true}, dtype); }
+Array zeros_like(const Array& x) { return zeros(x.shape(), x.dtype()); }
+Array ones_like(const Array& x) { return ones(x.shape(), x.dtype()); }
+
+Array eye(std::int64_t n, std::int64_t m, int k, Dtype dtype) {
+  if (n < 0 || m < 0) throw ShapeError("eye: the sizes " + std::to_string(n) + " and " + std::to_string(m) + " must not be negative");
+  checked_bytes(Shape{n, m}, itemsize(dtype), "eye");
+  return record(eye_op, make_params(EyeParams{n, m, k, dtype}), {}, std::source_location::current());
+}
+Array eye(std::int64_t n, Dtype dtype) { return eye(n, n, 0, dtype); }
+
+Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype) {
+  if (step == 0) throw ArgumentError("arange: the step is 0; give a step that leads from start to stop");
+  const auto span = static_cast<__int128>(stop) - start;
+  const __int128 count = (span > 0) == (step > 0) && span != 0 ? (span + step - (step > 0 ? 1 : -1)) / step : 0;
+  if (count > std::numeric_limits<std::int64_t>::max()) throw ArgumentError("arange: more than 2^63 elements; use a larger step");
+  const auto n = static_cast<std::int64_t>(count);
+  return record(iota_op, make_params(RangeParams{n, 0, Shape{n}, dtype, static_cast<double>(start), static_cast<double>(step), start, step}), {}, std::source_location::current());
+}
+
+Array arange_of(double start, double stop, double step, Dtype dtype) {
+  if (step == 0 || std::isnan(start) || std::isnan(stop) || std::isnan(step))
+    throw ArgumentError("arange: start " + std::to_string(start) + ", stop " + std::to_string(stop) + ", step " + std::to_string(step) + ": the step must be a number other than 0");
+  const double count = std::max(0.0, std::ceil((stop - start) / step));
+  if (!(count < 9.2e18)) throw ArgumentError("arange: about " + std::to_string(count) + " elements do not fit 64 bits; use a larger step");
+  const auto n = static_cast<std::int64_t>(count);
+  return record(iota_op, make_params(RangeParams{n, 0, Shape{n}, dtype, start, step, 0, 0}), {}, std::source_location::current());
+}
+
+Array linspace(double start, double stop, std::int64_t num) {
+  if (num < 0) throw ArgumentError("linspace: num is " + std::to_string(num) + "; it must not be negative");
+  const double step = num > 1 ? (stop - start) / static_cast<double>(num - 1) : 0;
+  return record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float32, start, step, 0, 0}), {}, std::source_location::current());
+}
+
+}  // namespace tessera

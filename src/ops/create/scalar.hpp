@@ -1,0 +1,29 @@
+// Scalars: 0-d leaves whose value every rank knows. A weak one keeps its full-precision value until it meets an array.
+#pragma once
+#include <complex>
+#include <optional>
+
+#include "graph/node.hpp"
+
+namespace tessera {
+
+// A number as the user wrote it.
+struct ScalarValue {
+  std::complex<double> floating;
+  std::int64_t integer = 0;
+  bool is_integer = false;
+  template <class V> void fields(V&& visit) const {
+    visit("value", floating);
+    visit("integer", integer);
+    visit("is_integer", is_integer);
+  }
+};
+
+Array make_scalar(const ScalarValue&, Dtype, bool weak, std::source_location where = std::source_location::current());
+Array make_scalar(double, Dtype);
+// The value of an array made by make_scalar.
+std::optional<ScalarValue> scalar_value(const Array&);
+// The element of `dtype` that stands for the value, at `out`.
+void write_scalar(const ScalarValue&, Dtype, void* out);
+
+}  // namespace tessera

@@ -1,0 +1,50 @@
+// The identity, as a node of its own: transformations tell their argument from the caller's array by it, and stop_gradient ends there.
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+FactorRule same_factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return dimwise_factors(in, out); }
+std::vector<Type> same_types(std::span<const Type> in, const Params&) { return {in.begin(), in.end()}; }
+void no_kernel(const KernelArgs& a) { throw InternalError(a.op.name + ": an alias has no arithmetic"); }
+
+const OpDef alias_op{
+    .name = "alias",
+    .infer = same_types,
+    .factors = same_factors,
+    .kernel = no_kernel,
+    .vjp = [](const VjpArgs& v) -> Cotangents { return {v.cotangents[0]}; },
+    .batch = [](const BatchArgs& args) -> Batched { return {{args.in[0]}, {args.dims[0]}}; },
+    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .is_alias = true,
+};
+const OpDef stop_gradient_op{
+    .name = "stop_gradient",
+    .infer = same_types,
+    .factors = same_factors,
+    .kernel = no_kernel,
+    .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },
+    .batch = [](const BatchArgs& args) -> Batched { return {{record(*args.node.op, no_params(), {args.in[0]}, args.node.where)}, {args.dims[0]}}; },
+    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .is_alias = true,
+};
+const Registered registered[] = {Registered(alias_op), Registered(stop_gradient_op)};
+
+}  // namespace
+
+Array make_alias(const Array& x) {
+  check_usable(x, "grad");
+  Array result = record(alias_op, no_params(), {x}, x.node()->where);
+  result.node()->traced = true;  // the graph behind it is kept even when a value is asked for on the way
+  return result;
+}
+
+namespace detail {
+Array stop_gradient_leaf(const Array& x) {
+  check_usable(x, "stop_gradient");
+  return record(stop_gradient_op, no_params(), {x}, x.node()->where);
+}
+}  // namespace detail
+
+}  // namespace tessera

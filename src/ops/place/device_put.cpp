@@ -1,0 +1,55 @@
+// Moving an array to a sharding that the user names.
+#include "program/builder.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+struct PutParams {
+  Sharding sharding;
+  template <class V> void fields(V&& visit) const { visit("sharding", sharding); }
+};
+
+const OpDef device_put_op{
+    .name = "device_put",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in.begin(), in.end()}; },
+    .kernel = [](const KernelArgs&) { throw InternalError("device_put has no kernel: it is lowered to reshard steps"); },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      if (output_of(v.in[0]).sharding) return {device_put(v.cotangents[0], *output_of(v.in[0]).sharding)};
+      return {v.cotangents[0]};
+    },
+    .batch = [](const BatchArgs& args) -> Batched {
+      const auto& sharding = args.node.params->as<PutParams>().sharding;
+      auto dims = sharding.dim_axes(args.in[0].ndim() - 1);
+      dims.insert(dims.begin(), std::vector<int>{});
+      const auto batched = Sharding::from_dim_axes(sharding.mesh(), dims);
+      return {{record(*args.node.op, make_params(PutParams{batched}), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+    },
+    // An uncommitted operand is computed in the target layout; a committed one comes from where it is.
+    .place = [](const PlaceArgs& args) -> Placement {
+      const auto& target = args.params.as<PutParams>().sharding;
+      return {{args.shardings[0] ? *args.shardings[0] : target}, {target}, {}, "sum"};
+    },
+    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
+      return {builder.reshard(in[0], node.params->as<PutParams>().sharding)};
+    },
+    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .commit = [](const Params& p) -> std::optional<Mesh> { return p.as<PutParams>().sharding.mesh(); },
+};
+const Registered registered_device_put(device_put_op);
+
+Array put(const Operand& x, const Sharding& sharding, const char* call) {
+  check_usable(x.array, call);
+  sharding.check_fits(x.array.shape(), call_text(call, x.where).c_str());
+  return record(device_put_op, make_params(PutParams{sharding}), {x.array}, x.where);
+}
+
+}  // namespace
+
+Array device_put(Operand x, Sharding sharding) { return put(x, sharding, "device_put"); }
+Array device_put(Operand x, Mesh mesh, PartitionSpec spec) { return put(x, NamedSharding(std::move(mesh), std::move(spec)), "device_put"); }
+Array device_put(Operand x, Device device) { return put(x, SingleDeviceSharding(std::move(device)), "device_put"); }
+Array with_sharding_constraint(Operand x, Sharding sharding) { return put(x, sharding, "with_sharding_constraint"); }
+
+}  // namespace tessera

@@ -1,0 +1,189 @@
+// reshape, squeeze, expand_dims, broadcast_to.
+//
+// A reshape regroups dims: (6, 4) -> (24) has the factors i=6, j=4 with [i][j] -> [ij]. A rank's block keeps its element order, so the
+// local work is none at all; a split that does not survive the regrouping is gathered first (within its own factor group only).
+#include <algorithm>
+#include <numeric>
+
+#include "graph/elementwise_row.hpp"
+#include "kernels/copy.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+struct ShapeParams {
+  Shape shape;
+  template <class V> void fields(V&& visit) const { visit("shape", shape); }
+};
+
+// Walks both shapes from the left; every run of dims with equal products shares its factors.
+//   in (2, 6), out (4, 3):   2*6 = 12 = 4*3,   factors 2, 2, 3:  in [a][bc], out [ab][c]
+FactorRule reshape_factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  const Shape &a = in[0].shape, &b = out[0].shape;
+  FactorRule rule;
+  rule.inputs.emplace_back(a.size());
+  rule.outputs.emplace_back(b.size());
+  if (a.elements() == 0) return rule;
+  std::size_t i = 0, j = 0;
+  std::int64_t rest_a = 1, rest_b = 1;  // of the dims being taken apart
+  std::size_t at_a = 0, at_b = 0;
+  const auto whole_rest = [&](std::int64_t size) {
+    rule.factors.push_back({size, FactorKind::whole});
+    return static_cast<int>(rule.factors.size()) - 1;
+  };
+  while (true) {
+    while (rest_a == 1 && i < a.size()) at_a = i, rest_a = a[i++];
+    while (rest_b == 1 && j < b.size()) at_b = j, rest_b = b[j++];
+    if (rest_a == 1 && rest_b == 1) return rule;
+    // The factor must be a divisor of both: the dims are taken apart from their major end.
+    std::int64_t size = 0;
+    if (rest_a % rest_b == 0) size = rest_b;
+    else if (rest_b % rest_a == 0) size = rest_a;
+    if (size == 0) {
+      // Coprime runs, as (2, 3) -> (3, 2): what is left of this run moves as one.
+      std::int64_t product_a = rest_a, product_b = rest_b;
+      std::vector<std::size_t> dims_a{at_a}, dims_b{at_b};
+      while (product_a != product_b) {
+        if (product_a < product_b) dims_a.push_back(i), product_a *= a[i++];
+        else dims_b.push_back(j), product_b *= b[j++];
+      }
+      const auto give = [&](std::vector<DimFactors>& dims, const std::vector<std::size_t>& which, const Shape& shape, std::int64_t first_rest) {
+        for (std::size_t n = 0; n < which.size(); ++n) dims[which[n]].push_back(whole_rest(n == 0 ? first_rest : shape[which[n]]));
+      };
+      give(rule.inputs[0], dims_a, a, rest_a);
+      give(rule.outputs[0], dims_b, b, rest_b);
+      rest_a = rest_b = 1;
+      continue;
+    }
+    rule.factors.push_back({size, FactorKind::pass});
+    const int factor = static_cast<int>(rule.factors.size()) - 1;
+    rule.inputs[0][at_a].push_back(factor);
+    rule.outputs[0][at_b].push_back(factor);
+    rest_a /= size;
+    rest_b /= size;
+  }
+}
+
+const OpDef reshape_op{
+    .name = "reshape",
+    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> { return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}}; },
+    .factors = reshape_factors,
+    .kernel = [](const KernelArgs& a) { std::copy_n(a.in[0].data, a.in[0].bytes(), a.out[0].data); },
+    .vjp = [](const VjpArgs& v) -> Cotangents { return {reshape(v.cotangents[0], v.in[0].shape())}; },
+    .batch = [](const BatchArgs& args) -> Batched {
+      auto extents = args.node.params->as<ShapeParams>().shape.vector();
+      extents.insert(extents.begin(), args.size);
+      return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+    },
+    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .is_alias = true,
+};
+const Registered registered_reshape(reshape_op);
+
+const ElementwiseRow broadcast_row{nullptr, 0, true};
+
+std::vector<std::int64_t> broadcast_strides(const Shape& from, const Shape& to) {
+  const auto dense = row_major_strides(from);
+  std::vector<std::int64_t> strides(to.size(), 0);
+  const std::size_t lead = to.size() - from.size();
+  for (std::size_t d = 0; d < from.size(); ++d)
+    if (from[d] != 1) strides[lead + d] = dense[d];
+  return strides;
+}
+
+const OpDef broadcast_op{
+    .name = "broadcast_to",
+    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> { return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}}; },
+    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return dimwise_factors(in, out); },
+    .kernel = [](const KernelArgs& a) {
+      const Shape to = a.out[0].shape();
+      kernels::copy_strided(a.out[0].data, row_major_strides(to), a.in[0].data, broadcast_strides(a.in[0].shape(), to), to, itemsize(a.in[0].dtype));
+    },
+    .vjp = [](const VjpArgs& v) -> Cotangents { return {sum_to_shape(v.cotangents[0], v.in[0].shape())}; },
+    .batch = [](const BatchArgs& args) -> Batched {
+      Array x = batch_first(args.in[0], args.dims[0]);
+      auto extents = args.node.params->as<ShapeParams>().shape.vector();
+      extents.insert(extents.begin(), args.size);
+      std::vector<std::int64_t> aligned(extents.size(), 1);
+      aligned[0] = args.size;
+      for (int d = 1; d < x.ndim(); ++d) aligned[extents.size() - static_cast<std::size_t>(x.ndim()) + static_cast<std::size_t>(d)] = x.shape()[static_cast<std::size_t>(d)];
+      x = reshape(Operand(x, args.node.where), Shape(std::move(aligned)));
+      return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {x}, args.node.where)}, {0}};
+    },
+    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .elementwise = &broadcast_row,
+};
+const Registered registered_broadcast(broadcast_op);
+
+}  // namespace
+
+Array reshape(const Operand& x, Shape shape) {
+  check_usable(x.array, "reshape");
+  const auto refuse = [&](const std::string& why) {
+    throw ShapeError(call_text("reshape", x.where) + ": " + to_string(x.array.shape()) + " (" + std::to_string(x.array.size()) + " elements) cannot become " + to_string(shape) + ": " + why);
+  };
+  std::int64_t known = 1;
+  int open = -1;
+  for (int d = 0; d < shape.ndim(); ++d) {
+    const auto extent = shape[static_cast<std::size_t>(d)];
+    if (extent == -1) {
+      if (open >= 0) refuse("only one extent may be -1");
+      open = d;
+    } else if (extent < 0) {
+      refuse("the extent " + std::to_string(extent) + " is negative");
+    } else {
+      known = checked_mul(known, extent, "reshape");
+    }
+  }
+  if (open >= 0) {
+    if (known == 0 || x.array.size() % known != 0) refuse("the other extents make " + std::to_string(known) + ", which does not divide the number of elements");
+    shape[static_cast<std::size_t>(open)] = x.array.size() / known;
+  } else if (known != x.array.size()) {
+    refuse("that would take " + std::to_string(known) + " elements");
+  }
+  if (shape == x.array.shape()) return x.array;
+  return record(reshape_op, make_params(ShapeParams{std::move(shape)}), {x.array}, x.where);
+}
+
+Array squeeze(const Operand& x, Axes axes) {
+  check_usable(x.array, "squeeze");
+  const auto named = checked_dims(axes.values, x.array.ndim(), false, "squeeze", x.where);
+  std::vector<std::int64_t> extents;
+  for (int d = 0; d < x.array.ndim(); ++d) {
+    const auto extent = x.array.shape()[static_cast<std::size_t>(d)];
+    const bool is_named = std::binary_search(named.begin(), named.end(), d);
+    if (is_named && extent != 1)
+      throw ShapeError(call_text("squeeze", x.where) + ": axis " + std::to_string(d) + " of shape " + to_string(x.array.shape()) + " has size " + std::to_string(extent) + "; only axes of size 1 can be squeezed");
+    if (is_named || (axes.values.empty() && extent == 1)) continue;
+    extents.push_back(extent);
+  }
+  return reshape(x, Shape(std::move(extents)));
+}
+
+Array expand_dims(const Operand& x, int axis) {
+  check_usable(x.array, "expand_dims");
+  const int at = checked_dim(axis, x.array.ndim() + 1, "expand_dims", x.where);
+  auto extents = x.array.shape().vector();
+  extents.insert(extents.begin() + at, 1);
+  return reshape(x, Shape(std::move(extents)));
+}
+
+Array broadcast_to(const Operand& x, Shape shape) {
+  check_usable(x.array, "broadcast_to");
+  if (x.array.shape() == shape) return x.array;
+  const Shape& from = x.array.shape();
+  bool fits = from.size() <= shape.size();
+  for (std::size_t d = 0; fits && d < from.size(); ++d) {
+    const auto to = shape[shape.size() - from.size() + d];
+    fits = from[d] == to || from[d] == 1;
+  }
+  if (!fits) throw ShapeError(call_text("broadcast_to", x.where) + ": shape " + to_string(from) + " does not broadcast to " + to_string(shape) + "; each dimension, counted from the last, must be equal or 1");
+  checked_bytes(shape, itemsize(x.array.dtype()), "broadcast_to");
+  return record(broadcast_op, make_params(ShapeParams{std::move(shape)}), {x.array}, x.where);
+}
+
+Array Array::T() const { return transpose(*this); }
+
+}  // namespace tessera

@@ -1,0 +1,97 @@
+// Permuting dims: the sharding goes along, nothing moves between ranks.
+#include <algorithm>
+
+#include "kernels/copy.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+struct TransposeParams {
+  std::vector<int> permutation;  // dim i of the result is dim permutation[i] of the operand
+  template <class V> void fields(V&& visit) const { visit("permutation", permutation); }
+};
+
+std::vector<int> inverse(const std::vector<int>& permutation) {
+  std::vector<int> result(permutation.size());
+  for (std::size_t i = 0; i < permutation.size(); ++i) result[static_cast<std::size_t>(permutation[i])] = static_cast<int>(i);
+  return result;
+}
+
+const OpDef transpose_op{
+    .name = "transpose",
+    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
+      std::vector<std::int64_t> extents;
+      for (const int d : p.as<TransposeParams>().permutation) extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
+      return {{Shape(std::move(extents)), in[0].dtype, in[0].weak}};
+    },
+    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& p) {
+      FactorRule rule;
+      rule.inputs.resize(1);
+      rule.outputs.resize(1);
+      for (int d = 0; d < in[0].shape.ndim(); ++d) {
+        rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)], FactorKind::pass});
+        rule.inputs[0].push_back({d});
+      }
+      for (const int d : p.as<TransposeParams>().permutation) rule.outputs[0].push_back({d});
+      return rule;
+    },
+    .kernel = [](const KernelArgs& a) {
+      kernels::transpose(a.out[0].data, a.in[0].data, a.in[0].shape(), a.params.as<TransposeParams>().permutation, itemsize(a.in[0].dtype));
+    },
+    .vjp = [](const VjpArgs& v) -> Cotangents { return {transpose(v.cotangents[0], inverse(v.node.params->as<TransposeParams>().permutation))}; },
+    .batch = [](const BatchArgs& args) -> Batched {
+      auto p = args.node.params->as<TransposeParams>();
+      for (int& d : p.permutation) ++d;
+      p.permutation.insert(p.permutation.begin(), 0);
+      return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+    },
+    .linear_in = [](const Params&) -> std::string { return "0"; },
+};
+const Registered registered_transpose(transpose_op);
+
+}  // namespace
+
+Array transpose(const Operand& x, std::vector<int> permutation) {
+  check_usable(x.array, "transpose");
+  const int ndim = x.array.ndim();
+  for (int& d : permutation) d = checked_dim(d, ndim, "transpose", x.where);
+  auto sorted = permutation;
+  std::sort(sorted.begin(), sorted.end());
+  for (int d = 0; d < static_cast<int>(sorted.size()); ++d)
+    if (sorted[static_cast<std::size_t>(d)] != d || static_cast<int>(sorted.size()) != ndim)
+      throw ShapeError(call_text("transpose", x.where) + ": the permutation must name each of the " + std::to_string(ndim) + " axes of shape " + to_string(x.array.shape()) + " once");
+  if (static_cast<int>(permutation.size()) != ndim) throw ShapeError(call_text("transpose", x.where) + ": the permutation has " + std::to_string(permutation.size()) + " entries for " + std::to_string(ndim) + " axes");
+  if (std::is_sorted(permutation.begin(), permutation.end())) return x.array;
+  return record(transpose_op, make_params(TransposeParams{std::move(permutation)}), {x.array}, x.where);
+}
+
+Array transpose(const Operand& x) {
+  check_usable(x.array, "transpose");
+  std::vector<int> permutation;
+  for (int d = x.array.ndim(); d-- > 0;) permutation.push_back(d);
+  return transpose(x, std::move(permutation));
+}
+
+Array swapaxes(const Operand& x, int a, int b) {
+  check_usable(x.array, "swapaxes");
+  std::vector<int> permutation;
+  for (int d = 0; d < x.array.ndim(); ++d) permutation.push_back(d);
+  std::swap(permutation[static_cast<std::size_t>(checked_dim(a, x.array.ndim(), "swapaxes", x.where))],
+            permutation[static_cast<std::size_t>(checked_dim(b, x.array.ndim(), "swapaxes", x.where))]);
+  return transpose(x, std::move(permutation));
+}
+
+Array moveaxis(const Operand& x, int from, int to) {
+  check_usable(x.array, "moveaxis");
+  from = checked_dim(from, x.array.ndim(), "moveaxis", x.where);
+  to = checked_dim(to, x.array.ndim(), "moveaxis", x.where);
+  std::vector<int> permutation;
+  for (int d = 0; d < x.array.ndim(); ++d)
+    if (d != from) permutation.push_back(d);
+  permutation.insert(permutation.begin() + to, from);
+  return transpose(x, std::move(permutation));
+}
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+// ProgramBuilder: how rank programs are written, by the partitioner and by the lower rules of ops.
+#pragma once
+#include <map>
+#include <span>
+#include <utility>
+
+#include "program/program.hpp"
+
+namespace tessera {
+
+class ProgramBuilder {
+ public:
+  int add_input(Type, Sharding layout, RegionPtr);
+  const ProgramValue& value(int v) const { return program_.values[static_cast<std::size_t>(v)]; }
+
+  // Whom the following instructions serve, for program texts.
+  void serve(const OpDef* op, std::source_location where) { op_ = op, where_ = where; }
+
+  // The value in another layout. Asking twice gives the same value; partial terms are combined on the way, straight into a block
+  // where that is what is asked for.
+  int reshard(int v, const Sharding& to);
+  // Partial terms combined; the layout stays.
+  int combine(int v);
+
+  int alias(int v, Type, Sharding layout);
+  std::vector<int> kernel(const OpDef&, ParamsPtr, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts);
+  std::vector<int> talk(const OpDef&, ParamsPtr, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts, std::vector<TalkCost>);
+  int remap(Remap, std::vector<int> inputs, Type out, Sharding layout, std::span<const std::byte> fill = {});
+  void set_partial(int v, std::vector<int> axes, std::string reduce_kind);
+  void set_region(int v, RegionPtr region) { program_.values[static_cast<std::size_t>(v)].region = std::move(region); }
+
+  Program& program() { return program_; }
+
+ private:
+  int add_value(Type, Sharding, RegionPtr);
+  int reduce_scatter(int v, const Sharding& to);
+  int move_step(int v, const ReshardStep&);
+  Instruction& emit(InstructionKind, std::vector<int> inputs, std::vector<int> outputs);
+
+  Program program_;
+  const OpDef* op_ = nullptr;
+  std::source_location where_;
+  std::vector<std::vector<std::pair<Sharding, int>>> versions_;  // per value: the layouts in which it is at hand already
+};
+
+}  // namespace tessera

@@ -1,0 +1,114 @@
+#include "run/executable.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "comm/agreement.hpp"
+
+namespace tessera {
+
+std::vector<int> group_along(const Mesh& mesh, const std::vector<int>& axes, int me) {
+  const auto& sizes = mesh.axis_sizes();
+  const auto& ids = mesh.device_ids();
+  std::vector<std::int64_t> strides(sizes.size(), 1);
+  for (std::size_t a = sizes.size(); a-- > 1;) strides[a - 1] = strides[a] * sizes[a];
+  std::int64_t base = mesh.position(me), count = 1;
+  for (const int a : axes) {
+    const auto axis = static_cast<std::size_t>(a);
+    base -= base / strides[axis] % sizes[axis] * strides[axis];
+    count *= sizes[axis];
+  }
+  std::vector<int> group;
+  group.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t rest = i, position = base;
+    for (std::size_t k = axes.size(); k-- > 0;) {
+      const auto axis = static_cast<std::size_t>(axes[k]);
+      position += rest % sizes[axis] * strides[axis];
+      rest /= sizes[axis];
+    }
+    group.push_back(ids[static_cast<std::size_t>(position)]);
+  }
+  return group;
+}
+
+std::string label_of(const Instruction& i) {
+  const auto kind = collective_kind(i);
+  return (kind.empty() ? "" : kind + " for ") + (i.op ? i.op->name : std::string("a result")) + " at " + site(i.where);
+}
+
+namespace {
+
+std::unique_ptr<Step> bind(const BindContext& context, const Instruction& i) {
+  switch (i.kind) {
+    case InstructionKind::kernel:
+    case InstructionKind::fused:
+    case InstructionKind::alias: return bind_local(context, i);
+    case InstructionKind::remap: return bind_exchange(context, i);
+    case InstructionKind::move: return i.step->kind == StepKind::all_gather ? bind_collective(context, i) : bind_exchange(context, i);
+    case InstructionKind::all_reduce:
+    case InstructionKind::reduce_scatter: return bind_collective(context, i);
+    case InstructionKind::talk: return bind_talk(context, i);
+  }
+  throw InternalError("executor: unknown instruction");
+}
+
+}  // namespace
+
+Executable::Executable(Program program, int me) : program_(std::move(program)) {
+  std::set<int> devices;
+  const Mesh* last_mesh = nullptr;
+  for (const auto& value : program_.values) {
+    LocalValue local;
+    const Mesh mesh = value.layout.mesh();
+    if (last_mesh == nullptr || !(*last_mesh == mesh)) devices.insert(mesh.device_ids().begin(), mesh.device_ids().end());
+    local.holds = mesh.position(me) >= 0;
+    local.tile = {nullptr, value.type.dtype, local.holds ? value.layout.local_box(value.type.shape, me) : Box(value.type.shape.size()), value.type.shape};
+    local.bytes = local.holds ? local.tile.bytes() : 0;
+    values_.push_back(std::move(local));
+  }
+  participants_.assign(devices.begin(), devices.end());
+  const BindContext context{program_, values_, me};
+  for (const auto& i : program_.instructions) {
+    steps_.push_back(bind(context, i));
+    may_fail_ |= i.op != nullptr && i.op->may_fail;
+  }
+  std::vector<bool> seen(program_.values.size());
+  for (const int v : program_.outputs) seen[static_cast<std::size_t>(v)] = true;
+  for (std::size_t n = steps_.size(); n-- > 0;) {
+    const auto& i = program_.instructions[n];
+    for (const auto* list : {&i.inputs, &i.outputs})
+      for (const int v : *list)
+        if (!seen[static_cast<std::size_t>(v)]) {
+          seen[static_cast<std::size_t>(v)] = true;
+          steps_[n]->frees.push_back(v);
+        }
+  }
+  std::int64_t live = 0;
+  for (std::size_t n = 0; n < steps_.size(); ++n) {
+    for (const int v : program_.instructions[n].outputs) live += values_[static_cast<std::size_t>(v)].bytes;
+    peak_bytes_ = std::max(peak_bytes_, live);
+    for (const int v : steps_[n]->frees)
+      if (std::find(program_.inputs.begin(), program_.inputs.end(), v) == program_.inputs.end()) live -= values_[static_cast<std::size_t>(v)].bytes;
+  }
+}
+
+std::vector<Buffer> Executable::run(std::span<const Buffer> inputs) {
+  Frame frame;
+  frame.slots.resize(program_.values.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[static_cast<std::size_t>(program_.inputs[i])] = inputs[i];
+  for (const auto& step : steps_) {
+    step->run(frame);
+    for (const int v : step->frees) frame.slots[static_cast<std::size_t>(v)].reset();
+  }
+  if (may_fail_) {
+    const auto failure = comm::first_error(comm::group(participants_), frame.failure);
+    if (!failure.empty()) throw LinAlgError(failure);
+  }
+  std::vector<Buffer> outputs;
+  outputs.reserve(program_.outputs.size());
+  for (const int v : program_.outputs) outputs.push_back(frame.slots[static_cast<std::size_t>(v)]);
+  return outputs;
+}
+
+}  // namespace tessera

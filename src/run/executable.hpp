@@ -1,0 +1,69 @@
+// A program bound to this rank: boxes, messages and communicators are worked out once, then run as often as wanted.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "program/program.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera {
+
+// The values of one run, by value number. A slot is emptied after its last use.
+struct Frame {
+  std::vector<Buffer> slots;
+  std::string failure;  // of a kernel that may fail (a singular matrix): agreed when the run ends
+};
+
+// What this rank knows about a value.
+struct LocalValue {
+  Tile tile;           // without memory
+  bool holds = false;  // this rank is one of the value's devices
+  std::int64_t bytes = 0;
+};
+
+class Step {
+ public:
+  virtual ~Step() = default;
+  virtual void run(Frame&) = 0;
+  std::vector<int> frees;  // values whose last use this is
+};
+
+class Executable {
+ public:
+  Executable(Program, int me);
+  // One buffer per program input and output; an empty buffer where this rank holds nothing. LinAlgError and the like are raised on
+  // every rank alike.
+  std::vector<Buffer> run(std::span<const Buffer> inputs);
+  const Program& program() const { return program_; }
+  std::int64_t peak_bytes() const { return peak_bytes_; }  // of this rank: live values and their temporaries, without inputs
+
+ private:
+  Program program_;
+  std::vector<LocalValue> values_;
+  std::vector<std::unique_ptr<Step>> steps_;
+  std::vector<int> participants_;  // devices of all values
+  bool may_fail_ = false;
+  std::int64_t peak_bytes_ = 0;
+};
+
+// ---- for the steps ----
+struct BindContext {
+  const Program& program;
+  const std::vector<LocalValue>& values;
+  int me;
+  const LocalValue& local(int v) const { return values[static_cast<std::size_t>(v)]; }
+  const ProgramValue& value(int v) const { return program.values[static_cast<std::size_t>(v)]; }
+};
+std::unique_ptr<Step> bind_local(const BindContext&, const Instruction&);     // kernel, fused, alias
+std::unique_ptr<Step> bind_exchange(const BindContext&, const Instruction&);  // move, remap
+std::unique_ptr<Step> bind_collective(const BindContext&, const Instruction&);  // all-gather, all-reduce, reduce-scatter
+std::unique_ptr<Step> bind_talk(const BindContext&, const Instruction&);
+
+// The devices that differ from `me` only along `axes`, first axis major; `me` is among them.
+std::vector<int> group_along(const Mesh&, const std::vector<int>& axes, int me);
+// "matmul at train.cpp:12": what the watchdog shows.
+std::string label_of(const Instruction&);
+
+}  // namespace tessera

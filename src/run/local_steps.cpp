@@ -1,0 +1,143 @@
+// Steps without communication: kernels, fused chains, aliases.
+#include <algorithm>
+#include <cstring>
+
+#include "graph/elementwise_row.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/fused.hpp"
+#include "run/executable.hpp"
+
+namespace tessera {
+namespace {
+
+void allocate(Frame& frame, int v, const LocalValue& local) { frame.slots[static_cast<std::size_t>(v)] = Buffer::allocate(static_cast<std::size_t>(local.bytes)); }
+
+class AliasStep final : public Step {
+ public:
+  AliasStep(int from, int to, bool holds) : from_(from), to_(to), holds_(holds) {}
+  void run(Frame& frame) override {
+    if (holds_) frame.slots[static_cast<std::size_t>(to_)] = frame.slots[static_cast<std::size_t>(from_)];
+  }
+
+ private:
+  int from_, to_;
+  bool holds_;
+};
+
+class KernelStep final : public Step {
+ public:
+  KernelStep(const BindContext& context, const Instruction& i) : op_(i.op), params_(i.params), inputs_(i.inputs), outputs_(i.outputs), where_(i.where) {
+    for (const int v : inputs_) in_.push_back(context.local(v).tile);
+    for (const int v : outputs_) out_.push_back(context.local(v).tile), locals_.push_back(context.local(v));
+    holds_ = std::any_of(locals_.begin(), locals_.end(), [](const LocalValue& local) { return local.holds; });
+  }
+  void run(Frame& frame) override {
+    if (!holds_) return;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      allocate(frame, outputs_[i], locals_[i]);
+      out_[i].data = frame.slots[static_cast<std::size_t>(outputs_[i])].data();
+    }
+    for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[static_cast<std::size_t>(inputs_[i])].data();
+    if (!op_->may_fail) {
+      op_->kernel({*op_, *params_, in_, out_});
+      return;
+    }
+    try {
+      op_->kernel({*op_, *params_, in_, out_});
+    } catch (const Error& error) {
+      if (frame.failure.empty()) frame.failure = op_->name + " at " + site(where_) + ": " + error.what();
+      for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, static_cast<std::size_t>(locals_[i].bytes));
+    }
+  }
+
+ private:
+  const OpDef* op_;
+  ParamsPtr params_;
+  std::vector<int> inputs_, outputs_;
+  std::source_location where_;
+  std::vector<Tile> in_, out_;
+  std::vector<LocalValue> locals_;
+  bool holds_ = false;
+};
+
+// Element strides of an operand in the iteration space of the result: 0 where it is broadcast.
+std::vector<std::int64_t> operand_strides(const Shape& operand, const Shape& result) {
+  const auto dense = row_major_strides(operand);
+  std::vector<std::int64_t> strides(result.size(), 0);
+  const std::size_t lead = result.size() - operand.size();
+  for (std::size_t d = 0; d < operand.size(); ++d)
+    if (operand[d] == result[lead + d] && operand[d] != 1) strides[lead + d] = dense[d];
+  return strides;
+}
+
+class FusedStep final : public Step {
+ public:
+  FusedStep(const BindContext& context, const Instruction& i) : inputs_(i.inputs), output_(i.outputs[0]), local_(context.local(output_)) {
+    shape_ = local_.tile.shape();
+    std::vector<Dtype> registers;
+    for (const int v : inputs_) {
+      const auto& tile = context.local(v).tile;
+      registers.push_back(tile.dtype);
+      program_.inputs.push_back({tile.dtype});
+      // A size-1 dim of the operand is broadcast, whatever this rank's block of the result has there.
+      strides_.push_back(operand_strides(tile.shape(), shape_));
+      reusable_.push_back(tile.shape() == shape_ && itemsize(tile.dtype) == itemsize(local_.tile.dtype));
+    }
+    for (const auto& step : i.chain) {
+      kernels::FusedStep bound;
+      bound.out = step.out;
+      bound.n_in = static_cast<int>(step.in.size());
+      std::copy(step.in.begin(), step.in.end(), bound.in);
+      const auto& row = *step.op->elementwise;
+      const Dtype selects = registers[static_cast<std::size_t>(step.in[static_cast<std::size_t>(row.dtype_input)])];
+      bound.fn = row.kernel ? kernels::find_map(row.kernel, selects) : kernels::find_cast(selects, step.out);
+      if (bound.fn == nullptr) throw InternalError(step.op->name + ": no kernel for " + name(selects));
+      registers.push_back(step.out);
+      program_.steps.push_back(bound);
+    }
+    program_.outputs = {static_cast<int>(registers.size()) - 1};
+  }
+
+  void run(Frame& frame) override {
+    if (!local_.holds) return;
+    auto& result = frame.slots[static_cast<std::size_t>(output_)];
+    for (std::size_t i = 0; i < inputs_.size() && !result; ++i) {
+      auto& slot = frame.slots[static_cast<std::size_t>(inputs_[i])];
+      // A dead operand's memory takes the result.
+      if (reusable_[i] && slot.is_unique() && std::find(frees.begin(), frees.end(), inputs_[i]) != frees.end()) result = slot;
+    }
+    if (!result) allocate(frame, output_, local_);
+    operands_.clear();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) operands_.push_back({frame.slots[static_cast<std::size_t>(inputs_[i])].data(), strides_[i]});
+    std::byte* out = result.data();
+    kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
+  }
+
+ private:
+  std::vector<int> inputs_;
+  int output_;
+  LocalValue local_;
+  Shape shape_;
+  kernels::FusedProgram program_;
+  std::vector<std::vector<std::int64_t>> strides_;
+  std::vector<bool> reusable_;
+  std::vector<kernels::FusedOperand> operands_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> bind_local(const BindContext& context, const Instruction& i) {
+  if (i.kind == InstructionKind::alias) return std::make_unique<AliasStep>(i.inputs[0], i.outputs[0], context.local(i.outputs[0]).holds);
+  if (i.kind == InstructionKind::fused) return std::make_unique<FusedStep>(context, i);
+  if (i.op->elementwise != nullptr && !i.op->elementwise->is_broadcast) {
+    Instruction single = i;
+    single.kind = InstructionKind::fused;
+    std::vector<int> in;
+    for (int r = 0; r < static_cast<int>(i.inputs.size()); ++r) in.push_back(r);
+    single.chain = {{i.op, i.params, std::move(in), context.value(i.outputs[0]).type.dtype}};
+    return std::make_unique<FusedStep>(context, single);
+  }
+  return std::make_unique<KernelStep>(context, i);
+}
+
+}  // namespace tessera
