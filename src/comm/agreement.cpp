@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "comm/group_cache.hpp"
 #include "comm/mpi_call.hpp"
 #include "comm/waiting.hpp"
 
@@ -44,7 +45,7 @@ std::string list_by_text(const std::vector<std::string>& text_of_rank, const std
 void agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe) {
   if (comm.size() == 1) return;
   // Every group of all devices agrees on one channel, so that a rank whose program ended meets the others there (leave()).
-  const Communicator& channel = comm.size() == world().size() ? world() : comm;
+  const Communicator& channel = comm.size() == world().size() ? control() : comm;
   const std::uint64_t mine[2] = {fingerprint, ~fingerprint};
   std::uint64_t largest[2];
   {

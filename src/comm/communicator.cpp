@@ -20,7 +20,7 @@ struct HashIds {
 };
 
 struct Cache {
-  std::unique_ptr<Communicator> world;
+  std::unique_ptr<Communicator> world, control;
   std::vector<std::unique_ptr<Communicator>> groups;  // in the order in which they were made
   std::unordered_map<std::vector<int>, const Communicator*, HashIds> by_ids;
 };
@@ -106,25 +106,30 @@ const Communicator& group(const std::vector<int>& device_ids) {
   return *cache.groups.back();
 }
 
-void set_world(MPI_Comm handle) {
+const Communicator& control() { return cache.control ? *cache.control : world(); }
+
+void set_world(MPI_Comm handle, MPI_Comm control) {
   int rank = 0, size = 1;
   MPI_Comm_rank(handle, &rank);
   MPI_Comm_size(handle, &size);
   std::vector<int> ids(static_cast<std::size_t>(size));
   std::iota(ids.begin(), ids.end(), 0);
-  cache.world = make(handle, rank, std::move(ids), size);
+  cache.world = make(handle, rank, ids, size);
+  cache.control = make(control, rank, ids, size);
 }
 
 void free_communicators() {
   for (auto& one : cache.groups)
     if (one->impl().handle != MPI_COMM_NULL) MPI_Comm_free(&one->impl().handle);
-  if (cache.world) MPI_Comm_free(&cache.world->impl().handle);
+  for (auto* one : {cache.control.get(), cache.world.get()})
+    if (one != nullptr) MPI_Comm_free(&one->impl().handle);
   forget_communicators();
 }
 
 void forget_communicators() {
   cache.by_ids.clear();
   cache.groups.clear();
+  cache.control.reset();
   cache.world.reset();
 }
 

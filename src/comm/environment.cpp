@@ -6,15 +6,15 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <thread>
+#include <memory>
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/agreement.hpp"
 #include "comm/group_cache.hpp"
+#include "comm/host_page.hpp"
 #include "comm/mpi_call.hpp"
 #include "comm/waiting.hpp"
 
@@ -23,9 +23,8 @@ namespace {
 
 struct Environment {
   bool started = false;
-  bool finalizes = false;             // start() began MPI, so finish() ends it
-  MPI_Comm farewell = MPI_COMM_NULL;  // for leave() alone: what was left under way elsewhere cannot disturb it
-  MPI_Win places = MPI_WIN_NULL;      // of this host's ranks, for the watchdog
+  bool finalizes = false;  // start() began MPI, so finish() ends it
+  HostPage page;           // where this host's ranks say what they wait for
   JobPlace job;
 };
 Environment environment;
@@ -82,35 +81,33 @@ void require_same_build(const std::string& build) {
                           "\nStart one program, built once, on all hosts");
 }
 
-// Maps one page that all ranks of the host see, and starts the watchdog on it.
+// Starts the watchdog on a page that all ranks of the host see.
 void watch_this_host(double timeout_s) {
-  if (environment.job.size == 1) return;
+  auto& job = environment.job;
+  if (job.size == 1) return;
   MPI_Comm host;
-  const std::string where = world().name();
-  check(MPI_Comm_split_type(world().impl().handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type", where);
-  MPI_Comm_rank(host, &environment.job.host_rank);
-  MPI_Comm_size(host, &environment.job.host_size);
-
-  const bool first = environment.job.host_rank == 0;
-  const auto bytes = static_cast<MPI_Aint>(first ? place_bytes() * static_cast<std::size_t>(environment.job.host_size) : 0);
-  void* mine = nullptr;
-  void* places = nullptr;
-  MPI_Aint size = 0;
-  int unit = 0;
-  check(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, host, &mine, &environment.places), "MPI_Win_allocate_shared", where);
-  check(MPI_Win_shared_query(environment.places, 0, &size, &unit, &places), "MPI_Win_shared_query", where);
-  if (first) std::memset(places, 0, static_cast<std::size_t>(bytes));
-  check(MPI_Barrier(host), "MPI_Barrier", where);
+  check(MPI_Comm_split_type(world().impl().handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type", world());
+  MPI_Comm_rank(host, &job.host_rank);
+  MPI_Comm_size(host, &job.host_size);
+  std::string name = HostPage::new_name();
+  MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, host);
+  const std::size_t bytes = place_bytes() * static_cast<std::size_t>(job.host_size);
+  if (job.host_rank == 0) environment.page.create(name, bytes);
+  MPI_Barrier(host);
+  if (job.host_rank != 0) environment.page.open(name, bytes);
+  MPI_Barrier(host);
+  if (job.host_rank == 0) HostPage::unlink(name);
   MPI_Comm_free(&host);
-  start_watchdog(environment.job.rank, places, environment.job.host_size, environment.job.host_rank, timeout_s);
+  start_watchdog(job.rank, environment.page.data(), job.host_size, job.host_rank, timeout_s);
 }
 
 void start_on(MPI_Comm application, const StartOptions& options) {
   MPI_Comm handle;
   check(MPI_Comm_dup(application, &handle), "MPI_Comm_dup", "the application's communicator");
   MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
-  set_world(handle);
-  check(MPI_Comm_dup(handle, &environment.farewell), "MPI_Comm_dup", world().name());
+  MPI_Comm control_handle;
+  check(MPI_Comm_dup(handle, &control_handle), "MPI_Comm_dup", "the application's communicator");
+  set_world(handle, control_handle);
 
   auto& job = environment.job;
   job = {};
@@ -172,6 +169,7 @@ const JobPlace& place_in_job() { return environment.job; }
 void finish() {
   if (!environment.started) return;
   stop_watchdog();
+  environment.page.close();
   environment.started = false;
   int finalized = 0;
   MPI_Finalized(&finalized);
@@ -180,9 +178,7 @@ void finish() {
     forget_communicators();
     return;
   }
-  if (environment.places != MPI_WIN_NULL) MPI_Win_free(&environment.places);
   free_communicators();
-  MPI_Comm_free(&environment.farewell);
   if (environment.finalizes) MPI_Finalize();
 }
 
@@ -191,7 +187,7 @@ void abort_job(int status) {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
-  if (initialized && !finalized) MPI_Abort(environment.farewell == MPI_COMM_NULL ? MPI_COMM_WORLD : environment.farewell, status);
+  if (initialized && !finalized) MPI_Abort(environment.started ? control().impl().handle : MPI_COMM_WORLD, status);
   _exit(status);
 }
 
@@ -201,64 +197,68 @@ struct Farewell {
   std::uint64_t status = 0, words_hash = 0;
 };
 
-// Prints what the ranks end with, once per distinct text, by the lowest rank that has it.
+// Prints what the ranks end with, once per distinct text, by the lowest rank that has it. Where a rank failed by itself, that the
+// others found it missing goes without saying.
 void print_words(const std::vector<Farewell>& all, const std::string& words) {
   const auto me = static_cast<std::size_t>(environment.job.rank);
   std::vector<int> same;
-  for (std::size_t r = 0; r < all.size(); ++r)
+  bool somebody_failed = false;
+  for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r].status == all[me].status && all[r].words_hash == all[me].words_hash) same.push_back(static_cast<int>(r));
-  if (all[me].status == 0 || same.front() != environment.job.rank) return;
+    somebody_failed = somebody_failed || (all[r].status != status_done && all[r].status != status_disagreement);
+  }
+  if (all[me].status == status_done || same.front() != environment.job.rank) return;
+  if (all[me].status == status_disagreement && somebody_failed) return;
   if (same.size() == all.size())
     log_once(LogLevel::error, words);
   else
     log(LogLevel::error, (same.size() == 1 ? "" : "(ranks " + format_ids(same) + ") ") + words);
 }
 
-// A rank whose program is over meets the others in the agreement that they would start their next evaluation with.
-void agree_on_the_end(int& status, std::string& words) {
+// A rank whose program is over meets the others in the agreement that they would start their next evaluation with, so that all hear
+// of it at once.
+void meet_the_others(int& status, std::string& words) {
   try {
-    agree(world(), mix(0xe4d), [] { return std::string("the program has ended"); });
-  } catch (const DisagreementError& error) {
-    status = status_disagreement;
-    words = error.what();
+    const std::string ending = status == 0 ? "the program has ended" : "the program has failed: " + words;
+    agree(world(), hash_bytes(ending.data(), ending.size()), [&] { return ending; });
   } catch (const CommError& error) {
-    status = status_failed;
+    if (status != 0) return;
+    status = dynamic_cast<const DisagreementError*>(&error) != nullptr ? status_disagreement : status_failed;
     words = error.what();
   }
+}
+
+// This rank failed. If the others are busy elsewhere they would wait for it: after two seconds the job ends.
+std::unique_ptr<Deadline> end_job_soon(int status, const std::string& words) {
+  return std::make_unique<Deadline>(2.0, [status, words] {
+    log(LogLevel::error, words + "\n         (on this rank while others go on: the job ends)");
+    std::fflush(nullptr);
+    _exit(status);
+  });
 }
 
 }  // namespace
 
 int leave(int status, const std::string& what_happened) {
   std::string words = what_happened;
-  if (environment.job.size == 1) {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (environment.job.size == 1 || finalized) {
     if (status != 0 && !words.empty()) log(LogLevel::error, words);
     return status;
   }
-  if (status == 0 && settings().check > 0) agree_on_the_end(status, words);
+  const auto deadline = status == 0 ? nullptr : end_job_soon(status, words);
+  if (settings().check > 0 && status != status_disagreement) meet_the_others(status, words);  // a disagreement was that meeting
 
+  const Waiting waiting("the end of the program", control(), 0);
   const Farewell mine{static_cast<std::uint64_t>(status), hash_bytes(words.data(), words.size())};
   std::vector<Farewell> all(static_cast<std::size_t>(environment.job.size));
-  MPI_Request request;
-  check(MPI_Iallgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, environment.farewell, &request), "MPI_Iallgather", world());
-  if (status == 0) {
-    const Waiting waiting("the end of the program", world(), 0);
-    check(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait", world());
-  } else {
-    int arrived = 0;
-    for (int ms = 0; ms < 2000 && !arrived; ++ms) {
-      check(MPI_Test(&request, &arrived, MPI_STATUS_IGNORE), "MPI_Test", world());
-      if (!arrived) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    if (!arrived) {
-      log(LogLevel::error, words + "\n         (on this rank while others go on: the job ends)");
-      abort_job(status);
-    }
-  }
+  check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle), "MPI_Allgather", control());
   print_words(all, words);
+  int common = 0;  // the first rank's that failed by itself, if there is one
   for (const Farewell& one : all)
-    if (one.status != 0) return static_cast<int>(one.status);
-  return 0;
+    if (one.status != 0 && (common == 0 || common == status_disagreement)) common = static_cast<int>(one.status);
+  return common;
 }
 
 }  // namespace tessera::comm

@@ -4,8 +4,13 @@
 
 namespace tessera::comm {
 
-void set_world(MPI_Comm handle);  // takes the handle over
-void free_communicators();        // in the order in which they were made; collective
-void forget_communicators();      // when MPI is gone already
+class Communicator;
+
+// All devices, for agreements and the end of the program alone: what is under way on world() cannot disturb it.
+const Communicator& control();
+
+void set_world(MPI_Comm handle, MPI_Comm control);  // takes the handles over
+void free_communicators();                          // in the order in which they were made; collective
+void forget_communicators();                        // when MPI is gone already
 
 }  // namespace tessera::comm

@@ -169,12 +169,36 @@ std::string recent_calls(int most) {
   return text;
 }
 
+struct Deadline::Timer {
+  std::mutex mutex;
+  std::condition_variable stopping;
+  bool stop = false;
+  std::thread thread;
+};
+
+Deadline::Deadline(double seconds, std::function<void()> expired) : timer_(std::make_unique<Timer>()) {
+  timer_->thread = std::thread([timer = timer_.get(), seconds, expired = std::move(expired)] {
+    std::unique_lock lock(timer->mutex);
+    if (!timer->stopping.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return timer->stop; })) expired();
+  });
+}
+
+Deadline::~Deadline() {
+  {
+    const std::scoped_lock lock(timer_->mutex);
+    timer_->stop = true;
+  }
+  timer_->stopping.notify_all();
+  timer_->thread.join();
+}
+
 void start_watchdog(int rank, void* places, int host_ranks, int place, double timeout_s) {
   watchdog.rank = rank;
   watchdog.places = static_cast<Place*>(places);
   watchdog.host_ranks = host_ranks;
   watchdog.timeout_s = timeout_s;
   watchdog.stop = false;
+  recorder.calls = 0;  // what the start itself sent does not count
   if (places != nullptr) my_place = watchdog.places + place;
   if (timeout_s > 0) watchdog.thread = std::thread(watch);
 }

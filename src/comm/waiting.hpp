@@ -4,6 +4,8 @@
 // when one is older than TESSERA_TIMEOUT, every rank of the host prints where it stands and the job ends with status 76.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -42,6 +44,17 @@ std::size_t place_bytes();
 // places: one per rank of the host, zeroed; nullptr for this process alone. Called by the environment.
 void start_watchdog(int rank, void* places, int host_ranks, int my_place, double timeout_s);
 void stop_watchdog();
+
+// Calls `expired` on a thread of its own unless it is destroyed within `seconds`.
+class Deadline {
+ public:
+  Deadline(double seconds, std::function<void()> expired);
+  ~Deadline();
+
+ private:
+  struct Timer;
+  std::unique_ptr<Timer> timer_;
+};
 
 // The last calls of this rank, newest last: "#16 all-gather on devices 0-3, 64 KiB, for x + y at main.cpp:9".
 std::string recent_calls(int most = 4);

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""expected.py --list | expected.py MPIEXEC PROGRAM NAME: one way to go wrong, and how the job must end: status, words, time."""
+import os
+import re
+import subprocess
+import sys
+import time
+
+# name: (ranks; 0 starts without mpirun, settings, status or "nonzero", seconds at most, {regular expression: how often it stands in stderr})
+faults = {
+    "nothing": (4, {}, 0, 5, {"tessera": 0}),
+    "nothing_alone": (0, {}, 0, 5, {"tessera": 0}),
+    "throw_on_one": (4, {}, 70, 8, {r"\[rank 2\] tessera: uncaught exception: broken sensor": 1}),
+    "throw_on_one_alone": (0, {}, 0, 5, {}),
+    "throw_an_int": (3, {}, 70, 8, {r"\[rank 0\] .*not a std::exception": 1}),
+    "throw_on_all": (4, {}, 70, 5, {r"^tessera: ShardingError: spec P\('q'\)": 1, r"\[rank": 0}),
+    "throw_on_all_alone": (0, {}, 70, 5, {r"^tessera: ShardingError: spec P\('q'\)": 1}),
+    "throw_own_words": (3, {}, 74, 5, {r"\[rank 0\] tessera: IoError: cannot open part 0": 1, "cannot open part 1": 1, "cannot open part 2": 1}),
+    "throw_on_some": (4, {}, 70, 5, {r"\[rank 0\] tessera: \(ranks 0, 1\) ShapeError": 1, "ShapeError": 1}),
+    "memory": (2, {}, 71, 5, {"MemoryError: needs 37 GiB": 1}),
+    "return_early": (4, {}, 76, 5, {"rank 1: the program has ended": 1, r"ranks 0, 2, 3: x \* y": 1}),
+    "return_early_into_a_collective": (
+        4, {"TESSERA_TIMEOUT": "2", "TESSERA_CHECK": "0"}, 76, 9,
+        {r"rank 1 waits since [\d.]+ s in #1 the end of the program": 1, r"rank [023] waits since [\d.]+ s in #1 barrier": 3}),
+    "different_records": (4, {}, 76, 5, {r"ranks 0-2: sum\(x, axis=0\)": 1, r"rank 3: sum\(x, axis=1\)": 1}),
+    "sleeper": (
+        3, {"TESSERA_TIMEOUT": "2"}, 76, 9,
+        {r"rank 1 computes since [\d.]+ s; its last call was #2 barrier": 1, r"rank [02] waits .* for matmul at model.cpp:12$": 2}),
+    "exit_zero": (3, {}, "nonzero", 8, {}),
+    "killed": (3, {}, 137, 8, {}),
+    "slow_but_right": (3, {"TESSERA_TIMEOUT": "6", "TESSERA_LOG": "error"}, 0, 8, {"tessera": 0}),
+    "second_runtime": (2, {}, 0, 5, {"not so": 0}),
+    "unwind_on_one": (3, {}, 70, 8, {r"\[rank 1\] tessera: an exception left the scope": 1}),
+    "unwind_on_all": (3, {}, 5, 5, {"caught: thrown through the scope": 3}),
+    "inside_application": (4, {}, 0, 8, {"not so": 0}),
+    "finalized_too_soon": (2, {}, 0, 8, {"MPI was finalized while": 2}),
+    "different_builds": (2, {}, 2, 5, {"different builds of tessera": 1, "rank 0: build 0": 1, "rank 1: build 1": 1}),
+    "before_start": (2, {}, 0, 5, {"not so": 0}),
+    "bad_setting": (3, {"TESSERA_TIMEOUT": "soon"}, 2, 5, {"TESSERA_TIMEOUT='soon' is not usable": 1}),
+    "misspelt_setting": (3, {"TESSERA_TIMOUT": "3"}, 0, 5, {r"no setting TESSERA_TIMOUT \(did you mean 'TESSERA_TIMEOUT'\?\)": 1}),
+    "launcher_of_another_mpi": (0, {"SLURM_STEP_NUM_TASKS": "4"}, 2, 5, {r"started 4 processes \(SLURM_STEP_NUM_TASKS\) but MPI knows 1": 1}),
+    "log_of_the_start": (2, {"TESSERA_LOG": "info"}, 0, 5, {"2 ranks, .* threads? each, build ": 1}),
+}
+# What the program is told to do, where that is not the name.
+scenario_of = {
+    "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
+    "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "log_of_the_start": "nothing",
+}
+
+
+def main():
+    if sys.argv[1] == "--list":
+        print(";".join(faults))
+        return 0
+    mpiexec, program, name = sys.argv[1:]
+    ranks, settings, status, most_s, words = faults[name]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("TESSERA_")} | settings
+    command = ([mpiexec, "-n", str(ranks)] if ranks else []) + [program, scenario_of.get(name, name)]
+    start = time.monotonic()
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    except subprocess.TimeoutExpired as hang:
+        print(f"{name}: hangs\n{(hang.stderr or b'').decode()}")
+        return 1
+    took_s = time.monotonic() - start
+    complaints = []
+    if done.returncode != status and not (status == "nonzero" and done.returncode != 0):
+        complaints.append(f"status {done.returncode}, not {status}")
+    if took_s > most_s:
+        complaints.append(f"took {took_s:.1f} s, more than {most_s}")
+    for pattern, times in words.items():
+        found = len(re.findall(pattern, done.stderr, re.MULTILINE))
+        if found != times:
+            complaints.append(f"/{pattern}/ stands {found} times in stderr, not {times}")
+    for complaint in complaints:
+        print(f"{name}: {complaint}")
+    if complaints:
+        print(done.stderr)
+    return 1 if complaints else 0
+
+
+sys.exit(main())

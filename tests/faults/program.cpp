@@ -1,0 +1,206 @@
+// faulty SCENARIO: a small program that goes wrong in one way. expected.py starts it under mpirun and says how it must end.
+#include <mpi.h>
+#include <unistd.h>
+#include <tessera/error.hpp>
+#include <tessera/mpi.hpp>
+#include <tessera/runtime.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "comm/agreement.hpp"
+#include "comm/collectives.hpp"
+#include "comm/environment.hpp"
+#include "comm/waiting.hpp"
+
+using namespace tessera;
+
+namespace {
+
+int me() { return process_index(); }
+void meet() { comm::barrier(comm::world()); }
+void evaluate(const std::string& what) {
+  comm::agree(comm::world(), std::hash<std::string>()(what), [&] { return what; });
+  meet();
+}
+void require(bool fact, const char* what) {
+  if (fact) return;
+  std::fprintf(stderr, "[rank %d] not so: %s\n", me(), what);
+  comm::abort_job(99);
+}
+template <class E> bool throws(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const E&) { return true; }
+  return false;
+}
+
+using Body = std::function<void()>;
+const std::map<std::string, Body> inside_run = {
+    {"nothing", [] { evaluate("x + y"); }},
+    {"throw_on_one",
+     [] {
+       evaluate("x + y");
+       if (me() == 2) throw std::runtime_error("broken sensor");
+       meet();
+     }},
+    {"throw_an_int",
+     [] {
+       if (me() == 0) throw 42;
+       meet();
+     }},
+    {"throw_on_all", [] { throw ShardingError("spec P('q') uses the unknown axis 'q'"); }},
+    {"throw_own_words", [] { throw IoError("cannot open part " + std::to_string(me())); }},
+    {"throw_on_some",
+     [] {
+       if (me() < 2) throw ShapeError("(3, 4) and (5,)");
+     }},
+    {"memory", [] { throw MemoryError("needs 37 GiB"); }},
+    {"return_early",
+     [] {
+       evaluate("x + y");
+       if (me() == 1) return;
+       evaluate("x * y");
+     }},
+    {"return_early_into_a_collective",
+     [] {
+       if (me() != 1) meet();
+     }},
+    {"different_records", [] { evaluate(me() == 3 ? "sum(x, axis=1)" : "sum(x, axis=0)"); }},
+    {"sleeper",
+     [] {
+       evaluate("x + y");
+       if (me() == 1) sleep(60);
+       const comm::Purpose purpose("matmul at model.cpp:12");
+       meet();
+     }},
+    {"exit_zero",
+     [] {
+       if (me() == 1) std::exit(0);
+       meet();
+     }},
+    {"killed",
+     [] {
+       if (me() == 1) std::raise(SIGKILL);
+       meet();
+     }},
+    {"slow_but_right",
+     [] {
+       if (me() == 1) sleep(2);
+       meet();
+     }},
+    {"second_runtime",
+     [] {
+       int argc = 0;
+       char** argv = nullptr;
+       require(throws<ArgumentError>([&] { Runtime again(argc, argv); }), "a second runtime is refused");
+       meet();
+     }},
+};
+
+void unwind(int argc, char** argv, bool everywhere) {
+  try {
+    Runtime runtime(argc, argv);
+    if (everywhere || me() == 1) throw std::runtime_error("thrown through the scope");
+    meet();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "caught: %s\n", e.what());
+    std::exit(5);
+  }
+}
+
+// Everything an application may expect of its own MPI before, while and after tessera runs inside it.
+void inside_application(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  {
+    Runtime adopted(argc, argv);
+    require(device_count() == size && me() == rank, "the runtime adopts MPI_COMM_WORLD");
+    evaluate("x");
+  }
+  MPI_Comm half;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);  // reversed order
+  int half_rank = 0, half_size = 1;
+  MPI_Comm_rank(half, &half_rank);
+  MPI_Comm_size(half, &half_size);
+  {
+    Runtime runtime = Runtime::attach(half);
+    MPI_Errhandler handler;
+    MPI_Comm_get_errhandler(half, &handler);
+    require(handler == MPI_ERRORS_ARE_FATAL, "the application's error handler stays");
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&half);
+    require(device_count() == half_size && me() == half_rank, "the ranks of the communicator are the devices");
+    int one = 1, sum = 0;
+    comm::all_reduce(comm::world(), comm::ReduceKind::sum, int32, &one, &sum, 1);
+    require(sum == half_size, "the halves do not mix, also after the communicator is freed");
+    evaluate(rank % 2 ? "odd" : "even");
+  }
+  int total = 0;
+  MPI_Allreduce(&rank, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  require(total == size * (size - 1) / 2, "the application's MPI goes on");
+  require(throws<ArgumentError>([] { Runtime::attach(MPI_Comm(MPI_COMM_NULL)); }), "MPI_COMM_NULL is refused");
+  {
+    MPI_Comm alone, inter;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &alone);
+    MPI_Intercomm_create(alone, 0, MPI_COMM_WORLD, 1 - rank % 2, 7, &inter);
+    require(throws<ArgumentError>([&] { Runtime::attach(inter); }), "an inter-communicator is refused");
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&alone);
+    Runtime self = Runtime::attach(MPI_Comm(MPI_COMM_SELF));
+    require(device_count() == 1, "MPI_COMM_SELF is one device");
+  }
+  MPI_Finalize();
+}
+
+void finalized_too_soon(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  Runtime runtime(argc, argv);
+  evaluate("x");
+  MPI_Finalize();
+}
+
+void different_builds(int argc, char** argv) {
+  const std::string rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  try {
+    comm::start(&argc, &argv, {"build " + rank, 5});
+  } catch (const ArgumentError& e) {
+    if (rank == "0") std::fprintf(stderr, "%s\n", e.what());
+    MPI_Finalize();
+    std::exit(2);
+  }
+}
+
+void before_start(int argc, char** argv) {
+  require(throws<ArgumentError>([] { comm::world(); }), "a job of several ranks needs a runtime first");
+  require(throws<ArgumentError>([] { Runtime::attach(MPI_Comm(MPI_COMM_WORLD)); }), "attach needs MPI");
+  std::exit(run(argc, argv, [] { evaluate("x"); }));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string scenario = argc > 1 ? argv[1] : "";
+  if (const auto found = inside_run.find(scenario); found != inside_run.end()) return run(argc, argv, found->second);
+  if (scenario == "unwind_on_one")
+    unwind(argc, argv, false);
+  else if (scenario == "unwind_on_all")
+    unwind(argc, argv, true);
+  else if (scenario == "inside_application")
+    inside_application(argc, argv);
+  else if (scenario == "finalized_too_soon")
+    finalized_too_soon(argc, argv);
+  else if (scenario == "different_builds")
+    different_builds(argc, argv);
+  else if (scenario == "before_start")
+    before_start(argc, argv);
+  else
+    return std::fprintf(stderr, "unknown scenario %s\n", scenario.c_str()), 98;
+  return 0;
+}
