@@ -1,0 +1,157 @@
+#include "kernels/fused.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/values.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+FusedStep step(const char* op, Dtype in, std::initializer_list<int> operands) {
+  FusedStep s;
+  s.fn = find_map(op, in);
+  s.out = map_result(op, in);
+  for (const int r : operands) s.in[s.n_in++] = r;
+  EXPECT_NE(s.fn, nullptr) << op;
+  return s;
+}
+
+FusedOperand operand(const void* data, std::span<const std::int64_t> strides = {}) {
+  return {static_cast<const std::byte*>(data), strides};
+}
+std::byte* bytes(void* data) { return static_cast<std::byte*>(data); }
+
+// ((a + b) * c, (a + b) > c): what one element gives, whatever the layout.
+struct Sample {
+  FusedProgram program{{{float32}, {float32}, {float32}},
+                       {step("add", float32, {0, 1}), step("multiply", float32, {3, 2}), step("greater", float32, {3, 2})},
+                       {4, 5}};
+};
+
+// Every way to read three operands of a 3-d shape: dense, row, column, scalar, transposed, middle.
+TEST(fused, operands_of_any_strides_give_what_a_loop_gives) {
+  const Sample sample;
+  for (const Shape& shape :
+       {Shape{5, 7, 3}, Shape{1, 1, 1}, Shape{3, 1, 1000}, Shape{2000, 3, 1}, Shape{4, 3, 2049}, Shape{70, 50, 4}, Shape{1, 9, 1025}}) {
+    const std::int64_t d0 = shape[0], d1 = shape[1], d2 = shape[2];
+    const std::vector<std::vector<std::int64_t>> layouts = {{d1 * d2, d2, 1}, {0, 0, 0},  {0, 0, 1},  {0, 1, 0}, {1, 0, 0},
+                                                            {1, d0, d0 * d1}, {d2, 0, 1}, {0, d2, 1}, {d1, 1, 0}};
+    const auto data = testing::random_values<float>(d0 * d1 * d2, 1);
+    for (std::size_t a = 0; a < layouts.size(); ++a)
+      for (std::size_t b = 0; b < layouts.size(); ++b) {
+        const std::size_t c = (a + b) % layouts.size();
+        std::vector<float> product(data.size());
+        std::vector<std::uint8_t> greater(data.size());
+        const FusedOperand inputs[] = {operand(data.data(), layouts[a]), operand(data.data(), layouts[b]),
+                                       operand(data.data(), layouts[c])};
+        std::byte* outputs[] = {bytes(product.data()), bytes(greater.data())};
+        run_fused(sample.program, shape, inputs, outputs);
+        std::size_t at = 0;
+        for (std::int64_t i = 0; i < d0; ++i)
+          for (std::int64_t j = 0; j < d1; ++j)
+            for (std::int64_t k = 0; k < d2; ++k, ++at) {
+              const auto read = [&](std::size_t l) {
+                return data[static_cast<std::size_t>(i * layouts[l][0] + j * layouts[l][1] + k * layouts[l][2])];
+              };
+              const float sum = read(a) + read(b);
+              ASSERT_EQ(product[at], sum * read(c)) << to_string(shape) << " layouts " << a << " " << b << " " << c << " element " << at;
+              ASSERT_EQ(greater[at] != 0, sum > read(c));
+            }
+      }
+  }
+}
+
+TEST(fused, mixed_dtypes_in_a_long_chain) {
+  // where(x > 0, f64(x) * f64(i), f64(i)) with i int32 broadcast along rows; then to complex and its absolute value.
+  const std::int64_t rows = 37, columns = 451;
+  const auto x = testing::random_values<float>(rows * columns);
+  std::vector<std::int32_t> i(static_cast<std::size_t>(columns));
+  for (std::size_t j = 0; j < i.size(); ++j) i[j] = static_cast<std::int32_t>(j) - 200;
+  FusedProgram program;
+  program.inputs = {{float32}, {int32}, {float32}};
+  program.steps = {step("greater", float32, {0, 2}),
+                   FusedStep{find_cast(float32, float64), float64, {0, 0, 0}, 1},
+                   FusedStep{find_cast(int32, float64), float64, {1, 0, 0}, 1},
+                   step("multiply", float64, {4, 5}),
+                   step("where", float64, {3, 6, 5}),
+                   step("complex", float64, {7, 4}),
+                   step("abs", complex128, {8})};
+  program.outputs = {9, 7, 9};
+  const std::int64_t dense[] = {columns, 1}, row[] = {0, 1}, scalar[] = {0, 0};
+  const float zero = 0;
+  const FusedOperand inputs[] = {operand(x.data(), dense), operand(i.data(), row), operand(&zero, scalar)};
+  std::vector<double> magnitude(x.size()), chosen(x.size()), again(x.size());
+  std::byte* outputs[] = {bytes(magnitude.data()), bytes(chosen.data()), bytes(again.data())};
+  run_fused(program, Shape{rows, columns}, inputs, outputs);
+  for (std::size_t e = 0; e < x.size(); ++e) {
+    const double value = i[e % i.size()], expected = x[e] > 0 ? double{x[e]} * value : value;
+    ASSERT_EQ(chosen[e], expected);
+    ASSERT_NEAR(magnitude[e], std::hypot(expected, double{x[e]}), 1e-12);
+    ASSERT_EQ(again[e], magnitude[e]);
+  }
+}
+
+TEST(fused, an_output_may_be_the_memory_of_an_operand_that_later_steps_read) {
+  // out0 = a + b lies in a's memory; out1 = a * b is computed after it and still needs the old a.
+  FusedProgram program{{{float32}, {float32}}, {step("add", float32, {0, 1}), step("multiply", float32, {0, 1})}, {2, 3}};
+  const auto a = testing::random_values<float>(5000, 1), b = testing::random_values<float>(5000, 2);
+  auto memory = a;
+  std::vector<float> product(a.size());
+  const FusedOperand inputs[] = {operand(memory.data()), operand(b.data())};
+  std::byte* outputs[] = {bytes(memory.data()), bytes(product.data())};
+  run_fused(program, Shape{5000}, inputs, outputs);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(memory[i], a[i] + b[i]);
+    ASSERT_EQ(product[i], a[i] * b[i]);
+  }
+}
+
+TEST(fused, an_operand_can_be_an_output) {
+  FusedProgram program{{{int16}, {int16}}, {}, {1, 0}};
+  const std::int16_t a[] = {1, 2, 3, 4, 5, 6}, b[] = {7, 8};
+  const std::int64_t dense[] = {2, 1}, row[] = {0, 1};
+  std::int16_t out_b[6], out_a[6];
+  const FusedOperand inputs[] = {operand(a, dense), operand(b, row)};
+  std::byte* outputs[] = {bytes(out_b), bytes(out_a)};
+  run_fused(program, Shape{3, 2}, inputs, outputs);
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(out_a[i], a[i]);
+    EXPECT_EQ(out_b[i], b[i % 2]);
+  }
+}
+
+TEST(fused, empty_and_scalar_shapes) {
+  const Sample sample;
+  float a = 2, b = 3, c = 4, product = 0;
+  std::uint8_t greater = 9;
+  const FusedOperand inputs[] = {operand(&a), operand(&b), operand(&c)};
+  std::byte* outputs[] = {bytes(&product), bytes(&greater)};
+  const std::int64_t strides[] = {1, 1};
+  const FusedOperand matrices[] = {operand(&a, strides), operand(&b, strides), operand(&c, strides)};
+  run_fused(sample.program, Shape{0, 4}, matrices, outputs);
+  EXPECT_EQ(greater, 9);
+  run_fused(sample.program, Shape{}, inputs, outputs);
+  EXPECT_EQ(product, 20);
+  EXPECT_EQ(greater, 1);
+}
+
+TEST(fused, threads_give_the_same_as_one) {
+  const Sample sample;
+  const auto a = testing::random_values<float>(300000, 1), b = testing::random_values<float>(300000, 2);
+  std::vector<float> one(a.size()), three(a.size());
+  std::vector<std::uint8_t> greater_one(a.size()), greater_three(a.size());
+  const FusedOperand inputs[] = {operand(a.data()), operand(b.data()), operand(a.data())};
+  std::byte* outputs_one[] = {bytes(one.data()), bytes(greater_one.data())};
+  std::byte* outputs_three[] = {bytes(three.data()), bytes(greater_three.data())};
+  run_fused(sample.program, Shape{300000}, inputs, outputs_one);
+  set_threads(3);
+  run_fused(sample.program, Shape{300000}, inputs, outputs_three);
+  set_threads(1);
+  EXPECT_EQ(one, three);
+  EXPECT_EQ(greater_one, greater_three);
+}
+
+}  // namespace
+}  // namespace tessera::kernels

@@ -1,0 +1,163 @@
+#include "kernels/sort.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "kernels/values.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+using testing::Stored;
+
+template <class T> bool nan(T x) {
+  if constexpr (testing::is_complex_type<T>)
+    return nan(x.real()) || nan(x.imag());
+  else
+    return x != x;
+}
+// NumPy's order.
+template <class T> bool before(T a, T b) {
+  if (nan(a) || nan(b)) return !nan(a) && nan(b);
+  if constexpr (testing::is_complex_type<T>)
+    return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+  else
+    return a < b;
+}
+template <class T> bool ordered(T a, T b, SortOrder order) { return order.descending ? before(b, a) : before(a, b); }
+
+// Edge values, NaNs, and many equals.
+template <class T> std::vector<Stored<T>> awkward(std::int64_t n, std::uint32_t seed) {
+  auto x = testing::stored(testing::random_values<T>(n, seed));
+  const auto edges = testing::edges<T>();
+  for (std::size_t i = 0; i < x.size(); i += 3) x[i] = edges[(i / 3 * 7) % edges.size()];
+  return x;
+}
+
+template <class T> std::vector<std::int64_t> stable_positions(const std::vector<Stored<T>>& x, SortOrder order) {
+  std::vector<std::int64_t> at(x.size());
+  std::iota(at.begin(), at.end(), 0);
+  std::stable_sort(at.begin(), at.end(), [&](std::int64_t a, std::int64_t b) {
+    return ordered<T>(x[static_cast<std::size_t>(a)], x[static_cast<std::size_t>(b)], order);
+  });
+  return at;
+}
+
+template <class F> void for_each_case(F f) {
+  for (const Dtype dtype : testing::all_dtypes())
+    visit(dtype, [&]<class T>(T) {
+      for (const std::int64_t n : {0, 1, 2, 50, 191, 192, 193, 1000, 3000})
+        for (const bool descending : {false, true}) f(T{}, n, SortOrder{descending});
+    });
+}
+
+// The bits decide, so that a NaN or -0 in another place shows.
+template <class T> bool same_bits(const T& a, const T& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+TEST(sort, rows_of_every_dtype_are_stable_with_nan_last) {
+  for_each_case([]<class T>(T, std::int64_t n, SortOrder order) {
+    std::vector<Stored<T>> data, expected;
+    std::vector<std::int64_t> expected_at;
+    for (std::uint32_t row = 0; row < 3; ++row) {
+      const auto x = awkward<T>(n, row + 1);
+      for (const std::int64_t i : stable_positions<T>(x, order))
+        expected.push_back(x[static_cast<std::size_t>(i)]), expected_at.push_back(i);
+      data.insert(data.end(), x.begin(), x.end());
+    }
+    std::vector<std::int64_t> at(expected.size());
+    argsort_rows(dtype_of<T>(), data.data(), 3, n, order, at.data());
+    ASSERT_EQ(at, expected_at) << name(dtype_of<T>()) << " n=" << n << " descending=" << order.descending;
+    std::vector<Stored<T>> out(data.size());
+    sort_rows(dtype_of<T>(), data.data(), 3, n, order, out.data());
+    sort_rows(dtype_of<T>(), data.data(), 3, n, order, data.data());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      ASSERT_TRUE(same_bits(out[i], expected[i])) << name(dtype_of<T>()) << " n=" << n << " at " << i;
+      ASSERT_TRUE(same_bits(data[i], expected[i])) << "in place " << name(dtype_of<T>());
+    }
+  });
+}
+
+TEST(sort, pairs_carry_their_payload) {
+  for_each_case([]<class T>(T, std::int64_t n, SortOrder order) {
+    const auto x = awkward<T>(n, 4);
+    auto keys = x;
+    std::vector<std::int64_t> payload(x.size());
+    for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::int64_t>(i) * 1'000'000'007;
+    sort_pairs(dtype_of<T>(), keys.data(), payload.data(), n, order);
+    const auto at = stable_positions<T>(x, order);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      ASSERT_TRUE(same_bits(keys[i], x[static_cast<std::size_t>(at[i])]));
+      ASSERT_EQ(payload[i], at[i] * 1'000'000'007);
+    }
+  });
+}
+
+TEST(sort, merged_runs_are_the_stable_sort_of_their_concatenation) {
+  for_each_case([]<class T>(T, std::int64_t n, SortOrder order) {
+    for (const int runs : {1, 2, 3, 7}) {
+      std::vector<std::int64_t> offsets{0};
+      for (int r = 1; r <= runs; ++r) offsets.push_back(r == runs ? n : r == 2 ? offsets.back() : n * r / runs);  // one run is empty
+      auto keys = awkward<T>(n, 9);
+      std::vector<std::int64_t> payload(keys.size());
+      std::iota(payload.begin(), payload.end(), 0);
+      for (std::size_t r = 0; r + 1 < offsets.size(); ++r)
+        sort_pairs(dtype_of<T>(), keys.data() + offsets[r], payload.data() + offsets[r], offsets[r + 1] - offsets[r], order);
+      const auto at = stable_positions<T>(keys, order);
+      std::vector<Stored<T>> out(keys.size()), out_keys_only(keys.size());
+      std::vector<std::int64_t> out_payload(keys.size());
+      merge_runs(dtype_of<T>(), keys.data(), payload.data(), offsets, order, out.data(), out_payload.data());
+      merge_runs(dtype_of<T>(), keys.data(), nullptr, offsets, order, out_keys_only.data(), nullptr);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        ASSERT_EQ(out_payload[i], payload[static_cast<std::size_t>(at[i])]);
+        ASSERT_TRUE(same_bits(out[i], keys[static_cast<std::size_t>(at[i])]));
+        ASSERT_TRUE(same_bits(out_keys_only[i], out[i]));
+      }
+    }
+  });
+}
+
+TEST(searchsorted, left_and_right_of_equals) {
+  for_each_case([]<class T>(T, std::int64_t n, SortOrder order) {
+    if (order.descending) return;
+    auto sorted = awkward<T>(n, 11);
+    sort_rows(dtype_of<T>(), sorted.data(), 1, n, {}, sorted.data());
+    const auto values = awkward<T>(100, 12);
+    std::vector<std::int64_t> left(100), right(100);
+    searchsorted(dtype_of<T>(), sorted.data(), n, values.data(), 100, false, left.data());
+    searchsorted(dtype_of<T>(), sorted.data(), n, values.data(), 100, true, right.data());
+    for (std::size_t i = 0; i < 100; ++i) {
+      const auto compare = [](Stored<T> a, Stored<T> b) { return before<T>(a, b); };
+      ASSERT_EQ(left[i], std::lower_bound(sorted.begin(), sorted.end(), values[i], compare) - sorted.begin()) << name(dtype_of<T>());
+      ASSERT_EQ(right[i], std::upper_bound(sorted.begin(), sorted.end(), values[i], compare) - sorted.begin()) << name(dtype_of<T>());
+    }
+  });
+}
+
+TEST(top_k, the_largest_in_order_with_the_first_of_equals_first) {
+  for_each_case([]<class T>(T, std::int64_t n, SortOrder order) {
+    if (order.descending) return;
+    for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{10}, n}) {
+      if (k > n) continue;
+      const auto x = awkward<T>(2 * n, 13);
+      std::vector<Stored<T>> values(static_cast<std::size_t>(2 * k));
+      std::vector<std::int64_t> index(values.size());
+      top_k_rows(dtype_of<T>(), x.data(), 2, n, k, values.data(), index.data());
+      for (std::int64_t row = 0; row < 2; ++row) {
+        const std::vector<Stored<T>> one(x.begin() + row * n, x.begin() + (row + 1) * n);
+        const auto at = stable_positions<T>(one, SortOrder{true});
+        for (std::int64_t i = 0; i < k; ++i) {
+          const auto place = static_cast<std::size_t>(row * k + i);
+          ASSERT_EQ(index[place], at[static_cast<std::size_t>(i)]) << name(dtype_of<T>()) << " n=" << n << " k=" << k;
+          ASSERT_TRUE(same_bits(values[place], one[static_cast<std::size_t>(index[place])]));
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tessera::kernels
