@@ -23,6 +23,12 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// One word is the beginning of the other: warn, warning.
+bool begins_alike(std::string_view a, std::string_view b) {
+  const std::size_t n = std::min(a.size(), b.size());
+  return n >= 3 && a.substr(0, n) == b.substr(0, n);
+}
+
 }  // namespace
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
@@ -67,7 +73,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   const std::string* nearest = nullptr;
   std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const auto& candidate : known)
-    if (const auto distance = edits(word, candidate); distance < fewest) fewest = distance, nearest = &candidate;
+    if (const auto distance = begins_alike(word, candidate) ? 1 : edits(word, candidate); distance < fewest)
+      fewest = distance, nearest = &candidate;
   return nearest ? " (did you mean " + quoted(*nearest) + "?)" : "";
 }
 
