@@ -120,7 +120,7 @@ void agree_on(const Graph& graph, const GraphKey& key) {
 std::vector<Array> run_on(Executable& executable, const std::vector<Array>& inputs, std::source_location where) {
   std::vector<Buffer> buffers;
   for (const auto& x : inputs) buffers.push_back(output_of(x).stored->buffer);
-  auto results = executable.run(buffers);
+  auto results = executable.run(std::move(buffers));
   const auto& program = executable.program();
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -158,7 +158,7 @@ void evaluate(const std::vector<Array>& arrays) {
     if (output.deleted) check_usable(leaf, "eval");
     inputs.push_back(output.stored->buffer);
   }
-  store(graph, found->second->program(), found->second->run(inputs));
+  store(graph, found->second->program(), found->second->run(std::move(inputs)));
 }
 
 }  // namespace tessera

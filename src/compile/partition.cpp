@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compile/propagate.hpp"
+
 namespace tessera {
 namespace {
 
@@ -94,25 +96,7 @@ class Partitioner {
     if (same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim()) && version.placement.partial_axes.empty()) return;
     args.wanted = target;
     auto backward = place(*node.op, args);
-    if (cost(node, backward, target, args) < cost(node, version.placement, target, args)) version.placement = std::move(backward);
-  }
-
-  static std::int64_t cost(const Node& node, const Placement& placement, const Sharding& target, const PlaceArgs& args) {
-    std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < args.in.size(); ++i)
-      if (args.shardings[i] && !same_layout(*args.shardings[i], placement.inputs[i], args.in[i].shape.ndim()))
-        bytes += plan_reshard(*args.shardings[i], placement.inputs[i], args.in[i].shape, args.in[i].dtype, args.fixed_axes).bytes;
-    const auto& type = node.outputs[0].type;
-    if (!placement.partial_axes.empty()) {
-      ProgramBuilder builder;
-      const int v = builder.add_input(type, placement.outputs[0], nullptr);
-      builder.set_partial(v, placement.partial_axes, placement.reduce_kind);
-      builder.reshard(v, target);
-      for (const auto& instruction : builder.program().instructions) bytes += instruction.bytes;
-    } else if (!same_layout(placement.outputs[0], target, type.shape.ndim())) {
-      bytes += plan_reshard(placement.outputs[0], target, type.shape, type.dtype, args.fixed_axes).bytes;
-    }
-    return bytes;
+    if (placement_bytes(node, backward, target, args) <= placement_bytes(node, version.placement, target, args)) version.placement = std::move(backward);
   }
 
   void add_leaves() {

@@ -1,8 +1,81 @@
+// The order in which a rank runs its program.
+//
+//   before:  c = dot(a, b)   r = all-reduce(p)   s = all-reduce(q)   d = c + 1   y = r + s
+//   after:   r, s = all-reduce(p, q)  started first, as one message;   c = dot(a, b)   d = c + 1   finished here:   y = r + s
+//
+// Instructions move only upwards past instructions that they do not depend on, by rules that see nothing but the program: every rank
+// gets the same order.
+#include <algorithm>
+
 #include "compile/passes.hpp"
 
 namespace tessera {
+namespace {
 
-// Instructions stand in the order in which the user recorded them, which is an order in which they can run.
-Program schedule(const Program& program) { return program; }
+constexpr std::int64_t small_message_bytes = 256 << 10;
+
+bool may_start_early(const Instruction& i) {
+  return i.kind == InstructionKind::all_reduce || (i.kind == InstructionKind::move && i.step->kind == StepKind::all_gather);
+}
+
+std::int64_t block_bytes(const Program& program, int v) {
+  const auto& value = program.values[static_cast<std::size_t>(v)];
+  return value.layout.shard_shape(value.type.shape).elements() * static_cast<std::int64_t>(itemsize(value.type.dtype));
+}
+
+std::int64_t all_reduce_bytes(const Program& program, const Instruction& i) {
+  std::int64_t block = 0, p = 1;
+  for (const int v : i.outputs) block += block_bytes(program, v);
+  const auto mesh = program.values[static_cast<std::size_t>(i.outputs[0])].layout.mesh();
+  for (const int a : i.axes) p *= mesh.axis_sizes()[static_cast<std::size_t>(a)];
+  return 2 * (p - 1) * block / p;
+}
+
+// Whether two reductions can be one message.
+bool can_join(const Program& program, const Instruction& a, const Instruction& b) {
+  if (a.kind != InstructionKind::all_reduce || b.kind != InstructionKind::all_reduce || a.axes != b.axes || a.reduce_kind != b.reduce_kind) return false;
+  const auto &va = program.values[static_cast<std::size_t>(a.outputs[0])], &vb = program.values[static_cast<std::size_t>(b.outputs[0])];
+  std::int64_t bytes = block_bytes(program, b.outputs[0]);
+  for (const int v : a.outputs) bytes += block_bytes(program, v);
+  return va.type.dtype == vb.type.dtype && va.layout.mesh() == vb.layout.mesh() && va.region == vb.region && bytes <= small_message_bytes;
+}
+
+}  // namespace
+
+Program schedule(const Program& program) {
+  Program out = program;
+  out.instructions.clear();
+  std::vector<std::size_t> defined_at(program.values.size(), 0);  // position behind the definition; 0 for inputs
+  const auto ready_at = [&](const Instruction& i) {
+    std::size_t at = 0;
+    for (const int v : i.inputs) at = std::max(at, defined_at[static_cast<std::size_t>(v)]);
+    return at;
+  };
+  for (const auto& instruction : program.instructions) {
+    const std::size_t ready = ready_at(instruction);
+    std::size_t at = out.instructions.size();
+    if (may_start_early(instruction)) {
+      bool joined = false;
+      for (std::size_t n = ready; n < out.instructions.size() && !joined; ++n) {
+        if (!can_join(program, out.instructions[n], instruction)) continue;
+        auto& all = out.instructions[n];
+        all.inputs.push_back(instruction.inputs[0]);
+        all.outputs.push_back(instruction.outputs[0]);
+        all.bytes = all_reduce_bytes(program, all);
+        defined_at[static_cast<std::size_t>(instruction.outputs[0])] = n + 1;
+        joined = true;
+      }
+      if (joined) continue;
+      // Behind the collectives that are there already: they were asked for first.
+      at = ready;
+      while (at < out.instructions.size() && may_start_early(out.instructions[at])) ++at;
+      for (auto& position : defined_at)
+        if (position > at) ++position;
+    }
+    out.instructions.insert(out.instructions.begin() + static_cast<std::ptrdiff_t>(at), instruction);
+    for (const int v : instruction.outputs) defined_at[static_cast<std::size_t>(v)] = at + 1;
+  }
+  return out;
+}
 
 }  // namespace tessera

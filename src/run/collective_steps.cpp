@@ -78,60 +78,136 @@ class AllGatherStep final : public Step {
 
   void run(Frame& frame) override {
     if (!out_.holds) return;
-    auto& result = frame.slots[static_cast<std::size_t>(output_)] = Buffer::allocate(static_cast<std::size_t>(out_.bytes));
-    const auto& mine = frame.slots[static_cast<std::size_t>(input_)];
-    Buffer gathered = in_place_ ? result : Buffer::allocate(static_cast<std::size_t>(out_.bytes));
+    prepare(frame);
     const comm::Purpose purpose(label_);
     if (equal_)
-      comm::all_gather(*communicator_, mine.data(), bytes_[0], gathered.data());
+      comm::all_gather(*communicator_, mine_.data(), bytes_[0], gathered_.data());
     else
-      comm::all_gather_v(*communicator_, mine.data(), in_.bytes, gathered.data(), bytes_, offsets_);
-    if (!in_place_)
-      for (std::size_t m = 0; m < members_.ids.size(); ++m)
-        copy_member(result.data(), out_.tile.box, gathered.data() + offsets_[m], members_.boxes[m], item_, true);
-    comm::count("all-gather", received_);
+      comm::all_gather_v(*communicator_, mine_.data(), in_.bytes, gathered_.data(), bytes_, offsets_);
+    unpack(frame);
+  }
+  bool is_split() const override { return true; }
+  void start(Frame& frame) override {
+    if (!out_.holds) return;
+    prepare(frame);
+    const comm::Purpose purpose(label_);
+    pending_ = equal_ ? comm::start_all_gather(*communicator_, mine_.data(), bytes_[0], gathered_.data())
+                      : comm::start_all_gather_v(*communicator_, mine_.data(), in_.bytes, gathered_.data(), bytes_, offsets_);
+  }
+  void finish(Frame& frame) override {
+    if (!out_.holds) return;
+    const comm::Purpose purpose(label_);
+    pending_.wait();
+    unpack(frame);
   }
 
  private:
+  void prepare(Frame& frame) {
+    auto& result = frame.slots[static_cast<std::size_t>(output_)] = Buffer::allocate(static_cast<std::size_t>(out_.bytes));
+    mine_ = frame.slots[static_cast<std::size_t>(input_)];
+    gathered_ = in_place_ ? result : Buffer::allocate(static_cast<std::size_t>(out_.bytes));
+  }
+  void unpack(Frame& frame) {
+    auto& result = frame.slots[static_cast<std::size_t>(output_)];
+    if (!in_place_)
+      for (std::size_t m = 0; m < members_.ids.size(); ++m)
+        copy_member(result.data(), out_.tile.box, gathered_.data() + offsets_[m], members_.boxes[m], item_, true);
+    mine_.reset();
+    gathered_.reset();
+    comm::count("all-gather", received_);
+  }
+
   int input_, output_;
   LocalValue in_, out_;
   std::size_t item_;
   std::string label_;
   Members members_;
   const comm::Communicator* communicator_ = nullptr;
+  Buffer mine_, gathered_;
+  comm::Pending pending_;
   std::vector<std::int64_t> bytes_, offsets_;
   bool equal_ = true, in_place_ = false;
   std::int64_t received_ = 0;
 };
 
+// One or several values over the same axes; several small ones travel as one message.
 class AllReduceStep final : public Step {
  public:
-  AllReduceStep(const BindContext& context, const Instruction& i)
-      : input_(i.inputs[0]), output_(i.outputs[0]), local_(context.local(output_)), kind_(reduce_kind_of(i.reduce_kind)), label_(label_of(i)) {
-    if (!local_.holds) return;
-    const auto ids = group_along(context.value(output_).layout.mesh(), i.axes, context.me);
+  AllReduceStep(const BindContext& context, const Instruction& i) : inputs_(i.inputs), outputs_(i.outputs), kind_(reduce_kind_of(i.reduce_kind)), label_(label_of(i)) {
+    for (const int v : outputs_) locals_.push_back(context.local(v));
+    if (!locals_[0].holds) return;
+    const auto ids = group_along(context.value(outputs_[0]).layout.mesh(), i.axes, context.me);
     communicator_ = &comm::group(ids);
+    for (const auto& local : locals_) bytes_ += local.bytes;
     const auto p = static_cast<std::int64_t>(ids.size());
-    received_ = 2 * (p - 1) * local_.bytes / p;
+    received_ = 2 * (p - 1) * bytes_ / p;
   }
   void run(Frame& frame) override {
-    if (!local_.holds) return;
-    auto& mine = frame.slots[static_cast<std::size_t>(input_)];
-    auto& result = frame.slots[static_cast<std::size_t>(output_)];
-    const bool in_place = mine.is_unique() && std::find(frees.begin(), frees.end(), input_) != frees.end();
-    result = in_place ? mine : Buffer::allocate(static_cast<std::size_t>(local_.bytes));
+    if (!locals_[0].holds) return;
+    prepare(frame);
     const comm::Purpose purpose(label_);
-    comm::all_reduce(*communicator_, kind_, local_.tile.dtype, mine.data(), result.data(), local_.tile.elements());
-    comm::count("all-reduce", received_);
+    comm::all_reduce(*communicator_, kind_, dtype(), in_.data(), out_.data(), bytes_ / static_cast<std::int64_t>(itemsize(dtype())));
+    deliver(frame);
+  }
+  bool is_split() const override { return true; }
+  void start(Frame& frame) override {
+    if (!locals_[0].holds) return;
+    prepare(frame);
+    const comm::Purpose purpose(label_);
+    pending_ = comm::start_all_reduce(*communicator_, kind_, dtype(), in_.data(), out_.data(), bytes_ / static_cast<std::int64_t>(itemsize(dtype())));
+  }
+  void finish(Frame& frame) override {
+    if (!locals_[0].holds) return;
+    const comm::Purpose purpose(label_);
+    pending_.wait();
+    deliver(frame);
   }
 
  private:
-  int input_, output_;
-  LocalValue local_;
+  Dtype dtype() const { return locals_[0].tile.dtype; }
+  Buffer& slot(Frame& frame, int v) const { return frame.slots[static_cast<std::size_t>(v)]; }
+
+  void prepare(Frame& frame) {
+    if (inputs_.size() == 1) {
+      in_ = slot(frame, inputs_[0]);
+      slot(frame, inputs_[0]).reset();
+      const bool dead = std::find(frees.begin(), frees.end(), inputs_[0]) != frees.end();
+      const bool in_place = dead && in_.is_unique();
+      if (!dead) slot(frame, inputs_[0]) = in_;
+      out_ = in_place ? in_ : Buffer::allocate(static_cast<std::size_t>(bytes_));
+      return;
+    }
+    in_ = out_ = Buffer::allocate(static_cast<std::size_t>(bytes_));
+    std::byte* cursor = in_.data();
+    for (std::size_t k = 0; k < inputs_.size(); ++k) {
+      std::memcpy(cursor, slot(frame, inputs_[k]).data(), static_cast<std::size_t>(locals_[k].bytes));
+      cursor += locals_[k].bytes;
+    }
+  }
+  void deliver(Frame& frame) {
+    if (outputs_.size() == 1) {
+      slot(frame, outputs_[0]) = out_;
+    } else {
+      const std::byte* cursor = out_.data();
+      for (std::size_t k = 0; k < outputs_.size(); ++k) {
+        auto& result = slot(frame, outputs_[k]) = Buffer::allocate(static_cast<std::size_t>(locals_[k].bytes));
+        std::memcpy(result.data(), cursor, static_cast<std::size_t>(locals_[k].bytes));
+        cursor += locals_[k].bytes;
+      }
+    }
+    in_.reset();
+    out_.reset();
+    comm::count("all-reduce", received_);
+  }
+
+  std::vector<int> inputs_, outputs_;
+  std::vector<LocalValue> locals_;
   comm::ReduceKind kind_;
   std::string label_;
   const comm::Communicator* communicator_ = nullptr;
-  std::int64_t received_ = 0;
+  Buffer in_, out_;
+  comm::Pending pending_;
+  std::int64_t bytes_ = 0, received_ = 0;
 };
 
 class ReduceScatterStep final : public Step {

@@ -84,6 +84,7 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
           steps_[n]->frees.push_back(v);
         }
   }
+  plan_overlap();
   std::int64_t live = 0;
   for (std::size_t n = 0; n < steps_.size(); ++n) {
     for (const int v : program_.instructions[n].outputs) live += values_[static_cast<std::size_t>(v)].bytes;
@@ -93,14 +94,37 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
   }
 }
 
-std::vector<Buffer> Executable::run(std::span<const Buffer> inputs) {
+// A started collective is waited for just before the first step that reads its result; one whose result is read at once runs whole.
+void Executable::plan_overlap() {
+  finish_before_.assign(steps_.size(), {});
+  overlaps_.assign(steps_.size(), false);
+  for (std::size_t n = 0; n < steps_.size(); ++n) {
+    if (!steps_[n]->is_split()) continue;
+    std::size_t reader = steps_.size();
+    for (std::size_t m = n + 1; m < steps_.size() && reader == steps_.size(); ++m)
+      for (const int v : program_.instructions[m].inputs)
+        for (const int out : program_.instructions[n].outputs)
+          if (v == out) reader = m;
+    if (reader == n + 1) continue;
+    overlaps_[n] = true;
+    if (reader == steps_.size()) finish_last_.push_back(n);
+    else finish_before_[reader].push_back(n);
+  }
+}
+
+std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
   Frame frame;
   frame.slots.resize(program_.values.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[static_cast<std::size_t>(program_.inputs[i])] = inputs[i];
-  for (const auto& step : steps_) {
-    step->run(frame);
-    for (const int v : step->frees) frame.slots[static_cast<std::size_t>(v)].reset();
+  for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[static_cast<std::size_t>(program_.inputs[i])] = std::move(inputs[i]);
+  inputs.clear();
+  for (std::size_t n = 0; n < steps_.size(); ++n) {
+    for (const auto started : finish_before_[n]) steps_[started]->finish(frame);
+    auto& step = *steps_[n];
+    if (overlaps_[n]) step.start(frame);
+    else step.run(frame);
+    for (const int v : step.frees) frame.slots[static_cast<std::size_t>(v)].reset();
   }
+  for (const auto started : finish_last_) steps_[started]->finish(frame);
   if (may_fail_) {
     const auto failure = comm::first_error(comm::group(participants_), frame.failure);
     if (!failure.empty()) throw LinAlgError(failure);

@@ -23,10 +23,17 @@ struct LocalValue {
   std::int64_t bytes = 0;
 };
 
+// One instruction on this rank. A collective may start() and go on while later steps compute; finish() waits for it.
 class Step {
  public:
   virtual ~Step() = default;
-  virtual void run(Frame&) = 0;
+  virtual void run(Frame& frame) {
+    start(frame);
+    finish(frame);
+  }
+  virtual void start(Frame&) {}
+  virtual void finish(Frame&) {}
+  virtual bool is_split() const { return false; }  // start and finish are worth separating
   std::vector<int> frees;  // values whose last use this is
 };
 
@@ -35,7 +42,7 @@ class Executable {
   Executable(Program, int me);
   // One buffer per program input and output; an empty buffer where this rank holds nothing. LinAlgError and the like are raised on
   // every rank alike.
-  std::vector<Buffer> run(std::span<const Buffer> inputs);
+  std::vector<Buffer> run(std::vector<Buffer> inputs);
   const Program& program() const { return program_; }
   std::int64_t peak_bytes() const { return peak_bytes_; }  // of this rank: live values and their temporaries, without inputs
 
@@ -43,6 +50,10 @@ class Executable {
   Program program_;
   std::vector<LocalValue> values_;
   std::vector<std::unique_ptr<Step>> steps_;
+  void plan_overlap();
+  std::vector<bool> overlaps_;                           // per step: started here, finished later
+  std::vector<std::vector<std::size_t>> finish_before_;  // per step: started steps whose results it, or what it frees, touches
+  std::vector<std::size_t> finish_last_;
   std::vector<int> participants_;  // devices of all values
   bool may_fail_ = false;
   std::int64_t peak_bytes_ = 0;

@@ -1,0 +1,221 @@
+// The type-erased half of jit: traces, compiled programs, calls.
+#include <tessera/jit.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <unordered_map>
+
+#include "api/pipeline.hpp"
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "comm/agreement.hpp"
+#include "compile/cost.hpp"
+#include "compile/propagate.hpp"
+#include "mesh/devices.hpp"
+#include "ops/functions.hpp"
+
+#include <tessera/runtime.hpp>
+
+namespace tessera::detail {
+namespace {
+
+thread_local int open_traces = 0;
+
+// The sharding that an options tree gives to argument (or result member) n.
+std::optional<Sharding> sharding_for(const ShardingTree& tree, int n) {
+  if (tree.sharding()) return tree.sharding();
+  if (n < static_cast<int>(tree.children().size())) {
+    const auto& child = tree.children()[static_cast<std::size_t>(n)];
+    return child.sharding() ? child.sharding() : sharding_for(child, 0);
+  }
+  return std::nullopt;
+}
+
+void check_in_sharding(const Array& leaf, const Sharding& wanted, int argument, std::source_location where) {
+  const auto& own = output_of(leaf).sharding;
+  if (!own || own->is_equivalent_to(wanted, leaf.ndim())) return;
+  std::ostringstream text;
+  text << "jit at " << site(where) << ": argument " << argument << " is committed to a sharding that disagrees with in_shardings.\n  argument: " << describe(leaf)
+       << "\n  in_shardings: " << wanted.spec() << " over " << wanted.mesh() << "\nMove it first: device_put(argument, in_sharding), or leave in_shardings out to follow the argument.";
+  throw ShardingError(text.str());
+}
+
+}  // namespace
+
+class TracedCore {
+ public:
+  Graph graph;
+  std::vector<Array> placeholders;
+  std::vector<std::optional<Sharding>> given;          // in_shardings, per leaf
+  std::vector<std::optional<Sharding>> root_layouts;   // out_shardings
+  std::vector<bool> committed_roots;
+  std::source_location where;
+};
+
+class CompiledCore {
+ public:
+  TracedPtr traced;
+  Program program;
+  std::vector<int> source;           // program input -> leaf of the arguments; -1: a constant of the trace
+  std::vector<Array> constants;      // per program input
+  std::unique_ptr<Executable> bound; // at the first call: abstract meshes have no ranks to bind to
+  GraphKey key;
+  bool checked_memory = false;
+};
+
+bool inside_trace(const std::vector<Array>& leaves) {
+  if (open_traces > 0) return true;
+  return std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node() && x.node()->traced; });
+}
+
+void signature_of(const std::vector<Array>& leaves, std::string& key) {
+  for (const auto& x : leaves) {
+    check_usable(x, "jit");
+    const auto& output = output_of(x);
+    std::uint64_t h = mix(field_hash(output.type.shape), static_cast<std::uint64_t>(output.type.dtype.code) * 4 + (output.type.weak ? 2 : 0) + (output.sharding ? 1 : 0));
+    h = mix(h, output.stored ? output.stored->layout.hash() : output.sharding ? output.sharding->hash() : 0);
+    key.append(reinterpret_cast<const char*>(&h), sizeof h);
+  }
+}
+
+void report_miss(const std::string& key, const std::string& last_key) {
+  if (!logs(LogLevel::info)) return;
+  log_once(LogLevel::info, last_key.empty() ? "compile: first call, tracing" : key.size() != last_key.size() ? "compile: cache miss: the arguments have another structure" : "compile: cache miss: shapes, dtypes, shardings or static values differ from the last call");
+}
+
+std::vector<Array> start_trace(const TraceRequest& request) {
+  std::vector<Array> placeholders;
+  for (std::size_t i = 0; i < request.leaves.size(); ++i) {
+    const auto& leaf = request.leaves[i];
+    check_usable(leaf, "jit");
+    const auto& output = output_of(leaf);
+    const int argument = request.leaf_argument[i];
+    auto sharding = output.sharding;
+    if (const auto wanted = sharding_for(request.options.in_shardings, argument)) {
+      check_in_sharding(leaf, *wanted, argument, request.where);
+      wanted->check_fits(leaf.shape(), "jit in_shardings");
+      if (!sharding) sharding = wanted;
+    }
+    placeholders.push_back(make_placeholder(output.type, sharding, leaf.node()->region, output.varying, request.where));
+  }
+  ++open_traces;
+  return placeholders;
+}
+void abandon_trace() { --open_traces; }
+
+TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders, const std::vector<Array>& results, const std::vector<int>& result_index) {
+  auto traced = std::make_shared<TracedCore>();
+  traced->placeholders = placeholders;
+  traced->where = request.where;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    check_usable(results[i], "jit");
+    auto layout = sharding_for(request.options.out_shardings, result_index[i]);
+    if (layout) layout->check_fits(results[i].shape(), "jit out_shardings");
+    traced->committed_roots.push_back(layout || output_of(results[i]).sharding);
+    traced->root_layouts.push_back(std::move(layout));
+  }
+  for (std::size_t i = 0; i < placeholders.size(); ++i) {
+    const bool given = output_of(placeholders[i]).sharding && !output_of(request.leaves[i]).sharding;
+    traced->given.push_back(given ? output_of(placeholders[i]).sharding : std::nullopt);
+  }
+  traced->graph = collect(results, false);
+  return traced;
+}
+
+std::string traced_text(const TracedCore& traced) { return graph_text(traced.graph); }
+
+CompiledPtr compile_traced(const TracedPtr& traced) {
+  auto core = std::make_shared<CompiledCore>();
+  core->traced = traced;
+  core->key = key_of(traced->graph);
+  const auto layouts = propagate_backward(traced->graph, traced->root_layouts);
+  core->program = compile(traced->graph, layouts, traced->root_layouts);
+  for (const auto& leaf : traced->graph.leaves) {
+    int source = -1;
+    for (std::size_t i = 0; i < traced->placeholders.size(); ++i)
+      if (traced->placeholders[i].node() == leaf.node()) source = static_cast<int>(i);
+    core->source.push_back(source);
+    core->constants.push_back(source < 0 ? leaf : Array());
+  }
+  return core;
+}
+
+std::string compiled_text(const CompiledCore& core) { return program_text(core.program); }
+
+namespace {
+
+// What an argument must be for this program; ArgumentError otherwise.
+void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, std::size_t i) {
+  const auto& expected = output_of(core.traced->placeholders[i]);
+  const auto& given = output_of(leaves[i]);
+  const bool same_type = expected.type.shape == given.type.shape && expected.type.dtype == given.type.dtype;
+  const bool same_place = !given.sharding ? !expected.sharding || core.traced->given[i].has_value() : expected.sharding && (*expected.sharding == *given.sharding);
+  if (same_type && same_place) return;
+  std::ostringstream text;
+  text << "the compiled function of " << site(core.traced->where) << " was made for argument array " << i << " as " << to_string(expected.type);
+  if (expected.sharding) text << " " << expected.sharding->spec() << " over " << expected.sharding->mesh();
+  else text << " (uncommitted)";
+  text << ", but was called with " << describe(leaves[i]) << ". Call the jitted function itself, which compiles once per signature, or convert the argument with astype/device_put";
+  if (same_type) throw ShardingError(text.str());
+  throw ArgumentError(text.str());
+}
+
+}  // namespace
+
+std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves, const std::vector<bool>& donated) {
+  const auto& placeholders = core.traced->placeholders;
+  if (leaves.size() != placeholders.size())
+    throw ArgumentError("the compiled function of " + site(core.traced->where) + " takes " + std::to_string(placeholders.size()) + " arrays, but was called with " + std::to_string(leaves.size()));
+  std::vector<Array> pending;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    check_usable(leaves[i], "jit");
+    check_argument(core, leaves, i);
+    if (!leaves[i].node()->is_evaluated()) pending.push_back(leaves[i]);
+  }
+  std::vector<Array> placed(leaves);
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    if (core.traced->given[i]) placed[i] = device_put(leaves[i], *core.traced->given[i]), pending.push_back(placed[i]);
+  for (const auto& constant : core.constants)
+    if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
+  if (!pending.empty()) evaluate(pending);
+  if (!core.bound) core.bound = std::make_unique<Executable>(core.program, process_index());
+  agree_on(core.traced->graph, core.key);
+  if (!core.checked_memory) check_memory(core.bound->peak_bytes(), "the compiled function of " + site(core.traced->where));
+  core.checked_memory = true;
+  std::vector<Buffer> buffers;
+  buffers.reserve(core.source.size());
+  for (std::size_t i = 0; i < core.source.size(); ++i) {
+    const auto& x = core.source[i] >= 0 ? placed[static_cast<std::size_t>(core.source[i])] : core.constants[i];
+    buffers.push_back(output_of(x).stored->buffer);
+  }
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (!donated[i]) continue;
+    Array argument = leaves[i];
+    if (!argument.is_deleted()) argument.delete_();
+  }
+  placed.clear();
+  auto results = core.bound->run(std::move(buffers));
+  std::vector<Array> arrays;
+  arrays.reserve(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto& value = core.program.values[static_cast<std::size_t>(core.program.outputs[i])];
+    arrays.push_back(make_leaf(value.type, value.layout, std::move(results[i]), core.traced->committed_roots[i], core.traced->where));
+  }
+  return arrays;
+}
+
+std::vector<Sharding> compiled_input_shardings(const CompiledCore& core) {
+  std::vector<Sharding> shardings;
+  for (const auto& p : core.traced->placeholders) shardings.push_back(p.sharding());
+  return shardings;
+}
+std::vector<Sharding> compiled_output_shardings(const CompiledCore& core) {
+  std::vector<Sharding> shardings;
+  for (const int v : core.program.outputs) shardings.push_back(core.program.values[static_cast<std::size_t>(v)].layout);
+  return shardings;
+}
+CostAnalysis compiled_cost(const CompiledCore& core) { return cost_of(core.program); }
+MemoryAnalysis compiled_memory(const CompiledCore& core) { return memory_of(core.program); }
+Explanation compiled_explanation(const CompiledCore& core) { return explanation_of(core.program); }
+
+}  // namespace tessera::detail

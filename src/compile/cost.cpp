@@ -1,0 +1,232 @@
+#include "compile/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tessera {
+namespace {
+
+std::int64_t block_bytes(const ProgramValue& value) {
+  return value.layout.shard_shape(value.type.shape).elements() * static_cast<std::int64_t>(itemsize(value.type.dtype));
+}
+
+int group_size(const Mesh& mesh, const std::vector<int>& axes) {
+  int size = 1;
+  for (const int a : axes) size *= mesh.axis_sizes()[static_cast<std::size_t>(a)];
+  return axes.empty() ? mesh.size() : size;
+}
+
+// Ring algorithms send p-1 messages (all-reduce twice as many), exchanges one per peer.
+double collective_seconds(const std::string& kind, std::int64_t bytes, int p, const MachineModel& machine) {
+  const double messages = kind == "all-reduce" ? 2.0 * std::ceil(std::log2(std::max(2, p))) : kind == "collective-permute" ? 1 : std::max(1, p - 1);
+  return messages * machine.latency_s + static_cast<double>(bytes) / machine.bytes_per_s;
+}
+
+double flops_of(const Program& program, const Instruction& i) {
+  const auto value = [&](int v) -> const ProgramValue& { return program.values[static_cast<std::size_t>(v)]; };
+  std::vector<Type> in, out;
+  for (const int v : i.inputs) in.push_back({value(v).layout.shard_shape(value(v).type.shape), value(v).type.dtype});
+  for (const int v : i.outputs) out.push_back({value(v).layout.shard_shape(value(v).type.shape), value(v).type.dtype});
+  if (i.kind == InstructionKind::fused) return static_cast<double>(i.chain.size()) * static_cast<double>(out[0].shape.elements());
+  if (i.kind != InstructionKind::kernel && i.kind != InstructionKind::talk) return 0;
+  if (i.op->flops != nullptr) return i.op->flops(in, out, *i.params);
+  double elements = 0;
+  for (const auto& t : in) elements += static_cast<double>(t.shape.elements());
+  for (const auto& t : out) elements = std::max(elements, static_cast<double>(t.shape.elements()));
+  return elements;
+}
+
+std::string axes_text(const Mesh& mesh, const std::vector<int>& axes) {
+  std::string text;
+  for (const int a : axes) text += (text.empty() ? "" : ",") + mesh.axis_names()[static_cast<std::size_t>(a)];
+  return text.empty() ? "-" : text;
+}
+
+std::string human(double bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int u = 0;
+  while (bytes >= 1024 && u < 4) bytes /= 1024, ++u;
+  char text[32];
+  std::snprintf(text, sizeof text, u == 0 ? "%.0f %s" : "%.1f %s", bytes, units[u]);
+  return text;
+}
+std::string human_seconds(double s) {
+  char text[32];
+  if (s < 1e-3) std::snprintf(text, sizeof text, "%.1f us", s * 1e6);
+  else if (s < 1) std::snprintf(text, sizeof text, "%.2f ms", s * 1e3);
+  else std::snprintf(text, sizeof text, "%.2f s", s);
+  return text;
+}
+
+}  // namespace
+
+std::string machine_model_path() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::string base = cache != nullptr && *cache != 0 ? cache : std::string(home != nullptr ? home : "/tmp") + "/.cache";
+  return base + "/tessera/machine.json";
+}
+
+MachineModel machine_model() {
+  static const MachineModel model = [] {
+    MachineModel m;
+    std::ifstream file(machine_model_path());
+    if (!file) return m;
+    const auto json = nlohmann::json::parse(file, nullptr, false);
+    if (json.is_discarded()) return m;  // a damaged cache file: the defaults
+    m.latency_s = json.value("latency_s", m.latency_s);
+    m.bytes_per_s = json.value("bytes_per_s", m.bytes_per_s);
+    m.flops_per_s = json.value("flops_per_s", m.flops_per_s);
+    m.memory_bytes_per_s = json.value("memory_bytes_per_s", m.memory_bytes_per_s);
+    return m;
+  }();
+  return model;
+}
+
+void save_machine_model(const MachineModel& m) {
+  const std::filesystem::path path = machine_model_path();
+  std::filesystem::create_directories(path.parent_path());
+  const auto unfinished = path.string() + ".tmp";
+  std::ofstream(unfinished) << nlohmann::json{{"latency_s", m.latency_s}, {"bytes_per_s", m.bytes_per_s}, {"flops_per_s", m.flops_per_s}, {"memory_bytes_per_s", m.memory_bytes_per_s}}.dump(2) << "\n";
+  std::filesystem::rename(unfinished, path);
+}
+
+CostAnalysis cost_of(const Program& program) {
+  CostAnalysis cost;
+  for (const auto& i : program.instructions) {
+    cost.flops += flops_of(program, i);
+    if (i.kind != InstructionKind::alias)
+      for (const auto* list : {&i.inputs, &i.outputs})
+        for (const int v : *list) cost.bytes_accessed += block_bytes(program.values[static_cast<std::size_t>(v)]);
+    for (const auto& t : traffic_of(i)) cost.communication_bytes += t.bytes, cost.communication_calls += t.calls;
+  }
+  return cost;
+}
+
+MemoryAnalysis memory_of(const Program& program) {
+  MemoryAnalysis memory;
+  std::vector<std::size_t> last_use(program.values.size(), 0);
+  std::vector<int> buffer(program.values.size());  // aliases share one
+  for (std::size_t v = 0; v < buffer.size(); ++v) buffer[v] = static_cast<int>(v);
+  const auto count = program.instructions.size();
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto& i = program.instructions[n];
+    if (i.kind == InstructionKind::alias) buffer[static_cast<std::size_t>(i.outputs[0])] = buffer[static_cast<std::size_t>(i.inputs[0])];
+    for (const auto* list : {&i.inputs, &i.outputs})
+      for (const int v : *list) last_use[static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)])] = n;
+  }
+  std::vector<bool> is_input(program.values.size()), is_output(program.values.size());
+  for (const int v : program.inputs) memory.argument_bytes += block_bytes(program.values[static_cast<std::size_t>(v)]), is_input[static_cast<std::size_t>(v)] = true;
+  for (const int v : program.outputs) {
+    const auto b = static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)]);
+    if (!is_input[b] && !is_output[b]) memory.output_bytes += block_bytes(program.values[b]);
+    is_output[b] = true;
+    last_use[b] = count;
+  }
+  std::int64_t live = 0, peak = 0;
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto& i = program.instructions[n];
+    for (const int v : i.outputs)
+      if (buffer[static_cast<std::size_t>(v)] == v) live += block_bytes(program.values[static_cast<std::size_t>(v)]);
+    peak = std::max(peak, live);
+    for (const auto* list : {&i.inputs, &i.outputs})
+      for (const int v : *list) {
+        const auto b = static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)]);
+        if (last_use[b] != n || is_input[b]) continue;
+        live -= block_bytes(program.values[b]);
+        last_use[b] = count + 1;  // freed once
+      }
+  }
+  memory.peak_bytes = memory.argument_bytes + std::max(peak, memory.output_bytes);
+  memory.temporary_bytes = std::max<std::int64_t>(0, peak - memory.output_bytes);
+  return memory;
+}
+
+Explanation explanation_of(const Program& program) {
+  Explanation e;
+  const auto machine = machine_model();
+  for (const auto& i : program.instructions) {
+    const Mesh mesh = i.step ? i.step->from.mesh() : program.values[static_cast<std::size_t>(i.outputs[0])].layout.mesh();
+    for (const auto& t : traffic_of(i)) {
+      for (std::int64_t call = 0; call < t.calls; ++call) {
+        const auto bytes = t.bytes / t.calls + (call == 0 ? t.bytes % t.calls : 0);
+        const double seconds = collective_seconds(t.kind, bytes, group_size(mesh, t.axes), machine);
+        e.collectives.push_back({t.kind, axes_text(mesh, t.axes), bytes, seconds, (i.op ? i.op->name : std::string("result")) + " at " + site(i.where)});
+        e.predicted_seconds += seconds;
+        if (t.calls > 64) {  // one row stands for all of them
+          e.collectives.back().bytes = t.bytes;
+          e.collectives.back().seconds = static_cast<double>(t.calls) * seconds;
+          e.predicted_seconds += static_cast<double>(t.calls - 1) * seconds;
+          break;
+        }
+      }
+    }
+  }
+  e.cost = cost_of(program);
+  e.memory = memory_of(program);
+  e.predicted_seconds += e.cost.flops / machine.flops_per_s + static_cast<double>(e.cost.bytes_accessed) / machine.memory_bytes_per_s;
+  for (const int v : program.outputs) {
+    const auto& value = program.values[static_cast<std::size_t>(v)];
+    std::ostringstream text;
+    text << to_string(value.type) << " " << value.layout.spec() << " over " << value.layout.mesh() << ", block " << to_string(value.layout.shard_shape(value.type.shape));
+    e.outputs.push_back(text.str());
+  }
+  return e;
+}
+
+std::int64_t Explanation::bytes() const {
+  std::int64_t total = 0;
+  for (const auto& c : collectives) total += c.bytes;
+  return total;
+}
+std::int64_t Explanation::bytes(const std::string& kind) const {
+  std::int64_t total = 0;
+  for (const auto& c : collectives)
+    if (c.kind == kind) total += c.bytes;
+  return total;
+}
+std::int64_t Explanation::calls(const std::string& kind) const {
+  return std::count_if(collectives.begin(), collectives.end(), [&](const PlannedCollective& c) { return kind.empty() || c.kind == kind; });
+}
+
+const Explanation& Explanation::forbid(const std::string& kind) const {
+  if (calls(kind) == 0) return *this;
+  std::ostringstream text;
+  text << "explain: " << calls(kind) << " " << kind << " would move " << human(static_cast<double>(bytes(kind))) << " per rank, and " << kind << " is forbidden:";
+  for (const auto& c : collectives)
+    if (c.kind == kind) text << "\n  " << c.kind << " over " << c.axes << ", " << human(static_cast<double>(c.bytes)) << " per rank, for " << c.what;
+  text << "\nPlace the operands so that their split dimensions agree, or allow it.";
+  throw ShardingError(text.str());
+}
+
+const Explanation& Explanation::limit_bytes(std::int64_t budget) const {
+  if (bytes() <= budget) return *this;
+  throw ShardingError("explain: " + std::to_string(bytes()) + " bytes per rank would move, the budget is " + std::to_string(budget) + ":\n" + to_string(*this));
+}
+
+std::string to_string(const Explanation& e) {
+  std::ostringstream text;
+  text << "collective          over      bytes/rank   predicted  for\n";
+  for (const auto& c : e.collectives) {
+    char row[160];
+    std::snprintf(row, sizeof row, "%-19s %-8s %12s %11s  ", c.kind.c_str(), c.axes.c_str(), human(static_cast<double>(c.bytes)).c_str(), human_seconds(c.seconds).c_str());
+    text << row << c.what << "\n";
+  }
+  if (e.collectives.empty()) text << "(none: nothing moves)\n";
+  char line[200];
+  std::snprintf(line, sizeof line, "total moved per rank %s, %.3g flop per rank, predicted %s\n", human(static_cast<double>(e.bytes())).c_str(), e.cost.flops,
+                human_seconds(e.predicted_seconds).c_str());
+  std::string all = text.str() + line;
+  all += "memory per rank: arguments " + human(static_cast<double>(e.memory.argument_bytes)) + ", results " + human(static_cast<double>(e.memory.output_bytes)) + ", temporaries " +
+         human(static_cast<double>(e.memory.temporary_bytes)) + ", peak " + human(static_cast<double>(e.memory.peak_bytes)) + "\n";
+  for (std::size_t i = 0; i < e.outputs.size(); ++i) all += "result " + std::to_string(i) + ": " + e.outputs[i] + "\n";
+  return all;
+}
+std::ostream& operator<<(std::ostream& out, const Explanation& e) { return out << to_string(e); }
+
+}  // namespace tessera

@@ -1,0 +1,25 @@
+// What a program costs: arithmetic, bytes, memory, and a time predicted from an alpha-beta model.
+#pragma once
+#include <tessera/jit.hpp>
+
+#include "program/program.hpp"
+
+namespace tessera {
+
+// A machine as the model sees it. Kept per user by `tessera bench --calibrate`.
+struct MachineModel {
+  double latency_s = 1e-6;        // of one message
+  double bytes_per_s = 4e9;       // between two ranks
+  double flops_per_s = 2e10;      // of one rank's matrix product
+  double memory_bytes_per_s = 8e9;
+};
+MachineModel machine_model();
+// Where the calibration is kept, and how it is written.
+std::string machine_model_path();
+void save_machine_model(const MachineModel&);
+
+CostAnalysis cost_of(const Program&);
+MemoryAnalysis memory_of(const Program&);
+Explanation explanation_of(const Program&);
+
+}  // namespace tessera

@@ -1,0 +1,14 @@
+// Layouts for a whole graph: forward propagation happened when the ops were recorded; here wishes of consumers travel backwards.
+#pragma once
+#include "compile/partition.hpp"
+
+namespace tessera {
+
+// A value whose consumers all want it elsewhere (a constraint, an out_sharding, an operand that is split differently) is computed there
+// when that moves fewer bytes. Decided from shapes and shardings alone, in one fixed order: the same on every rank.
+Layouts propagate_backward(const Graph&, const std::vector<std::optional<Sharding>>& root_layouts);
+
+// Bytes that the busiest rank receives when the node runs as placed and its result is then wanted in `target`.
+std::int64_t placement_bytes(const Node&, const Placement&, const Sharding& target, const PlaceArgs&);
+
+}  // namespace tessera
