@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -44,7 +43,7 @@ struct Call {
 
 template <std::size_t N> void copy_text(std::array<char, N>& to, std::string_view text) {
   const std::size_t n = std::min(text.size(), N - 1);
-  std::memcpy(to.data(), text.data(), n);
+  std::copy_n(text.begin(), n, to.begin());
   to[n] = '\0';
 }
 
