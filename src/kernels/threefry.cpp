@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/counter_runs.hpp"
 #include "kernels/threefry_vectors.hpp"
 
 namespace tessera::kernels {
@@ -15,81 +16,6 @@ namespace {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
-
-// Elements hashed at a time: two words each, in the first-level cache. Room for a whole vector follows.
-constexpr std::int64_t batch = 1024, padding = 64;
-
-struct Counters {
-  alignas(64) u32 x0[batch + padding];  // high words, then the first word of the hash
-  alignas(64) u32 x1[batch + padding];  // low words, then the second
-  std::int64_t n = 0;
-
-  void push_run(u64 start, std::int64_t count) {
-    const u32 high = static_cast<u32>(start >> 32), low = static_cast<u32>(start);
-    if ((start + static_cast<u64>(count) - 1) >> 32 == high) {
-      for (std::int64_t i = 0; i < count; ++i) x0[n + i] = high, x1[n + i] = low + static_cast<u32>(i);
-    } else {
-      for (std::int64_t i = 0; i < count; ++i) {
-        const u64 counter = start + static_cast<u64>(i);
-        x0[n + i] = static_cast<u32>(counter >> 32), x1[n + i] = static_cast<u32>(counter);
-      }
-    }
-    n += count;
-  }
-};
-
-// The global row-major positions of a box as runs of consecutive counters.
-//
-//   global (4, 6), box [1:3, 2:5]:   runs 8..10, 14..16
-class BoxRuns {
- public:
-  BoxRuns(const Box& box, const Shape& global) {
-    const auto strides = row_major_strides(global);
-    std::size_t d = box.size();
-    // Trailing dims that the box covers whole belong to the run.
-    while (d > 0) {
-      --d;
-      run_ *= box[d].size();
-      start_ += box[d].start * strides[d];
-      if (box[d].size() != global[d]) break;
-    }
-    for (std::size_t outer = 0; outer < d; ++outer) {
-      dims_.push_back({box[outer].size(), strides[outer], 0});
-      start_ += box[outer].start * strides[outer];
-    }
-  }
-
-  // Appends up to `room` counters.
-  std::int64_t next(Counters& counters, std::int64_t room) {
-    std::int64_t taken = 0;
-    while (taken < room && !done_) {
-      const std::int64_t count = std::min(room - taken, run_ - used_);
-      counters.push_run(static_cast<u64>(start_ + used_), count);
-      taken += count;
-      used_ += count;
-      if (used_ == run_) advance();
-    }
-    return taken;
-  }
-
- private:
-  struct Dim {
-    std::int64_t extent, stride, index;
-  };
-  void advance() {
-    used_ = 0;
-    for (std::size_t d = dims_.size(); d-- > 0;) {
-      start_ += dims_[d].stride;
-      if (++dims_[d].index < dims_[d].extent) return;
-      start_ -= dims_[d].extent * dims_[d].stride;
-      dims_[d].index = 0;
-    }
-    done_ = true;
-  }
-  std::vector<Dim> dims_;
-  std::int64_t run_ = 1, start_ = 0, used_ = 0;
-  bool done_ = false;
-};
 
 // Hashes the counters of a box batch by batch; use(counters, done) sees the hash words of elements [done, done + counters.n) of the box.
 template <class F> void for_each_batch(u32 k0, u32 k1, const Box& box, const Shape& global, F&& use) {
@@ -99,7 +25,7 @@ template <class F> void for_each_batch(u32 k0, u32 k1, const Box& box, const Sha
   Counters counters;
   for (std::int64_t done = 0; done < total; done += counters.n) {
     counters.n = 0;
-    runs.next(counters, batch);
+    while (counters.n < batch && !runs.done()) counters.push(runs.take(batch - counters.n));
     hash_counters(k0, k1, counters.x0, counters.x1, counters.n);
     use(counters, done);
   }
@@ -108,18 +34,6 @@ template <class F> void for_each_batch(u32 k0, u32 k1, const Box& box, const Sha
 void check_width(int width) {
   if (width != 8 && width != 16 && width != 32 && width != 64)
     throw ArgumentError("random bits: width is " + std::to_string(width) + "; 8, 16, 32 and 64 are possible");
-}
-
-template <class T, class U, class F>
-void floats_of_box(u32 k0, u32 k1, const Box& box, const Shape& global, T minval, T maxval, void* out, F&& finish) {
-  alignas(64) U bits[batch];
-  alignas(64) T values[batch + padding] = {};
-  for_each_batch(k0, k1, box, global, [&](const Counters& counters, std::int64_t done) {
-    words_to_bits(counters.x0, counters.x1, counters.n, static_cast<int>(8 * sizeof(U)), bits);
-    bits_to_uniform(bits, counters.n, minval, maxval, values);
-    finish(values, counters.n);
-    std::memcpy(static_cast<T*>(out) + done, values, static_cast<std::size_t>(counters.n) * sizeof(T));
-  });
 }
 
 // Words [start, start + count) of the array hash of iota(words): counters in two halves, word i of the first half with word i of the
@@ -166,7 +80,7 @@ void threefry_counters(u32 k0, u32 k1, u64 start, std::int64_t n, Words* out) {
   Counters counters;
   for (std::int64_t done = 0; done < n; done += counters.n) {
     counters.n = 0;
-    counters.push_run(start + static_cast<u64>(done), std::min(batch, n - done));
+    counters.push({start + static_cast<u64>(done), std::min(batch, n - done)});
     hash_counters(k0, k1, counters.x0, counters.x1, counters.n);
     for (std::int64_t i = 0; i < counters.n; ++i) out[done + i] = {counters.x0[i], counters.x1[i]};
   }
@@ -196,7 +110,7 @@ void threefry_rows(std::span<const Words> keys, u64 start, std::int64_t n, int w
       const std::int64_t count = std::min(n - done, batch - counters.n);
       std::fill_n(k0 + counters.n, count, key.x0);
       std::fill_n(k1 + counters.n, count, key.x1);
-      counters.push_run(start + static_cast<u64>(done), count);
+      counters.push({start + static_cast<u64>(done), count});
       done += count;
       if (counters.n == batch) flush();
     }
@@ -223,28 +137,6 @@ void threefry_original_bits(u32 k0, u32 k1, std::int64_t total, std::int64_t sta
   std::vector<u32> buffer(last_word - first_word);
   original_words_in_blocks(k0, k1, words, first_word, static_cast<std::int64_t>(buffer.size()), buffer.data());
   std::memcpy(out, reinterpret_cast<const std::byte*>(buffer.data()) + (first * bytes - first_word * 4), static_cast<u64>(count) * bytes);
-}
-
-void uniform_block(u32 k0, u32 k1, const Box& box, const Shape& global, Dtype dtype, double minval, double maxval, void* out) {
-  const auto finish = [](auto*, std::int64_t) {};
-  if (dtype == float32)
-    floats_of_box<float, u32>(k0, k1, box, global, static_cast<float>(minval), static_cast<float>(maxval), out, finish);
-  else if (dtype == float64)
-    floats_of_box<double, u64>(k0, k1, box, global, minval, maxval, out, finish);
-  else
-    throw DtypeError("uniform: dtype is " + name(dtype) + "; float32 and float64 are possible");
-}
-
-void normal_block(u32 k0, u32 k1, const Box& box, const Shape& global, Dtype dtype, void* out) {
-  const auto finish = [](auto* values, std::int64_t n) { uniform_to_normal(values, n); };
-  constexpr float after_minus_one32 = -0x1.fffffep-1f;
-  constexpr double after_minus_one64 = -0x1.fffffffffffffp-1;
-  if (dtype == float32)
-    floats_of_box<float, u32>(k0, k1, box, global, after_minus_one32, 1.0f, out, finish);
-  else if (dtype == float64)
-    floats_of_box<double, u64>(k0, k1, box, global, after_minus_one64, 1.0, out, finish);
-  else
-    throw DtypeError("normal: dtype is " + name(dtype) + "; float32 and float64 are possible");
 }
 
 }  // namespace tessera::kernels

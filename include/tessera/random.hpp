@@ -1,0 +1,74 @@
+// Random numbers (API section 7): the values that JAX gives for the same key, the same on any number of ranks and any sharding.
+//
+// A draw is a pure function of (key, shape, dtype). It is uncommitted when its key is: each rank then computes its own block in whatever
+// layout the consumer has, with no communication, e.g. device_put(random::normal(key, {8192, 8192}), mesh, P("x")).
+//
+//   random::Key key = random::key(0);
+//   auto keys = random::split(key, 2);                       // never use a key twice
+//   Array x = random::normal(keys[0], {1000});
+//   Array noise = random::uniform(random::fold_in(keys[1], step), {1000});
+//
+// Keys are arrays, so vmap, pmap and shard_map map over them, and fold_in(key, axis_index("x")) gives each device a stream of its own.
+//
+// Bits, uniform, randint, bernoulli and permutation are JAX's bit for bit; what goes through log, erf_inv or pow agrees to a few units in
+// the last place. Every function raises ShapeError when its key is a batch of keys (use vmap), DtypeError for a dtype it cannot draw and
+// ArgumentError for parameters that make no sense, on every rank.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tessera/array.hpp>
+
+namespace tessera::random {
+
+// 64 bits from which draws are made: uint32[2]. A tree with one leaf.
+struct Key {
+  Array data;
+};
+
+using Where = std::source_location;
+
+// ---- keys ----
+// The words (high, low) of the seed, as JAX with 64-bit integers has them; the same as without for seeds in [0, 2^32).
+Key key(std::int64_t seed);
+std::vector<Key> split(const Key&, int n = 2, Where = Where::current());
+// A batch of new keys: data of shape (*shape, 2), to map over. Key i in row-major order is split(key, n)[i].
+Key split_batch(const Key&, Shape shape, Where = Where::current());
+// A key for each value of an integer scalar (modulo 2^32).
+Key fold_in(const Key&, const Array& data, Where = Where::current());
+Array key_data(const Key&);  // uint32[..., 2]
+Key wrap_key_data(const Array& data, Where = Where::current());
+
+// How positions in the array become bits. `original` is what JAX did before 0.5 (jax_threefry_partitionable = false): other values for
+// the same key, as cheap on sharded arrays.
+enum class Threefry { partitionable, original };
+Threefry threefry();
+// Chooses one for the draws recorded while it lives. Nests.
+class ThreefryScope {
+ public:
+  explicit ThreefryScope(Threefry);
+  ~ThreefryScope();
+  ThreefryScope(const ThreefryScope&) = delete;
+  ThreefryScope& operator=(const ThreefryScope&) = delete;
+
+ private:
+  Threefry before_;
+};
+
+// ---- uniform and normal ----
+Array bits(const Key&, Shape shape = {}, Dtype dtype = uint32, Where = Where::current());  // uint8 ... uint64
+Array uniform(const Key&, Shape shape = {}, Dtype dtype = float32, double minval = 0, double maxval = 1,
+              Where = Where::current());  // [minval, maxval)
+Array uniform(const Key&, Shape shape, Dtype dtype, const Array& minval, const Array& maxval, Where = Where::current());
+Array normal(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());  // real or complex
+// [minval, maxval); maxval may be one past the dtype's largest value. minval everywhere when maxval <= minval.
+Array randint(const Key&, Shape shape, std::int64_t minval, std::int64_t maxval, Dtype dtype = int32, Where = Where::current());
+Array bernoulli(const Key&, double p = 0.5, Shape shape = {}, Where = Where::current());
+Array bernoulli(const Key&, const Array& p, std::optional<Shape> shape = {},
+                Where = Where::current());  // p is broadcast; its shape by default
+
+}  // namespace tessera::random

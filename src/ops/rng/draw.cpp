@@ -1,0 +1,77 @@
+// bits, uniform, normal and integers: one fused kernel each. Every other distribution is made of these by elementwise ops.
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+#include "ops/rng/rng.hpp"
+
+namespace tessera::rng {
+namespace {
+
+struct DrawParams {
+  Shape shape;
+  Dtype dtype;
+  CounterMode mode;
+  double minval = 0, maxval = 1;  // of uniform
+  std::int64_t least = 0;         // of integers
+  std::uint64_t span = 0;
+  template <class V> void fields(V&& visit) const {
+    visit("shape", shape);
+    visit("dtype", dtype);
+    visit("mode", mode);
+    visit("minval", minval);
+    visit("maxval", maxval);
+    visit("least", least);
+    visit("span", span);
+  }
+};
+
+std::vector<Type> infer(std::span<const Type> in, const Params& params) {
+  const auto& p = params.as<DrawParams>();
+  return {{join(leading_dims(in[0].shape), p.shape), p.dtype}};
+}
+
+template <class F> void draw(const KernelArgs& a, F&& write) {
+  const Box box = box_of_one_key(a.out[0], a.in[0]);
+  const Shape global = shape_of_one_key(a.out[0], a.in[0]);
+  const auto& p = a.params.as<DrawParams>();
+  write(kernels::Draw{keys_of(a.in[0]), box, global, p.mode}, p);
+}
+
+OpDef drawing_op(const char* name, void (*kernel)(const KernelArgs&)) {
+  return {.name = name, .infer = infer, .factors = draw_factors, .kernel = kernel, .vjp = no_cotangents, .batch = batch_keys};
+}
+
+const OpDef bits_op = drawing_op("random_bits", [](const KernelArgs& a) {
+  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_bits(d, p.dtype, a.out[0].data); });
+});
+const OpDef uniform_op = drawing_op("random_uniform", [](const KernelArgs& a) {
+  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_uniform(d, p.dtype, p.minval, p.maxval, a.out[0].data); });
+});
+const OpDef normal_op = drawing_op("random_normal", [](const KernelArgs& a) {
+  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_normal(d, p.dtype, a.out[0].data); });
+});
+const OpDef integers_op = drawing_op("random_integers", [](const KernelArgs& a) {
+  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_integers(d, p.dtype, p.least, p.span, a.out[0].data); });
+});
+const Registered registered_bits(bits_op), registered_uniform(uniform_op), registered_normal(normal_op), registered_integers(integers_op);
+
+}  // namespace
+
+Array bits(const Array& key, Shape shape, Dtype dtype, CounterMode mode, std::source_location where) {
+  return record(bits_op, make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode}), {key}, where);
+}
+Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode, std::source_location where) {
+  return record(uniform_op,
+                make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode, .minval = minval, .maxval = maxval}), {key},
+                where);
+}
+Array normal(const Array& key, Shape shape, Dtype dtype, CounterMode mode, std::source_location where) {
+  return record(normal_op, make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode}), {key}, where);
+}
+Array integers(const Array& key, Shape shape, Dtype dtype, std::int64_t minval, std::uint64_t span, CounterMode mode,
+               std::source_location where) {
+  return record(integers_op,
+                make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode, .least = minval, .span = span}), {key},
+                where);
+}
+
+}  // namespace tessera::rng

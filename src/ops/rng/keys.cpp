@@ -1,0 +1,164 @@
+// Keys out of keys: split and fold_in. A key whose words every rank holds is split on the host instead (src/random/keys.cpp).
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+#include "ops/rng/rng.hpp"
+
+namespace tessera::rng {
+
+Shape leading_dims(const Shape& keys) { return Shape(std::vector<std::int64_t>(keys.begin(), keys.end() - 1)); }
+
+Shape join(const Shape& a, const Shape& b) {
+  auto extents = a.vector();
+  extents.insert(extents.end(), b.begin(), b.end());
+  return Shape(std::move(extents));
+}
+
+std::span<const Words> keys_of(const Tile& keys) {
+  static_assert(sizeof(Words) == 2 * sizeof(std::uint32_t));
+  return {keys.as<const Words>(), static_cast<std::size_t>(keys.elements() / 2)};
+}
+
+Box box_of_one_key(const Tile& out, const Tile& keys) {
+  return Box(out.box.begin() + static_cast<std::ptrdiff_t>(keys.box.size()) - 1, out.box.end());
+}
+Shape shape_of_one_key(const Tile& out, const Tile& keys) {
+  return Shape(std::vector<std::int64_t>(out.global.begin() + static_cast<std::ptrdiff_t>(keys.box.size()) - 1, out.global.end()));
+}
+
+FactorRule draw_factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  FactorRule rule;
+  rule.inputs.resize(1);
+  rule.outputs.resize(1);
+  const std::size_t leading = in[0].shape.size() - 1;
+  for (std::size_t d = 0; d < out[0].shape.size(); ++d) {
+    rule.factors.push_back({out[0].shape[d], FactorKind::pass});
+    rule.outputs[0].push_back({static_cast<int>(d)});
+    if (d < leading) rule.inputs[0].push_back({static_cast<int>(d)});
+  }
+  rule.factors.push_back({2, FactorKind::whole});
+  rule.inputs[0].push_back({static_cast<int>(out[0].shape.size())});
+  return rule;
+}
+
+Batched batch_keys(const BatchArgs& args) {
+  return {{record(*args.node.op, args.node.params, {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+}
+
+namespace {
+
+// As draw_factors, but the last dim of the result is a key's two words.
+FactorRule key_factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  FactorRule rule;
+  const int last = out[0].shape.ndim() - 1;
+  rule.outputs.resize(1);
+  for (int d = 0; d < last; ++d) {
+    rule.factors.push_back({out[0].shape[static_cast<std::size_t>(d)], FactorKind::pass});
+    rule.outputs[0].push_back({d});
+  }
+  rule.factors.push_back({2, FactorKind::whole});
+  rule.outputs[0].push_back({last});
+  for (const auto& type : in) {
+    const bool has_words = &type == &in[0];
+    std::vector<DimFactors> dims;
+    for (int d = 0; d < type.shape.ndim() - (has_words ? 1 : 0); ++d) dims.push_back({d});
+    if (has_words) dims.push_back({last});
+    rule.inputs.push_back(std::move(dims));
+  }
+  return rule;
+}
+
+struct SplitOneParams {
+  std::uint64_t i, n;
+  CounterMode mode;
+  template <class V> void fields(V&& visit) const {
+    visit("i", i);
+    visit("n", n);
+    visit("mode", mode);
+  }
+};
+const OpDef split_one_op{
+    .name = "split_key",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in[0]}; },
+    .factors = key_factors,
+    .kernel =
+        [](const KernelArgs& a) {
+          const auto& p = a.params.as<SplitOneParams>();
+          auto* out = a.out[0].as<Words>();
+          for (const Words key : keys_of(a.in[0])) *out++ = kernels::split_key(key, p.i, p.n, p.mode);
+        },
+    .vjp = no_cotangents,
+    .batch = batch_keys,
+};
+const Registered registered_split_one(split_one_op);
+
+struct SplitManyParams {
+  Shape shape;
+  CounterMode mode;
+  template <class V> void fields(V&& visit) const {
+    visit("shape", shape);
+    visit("mode", mode);
+  }
+};
+const OpDef split_many_op{
+    .name = "split_keys",
+    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
+      return {{join(join(leading_dims(in[0].shape), p.as<SplitManyParams>().shape), Shape{2}), uint32}};
+    },
+    .factors = key_factors,
+    .kernel =
+        [](const KernelArgs& a) {
+          const auto mode = a.params.as<SplitManyParams>().mode;
+          Box box = box_of_one_key(a.out[0], a.in[0]);
+          Shape global = shape_of_one_key(a.out[0], a.in[0]);
+          box.pop_back();
+          global = leading_dims(global);
+          auto* out = a.out[0].as<Words>();
+          if (is_empty(box)) return;
+          const auto n = static_cast<std::uint64_t>(global.elements());
+          kernels::BoxRuns runs(box, global);
+          for (const Words key : keys_of(a.in[0])) {
+            while (!runs.done()) {
+              const auto run = runs.take(box_elements(box));
+              if (mode == CounterMode::partitionable)
+                kernels::threefry_counters(key.x0, key.x1, run.start, run.count, out);
+              else
+                kernels::threefry_original_bits(key.x0, key.x1, static_cast<std::int64_t>(2 * n), static_cast<std::int64_t>(2 * run.start),
+                                                2 * run.count, 32, out);
+              out += run.count;
+            }
+            runs.restart();
+          }
+        },
+    .vjp = no_cotangents,
+    .batch = batch_keys,
+};
+const Registered registered_split_many(split_many_op);
+
+const OpDef fold_in_op{
+    .name = "fold_in",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in[0]}; },
+    .factors = key_factors,
+    .kernel =
+        [](const KernelArgs& a) {
+          auto* out = a.out[0].as<Words>();
+          const auto* data = a.in[1].as<const std::uint32_t>();
+          for (const Words key : keys_of(a.in[0])) *out++ = kernels::fold_key(key, *data++);
+        },
+    .vjp = no_cotangents,
+    .batch = batch_leading,
+};
+const Registered registered_fold_in(fold_in_op);
+
+}  // namespace
+
+Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, CounterMode mode, std::source_location where) {
+  return record(split_one_op, make_params(SplitOneParams{i, n, mode}), {key}, where);
+}
+Array split_many(const Array& key, Shape shape, CounterMode mode, std::source_location where) {
+  return record(split_many_op, make_params(SplitManyParams{std::move(shape), mode}), {key}, where);
+}
+Array fold_in(const Array& key, const Array& data, std::source_location where) {
+  return record(fold_in_op, no_params(), {key, cast_to(data, uint32, where)}, where);
+}
+
+}  // namespace tessera::rng

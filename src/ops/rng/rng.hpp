@@ -1,0 +1,42 @@
+// Ops that draw: their first input is an array of keys (..., 2) of uint32, their result has the keys' leading dims and then `shape`.
+//
+// Each rank computes the elements of its tile's box from their global positions: no layout costs communication, all give the same bits.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "graph/op.hpp"
+#include "kernels/draws.hpp"
+
+namespace tessera::rng {
+
+using kernels::CounterMode;
+using kernels::Words;
+
+// ---- keys: (..., 2) -> (..., 2) ----
+Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, CounterMode, std::source_location where);  // key i of n
+Array split_many(const Array& key, Shape shape, CounterMode, std::source_location where);                      // (..., shape, 2)
+Array fold_in(const Array& key, const Array& data, std::source_location where);  // data: integers of shape (...)
+
+// ---- draws: (..., 2) -> (..., shape) ----
+Array bits(const Array& key, Shape shape, Dtype, CounterMode, std::source_location where);
+Array uniform(const Array& key, Shape shape, Dtype, double minval, double maxval, CounterMode, std::source_location where);
+Array normal(const Array& key, Shape shape, Dtype, CounterMode, std::source_location where);
+// minval + k, k < span; span 0 is the whole range of the dtype.
+Array integers(const Array& key, Shape shape, Dtype, std::int64_t minval, std::uint64_t span, CounterMode, std::source_location where);
+
+// ---- what the records share ----
+// Factors: the keys' leading dims pass, the two words of a key stay together, each dim of the shape is split as the result is.
+FactorRule draw_factors(std::span<const Type> in, std::span<const Type> out, const Params&);
+// A batch of keys is one more leading dim.
+Batched batch_keys(const BatchArgs&);
+inline Cotangents no_cotangents(const VjpArgs& v) { return Cotangents(v.in.size()); }  // keys are integers
+Shape leading_dims(const Shape& keys);                                                 // of the keys (..., 2): all but the last
+Shape join(const Shape& a, const Shape& b);                                            // the dims of a, then those of b
+std::span<const Words> keys_of(const Tile&);
+// The part of the result's box, or of its global shape, that one key fills.
+Box box_of_one_key(const Tile& out, const Tile& keys);
+Shape shape_of_one_key(const Tile& out, const Tile& keys);
+
+}  // namespace tessera::rng

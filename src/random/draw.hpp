@@ -1,0 +1,24 @@
+// What the distributions share: the checks of key, shape and dtype, and the recorded draws.
+#pragma once
+#include <tessera/random.hpp>
+
+#include "ops/rng/rng.hpp"
+
+namespace tessera::random {
+
+// The words of a key that every rank holds on the host: uncommitted, computed, outside mapped functions.
+std::optional<rng::Words> words_on_host(const Key&);
+Key key_from_words(rng::Words, Where);
+
+// ShapeError unless it is one key (2,), DtypeError unless it is uint32.
+void check_key(const Key&, const char* call, Where);
+void check_floating(Dtype, const char* call, Where);
+// The shape to draw: `shape`, or that of the parameters. ShapeError when the parameters do not broadcast to it.
+Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters, const char* call, Where);
+
+rng::CounterMode counter_mode();
+// Draws of checked arguments, for distributions made of them.
+Array uniform_of(const Key&, const Shape&, Dtype, double minval, double maxval, Where);
+Array normal_of(const Key&, const Shape&, Dtype, Where);
+
+}  // namespace tessera::random
