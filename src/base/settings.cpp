@@ -84,6 +84,13 @@ const Row rows[] = {
        parse_choice<int>(name, text, {"auto", "mpi", "own"});
        s.collectives = text;
      }},
+    {"TESSERA_FFT_PLAN", "auto", "how FFTW plans: auto (estimate a shape's first transform, measure at its second) | estimate (the same bits every time) | measure",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       parse_choice<int>(name, text, {"auto", "estimate", "measure"});
+       s.fft_plan = text;
+     }},
+    {"TESSERA_FFT_WISDOM", "", "folder in which measured FFT plans are kept; empty: $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; off: not kept",
+     [](Settings& s, const std::string&, const std::string& text) { s.fft_wisdom = text; }},
 };
 
 struct State {

@@ -18,6 +18,8 @@ struct Settings {
   int threads = 0;
   bool nan_check = false;
   std::string collectives = "auto";
+  std::string fft_plan = "auto";
+  std::string fft_wisdom;
 };
 
 // As the environment said when it was first asked. A bad value is an ArgumentError that names the variable and what it takes.

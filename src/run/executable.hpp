@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "mesh/groups.hpp"
 #include "program/program.hpp"
 #include "types/buffer.hpp"
 
@@ -72,8 +73,6 @@ std::unique_ptr<Step> bind_exchange(const BindContext&, const Instruction&);  //
 std::unique_ptr<Step> bind_collective(const BindContext&, const Instruction&);  // all-gather, all-reduce, reduce-scatter
 std::unique_ptr<Step> bind_talk(const BindContext&, const Instruction&);
 
-// The devices that differ from `me` only along `axes`, first axis major; `me` is among them.
-std::vector<int> group_along(const Mesh&, const std::vector<int>& axes, int me);
 // "matmul at train.cpp:12": what the watchdog shows.
 std::string label_of(const Instruction&);
 
