@@ -4,6 +4,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(tessera_warnings -Wall -Wextra)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  list(APPEND tessera_warnings -Wno-restrict)  # false alarms in std::string, GCC bug 105651
+endif()
 set(tessera_verify $<$<CONFIG:Debug>:TESSERA_VERIFY=1>)  # verifiers between the stages
 
 if(PROJECT_IS_TOP_LEVEL)

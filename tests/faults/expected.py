@@ -7,6 +7,7 @@ import sys
 import time
 
 # name: (ranks; 0 starts without mpirun, settings, status or "nonzero", seconds at most, {regular expression: how often it stands in stderr})
+# "some": mpirun may end the other ranks before they speak.
 faults = {
     "nothing": (4, {}, 0, 5, {"tessera": 0}),
     "nothing_alone": (0, {}, 0, 5, {"tessera": 0}),
@@ -31,7 +32,7 @@ faults = {
     "slow_but_right": (3, {"TESSERA_TIMEOUT": "6", "TESSERA_LOG": "error"}, 0, 8, {"tessera": 0}),
     "second_runtime": (2, {}, 0, 5, {"not so": 0}),
     "unwind_on_one": (3, {}, 70, 8, {r"\[rank 1\] tessera: an exception left the scope": 1}),
-    "unwind_on_all": (3, {}, 5, 5, {"caught: thrown through the scope": 3}),
+    "unwind_on_all": (3, {}, 5, 5, {"caught: thrown through the scope": "some"}),
     "inside_application": (4, {}, 0, 8, {"not so": 0}),
     "finalized_too_soon": (2, {}, 0, 8, {"MPI was finalized while": 2}),
     "different_builds": (2, {}, 2, 5, {"different builds of tessera": 1, "rank 0: build 0": 1, "rank 1: build 1": 1}),
@@ -70,7 +71,7 @@ def main():
         complaints.append(f"took {took_s:.1f} s, more than {most_s}")
     for pattern, times in words.items():
         found = len(re.findall(pattern, done.stderr, re.MULTILINE))
-        if found != times:
+        if found != times and not (times == "some" and found > 0):
             complaints.append(f"/{pattern}/ stands {found} times in stderr, not {times}")
     for complaint in complaints:
         print(f"{name}: {complaint}")
