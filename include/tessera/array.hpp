@@ -100,10 +100,28 @@ class Array {
   bool is_deleted() const;
   void delete_();  // frees the memory on this rank; later uses raise ArgumentError
 
+  // x(0, slice(), newaxis, indices): see IndexPart below. Up to six parts the user's line is known to error messages.
+  using Where = std::source_location;
+  Array operator()(const IndexPart& a, Where = Where::current()) const;
+  Array operator()(const IndexPart& a, const IndexPart& b, Where = Where::current()) const;
+  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where = Where::current()) const;
+  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where = Where::current()) const;
+  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, Where = Where::current()) const;
+  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
+                   Where = Where::current()) const;
   template <class... I>
-    requires(std::is_convertible_v<I, IndexPart> && ...)
+    requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...))
   Array operator()(const I&... parts) const;
-  template <class... I> At at(const I&... parts) const;
+  At at(const IndexPart& a, Where = Where::current()) const;
+  At at(const IndexPart& a, const IndexPart& b, Where = Where::current()) const;
+  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where = Where::current()) const;
+  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where = Where::current()) const;
+  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, Where = Where::current()) const;
+  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
+        Where = Where::current()) const;
+  template <class... I>
+    requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...))
+  At at(const I&... parts) const;
 
   const std::shared_ptr<Node>& node() const { return node_; }
   int output() const { return output_; }
@@ -152,8 +170,9 @@ inline constexpr NoneType newaxis{};
 
 struct IndexPart {
   enum class Kind { integer, slice, ellipsis, newaxis, array };
-  IndexPart(std::int64_t i) : kind(Kind::integer), integer(i) {}
-  IndexPart(int i) : kind(Kind::integer), integer(i) {}
+  template <class I>
+    requires(std::is_integral_v<I> && !std::is_same_v<I, bool>)
+  IndexPart(I i) : kind(Kind::integer), integer(static_cast<std::int64_t>(i)) {}
   IndexPart(const Slice& s) : kind(Kind::slice), slice(s) {}
   IndexPart(const Ellipsis&) : kind(Kind::ellipsis) {}
   IndexPart(NoneType) : kind(Kind::newaxis) {}
@@ -165,10 +184,12 @@ struct IndexPart {
 };
 Array index(const Array& x, std::vector<IndexPart> parts, std::source_location where = std::source_location::current());
 
-// x.at(0, slice()).set(v): a new array in which the indexed part is replaced; x itself does not change.
+// x.at(0, slice()).set(v): a new array in which the indexed part is replaced; x itself does not change. v broadcasts to the part and
+// takes x's dtype. The result has x's sharding; v travels to where it is put. Of an index array, entries out of range are skipped and
+// repeated ones all count (`set`: one of them wins). at(mask) with one bool array chooses elements.
 class At {
  public:
-  At(Array x, std::vector<IndexPart> parts) : x_(std::move(x)), parts_(std::move(parts)) {}
+  At(Array x, std::vector<IndexPart> parts, std::source_location where = std::source_location::current()) : x_(std::move(x)), parts_(std::move(parts)), where_(where) {}
   Array get() const;
   Array set(const Operand&) const;
   Array add(const Operand&) const;       // repeated indices add up
@@ -181,14 +202,42 @@ class At {
  private:
   Array x_;
   std::vector<IndexPart> parts_;
+  std::source_location where_;
 };
 
+inline Array Array::operator()(const IndexPart& a, Where where) const { return index(*this, {a}, where); }
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, Where where) const { return index(*this, {a, b}, where); }
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where where) const { return index(*this, {a, b, c}, where); }
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where where) const {
+  return index(*this, {a, b, c, d}, where);
+}
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, Where where) const {
+  return index(*this, {a, b, c, d, e}, where);
+}
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
+                               Where where) const {
+  return index(*this, {a, b, c, d, e, f}, where);
+}
 template <class... I>
-  requires(std::is_convertible_v<I, IndexPart> && ...)
+  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...))
 Array Array::operator()(const I&... parts) const {
   return index(*this, {IndexPart(parts)...});
 }
-template <class... I> At Array::at(const I&... parts) const { return At(*this, {IndexPart(parts)...}); }
+inline At Array::at(const IndexPart& a, Where where) const { return At(*this, {a}, where); }
+inline At Array::at(const IndexPart& a, const IndexPart& b, Where where) const { return At(*this, {a, b}, where); }
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where where) const { return At(*this, {a, b, c}, where); }
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where where) const { return At(*this, {a, b, c, d}, where); }
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, Where where) const {
+  return At(*this, {a, b, c, d, e}, where);
+}
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f, Where where) const {
+  return At(*this, {a, b, c, d, e, f}, where);
+}
+template <class... I>
+  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...))
+At Array::at(const I&... parts) const {
+  return At(*this, {IndexPart(parts)...});
+}
 
 // ---- creation: uncommitted, computed in the layout of whoever consumes them ----
 Array zeros(Shape, Dtype = float32);

@@ -163,7 +163,7 @@ class Partitioner {
   }
 
   void emit(const Node& node, Version& version) {
-    builder_.serve(node.op, node.where);
+    builder_.serve(node.op, node.where, &version.placement);
     std::vector<int> term_axes;
     const auto terms = linear_terms(node, version.placement, term_axes);
     std::vector<int> inputs;

@@ -84,17 +84,16 @@ FactorRule dimwise_factors(std::span<const Type> in, std::span<const Type> out) 
   return rule;
 }
 
+Array batched_in_front(const BatchArgs& args, std::size_t i) {
+  if (args.dims[i] != not_batched) return batch_first(args.in[i], args.dims[i]);
+  auto extents = args.in[i].shape().vector();
+  extents.insert(extents.begin(), args.size);
+  return broadcast_to(Operand(expand_dims(Operand(args.in[i], args.node.where), 0), args.node.where), Shape(std::move(extents)));
+}
+
 Batched batch_leading(const BatchArgs& args) {
   std::vector<Array> in;
-  for (std::size_t i = 0; i < args.in.size(); ++i) {
-    if (args.dims[i] == not_batched) {
-      auto extents = args.in[i].shape().vector();
-      extents.insert(extents.begin(), args.size);
-      in.push_back(broadcast_to(Operand(expand_dims(Operand(args.in[i], args.node.where), 0), args.node.where), Shape(extents)));
-    } else {
-      in.push_back(batch_first(args.in[i], args.dims[i]));
-    }
-  }
+  for (std::size_t i = 0; i < args.in.size(); ++i) in.push_back(batched_in_front(args, i));
   auto out = record_all(*args.node.op, args.node.params, std::move(in), args.node.where);
   std::vector<int> dims(out.size(), 0);
   return {std::move(out), std::move(dims)};

@@ -35,6 +35,8 @@ Array sum_to_operand(const Array& cotangent, const Array& operand);
 // ---- batching ----
 // The batch dim moved to position 0; an unbatched operand gets a batch dim of size 1 (broadcast) or of `size`.
 Array batch_first(const Array& x, int batch_dim);
+// Input i with its batch dim at position 0; an unbatched one is repeated.
+Array batched_in_front(const BatchArgs&, std::size_t i);
 // Factor rule of ops whose result has the dims of the input: dim d of every operand is one factor.
 FactorRule dimwise_factors(std::span<const Type> in, std::span<const Type> out);
 

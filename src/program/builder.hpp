@@ -13,8 +13,9 @@ class ProgramBuilder {
   int add_input(Type, Sharding layout, RegionPtr);
   const ProgramValue& value(int v) const { return program_.values[static_cast<std::size_t>(v)]; }
 
-  // Whom the following instructions serve, for program texts.
-  void serve(const OpDef* op, std::source_location where) { op_ = op, where_ = where; }
+  // Whom the following instructions serve, for program texts; and, for a lower rule, the layouts that were chosen for its node.
+  void serve(const OpDef* op, std::source_location where, const Placement* placement = nullptr) { op_ = op, where_ = where, placement_ = placement; }
+  const Placement& placement() const { return *placement_; }
 
   // The value in another layout. Asking twice gives the same value; partial terms are combined on the way, straight into a block
   // where that is what is asked for.
@@ -40,6 +41,7 @@ class ProgramBuilder {
   Program program_;
   const OpDef* op_ = nullptr;
   std::source_location where_;
+  const Placement* placement_ = nullptr;
   std::vector<std::vector<std::pair<Sharding, int>>> versions_;  // per value: the layouts in which it is at hand already
 };
 

@@ -1,0 +1,268 @@
+#include "ops/index/gather.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/copy.hpp"
+#include "kernels/elementwise.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+struct GatherParams {
+  int first = 0, count = 0;  // the addressed dims
+  OutOfRange out_of_range = OutOfRange::clamp;
+  std::string op = "";       // scatter
+  Shape shape = {};          // scatter_add_zeros: of the result
+  template <class V> void fields(V&& visit) const {
+    visit("first", first);
+    visit("count", count);
+    visit("out_of_range", out_of_range);
+    visit("op", op);
+    visit("shape", shape);
+  }
+};
+const GatherParams& params_of(const Params& p) { return p.as<GatherParams>(); }
+
+Shape gathered_shape(const Shape& x, const Shape& indices, int first, int count) {
+  std::vector<std::int64_t> extents(x.begin(), x.begin() + first);
+  extents.insert(extents.end(), indices.begin(), indices.end());
+  extents.insert(extents.end(), x.begin() + first + count, x.end());
+  return Shape(std::move(extents));
+}
+
+std::vector<std::int64_t> as_int64(const Tile& tile) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(tile.elements()));
+  const void* in = tile.data;
+  if (!values.empty()) kernels::find_cast(tile.dtype, int64)(&in, values.data(), tile.elements());
+  return values;
+}
+
+// Positions in the block `box` of the addressed dims, seen as one: -1 for what the block does not hold.
+std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, const Shape& global, const Box& box, const GatherParams& p) {
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(indices[0].elements()), 0);
+  for (int k = 0; k < p.count; ++k) {
+    const auto d = static_cast<std::size_t>(p.first + k);
+    const auto extent = global[d];
+    const auto values = as_int64(indices[static_cast<std::size_t>(k)]);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      auto at = values[i] < 0 ? values[i] + extent : values[i];
+      if (p.out_of_range == OutOfRange::clamp) at = std::clamp<std::int64_t>(at, 0, std::max<std::int64_t>(extent - 1, 0));
+      if (positions[i] < 0) continue;
+      positions[i] = at < box[d].start || at >= box[d].stop ? -1 : positions[i] * box[d].size() + at - box[d].start;
+    }
+  }
+  return positions;
+}
+
+// The block as (dims before, addressed dims, dims after).
+kernels::AxisView view_of(const Shape& block, const GatherParams& p) {
+  kernels::AxisView view;
+  for (int d = 0; d < block.ndim(); ++d)
+    (d < p.first ? view.outer : d < p.first + p.count ? view.extent : view.inner) *= block[static_cast<std::size_t>(d)];
+  return view;
+}
+
+// Factors: one per dim of x, then one per dim of the index arrays. `addressed` and `listed` say what may be split.
+FactorRule factors_of_kinds(const Shape& x, const Shape& indices, const GatherParams& p, FactorKind addressed, FactorKind listed) {
+  FactorRule rule;
+  for (int d = 0; d < x.ndim(); ++d)
+    rule.factors.push_back({x[static_cast<std::size_t>(d)], d >= p.first && d < p.first + p.count ? addressed : FactorKind::pass});
+  for (const auto extent : indices) rule.factors.push_back({extent, listed});
+  return rule;
+}
+std::vector<DimFactors> dims_of(int from, int count) {
+  std::vector<DimFactors> dims;
+  for (int f = from; f < from + count; ++f) dims.push_back({f});
+  return dims;
+}
+std::vector<DimFactors> gathered_dims(const Shape& x, const Shape& indices, const GatherParams& p) {
+  auto dims = dims_of(0, p.first);
+  for (const auto& dim : dims_of(x.ndim(), indices.ndim())) dims.push_back(dim);
+  for (const auto& dim : dims_of(p.first + p.count, x.ndim() - p.first - p.count)) dims.push_back(dim);
+  return dims;
+}
+
+std::vector<Array> index_inputs(std::span<const Array> in, const GatherParams& p) { return {in.begin() + 1, in.begin() + 1 + p.count}; }
+
+// ---- gather: x, indices... ----
+// A split addressed dim makes the result partial: every rank gives the elements that it holds and zeros elsewhere.
+const OpDef gather_op{
+    .name = "gather",
+    .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
+      const auto& p = params_of(params);
+      return {{gathered_shape(in[0].shape, in[1].shape, p.first, p.count), in[0].dtype}};
+    },
+    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+      const auto& p = params_of(params);
+      auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::reduce, FactorKind::pass);
+      rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
+      for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
+      rule.outputs = {gathered_dims(in[0].shape, in[1].shape, p)};
+      return rule;
+    },
+    .kernel = [](const KernelArgs& a) {
+      const auto& p = params_of(a.params);
+      const auto positions = positions_in_block(a.in.subspan(1), a.in[0].global, a.in[0].box, p);
+      kernels::gather(a.out[0].data, a.in[0].data, view_of(a.in[0].shape(), p), positions, itemsize(a.out[0].dtype));
+    },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      const auto& p = params_of(*v.node.params);
+      Cotangents result(v.in.size());
+      if (v.wanted[0]) result[0] = scatter_add_zeros(v.in[0].shape(), index_inputs(v.in, p), v.cotangents[0], p.first, p.out_of_range, v.node.where);
+      return result;
+    },
+    .batch = [](const BatchArgs& args) -> Batched {
+      auto p = params_of(*args.node.params);
+      const auto where = args.node.where;
+      const bool any_index = std::any_of(args.dims.begin() + 1, args.dims.end(), [](int d) { return d != not_batched; });
+      if (!any_index) return {{gather(batch_first(args.in[0], args.dims[0]), index_inputs(args.in, p), p.first + 1, p.out_of_range, where)}, {0}};
+      std::vector<Array> indices;
+      for (std::size_t i = 1; i < args.in.size(); ++i) indices.push_back(batched_in_front(args, i));
+      if (args.dims[0] == not_batched) return {{gather(args.in[0], std::move(indices), p.first, p.out_of_range, where)}, {p.first}};
+      // Both: the batch number is one more index.
+      std::vector<std::int64_t> column(indices[0].shape().size(), 1);
+      column[0] = args.size;
+      indices.insert(indices.begin(), broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
+      return {{gather(moveaxis(args.in[0], args.dims[0], p.first), std::move(indices), p.first, p.out_of_range, where)}, {p.first}};
+    },
+    .linear_in = [](const Params&) -> std::string { return "0"; },
+};
+
+// ---- scatter: x, indices..., updates ----
+// Every rank applies the updates that fall into its block; so it must see all of them along the addressed dims.
+Cotangents scatter_vjp(const VjpArgs& v) {
+  const auto& p = params_of(*v.node.params);
+  const auto where_ = v.node.where;
+  const Array &x = v.in[0], &updates = v.in.back(), &g = v.cotangents[0];
+  const auto indices = index_inputs(v.in, p);
+  const auto read = [&](const Array& from) { return gather(from, indices, p.first, OutOfRange::drop, where_); };
+  Cotangents result(v.in.size());
+  Array of_x = g, of_updates;
+  if (p.op == "set") {
+    if (v.wanted[0]) of_x = scatter("set", g, indices, zeros_like(updates), p.first, p.out_of_range, where_);
+    if (v.wanted.back()) of_updates = read(g);
+  } else if (p.op == "add") {
+    if (v.wanted.back()) of_updates = read(g);
+  } else if (p.op == "multiply") {
+    if (v.wanted[0]) of_x = scatter("multiply", g, indices, updates, p.first, p.out_of_range, where_);
+    if (v.wanted.back()) of_updates = read(g * x);
+  } else {  // min, max: to those that were chosen
+    if (v.wanted[0]) of_x = where(v.out[0] == x, g, zeros_like(g));
+    if (v.wanted.back()) of_updates = where(read(v.out[0]) == updates, read(g), zeros_like(updates));
+  }
+  if (v.wanted[0]) result[0] = of_x;
+  result.back() = of_updates;
+  return result;
+}
+
+Batched scatter_batch(const BatchArgs& args) {
+  auto p = params_of(*args.node.params);
+  const auto where = args.node.where;
+  bool any_index = false;
+  for (int k = 0; k < p.count; ++k) any_index |= args.dims[static_cast<std::size_t>(1 + k)] != not_batched;
+  Array x = batched_in_front(args, 0), updates = batched_in_front(args, args.in.size() - 1);
+  if (!any_index) return {{scatter(p.op, x, index_inputs(args.in, p), updates, p.first + 1, p.out_of_range, where)}, {0}};
+  std::vector<Array> indices;
+  for (int k = 0; k < p.count; ++k) indices.push_back(batched_in_front(args, static_cast<std::size_t>(1 + k)));
+  std::vector<std::int64_t> column(indices[0].shape().size(), 1);
+  column[0] = args.size;
+  indices.insert(indices.begin(), broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
+  return {{scatter(p.op, moveaxis(x, 0, p.first), std::move(indices), moveaxis(updates, 0, p.first), p.first, p.out_of_range, where)}, {p.first}};
+}
+
+const OpDef scatter_op{
+    .name = "scatter",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[0].shape, in[0].dtype}}; },
+    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+      const auto& p = params_of(params);
+      auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::pass, FactorKind::whole);
+      rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
+      for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
+      rule.inputs.push_back(gathered_dims(in[0].shape, in[1].shape, p));
+      rule.outputs = {rule.inputs[0]};
+      return rule;
+    },
+    .kernel = [](const KernelArgs& a) {
+      const auto& p = params_of(a.params);
+      const Tile& out = a.out[0];
+      if (out.elements() == 0) return;
+      std::memcpy(out.data, a.in[0].data, static_cast<std::size_t>(out.bytes()));
+      const auto positions = positions_in_block(a.in.subspan(1), out.global, out.box, p);
+      if (!positions.empty()) kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
+    },
+    .vjp = scatter_vjp,
+    .batch = scatter_batch,
+};
+
+// ---- scatter_add_zeros: indices..., updates ----
+const OpDef scatter_add_op{
+    .name = "scatter_add",
+    .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> { return {{params_of(params).shape, in.back().dtype}}; },
+    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+      const auto& p = params_of(params);
+      auto rule = factors_of_kinds(p.shape, in[0].shape, p, FactorKind::pass, FactorKind::reduce);
+      for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(p.shape.ndim(), in[0].shape.ndim()));
+      rule.inputs.push_back(gathered_dims(p.shape, in[0].shape, p));
+      rule.outputs = {dims_of(0, p.shape.ndim())};
+      return rule;
+    },
+    .kernel = [](const KernelArgs& a) {
+      const auto& p = params_of(a.params);
+      const Tile& out = a.out[0];
+      if (out.elements() == 0) return;
+      std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+      const auto positions = positions_in_block(a.in, out.global, out.box, p);
+      if (!positions.empty()) kernels::scatter("add", out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
+    },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      const auto& p = params_of(*v.node.params);
+      Cotangents result(v.in.size());
+      if (v.wanted.back()) result.back() = gather(v.cotangents[0], {v.in.begin(), v.in.end() - 1}, p.first, p.out_of_range == OutOfRange::clamp ? OutOfRange::clamp : OutOfRange::drop, v.node.where);
+      return result;
+    },
+    .batch = [](const BatchArgs& args) -> Batched {
+      auto p = params_of(*args.node.params);
+      const auto where = args.node.where;
+      const Array updates = batched_in_front(args, args.in.size() - 1);
+      std::vector<Array> indices;
+      bool any_index = false;
+      for (std::size_t k = 0; k + 1 < args.in.size(); ++k) any_index |= args.dims[k] != not_batched;
+      auto extents = p.shape.vector();
+      extents.insert(extents.begin() + (any_index ? p.first : 0), args.size);
+      if (!any_index) return {{scatter_add_zeros(Shape(std::move(extents)), {args.in.begin(), args.in.end() - 1}, updates, p.first + 1, p.out_of_range, where)}, {0}};
+      for (std::size_t k = 0; k + 1 < args.in.size(); ++k) indices.push_back(batched_in_front(args, k));
+      std::vector<std::int64_t> column(indices[0].shape().size(), 1);
+      column[0] = args.size;
+      indices.insert(indices.begin(), broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
+      return {{scatter_add_zeros(Shape(std::move(extents)), std::move(indices), moveaxis(updates, 0, p.first), p.first, p.out_of_range, where)}, {p.first}};
+    },
+    .linear_in = [](const Params&) -> std::string { return ""; },
+};
+
+const Registered registered[] = {Registered(gather_op), Registered(scatter_op), Registered(scatter_add_op)};
+
+}  // namespace
+
+Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange out_of_range, std::source_location where) {
+  const GatherParams p{first, static_cast<int>(indices.size()), out_of_range};
+  indices.insert(indices.begin(), x);
+  return record(gather_op, make_params(p), std::move(indices), where);
+}
+
+Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates, int first, OutOfRange out_of_range, std::source_location where) {
+  const GatherParams p{first, static_cast<int>(indices.size()), out_of_range, op};
+  indices.insert(indices.begin(), x);
+  indices.push_back(updates);
+  return record(scatter_op, make_params(p), std::move(indices), where);
+}
+
+Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first, OutOfRange out_of_range, std::source_location where) {
+  const GatherParams p{first, static_cast<int>(indices.size()), out_of_range, "add", shape};
+  indices.push_back(updates);
+  return record(scatter_add_op, make_params(p), std::move(indices), where);
+}
+
+}  // namespace tessera

@@ -1,0 +1,49 @@
+// x(0, slice(), i): a slice, which is one exchange of boxes, then a gather by the index arrays.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+#include "ops/index/gather.hpp"
+#include "ops/index/parse.hpp"
+#include "ops/index/static_index.hpp"
+
+namespace tessera {
+
+Array static_slice(const Array& x, const ParsedIndex& p, std::source_location where) {
+  Array y = x;
+  if (!p.takes_everything) {
+    auto params = slice_params(p.start, p.step, p.count);
+    params.unsplit = p.integer_dims;
+    y = remap(RemapName::slice, std::move(params), {x}, where);
+  }
+  return reshape(Operand(y, where), p.shape);
+}
+
+std::vector<int> arrays_in_place(const ParsedIndex& p) {
+  std::vector<int> order;
+  for (int d = 0; d < p.shape.ndim(); ++d)
+    if (!std::binary_search(p.array_dims.begin(), p.array_dims.end(), d)) order.push_back(d);
+  order.insert(order.begin() + p.arrays_at, p.array_dims.begin(), p.array_dims.end());
+  return order;
+}
+
+Array index(const Array& x, std::vector<IndexPart> parts, std::source_location where) {
+  check_usable(x, "index");
+  const auto p = parse_index(x.shape(), std::move(parts), "index", where);
+  const Array y = static_slice(x, p, where);
+  if (p.arrays.empty()) return y;
+  return gather(transpose(Operand(y, where), arrays_in_place(p)), p.arrays, p.arrays_at, OutOfRange::clamp, where);
+}
+
+Array take(const Operand& x, const Operand& indices, int axis) {
+  check_usable(x.array, "take");
+  check_usable(indices.array, "take");
+  const int d = checked_dim(axis, x.array.ndim(), "take", x.where);
+  std::vector<IndexPart> parts(static_cast<std::size_t>(d), IndexPart(slice()));
+  parts.emplace_back(indices.array);
+  const auto p = parse_index(x.array.shape(), std::move(parts), "take", x.where);
+  return gather(x.array, p.arrays, d, OutOfRange::clamp, x.where);
+}
+
+}  // namespace tessera

@@ -1,0 +1,138 @@
+#include "ops/index/parse.hpp"
+
+#include <algorithm>
+
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+class Parser {
+ public:
+  Parser(const Shape& shape, const char* call, std::source_location where) : shape_(shape), call_(call), where_(where) {}
+
+  ParsedIndex run(std::vector<IndexPart> parts) {
+    parts = with_ellipsis_expanded(std::move(parts));
+    std::vector<std::int64_t> extents;
+    std::vector<std::size_t> advanced;  // positions among the parts
+    std::vector<int> dims_before;       // of the result, before each part
+    std::size_t d = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto& part = parts[i];
+      dims_before.push_back(static_cast<int>(extents.size()));
+      if (part.kind == IndexPart::Kind::newaxis) {
+        extents.push_back(1);
+        continue;
+      }
+      if (part.kind == IndexPart::Kind::integer) {
+        take_integer(part.integer, static_cast<int>(d));
+        advanced.push_back(i);
+      } else if (part.kind == IndexPart::Kind::slice) {
+        take_slice(part.slice, static_cast<int>(d));
+        extents.push_back(result_.count[d]);
+      } else {
+        take_array(part.array, static_cast<int>(d));
+        result_.array_dims.push_back(static_cast<int>(extents.size()));
+        advanced.push_back(i);
+        extents.push_back(shape_[d]);
+      }
+      ++d;
+    }
+    result_.shape = Shape(std::move(extents));
+    if (!result_.arrays.empty()) {
+      // NumPy: index arrays and integers side by side put their dims in their place, else in front.
+      const bool side_by_side = advanced.back() - advanced.front() + 1 == advanced.size();
+      result_.arrays_at = side_by_side ? dims_before[advanced.front()] : 0;
+      broadcast_arrays();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const { throw IndexError(call_text(call_, where_) + ": " + why); }
+
+  std::vector<IndexPart> with_ellipsis_expanded(std::vector<IndexPart> parts) const {
+    int used = 0, ellipses = 0;
+    for (const auto& part : parts) {
+      used += part.kind != IndexPart::Kind::newaxis && part.kind != IndexPart::Kind::ellipsis;
+      ellipses += part.kind == IndexPart::Kind::ellipsis;
+    }
+    if (ellipses > 1) refuse("an index may contain only one ellipsis");
+    if (used > shape_.ndim())
+      refuse("too many indices: " + std::to_string(used) + " for an array of " + std::to_string(shape_.ndim()) + " dimensions, shape " + to_string(shape_));
+    if (ellipses == 0) parts.emplace_back(ellipsis);
+    std::vector<IndexPart> expanded;
+    for (auto& part : parts) {
+      if (part.kind != IndexPart::Kind::ellipsis) expanded.push_back(std::move(part));
+      else expanded.insert(expanded.end(), static_cast<std::size_t>(shape_.ndim() - used), IndexPart(slice()));
+    }
+    return expanded;
+  }
+
+  void add(std::int64_t start, std::int64_t step, std::int64_t count, std::int64_t extent) {
+    result_.start.push_back(start);
+    result_.step.push_back(step);
+    auto extents = result_.count.vector();
+    extents.push_back(count);
+    result_.count = Shape(std::move(extents));
+    result_.takes_everything &= start == 0 && step == 1 && count == extent;
+  }
+
+  void take_integer(std::int64_t i, int d) {
+    const auto n = shape_[static_cast<std::size_t>(d)];
+    if (i < -n || i >= n)
+      refuse("index " + std::to_string(i) + " is out of bounds for dimension " + std::to_string(d) + " of shape " + to_string(shape_) +
+             (n == 0 ? ", which is empty" : "; it must be in [" + std::to_string(-n) + ", " + std::to_string(n) + ")"));
+    result_.integer_dims.push_back(d);
+    add(i < 0 ? i + n : i, 1, 1, n);
+  }
+
+  void take_slice(const Slice& s, int d) {
+    const auto n = shape_[static_cast<std::size_t>(d)];
+    const auto step = s.step.value_or(1);
+    if (step == 0) refuse("the step of the slice of dimension " + std::to_string(d) + " is 0; use a step that goes from start to stop");
+    const auto lowest = step > 0 ? 0 : -1, highest = step > 0 ? 0 : 1;  // where the walk may stand: [0, n] upwards, [-1, n-1] downwards
+    const auto bound = [&](const std::optional<std::int64_t>& given, std::int64_t otherwise) {
+      if (!given) return otherwise;
+      const auto from_start = *given < 0 ? *given + n : *given;
+      return std::clamp<std::int64_t>(from_start, lowest, n - highest);
+    };
+    const auto start = bound(s.start, step > 0 ? 0 : n - 1), stop = bound(s.stop, step > 0 ? n : -1);
+    const auto length = step > 0 ? stop - start : start - stop;
+    const auto stride = step > 0 ? step : -step;
+    const auto count = length <= 0 ? 0 : (length - 1) / stride + 1;
+    if (count == 0) return add(0, 1, 0, n);
+    add(start, count == 1 ? 1 : step, count, n);
+  }
+
+  void take_array(const Array& indices, int d) {
+    check_usable(indices, call_);
+    if (is_bool(indices.dtype()))
+      refuse("an index array of bool selects a number of elements that depends on its values, so the shape of the result is not known. Use where(mask, a, b), or at(mask).set(value)");
+    if (!is_integer(indices.dtype())) refuse("an index array must hold integers, not " + name(indices.dtype()) + "; convert it with astype(i, int32)");
+    const auto n = shape_[static_cast<std::size_t>(d)];
+    if (n == 0 && indices.size() > 0) refuse("dimension " + std::to_string(d) + " of shape " + to_string(shape_) + " is empty: there is nothing to index");
+    result_.arrays.push_back(indices);
+    add(0, 1, n, n);
+  }
+
+  void broadcast_arrays() {
+    Shape common;
+    for (const auto& a : result_.arrays) common = broadcast_shapes(common, a.shape(), call_, where_);
+    for (auto& a : result_.arrays) a = broadcast_to(Operand(a, where_), common);
+  }
+
+  const Shape& shape_;
+  const char* call_;
+  std::source_location where_;
+  ParsedIndex result_;
+};
+
+}  // namespace
+
+ParsedIndex parse_index(const Shape& shape, std::vector<IndexPart> parts, const char* call, std::source_location where) {
+  return Parser(shape, call, where).run(std::move(parts));
+}
+
+}  // namespace tessera

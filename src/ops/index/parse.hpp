@@ -1,0 +1,27 @@
+// What x(0, slice(), i, newaxis, ellipsis) means for an array of a given shape.
+#pragma once
+#include <source_location>
+#include <vector>
+
+#include <tessera/array.hpp>
+
+namespace tessera {
+
+// The static part: x[start : : step] with `count` elements in each dim of x, then reshaped to `shape`, from which the dims of plain
+// integers are gone and to which new axes of size 1 were added. Then the index arrays, of one shape, address the dims `array_dims` of
+// that; the dims of their shape go to position `arrays_at`.
+struct ParsedIndex {
+  std::vector<std::int64_t> start, step;
+  Shape count;
+  std::vector<int> integer_dims;  // of x
+  Shape shape;
+  std::vector<Array> arrays;
+  std::vector<int> array_dims;
+  int arrays_at = 0;
+  bool takes_everything = true;   // the static part is the whole array
+};
+
+// IndexError saying which part does not fit: out of bounds, too many, a step of 0, two ellipses, an array that is not of integers.
+ParsedIndex parse_index(const Shape&, std::vector<IndexPart>, const char* call, std::source_location where);
+
+}  // namespace tessera

@@ -1,0 +1,14 @@
+// One dim taken apart or together in groups of equal size, on any sharding: only what crosses a block boundary travels.
+#pragma once
+#include "graph/op.hpp"
+
+namespace tessera {
+
+// result[stride * i] = x[i] along dim, zeros between: n elements become stride * (n - 1) + 1.
+Array dilate(const Array& x, int dim, std::int64_t stride, std::source_location where);
+// result[i] = x[i / n] along dim.
+Array repeat_each(const Array& x, int dim, std::int64_t n, std::source_location where);
+// result[i] = x[n * i] + ... + x[n * i + n - 1] along dim, whose size is a multiple of n.
+Array sum_groups(const Array& x, int dim, std::int64_t n, std::source_location where);
+
+}  // namespace tessera

@@ -1,0 +1,13 @@
+// The parts of indexing that reading and writing share.
+#pragma once
+#include "ops/index/parse.hpp"
+#include "ops/index/remap_op.hpp"
+
+namespace tessera {
+
+// x[start::step] reshaped to p.shape.
+Array static_slice(const Array& x, const ParsedIndex&, std::source_location where);
+// The permutation that brings the addressed dims side by side to position p.arrays_at.
+std::vector<int> arrays_in_place(const ParsedIndex&);
+
+}  // namespace tessera
