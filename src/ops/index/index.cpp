@@ -15,6 +15,9 @@ Array static_slice(const Array& x, const ParsedIndex& p, std::source_location wh
   if (!p.takes_everything) {
     auto params = slice_params(p.start, p.step, p.count);
     params.unsplit = p.integer_dims;
+    // The reshape below could not keep the split of a dim of size 1 either.
+    for (int d = 0; d < p.count.ndim() && !(p.shape == p.count); ++d)
+      if (p.count[static_cast<std::size_t>(d)] == 1) params.unsplit.push_back(d);
     y = remap(RemapName::slice, std::move(params), {x}, where);
   }
   return reshape(Operand(y, where), p.shape);
