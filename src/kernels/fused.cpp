@@ -7,6 +7,7 @@
 #include <new>
 
 #include "kernels/copy.hpp"
+#include "kernels/stream.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -78,6 +79,9 @@ class Fused {
     std::size_t widest = 1;
     for (const auto& input : program.inputs) widest = std::max(widest, itemsize(input.dtype));
     for (const auto& step : program.steps) widest = std::max(widest, itemsize(step.out));
+    std::size_t output_bytes = 0;
+    for (const int r : program.outputs) output_bytes += static_cast<std::size_t>(shape.elements()) * itemsize(dtype_of_register(r));
+    streams_ = output_bytes >= stream_from_bytes;
     buffer_bytes_ = (static_cast<std::size_t>(pieces_.largest()) * widest + 63) / 64 * 64 + 64;
     classify_inputs();
     assign_registers(shape.elements());
@@ -95,6 +99,9 @@ class Fused {
   }
 
  private:
+  // Outputs of this size are out of the cache before anybody reads them.
+  static constexpr std::size_t stream_from_bytes = std::size_t{8} << 20;
+
   enum class Reads { in_place, splat, packed };
 
   Dtype dtype_of_register(int r) const {
@@ -172,6 +179,7 @@ class Fused {
 
   // A step whose result is an output may write there at once, unless that memory is an operand that a later step still reads.
   int direct_output(int r, int step, const std::vector<int>& last_use, std::int64_t elements) const {
+    if (streams_) return -1;
     for (std::size_t o = 0; o < program_.outputs.size(); ++o) {
       if (program_.outputs[o] != r) continue;
       const std::byte* begin = outputs_[o];
@@ -192,6 +200,7 @@ class Fused {
     std::vector<Packed> packed(inputs_.size());
     std::vector<std::byte*> at(registers_.buffer.size());
     for (std::int64_t piece = first; piece < last; ++piece) run_piece(piece, memory.get(), packed, at);
+    if (streams_) finish_streaming();
   }
 
   // What a buffer of a packed operand holds, so that a piece that needs the same elements does not pack again.
@@ -224,9 +233,10 @@ class Fused {
         pack(i, source, steps, at[i]);
       packed[i] = {source, n};
     }
-    const std::size_t n_inputs = inputs_.size();
+    const std::size_t n_inputs = inputs_.size(), n_steps = program_.steps.size();
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
       const auto& step = program_.steps[s];
+      prefetch_next(at, n, s, n_steps);
       const int b = registers_.buffer[n_inputs + s];
       at[n_inputs + s] =
           b >= 0 ? buffer(b) : outputs_[static_cast<std::size_t>(-2 - b)] + static_cast<std::size_t>(offset) * itemsize(step.out);
@@ -237,8 +247,20 @@ class Fused {
     for (const auto& [r, o] : registers_.stores) {
       const std::size_t item = itemsize(dtype_of_register(r));
       std::byte* target = outputs_[static_cast<std::size_t>(o)] + static_cast<std::size_t>(offset) * item;
-      if (target != at[static_cast<std::size_t>(r)])
+      if (streams_)
+        stream_copy(target, at[static_cast<std::size_t>(r)], static_cast<std::size_t>(n) * item);
+      else if (target != at[static_cast<std::size_t>(r)])
         std::memmove(target, at[static_cast<std::size_t>(r)], static_cast<std::size_t>(n) * item);
+    }
+  }
+
+  // While this piece is computed, the next one's operands come into the cache: step s asks for its share of the lines.
+  void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, std::size_t s, std::size_t steps) const {
+    if (!streams_) return;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (reads_[i] != Reads::in_place) continue;
+      const std::size_t bytes = static_cast<std::size_t>(n) * itemsize(program_.inputs[i].dtype), lines = (bytes + 63) / 64;
+      for (std::size_t line = lines * s / steps; line < lines * (s + 1) / steps; ++line) __builtin_prefetch(at[i] + bytes + line * 64);
     }
   }
 
@@ -260,6 +282,7 @@ class Fused {
   Registers registers_;
   std::vector<int> dead_;
   std::size_t buffer_bytes_ = 0;
+  bool streams_ = false;  // outputs bypass the cache
 };
 
 }  // namespace

@@ -68,12 +68,6 @@ struct Maximum {
 struct Minimum {
   template <class T> static T of(T a, T b) { return (a < b) | (a != a) ? a : b; }
 };
-struct Clip {
-  template <class T> static T of(T x, T low, T high) {
-    const T raised = (x > low) | (x != x) ? x : low;
-    return (raised < high) | (raised != raised) ? raised : high;
-  }
-};
 struct Floor {
   template <class T> static T of(T a) { return floor_of(a); }
 };
@@ -153,7 +147,6 @@ template <class T> void add_maps(MapTable& table) {
   add1<Trunc, T>(table, "trunc");
   add1<Round, T>(table, "round");
   add1<Zero, T>(table, "imag");
-  add3<Clip, T>(table, "clip");
   test1<IsNan, T>(table, "isnan");
   test1<IsInf, T>(table, "isinf");
   test1<IsFinite, T>(table, "isfinite");

@@ -54,6 +54,23 @@ template <class F, class T> void vector_map2(const void* const* in, void* out, s
   std::memcpy(r + i, rest_a, bytes);
 }
 
+// minimum(maximum(x, low), high); NaN in any operand comes through.
+template <class D, class V> HWY_INLINE V Clip(D d, V x, V low, V high) {
+  (void)d;
+  const auto raised = hn::IfThenElse(hn::Or(hn::Gt(x, low), hn::IsNaN(x)), x, low);
+  return hn::IfThenElse(hn::Or(hn::Lt(raised, high), hn::IsNaN(raised)), raised, high);
+}
+template <class T> void clip_map(const void* const* in, void* out, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const T *x = static_cast<const T*>(in[0]), *low = static_cast<const T*>(in[1]), *high = static_cast<const T*>(in[2]);
+  T* r = static_cast<T*>(out);
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(Clip(d, hn::LoadU(d, x + i), hn::LoadU(d, low + i), hn::LoadU(d, high + i)), d, r + i);
+  for (; i < n; ++i) hn::StoreU(Clip(one, hn::LoadU(one, x + i), hn::LoadU(one, low + i), hn::LoadU(one, high + i)), one, r + i);
+}
+
 #define TESSERA_MATH_1(Name)                                                            \
   struct Name##Op {                                                                     \
     template <class D, class V> static HWY_INLINE V of(D d, V x) { return Name(d, x); } \
@@ -181,6 +198,7 @@ template <class T> void add_unary(MapTable& table) {
 
 template <class T> void add_binary(MapTable& table) {
   constexpr Dtype d = dtype_of<T>();
+  table.add("clip", d, clip_map<T>);
   table.add("power", d, vector_map2<PowOp, T>);
   table.add("atan2", d, vector_map2<Atan2Op, T>);
   table.add("hypot", d, vector_map2<HypotOp, T>);
