@@ -7,6 +7,7 @@
 #include <new>
 
 #include "kernels/copy.hpp"
+#include "kernels/fused_chain.hpp"
 #include "kernels/stream.hpp"
 
 namespace tessera::kernels {
@@ -85,6 +86,11 @@ class Fused {
     buffer_bytes_ = (static_cast<std::size_t>(pieces_.largest()) * widest + 63) / 64 * 64 + 64;
     classify_inputs();
     assign_registers(shape.elements());
+    if (shape.elements() >= chains_from_elements) {
+      std::vector<bool> one_element;
+      for (const Reads reads : reads_) one_element.push_back(reads == Reads::splat);
+      chains_ = find_chains(program, one_element);
+    }
   }
 
   void run() {
@@ -101,6 +107,9 @@ class Fused {
  private:
   // Outputs of this size are out of the cache before anybody reads them.
   static constexpr std::size_t stream_from_bytes = std::size_t{8} << 20;
+
+  // Smaller programs are done before a chain is compiled.
+  static constexpr std::int64_t chains_from_elements = 4096;
 
   enum class Reads { in_place, splat, packed };
 
@@ -199,7 +208,8 @@ class Fused {
     if (!memory) throw std::bad_alloc();
     std::vector<Packed> packed(inputs_.size());
     std::vector<std::byte*> at(registers_.buffer.size());
-    for (std::int64_t piece = first; piece < last; ++piece) run_piece(piece, memory.get(), packed, at);
+    std::vector<FusedChain> chains = chains_;  // each thread's own: they hold addresses
+    for (std::int64_t piece = first; piece < last; ++piece) run_piece(piece, memory.get(), packed, at, chains);
     if (streams_) finish_streaming();
   }
 
@@ -209,7 +219,8 @@ class Fused {
     std::int64_t elements = 0;
   };
 
-  void run_piece(std::int64_t piece, std::byte* memory, std::vector<Packed>& packed, std::vector<std::byte*>& at) {
+  void run_piece(std::int64_t piece, std::byte* memory, std::vector<Packed>& packed, std::vector<std::byte*>& at,
+                 std::vector<FusedChain>& chains) {
     const std::int64_t outer = piece / pieces_.per_outer, start = piece % pieces_.per_outer * pieces_.step;
     const std::int64_t steps = std::min(pieces_.step, space_.extents[pieces_.split] - start);
     const std::int64_t n = steps * pieces_.slice;
@@ -234,15 +245,22 @@ class Fused {
       packed[i] = {source, n};
     }
     const std::size_t n_inputs = inputs_.size(), n_steps = program_.steps.size();
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      const auto& step = program_.steps[s];
-      prefetch_next(at, n, s, n_steps);
+    for (std::size_t s = 0; s < n_steps; ++s) {
       const int b = registers_.buffer[n_inputs + s];
       at[n_inputs + s] =
-          b >= 0 ? buffer(b) : outputs_[static_cast<std::size_t>(-2 - b)] + static_cast<std::size_t>(offset) * itemsize(step.out);
-      const void* in[3] = {at[static_cast<std::size_t>(step.in[0])], step.n_in > 1 ? at[static_cast<std::size_t>(step.in[1])] : nullptr,
-                           step.n_in > 2 ? at[static_cast<std::size_t>(step.in[2])] : nullptr};
-      step.fn(in, at[n_inputs + s], n);
+          b >= 0 ? buffer(b)
+                 : outputs_[static_cast<std::size_t>(-2 - b)] + static_cast<std::size_t>(offset) * itemsize(program_.steps[s].out);
+    }
+    auto chain = chains.begin();
+    for (std::size_t s = 0; s < n_steps;) {
+      const bool at_chain = chain != chains.end() && chain->first == static_cast<int>(s);
+      prefetch_next(at, n, s, at_chain ? static_cast<std::size_t>(chain->last) : s + 1, n_steps);
+      if (at_chain) {
+        run_chain(*chain, at, n);
+        s = static_cast<std::size_t>((chain++)->last);
+      } else {
+        run_step(s++, at, 0, n);
+      }
     }
     for (const auto& [r, o] : registers_.stores) {
       const std::size_t item = itemsize(dtype_of_register(r));
@@ -254,14 +272,34 @@ class Fused {
     }
   }
 
-  // While this piece is computed, the next one's operands come into the cache: step s asks for its share of the lines.
-  void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, std::size_t s, std::size_t steps) const {
+  // While this piece is computed, the next one's operands come into the cache: steps [s, next) ask for their share of the lines.
+  void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, std::size_t s, std::size_t next, std::size_t steps) const {
     if (!streams_) return;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (reads_[i] != Reads::in_place) continue;
       const std::size_t bytes = static_cast<std::size_t>(n) * itemsize(program_.inputs[i].dtype), lines = (bytes + 63) / 64;
-      for (std::size_t line = lines * s / steps; line < lines * (s + 1) / steps; ++line) __builtin_prefetch(at[i] + bytes + line * 64);
+      for (std::size_t line = lines * s / steps; line < lines * next / steps; ++line) __builtin_prefetch(at[i] + bytes + line * 64);
     }
+  }
+
+  // Elements [from, n) of a piece by the step's own function.
+  void run_step(std::size_t s, const std::vector<std::byte*>& at, std::int64_t from, std::int64_t n) const {
+    const auto& step = program_.steps[s];
+    const auto place = [&](int r) {
+      return at[static_cast<std::size_t>(r)] + from * static_cast<std::int64_t>(itemsize(dtype_of_register(r)));
+    };
+    const void* in[3] = {place(step.in[0]), step.n_in > 1 ? place(step.in[1]) : nullptr, step.n_in > 2 ? place(step.in[2]) : nullptr};
+    step.fn(in, place(static_cast<int>(program_.inputs.size() + s)), n - from);
+  }
+
+  // Whole strips by the chain's code, the rest step by step.
+  void run_chain(FusedChain& chain, const std::vector<std::byte*>& at, std::int64_t n) const {
+    const std::int64_t strip = strip_elements(chain.dtype), strips = n / strip;
+    for (std::size_t i = 0; i < chain.code.size(); ++i)
+      if (chain.registers[i] >= 0) chain.code[i].address = at[static_cast<std::size_t>(chain.registers[i])];
+    run_strips(chain.code.data(), strips);
+    if (strips * strip < n)
+      for (int s = chain.first; s < chain.last; ++s) run_step(static_cast<std::size_t>(s), at, strips * strip, n);
   }
 
   void pack(std::size_t i, const std::byte* source, std::int64_t steps, std::byte* target) const {
@@ -281,6 +319,7 @@ class Fused {
   std::vector<Reads> reads_;
   Registers registers_;
   std::vector<int> dead_;
+  std::vector<FusedChain> chains_;
   std::size_t buffer_bytes_ = 0;
   bool streams_ = false;  // outputs bypass the cache
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
 
 #include "kernels/values.hpp"
@@ -90,6 +91,23 @@ TEST(transpose, every_permutation_of_four_dims) {
           for (std::int64_t l = 0; l < shape[p(3)]; ++l, ++at)
             ASSERT_EQ(out[at], x[static_cast<std::size_t>(i * strides[p(0)] + j * strides[p(1)] + k * strides[p(2)] + l * strides[p(3)])]);
   } while (std::next_permutation(perm.begin(), perm.end()));
+}
+
+TEST(transpose, large_planes_that_bypass_the_cache) {
+  const auto check = []<class T>(T) {
+    const std::int64_t rows = (std::int64_t{9} << 20) / static_cast<std::int64_t>(sizeof(T)) / 1024 + 5, columns = 1024;
+    std::vector<std::byte> memory(static_cast<std::size_t>(rows * columns) * sizeof(T) + 64);
+    std::vector<T> x(static_cast<std::size_t>(rows * columns));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(i * 2654435761u >> 7);
+    void* aligned = memory.data();
+    std::size_t space = memory.size();
+    T* out = static_cast<T*>(std::align(64, memory.size() - 64, aligned, space));
+    const int perm[] = {1, 0};
+    transpose(out, x.data(), Shape{columns, rows}, perm, sizeof(T));  // rows of the result are whole lines
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j) ASSERT_EQ(out[i * columns + j], x[static_cast<std::size_t>(j * rows + i)]) << sizeof(T);
+  };
+  check(std::uint8_t{}), check(std::uint16_t{}), check(std::uint32_t{}), check(std::uint64_t{});
 }
 
 TEST(fill, whole_and_strided) {

@@ -122,6 +122,72 @@ TEST(fused, an_operand_can_be_an_output) {
   }
 }
 
+// Random programs of float arithmetic with any reuse of registers: bit for bit what one map after the other gives.
+TEST(fused, random_chains_give_the_bits_of_step_by_step) {
+  const char* binary[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
+  const char* unary[] = {"negative", "abs", "square", "reciprocal", "relu", "sqrt"};
+  std::uint32_t state = 7;
+  const auto pick = [&](int n) {
+    return static_cast<int>(((state = state * 1664525u + 1013904223u) >> 16) % static_cast<std::uint32_t>(n));
+  };
+  for (const Dtype dtype : {float32, float64})
+    visit(dtype, [&]<class T>(T) {
+      if constexpr (std::is_floating_point_v<T>)
+        for (int round = 0; round < 60; ++round) {
+          const std::int64_t rows = 3, columns = 4096 + pick(700), n = rows * columns;
+          const auto a = testing::random_values<T>(n, 1), b = testing::random_values<T>(n, 2);
+          const T constant = T(1.5);
+          const std::int64_t dense[] = {columns, 1}, row[] = {0, 1}, scalar[] = {0, 0};
+          FusedProgram program;
+          program.inputs = {{dtype}, {dtype}, {dtype}};
+          const int steps = 2 + pick(14);
+          for (int s = 0; s < steps; ++s) {
+            // Mostly the last result, so that chains form.
+            const auto some = [&] { return s > 0 && pick(3) > 0 ? 2 + s : pick(3 + s); };
+            if (pick(3) == 0)
+              program.steps.push_back(step(unary[pick(6)], dtype, {some()}));
+            else
+              program.steps.push_back(step(binary[pick(6)], dtype, {some(), some()}));
+          }
+          program.outputs = {2 + steps, 3 + pick(steps)};
+          const FusedOperand inputs[] = {operand(a.data(), dense), operand(b.data(), row), operand(&constant, scalar)};
+          std::vector<T> out0(a.size()), out1(a.size());
+          std::byte* outputs[] = {bytes(out0.data()), bytes(out1.data())};
+          run_fused(program, Shape{rows, columns}, inputs, outputs);
+
+          std::vector<std::vector<T>> registers = {a, a, std::vector<T>(a.size(), constant)};
+          for (std::size_t e = 0; e < a.size(); ++e) registers[1][e] = b[e % static_cast<std::size_t>(columns)];
+          for (const auto& one : program.steps) {
+            std::vector<T> result(a.size());
+            const void* in[] = {registers[static_cast<std::size_t>(one.in[0])].data(),
+                                registers[static_cast<std::size_t>(one.in[1])].data()};
+            one.fn(in, result.data(), n);
+            registers.push_back(std::move(result));
+          }
+          for (const int o : {0, 1}) {
+            const auto& expected = registers[static_cast<std::size_t>(program.outputs[static_cast<std::size_t>(o)])];
+            const auto& got = o == 0 ? out0 : out1;
+            for (std::size_t e = 0; e < got.size(); ++e)
+              ASSERT_TRUE(testing::same(got[e], expected[e])) << "round " << round << " output " << o << " element " << e;
+          }
+        }
+    });
+}
+
+// Results too large for the cache take another way to memory.
+TEST(fused, large_outputs_are_complete) {
+  const std::int64_t n = (std::int64_t{3} << 20) + 17;
+  std::vector<float> x(static_cast<std::size_t>(n)), out(x.size() + 3);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 1000);
+  FusedProgram program{{{float32}}, {step("square", float32, {0}), step("add", float32, {1, 0})}, {2}};
+  const FusedOperand inputs[] = {operand(x.data())};
+  std::byte* outputs[] = {bytes(out.data() + 1)};  // not aligned to a line
+  run_fused(program, Shape{n}, inputs, outputs);
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i + 1], x[i] * x[i] + x[i]);
+  EXPECT_EQ(out[0], 0);
+  EXPECT_EQ(out.back(), 0);
+}
+
 TEST(fused, empty_and_scalar_shapes) {
   const Sample sample;
   float a = 2, b = 3, c = 4, product = 0;
