@@ -73,11 +73,13 @@ class Array {
  public:
   // A scalar is weakly typed: x + 1 keeps x's dtype.
   template <class S>
-    requires(std::is_arithmetic_v<S>)
-  Array(S value) {
-    if constexpr (std::is_same_v<S, bool>) *this = weak_bool(value);
-    else if constexpr (std::is_integral_v<S>) *this = weak_integer(static_cast<std::int64_t>(value));
-    else *this = weak_floating(static_cast<double>(value));
+  requires(std::is_arithmetic_v<S>) Array(S value) {
+    if constexpr (std::is_same_v<S, bool>)
+      *this = weak_bool(value);
+    else if constexpr (std::is_integral_v<S>)
+      *this = weak_integer(static_cast<std::int64_t>(value));
+    else
+      *this = weak_floating(static_cast<double>(value));
   }
   template <class R> Array(std::complex<R> value) { *this = weak_complex(std::complex<double>(value)); }
   Array(std::shared_ptr<Node> node, int output) : node_(std::move(node)), output_(output) {}
@@ -106,12 +108,13 @@ class Array {
   Array operator()(const IndexPart& a, const IndexPart& b, Where = Where::current()) const;
   Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where = Where::current()) const;
   Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where = Where::current()) const;
-  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, Where = Where::current()) const;
+  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e,
+                   Where = Where::current()) const;
   Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
                    Where = Where::current()) const;
   template <class... I>
-    requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...))
-  Array operator()(const I&... parts) const;
+  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...)) Array operator()(
+      const I&... parts) const;
   At at(const IndexPart& a, Where = Where::current()) const;
   At at(const IndexPart& a, const IndexPart& b, Where = Where::current()) const;
   At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where = Where::current()) const;
@@ -120,8 +123,8 @@ class Array {
   At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
         Where = Where::current()) const;
   template <class... I>
-    requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...))
-  At at(const I&... parts) const;
+  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...)) At at(const I&... parts)
+  const;
 
   const std::shared_ptr<Node>& node() const { return node_; }
   int output() const { return output_; }
@@ -137,9 +140,9 @@ class Array {
 
 struct Shard {
   Device device;
-  Index index;      // its place in the global array
+  Index index;  // its place in the global array
   int replica_id;
-  Array data;       // the block itself, on that device alone
+  Array data;  // the block itself, on that device alone
 };
 
 // An array argument that remembers where in the user's program it was passed: what error messages and program texts cite.
@@ -148,10 +151,10 @@ class Operand {
   Operand(const Array& array, std::source_location where = std::source_location::current()) : array(array), where(where) {}
   Operand(Array&& array, std::source_location where = std::source_location::current()) : array(std::move(array)), where(where) {}
   template <class S>
-    requires(std::is_arithmetic_v<S>)
-  Operand(S value, std::source_location where = std::source_location::current()) : array(value), where(where) {}
-  template <class R>
-  Operand(std::complex<R> value, std::source_location where = std::source_location::current()) : array(value), where(where) {}
+  requires(std::is_arithmetic_v<S>) Operand(S value, std::source_location where = std::source_location::current())
+      : array(value), where(where) {}
+  template <class R> Operand(std::complex<R> value, std::source_location where = std::source_location::current())
+      : array(value), where(where) {}
   Array array;
   std::source_location where;
 };
@@ -162,8 +165,12 @@ struct SliceBound {
   SliceBound(std::int64_t value) : value(value) {}
   std::optional<std::int64_t> value;
 };
-struct Slice { std::optional<std::int64_t> start, stop, step; };
-inline Slice slice(SliceBound start = None, SliceBound stop = None, SliceBound step = None) { return {start.value, stop.value, step.value}; }
+struct Slice {
+  std::optional<std::int64_t> start, stop, step;
+};
+inline Slice slice(SliceBound start = None, SliceBound stop = None, SliceBound step = None) {
+  return {start.value, stop.value, step.value};
+}
 struct Ellipsis {};
 inline constexpr Ellipsis ellipsis{};
 inline constexpr NoneType newaxis{};
@@ -171,8 +178,7 @@ inline constexpr NoneType newaxis{};
 struct IndexPart {
   enum class Kind { integer, slice, ellipsis, newaxis, array };
   template <class I>
-    requires(std::is_integral_v<I> && !std::is_same_v<I, bool>)
-  IndexPart(I i) : kind(Kind::integer), integer(static_cast<std::int64_t>(i)) {}
+  requires(std::is_integral_v<I> && !std::is_same_v<I, bool>) IndexPart(I i) : kind(Kind::integer), integer(static_cast<std::int64_t>(i)) {}
   IndexPart(const Slice& s) : kind(Kind::slice), slice(s) {}
   IndexPart(const Ellipsis&) : kind(Kind::ellipsis) {}
   IndexPart(NoneType) : kind(Kind::newaxis) {}
@@ -189,10 +195,11 @@ Array index(const Array& x, std::vector<IndexPart> parts, std::source_location w
 // repeated ones all count (`set`: one of them wins). at(mask) with one bool array chooses elements.
 class At {
  public:
-  At(Array x, std::vector<IndexPart> parts, std::source_location where = std::source_location::current()) : x_(std::move(x)), parts_(std::move(parts)), where_(where) {}
+  At(Array x, std::vector<IndexPart> parts, std::source_location where = std::source_location::current())
+      : x_(std::move(x)), parts_(std::move(parts)), where_(where) {}
   Array get() const;
   Array set(const Operand&) const;
-  Array add(const Operand&) const;       // repeated indices add up
+  Array add(const Operand&) const;  // repeated indices add up
   Array subtract(const Operand&) const;
   Array multiply(const Operand&) const;
   Array divide(const Operand&) const;
@@ -207,43 +214,49 @@ class At {
 
 inline Array Array::operator()(const IndexPart& a, Where where) const { return index(*this, {a}, where); }
 inline Array Array::operator()(const IndexPart& a, const IndexPart& b, Where where) const { return index(*this, {a, b}, where); }
-inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where where) const { return index(*this, {a, b, c}, where); }
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where where) const {
+  return index(*this, {a, b, c}, where);
+}
 inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where where) const {
   return index(*this, {a, b, c, d}, where);
 }
-inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, Where where) const {
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e,
+                               Where where) const {
   return index(*this, {a, b, c, d, e}, where);
 }
-inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
-                               Where where) const {
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e,
+                               const IndexPart& f, Where where) const {
   return index(*this, {a, b, c, d, e, f}, where);
 }
 template <class... I>
-  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...))
-Array Array::operator()(const I&... parts) const {
+requires((sizeof...(I) == 0 || sizeof...(I) > 6) &&
+         (std::is_convertible_v<I, IndexPart> && ...)) Array Array::operator()(const I&... parts) const {
   return index(*this, {IndexPart(parts)...});
 }
 inline At Array::at(const IndexPart& a, Where where) const { return At(*this, {a}, where); }
 inline At Array::at(const IndexPart& a, const IndexPart& b, Where where) const { return At(*this, {a, b}, where); }
 inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where where) const { return At(*this, {a, b, c}, where); }
-inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where where) const { return At(*this, {a, b, c, d}, where); }
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where where) const {
+  return At(*this, {a, b, c, d}, where);
+}
 inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, Where where) const {
   return At(*this, {a, b, c, d, e}, where);
 }
-inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f, Where where) const {
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
+                    Where where) const {
   return At(*this, {a, b, c, d, e, f}, where);
 }
 template <class... I>
-  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...))
-At Array::at(const I&... parts) const {
-  return At(*this, {IndexPart(parts)...});
-}
+requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...)) At Array::at(const I&... parts)
+const { return At(*this, {IndexPart(parts)...}); }
 
 // ---- creation: uncommitted, computed in the layout of whoever consumes them ----
 Array zeros(Shape, Dtype = float32);
 Array ones(Shape, Dtype = float32);
 Array full_from_host(Shape, const void* element, Dtype of_element, Dtype);
-template <class T> Array full(Shape shape, T value, Dtype dtype = float32) { return full_from_host(std::move(shape), &value, dtype_of<T>(), dtype); }
+template <class T> Array full(Shape shape, T value, Dtype dtype = float32) {
+  return full_from_host(std::move(shape), &value, dtype_of<T>(), dtype);
+}
 Array full(Shape, const Array& value);
 Array eye(std::int64_t n, Dtype = float32);
 Array eye(std::int64_t n, std::int64_t m, int k = 0, Dtype = float32);
@@ -251,8 +264,10 @@ Array arange_of(double start, double stop, double step, Dtype);
 Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype);
 // int32 for C++ integers, float32 for floating point. ArgumentError for a step of 0, NaN or more than 2^63 elements.
 template <class T> Array arange(T start, T stop, T step) {
-  if constexpr (std::is_integral_v<T>) return arange_of(std::int64_t{start}, std::int64_t{stop}, std::int64_t{step}, int32);
-  else return arange_of(double{start}, double{stop}, double{step}, float32);
+  if constexpr (std::is_integral_v<T>)
+    return arange_of(std::int64_t{start}, std::int64_t{stop}, std::int64_t{step}, int32);
+  else
+    return arange_of(double{start}, double{stop}, double{step}, float32);
 }
 template <class T> Array arange(T start, T stop) { return arange(start, stop, T{1}); }
 template <class T> Array arange(T stop) { return arange(T{0}, stop, T{1}); }
@@ -265,7 +280,9 @@ Array array_from_host(const void* values, Shape, Dtype);
 Array array(const HostArray&);
 template <class T> Array array(std::span<const T> values, Shape shape) { return array(HostArray(values, shape)); }
 template <class T> Array array(const std::vector<T>& values, Shape shape) { return array(HostArray(values, shape)); }
-template <class T> Array array(const std::vector<T>& values) { return array(HostArray(values, Shape{static_cast<std::int64_t>(values.size())})); }
+template <class T> Array array(const std::vector<T>& values) {
+  return array(HostArray(values, Shape{static_cast<std::int64_t>(values.size())}));
+}
 template <class T> Array array(std::initializer_list<T> values) {
   return array(HostArray(std::vector<T>(values), Shape{static_cast<std::int64_t>(values.size())}));
 }
@@ -273,7 +290,9 @@ template <class T> Array array(std::initializer_list<std::initializer_list<T>> r
   std::vector<T> values;
   const auto width = rows.size() ? rows.begin()->size() : 0;
   for (const auto& row : rows) {
-    if (row.size() != width) throw ShapeError("array: row " + std::to_string(values.size() / (width ? width : 1)) + " has " + std::to_string(row.size()) + " values, the first row has " + std::to_string(width));
+    if (row.size() != width)
+      throw ShapeError("array: row " + std::to_string(values.size() / (width ? width : 1)) + " has " + std::to_string(row.size()) +
+                       " values, the first row has " + std::to_string(width));
     values.insert(values.end(), row.begin(), row.end());
   }
   return array(HostArray(values, Shape{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)}));
@@ -285,16 +304,16 @@ Array make_array_from_callback(Shape, Sharding, std::function<HostArray(const In
 Array make_array_from_process_local_data(Sharding, HostArray block, std::optional<Shape> global = std::nullopt);
 
 // ---- placement ----
-Array device_put(Operand, Sharding);   // commits; any layout to any layout, other meshes too
+Array device_put(Operand, Sharding);  // commits; any layout to any layout, other meshes too
 Array device_put(Operand, Mesh, PartitionSpec);
 Array device_put(Operand, Device);
 Array with_sharding_constraint(Operand, Sharding);
 
 // ---- reading: collective ----
 void eval(const std::vector<Array>&);
-HostArray to_host(const Array&);       // the whole value on every rank
-std::string to_string(const Array&);   // NumPy-like text
-void print(const Array&);              // once per job
+HostArray to_host(const Array&);      // the whole value on every rank
+std::string to_string(const Array&);  // NumPy-like text
+void print(const Array&);             // once per job
 std::ostream& operator<<(std::ostream&, const Array&);
 namespace detail {
 const std::byte* local_bytes(const Array&, Dtype, std::int64_t& elements);
@@ -310,7 +329,8 @@ template <class T> T item(const Array& x) {
 std::vector<bool> to_bool_vector(const Array&);
 HostArray to_host(const Array&, Dtype);
 template <class T> std::vector<T> to_vector(const Array& x) {
-  if constexpr (std::is_same_v<T, bool>) return to_bool_vector(x);
+  if constexpr (std::is_same_v<T, bool>)
+    return to_bool_vector(x);
   else {
     const HostArray host = to_host(x, dtype_of<T>());
     const auto values = host.as<T>();

@@ -34,7 +34,7 @@ class ShardingTree {
 };
 
 struct JitOptions {
-  ShardingTree in_shardings = {};   // a committed argument with another sharding is refused; an uncommitted one is placed there
+  ShardingTree in_shardings = {};  // a committed argument with another sharding is refused; an uncommitted one is placed there
   ShardingTree out_shardings = {};
   std::vector<int> donate_argnums = {};  // their memory may be reused; they are deleted by the call
   std::vector<int> static_argnums = {};  // numbers are static anyhow; named here for documentation and checked
@@ -53,11 +53,11 @@ struct MemoryAnalysis {
 
 // What would run: one row per collective.
 struct PlannedCollective {
-  std::string kind;         // "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute"
-  std::string axes;         // mesh axes over which ranks talk
-  std::int64_t bytes = 0;   // the busiest rank receives
-  double seconds = 0;       // predicted by the alpha-beta model
-  std::string what;         // "matmul at train.cpp:12"
+  std::string kind;        // "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute"
+  std::string axes;        // mesh axes over which ranks talk
+  std::int64_t bytes = 0;  // the busiest rank receives
+  double seconds = 0;      // predicted by the alpha-beta model
+  std::string what;        // "matmul at train.cpp:12"
 };
 class Explanation {
  public:
@@ -65,8 +65,8 @@ class Explanation {
   std::vector<std::string> outputs;  // type and sharding of each result
   CostAnalysis cost;
   MemoryAnalysis memory;
-  double predicted_seconds = 0;      // communication and arithmetic
-  std::int64_t bytes() const;                           // per rank
+  double predicted_seconds = 0;  // communication and arithmetic
+  std::int64_t bytes() const;    // per rank
   std::int64_t bytes(const std::string& kind) const;
   std::int64_t calls(const std::string& kind = "") const;
   // ShardingError that shows the offending rows when such a collective would run.
@@ -92,14 +92,15 @@ using CompiledPtr = std::shared_ptr<CompiledCore>;
 using TracedPtr = std::shared_ptr<TracedCore>;
 
 struct TraceRequest {
-  std::vector<Array> leaves;             // of the arguments
-  std::vector<int> leaf_argument;        // the argument that each leaf belongs to
+  std::vector<Array> leaves;       // of the arguments
+  std::vector<int> leaf_argument;  // the argument that each leaf belongs to
   JitOptions options;
   std::source_location where;
 };
 // Placeholders in place of the arguments' arrays; call the function on them and hand the results to finish_trace.
 std::vector<Array> start_trace(const TraceRequest&);
-TracedPtr finish_trace(const TraceRequest&, const std::vector<Array>& placeholders, const std::vector<Array>& results, const std::vector<int>& result_index);
+TracedPtr finish_trace(const TraceRequest&, const std::vector<Array>& placeholders, const std::vector<Array>& results,
+                       const std::vector<int>& result_index);
 void abandon_trace();
 std::string traced_text(const TracedCore&);
 CompiledPtr compile_traced(const TracedPtr&);
@@ -120,13 +121,15 @@ void report_miss(const std::string& key, const std::string& last_key);
 template <class F, class... A> constexpr bool numbers_become_arrays =
     (std::is_arithmetic_v<A> || ...) && std::is_invocable_v<F&, std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>;
 template <class F, class... A> using TraceArgs =
-    std::conditional_t<numbers_become_arrays<F, A...>, std::tuple<std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>, std::tuple<A...>>;
+    std::conditional_t<numbers_become_arrays<F, A...>, std::tuple<std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>,
+                       std::tuple<A...>>;
 
 template <class Tuple> TraceRequest request_of(const Tuple& args, const JitOptions& options, std::source_location where) {
   TraceRequest request{{}, {}, options, where};
   [&]<std::size_t... n>(std::index_sequence<n...>) {
     ((append_leaves(std::get<n>(args), request.leaves), request.leaf_argument.resize(request.leaves.size(), static_cast<int>(n))), ...);
-  }(std::make_index_sequence<std::tuple_size_v<Tuple>>{});
+  }
+  (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
   return request;
 }
 // For each leaf of a result the member of the outermost tuple, pair, vector or array that it belongs to.
@@ -134,11 +137,14 @@ template <class R> std::vector<int> result_index_of(const R& result) {
   std::vector<int> index;
   const auto add = [&](const auto& child, int n) { index.resize(index.size() + tree_leaves(child).size(), n); };
   int n = 0;
-  if constexpr (std::is_same_v<R, Array>) index.push_back(0);
+  if constexpr (std::is_same_v<R, Array>)
+    index.push_back(0);
   else if constexpr (IsVector<R>::value || IsStdArray<R>::value) {
     for (const auto& child : result) add(child, n++);
-  } else if constexpr (TupleLike<R>) std::apply([&](const auto&... child) { (add(child, n++), ...); }, result);
-  else add(result, 0);
+  } else if constexpr (TupleLike<R>)
+    std::apply([&](const auto&... child) { (add(child, n++), ...); }, result);
+  else
+    add(result, 0);
   return index;
 }
 
@@ -147,7 +153,8 @@ template <class R> std::vector<int> result_index_of(const R& result) {
 // A function compiled for one signature; refuses any other (ArgumentError naming what differs).
 template <class R> class Compiled {
  public:
-  Compiled(detail::CompiledPtr core, R result, std::vector<bool> donated) : core_(std::move(core)), result_(std::move(result)), donated_(std::move(donated)) {}
+  Compiled(detail::CompiledPtr core, R result, std::vector<bool> donated)
+      : core_(std::move(core)), result_(std::move(result)), donated_(std::move(donated)) {}
   template <class... A> R operator()(const A&... args) const {
     std::vector<Array> leaves;
     (append(args, leaves), ...);
@@ -163,8 +170,10 @@ template <class R> class Compiled {
 
  private:
   template <class A> static void append(const A& arg, std::vector<Array>& leaves) {
-    if constexpr (std::is_arithmetic_v<A>) leaves.push_back(Array(arg));
-    else detail::append_leaves(arg, leaves);
+    if constexpr (std::is_arithmetic_v<A>)
+      leaves.push_back(Array(arg));
+    else
+      detail::append_leaves(arg, leaves);
   }
   detail::CompiledPtr core_;
   R result_;
@@ -174,7 +183,8 @@ template <class R> class Compiled {
 // A function traced for one signature.
 template <class R> class Lowered {
  public:
-  Lowered(detail::TracedPtr core, R result, std::vector<bool> donated) : core_(std::move(core)), result_(std::move(result)), donated_(std::move(donated)) {}
+  Lowered(detail::TracedPtr core, R result, std::vector<bool> donated)
+      : core_(std::move(core)), result_(std::move(result)), donated_(std::move(donated)) {}
   std::string as_text() const { return detail::traced_text(*core_); }
   Compiled<R> compile() const { return {detail::compile_traced(core_), result_, donated_}; }
 
@@ -188,7 +198,8 @@ template <class R> class Lowered {
 // values, and has no effects but its results. Copies of g share their compiled programs.
 template <class F> class Jitted {
  public:
-  Jitted(F f, JitOptions options, std::source_location where) : f_(std::make_shared<F>(std::move(f))), options_(std::move(options)), where_(where) {}
+  Jitted(F f, JitOptions options, std::source_location where)
+      : f_(std::make_shared<F>(std::move(f))), options_(std::move(options)), where_(where) {}
 
   template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const {
     using R = std::invoke_result_t<F&, const A&...>;
@@ -224,11 +235,14 @@ template <class F> class Jitted {
     return *static_cast<Cache<R>*>(slot.get());
   }
   template <class Args> static std::string structure_key(const Args& args) {
-    if constexpr (only_arrays<Args>()) return {};
-    else return detail::structure_of(args);
+    if constexpr (only_arrays<Args>())
+      return {};
+    else
+      return detail::structure_of(args);
   }
   template <class Args> static constexpr bool only_arrays() {
-    return []<std::size_t... n>(std::index_sequence<n...>) { return (std::is_same_v<std::tuple_element_t<n, Args>, Array> && ...); }(std::make_index_sequence<std::tuple_size_v<Args>>{});
+    return []<std::size_t... n>(std::index_sequence<n...>) { return (std::is_same_v<std::tuple_element_t<n, Args>, Array> && ...); }
+    (std::make_index_sequence<std::tuple_size_v<Args>>{});
   }
   template <class Args> auto trace(const Args& args, const detail::TraceRequest& request) const {
     const auto placeholders = detail::start_trace(request);
@@ -240,7 +254,8 @@ template <class F> class Jitted {
     auto result = std::apply(*f_, traced);
     std::vector<bool> donated;
     for (const int argument : request.leaf_argument)
-      donated.push_back(std::find(options_.donate_argnums.begin(), options_.donate_argnums.end(), argument) != options_.donate_argnums.end());
+      donated.push_back(std::find(options_.donate_argnums.begin(), options_.donate_argnums.end(), argument) !=
+                        options_.donate_argnums.end());
     auto core = detail::finish_trace(request, placeholders, tree_leaves(result), detail::result_index_of(result));
     return Lowered<decltype(result)>(std::move(core), std::move(result), std::move(donated));
   }
@@ -255,7 +270,9 @@ template <class F> Jitted<F> jit(F f, JitOptions options = {}, std::source_locat
 }
 
 // What f(args...) would run, without running it: also on abstract meshes of any size.
-template <class F, class... A> Explanation explain(F f, const A&... args) { return jit(std::move(f)).lower(args...).compile().explanation(); }
+template <class F, class... A> Explanation explain(F f, const A&... args) {
+  return jit(std::move(f)).lower(args...).compile().explanation();
+}
 
 // Shape and dtype of f(args...) without computing it; a tree of them for a tree of results (as a vector, in order of the leaves).
 template <class F, class... A> auto eval_shape(F f, const A&... args) {

@@ -24,24 +24,31 @@ template <class T> struct IsMap : std::false_type {};
 template <class T> struct IsMap<std::map<std::string, T>> : std::true_type {};
 template <class T> struct IsOptional : std::false_type {};
 template <class T> struct IsOptional<std::optional<T>> : std::true_type {};
-template <class T> concept TupleLike = requires { std::tuple_size<T>::value; } && !IsStdArray<T>::value;
+template <class T>
+concept TupleLike = requires {
+  std::tuple_size<T>::value;
+}
+&&!IsStdArray<T>::value;
 
 // ---- members of a plain aggregate, through structured bindings ----
 struct AnyField {
   template <class T> operator T() const;
 };
 template <class T, class... Fields> constexpr std::size_t field_count() {
-  if constexpr (sizeof...(Fields) > 16) return 0;
-  else if constexpr (!requires { T{Fields{}..., AnyField{}}; }) return sizeof...(Fields);
-  else return field_count<T, Fields..., AnyField>();
+  if constexpr (sizeof...(Fields) > 16)
+    return 0;
+  else if constexpr (!requires { T{Fields{}..., AnyField{}}; })
+    return sizeof...(Fields);
+  else
+    return field_count<T, Fields..., AnyField>();
 }
 template <class T, class F> auto with_fields(T& value, F&& visit) {
   constexpr std::size_t n = field_count<std::remove_const_t<T>>();
   static_assert(n >= 1 && n <= 16, "a tree may be an aggregate of 1 to 16 members");
-#define TESSERA_FIELDS(count, ...)   \
-  if constexpr (n == count) {        \
-    auto& [__VA_ARGS__] = value;     \
-    return visit(__VA_ARGS__);       \
+#define TESSERA_FIELDS(count, ...) \
+  if constexpr (n == count) {      \
+    auto& [__VA_ARGS__] = value;   \
+    return visit(__VA_ARGS__);     \
   }
   TESSERA_FIELDS(1, a)
   TESSERA_FIELDS(2, a, b)
@@ -65,8 +72,10 @@ template <class T, class F> auto with_fields(T& value, F&& visit) {
 // Calls leaf(array) on every Array, number(value) on every number, node(kind, children) before the children of an inner node.
 template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf, Number&& number) {
   using U = std::remove_const_t<T>;
-  if constexpr (std::is_same_v<U, Array>) leaf(tree);
-  else if constexpr (std::is_arithmetic_v<U> || std::is_enum_v<U> || std::is_same_v<U, std::string> || std::is_same_v<U, Dtype>) number(tree);
+  if constexpr (std::is_same_v<U, Array>)
+    leaf(tree);
+  else if constexpr (std::is_arithmetic_v<U> || std::is_enum_v<U> || std::is_same_v<U, std::string> || std::is_same_v<U, Dtype>)
+    number(tree);
   else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
     for (auto& child : tree) walk_tree(child, leaf, number);
   } else if constexpr (IsMap<U>::value) {
@@ -77,18 +86,24 @@ template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf
     std::apply([&](auto&... child) { (walk_tree(child, leaf, number), ...); }, tree);
   } else if constexpr (std::is_empty_v<U>) {
   } else {
-    static_assert(std::is_aggregate_v<U>, "not a tree: use Array, numbers, tuple, pair, vector, array, map<string, tree> or a plain aggregate of those");
+    static_assert(std::is_aggregate_v<U>,
+                  "not a tree: use Array, numbers, tuple, pair, vector, array, map<string, tree> or a plain aggregate of those");
     with_fields(tree, [&](auto&... child) { (walk_tree(child, leaf, number), ...); });
   }
 }
 
 // What a tree is, but for the values of its leaves: equal texts mean that one can stand for the other.
 template <class T> void structure_text(const T& tree, std::string& text) {
-  if constexpr (std::is_same_v<T, Array>) text += "*";
-  else if constexpr (std::is_arithmetic_v<T>) text += std::to_string(tree);
-  else if constexpr (std::is_same_v<T, Dtype>) text += name(tree);
-  else if constexpr (std::is_enum_v<T>) text += std::to_string(static_cast<long>(tree));
-  else if constexpr (std::is_same_v<T, std::string>) text += "'" + tree + "'";
+  if constexpr (std::is_same_v<T, Array>)
+    text += "*";
+  else if constexpr (std::is_arithmetic_v<T>)
+    text += std::to_string(tree);
+  else if constexpr (std::is_same_v<T, Dtype>)
+    text += name(tree);
+  else if constexpr (std::is_enum_v<T>)
+    text += std::to_string(static_cast<long>(tree));
+  else if constexpr (std::is_same_v<T, std::string>)
+    text += "'" + tree + "'";
   else if constexpr (IsMap<T>::value) {
     text += "{";
     for (const auto& [key, child] : tree) text += key + ":", structure_text(child, text), text += ",";
@@ -114,12 +129,14 @@ template <class T> std::string structure_of(const T& tree) {
 }
 
 template <class T> void append_leaves(const T& tree, std::vector<Array>& leaves) {
-  walk_tree(tree, [&](const Array& x) { leaves.push_back(x); }, [](const auto&) {});
+  walk_tree(
+      tree, [&](const Array& x) { leaves.push_back(x); }, [](const auto&) {});
 }
 
 // The tree with its leaves replaced, in order, by leaves[next...].
 template <class T> T with_leaves(T tree, const std::vector<Array>& leaves, std::size_t& next) {
-  walk_tree(tree, [&](Array& x) { x = leaves[next++]; }, [](auto&) {});
+  walk_tree(
+      tree, [&](Array& x) { x = leaves[next++]; }, [](auto&) {});
   return tree;
 }
 template <class T> T with_leaves(T tree, const std::vector<Array>& leaves) {
@@ -142,17 +159,19 @@ template <class F, class T, class... R> T tree_map(F fn, const T& tree, const R&
   const std::array<std::vector<Array>, sizeof...(R)> rest = {tree_leaves(others)...};
   for (const auto& leaves : rest)
     if (leaves.size() != first.size())
-      throw ArgumentError("tree_map: the trees have " + std::to_string(first.size()) + " and " + std::to_string(leaves.size()) + " leaves; they must have the same structure");
+      throw ArgumentError("tree_map: the trees have " + std::to_string(first.size()) + " and " + std::to_string(leaves.size()) +
+                          " leaves; they must have the same structure");
   std::vector<Array> results;
-  for (std::size_t i = 0; i < first.size(); ++i)
-    [&]<std::size_t... n>(std::index_sequence<n...>) { results.push_back(fn(first[i], rest[n][i]...)); }(std::make_index_sequence<sizeof...(R)>{});
+  for (std::size_t i = 0; i < first.size(); ++i) [&]<std::size_t... n>(std::index_sequence<n...>) {
+      results.push_back(fn(first[i], rest[n][i]...));
+    }
+  (std::make_index_sequence<sizeof...(R)>{});
   return detail::with_leaves(tree, results);
 }
 
 // eval(x, tree, ...): computes all leaves at once. Collective.
 template <class... T>
-  requires(sizeof...(T) > 0 && !(sizeof...(T) == 1 && (std::is_same_v<T, std::vector<Array>> && ...)))
-void eval(const T&... trees) {
+requires(sizeof...(T) > 0 && !(sizeof...(T) == 1 && (std::is_same_v<T, std::vector<Array>> && ...))) void eval(const T&... trees) {
   std::vector<Array> leaves;
   (detail::append_leaves(trees, leaves), ...);
   eval(leaves);

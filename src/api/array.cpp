@@ -68,10 +68,13 @@ HostArray::HostArray(Shape shape, Dtype dtype) : shape_(std::move(shape)), dtype
 }
 void HostArray::check_count(std::int64_t count) const {
   if (count != shape_.elements())
-    throw ShapeError("HostArray: " + std::to_string(count) + " values do not fill the shape " + to_string(shape_) + ", which has " + std::to_string(shape_.elements()) + " elements");
+    throw ShapeError("HostArray: " + std::to_string(count) + " values do not fill the shape " + to_string(shape_) + ", which has " +
+                     std::to_string(shape_.elements()) + " elements");
 }
 void HostArray::check_dtype(Dtype dtype) const {
-  if (!(dtype == dtype_)) throw DtypeError("HostArray: holds " + name(dtype_) + ", not " + name(dtype) + "; ask for its own type, or convert with astype before to_host");
+  if (!(dtype == dtype_))
+    throw DtypeError("HostArray: holds " + name(dtype_) + ", not " + name(dtype) +
+                     "; ask for its own type, or convert with astype before to_host");
 }
 void HostArray::copy_from(const void* values) {
   if (nbytes() > 0) std::memcpy(data_.get(), values, static_cast<std::size_t>(nbytes()));
@@ -118,7 +121,9 @@ const std::byte* local_bytes(const Array& x, Dtype dtype, std::int64_t& elements
 
 void item_bytes(const Array& x, Dtype dtype, void* out) {
   check_usable(x, "item");
-  if (x.size() != 1) throw ShapeError("item: " + describe(x) + " has " + std::to_string(x.size()) + " elements; item takes the only element of an array of size 1. Use to_vector for more");
+  if (x.size() != 1)
+    throw ShapeError("item: " + describe(x) + " has " + std::to_string(x.size()) +
+                     " elements; item takes the only element of an array of size 1. Use to_vector for more");
   const HostArray host = to_host(x, dtype);
   std::memcpy(out, host.bytes(), itemsize(dtype));
 }

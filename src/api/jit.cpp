@@ -35,8 +35,10 @@ void check_in_sharding(const Array& leaf, const Sharding& wanted, int argument, 
   const auto& own = output_of(leaf).sharding;
   if (!own || own->is_equivalent_to(wanted, leaf.ndim())) return;
   std::ostringstream text;
-  text << "jit at " << site(where) << ": argument " << argument << " is committed to a sharding that disagrees with in_shardings.\n  argument: " << describe(leaf)
-       << "\n  in_shardings: " << wanted.spec() << " over " << wanted.mesh() << "\nMove it first: device_put(argument, in_sharding), or leave in_shardings out to follow the argument.";
+  text << "jit at " << site(where) << ": argument " << argument
+       << " is committed to a sharding that disagrees with in_shardings.\n  argument: " << describe(leaf)
+       << "\n  in_shardings: " << wanted.spec() << " over " << wanted.mesh()
+       << "\nMove it first: device_put(argument, in_sharding), or leave in_shardings out to follow the argument.";
   throw ShardingError(text.str());
 }
 
@@ -46,8 +48,8 @@ class TracedCore {
  public:
   Graph graph;
   std::vector<Array> placeholders;
-  std::vector<std::optional<Sharding>> given;          // in_shardings, per leaf
-  std::vector<std::optional<Sharding>> root_layouts;   // out_shardings
+  std::vector<std::optional<Sharding>> given;         // in_shardings, per leaf
+  std::vector<std::optional<Sharding>> root_layouts;  // out_shardings
   std::vector<bool> committed_roots;
   std::source_location where;
 };
@@ -56,9 +58,9 @@ class CompiledCore {
  public:
   TracedPtr traced;
   Program program;
-  std::vector<int> source;           // program input -> leaf of the arguments; -1: a constant of the trace
-  std::vector<Array> constants;      // per program input
-  std::unique_ptr<Executable> bound; // at the first call: abstract meshes have no ranks to bind to
+  std::vector<int> source;            // program input -> leaf of the arguments; -1: a constant of the trace
+  std::vector<Array> constants;       // per program input
+  std::unique_ptr<Executable> bound;  // at the first call: abstract meshes have no ranks to bind to
   GraphKey key;
   bool checked_memory = false;
 };
@@ -72,7 +74,8 @@ void signature_of(const std::vector<Array>& leaves, std::string& key) {
   for (const auto& x : leaves) {
     check_usable(x, "jit");
     const auto& output = output_of(x);
-    std::uint64_t h = mix(field_hash(output.type.shape), static_cast<std::uint64_t>(output.type.dtype.code) * 4 + (output.type.weak ? 2 : 0) + (output.sharding ? 1 : 0));
+    std::uint64_t h = mix(field_hash(output.type.shape),
+                          static_cast<std::uint64_t>(output.type.dtype.code) * 4 + (output.type.weak ? 2 : 0) + (output.sharding ? 1 : 0));
     h = mix(h, output.stored ? output.stored->layout.hash() : output.sharding ? output.sharding->hash() : 0);
     key.append(reinterpret_cast<const char*>(&h), sizeof h);
   }
@@ -80,7 +83,10 @@ void signature_of(const std::vector<Array>& leaves, std::string& key) {
 
 void report_miss(const std::string& key, const std::string& last_key) {
   if (!logs(LogLevel::info)) return;
-  log_once(LogLevel::info, last_key.empty() ? "compile: first call, tracing" : key.size() != last_key.size() ? "compile: cache miss: the arguments have another structure" : "compile: cache miss: shapes, dtypes, shardings or static values differ from the last call");
+  log_once(LogLevel::info, last_key.empty() ? "compile: first call, tracing"
+                           : key.size() != last_key.size()
+                               ? "compile: cache miss: the arguments have another structure"
+                               : "compile: cache miss: shapes, dtypes, shardings or static values differ from the last call");
 }
 
 std::vector<Array> start_trace(const TraceRequest& request) {
@@ -103,7 +109,8 @@ std::vector<Array> start_trace(const TraceRequest& request) {
 }
 void abandon_trace() { --open_traces; }
 
-TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders, const std::vector<Array>& results, const std::vector<int>& result_index) {
+TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders, const std::vector<Array>& results,
+                       const std::vector<int>& result_index) {
   auto traced = std::make_shared<TracedCore>();
   traced->placeholders = placeholders;
   traced->where = request.where;
@@ -149,13 +156,18 @@ void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, 
   const auto& expected = output_of(core.traced->placeholders[i]);
   const auto& given = output_of(leaves[i]);
   const bool same_type = expected.type.shape == given.type.shape && expected.type.dtype == given.type.dtype;
-  const bool same_place = !given.sharding ? !expected.sharding || core.traced->given[i].has_value() : expected.sharding && (*expected.sharding == *given.sharding);
+  const bool same_place = !given.sharding ? !expected.sharding || core.traced->given[i].has_value()
+                                          : expected.sharding && (*expected.sharding == *given.sharding);
   if (same_type && same_place) return;
   std::ostringstream text;
-  text << "the compiled function of " << site(core.traced->where) << " was made for argument array " << i << " as " << to_string(expected.type);
-  if (expected.sharding) text << " " << expected.sharding->spec() << " over " << expected.sharding->mesh();
-  else text << " (uncommitted)";
-  text << ", but was called with " << describe(leaves[i]) << ". Call the jitted function itself, which compiles once per signature, or convert the argument with astype/device_put";
+  text << "the compiled function of " << site(core.traced->where) << " was made for argument array " << i << " as "
+       << to_string(expected.type);
+  if (expected.sharding)
+    text << " " << expected.sharding->spec() << " over " << expected.sharding->mesh();
+  else
+    text << " (uncommitted)";
+  text << ", but was called with " << describe(leaves[i])
+       << ". Call the jitted function itself, which compiles once per signature, or convert the argument with astype/device_put";
   if (same_type) throw ShardingError(text.str());
   throw ArgumentError(text.str());
 }
@@ -165,7 +177,8 @@ void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, 
 std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves, const std::vector<bool>& donated) {
   const auto& placeholders = core.traced->placeholders;
   if (leaves.size() != placeholders.size())
-    throw ArgumentError("the compiled function of " + site(core.traced->where) + " takes " + std::to_string(placeholders.size()) + " arrays, but was called with " + std::to_string(leaves.size()));
+    throw ArgumentError("the compiled function of " + site(core.traced->where) + " takes " + std::to_string(placeholders.size()) +
+                        " arrays, but was called with " + std::to_string(leaves.size()));
   std::vector<Array> pending;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     check_usable(leaves[i], "jit");

@@ -7,11 +7,11 @@
 #include <set>
 #include <unordered_map>
 
+#include <tessera/runtime.hpp>
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "comm/agreement.hpp"
 #include "comm/environment.hpp"
-#include <tessera/runtime.hpp>
 #include "compile/passes.hpp"
 
 namespace tessera {
@@ -68,6 +68,10 @@ PlanCache& plan_cache() {
 }
 constexpr std::size_t most_plans = 4096;
 
+// Loops that record without ever asking for a value do not grow without bound.
+const bool pending_hook = (
+    compute_pending = [](const std::vector<Array>& arrays) { evaluate(arrays); }, true);
+
 void store(const Graph& graph, const Program& program, std::vector<Buffer> buffers) {
   for (std::size_t i = 0; i < graph.roots.size(); ++i) {
     auto& output = mutable_output_of(graph.roots[i]);
@@ -89,8 +93,9 @@ void check_memory(std::int64_t bytes, const std::string& what) {
     std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(b) / (1 << 30));
     return std::string(text);
   };
-  throw MemoryError(what + " needs " + gib(bytes) + " (" + std::to_string(bytes) + " bytes) on each rank, but a rank may use " + gib(limit) + " (" +
-                    std::to_string(comm::place_in_job().host_size) + " ranks share the host). Use more hosts, a smaller dtype, or a sharding that splits more dimensions");
+  throw MemoryError(what + " needs " + gib(bytes) + " (" + std::to_string(bytes) + " bytes) on each rank, but a rank may use " +
+                    gib(limit) + " (" + std::to_string(comm::place_in_job().host_size) +
+                    " ranks share the host). Use more hosts, a smaller dtype, or a sharding that splits more dimensions");
 }
 
 Program compile(const Graph& graph, const Layouts& layouts, const std::vector<std::optional<Sharding>>& root_layouts) {
@@ -135,8 +140,10 @@ void evaluate(const std::vector<Array>& arrays) {
   for (const auto& x : arrays) {
     check_usable(x, "eval");
     if (x.node()->has_placeholder)
-      throw ArgumentError("the value of " + describe(x) + " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap or eval_shape): it is not known yet. "
-                          "Return it instead, use where/cond for decisions, or debug::print to see it");
+      throw ArgumentError(
+          "the value of " + describe(x) +
+          " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap or eval_shape): it is not known yet. "
+          "Return it instead, use where/cond for decisions, or debug::print to see it");
     if (!x.node()->is_evaluated()) roots.push_back(x);
   }
   if (roots.empty()) return;

@@ -88,10 +88,12 @@ std::vector<std::string> element_texts(const HostArray& host) {
       for (std::size_t i = 0; i < n; ++i) re[i] = host.as<double>()[i];
       return with_style(re);
     case 11:
-      for (std::size_t i = 0; i < n; ++i) re[i] = host.as<std::complex<float>>()[i].real(), im[i] = host.as<std::complex<float>>()[i].imag();
+      for (std::size_t i = 0; i < n; ++i)
+        re[i] = host.as<std::complex<float>>()[i].real(), im[i] = host.as<std::complex<float>>()[i].imag();
       break;
     default:
-      for (std::size_t i = 0; i < n; ++i) re[i] = host.as<std::complex<double>>()[i].real(), im[i] = host.as<std::complex<double>>()[i].imag();
+      for (std::size_t i = 0; i < n; ++i)
+        re[i] = host.as<std::complex<double>>()[i].real(), im[i] = host.as<std::complex<double>>()[i].imag();
   }
   const auto real_texts = with_style(re), imag_texts = with_style(im);
   for (std::size_t i = 0; i < n; ++i) texts.push_back(real_texts[i] + (imag_texts[i][0] == '-' ? "" : "+") + imag_texts[i] + "j");

@@ -23,7 +23,9 @@ int group_size(const Mesh& mesh, const std::vector<int>& axes) {
 
 // Ring algorithms send p-1 messages (all-reduce twice as many), exchanges one per peer.
 double collective_seconds(const std::string& kind, std::int64_t bytes, int p, const MachineModel& machine) {
-  const double messages = kind == "all-reduce" ? 2.0 * std::ceil(std::log2(std::max(2, p))) : kind == "collective-permute" ? 1 : std::max(1, p - 1);
+  const double messages = kind == "all-reduce"           ? 2.0 * std::ceil(std::log2(std::max(2, p)))
+                          : kind == "collective-permute" ? 1
+                                                         : std::max(1, p - 1);
   return messages * machine.latency_s + static_cast<double>(bytes) / machine.bytes_per_s;
 }
 
@@ -57,9 +59,12 @@ std::string human(double bytes) {
 }
 std::string human_seconds(double s) {
   char text[32];
-  if (s < 1e-3) std::snprintf(text, sizeof text, "%.1f us", s * 1e6);
-  else if (s < 1) std::snprintf(text, sizeof text, "%.2f ms", s * 1e3);
-  else std::snprintf(text, sizeof text, "%.2f s", s);
+  if (s < 1e-3)
+    std::snprintf(text, sizeof text, "%.1f us", s * 1e6);
+  else if (s < 1)
+    std::snprintf(text, sizeof text, "%.2f ms", s * 1e3);
+  else
+    std::snprintf(text, sizeof text, "%.2f s", s);
   return text;
 }
 
@@ -92,7 +97,12 @@ void save_machine_model(const MachineModel& m) {
   const std::filesystem::path path = machine_model_path();
   std::filesystem::create_directories(path.parent_path());
   const auto unfinished = path.string() + ".tmp";
-  std::ofstream(unfinished) << nlohmann::json{{"latency_s", m.latency_s}, {"bytes_per_s", m.bytes_per_s}, {"flops_per_s", m.flops_per_s}, {"memory_bytes_per_s", m.memory_bytes_per_s}}.dump(2) << "\n";
+  std::ofstream(unfinished) << nlohmann::json{{"latency_s", m.latency_s},
+                                              {"bytes_per_s", m.bytes_per_s},
+                                              {"flops_per_s", m.flops_per_s},
+                                              {"memory_bytes_per_s", m.memory_bytes_per_s}}
+                                   .dump(2)
+                            << "\n";
   std::filesystem::rename(unfinished, path);
 }
 
@@ -121,7 +131,8 @@ MemoryAnalysis memory_of(const Program& program) {
       for (const int v : *list) last_use[static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)])] = n;
   }
   std::vector<bool> is_input(program.values.size()), is_output(program.values.size());
-  for (const int v : program.inputs) memory.argument_bytes += block_bytes(program.values[static_cast<std::size_t>(v)]), is_input[static_cast<std::size_t>(v)] = true;
+  for (const int v : program.inputs)
+    memory.argument_bytes += block_bytes(program.values[static_cast<std::size_t>(v)]), is_input[static_cast<std::size_t>(v)] = true;
   for (const int v : program.outputs) {
     const auto b = static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)]);
     if (!is_input[b] && !is_output[b]) memory.output_bytes += block_bytes(program.values[b]);
@@ -156,7 +167,8 @@ Explanation explanation_of(const Program& program) {
       for (std::int64_t call = 0; call < t.calls; ++call) {
         const auto bytes = t.bytes / t.calls + (call == 0 ? t.bytes % t.calls : 0);
         const double seconds = collective_seconds(t.kind, bytes, group_size(mesh, t.axes), machine);
-        e.collectives.push_back({t.kind, axes_text(mesh, t.axes), bytes, seconds, (i.op ? i.op->name : std::string("result")) + " at " + site(i.where)});
+        e.collectives.push_back(
+            {t.kind, axes_text(mesh, t.axes), bytes, seconds, (i.op ? i.op->name : std::string("result")) + " at " + site(i.where)});
         e.predicted_seconds += seconds;
         if (t.calls > 64) {  // one row stands for all of them
           e.collectives.back().bytes = t.bytes;
@@ -173,7 +185,8 @@ Explanation explanation_of(const Program& program) {
   for (const int v : program.outputs) {
     const auto& value = program.values[static_cast<std::size_t>(v)];
     std::ostringstream text;
-    text << to_string(value.type) << " " << value.layout.spec() << " over " << value.layout.mesh() << ", block " << to_string(value.layout.shard_shape(value.type.shape));
+    text << to_string(value.type) << " " << value.layout.spec() << " over " << value.layout.mesh() << ", block "
+         << to_string(value.layout.shard_shape(value.type.shape));
     e.outputs.push_back(text.str());
   }
   return e;
@@ -197,16 +210,19 @@ std::int64_t Explanation::calls(const std::string& kind) const {
 const Explanation& Explanation::forbid(const std::string& kind) const {
   if (calls(kind) == 0) return *this;
   std::ostringstream text;
-  text << "explain: " << calls(kind) << " " << kind << " would move " << human(static_cast<double>(bytes(kind))) << " per rank, and " << kind << " is forbidden:";
+  text << "explain: " << calls(kind) << " " << kind << " would move " << human(static_cast<double>(bytes(kind))) << " per rank, and "
+       << kind << " is forbidden:";
   for (const auto& c : collectives)
-    if (c.kind == kind) text << "\n  " << c.kind << " over " << c.axes << ", " << human(static_cast<double>(c.bytes)) << " per rank, for " << c.what;
+    if (c.kind == kind)
+      text << "\n  " << c.kind << " over " << c.axes << ", " << human(static_cast<double>(c.bytes)) << " per rank, for " << c.what;
   text << "\nPlace the operands so that their split dimensions agree, or allow it.";
   throw ShardingError(text.str());
 }
 
 const Explanation& Explanation::limit_bytes(std::int64_t budget) const {
   if (bytes() <= budget) return *this;
-  throw ShardingError("explain: " + std::to_string(bytes()) + " bytes per rank would move, the budget is " + std::to_string(budget) + ":\n" + to_string(*this));
+  throw ShardingError("explain: " + std::to_string(bytes()) + " bytes per rank would move, the budget is " + std::to_string(budget) +
+                      ":\n" + to_string(*this));
 }
 
 std::string to_string(const Explanation& e) {
@@ -214,16 +230,18 @@ std::string to_string(const Explanation& e) {
   text << "collective          over      bytes/rank   predicted  for\n";
   for (const auto& c : e.collectives) {
     char row[160];
-    std::snprintf(row, sizeof row, "%-19s %-8s %12s %11s  ", c.kind.c_str(), c.axes.c_str(), human(static_cast<double>(c.bytes)).c_str(), human_seconds(c.seconds).c_str());
+    std::snprintf(row, sizeof row, "%-19s %-8s %12s %11s  ", c.kind.c_str(), c.axes.c_str(), human(static_cast<double>(c.bytes)).c_str(),
+                  human_seconds(c.seconds).c_str());
     text << row << c.what << "\n";
   }
   if (e.collectives.empty()) text << "(none: nothing moves)\n";
   char line[200];
-  std::snprintf(line, sizeof line, "total moved per rank %s, %.3g flop per rank, predicted %s\n", human(static_cast<double>(e.bytes())).c_str(), e.cost.flops,
-                human_seconds(e.predicted_seconds).c_str());
+  std::snprintf(line, sizeof line, "total moved per rank %s, %.3g flop per rank, predicted %s\n",
+                human(static_cast<double>(e.bytes())).c_str(), e.cost.flops, human_seconds(e.predicted_seconds).c_str());
   std::string all = text.str() + line;
-  all += "memory per rank: arguments " + human(static_cast<double>(e.memory.argument_bytes)) + ", results " + human(static_cast<double>(e.memory.output_bytes)) + ", temporaries " +
-         human(static_cast<double>(e.memory.temporary_bytes)) + ", peak " + human(static_cast<double>(e.memory.peak_bytes)) + "\n";
+  all += "memory per rank: arguments " + human(static_cast<double>(e.memory.argument_bytes)) + ", results " +
+         human(static_cast<double>(e.memory.output_bytes)) + ", temporaries " + human(static_cast<double>(e.memory.temporary_bytes)) +
+         ", peak " + human(static_cast<double>(e.memory.peak_bytes)) + "\n";
   for (std::size_t i = 0; i < e.outputs.size(); ++i) all += "result " + std::to_string(i) + ": " + e.outputs[i] + "\n";
   return all;
 }

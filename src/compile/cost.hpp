@@ -8,9 +8,9 @@ namespace tessera {
 
 // A machine as the model sees it. Kept per user by `tessera bench --calibrate`.
 struct MachineModel {
-  double latency_s = 1e-6;        // of one message
-  double bytes_per_s = 4e9;       // between two ranks
-  double flops_per_s = 2e10;      // of one rank's matrix product
+  double latency_s = 1e-6;    // of one message
+  double bytes_per_s = 4e9;   // between two ranks
+  double flops_per_s = 2e10;  // of one rank's matrix product
   double memory_bytes_per_s = 8e9;
 };
 MachineModel machine_model();

@@ -13,13 +13,14 @@ constexpr std::size_t max_chain_operands = 24;
 bool is_elementwise(const Instruction& i) { return i.kind == InstructionKind::kernel && i.op->elementwise != nullptr; }
 
 struct Uses {
-  std::vector<int> producer;               // instruction that defines a value; -1 for inputs
+  std::vector<int> producer;                // instruction that defines a value; -1 for inputs
   std::vector<std::vector<int>> consumers;  // instructions that read it
   std::vector<bool> is_output;
 };
 
 Uses uses_of(const Program& program) {
-  Uses uses{std::vector<int>(program.values.size(), -1), std::vector<std::vector<int>>(program.values.size()), std::vector<bool>(program.values.size())};
+  Uses uses{std::vector<int>(program.values.size(), -1), std::vector<std::vector<int>>(program.values.size()),
+            std::vector<bool>(program.values.size())};
   for (std::size_t n = 0; n < program.instructions.size(); ++n) {
     for (const int v : program.instructions[n].outputs) uses.producer[static_cast<std::size_t>(v)] = static_cast<int>(n);
     for (const int v : program.instructions[n].inputs) uses.consumers[static_cast<std::size_t>(v)].push_back(static_cast<int>(n));
@@ -50,11 +51,13 @@ bool same_block_shapes(const ProgramValue& a, const ProgramValue& b) {
 
 class Fuser {
  public:
-  explicit Fuser(const Program& program) : program_(program), uses_(uses_of(program)), live_(live_instructions(program)), owner_(program.instructions.size(), -1) {}
+  explicit Fuser(const Program& program)
+      : program_(program), uses_(uses_of(program)), live_(live_instructions(program)), owner_(program.instructions.size(), -1) {}
 
   Program run() {
     for (std::size_t n = program_.instructions.size(); n-- > 0;)
-      if (live_[n] && owner_[n] < 0 && is_elementwise(program_.instructions[n]) && !program_.instructions[n].op->elementwise->is_broadcast) grow(static_cast<int>(n));
+      if (live_[n] && owner_[n] < 0 && is_elementwise(program_.instructions[n]) && !program_.instructions[n].op->elementwise->is_broadcast)
+        grow(static_cast<int>(n));
     Program out = program_;
     out.instructions.clear();
     for (std::size_t n = 0; n < program_.instructions.size(); ++n) {
@@ -73,17 +76,21 @@ class Fuser {
   void grow(int root) {
     const auto& result = value(program_.instructions[static_cast<std::size_t>(root)].outputs[0]);
     std::set<int> inside{root};
-    std::set<int> operands(program_.instructions[static_cast<std::size_t>(root)].inputs.begin(), program_.instructions[static_cast<std::size_t>(root)].inputs.end());
+    std::set<int> operands(program_.instructions[static_cast<std::size_t>(root)].inputs.begin(),
+                           program_.instructions[static_cast<std::size_t>(root)].inputs.end());
     bool grew = true;
     while (grew) {
       grew = false;
       for (const int v : operands) {
         const int p = uses_.producer[static_cast<std::size_t>(v)];
-        if (p < 0 || !live_[static_cast<std::size_t>(p)] || owner_[static_cast<std::size_t>(p)] >= 0 || uses_.is_output[static_cast<std::size_t>(v)]) continue;
+        if (p < 0 || !live_[static_cast<std::size_t>(p)] || owner_[static_cast<std::size_t>(p)] >= 0 ||
+            uses_.is_output[static_cast<std::size_t>(v)])
+          continue;
         const auto& producer = program_.instructions[static_cast<std::size_t>(p)];
         if (!is_elementwise(producer) || !same_block_shapes(value(v), result)) continue;
         const auto& readers = uses_.consumers[static_cast<std::size_t>(v)];
-        if (!std::all_of(readers.begin(), readers.end(), [&](int r) { return inside.contains(r) || !live_[static_cast<std::size_t>(r)]; })) continue;
+        if (!std::all_of(readers.begin(), readers.end(), [&](int r) { return inside.contains(r) || !live_[static_cast<std::size_t>(r)]; }))
+          continue;
         auto after = operands;
         after.erase(v);
         after.insert(producer.inputs.begin(), producer.inputs.end());
@@ -149,9 +156,11 @@ Program share_common(const Program& program) {
   std::map<std::string, std::vector<int>> seen;
   for (auto instruction : program.instructions) {
     for (int& v : instruction.inputs) v = replaced[static_cast<std::size_t>(v)];
-    const bool mergeable = (instruction.kind == InstructionKind::kernel || instruction.kind == InstructionKind::alias) && !instruction.op->is_value_dependent;
+    const bool mergeable =
+        (instruction.kind == InstructionKind::kernel || instruction.kind == InstructionKind::alias) && !instruction.op->is_value_dependent;
     if (mergeable) {
-      std::string key = std::to_string(static_cast<int>(instruction.kind)) + instruction.op->name + "#" + std::to_string(instruction.params->hash());
+      std::string key =
+          std::to_string(static_cast<int>(instruction.kind)) + instruction.op->name + "#" + std::to_string(instruction.params->hash());
       for (const int v : instruction.inputs) key += "," + std::to_string(v);
       for (const int v : instruction.outputs) {
         const auto& value = program.values[static_cast<std::size_t>(v)];
@@ -159,7 +168,8 @@ Program share_common(const Program& program) {
       }
       const auto [found, is_new] = seen.emplace(key, instruction.outputs);
       if (!is_new) {
-        for (std::size_t i = 0; i < instruction.outputs.size(); ++i) replaced[static_cast<std::size_t>(instruction.outputs[i])] = found->second[i];
+        for (std::size_t i = 0; i < instruction.outputs.size(); ++i)
+          replaced[static_cast<std::size_t>(instruction.outputs[i])] = found->second[i];
         continue;
       }
     }

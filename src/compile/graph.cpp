@@ -16,7 +16,7 @@ bool is_leaf(const Node& node) { return node.is_evaluated() || (node.op->infer !
 
 }  // namespace
 
-Graph collect(const std::vector<Array>& roots, bool keep_alive) {
+Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before) {
   Graph graph;
   const auto visit = next_visit();
   struct Frame {
@@ -28,7 +28,7 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive) {
     Node& node = *x.node();
     if (node.visit == visit) return;
     node.visit = visit;
-    if (is_leaf(node)) {
+    if (is_leaf(node) || node.serial <= before) {
       for (int i = 0; i < static_cast<int>(node.outputs.size()); ++i) graph.leaves.emplace_back(x.node(), i);
       return;
     }

@@ -8,14 +8,15 @@
 namespace tessera {
 
 struct Graph {
-  std::vector<NodePtr> nodes;    // unevaluated, inputs first
-  std::vector<Array> leaves;     // evaluated values and placeholders that the nodes read, in order of first use
-  std::vector<Array> roots;      // what is asked for
+  std::vector<NodePtr> nodes;  // unevaluated, inputs first
+  std::vector<Array> leaves;   // evaluated values and placeholders that the nodes read, in order of first use
+  std::vector<Array> roots;    // what is asked for
 };
 
 // Everything below `roots` that has no value yet. Placeholders are leaves. With keep_alive, values that a user's handle still holds
 // become roots too: they would be computed again otherwise.
-Graph collect(const std::vector<Array>& roots, bool keep_alive);
+// Nodes recorded up to `before` count as leaves: what a loop's body reads from outside.
+Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before = 0);
 
 // The same for equal graphs: ops, params, types, shardings and how they are wired; not the values of leaves.
 struct GraphKey {

@@ -13,7 +13,7 @@ bool same_layout(const Sharding& a, const Sharding& b, int ndim) { return a.mesh
 struct Version {
   std::optional<Sharding> wanted;  // of output 0, for uncommitted nodes
   Placement placement;
-  std::vector<int> values;         // of the outputs, once emitted
+  std::vector<int> values;  // of the outputs, once emitted
 };
 
 class Partitioner {
@@ -43,7 +43,8 @@ class Partitioner {
 
  private:
   std::optional<Sharding> sharding_of_value(const Array& x) const {
-    if (const auto found = layouts_.find(x.node().get()); found != layouts_.end()) return found->second[static_cast<std::size_t>(x.output())];
+    if (const auto found = layouts_.find(x.node().get()); found != layouts_.end())
+      return found->second[static_cast<std::size_t>(x.output())];
     return output_of(x).sharding;
   }
 
@@ -84,7 +85,8 @@ class Partitioner {
       versions = {Version{std::nullopt, place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt}), {}}};
       if (layouts_.contains(&node)) prefer_wanted(node, versions[0], {in, out, shardings, *node.params, *mesh, fixed, std::nullopt});
     } else {
-      for (auto& version : versions) version.placement = place(*node.op, {in, out, shardings, *node.params, version.wanted->mesh(), fixed, version.wanted});
+      for (auto& version : versions)
+        version.placement = place(*node.op, {in, out, shardings, *node.params, version.wanted->mesh(), fixed, version.wanted});
     }
     for (const auto& version : versions)
       for (std::size_t i = 0; i < node.inputs.size(); ++i) demand(node.inputs[i], version.placement.inputs[i]);
@@ -93,10 +95,12 @@ class Partitioner {
   // Computing straight into the layout that jit chose may move less than computing forward and moving the result.
   void prefer_wanted(const Node& node, Version& version, PlaceArgs args) const {
     const Sharding& target = layouts_.at(&node)[0];
-    if (same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim()) && version.placement.partial_axes.empty()) return;
+    if (same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim()) && version.placement.partial_axes.empty())
+      return;
     args.wanted = target;
     auto backward = place(*node.op, args);
-    if (placement_bytes(node, backward, target, args) <= placement_bytes(node, version.placement, target, args)) version.placement = std::move(backward);
+    if (placement_bytes(node, backward, target, args) <= placement_bytes(node, version.placement, target, args))
+      version.placement = std::move(backward);
   }
 
   void add_leaves() {
@@ -104,13 +108,15 @@ class Partitioner {
       const auto& output = output_of(leaf);
       const auto sharding = sharding_of_value(leaf);
       const Sharding layout = output.stored ? output.stored->layout : sharding ? *sharding : replicated_everywhere();
-      leaf_values_[{leaf.node().get(), leaf.output()}] = builder_.add_input(output.type, layout, leaf.node()->region);
+      leaf_values_[{leaf.node().get(), leaf.output()}] =
+          builder_.add_input(output.type, layout, leaf.node()->region, output.stored && !output.sharding);
     }
   }
 
   int get(const Array& x, const Sharding& layout) {
     const int ndim = x.ndim();
-    if (const auto leaf = leaf_values_.find({x.node().get(), x.output()}); leaf != leaf_values_.end()) return builder_.reshard(leaf->second, layout);
+    if (const auto leaf = leaf_values_.find({x.node().get(), x.output()}); leaf != leaf_values_.end())
+      return builder_.reshard(leaf->second, layout);
     const auto& versions = versions_[number_.at(x.node().get())];
     for (const auto& version : versions)
       if (same_layout(builder_.value(version.values[static_cast<std::size_t>(x.output())]).layout, layout, ndim))
@@ -197,12 +203,14 @@ class Partitioner {
   std::vector<int> emit_talk(const Node& node, const Version& version, const std::vector<int>& inputs, const std::vector<Type>& out) {
     std::vector<Type> in;
     std::vector<std::optional<Sharding>> shardings;
-    for (std::size_t i = 0; i < inputs.size(); ++i) in.push_back(type_of(node.inputs[i])), shardings.emplace_back(version.placement.inputs[i]);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      in.push_back(type_of(node.inputs[i])), shardings.emplace_back(version.placement.inputs[i]);
     static const std::vector<int> none;
     const auto& fixed = node.region ? node.region->manual_axes : none;
     std::vector<TalkCost> costs;
     if (node.op->talk_cost != nullptr)
-      costs = node.op->talk_cost({in, out, shardings, *node.params, version.placement.outputs[0].mesh(), fixed, std::nullopt}, version.placement);
+      costs = node.op->talk_cost({in, out, shardings, *node.params, version.placement.outputs[0].mesh(), fixed, std::nullopt},
+                                 version.placement);
     if (costs.empty()) return builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
     return builder_.talk(*node.op, node.params, inputs, out, version.placement.outputs, std::move(costs));
   }

@@ -2,8 +2,8 @@
 #pragma once
 #include <unordered_map>
 
-#include "program/builder.hpp"
 #include "compile/graph.hpp"
+#include "program/builder.hpp"
 
 namespace tessera {
 

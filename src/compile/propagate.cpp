@@ -27,8 +27,10 @@ class Backward {
       const auto& root = graph.roots[i];
       const auto& own = output_of(root).sharding;
       const bool given = i < root_layouts.size() && root_layouts[i];
-      if (given) want(root, *root_layouts[i]);
-      else if (own) want(root, *own);
+      if (given)
+        want(root, *root_layouts[i]);
+      else if (own)
+        want(root, *own);
     }
   }
 
@@ -54,7 +56,8 @@ class Backward {
     const Operands o = operands_of(*node);
     const PlaceArgs args{o.in, o.out, o.shardings, *node->params, *o.mesh, fixed_axes_of(*node), std::nullopt};
     Placement placement = place(*node->op, args);
-    const bool may_move = node->outputs.size() == 1 && node->op->lower == nullptr && node->op->talk == nullptr && node->op->place == nullptr;
+    const bool may_move =
+        node->outputs.size() == 1 && node->op->lower == nullptr && node->op->talk == nullptr && node->op->place == nullptr;
     if (may_move) choose(node, args, placement);
     for (std::size_t i = 0; i < node->inputs.size(); ++i) want(node->inputs[i], wish(*node, args, placement, i));
   }
@@ -75,7 +78,9 @@ class Backward {
     const auto& wishes = wanted_[{node.get(), 0}];
     std::vector<Sharding> candidates{recorded};
     for (const auto& w : wishes)
-      if (w.mesh() == recorded.mesh() && std::none_of(candidates.begin(), candidates.end(), [&](const Sharding& c) { return same_layout(c, w, ndim); })) candidates.push_back(w);
+      if (w.mesh() == recorded.mesh() &&
+          std::none_of(candidates.begin(), candidates.end(), [&](const Sharding& c) { return same_layout(c, w, ndim); }))
+        candidates.push_back(w);
     if (candidates.size() == 1 || candidates.size() > 4) return;
     std::int64_t least = -1;
     std::size_t best = 0;
@@ -96,7 +101,9 @@ class Backward {
       for (const auto& w : wishes)
         if (!same_layout(candidates[c], w, ndim)) bytes += plan_reshard(candidates[c], w, type.shape, type.dtype, args.fixed_axes).bytes;
       // A tie goes to what a consumer asked for: the same bytes, and smaller blocks on the way if they are split.
-      const bool better = least < 0 || bytes < least || (bytes == least && best == 0 && candidates[c].shard_shape(type.shape).elements() < recorded.shard_shape(type.shape).elements());
+      const bool better =
+          least < 0 || bytes < least ||
+          (bytes == least && best == 0 && candidates[c].shard_shape(type.shape).elements() < recorded.shard_shape(type.shape).elements());
       if (better) least = bytes, best = c, best_placement = std::move(own);
     }
     if (best == 0) return;
@@ -129,6 +136,8 @@ std::int64_t placement_bytes(const Node& node, const Placement& placement, const
   return bytes;
 }
 
-Layouts propagate_backward(const Graph& graph, const std::vector<std::optional<Sharding>>& root_layouts) { return Backward(graph, root_layouts).run(); }
+Layouts propagate_backward(const Graph& graph, const std::vector<std::optional<Sharding>>& root_layouts) {
+  return Backward(graph, root_layouts).run();
+}
 
 }  // namespace tessera

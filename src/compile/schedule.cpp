@@ -33,41 +33,60 @@ std::int64_t all_reduce_bytes(const Program& program, const Instruction& i) {
 
 // Whether two reductions can be one message.
 bool can_join(const Program& program, const Instruction& a, const Instruction& b) {
-  if (a.kind != InstructionKind::all_reduce || b.kind != InstructionKind::all_reduce || a.axes != b.axes || a.reduce_kind != b.reduce_kind) return false;
+  if (a.kind != InstructionKind::all_reduce || b.kind != InstructionKind::all_reduce || a.axes != b.axes || a.reduce_kind != b.reduce_kind)
+    return false;
   const auto &va = program.values[static_cast<std::size_t>(a.outputs[0])], &vb = program.values[static_cast<std::size_t>(b.outputs[0])];
   std::int64_t bytes = block_bytes(program, b.outputs[0]);
   for (const int v : a.outputs) bytes += block_bytes(program, v);
   return va.type.dtype == vb.type.dtype && va.layout.mesh() == vb.layout.mesh() && va.region == vb.region && bytes <= small_message_bytes;
 }
 
-}  // namespace
+bool reads_any(const Instruction& i, const std::vector<int>& values) {
+  return std::any_of(i.inputs.begin(), i.inputs.end(), [&](int v) { return std::find(values.begin(), values.end(), v) != values.end(); });
+}
 
-Program schedule(const Program& program) {
+// Small reductions wait for each other until somebody reads the result of one: one message instead of many.
+Program join_small_reductions(const Program& program) {
+  Program out = program;
+  out.instructions.clear();
+  std::vector<Instruction> waiting;
+  for (const auto& instruction : program.instructions) {
+    for (std::size_t w = 0; w < waiting.size();) {
+      if (reads_any(instruction, waiting[w].outputs)) {
+        out.instructions.push_back(std::move(waiting[w]));
+        waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(w));
+      } else {
+        ++w;
+      }
+    }
+    if (instruction.kind != InstructionKind::all_reduce || block_bytes(program, instruction.outputs[0]) > small_message_bytes) {
+      out.instructions.push_back(instruction);
+      continue;
+    }
+    const auto other =
+        std::find_if(waiting.begin(), waiting.end(), [&](const Instruction& w) { return can_join(program, w, instruction); });
+    if (other == waiting.end()) {
+      waiting.push_back(instruction);
+      continue;
+    }
+    other->inputs.push_back(instruction.inputs[0]);
+    other->outputs.push_back(instruction.outputs[0]);
+    other->bytes = all_reduce_bytes(program, *other);
+  }
+  for (auto& rest : waiting) out.instructions.push_back(std::move(rest));
+  return out;
+}
+
+// Every collective right behind the instruction that completes its input, in the order in which they were asked for.
+Program start_early(const Program& program) {
   Program out = program;
   out.instructions.clear();
   std::vector<std::size_t> defined_at(program.values.size(), 0);  // position behind the definition; 0 for inputs
-  const auto ready_at = [&](const Instruction& i) {
-    std::size_t at = 0;
-    for (const int v : i.inputs) at = std::max(at, defined_at[static_cast<std::size_t>(v)]);
-    return at;
-  };
   for (const auto& instruction : program.instructions) {
-    const std::size_t ready = ready_at(instruction);
     std::size_t at = out.instructions.size();
     if (may_start_early(instruction)) {
-      bool joined = false;
-      for (std::size_t n = ready; n < out.instructions.size() && !joined; ++n) {
-        if (!can_join(program, out.instructions[n], instruction)) continue;
-        auto& all = out.instructions[n];
-        all.inputs.push_back(instruction.inputs[0]);
-        all.outputs.push_back(instruction.outputs[0]);
-        all.bytes = all_reduce_bytes(program, all);
-        defined_at[static_cast<std::size_t>(instruction.outputs[0])] = n + 1;
-        joined = true;
-      }
-      if (joined) continue;
-      // Behind the collectives that are there already: they were asked for first.
-      at = ready;
+      at = 0;
+      for (const int v : instruction.inputs) at = std::max(at, defined_at[static_cast<std::size_t>(v)]);
       while (at < out.instructions.size() && may_start_early(out.instructions[at])) ++at;
       for (auto& position : defined_at)
         if (position > at) ++position;
@@ -77,5 +96,9 @@ Program schedule(const Program& program) {
   }
   return out;
 }
+
+}  // namespace
+
+Program schedule(const Program& program) { return start_early(join_small_reductions(program)); }
 
 }  // namespace tessera

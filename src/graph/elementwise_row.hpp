@@ -5,9 +5,9 @@
 namespace tessera {
 
 struct ElementwiseRow {
-  const char* kernel;              // name in kernels::find_map; nullptr: a cast to the output's dtype
-  int dtype_input = 0;             // the input whose dtype selects the kernel (where: 1)
-  bool is_broadcast = false;       // no arithmetic: the operand under another shape (broadcast_to)
+  const char* kernel;         // name in kernels::find_map; nullptr: a cast to the output's dtype
+  int dtype_input = 0;        // the input whose dtype selects the kernel (where: 1)
+  bool is_broadcast = false;  // no arithmetic: the operand under another shape (broadcast_to)
 };
 
 }  // namespace tessera

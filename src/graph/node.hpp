@@ -31,7 +31,7 @@ struct Region {
   Mesh mesh;
   std::vector<int> manual_axes;  // ascending axis numbers
   bool check_varying = true;
-  bool uneven = false;           // ranks see different shapes
+  bool uneven = false;  // ranks see different shapes
 };
 using RegionPtr = std::shared_ptr<const Region>;
 
@@ -54,11 +54,12 @@ struct Node {
   ParamsPtr params;
   std::vector<Array> inputs;
   std::vector<Output> outputs;
-  RegionPtr region;              // nullptr: the global world
-  std::source_location where;    // of the user's call
-  std::uint64_t serial = 0;      // recording order on this rank
-  bool traced = false;           // depends on a transformation's placeholder: inputs are kept after evaluation
-  bool has_placeholder = false;  // depends on a placeholder without a value: cannot be evaluated
+  RegionPtr region;                 // nullptr: the global world
+  std::source_location where;       // of the user's call
+  std::uint64_t serial = 0;         // recording order on this rank
+  std::uint32_t pending = 0;        // about how many nodes without a value lie below: a long chain is computed before it grows further
+  bool traced = false;              // depends on a transformation's placeholder: inputs are kept after evaluation
+  bool has_placeholder = false;     // depends on a placeholder without a value: cannot be evaluated
   mutable std::uint64_t visit = 0;  // scratch of the graph walk that runs
   mutable std::uint32_t visit_index = 0;
 

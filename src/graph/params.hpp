@@ -28,8 +28,7 @@ inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 
 // Hash and text of every member type that occurs in a params struct.
 template <class T>
-  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-std::uint64_t field_hash(T value) {
+requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) std::uint64_t field_hash(T value) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
   return bits;
@@ -57,9 +56,9 @@ template <class T> std::uint64_t field_hash(const std::vector<T>& values) {
 inline std::uint64_t field_hash(const Shape& s) { return field_hash(s.vector()); }
 
 template <class T>
-  requires(std::is_arithmetic_v<T>)
-std::string field_text(T value) {
-  if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
+requires(std::is_arithmetic_v<T>) std::string field_text(T value) {
+  if constexpr (std::is_same_v<T, bool>)
+    return value ? "true" : "false";
   else {
     std::ostringstream text;
     text << +value;
@@ -67,8 +66,7 @@ std::string field_text(T value) {
   }
 }
 template <class T>
-  requires(std::is_enum_v<T>)
-std::string field_text(T value) { return std::to_string(static_cast<int>(value)); }
+requires(std::is_enum_v<T>) std::string field_text(T value) { return std::to_string(static_cast<int>(value)); }
 inline std::string field_text(std::complex<double> v) {
   std::ostringstream text;
   text << v.real();
@@ -91,7 +89,9 @@ inline std::string field_text(const Mesh& m) {
 }
 template <class T> std::string field_text(const std::vector<T>& values);
 template <class T> std::string field_text(const std::optional<T>& value) { return value ? field_text(*value) : "none"; }
-template <class A, class B> std::string field_text(const std::pair<A, B>& p) { return "(" + field_text(p.first) + "," + field_text(p.second) + ")"; }
+template <class A, class B> std::string field_text(const std::pair<A, B>& p) {
+  return "(" + field_text(p.first) + "," + field_text(p.second) + ")";
+}
 template <class T> std::string field_text(const std::vector<T>& values) {
   std::string text = "[";
   for (std::size_t i = 0; i < values.size(); ++i) text += (i ? "," : "") + field_text(T(values[i]));
@@ -115,7 +115,8 @@ template <class P> class ParamsOf final : public Params {
   std::uint64_t hash() const override { return hash_; }
   std::string text() const override {
     std::string text;
-    value.fields([&](const char* name, const auto& field) { text += (text.empty() ? "" : " ") + std::string(name) + "=" + field_text(field); });
+    value.fields(
+        [&](const char* name, const auto& field) { text += (text.empty() ? "" : " ") + std::string(name) + "=" + field_text(field); });
     return text;
   }
   P value;

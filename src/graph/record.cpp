@@ -27,14 +27,15 @@ std::string devices_text(const Sharding& sharding) {
   return text + "]";
 }
 
-[[noreturn]] void throw_device_mismatch(const OpDef& op, const Array& a, std::size_t i, const Array& b, std::size_t j, std::source_location where) {
+[[noreturn]] void throw_device_mismatch(const OpDef& op, const Array& a, std::size_t i, const Array& b, std::size_t j,
+                                        std::source_location where) {
   const auto& sa = *output_of(a).sharding;
   const auto& sb = *output_of(b).sharding;
   const bool same_set = sa.device_set() == sb.device_set();
   std::ostringstream text;
-  text << op.name << " at " << site(where) << ": the operands are committed to different " << (same_set ? "device orders" : "device sets") << ".\n  operand "
-       << i << ": " << describe(a) << " on devices " << devices_text(sa) << "\n  operand " << j << ": " << describe(b) << " on devices "
-       << devices_text(sb) << "\n  " << (same_set ? "The devices are the same, only their order differs. " : "")
+  text << op.name << " at " << site(where) << ": the operands are committed to different " << (same_set ? "device orders" : "device sets")
+       << ".\n  operand " << i << ": " << describe(a) << " on devices " << devices_text(sa) << "\n  operand " << j << ": " << describe(b)
+       << " on devices " << devices_text(sb) << "\n  " << (same_set ? "The devices are the same, only their order differs. " : "")
        << "Move one to the other's devices first, e.g. device_put(b, a.sharding()).";
   throw ShardingError(text.str());
 }
@@ -45,7 +46,10 @@ RegionPtr common_region(const OpDef& op, std::span<const Array> inputs, std::sou
   for (const auto& x : inputs) {
     const auto& own = x.node()->region;
     if (!own || own == region) continue;
-    if (region) throw ShardingError(op.name + " at " + site(where) + ": the operands belong to two different mapped functions (shard_map/pmap); pass values out through their results");
+    if (region)
+      throw ShardingError(
+          op.name + " at " + site(where) +
+          ": the operands belong to two different mapped functions (shard_map/pmap); pass values out through their results");
     region = own;
   }
   return region;
@@ -61,10 +65,13 @@ Ops& ops() {
 
 }  // namespace
 
+void (*compute_pending)(const std::vector<Array>&) = nullptr;
+
 void register_op(const OpDef* op) { ops().all.push_back(op); }
 const std::vector<const OpDef*>& registered_ops() { return ops().all; }
 
-std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs, std::vector<std::optional<Sharding>>& shardings, std::source_location where) {
+std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs, std::vector<std::optional<Sharding>>& shardings,
+                                 std::source_location where) {
   std::optional<std::size_t> first;
   bool several_meshes = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -129,7 +136,8 @@ Placement place(const OpDef& op, const PlaceArgs& args) {
 void check_usable(const Array& x, const char* call) {
   if (!x.node()) throw ArgumentError(std::string(call) + ": the array holds nothing (it was default-constructed or moved from)");
   if (output_of(x).deleted)
-    throw ArgumentError(std::string(call) + ": the array " + describe(x) + " was deleted or donated; its value is gone. Keep a copy, or do not delete it before its last use");
+    throw ArgumentError(std::string(call) + ": the array " + describe(x) +
+                        " was deleted or donated; its value is gone. Keep a copy, or do not delete it before its last use");
 }
 
 std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs, std::source_location where) {
@@ -148,6 +156,7 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
     in_varying.push_back(output.varying);
     varying |= output.varying;
     node->traced |= x.node()->traced;
+    if (!x.node()->is_evaluated()) node->pending = std::max(node->pending, x.node()->pending + 1);
     node->has_placeholder |= x.node()->has_placeholder;
   }
   const auto out_types = op.infer(in_types, *params);
@@ -174,6 +183,7 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
   node->serial = next_serial();
   std::vector<Array> results;
   for (std::size_t i = 0; i < node->outputs.size(); ++i) results.emplace_back(node, static_cast<int>(i));
+  if (node->pending > longest_pending_chain && !node->traced && compute_pending != nullptr) compute_pending(results);
   return results;
 }
 

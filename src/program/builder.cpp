@@ -26,16 +26,30 @@ bool is_free(const Sharding& from, const Sharding& to, const Type& type) {
   return true;
 }
 
+bool has_layout(const ProgramValue& value, const Sharding& layout) {
+  const int ndim = static_cast<int>(value.type.shape.size());
+  return value.layout.mesh() == layout.mesh() && value.layout.dim_axes(ndim) == layout.dim_axes(ndim);
+}
+
 }  // namespace
 
 int ProgramBuilder::add_value(Type type, Sharding layout, RegionPtr region) {
   program_.values.push_back({std::move(type), std::move(layout), {}, "sum", std::move(region)});
-  versions_.emplace_back();
-  return static_cast<int>(program_.values.size()) - 1;
+  const int v = static_cast<int>(program_.values.size()) - 1;
+  family_of_.push_back(v);
+  family_.push_back({v});
+  return v;
 }
 
-int ProgramBuilder::add_input(Type type, Sharding layout, RegionPtr region) {
+void ProgramBuilder::join_family(int v, int member) {
+  const int family = family_of_[static_cast<std::size_t>(v)];
+  family_of_[static_cast<std::size_t>(member)] = family;
+  family_[static_cast<std::size_t>(family)].push_back(member);
+}
+
+int ProgramBuilder::add_input(Type type, Sharding layout, RegionPtr region, bool everywhere) {
   const int v = add_value(std::move(type), std::move(layout), std::move(region));
+  program_.values.back().everywhere = everywhere;
   program_.inputs.push_back(v);
   return v;
 }
@@ -56,7 +70,8 @@ int ProgramBuilder::alias(int v, Type type, Sharding layout) {
   return result;
 }
 
-std::vector<int> ProgramBuilder::kernel(const OpDef& op, ParamsPtr params, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts) {
+std::vector<int> ProgramBuilder::kernel(const OpDef& op, ParamsPtr params, std::vector<int> inputs, std::vector<Type> out,
+                                        std::vector<Sharding> layouts) {
   RegionPtr region;
   for (const int v : inputs)
     if (value(v).region) region = value(v).region;
@@ -68,8 +83,8 @@ std::vector<int> ProgramBuilder::kernel(const OpDef& op, ParamsPtr params, std::
   return results;
 }
 
-std::vector<int> ProgramBuilder::talk(const OpDef& op, ParamsPtr params, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts,
-                                      std::vector<TalkCost> costs) {
+std::vector<int> ProgramBuilder::talk(const OpDef& op, ParamsPtr params, std::vector<int> inputs, std::vector<Type> out,
+                                      std::vector<Sharding> layouts, std::vector<TalkCost> costs) {
   auto results = kernel(op, std::move(params), std::move(inputs), std::move(out), std::move(layouts));
   auto& instruction = program_.instructions.back();
   instruction.kind = InstructionKind::talk;
@@ -105,8 +120,8 @@ void ProgramBuilder::set_partial(int v, std::vector<int> axes, std::string reduc
 
 int ProgramBuilder::combine(int v) {
   if (value(v).partial_axes.empty()) return v;
-  for (const auto& [layout, at_hand] : versions_[static_cast<std::size_t>(v)])
-    if (layout == value(v).layout) return at_hand;
+  for (const int member : family_[static_cast<std::size_t>(family_of_[static_cast<std::size_t>(v)])])
+    if (value(member).partial_axes.empty() && has_layout(value(member), value(v).layout)) return member;
   const auto from = value(v);
   const int result = add_value(from.type, from.layout, from.region);
   auto& instruction = emit(InstructionKind::all_reduce, {v}, {result});
@@ -115,7 +130,7 @@ int ProgramBuilder::combine(int v) {
   const std::int64_t p = axes_product(from.layout.mesh(), from.partial_axes);
   const auto block = from.layout.shard_shape(from.type.shape).elements() * static_cast<std::int64_t>(itemsize(from.type.dtype));
   instruction.bytes = 2 * (p - 1) * block / p;
-  versions_[static_cast<std::size_t>(v)].emplace_back(from.layout, result);
+  join_family(v, result);
   return result;
 }
 
@@ -142,6 +157,7 @@ int ProgramBuilder::reduce_scatter(int v, const Sharding& to) {
     const std::int64_t p = parts / coarse;
     const auto fine = to.shard_shape(from.type.shape).elements() * static_cast<std::int64_t>(itemsize(from.type.dtype));
     instruction.bytes = (p - 1) * fine;
+    join_family(v, result);
     return result;
   }
   return -1;
@@ -154,33 +170,50 @@ int ProgramBuilder::move_step(int v, const ReshardStep& step) {
   instruction.step = step;
   instruction.axes = step.axes;
   instruction.bytes = step.bytes;
+  join_family(v, result);
+  return result;
+}
+
+// Without partial terms.
+int ProgramBuilder::move_from(int v, const Sharding& to) {
+  const auto from = value(v);
+  int result = v;
+  if (from.everywhere && !(from.layout.mesh() == to.mesh())) {
+    result = alias(v, from.type, Sharding::replicated(to.mesh()));
+    join_family(v, result);
+    return has_layout(value(result), to) ? result : move_from(result, to);
+  }
+  if (is_free(from.layout, to, from.type)) {
+    result = alias(v, from.type, to);
+    join_family(v, result);
+    return result;
+  }
+  const auto plan = plan_reshard(from.layout, to, from.type.shape, from.type.dtype, fixed_axes_of(from));
+  for (const auto& step : plan.steps) result = move_step(result, step);
+  if (!has_layout(value(result), to)) {  // the same blocks under other axis names
+    result = alias(result, from.type, to);
+    join_family(v, result);
+  }
   return result;
 }
 
 int ProgramBuilder::reshard(int v, const Sharding& to) {
-  {
-    const auto& from = value(v);
-    const int ndim = static_cast<int>(from.type.shape.size());
-    if (from.partial_axes.empty() && from.layout.mesh() == to.mesh() && from.layout.dim_axes(ndim) == to.dim_axes(ndim)) return v;
+  if (value(v).partial_axes.empty() && has_layout(value(v), to)) return v;
+  const auto members = family_[static_cast<std::size_t>(family_of_[static_cast<std::size_t>(v)])];
+  for (const int member : members)
+    if (value(member).partial_axes.empty() && has_layout(value(member), to)) return member;
+  int best = -1;
+  std::int64_t least = 0;
+  for (const int member : members) {
+    const auto& from = value(member);
+    if (!from.partial_axes.empty()) continue;
+    const bool free = from.everywhere || is_free(from.layout, to, from.type);
+    const auto bytes = free ? 0 : plan_reshard(from.layout, to, from.type.shape, from.type.dtype, fixed_axes_of(from)).bytes;
+    if (best < 0 || bytes < least) best = member, least = bytes;
   }
-  for (const auto& [layout, at_hand] : versions_[static_cast<std::size_t>(v)])
-    if (layout == to && layout.mesh() == to.mesh()) return at_hand;
-  int result = v;
-  if (!value(v).partial_axes.empty()) {
-    const int scattered = reduce_scatter(v, to);
-    result = scattered >= 0 ? scattered : combine(v);
-    if (scattered < 0 && result != v) result = reshard(result, to);
-  } else if (is_free(value(v).layout, to, value(v).type)) {
-    result = alias(v, value(v).type, to);
-  } else {
-    const auto from = value(v);
-    const auto plan = plan_reshard(from.layout, to, from.type.shape, from.type.dtype, fixed_axes_of(from));
-    for (const auto& step : plan.steps) result = move_step(result, step);
-    if (!(value(result).layout.mesh() == to.mesh()) || !(value(result).layout.dim_axes(static_cast<int>(from.type.shape.size())) == to.dim_axes(static_cast<int>(from.type.shape.size()))))
-      result = alias(result, from.type, to);  // the same blocks under other axis names
-  }
-  if (result != v) versions_[static_cast<std::size_t>(v)].emplace_back(to, result);
-  return result;
+  if (best >= 0) return move_from(best, to);
+  const int scattered = reduce_scatter(v, to);
+  return scattered >= 0 ? scattered : reshard(combine(v), to);
 }
 
 }  // namespace tessera

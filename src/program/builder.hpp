@@ -10,22 +10,25 @@ namespace tessera {
 
 class ProgramBuilder {
  public:
-  int add_input(Type, Sharding layout, RegionPtr);
+  int add_input(Type, Sharding layout, RegionPtr, bool everywhere = false);
   const ProgramValue& value(int v) const { return program_.values[static_cast<std::size_t>(v)]; }
 
   // Whom the following instructions serve, for program texts; and, for a lower rule, the layouts that were chosen for its node.
-  void serve(const OpDef* op, std::source_location where, const Placement* placement = nullptr) { op_ = op, where_ = where, placement_ = placement; }
+  void serve(const OpDef* op, std::source_location where, const Placement* placement = nullptr) {
+    op_ = op, where_ = where, placement_ = placement;
+  }
   const Placement& placement() const { return *placement_; }
 
-  // The value in another layout. Asking twice gives the same value; partial terms are combined on the way, straight into a block
-  // where that is what is asked for.
+  // The value in another layout, from whichever layout at hand moves least: asking twice gives the same value, a reshard of a reshard
+  // starts from the first where that is better. Partial terms are combined on the way, straight into a block where that is asked for.
   int reshard(int v, const Sharding& to);
   // Partial terms combined; the layout stays.
   int combine(int v);
 
   int alias(int v, Type, Sharding layout);
   std::vector<int> kernel(const OpDef&, ParamsPtr, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts);
-  std::vector<int> talk(const OpDef&, ParamsPtr, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts, std::vector<TalkCost>);
+  std::vector<int> talk(const OpDef&, ParamsPtr, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts,
+                        std::vector<TalkCost>);
   int remap(Remap, std::vector<int> inputs, Type out, Sharding layout, std::span<const std::byte> fill = {});
   void set_partial(int v, std::vector<int> axes, std::string reduce_kind);
   void set_region(int v, RegionPtr region) { program_.values[static_cast<std::size_t>(v)].region = std::move(region); }
@@ -42,7 +45,11 @@ class ProgramBuilder {
   const OpDef* op_ = nullptr;
   std::source_location where_;
   const Placement* placement_ = nullptr;
-  std::vector<std::vector<std::pair<Sharding, int>>> versions_;  // per value: the layouts in which it is at hand already
+  int move_from(int v, const Sharding& to);
+  void join_family(int v, int member);
+  // Values that are one array in several layouts: numbered by the first of them.
+  std::vector<int> family_of_;
+  std::vector<std::vector<int>> family_;
 };
 
 }  // namespace tessera

@@ -48,7 +48,8 @@ std::string program_text(const Program& program) {
   std::ostringstream text;
   for (const int v : program.inputs) {
     const auto& value = program.values[static_cast<std::size_t>(v)];
-    text << "%" << v << " = " << value_text(program, v) << " parameter, global " << to_string(value.type) << " " << value.layout.spec() << "\n";
+    text << "%" << v << " = " << value_text(program, v) << " parameter, global " << to_string(value.type) << " " << value.layout.spec()
+         << "\n";
   }
   for (const auto& i : program.instructions) {
     for (std::size_t o = 0; o < i.outputs.size(); ++o) text << (o ? ", " : "") << "%" << i.outputs[o];
@@ -107,7 +108,8 @@ void verify(const Program& program) {
   }
   for (const int v : program.outputs) {
     if (!defined[static_cast<std::size_t>(v)]) throw InternalError("program: the output %" + std::to_string(v) + " is not defined");
-    if (!program.values[static_cast<std::size_t>(v)].partial_axes.empty()) throw InternalError("program: the output %" + std::to_string(v) + " is not reduced");
+    if (!program.values[static_cast<std::size_t>(v)].partial_axes.empty())
+      throw InternalError("program: the output %" + std::to_string(v) + " is not reduced");
   }
 }
 

@@ -23,6 +23,7 @@ struct ProgramValue {
   std::vector<int> partial_axes;
   std::string reduce_kind = "sum";
   RegionPtr region;
+  bool everywhere = false;  // every process holds all of it, whatever the layout says: constants and other uncommitted arrays
 };
 
 enum class InstructionKind {
@@ -49,21 +50,21 @@ struct Instruction {
   ParamsPtr params = no_params();
   std::vector<int> inputs = {}, outputs = {};  // value numbers
   std::source_location where = {};
-  std::vector<int> axes = {};             // collectives: mesh axes over which ranks talk
-  int dim = -1;                      // reduce_scatter
+  std::vector<int> axes = {};  // collectives: mesh axes over which ranks talk
+  int dim = -1;                // reduce_scatter
   std::string reduce_kind = {};
-  std::optional<ReshardStep> step = {};   // move
+  std::optional<ReshardStep> step = {};  // move
   std::shared_ptr<const Remap> remap = {};
   std::vector<std::byte> fill = {};       // remap: the element where no piece covers the result; zeros when empty
   std::vector<FusedStepPlan> chain = {};  // fused: the last step is the output
-  std::int64_t bytes = 0;            // the busiest rank receives from others
+  std::int64_t bytes = 0;                 // the busiest rank receives from others
   std::vector<TalkCost> costs = {};       // talk
 };
 
 struct Program {
   std::vector<ProgramValue> values;
   std::vector<Instruction> instructions;
-  std::vector<int> inputs;   // values that the caller binds
+  std::vector<int> inputs;  // values that the caller binds
   std::vector<int> outputs;
 };
 

@@ -37,7 +37,8 @@ Members members_of(const Sharding& layout, const Shape& shape, const std::vector
   Members members;
   members.ids = group_along(layout.mesh(), axes, me);
   std::stable_sort(members.ids.begin(), members.ids.end(), [&](int a, int b) {
-    return layout.local_box(shape, a)[static_cast<std::size_t>(dim)].start < layout.local_box(shape, b)[static_cast<std::size_t>(dim)].start;
+    return layout.local_box(shape, a)[static_cast<std::size_t>(dim)].start <
+           layout.local_box(shape, b)[static_cast<std::size_t>(dim)].start;
   });
   for (const int id : members.ids) {
     members.boxes.push_back(layout.local_box(shape, id));
@@ -55,13 +56,19 @@ void copy_member(std::byte* whole, const Box& whole_box, std::byte* part, const 
   for (std::size_t d = 0; d < part_box.size(); ++d) offset += (part_box[d].start - whole_box[d].start) * strides[d];
   whole += offset * static_cast<std::int64_t>(item);
   const auto dense = row_major_strides(extents);
-  gather ? kernels::copy_strided(whole, strides, part, dense, extents, item) : kernels::copy_strided(part, dense, whole, strides, extents, item);
+  gather ? kernels::copy_strided(whole, strides, part, dense, extents, item)
+         : kernels::copy_strided(part, dense, whole, strides, extents, item);
 }
 
 class AllGatherStep final : public Step {
  public:
   AllGatherStep(const BindContext& context, const Instruction& i)
-      : input_(i.inputs[0]), output_(i.outputs[0]), in_(context.local(input_)), out_(context.local(output_)), item_(itemsize(out_.tile.dtype)), label_(label_of(i)) {
+      : input_(i.inputs[0]),
+        output_(i.outputs[0]),
+        in_(context.local(input_)),
+        out_(context.local(output_)),
+        item_(itemsize(out_.tile.dtype)),
+        label_(label_of(i)) {
     if (!out_.holds) return;
     members_ = members_of(i.step->from, out_.tile.global, i.axes, i.kind == InstructionKind::move ? i.step->dim : i.dim, context.me);
     communicator_ = &comm::group(members_.ids);
@@ -133,7 +140,8 @@ class AllGatherStep final : public Step {
 // One or several values over the same axes; several small ones travel as one message.
 class AllReduceStep final : public Step {
  public:
-  AllReduceStep(const BindContext& context, const Instruction& i) : inputs_(i.inputs), outputs_(i.outputs), kind_(reduce_kind_of(i.reduce_kind)), label_(label_of(i)) {
+  AllReduceStep(const BindContext& context, const Instruction& i)
+      : inputs_(i.inputs), outputs_(i.outputs), kind_(reduce_kind_of(i.reduce_kind)), label_(label_of(i)) {
     for (const int v : outputs_) locals_.push_back(context.local(v));
     if (!locals_[0].holds) return;
     const auto ids = group_along(context.value(outputs_[0]).layout.mesh(), i.axes, context.me);
@@ -154,7 +162,8 @@ class AllReduceStep final : public Step {
     if (!locals_[0].holds) return;
     prepare(frame);
     const comm::Purpose purpose(label_);
-    pending_ = comm::start_all_reduce(*communicator_, kind_, dtype(), in_.data(), out_.data(), bytes_ / static_cast<std::int64_t>(itemsize(dtype())));
+    pending_ = comm::start_all_reduce(*communicator_, kind_, dtype(), in_.data(), out_.data(),
+                                      bytes_ / static_cast<std::int64_t>(itemsize(dtype())));
   }
   void finish(Frame& frame) override {
     if (!locals_[0].holds) return;
@@ -213,9 +222,16 @@ class AllReduceStep final : public Step {
 class ReduceScatterStep final : public Step {
  public:
   ReduceScatterStep(const BindContext& context, const Instruction& i)
-      : input_(i.inputs[0]), output_(i.outputs[0]), in_(context.local(input_)), out_(context.local(output_)), item_(itemsize(out_.tile.dtype)), kind_(reduce_kind_of(i.reduce_kind)), label_(label_of(i)) {
+      : input_(i.inputs[0]),
+        output_(i.outputs[0]),
+        in_(context.local(input_)),
+        out_(context.local(output_)),
+        item_(itemsize(out_.tile.dtype)),
+        kind_(reduce_kind_of(i.reduce_kind)),
+        label_(label_of(i)) {
     if (!out_.holds) return;
-    members_ = members_of(context.value(output_).layout, out_.tile.global, i.axes, i.kind == InstructionKind::move ? i.step->dim : i.dim, context.me);
+    members_ = members_of(context.value(output_).layout, out_.tile.global, i.axes, i.kind == InstructionKind::move ? i.step->dim : i.dim,
+                          context.me);
     communicator_ = &comm::group(members_.ids);
     in_place_ = product_before(in_.tile.shape(), i.dim) == 1;
     received_ = (static_cast<std::int64_t>(members_.ids.size()) - 1) * out_.bytes;
@@ -252,9 +268,11 @@ class ReduceScatterStep final : public Step {
 
 class TalkStep final : public Step {
  public:
-  TalkStep(const BindContext& context, const Instruction& i) : op_(i.op), params_(i.params), inputs_(i.inputs), outputs_(i.outputs), costs_(i.costs), me_(context.me), label_(label_of(i)) {
+  TalkStep(const BindContext& context, const Instruction& i)
+      : op_(i.op), params_(i.params), inputs_(i.inputs), outputs_(i.outputs), costs_(i.costs), me_(context.me), label_(label_of(i)) {
     for (const int v : inputs_) in_.push_back(context.local(v).tile), in_layouts_.push_back(context.value(v).layout);
-    for (const int v : outputs_) out_.push_back(context.local(v).tile), locals_.push_back(context.local(v)), out_layouts_.push_back(context.value(v).layout);
+    for (const int v : outputs_)
+      out_.push_back(context.local(v).tile), locals_.push_back(context.local(v)), out_layouts_.push_back(context.value(v).layout);
     if (const auto& region = context.value(outputs_[0]).region) fixed_axes_ = region->manual_axes;
   }
   void run(Frame& frame) override {

@@ -68,7 +68,12 @@ struct PeerMessage {
 class ExchangeStep final : public Step {
  public:
   ExchangeStep(const BindContext& context, const Instruction& i)
-      : inputs_(i.inputs), output_(i.outputs[0]), out_(context.local(output_)), item_(itemsize(out_.tile.dtype)), kind_(collective_kind(i)), label_(label_of(i)) {
+      : inputs_(i.inputs),
+        output_(i.outputs[0]),
+        out_(context.local(output_)),
+        item_(itemsize(out_.tile.dtype)),
+        kind_(collective_kind(i)),
+        label_(label_of(i)) {
     const Remap map = i.kind == InstructionKind::remap ? *i.remap : identity_remap(out_.tile.global);
     std::vector<Sharding> from;
     std::vector<Shape> shapes;
@@ -80,7 +85,8 @@ class ExchangeStep final : public Step {
     }
     static const std::vector<int> none;
     const auto& region = context.value(inputs_[0]).region;
-    const auto plan = plan_exchange(map, from, shapes, context.value(output_).layout, out_.tile.global, context.me, region ? region->manual_axes : none);
+    const auto plan =
+        plan_exchange(map, from, shapes, context.value(output_).layout, out_.tile.global, context.me, region ? region->manual_axes : none);
     std::map<int, PeerMessage> sends, receives;
     for (const auto& t : plan.sends) {
       const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
@@ -95,7 +101,8 @@ class ExchangeStep final : public Step {
     }
     for (const auto& t : plan.local) {
       const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
-      local_.push_back({piece.source, source_region(tiles[static_cast<std::size_t>(piece.source)], piece, t.to), destination_region(out_.tile, t.to)});
+      local_.push_back(
+          {piece.source, source_region(tiles[static_cast<std::size_t>(piece.source)], piece, t.to), destination_region(out_.tile, t.to)});
       covered_ += local_.back().destination_place.elements;
     }
     for (auto& [peer, message] : sends) sends_.push_back(std::move(message));
@@ -140,8 +147,8 @@ class ExchangeStep final : public Step {
   void copy_local(Frame& frame, Buffer& result) const {
     for (const auto& block : local_) {
       const auto& from = frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])];
-      kernels::copy_strided(at(result.data(), block.destination_place), block.destination_place.strides, at(from.data(), block.source_place),
-                            block.source_place.strides, block.destination_place.extents, item_);
+      kernels::copy_strided(at(result.data(), block.destination_place), block.destination_place.strides,
+                            at(from.data(), block.source_place), block.source_place.strides, block.destination_place.extents, item_);
     }
   }
 
@@ -159,7 +166,9 @@ class ExchangeStep final : public Step {
       receives.push_back({message.peer, data, message.bytes});
     }
     for (const auto& message : sends_) {
-      const auto source_data = [&](const Block& block) { return frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])].data(); };
+      const auto source_data = [&](const Block& block) {
+        return frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])].data();
+      };
       if (message.direct() && message.blocks[0].source_place.contiguous) {
         sends.push_back({message.peer, at(source_data(message.blocks[0]), message.blocks[0].source_place), message.bytes});
         continue;
@@ -168,7 +177,8 @@ class ExchangeStep final : public Step {
       std::byte* cursor = packed.back().data();
       for (const auto& block : message.blocks) {
         const auto dense = row_major_strides(block.source_place.extents);
-        kernels::copy_strided(cursor, dense, at(source_data(block), block.source_place), block.source_place.strides, block.source_place.extents, item_);
+        kernels::copy_strided(cursor, dense, at(source_data(block), block.source_place), block.source_place.strides,
+                              block.source_place.extents, item_);
         cursor += block.source_place.elements * static_cast<std::int64_t>(item_);
       }
       sends.push_back({message.peer, packed.back().data(), message.bytes});

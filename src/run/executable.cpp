@@ -38,7 +38,8 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
     const Mesh mesh = value.layout.mesh();
     if (last_mesh == nullptr || !(*last_mesh == mesh)) devices.insert(mesh.device_ids().begin(), mesh.device_ids().end());
     local.holds = mesh.position(me) >= 0;
-    local.tile = {nullptr, value.type.dtype, local.holds ? value.layout.local_box(value.type.shape, me) : Box(value.type.shape.size()), value.type.shape};
+    local.tile = {nullptr, value.type.dtype, local.holds ? value.layout.local_box(value.type.shape, me) : Box(value.type.shape.size()),
+                  value.type.shape};
     local.bytes = local.holds ? local.tile.bytes() : 0;
     values_.push_back(std::move(local));
   }
@@ -65,7 +66,8 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
     for (const int v : program_.instructions[n].outputs) live += values_[static_cast<std::size_t>(v)].bytes;
     peak_bytes_ = std::max(peak_bytes_, live);
     for (const int v : steps_[n]->frees)
-      if (std::find(program_.inputs.begin(), program_.inputs.end(), v) == program_.inputs.end()) live -= values_[static_cast<std::size_t>(v)].bytes;
+      if (std::find(program_.inputs.begin(), program_.inputs.end(), v) == program_.inputs.end())
+        live -= values_[static_cast<std::size_t>(v)].bytes;
   }
 }
 
@@ -82,8 +84,10 @@ void Executable::plan_overlap() {
           if (v == out) reader = m;
     if (reader == n + 1) continue;
     overlaps_[n] = true;
-    if (reader == steps_.size()) finish_last_.push_back(n);
-    else finish_before_[reader].push_back(n);
+    if (reader == steps_.size())
+      finish_last_.push_back(n);
+    else
+      finish_before_[reader].push_back(n);
   }
 }
 
@@ -95,8 +99,10 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
   for (std::size_t n = 0; n < steps_.size(); ++n) {
     for (const auto started : finish_before_[n]) steps_[started]->finish(frame);
     auto& step = *steps_[n];
-    if (overlaps_[n]) step.start(frame);
-    else step.run(frame);
+    if (overlaps_[n])
+      step.start(frame);
+    else
+      step.run(frame);
     for (const int v : step.frees) frame.slots[static_cast<std::size_t>(v)].reset();
   }
   for (const auto started : finish_last_) steps_[started]->finish(frame);

@@ -35,7 +35,7 @@ class Step {
   virtual void start(Frame&) {}
   virtual void finish(Frame&) {}
   virtual bool is_split() const { return false; }  // start and finish are worth separating
-  std::vector<int> frees;  // values whose last use this is
+  std::vector<int> frees;                          // values whose last use this is
 };
 
 class Executable {
@@ -68,8 +68,8 @@ struct BindContext {
   const LocalValue& local(int v) const { return values[static_cast<std::size_t>(v)]; }
   const ProgramValue& value(int v) const { return program.values[static_cast<std::size_t>(v)]; }
 };
-std::unique_ptr<Step> bind_local(const BindContext&, const Instruction&);     // kernel, fused, alias
-std::unique_ptr<Step> bind_exchange(const BindContext&, const Instruction&);  // move, remap
+std::unique_ptr<Step> bind_local(const BindContext&, const Instruction&);       // kernel, fused, alias
+std::unique_ptr<Step> bind_exchange(const BindContext&, const Instruction&);    // move, remap
 std::unique_ptr<Step> bind_collective(const BindContext&, const Instruction&);  // all-gather, all-reduce, reduce-scatter
 std::unique_ptr<Step> bind_talk(const BindContext&, const Instruction&);
 

@@ -10,7 +10,9 @@
 namespace tessera {
 namespace {
 
-void allocate(Frame& frame, int v, const LocalValue& local) { frame.slots[static_cast<std::size_t>(v)] = Buffer::allocate(static_cast<std::size_t>(local.bytes)); }
+void allocate(Frame& frame, int v, const LocalValue& local) {
+  frame.slots[static_cast<std::size_t>(v)] = Buffer::allocate(static_cast<std::size_t>(local.bytes));
+}
 
 class AliasStep final : public Step {
  public:
@@ -26,7 +28,8 @@ class AliasStep final : public Step {
 
 class KernelStep final : public Step {
  public:
-  KernelStep(const BindContext& context, const Instruction& i) : op_(i.op), params_(i.params), inputs_(i.inputs), outputs_(i.outputs), where_(i.where) {
+  KernelStep(const BindContext& context, const Instruction& i)
+      : op_(i.op), params_(i.params), inputs_(i.inputs), outputs_(i.outputs), where_(i.where) {
     for (const int v : inputs_) in_.push_back(context.local(v).tile);
     for (const int v : outputs_) out_.push_back(context.local(v).tile), locals_.push_back(context.local(v));
     holds_ = std::any_of(locals_.begin(), locals_.end(), [](const LocalValue& local) { return local.holds; });
@@ -108,7 +111,8 @@ class FusedStep final : public Step {
     }
     if (!result) allocate(frame, output_, local_);
     operands_.clear();
-    for (std::size_t i = 0; i < inputs_.size(); ++i) operands_.push_back({frame.slots[static_cast<std::size_t>(inputs_[i])].data(), strides_[i]});
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      operands_.push_back({frame.slots[static_cast<std::size_t>(inputs_[i])].data(), strides_[i]});
     std::byte* out = result.data();
     kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
   }

@@ -41,7 +41,9 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
     rule.factors.push_back({size, kind});
     return static_cast<int>(rule.factors.size()) - 1;
   };
-  const auto dim_of = [&](int operand, int d) -> DimFactors& { return rule.inputs[static_cast<std::size_t>(operand)][static_cast<std::size_t>(d)]; };
+  const auto dim_of = [&](int operand, int d) -> DimFactors& {
+    return rule.inputs[static_cast<std::size_t>(operand)][static_cast<std::size_t>(d)];
+  };
   for (std::size_t i = 0; i < p.batch_a.size(); ++i) {
     const int f = add(in[0].shape[static_cast<std::size_t>(p.batch_a[i])], FactorKind::pass);
     dim_of(0, p.batch_a[i]) = {f};
@@ -49,7 +51,8 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
     rule.outputs[0].push_back({f});
   }
   for (int operand = 0; operand < 2; ++operand)
-    for (const int d : free_dims(in[static_cast<std::size_t>(operand)].shape.ndim(), operand ? p.contract_b : p.contract_a, operand ? p.batch_b : p.batch_a)) {
+    for (const int d : free_dims(in[static_cast<std::size_t>(operand)].shape.ndim(), operand ? p.contract_b : p.contract_a,
+                                 operand ? p.batch_b : p.batch_a)) {
       const int f = add(in[static_cast<std::size_t>(operand)].shape[static_cast<std::size_t>(d)], FactorKind::pass);
       dim_of(operand, d) = {f};
       rule.outputs[0].push_back({f});
@@ -102,13 +105,16 @@ MatrixView as_matrices(const Tile& tile, const std::vector<int>& batch, const st
 void kernel(const KernelArgs& args) {
   const auto& p = args.params.as<DotDims>();
   const Tile &a = args.in[0], &b = args.in[1], &c = args.out[0];
-  const auto free_a = free_dims(static_cast<int>(a.box.size()), p.contract_a, p.batch_a), free_b = free_dims(static_cast<int>(b.box.size()), p.contract_b, p.batch_b);
-  const auto batch = extent_of(a.shape(), p.batch_a), m = extent_of(a.shape(), free_a), n = extent_of(b.shape(), free_b), k = extent_of(a.shape(), p.contract_a);
+  const auto free_a = free_dims(static_cast<int>(a.box.size()), p.contract_a, p.batch_a),
+             free_b = free_dims(static_cast<int>(b.box.size()), p.contract_b, p.batch_b);
+  const auto batch = extent_of(a.shape(), p.batch_a), m = extent_of(a.shape(), free_a), n = extent_of(b.shape(), free_b),
+             k = extent_of(a.shape(), p.contract_a);
   if (c.elements() == 0) return;
   if (k == 0) return kernels::fill_identity(is_bool(c.dtype) ? "any" : "sum", c.dtype, c.data, c.elements());
   const auto view_a = as_matrices(a, p.batch_a, free_a, p.contract_a);
   const auto view_b = as_matrices(b, p.batch_b, p.contract_b, free_b);
-  kernels::gemm_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k, view_a.data, m * k, view_b.data, k * n, c.data, m * n);
+  kernels::gemm_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k, view_a.data, m * k, view_b.data, k * n, c.data,
+                        m * n);
 }
 
 std::vector<int> range(int from, int count) {
@@ -125,7 +131,8 @@ Array operand_cotangent(const Array& g, const Array& other, bool of_first, const
   const auto& contract_other = of_first ? p.contract_b : p.contract_a;
   const auto& batch_other = of_first ? p.batch_b : p.batch_a;
   const auto free_own = free_dims(ndim, contract, batch), free_other = free_dims(other.ndim(), contract_other, batch_other);
-  const int n_batch = static_cast<int>(batch.size()), n_own = static_cast<int>(free_own.size()), n_other = static_cast<int>(free_other.size());
+  const int n_batch = static_cast<int>(batch.size()), n_own = static_cast<int>(free_own.size()),
+            n_other = static_cast<int>(free_other.size());
   DotDims dims;
   dims.batch_a = range(0, n_batch);
   dims.batch_b = batch_other;
@@ -170,8 +177,10 @@ Batched batch(const BatchArgs& args) {
     const auto free_a = free_dims(args.in[0].ndim(), p.contract_a, p.batch_a);
     out_dim = static_cast<int>(p.batch_a.size() + static_cast<std::size_t>(std::find(free_a.begin(), free_a.end(), da) - free_a.begin()));
   } else {
-    const auto free_a = free_dims(args.in[0].ndim(), p.contract_a, p.batch_a), free_b = free_dims(args.in[1].ndim(), p.contract_b, p.batch_b);
-    out_dim = static_cast<int>(p.batch_a.size() + free_a.size() + static_cast<std::size_t>(std::find(free_b.begin(), free_b.end(), db) - free_b.begin()));
+    const auto free_a = free_dims(args.in[0].ndim(), p.contract_a, p.batch_a),
+               free_b = free_dims(args.in[1].ndim(), p.contract_b, p.batch_b);
+    out_dim = static_cast<int>(p.batch_a.size() + free_a.size() +
+                               static_cast<std::size_t>(std::find(free_b.begin(), free_b.end(), db) - free_b.begin()));
   }
   return {{record(*args.node.op, make_params(std::move(p)), {args.in.begin(), args.in.end()}, args.node.where)}, {out_dim}};
 }
@@ -184,9 +193,11 @@ const OpDef dot_op{
     .vjp = vjp,
     .batch = batch,
     .linear_in = [](const Params&) -> std::string { return "0|1"; },
-    .flops = [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
-      return 2.0 * static_cast<double>(out[0].shape.elements()) * static_cast<double>(extent_of(in[0].shape, params.as<DotDims>().contract_a));
-    },
+    .flops =
+        [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
+          return 2.0 * static_cast<double>(out[0].shape.elements()) *
+                 static_cast<double>(extent_of(in[0].shape, params.as<DotDims>().contract_a));
+        },
 };
 const Registered registered_dot(dot_op);
 
@@ -197,9 +208,9 @@ Array dot_general(const Array& a, const Array& b, DotDims dims, const char* call
     for (std::size_t i = 0; i < da.size(); ++i) {
       const auto na = a.shape()[static_cast<std::size_t>(da[i])], nb = b.shape()[static_cast<std::size_t>(db[i])];
       if (na != nb)
-        throw ShapeError(call_text(call, where) + ": the " + what + " sizes differ: dimension " + std::to_string(da[i]) + " of " + to_string(a.shape()) + " is " +
-                         std::to_string(na) + ", dimension " + std::to_string(db[i]) + " of " + to_string(b.shape()) + " is " + std::to_string(nb) +
-                         ". Transpose or reshape one of them");
+        throw ShapeError(call_text(call, where) + ": the " + what + " sizes differ: dimension " + std::to_string(da[i]) + " of " +
+                         to_string(a.shape()) + " is " + std::to_string(na) + ", dimension " + std::to_string(db[i]) + " of " +
+                         to_string(b.shape()) + " is " + std::to_string(nb) + ". Transpose or reshape one of them");
     }
   };
   check_pairs(dims.contract_a, dims.contract_b, "inner");

@@ -21,7 +21,8 @@ Array matmul(const Operand& left, const Operand& right) {
   const auto where = left.where;
   Array a = left.array, b = right.array;
   if (a.ndim() == 0 || b.ndim() == 0)
-    throw ShapeError(call_text("matmul", where) + ": the shapes " + to_string(a.shape()) + " and " + to_string(b.shape()) + " include a scalar; multiply with * instead");
+    throw ShapeError(call_text("matmul", where) + ": the shapes " + to_string(a.shape()) + " and " + to_string(b.shape()) +
+                     " include a scalar; multiply with * instead");
   const int na = a.ndim(), nb = b.ndim();
   const int inner_a = na - 1, inner_b = nb == 1 ? 0 : nb - 2;
   if (na <= 2 && nb <= 2) return dot_general(a, b, {{inner_a}, {inner_b}, {}, {}}, "matmul", where);
@@ -33,7 +34,8 @@ Array matmul(const Operand& left, const Operand& right) {
   const int batch = std::max(na, nb) - 2;
   DotDims dims;
   std::vector<int> source(static_cast<std::size_t>(batch));  // 0: both, 1: a only, 2: b only
-  const Shape lead_a(std::vector<std::int64_t>(a.shape().begin(), a.shape().end() - 2)), lead_b(std::vector<std::int64_t>(b.shape().begin(), b.shape().end() - 2));
+  const Shape lead_a(std::vector<std::int64_t>(a.shape().begin(), a.shape().end() - 2)),
+      lead_b(std::vector<std::int64_t>(b.shape().begin(), b.shape().end() - 2));
   broadcast_shapes(lead_a, lead_b, "matmul (batch dimensions)", where);
   std::vector<std::int64_t> kept_a, kept_b;
   for (int i = 0; i < batch; ++i) {
@@ -73,7 +75,8 @@ Array matmul(const Operand& left, const Operand& right) {
 Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, std::vector<int>> axes) {
   check_both(a, b, "tensordot");
   if (axes.first.size() != axes.second.size())
-    throw ArgumentError(call_text("tensordot", a.where) + ": " + std::to_string(axes.first.size()) + " axes of the first operand stand against " + std::to_string(axes.second.size()) + " of the second");
+    throw ArgumentError(call_text("tensordot", a.where) + ": " + std::to_string(axes.first.size()) +
+                        " axes of the first operand stand against " + std::to_string(axes.second.size()) + " of the second");
   for (int& d : axes.first) d = checked_dim(d, a.array.ndim(), "tensordot", a.where);
   for (int& d : axes.second) d = checked_dim(d, b.array.ndim(), "tensordot", a.where);
   return dot_general(a.array, b.array, {std::move(axes.first), std::move(axes.second), {}, {}}, "tensordot", a.where);
@@ -82,7 +85,8 @@ Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, 
 Array tensordot(const Operand& a, const Operand& b, int n) {
   check_both(a, b, "tensordot");
   if (n < 0 || n > a.array.ndim() || n > b.array.ndim())
-    throw ArgumentError(call_text("tensordot", a.where) + ": cannot contract " + std::to_string(n) + " axes of shapes " + to_string(a.array.shape()) + " and " + to_string(b.array.shape()));
+    throw ArgumentError(call_text("tensordot", a.where) + ": cannot contract " + std::to_string(n) + " axes of shapes " +
+                        to_string(a.array.shape()) + " and " + to_string(b.array.shape()));
   std::vector<int> last, first;
   for (int i = 0; i < n; ++i) last.push_back(a.array.ndim() - n + i), first.push_back(i);
   return tensordot(a, b, {std::move(last), std::move(first)});

@@ -78,7 +78,9 @@ struct FullParams {
 };
 const OpDef full_op{
     .name = "full",
-    .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> { return {{p.as<FullParams>().shape, p.as<FullParams>().dtype}}; },
+    .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> {
+      return {{p.as<FullParams>().shape, p.as<FullParams>().dtype}};
+    },
     .factors = created_factors,
     .kernel =
         [](const KernelArgs& a) {
@@ -93,7 +95,7 @@ const Registered registered_full(full_op);
 
 struct RangeParams {
   std::int64_t size;
-  int dim;       // of the result, along which values rise
+  int dim;  // of the result, along which values rise
   Shape shape;
   Dtype dtype;
   double start, step;
@@ -111,7 +113,9 @@ struct RangeParams {
 };
 const OpDef iota_op{
     .name = "iota",
-    .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> { return {{p.as<RangeParams>().shape, p.as<RangeParams>().dtype}}; },
+    .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> {
+      return {{p.as<RangeParams>().shape, p.as<RangeParams>().dtype}};
+    },
     .factors = created_factors,
     .kernel =
         [](const KernelArgs& a) {
@@ -140,7 +144,9 @@ struct EyeParams {
 };
 const OpDef eye_op{
     .name = "eye",
-    .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> { return {{Shape{p.as<EyeParams>().n, p.as<EyeParams>().m}, p.as<EyeParams>().dtype}}; },
+    .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> {
+      return {{Shape{p.as<EyeParams>().n, p.as<EyeParams>().m}, p.as<EyeParams>().dtype}};
+    },
     .factors = created_factors,
     .kernel =
         [](const KernelArgs& a) {
@@ -153,7 +159,8 @@ const OpDef eye_op{
           for (auto row = out.box[0].start; row < out.box[0].stop; ++row) {
             const auto column = row + a.params.as<EyeParams>().k;
             if (column < out.box[1].start || column >= out.box[1].stop) continue;
-            std::memcpy(out.data + ((row - out.box[0].start) * width + column - out.box[1].start) * item, one, static_cast<std::size_t>(item));
+            std::memcpy(out.data + ((row - out.box[0].start) * width + column - out.box[1].start) * item, one,
+                        static_cast<std::size_t>(item));
           }
         },
     .vjp = no_cotangents,
@@ -194,7 +201,9 @@ Array full_of(Shape shape, const ScalarValue& value, Dtype dtype) {
 
 }  // namespace
 
-Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype) { return full_of(std::move(shape), scalar_from_host(element, of_element), dtype); }
+Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype) {
+  return full_of(std::move(shape), scalar_from_host(element, of_element), dtype);
+}
 Array full(Shape shape, const Array& value) { return broadcast_to(value, std::move(shape)); }
 Array zeros(Shape shape, Dtype dtype) { return full_of(std::move(shape), {0, 0, true}, dtype); }
 Array ones(Shape shape, Dtype dtype) { return full_of(std::move(shape), {0, 1, true}, dtype); }
@@ -214,12 +223,15 @@ Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype 
   const __int128 count = (span > 0) == (step > 0) && span != 0 ? (span + step - (step > 0 ? 1 : -1)) / step : 0;
   if (count > std::numeric_limits<std::int64_t>::max()) throw ArgumentError("arange: more than 2^63 elements; use a larger step");
   const auto n = static_cast<std::int64_t>(count);
-  return record(iota_op, make_params(RangeParams{n, 0, Shape{n}, dtype, static_cast<double>(start), static_cast<double>(step), start, step}), {}, std::source_location::current());
+  return record(iota_op,
+                make_params(RangeParams{n, 0, Shape{n}, dtype, static_cast<double>(start), static_cast<double>(step), start, step}), {},
+                std::source_location::current());
 }
 
 Array arange_of(double start, double stop, double step, Dtype dtype) {
   if (step == 0 || std::isnan(start) || std::isnan(stop) || std::isnan(step))
-    throw ArgumentError("arange: start " + std::to_string(start) + ", stop " + std::to_string(stop) + ", step " + std::to_string(step) + ": the step must be a number other than 0");
+    throw ArgumentError("arange: start " + std::to_string(start) + ", stop " + std::to_string(stop) + ", step " + std::to_string(step) +
+                        ": the step must be a number other than 0");
   const double count = std::max(0.0, std::ceil((stop - start) / step));
   if (!(count < 9.2e18)) throw ArgumentError("arange: about " + std::to_string(count) + " elements do not fit 64 bits; use a larger step");
   const auto n = static_cast<std::int64_t>(count);

@@ -18,20 +18,44 @@ template <class A, class B> Cotangents both(const VjpArgs& v, A&& da, B&& db) {
 
 const char* piecewise_constant = "its derivative is zero wherever it exists; use stop_gradient to say so";
 
-TESSERA_ROW(add, elementwise("add", DtypeRule::any, [](const VjpArgs& v) { return both(v, [&] { return g(v); }, [&] { return g(v); }); }, linear_both))
-TESSERA_ROW(subtract, elementwise("subtract", DtypeRule::numeric, [](const VjpArgs& v) { return both(v, [&] { return g(v); }, [&] { return -g(v); }); }, linear_both))
-TESSERA_ROW(multiply, elementwise("multiply", DtypeRule::any, [](const VjpArgs& v) { return both(v, [&] { return g(v) * v.in[1]; }, [&] { return g(v) * v.in[0]; }); }, linear_either))
-TESSERA_ROW(divide, elementwise("divide", DtypeRule::inexact, [](const VjpArgs& v) {
-              return both(v, [&] { return g(v) / v.in[1]; }, [&] { return -g(v) * y(v) / v.in[1]; });
-            }, linear_unary))
+TESSERA_ROW(add, elementwise(
+                     "add", DtypeRule::any,
+                     [](const VjpArgs& v) {
+                       return both(
+                           v, [&] { return g(v); }, [&] { return g(v); });
+                     },
+                     linear_both))
+TESSERA_ROW(subtract, elementwise(
+                          "subtract", DtypeRule::numeric,
+                          [](const VjpArgs& v) {
+                            return both(
+                                v, [&] { return g(v); }, [&] { return -g(v); });
+                          },
+                          linear_both))
+TESSERA_ROW(multiply, elementwise(
+                          "multiply", DtypeRule::any,
+                          [](const VjpArgs& v) {
+                            return both(
+                                v, [&] { return g(v) * v.in[1]; }, [&] { return g(v) * v.in[0]; });
+                          },
+                          linear_either))
+TESSERA_ROW(divide, elementwise(
+                        "divide", DtypeRule::inexact,
+                        [](const VjpArgs& v) {
+                          return both(
+                              v, [&] { return g(v) / v.in[1]; }, [&] { return -g(v) * y(v) / v.in[1]; });
+                        },
+                        linear_unary))
 TESSERA_ROW(remainder, elementwise("remainder", DtypeRule::numeric, [](const VjpArgs& v) {
-              return both(v, [&] { return g(v); }, [&] { return -g(v) * floor_divide(v.in[0], v.in[1]); });
+              return both(
+                  v, [&] { return g(v); }, [&] { return -g(v) * floor_divide(v.in[0], v.in[1]); });
             }))
 TESSERA_ROW(floor_divide, elementwise_without_vjp("floor_divide", DtypeRule::numeric, piecewise_constant))
 TESSERA_ROW(power, elementwise("power", DtypeRule::numeric, [](const VjpArgs& v) {
               const Array &a = v.in[0], &b = v.in[1];
-              return both(v, [&] { return g(v) * b * power(a, where(b == 0, ones_like(b), b - 1)); },
-                          [&] { return g(v) * y(v) * log(where(a == 0, ones_like(a), a)); });
+              return both(
+                  v, [&] { return g(v) * b * power(a, where(b == 0, ones_like(b), b - 1)); },
+                  [&] { return g(v) * y(v) * log(where(a == 0, ones_like(a), a)); });
             }))
 // At a tie both sides get half.
 Array share_of(const Array& a, const Array& b, const Array& result) {
@@ -39,26 +63,35 @@ Array share_of(const Array& a, const Array& b, const Array& result) {
   return astype(a == result, d) / (astype(a == result, d) + astype(b == result, d));
 }
 TESSERA_ROW(maximum, elementwise("maximum", DtypeRule::any, [](const VjpArgs& v) {
-              return both(v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); }, [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
+              return both(
+                  v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); }, [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
             }))
 TESSERA_ROW(minimum, elementwise("minimum", DtypeRule::any, [](const VjpArgs& v) {
-              return both(v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); }, [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
+              return both(
+                  v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); }, [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
             }))
 TESSERA_ROW(atan2, elementwise("atan2", DtypeRule::floating, [](const VjpArgs& v) {
               const Array &a = v.in[0], &b = v.in[1];
-              return both(v, [&] { return g(v) * b / (a * a + b * b); }, [&] { return -g(v) * a / (a * a + b * b); });
+              return both(
+                  v, [&] { return g(v) * b / (a * a + b * b); }, [&] { return -g(v) * a / (a * a + b * b); });
             }))
 TESSERA_ROW(hypot, elementwise("hypot", DtypeRule::floating, [](const VjpArgs& v) {
-              return both(v, [&] { return g(v) * v.in[0] / y(v); }, [&] { return g(v) * v.in[1] / y(v); });
+              return both(
+                  v, [&] { return g(v) * v.in[0] / y(v); }, [&] { return g(v) * v.in[1] / y(v); });
             }))
 TESSERA_ROW(logaddexp, elementwise("logaddexp", DtypeRule::floating, [](const VjpArgs& v) {
-              return both(v, [&] { return g(v) * exp(v.in[0] - y(v)); }, [&] { return g(v) * exp(v.in[1] - y(v)); });
+              return both(
+                  v, [&] { return g(v) * exp(v.in[0] - y(v)); }, [&] { return g(v) * exp(v.in[1] - y(v)); });
             }))
 TESSERA_ROW(copysign, elementwise("copysign", DtypeRule::floating, [](const VjpArgs& v) {
-              return both(v, [&] { return g(v) * copysign(ones_like(v.in[0]), v.in[0]) * copysign(ones_like(v.in[0]), v.in[1]); }, [&] { return zeros_like(g(v)); });
+              return both(
+                  v, [&] { return g(v) * copysign(ones_like(v.in[0]), v.in[0]) * copysign(ones_like(v.in[0]), v.in[1]); },
+                  [&] { return zeros_like(g(v)); });
             }))
-TESSERA_ROW(nextafter, elementwise_without_vjp("nextafter", DtypeRule::floating, "it moves by one unit in the last place, which is not differentiable"))
-TESSERA_ROW(negative, elementwise("negative", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {-g(v)}; }, linear_unary))
+TESSERA_ROW(nextafter, elementwise_without_vjp("nextafter", DtypeRule::floating,
+                                               "it moves by one unit in the last place, which is not differentiable"))
+TESSERA_ROW(negative, elementwise(
+                          "negative", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {-g(v)}; }, linear_unary))
 TESSERA_ROW(reciprocal, elementwise("reciprocal", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {-g(v) * y(v) * y(v)}; }))
 TESSERA_ROW(square, elementwise("square", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {g(v) * v.in[0] * 2}; }))
 TESSERA_ROW(sign, elementwise_without_vjp("sign", DtypeRule::numeric, piecewise_constant))

@@ -47,7 +47,8 @@ Batched batch(const BatchArgs& args) {
     if (x.ndim() - 1 < ndim) {
       std::vector<std::int64_t> extents(static_cast<std::size_t>(ndim) + 1, 1);
       extents[0] = x.shape()[0];
-      for (int d = 1; d < x.ndim(); ++d) extents[static_cast<std::size_t>(ndim + 1 - x.ndim() + d)] = x.shape()[static_cast<std::size_t>(d)];
+      for (int d = 1; d < x.ndim(); ++d)
+        extents[static_cast<std::size_t>(ndim + 1 - x.ndim() + d)] = x.shape()[static_cast<std::size_t>(d)];
       x = reshape(Operand(x, args.node.where), Shape(std::move(extents)));
     }
     in.push_back(std::move(x));
@@ -88,7 +89,8 @@ WeakDtype operand_dtype(const Elementwise& op, std::span<const WeakDtype> types,
 
 }  // namespace
 
-Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(const VjpArgs&), std::string (*linear)(const Params&), const char* kernel) {
+Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(const VjpArgs&), std::string (*linear)(const Params&),
+                        const char* kernel) {
   Elementwise op;
   op.def.name = name;
   op.def.infer = infer_of(rule);
@@ -125,13 +127,16 @@ Array apply(const Elementwise& op, std::vector<Operand> operands) {
     check_usable(x.array, op.def.name.c_str());
     types.push_back({x.array.dtype(), x.array.is_weakly_typed()});
   }
-  for (std::size_t i = 1; i < operands.size(); ++i) broadcast_shapes(operands[0].array.shape(), operands[i].array.shape(), op.def.name.c_str(), where);
+  for (std::size_t i = 1; i < operands.size(); ++i)
+    broadcast_shapes(operands[0].array.shape(), operands[i].array.shape(), op.def.name.c_str(), where);
   if (operands.size() == 3) broadcast_shapes(operands[1].array.shape(), operands[2].array.shape(), op.def.name.c_str(), where);
   const auto dtype = operand_dtype(op, types, where);
   std::vector<Array> inputs;
   for (auto& x : operands) {
-    if (dtype.weak && x.array.dtype() == dtype.dtype) inputs.push_back(std::move(x.array));
-    else inputs.push_back(cast_to(x.array, dtype.dtype, where));
+    if (dtype.weak && x.array.dtype() == dtype.dtype)
+      inputs.push_back(std::move(x.array));
+    else
+      inputs.push_back(cast_to(x.array, dtype.dtype, where));
   }
   return record(op.def, no_params(), std::move(inputs), where);
 }

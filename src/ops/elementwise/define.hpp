@@ -37,11 +37,11 @@ inline std::string linear_both(const Params&) { return "01"; }
 inline std::string linear_either(const Params&) { return "0|1"; }
 
 // A row must live as long as the program and know its own address.
-#define TESSERA_ROW(variable, ...)                     \
-  const Elementwise& variable##_row() {                \
+#define TESSERA_ROW(variable, ...)                                     \
+  const Elementwise& variable##_row() {                                \
     static const Elementwise& row = register_elementwise(__VA_ARGS__); \
-    return row;                                        \
-  }                                                    \
+    return row;                                                        \
+  }                                                                    \
   const bool variable##_registered = (variable##_row(), true);
 const Elementwise& register_elementwise(Elementwise);
 

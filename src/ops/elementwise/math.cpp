@@ -11,11 +11,14 @@ const Array& x(const VjpArgs& v) { return v.in[0]; }
 const Array& y(const VjpArgs& v) { return v.out[0]; }
 
 TESSERA_ROW(exp, elementwise("exp", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) * y(v)}; }))
-TESSERA_ROW(exp2, elementwise("exp2", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * y(v) * 0.69314718055994530942}; }))
+TESSERA_ROW(exp2,
+            elementwise("exp2", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * y(v) * 0.69314718055994530942}; }))
 TESSERA_ROW(expm1, elementwise("expm1", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) * (y(v) + 1)}; }))
 TESSERA_ROW(log, elementwise("log", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) / x(v)}; }))
-TESSERA_ROW(log2, elementwise("log2", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) / (x(v) * 0.69314718055994530942)}; }))
-TESSERA_ROW(log10, elementwise("log10", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) / (x(v) * 2.30258509299404568402)}; }))
+TESSERA_ROW(log2, elementwise("log2", DtypeRule::floating,
+                              [](const VjpArgs& v) -> Cotangents { return {g(v) / (x(v) * 0.69314718055994530942)}; }))
+TESSERA_ROW(log10, elementwise("log10", DtypeRule::floating,
+                               [](const VjpArgs& v) -> Cotangents { return {g(v) / (x(v) * 2.30258509299404568402)}; }))
 TESSERA_ROW(log1p, elementwise("log1p", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) / (x(v) + 1)}; }))
 TESSERA_ROW(sin, elementwise("sin", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) * cos(x(v))}; }))
 TESSERA_ROW(cos, elementwise("cos", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {-g(v) * sin(x(v))}; }))
@@ -27,19 +30,25 @@ TESSERA_ROW(sinh, elementwise("sinh", DtypeRule::inexact, [](const VjpArgs& v) -
 TESSERA_ROW(cosh, elementwise("cosh", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) * sinh(x(v))}; }))
 TESSERA_ROW(tanh, elementwise("tanh", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) * (1 - y(v) * y(v))}; }))
 TESSERA_ROW(asinh, elementwise("asinh", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) / sqrt(x(v) * x(v) + 1)}; }))
-TESSERA_ROW(acosh, elementwise("acosh", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) / (sqrt(x(v) - 1) * sqrt(x(v) + 1))}; }))
+TESSERA_ROW(acosh, elementwise("acosh", DtypeRule::inexact,
+                               [](const VjpArgs& v) -> Cotangents { return {g(v) / (sqrt(x(v) - 1) * sqrt(x(v) + 1))}; }))
 TESSERA_ROW(atanh, elementwise("atanh", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) / (1 - x(v) * x(v))}; }))
-TESSERA_ROW(erf, elementwise("erf", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * exp(-x(v) * x(v)) * 1.12837916709551257390}; }))
-TESSERA_ROW(erfc, elementwise("erfc", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {-g(v) * exp(-x(v) * x(v)) * 1.12837916709551257390}; }))
-TESSERA_ROW(erf_inv, elementwise("erf_inv", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * exp(y(v) * y(v)) * 0.88622692545275801365}; }))
+TESSERA_ROW(erf, elementwise("erf", DtypeRule::floating,
+                             [](const VjpArgs& v) -> Cotangents { return {g(v) * exp(-x(v) * x(v)) * 1.12837916709551257390}; }))
+TESSERA_ROW(erfc, elementwise("erfc", DtypeRule::floating,
+                              [](const VjpArgs& v) -> Cotangents { return {-g(v) * exp(-x(v) * x(v)) * 1.12837916709551257390}; }))
+TESSERA_ROW(erf_inv, elementwise("erf_inv", DtypeRule::floating,
+                                 [](const VjpArgs& v) -> Cotangents { return {g(v) * exp(y(v) * y(v)) * 0.88622692545275801365}; }))
 TESSERA_ROW(lgamma, elementwise("lgamma", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * digamma(x(v))}; }))
 TESSERA_ROW(digamma, elementwise_without_vjp("digamma", DtypeRule::floating, "the trigamma function is not provided"))
 TESSERA_ROW(sqrt, elementwise("sqrt", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) * 0.5 / y(v)}; }))
 TESSERA_ROW(cbrt, elementwise("cbrt", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) / (3 * y(v) * y(v))}; }))
 TESSERA_ROW(rsqrt, elementwise("rsqrt", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) * -0.5 * y(v) / x(v)}; }))
 TESSERA_ROW(sigmoid, elementwise("sigmoid", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * y(v) * (1 - y(v))}; }))
-TESSERA_ROW(relu, elementwise("relu", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {where(x(v) > 0, g(v), zeros_like(g(v)))}; }))
-TESSERA_ROW(silu, elementwise("silu", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * (sigmoid(x(v)) * (1 + x(v) * (1 - sigmoid(x(v)))))}; }))
+TESSERA_ROW(relu, elementwise("relu", DtypeRule::numeric,
+                              [](const VjpArgs& v) -> Cotangents { return {where(x(v) > 0, g(v), zeros_like(g(v)))}; }))
+TESSERA_ROW(silu, elementwise("silu", DtypeRule::floating,
+                              [](const VjpArgs& v) -> Cotangents { return {g(v) * (sigmoid(x(v)) * (1 + x(v) * (1 - sigmoid(x(v)))))}; }))
 TESSERA_ROW(softplus, elementwise("softplus", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * sigmoid(x(v))}; }))
 // The tanh form; its derivative by the product rule on u = sqrt(2/pi) (x + 0.044715 x^3).
 TESSERA_ROW(gelu, elementwise("gelu", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents {

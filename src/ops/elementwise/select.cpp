@@ -21,7 +21,9 @@ TESSERA_ROW(where, where_elementwise())
 
 TESSERA_ROW(clip, elementwise("clip", DtypeRule::any, [](const VjpArgs& v) -> Cotangents {
               const Array &x = v.in[0], &lo = v.in[1], &hi = v.in[2];
-              const auto part = [&](const Array& mask, const Array& operand) { return sum_to_operand(where(mask, g(v), zeros_like(g(v))), operand); };
+              const auto part = [&](const Array& mask, const Array& operand) {
+                return sum_to_operand(where(mask, g(v), zeros_like(g(v))), operand);
+              };
               Cotangents result(3);
               if (v.wanted[0]) result[0] = part((x >= lo) & (x <= hi), x);
               if (v.wanted[1]) result[1] = part((x < lo) & (lo < hi), lo);
@@ -30,18 +32,27 @@ TESSERA_ROW(clip, elementwise("clip", DtypeRule::any, [](const VjpArgs& v) -> Co
             }))
 
 // real(z) = (z + conj z)/2: the cotangent of z is g; that of imag is -i g (complex linear transposes without conjugation, as in JAX).
-TESSERA_ROW(real, elementwise("real", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents { return {make_complex(g(v), zeros_like(g(v)))}; }, linear_unary))
-TESSERA_ROW(imag, elementwise("imag", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents { return {make_complex(zeros_like(g(v)), -g(v))}; }, linear_unary))
-TESSERA_ROW(conj, elementwise("conj", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {conj(g(v))}; }, linear_unary))
-TESSERA_ROW(copy, elementwise("copy", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {g(v)}; }, linear_unary))
+TESSERA_ROW(real, elementwise(
+                      "real", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents { return {make_complex(g(v), zeros_like(g(v)))}; },
+                      linear_unary))
+TESSERA_ROW(imag, elementwise(
+                      "imag", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents { return {make_complex(zeros_like(g(v)), -g(v))}; },
+                      linear_unary))
+TESSERA_ROW(conj, elementwise(
+                      "conj", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {conj(g(v))}; }, linear_unary))
+TESSERA_ROW(copy, elementwise(
+                      "copy", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {g(v)}; }, linear_unary))
 
 Elementwise complex_elementwise() {
-  auto op = elementwise("complex", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents {
-    Cotangents result(2);
-    if (v.wanted[0]) result[0] = sum_to_shape(real(g(v)), v.in[0].shape());
-    if (v.wanted[1]) result[1] = sum_to_shape(-imag(g(v)), v.in[1].shape());
-    return result;
-  }, linear_both);
+  auto op = elementwise(
+      "complex", DtypeRule::floating,
+      [](const VjpArgs& v) -> Cotangents {
+        Cotangents result(2);
+        if (v.wanted[0]) result[0] = sum_to_shape(real(g(v)), v.in[0].shape());
+        if (v.wanted[1]) result[1] = sum_to_shape(-imag(g(v)), v.in[1].shape());
+        return result;
+      },
+      linear_both);
   op.def.infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
     return {{broadcast_shapes(in[0].shape, in[1].shape, "complex", std::source_location::current()), complex_dtype(in[0].dtype)}};
   };
@@ -54,13 +65,18 @@ struct CastParams {
   template <class V> void fields(V&& visit) const { visit("dtype", dtype); }
 };
 Elementwise cast_elementwise() {
-  auto op = elementwise("astype", DtypeRule::any, [](const VjpArgs& v) -> Cotangents {
-    const Dtype from = v.in[0].dtype();
-    if (!is_inexact(from) || !is_inexact(v.out[0].dtype())) return {Array()};
-    if (is_complex(g(v).dtype()) && !is_complex(from)) return {astype(real(g(v)), from)};
-    return {astype(g(v), from)};
-  }, [](const Params&) -> std::string { return ""; });
-  op.def.infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> { return {{in[0].shape, p.as<CastParams>().dtype, false}}; };
+  auto op = elementwise(
+      "astype", DtypeRule::any,
+      [](const VjpArgs& v) -> Cotangents {
+        const Dtype from = v.in[0].dtype();
+        if (!is_inexact(from) || !is_inexact(v.out[0].dtype())) return {Array()};
+        if (is_complex(g(v).dtype()) && !is_complex(from)) return {astype(real(g(v)), from)};
+        return {astype(g(v), from)};
+      },
+      [](const Params&) -> std::string { return ""; });
+  op.def.infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
+    return {{in[0].shape, p.as<CastParams>().dtype, false}};
+  };
   op.row.kernel = nullptr;
   return op;
 }
@@ -72,8 +88,10 @@ Array where(const Operand& condition, const Operand& a, const Operand& b) {
   const auto site = condition.where;
   for (const auto* x : {&condition, &a, &b}) check_usable(x->array, "where");
   broadcast_shapes(condition.array.shape(), broadcast_shapes(a.array.shape(), b.array.shape(), "where", site), "where", site);
-  const auto dtype = promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()}, WeakDtype{b.array.dtype(), b.array.is_weakly_typed()}).dtype;
-  return record(where_row().def, no_params(), {cast_to(condition.array, bool_, site), cast_to(a.array, dtype, site), cast_to(b.array, dtype, site)}, site);
+  const auto dtype =
+      promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()}, WeakDtype{b.array.dtype(), b.array.is_weakly_typed()}).dtype;
+  return record(where_row().def, no_params(),
+                {cast_to(condition.array, bool_, site), cast_to(a.array, dtype, site), cast_to(b.array, dtype, site)}, site);
 }
 
 Array clip(const Operand& x, const Operand& lo, const Operand& hi) {

@@ -15,7 +15,9 @@ const OpDef alias_op{
     .factors = same_factors,
     .kernel = no_kernel,
     .vjp = [](const VjpArgs& v) -> Cotangents { return {v.cotangents[0]}; },
-    .batch = [](const BatchArgs& args) -> Batched { return {{args.in[0]}, {args.dims[0]}}; },
+    .batch = [](const BatchArgs& args) -> Batched {
+      return {{args.in[0]}, {args.dims[0]}};
+    },
     .linear_in = [](const Params&) -> std::string { return "0"; },
     .is_alias = true,
 };
@@ -25,7 +27,9 @@ const OpDef stop_gradient_op{
     .factors = same_factors,
     .kernel = no_kernel,
     .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },
-    .batch = [](const BatchArgs& args) -> Batched { return {{record(*args.node.op, no_params(), {args.in[0]}, args.node.where)}, {args.dims[0]}}; },
+    .batch = [](const BatchArgs& args) -> Batched {
+      return {{record(*args.node.op, no_params(), {args.in[0]}, args.node.where)}, {args.dims[0]}};
+    },
     .linear_in = [](const Params&) -> std::string { return "0"; },
     .is_alias = true,
 };

@@ -1,7 +1,7 @@
 // Moving an array to a sharding that the user names.
-#include "program/builder.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "program/builder.hpp"
 
 namespace tessera {
 namespace {
@@ -13,7 +13,9 @@ struct PutParams {
 
 const OpDef device_put_op{
     .name = "device_put",
-    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in.begin(), in.end()}; },
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {in.begin(), in.end()};
+    },
     .kernel = [](const KernelArgs&) { throw InternalError("device_put has no kernel: it is lowered to reshard steps"); },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       if (output_of(v.in[0]).sharding) return {device_put(v.cotangents[0], *output_of(v.in[0]).sharding)};

@@ -60,7 +60,8 @@ void kernel(const KernelArgs& a) {
   kernels::reduce(op, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dims, a.out[0].data);
 }
 
-OpDef reduction(const char* name, FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&), Cotangents (*vjp)(const VjpArgs&)) {
+OpDef reduction(const char* name, FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&),
+                Cotangents (*vjp)(const VjpArgs&)) {
   OpDef op;
   op.name = name;
   op.infer = infer;
@@ -87,7 +88,8 @@ const OpDef prod_op = reduction(
       const Array safe = where(zero, ones_like(x), x);
       const auto& p = v.node.params->as<ReduceParams>();
       const Array zeros_count = sum(astype(zero, int32), Axes(p.dims), true), others = prod(safe, Axes(p.dims), true);
-      const Array rest = where(zeros_count == 0, others / safe, where((zeros_count == 1) & zero, broadcast_to(others, x.shape()), zeros_like(x)));
+      const Array rest =
+          where(zeros_count == 0, others / safe, where((zeros_count == 1) & zero, broadcast_to(others, x.shape()), zeros_like(x)));
       return {keep_dims(v.cotangents[0], v) * rest};
     });
 // Ties share the cotangent equally.
@@ -96,18 +98,25 @@ Cotangents extremum_vjp(const VjpArgs& v) {
   const Array chosen = astype(v.in[0] == keep_dims(v.out[0], v), v.in[0].dtype());
   return {keep_dims(v.cotangents[0], v) * chosen / sum(chosen, Axes(p.dims), true)};
 }
-const OpDef max_op = reduction("max", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("max", in, out, p); }, extremum_vjp);
-const OpDef min_op = reduction("min", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("min", in, out, p); }, extremum_vjp);
+const OpDef max_op = reduction(
+    "max", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("max", in, out, p); },
+    extremum_vjp);
+const OpDef min_op = reduction(
+    "min", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("min", in, out, p); },
+    extremum_vjp);
 
 OpDef logical(const char* name, FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&)) {
   auto op = reduction(name, factors, nullptr);
   op.no_vjp = "its result is bool";
   return op;
 }
-const OpDef any_op = logical("any", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("any", in, out, p); });
-const OpDef all_op = logical("all", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("all", in, out, p); });
+const OpDef any_op = logical(
+    "any", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("any", in, out, p); });
+const OpDef all_op = logical(
+    "all", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("all", in, out, p); });
 
-const Registered registered[] = {Registered(sum_op), Registered(prod_op), Registered(max_op), Registered(min_op), Registered(any_op), Registered(all_op)};
+const Registered registered[] = {Registered(sum_op), Registered(prod_op), Registered(max_op),
+                                 Registered(min_op), Registered(any_op),  Registered(all_op)};
 
 Array with_kept_dims(const Array& reduced, const Array& x, const std::vector<int>& dims, bool keepdims, std::source_location where) {
   if (!keepdims) return reduced;
@@ -138,9 +147,11 @@ std::int64_t count_of(const Array& x, const Axes& axes, const char* op, std::sou
 
 Array extremum(const OpDef& op, const Operand& x, const Axes& axes, bool keepdims) {
   check_usable(x.array, op.name.c_str());
-  if (is_complex(x.array.dtype())) throw DtypeError(call_text(op.name.c_str(), x.where) + ": complex numbers have no order; take it of abs(x)");
+  if (is_complex(x.array.dtype()))
+    throw DtypeError(call_text(op.name.c_str(), x.where) + ": complex numbers have no order; take it of abs(x)");
   if (count_of(x.array, axes, op.name.c_str(), x.where) == 0 && x.array.size() == 0)
-    throw ShapeError(call_text(op.name.c_str(), x.where) + ": the " + op.name + " of no elements (shape " + to_string(x.array.shape()) + ") is not defined");
+    throw ShapeError(call_text(op.name.c_str(), x.where) + ": the " + op.name + " of no elements (shape " + to_string(x.array.shape()) +
+                     ") is not defined");
   return reduce(op, x.array, axes, keepdims, x.where);
 }
 
@@ -158,7 +169,9 @@ Array max(const Operand& x, Axes axes, bool keepdims) { return extremum(max_op, 
 Array min(const Operand& x, Axes axes, bool keepdims) { return extremum(min_op, x, axes, keepdims); }
 Array any(const Operand& x, Axes axes, bool keepdims) { return reduce(any_op, cast_to(x.array, bool_, x.where), axes, keepdims, x.where); }
 Array all(const Operand& x, Axes axes, bool keepdims) { return reduce(all_op, cast_to(x.array, bool_, x.where), axes, keepdims, x.where); }
-Array count_nonzero(const Operand& x, Axes axes, bool keepdims) { return sum(Operand(astype(Operand(not_equal(x, 0), x.where), int32), x.where), axes, keepdims); }
+Array count_nonzero(const Operand& x, Axes axes, bool keepdims) {
+  return sum(Operand(astype(Operand(not_equal(x, 0), x.where), int32), x.where), axes, keepdims);
+}
 
 Array mean(const Operand& x, Axes axes, bool keepdims) {
   check_usable(x.array, "mean");

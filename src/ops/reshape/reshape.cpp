@@ -39,17 +39,22 @@ FactorRule reshape_factors(std::span<const Type> in, std::span<const Type> out, 
     if (rest_a == 1 && rest_b == 1) return rule;
     // The factor must be a divisor of both: the dims are taken apart from their major end.
     std::int64_t size = 0;
-    if (rest_a % rest_b == 0) size = rest_b;
-    else if (rest_b % rest_a == 0) size = rest_a;
+    if (rest_a % rest_b == 0)
+      size = rest_b;
+    else if (rest_b % rest_a == 0)
+      size = rest_a;
     if (size == 0) {
       // Coprime runs, as (2, 3) -> (3, 2): what is left of this run moves as one.
       std::int64_t product_a = rest_a, product_b = rest_b;
       std::vector<std::size_t> dims_a{at_a}, dims_b{at_b};
       while (product_a != product_b) {
-        if (product_a < product_b) dims_a.push_back(i), product_a *= a[i++];
-        else dims_b.push_back(j), product_b *= b[j++];
+        if (product_a < product_b)
+          dims_a.push_back(i), product_a *= a[i++];
+        else
+          dims_b.push_back(j), product_b *= b[j++];
       }
-      const auto give = [&](std::vector<DimFactors>& dims, const std::vector<std::size_t>& which, const Shape& shape, std::int64_t first_rest) {
+      const auto give = [&](std::vector<DimFactors>& dims, const std::vector<std::size_t>& which, const Shape& shape,
+                            std::int64_t first_rest) {
         for (std::size_t n = 0; n < which.size(); ++n) dims[which[n]].push_back(whole_rest(n == 0 ? first_rest : shape[which[n]]));
       };
       give(rule.inputs[0], dims_a, a, rest_a);
@@ -68,14 +73,18 @@ FactorRule reshape_factors(std::span<const Type> in, std::span<const Type> out, 
 
 const OpDef reshape_op{
     .name = "reshape",
-    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> { return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}}; },
+    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
+      return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}};
+    },
     .factors = reshape_factors,
     .kernel = [](const KernelArgs& a) { std::copy_n(a.in[0].data, a.in[0].bytes(), a.out[0].data); },
     .vjp = [](const VjpArgs& v) -> Cotangents { return {reshape(v.cotangents[0], v.in[0].shape())}; },
     .batch = [](const BatchArgs& args) -> Batched {
       auto extents = args.node.params->as<ShapeParams>().shape.vector();
       extents.insert(extents.begin(), args.size);
-      return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+      return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {batch_first(args.in[0], args.dims[0])},
+                      args.node.where)},
+              {0}};
     },
     .linear_in = [](const Params&) -> std::string { return "0"; },
     .is_alias = true,
@@ -95,12 +104,16 @@ std::vector<std::int64_t> broadcast_strides(const Shape& from, const Shape& to) 
 
 const OpDef broadcast_op{
     .name = "broadcast_to",
-    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> { return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}}; },
-    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return dimwise_factors(in, out); },
-    .kernel = [](const KernelArgs& a) {
-      const Shape to = a.out[0].shape();
-      kernels::copy_strided(a.out[0].data, row_major_strides(to), a.in[0].data, broadcast_strides(a.in[0].shape(), to), to, itemsize(a.in[0].dtype));
+    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
+      return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}};
     },
+    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return dimwise_factors(in, out); },
+    .kernel =
+        [](const KernelArgs& a) {
+          const Shape to = a.out[0].shape();
+          kernels::copy_strided(a.out[0].data, row_major_strides(to), a.in[0].data, broadcast_strides(a.in[0].shape(), to), to,
+                                itemsize(a.in[0].dtype));
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents { return {sum_to_shape(v.cotangents[0], v.in[0].shape())}; },
     .batch = [](const BatchArgs& args) -> Batched {
       Array x = batch_first(args.in[0], args.dims[0]);
@@ -108,7 +121,8 @@ const OpDef broadcast_op{
       extents.insert(extents.begin(), args.size);
       std::vector<std::int64_t> aligned(extents.size(), 1);
       aligned[0] = args.size;
-      for (int d = 1; d < x.ndim(); ++d) aligned[extents.size() - static_cast<std::size_t>(x.ndim()) + static_cast<std::size_t>(d)] = x.shape()[static_cast<std::size_t>(d)];
+      for (int d = 1; d < x.ndim(); ++d)
+        aligned[extents.size() - static_cast<std::size_t>(x.ndim()) + static_cast<std::size_t>(d)] = x.shape()[static_cast<std::size_t>(d)];
       x = reshape(Operand(x, args.node.where), Shape(std::move(aligned)));
       return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {x}, args.node.where)}, {0}};
     },
@@ -122,7 +136,8 @@ const Registered registered_broadcast(broadcast_op);
 Array reshape(const Operand& x, Shape shape) {
   check_usable(x.array, "reshape");
   const auto refuse = [&](const std::string& why) {
-    throw ShapeError(call_text("reshape", x.where) + ": " + to_string(x.array.shape()) + " (" + std::to_string(x.array.size()) + " elements) cannot become " + to_string(shape) + ": " + why);
+    throw ShapeError(call_text("reshape", x.where) + ": " + to_string(x.array.shape()) + " (" + std::to_string(x.array.size()) +
+                     " elements) cannot become " + to_string(shape) + ": " + why);
   };
   std::int64_t known = 1;
   int open = -1;
@@ -138,7 +153,8 @@ Array reshape(const Operand& x, Shape shape) {
     }
   }
   if (open >= 0) {
-    if (known == 0 || x.array.size() % known != 0) refuse("the other extents make " + std::to_string(known) + ", which does not divide the number of elements");
+    if (known == 0 || x.array.size() % known != 0)
+      refuse("the other extents make " + std::to_string(known) + ", which does not divide the number of elements");
     shape[static_cast<std::size_t>(open)] = x.array.size() / known;
   } else if (known != x.array.size()) {
     refuse("that would take " + std::to_string(known) + " elements");
@@ -155,7 +171,8 @@ Array squeeze(const Operand& x, Axes axes) {
     const auto extent = x.array.shape()[static_cast<std::size_t>(d)];
     const bool is_named = std::binary_search(named.begin(), named.end(), d);
     if (is_named && extent != 1)
-      throw ShapeError(call_text("squeeze", x.where) + ": axis " + std::to_string(d) + " of shape " + to_string(x.array.shape()) + " has size " + std::to_string(extent) + "; only axes of size 1 can be squeezed");
+      throw ShapeError(call_text("squeeze", x.where) + ": axis " + std::to_string(d) + " of shape " + to_string(x.array.shape()) +
+                       " has size " + std::to_string(extent) + "; only axes of size 1 can be squeezed");
     if (is_named || (axes.values.empty() && extent == 1)) continue;
     extents.push_back(extent);
   }
@@ -179,7 +196,9 @@ Array broadcast_to(const Operand& x, Shape shape) {
     const auto to = shape[shape.size() - from.size() + d];
     fits = from[d] == to || from[d] == 1;
   }
-  if (!fits) throw ShapeError(call_text("broadcast_to", x.where) + ": shape " + to_string(from) + " does not broadcast to " + to_string(shape) + "; each dimension, counted from the last, must be equal or 1");
+  if (!fits)
+    throw ShapeError(call_text("broadcast_to", x.where) + ": shape " + to_string(from) + " does not broadcast to " + to_string(shape) +
+                     "; each dimension, counted from the last, must be equal or 1");
   checked_bytes(shape, itemsize(x.array.dtype()), "broadcast_to");
   return record(broadcast_op, make_params(ShapeParams{std::move(shape)}), {x.array}, x.where);
 }

@@ -26,21 +26,26 @@ const OpDef transpose_op{
       for (const int d : p.as<TransposeParams>().permutation) extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
       return {{Shape(std::move(extents)), in[0].dtype, in[0].weak}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& p) {
-      FactorRule rule;
-      rule.inputs.resize(1);
-      rule.outputs.resize(1);
-      for (int d = 0; d < in[0].shape.ndim(); ++d) {
-        rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)], FactorKind::pass});
-        rule.inputs[0].push_back({d});
-      }
-      for (const int d : p.as<TransposeParams>().permutation) rule.outputs[0].push_back({d});
-      return rule;
+    .factors =
+        [](std::span<const Type> in, std::span<const Type>, const Params& p) {
+          FactorRule rule;
+          rule.inputs.resize(1);
+          rule.outputs.resize(1);
+          for (int d = 0; d < in[0].shape.ndim(); ++d) {
+            rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)], FactorKind::pass});
+            rule.inputs[0].push_back({d});
+          }
+          for (const int d : p.as<TransposeParams>().permutation) rule.outputs[0].push_back({d});
+          return rule;
+        },
+    .kernel =
+        [](const KernelArgs& a) {
+          kernels::transpose(a.out[0].data, a.in[0].data, a.in[0].shape(), a.params.as<TransposeParams>().permutation,
+                             itemsize(a.in[0].dtype));
+        },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      return {transpose(v.cotangents[0], inverse(v.node.params->as<TransposeParams>().permutation))};
     },
-    .kernel = [](const KernelArgs& a) {
-      kernels::transpose(a.out[0].data, a.in[0].data, a.in[0].shape(), a.params.as<TransposeParams>().permutation, itemsize(a.in[0].dtype));
-    },
-    .vjp = [](const VjpArgs& v) -> Cotangents { return {transpose(v.cotangents[0], inverse(v.node.params->as<TransposeParams>().permutation))}; },
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = args.node.params->as<TransposeParams>();
       for (int& d : p.permutation) ++d;
@@ -61,8 +66,11 @@ Array transpose(const Operand& x, std::vector<int> permutation) {
   std::sort(sorted.begin(), sorted.end());
   for (int d = 0; d < static_cast<int>(sorted.size()); ++d)
     if (sorted[static_cast<std::size_t>(d)] != d || static_cast<int>(sorted.size()) != ndim)
-      throw ShapeError(call_text("transpose", x.where) + ": the permutation must name each of the " + std::to_string(ndim) + " axes of shape " + to_string(x.array.shape()) + " once");
-  if (static_cast<int>(permutation.size()) != ndim) throw ShapeError(call_text("transpose", x.where) + ": the permutation has " + std::to_string(permutation.size()) + " entries for " + std::to_string(ndim) + " axes");
+      throw ShapeError(call_text("transpose", x.where) + ": the permutation must name each of the " + std::to_string(ndim) +
+                       " axes of shape " + to_string(x.array.shape()) + " once");
+  if (static_cast<int>(permutation.size()) != ndim)
+    throw ShapeError(call_text("transpose", x.where) + ": the permutation has " + std::to_string(permutation.size()) + " entries for " +
+                     std::to_string(ndim) + " axes");
   if (std::is_sorted(permutation.begin(), permutation.end())) return x.array;
   return record(transpose_op, make_params(TransposeParams{std::move(permutation)}), {x.array}, x.where);
 }

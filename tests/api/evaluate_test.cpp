@@ -1,0 +1,187 @@
+// Sharded equals unsharded, jit(f) equals f, and what was predicted is what was moved: random graphs, meshes and layouts.
+#include <gtest/gtest.h>
+#include <tessera/control.hpp>
+#include <tessera/jit.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "comm/traffic.hpp"
+
+namespace tessera {
+namespace {
+
+// The same stream on every rank.
+using Random = std::mt19937;
+int pick(Random& random, int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
+
+// A mesh of 1 to 3 axes over some of the devices, in any order.
+Mesh random_mesh(Random& random) {
+  std::vector<int> ids;
+  for (int i = 0; i < device_count(); ++i) ids.push_back(i);
+  std::shuffle(ids.begin(), ids.end(), random);
+  const int used = pick(random, 3) == 0 ? 1 + pick(random, device_count()) : device_count();
+  ids.resize(static_cast<std::size_t>(used));
+  std::vector<int> sizes;
+  int rest = used;
+  while (sizes.size() < 2 && rest > 1) {
+    const int d = 1 + pick(random, rest);
+    if (rest % d != 0) continue;
+    sizes.push_back(d);
+    rest /= d;
+  }
+  sizes.push_back(rest);
+  std::vector<std::string> names{"x", "y", "z"};
+  names.resize(sizes.size());
+  return Mesh(NdDevices(sizes, ids), names);
+}
+
+P random_spec(Random& random, const Mesh& mesh, int ndim) {
+  std::vector<std::vector<std::string>> dims(static_cast<std::size_t>(ndim));
+  auto names = mesh.axis_names();
+  std::shuffle(names.begin(), names.end(), random);
+  for (const auto& name : names)
+    if (ndim > 0 && pick(random, 4) > 0) dims[static_cast<std::size_t>(pick(random, ndim))].push_back(name);
+  std::vector<DimSpec> specs;
+  for (auto& d : dims) specs.emplace_back(std::move(d));
+  return P(specs);
+}
+
+Array values(Shape shape, float scale) {
+  const Array flat = arange(static_cast<float>(shape.elements()));
+  return reshape(sin(flat * scale), std::move(shape));
+}
+
+struct Case {
+  Array a, b, c;  // (m, k), (k, n), (n)
+};
+using Outcome = std::vector<Array>;
+
+// A random program over the three operands.
+Outcome random_program(unsigned seed, const Case& in) {
+  Random random(seed);
+  std::vector<Array> pool{in.a, in.b, in.c, matmul(in.a, in.b)};
+  for (int step = 0; step < 8; ++step) {
+    const Array x = pool[static_cast<std::size_t>(pick(random, static_cast<int>(pool.size())))];
+    switch (pick(random, 10)) {
+      case 0: pool.push_back(tanh(x) + x * 0.5f); break;
+      case 1: pool.push_back(x.ndim() > 0 ? sum(x, pick(random, x.ndim())) : x + 1); break;
+      case 2: pool.push_back(x.ndim() > 0 ? max(x, pick(random, x.ndim()), true) - x : -x); break;
+      case 3: pool.push_back(x.T()); break;
+      case 4: pool.push_back(reshape(x, Shape{x.size()})); break;
+      case 5: pool.push_back(x.ndim() == 2 ? matmul(x, x.T()) * 0.1f : x * x); break;
+      case 6: pool.push_back(mean(x) + x); break;
+      case 7: pool.push_back(where(x > 0.1f, x, exp(x))); break;
+      case 8: pool.push_back(x.ndim() == 2 ? softmax(x, pick(random, 2)) : abs(x)); break;
+      default:
+        pool.push_back(x.ndim() == 2 ? matmul(x, broadcast_to(expand_dims(mean(x, 0), 1), {x.shape()[1], 3})) : sqrt(x * x + 1));
+        break;
+    }
+  }
+  return {pool.end() - 4, pool.end()};
+}
+
+void expect_close(const Outcome& got, const Outcome& expected, const char* what, unsigned seed) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].shape(), expected[i].shape());
+    const auto a = to_vector<float>(got[i]), b = to_vector<float>(expected[i]);
+    for (std::size_t k = 0; k < a.size(); ++k)
+      ASSERT_NEAR(a[k], b[k], 1e-4f * (1 + std::fabs(b[k]))) << what << ", seed " << seed << ", result " << i << " element " << k;
+  }
+}
+
+class RandomPrograms : public testing::TestWithParam<unsigned> {};
+
+TEST_P(RandomPrograms, ShardedEqualsUnshardedAndJitEqualsEager) {
+  for (unsigned seed = GetParam() * 100; seed < GetParam() * 100 + 12; ++seed) {
+    Random random(seed);
+    const int m = 1 + pick(random, 9), k = 1 + pick(random, 9), n = 1 + pick(random, 9);
+    const Case plain{values({m, k}, 0.3f), values({k, n}, 0.7f), values({n}, 1.1f)};
+    const Mesh mesh = random_mesh(random);
+    const auto put = [&](const Array& x) { return device_put(x, mesh, random_spec(random, mesh, x.ndim())); };
+    const Case sharded{put(plain.a), put(plain.b), put(plain.c)};
+    const auto expected = random_program(seed, plain);
+    expect_close(random_program(seed, sharded), expected, "eager", seed);
+    const auto constraint = random_spec(random, mesh, 2);
+    const auto program = [&](Array a, Array b, Array c) {
+      return random_program(seed, {with_sharding_constraint(a * 1.0f, NamedSharding(mesh, constraint)), b, c});
+    };
+    const auto compiled = jit(program);
+    expect_close(compiled(sharded.a, sharded.b, sharded.c), expected, "jit", seed);
+    expect_close(compiled(sharded.a, sharded.b, sharded.c), expected, "jit, cached", seed);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, testing::Range(0u, 8u));
+
+// Predicted bytes are those of the busiest rank; with even blocks every rank is that one.
+TEST(Traffic, CountedBytesEqualPredictedBytes) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const int n = 4 * device_count();
+  const Array a = device_put(values({n, n}, 0.3f), mesh, P("x", None)), b = device_put(values({n, n}, 0.2f), mesh, P(None, "x"));
+  eval(a, b);
+  const auto f = jit([&](Array a, Array b) { return device_put(matmul(a, b), mesh, P(None, "x")) + sum(a, 0); });
+  const auto plan = f.lower(a, b).compile().explanation();
+  const auto before = comm::traffic();
+  eval(f(a, b));
+  EXPECT_EQ(comm::traffic().bytes - before.bytes, plan.bytes()) << plan;
+}
+
+TEST(DevicePut, AnyLayoutToAnyLayoutAcrossMeshesAndSubsets) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const Array plain = values({1 + pick(random, 9), 1 + pick(random, 7), 1 + pick(random, 4)}, 0.31f);
+    const Mesh from = random_mesh(random), to = random_mesh(random);
+    const Array there = device_put(plain, from, random_spec(random, from, 3));
+    const Array back = device_put(there, to, random_spec(random, to, 3));
+    EXPECT_EQ(to_vector<float>(back), to_vector<float>(plain)) << "seed " << seed;
+  }
+}
+
+TEST(Pending, LongChainsAreComputedOnTheWay) {
+  Array x = device_put(values({7}, 0.3f), make_mesh({device_count()}, {"x"}), P("x"));
+  for (int i = 0; i < 9000; ++i) x = x * 0.5f + 1;
+  for (const float v : to_vector<float>(x)) EXPECT_FLOAT_EQ(v, 2);
+}
+
+TEST(Errors, AValueOfATracedArrayIsRefused) {
+  const auto f = jit([](Array x) { return item<float>(sum(x)) > 0 ? x : -x; });
+  EXPECT_THROW(f(values({3}, 1)), ArgumentError);
+}
+
+TEST(Errors, ADeletedArrayIsRefused) {
+  Array x = device_put(values({4}, 1), make_mesh({device_count()}, {"x"}), P("x"));
+  eval(x);
+  x.delete_();
+  EXPECT_THROW(x + 1, ArgumentError);
+  EXPECT_TRUE(x.is_deleted());
+}
+
+TEST(Errors, MoreMemoryThanTheHostHasIsRefusedBeforeAllocating) {
+  const Array huge = zeros({1 << 22, 1 << 22});
+  EXPECT_THROW(eval(huge + 1), MemoryError);
+}
+
+TEST(Donation, TheArgumentIsGone) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const auto f = jit([](Array x) { return x + 1; }, JitOptions{.donate_argnums = {0}});
+  Array x = device_put(values({8}, 1), mesh, P("x"));
+  const auto before = to_vector<float>(x);
+  const Array y = f(x);
+  EXPECT_TRUE(x.is_deleted());
+  EXPECT_FLOAT_EQ(to_vector<float>(y)[3], before[3] + 1);
+}
+
+TEST(While, InsideJitStopsWhereTheLoopOutsideStops) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const Array x = device_put(values({10}, 0.3f), mesh, P("x"));
+  const auto f = [](Array x, Array y) {
+    return while_loop([](Array v) { return sum(v * v) < 1000; }, [&](Array v) { return v * 1.5f + y; }, x);
+  };
+  const auto plain = to_vector<float>(f(x, ones({10}))), compiled = to_vector<float>(jit(f)(x, ones({10})));
+  EXPECT_EQ(plain, compiled);
+}
+
+}  // namespace
+}  // namespace tessera

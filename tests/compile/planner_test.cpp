@@ -1,0 +1,189 @@
+// The planner's promises as texts of compiled programs, on abstract meshes: no MPI, no ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tessera/jit.hpp>
+
+#include "mesh/reshard.hpp"
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const Mesh line = abstract_mesh({4}, {"x"});
+const Mesh grid = abstract_mesh({4, 2}, {"x", "y"});
+
+Array placed(Shape shape, const Mesh& mesh, P spec, Dtype dtype = float32) {
+  return device_put(zeros(std::move(shape), dtype), mesh, std::move(spec));
+}
+
+template <class F, class... A> std::string text_of(F f, const A&... args) { return jit(std::move(f)).lower(args...).compile().as_text(); }
+
+int count(const std::string& text, const std::string& word) {
+  int n = 0;
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+int collectives(const std::string& text) {
+  return count(text, " all-gather(") + count(text, " all-reduce(") + count(text, " reduce-scatter(") + count(text, " all-to-all(") +
+         count(text, " collective-permute(");
+}
+
+const auto product = [](Array a, Array b) { return matmul(a, b); };
+
+TEST(Matmul, RowSplitTimesColumnSplitMovesNothing) {
+  const Array a = placed({8, 16}, grid, P("x", None)), b = placed({16, 8}, grid, P(None, "y"));
+  EXPECT_EQ(collectives(text_of(product, a, b)), 0);
+  EXPECT_EQ(matmul(a, b).sharding(), NamedSharding(grid, P("x", "y")));
+}
+
+TEST(Matmul, SplitInnerDimensionIsOneAllReduce) {
+  const Array a = placed({8, 16}, grid, P("x", "y")), b = placed({16, 8}, grid, P("y", None));
+  const auto text = text_of(product, a, b);
+  EXPECT_EQ(collectives(text), 1) << text;
+  EXPECT_THAT(text, HasSubstr("all-reduce"));
+  EXPECT_EQ(matmul(a, b).sharding(), NamedSharding(grid, P("x", None)));
+}
+
+TEST(Matmul, SplitInnerDimensionWantedSplitIsOneReduceScatter) {
+  const Array a = placed({8, 16}, line, P(None, "x")), b = placed({16, 8}, line, P("x", None));
+  const auto text =
+      text_of([](Array a, Array b) { return with_sharding_constraint(matmul(a, b), NamedSharding(line, P(None, "x"))); }, a, b);
+  EXPECT_EQ(collectives(text), 1) << text;
+  EXPECT_THAT(text, HasSubstr("reduce-scatter"));
+}
+
+TEST(Matmul, ReplicatedOperandsCostNothing) {
+  EXPECT_EQ(collectives(text_of(product, placed({8, 16}, line, P("x", None)), placed({16, 8}, line, P()))), 0);
+  EXPECT_EQ(collectives(text_of(product, placed({8, 16}, line, P()), placed({16, 8}, line, P(None, "x")))), 0);
+}
+
+TEST(Matmul, GathersTheSmallerOperand) {
+  const auto text = text_of(product, placed({4096, 2048}, line, P("x", None)), placed({2048, 1024}, line, P(None, "x")));
+  EXPECT_THAT(text, HasSubstr("f32[2048,1024] all-gather(%1) dim=1 axes=x bytes=6291456")) << text;
+}
+
+TEST(Elementwise, KeepsTheShardingAndMovesNothing) {
+  const auto text = text_of([](Array x) { return tanh(x) * 2 + x; }, placed({8, 8}, grid, P("y", "x")));
+  EXPECT_EQ(collectives(text), 0) << text;
+  EXPECT_THAT(text, HasSubstr("fusion[tanh+multiply+add]"));
+}
+
+TEST(Reduction, OverASplitDimensionIsOneAllReduce) {
+  EXPECT_EQ(collectives(text_of([](Array x) { return sum(x, 0); }, placed({8, 8}, line, P("x", None)))), 1);
+  EXPECT_EQ(collectives(text_of([](Array x) { return sum(x, 1); }, placed({8, 8}, line, P("x", None)))), 0);
+}
+
+TEST(Partials, StayPartialThroughLinearOps) {
+  const Array a = placed({8, 16}, line, P(None, "x")), b = placed({16, 8}, line, P("x", None));
+  const auto text = text_of([](Array a, Array b) { return (matmul(a, b) + matmul(a, b * 3)).T() * 0.5f; }, a, b);
+  EXPECT_EQ(count(text, " all-reduce("), 1) << text;
+}
+
+TEST(Partials, AreCombinedBeforeNonlinearOps) {
+  const Array a = placed({8, 16}, line, P(None, "x")), b = placed({16, 8}, line, P("x", None));
+  const auto text = text_of([](Array a, Array b) { return tanh(matmul(a, b)); }, a, b);
+  EXPECT_LT(text.find("all-reduce"), text.find("tanh(")) << text;
+}
+
+TEST(Partials, OfSeveralSmallSumsShareOneMessage) {
+  const auto text = text_of([](Array x, Array y) { return std::make_pair(sum(x, 0), sum(y, 0)); }, placed({8, 8}, line, P("x", None)),
+                            placed({8, 3}, line, P("x", None)));
+  EXPECT_EQ(count(text, " all-reduce("), 1) << text;
+}
+
+TEST(Sharing, AGatherIsDoneOnce) {
+  const Array a = placed({64, 16}, line, P("x", None)), b = placed({16, 8}, line, P(None, "x"));
+  const auto text = text_of([](Array a, Array b) { return matmul(a, b) + matmul(a * 2, b); }, a, b);
+  EXPECT_EQ(count(text, " all-gather("), 1) << text;
+}
+
+TEST(Sharing, EqualSubexpressionsAreComputedOnce) {
+  const auto text = text_of([](Array x) { return std::make_pair(sum(exp(x), 1), max(exp(x), 1)); }, placed({8, 8}, line, P("x", None)));
+  EXPECT_EQ(count(text, " exp("), 1) << text;
+}
+
+TEST(DeadCode, IsNotCompiled) {
+  const auto text = text_of(
+      [](Array x) {
+        const Array unused = matmul(x, x);
+        return x + 1;
+      },
+      placed({8, 8}, line, P("x", None)));
+  EXPECT_THAT(text, Not(HasSubstr("dot")));
+}
+
+TEST(Backward, AConstraintIsComputedInPlace) {
+  const auto text =
+      text_of([](Array x) { return with_sharding_constraint(sin(x) * 2, NamedSharding(line, P("x", None))); }, placed({8, 8}, line, P()));
+  EXPECT_THAT(text, HasSubstr("f32[2,8] fusion[sin+multiply]")) << text;
+  EXPECT_EQ(collectives(text), 0) << text;
+}
+
+TEST(Backward, OutShardingsArePulledThrough) {
+  const auto f = jit([](Array x) { return exp(x); }, JitOptions{.out_shardings = NamedSharding(line, P(None, "x"))});
+  const auto compiled = f.lower(placed({8, 8}, line, P())).compile();
+  EXPECT_EQ(compiled.output_shardings().at(0), NamedSharding(line, P(None, "x")));
+  EXPECT_EQ(collectives(compiled.as_text()), 0) << compiled.as_text();
+}
+
+TEST(Reshards, InARowAreOne) {
+  const auto text =
+      text_of([](Array x) { return device_put(device_put(x, line, P("x", None)), line, P(None, "x")); }, placed({8, 8}, line, P()));
+  EXPECT_EQ(collectives(text), 0) << text;
+}
+
+TEST(Uncommitted, OperandsAreComputedInTheLayoutOfTheOthers) {
+  const auto text = text_of([](Array x) { return x + reshape(arange(64.f), {8, 8}); }, placed({8, 8}, line, P("x", None)));
+  EXPECT_EQ(collectives(text), 0) << text;
+  EXPECT_THAT(text, HasSubstr("f32[16] iota()")) << text;
+}
+
+TEST(Explain, A8192ProductOn4096RanksIsPlannedAtOnce) {
+  const Mesh big = abstract_mesh({64, 64}, {"x", "y"});
+  const auto e = explain(product, placed({8192, 8192}, big, P("x", "y")), placed({8192, 8192}, big, P("x", "y")));
+  EXPECT_EQ(e.calls("all-gather"), 2);
+  EXPECT_EQ(e.bytes(), 2 * 63 * 128 * 128 * 4);
+  EXPECT_THROW(e.forbid("all-gather"), ShardingError);
+  EXPECT_NO_THROW(e.forbid("all-to-all"));
+  EXPECT_THROW(e.limit_bytes(1 << 20), ShardingError);
+}
+
+TEST(Jit, RefusesAnArgumentThatDisagreesWithInShardings) {
+  const auto f = jit([](Array x) { return x; }, JitOptions{.in_shardings = NamedSharding(line, P("x"))});
+  try {
+    f.lower(placed({8}, line, P()));
+    FAIL() << "no error";
+  } catch (const ShardingError& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("in_shardings"), HasSubstr("P('x')"), HasSubstr("device_put")));
+  }
+}
+
+TEST(Devices, DifferentOrdersAreRefusedWithBothNamed) {
+  const auto ids = line.devices();
+  const Mesh turned(NdDevices(std::vector<Device>(ids.rbegin(), ids.rend())), {"x"});
+  try {
+    placed({8}, line, P("x")) + placed({8}, turned, P("x"));
+    FAIL() << "no error";
+  } catch (const ShardingError& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("device orders"), HasSubstr("[0, 1, 2, 3]"), HasSubstr("[3, 2, 1, 0]"),
+                                             HasSubstr("device_put"), HasSubstr("planner_test.cpp")));
+  }
+}
+
+TEST(Meshes, OfTheSameDevicesMayBeMixed) {
+  const Mesh flat = abstract_mesh({8}, {"d"});
+  const Array a = device_put(zeros({8, 8}), NamedSharding(flat, P("d"))), b = placed({8, 8}, grid, P(axes("x", "y")));
+  EXPECT_EQ(collectives(text_of([](Array a, Array b) { return a + b; }, a, b)), 0);
+}
+
+TEST(Memory, AnAnalysisCountsArgumentsResultsAndThePeak) {
+  const auto m = jit([](Array x) { return sum(x * 2, 0); }).lower(placed({1024, 1024}, line, P("x", None))).compile().memory_analysis();
+  EXPECT_GE(m.argument_bytes, 1 << 20);
+  EXPECT_EQ(m.output_bytes, 4096);
+  EXPECT_GE(m.peak_bytes, m.argument_bytes + (1 << 20));
+}
+
+}  // namespace
+}  // namespace tessera
