@@ -98,9 +98,10 @@ Array broadcast_to(const Operand& x, Shape shape);
 Array concatenate(std::vector<Array> arrays, int axis = 0, std::source_location where = std::source_location::current());
 Array stack(std::vector<Array> arrays, int axis = 0, std::source_location where = std::source_location::current());
 std::vector<Array> split(const Operand& x, int parts, int axis = 0);
+std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, int axis = 0);  // [0:p0], [p0:p1], ...
 Array flip(const Operand& x, Axes axes = {});
 Array roll(const Operand& x, int shift, int axis);
-Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double value = 0);
+Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double value = 0);  // one pair stands for all dims
 Array tile(const Operand& x, std::vector<int> repeats);
 Array repeat(const Operand& x, int n, int axis);
 Array tril(const Operand& x, int k = 0);

@@ -102,9 +102,9 @@ Piece inverse(const Piece& piece) {
 RemapName transposed(RemapName name) { return name == RemapName::slice ? RemapName::pad : name == RemapName::flip || name == RemapName::roll ? name : RemapName::slice; }
 const OpDef& record_of(RemapName);
 RemapName name_of(const Node& node) {
-  for (const auto name : {RemapName::slice, RemapName::flip, RemapName::roll, RemapName::pad, RemapName::concatenate})
+  for (const auto name : {RemapName::slice, RemapName::flip, RemapName::roll, RemapName::pad, RemapName::concatenate, RemapName::tile})
     if (node.op == &record_of(name)) return name;
-  return RemapName::tile;
+  return RemapName::update_slice;
 }
 
 // Pieces that read disjoint parts of the source go back in one exchange; copies of the same elements are added up.
@@ -177,11 +177,11 @@ OpDef remap_record(const char* name) {
   return op;
 }
 const OpDef slice_op = remap_record("slice"), flip_op = remap_record("flip"), roll_op = remap_record("roll"), pad_op = remap_record("pad"),
-            concatenate_op = remap_record("concatenate"), tile_op = remap_record("tile");
-const Registered registered[] = {Registered(slice_op), Registered(flip_op), Registered(roll_op), Registered(pad_op), Registered(concatenate_op), Registered(tile_op)};
+            concatenate_op = remap_record("concatenate"), tile_op = remap_record("tile"), update_slice_op = remap_record("update_slice");
+const Registered registered[] = {Registered(slice_op), Registered(flip_op), Registered(roll_op), Registered(pad_op), Registered(concatenate_op), Registered(tile_op), Registered(update_slice_op)};
 
 const OpDef& record_of(RemapName name) {
-  const OpDef* records[] = {&slice_op, &flip_op, &roll_op, &pad_op, &concatenate_op, &tile_op};
+  const OpDef* records[] = {&slice_op, &flip_op, &roll_op, &pad_op, &concatenate_op, &tile_op, &update_slice_op};
   return *records[static_cast<int>(name)];
 }
 

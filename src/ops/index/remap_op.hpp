@@ -33,7 +33,7 @@ struct RemapParams {
   }
 };
 
-enum class RemapName { slice, flip, roll, pad, concatenate, tile };
+enum class RemapName { slice, flip, roll, pad, concatenate, tile, update_slice };
 
 // Operands of one dtype and ndim. A dim keeps the mesh axes that it has in the operand.
 Array remap(RemapName, RemapParams, std::vector<Array> operands, std::source_location where);

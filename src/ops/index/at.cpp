@@ -1,0 +1,130 @@
+// x.at(part).set(v) and its kin. Without index arrays: v is put into its box, one exchange of v alone. With them: a scatter.
+#include <algorithm>
+
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+#include "ops/index/gather.hpp"
+#include "ops/index/static_index.hpp"
+
+namespace tessera {
+namespace {
+
+// x outside of the box, v inside. The pieces of x are the slabs below and above the box, dim after dim:
+//   +-----------+
+//   |     0     |        0, 1: dim 0 below and above
+//   |---+---+---|        2, 3: dim 1 below and above, in the rows of the box
+//   | 2 | v | 3 |
+//   |---+---+---|
+//   |     1     |
+//   +-----------+
+Array set_box(const Array& x, const ParsedIndex& p, const Array& v, std::source_location where) {
+  const Shape& shape = x.shape();
+  RemapParams params{shape, {}, {0, 0, true}, {}, output_of(x).sharding};
+  Box box;
+  Piece inside{1, {}, {}, {}};
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const auto n = p.count[d];
+    const bool flipped = p.step[d] < 0;
+    const auto first = flipped ? p.start[d] - (n - 1) : p.start[d];
+    box.push_back({first, first + n});
+    inside.offset.push_back(flipped ? p.start[d] : -first);
+    inside.step.push_back(flipped ? -1 : 1);
+  }
+  inside.to = box;
+  Box rest = whole_box(shape);
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    for (const Range slab : {Range{0, box[d].start}, Range{box[d].stop, shape[d]}}) {
+      Piece outside = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
+      outside.to = rest;
+      outside.to[d] = slab;
+      if (box_elements(outside.to) > 0) params.pieces.push_back(std::move(outside));
+    }
+    rest[d] = box[d];
+  }
+  params.pieces.push_back(std::move(inside));
+  return remap(RemapName::update_slice, std::move(params), {x, v}, where);
+}
+
+// The static part of x replaced by v, which broadcasts to it.
+Array set_static(const Array& x, const ParsedIndex& p, const Array& v, std::source_location where) {
+  const Array part = reshape(Operand(broadcast_to(Operand(cast_to(v, x.dtype(), where), where), p.shape), where), p.count);
+  if (part.size() == 0) return x;
+  const bool is_box = std::all_of(p.step.begin(), p.step.end(), [](std::int64_t s) { return s == 1 || s == -1; });
+  if (is_box && p.takes_everything) return output_of(x).sharding ? set_box(x, p, part, where) : part;
+  if (is_box) return set_box(x, p, part, where);
+  // Every second, third ... element: v spread over x's shape, chosen where the index goes.
+  const auto layout = output_of(x).sharding;
+  const Array chosen = unslice(ones(p.count, bool_), p.start, p.step, x.shape(), std::nullopt, where);
+  return tessera::where(Operand(chosen, where), unslice(part, p.start, p.step, x.shape(), layout, where), x);
+}
+
+Shape gathered_shape(const Shape& y, const ParsedIndex& p) {
+  std::vector<std::int64_t> extents(y.begin(), y.begin() + p.arrays_at);
+  const Shape& indices = p.arrays[0].shape();
+  extents.insert(extents.end(), indices.begin(), indices.end());
+  extents.insert(extents.end(), y.begin() + p.arrays_at + static_cast<int>(p.arrays.size()), y.end());
+  return Shape(std::move(extents));
+}
+
+Array scatter_at(const std::string& op, const Array& x, const ParsedIndex& p, const Array& v, std::source_location where) {
+  const auto order = arrays_in_place(p);
+  std::vector<int> back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  const Array y = transpose(Operand(static_slice(x, p, where), where), order);
+  const Array updates = broadcast_to(Operand(cast_to(v, x.dtype(), where), where), gathered_shape(y.shape(), p));
+  const Array updated = transpose(Operand(scatter(op, y, p.arrays, updates, p.arrays_at, OutOfRange::drop, where), where), back);
+  return p.takes_everything ? reshape(Operand(updated, where), x.shape()) : set_static(x, p, updated, where);
+}
+
+// The mask with dims of size 1 behind it, so that it broadcasts to x; nothing when the index is no mask.
+std::optional<Array> mask_of(const Array& x, const std::vector<IndexPart>& parts, std::source_location where) {
+  if (parts.size() != 1 || parts[0].kind != IndexPart::Kind::array || !parts[0].array.node() || !is_bool(parts[0].array.dtype())) return std::nullopt;
+  const Array& mask = parts[0].array;
+  auto extents = mask.shape().vector();
+  if (extents.size() > x.shape().size() || !std::equal(extents.begin(), extents.end(), x.shape().begin()))
+    throw IndexError(call_text("x.at", where) + ": the mask has shape " + to_string(mask.shape()) + ", the array " + to_string(x.shape()) + "; a mask has the array's shape, or its first dimensions");
+  extents.resize(x.shape().size(), 1);
+  return reshape(Operand(mask, where), Shape(std::move(extents)));
+}
+
+// read-modify-write of what the index chooses; `scatter_op` says the same to the scatter kernel.
+template <class Modify> Array update(const Array& x, const std::vector<IndexPart>& parts, const Operand& v, const char* scatter_op, Modify modify) {
+  check_usable(x, "at");
+  check_usable(v.array, "at");
+  if (is_complex(v.array.dtype()) && !is_complex(x.dtype()))
+    throw DtypeError(call_text("x.at", v.where) + ": complex values do not fit into an array of " + name(x.dtype()) + "; take real(v), or make x complex first");
+  const auto where = v.where;
+  const Array value = cast_to(v.array, x.dtype(), where);
+  if (const auto mask = mask_of(x, parts, where)) return tessera::where(Operand(*mask, where), cast_to(modify(x, value), x.dtype(), where), x);
+  const auto p = parse_index(x.shape(), parts, "x.at", where);
+  if (!p.arrays.empty()) return scatter_at(scatter_op, x, p, value, where);
+  const std::string set = "set";
+  return set_static(x, p, scatter_op == set ? value : cast_to(modify(static_slice(x, p, where), value), x.dtype(), where), where);
+}
+
+}  // namespace
+
+Array At::get() const { return index(x_, parts_, where_); }
+Array At::set(const Operand& v) const {
+  return update(x_, parts_, v, "set", [](const Array&, const Array& b) { return b; });
+}
+Array At::add(const Operand& v) const {
+  return update(x_, parts_, v, "add", [](const Array& a, const Array& b) { return a + b; });
+}
+Array At::subtract(const Operand& v) const { return add(Operand(negative(v), v.where)); }
+Array At::multiply(const Operand& v) const {
+  return update(x_, parts_, v, "multiply", [](const Array& a, const Array& b) { return a * b; });
+}
+Array At::divide(const Operand& v) const {
+  const bool has_arrays = std::any_of(parts_.begin(), parts_.end(), [](const IndexPart& part) { return part.kind == IndexPart::Kind::array; });
+  if (!has_arrays || mask_of(x_, parts_, v.where)) return update(x_, parts_, v, "divide", [](const Array& a, const Array& b) { return a / b; });
+  return cast_to(x_ / At(ones_like(x_), parts_, where_).multiply(v), x_.dtype(), v.where);
+}
+Array At::min(const Operand& v) const {
+  return update(x_, parts_, v, "min", [](const Array& a, const Array& b) { return minimum(a, b); });
+}
+Array At::max(const Operand& v) const {
+  return update(x_, parts_, v, "max", [](const Array& a, const Array& b) { return maximum(a, b); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,178 @@
+// split, flip, roll, pad, tile, repeat, tril, triu, diagonal against plain loops on any sharding, and what they move.
+#include "ops_index/layouts.hpp"
+
+namespace tessera::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// An array of a random shape and sharding, and the function of its elements.
+struct Case {
+  Shape shape;
+  Array x;
+  std::string text;
+  double value(const Position& at) const { return static_cast<double>(flat(at, shape) % 97) + 1; }
+};
+Case random_case(std::mt19937& random, int least_ndim = 1, int smallest = 0) {
+  Case c;
+  const Mesh mesh = random_mesh(random);
+  std::vector<std::int64_t> extents;
+  const int ndim = pick(random, least_ndim, 3);
+  for (int d = 0; d < ndim; ++d) extents.push_back(pick(random, random() % 8 == 0 ? smallest : 1, 9));
+  c.shape = Shape(extents);
+  const Dtype dtypes[] = {float32, int16, float64, complex64, uint8};
+  const Sharding sharding = random_sharding(random, mesh, ndim);
+  c.x = make(c.shape, dtypes[random() % 5], [&](const Position& at) { return c.value(at); });
+  if (random() % 6 != 0) c.x = device_put(c.x, sharding);
+  c.text = to_string(c.shape) + " " + text_of(sharding);
+  return c;
+}
+std::int64_t wrapped(std::int64_t i, std::int64_t n) { return ((i % n) + n) % n; }
+
+TEST(Roll, TurnsADimAndMovesOnlyTheBoundary) {
+  std::mt19937 random(21);
+  for (int round = 0; round < 30; ++round) {
+    const auto c = random_case(random);
+    const int dim = pick(random, 0, c.shape.ndim() - 1), shift = pick(random, -20, 20);
+    const Array y = roll(c.x, shift, dim);
+    EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
+    EXPECT_EQ(y.sharding(), c.x.sharding());
+    expect_elements(y, c.shape, [&](Position at) {
+      auto& i = at[static_cast<std::size_t>(dim)];
+      i = wrapped(i - shift, c.shape[static_cast<std::size_t>(dim)]);
+      return c.value(at);
+    }, c.text);
+  }
+  const int n = device_count();
+  if (n == 1) return;
+  const Array x = device_put(zeros({4 * n, 10}), make_mesh({n}, {"x"}), P("x"));
+  EXPECT_THAT(program_of(roll(x, 1, 0)), HasSubstr("collective-permute"));
+  EXPECT_THAT(program_of(roll(x, 1, 0)), HasSubstr("bytes=40"));
+  EXPECT_THAT(program_of(roll(x, 3, 1)), Not(HasSubstr("bytes=")));
+}
+
+TEST(Flip, TurnsAnyDimsAround) {
+  std::mt19937 random(22);
+  for (int round = 0; round < 30; ++round) {
+    const auto c = random_case(random);
+    std::vector<int> dims;
+    for (int d = 0; d < c.shape.ndim(); ++d)
+      if (random() % 2) dims.push_back(d);
+    const Array y = flip(c.x, Axes(dims));
+    EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
+    expect_elements(y, c.shape, [&](Position at) {
+      for (int d = 0; d < c.shape.ndim(); ++d)
+        if (dims.empty() || std::count(dims.begin(), dims.end(), d)) at[static_cast<std::size_t>(d)] = c.shape[static_cast<std::size_t>(d)] - 1 - at[static_cast<std::size_t>(d)];
+      return c.value(at);
+    }, c.text);
+  }
+}
+
+TEST(Pad, PutsAValueAround) {
+  std::mt19937 random(23);
+  for (int round = 0; round < 30; ++round) {
+    const auto c = random_case(random);
+    std::vector<std::pair<int, int>> widths;
+    auto result = c.shape;
+    for (int d = 0; d < c.shape.ndim(); ++d) {
+      widths.push_back({pick(random, 0, 4), pick(random, 0, 4)});
+      result[static_cast<std::size_t>(d)] += widths.back().first + widths.back().second;
+    }
+    const Array y = pad(c.x, widths, 7);
+    EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
+    expect_elements(y, result, [&](Position at) {
+      for (std::size_t d = 0; d < at.size(); ++d) {
+        at[d] -= widths[d].first;
+        if (at[d] < 0 || at[d] >= c.shape[d]) return 7.0;
+      }
+      return c.value(at);
+    }, c.text);
+  }
+  EXPECT_THAT(to_vector<int>(pad(arange(3), {{1, 2}})), ElementsAre(0, 0, 1, 2, 0, 0));
+  EXPECT_THAT(error_of<ArgumentError>([] { pad(zeros({2}), {{-1, 0}}); }), HasSubstr("must not be negative"));
+  EXPECT_THAT(error_of<ArgumentError>([] { pad(zeros({2, 2, 2}), {{1, 0}, {0, 1}}); }), HasSubstr("2 pairs of widths for shape (2, 2, 2)"));
+}
+
+TEST(Tile, RepeatsTheWholeAndRepeatEachElement) {
+  std::mt19937 random(24);
+  for (int round = 0; round < 40; ++round) {
+    const auto c = random_case(random);
+    std::vector<int> repeats;
+    auto result = c.shape;
+    for (int d = 0; d < c.shape.ndim(); ++d) {
+      repeats.push_back(pick(random, random() % 6 == 0 ? 0 : 1, 3));
+      result[static_cast<std::size_t>(d)] *= repeats.back();
+    }
+    expect_elements(tile(c.x, repeats), result, [&](Position at) {
+      for (std::size_t d = 0; d < at.size(); ++d) at[d] %= c.shape[d];
+      return c.value(at);
+    }, c.text);
+    const int dim = pick(random, 0, c.shape.ndim() - 1), n = pick(random, 0, 4);
+    result = c.shape;
+    result[static_cast<std::size_t>(dim)] *= n;
+    const Array y = repeat(c.x, n, dim);
+    EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
+    expect_elements(y, result, [&](Position at) {
+      at[static_cast<std::size_t>(dim)] /= n;
+      return c.value(at);
+    }, c.text);
+  }
+  EXPECT_THAT(to_vector<int>(tile(arange(2), {2, 2})), ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
+  EXPECT_THAT(error_of<ArgumentError>([] { tile(zeros({2}), {-1}); }), HasSubstr("-1 is negative"));
+}
+
+TEST(Split, GivesEqualPartsOrSaysWhyNot) {
+  std::mt19937 random(25);
+  for (int round = 0; round < 20; ++round) {
+    const auto c = random_case(random);
+    const int dim = pick(random, 0, c.shape.ndim() - 1);
+    const auto d = static_cast<std::size_t>(dim);
+    const int count = c.shape[d] == 0 ? 3 : static_cast<int>(c.shape[d]);
+    const auto parts = split(c.x, count, dim);
+    auto shape = c.shape;
+    shape[d] /= count;
+    for (int i = 0; i < count; ++i)
+      expect_elements(parts[static_cast<std::size_t>(i)], shape, [&](Position at) {
+        at[d] += shape[d] * i;
+        return c.value(at);
+      }, c.text);
+  }
+  const auto parts = split_at(arange(7), {2, 5});
+  EXPECT_THAT(to_vector<int>(parts[1]), ElementsAre(2, 3, 4));
+  EXPECT_EQ(parts[2].size(), 2);
+  EXPECT_THAT(error_of<ShapeError>([] { split(zeros({7}), 2); }), HasSubstr("has size 7, which is not 2 equal parts"));
+}
+
+TEST(Triangles, AndDiagonalsOfAnySharding) {
+  std::mt19937 random(26);
+  for (int round = 0; round < 40; ++round) {
+    const auto c = random_case(random, 2);
+    const int k = pick(random, -9, 9);
+    const std::size_t n = c.shape.size();
+    expect_elements(tril(c.x, k), c.shape, [&](const Position& at) { return at[n - 1] - at[n - 2] <= k ? c.value(at) : 0.0; }, c.text);
+    expect_elements(triu(c.x, k), c.shape, [&](const Position& at) { return at[n - 1] - at[n - 2] >= k ? c.value(at) : 0.0; }, c.text);
+    std::vector<std::int64_t> result(c.shape.begin() + 2, c.shape.end());
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < c.shape[0]; ++i) count += i + k >= 0 && i + k < c.shape[1];
+    result.push_back(count);
+    const Array y = diagonal(c.x, k);
+    expect_elements(y, Shape(result), [&](const Position& at) {
+      const auto i = at.back() + std::max(0, -k);
+      Position source = {i, i + k};
+      source.insert(source.end(), at.begin(), at.end() - 1);
+      return c.value(source);
+    }, c.text + " k=" + std::to_string(k));
+    EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
+  }
+  EXPECT_EQ(item<float>(trace(eye(5))), 5.0f);
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const Array x = device_put(zeros({8, 8}), mesh, P("x", None));
+  EXPECT_EQ(diagonal(x).sharding(), NamedSharding(mesh, P("x")));
+  EXPECT_THAT(program_of(diagonal(x)), Not(HasSubstr("bytes=")));
+  EXPECT_THAT(error_of<ShapeError>([] { tril(zeros({3})); }), HasSubstr("no two dimensions"));
+}
+
+}  // namespace
+}  // namespace tessera::test
