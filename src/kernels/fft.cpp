@@ -5,6 +5,7 @@
 #include <tessera/error.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -21,36 +22,39 @@ namespace {
 
 // FFTW's two precisions under one set of names.
 template <class R> struct Fftw;
-#define TESSERA_FFTW(R, prefix)                                                                                                          \
-  template <> struct Fftw<R> {                                                                                                           \
-    using Plan = prefix##plan;                                                                                                           \
-    using Complex = prefix##complex;                                                                                                     \
-    using Loop = prefix##iodim64;                                                                                                        \
-    static Plan c2c(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, int sign, unsigned flags) {                 \
-      return prefix##plan_guru64_dft(rank, dims, loops, batch, (Complex*)in, (Complex*)out, sign, flags);                                \
-    }                                                                                                                                    \
-    static Plan r2c(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, unsigned flags) {                           \
-      return prefix##plan_guru64_dft_r2c(rank, dims, loops, batch, in, (Complex*)out, flags);                                            \
-    }                                                                                                                                    \
-    static Plan c2r(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, unsigned flags) {                           \
-      return prefix##plan_guru64_dft_c2r(rank, dims, loops, batch, (Complex*)in, out, flags);                                            \
-    }                                                                                                                                    \
-    static void run_c2c(Plan plan, R* in, R* out) { prefix##execute_dft(plan, (Complex*)in, (Complex*)out); }                            \
-    static void run_r2c(Plan plan, R* in, R* out) { prefix##execute_dft_r2c(plan, in, (Complex*)out); }                                  \
-    static void run_c2r(Plan plan, R* in, R* out) { prefix##execute_dft_c2r(plan, (Complex*)in, out); }                                  \
-    static void destroy(Plan plan) { prefix##destroy_plan(plan); }                                                                       \
-    static int alignment(const void* p) { return prefix##alignment_of((R*)p); }                                                          \
-    static void set_time_limit(double seconds) { prefix##set_timelimit(seconds); }                                                       \
-    static void set_threads(int count) {                                                                                                 \
-      static const bool ready = prefix##init_threads() != 0;                                                                             \
-      if (ready) prefix##plan_with_nthreads(count);                                                                                      \
-    }                                                                                                                                    \
+#define TESSERA_FFTW(R, prefix)                                                                                          \
+  template <> struct Fftw<R> {                                                                                           \
+    using Plan = prefix##plan;                                                                                           \
+    using Complex = prefix##complex;                                                                                     \
+    using Loop = prefix##iodim64;                                                                                        \
+    static Plan c2c(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, int sign, unsigned flags) { \
+      return prefix##plan_guru64_dft(rank, dims, loops, batch, (Complex*)in, (Complex*)out, sign, flags);                \
+    }                                                                                                                    \
+    static Plan r2c(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, unsigned flags) {           \
+      return prefix##plan_guru64_dft_r2c(rank, dims, loops, batch, in, (Complex*)out, flags);                            \
+    }                                                                                                                    \
+    static Plan c2r(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, unsigned flags) {           \
+      return prefix##plan_guru64_dft_c2r(rank, dims, loops, batch, (Complex*)in, out, flags);                            \
+    }                                                                                                                    \
+    static void run_c2c(Plan plan, R* in, R* out) { prefix##execute_dft(plan, (Complex*)in, (Complex*)out); }            \
+    static void run_r2c(Plan plan, R* in, R* out) { prefix##execute_dft_r2c(plan, in, (Complex*)out); }                  \
+    static void run_c2r(Plan plan, R* in, R* out) { prefix##execute_dft_c2r(plan, (Complex*)in, out); }                  \
+    static void destroy(Plan plan) { prefix##destroy_plan(plan); }                                                       \
+    static int alignment(const void* p) { return prefix##alignment_of((R*)p); }                                          \
+    static void set_time_limit(double seconds) { prefix##set_timelimit(seconds); }                                       \
+    static void set_threads(int count) {                                                                                 \
+      static const bool ready = prefix##init_threads() != 0;                                                             \
+      if (ready) prefix##plan_with_nthreads(count);                                                                      \
+    }                                                                                                                    \
   };
 TESSERA_FFTW(double, fftw_)
 TESSERA_FFTW(float, fftwf_)
 #undef TESSERA_FFTW
 
-constexpr double most_seconds_per_plan = 2.0;
+// A plan may take as long to find as it takes to run some dozen times.
+constexpr double runs_per_plan = 40, least_seconds_per_plan = 0.01, most_seconds_per_plan = 3.0;
+
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 FftPlanCounts& plan_counts() {
   static FftPlanCounts counts;
@@ -107,24 +111,32 @@ template <class R> class Plans {
   }
 
   void run(const Job& job, void* src, void* dst) {
-    const Plan plan = find(job, src, dst);
+    Entry& entry = find(job, src, dst);
+    const Plan plan = entry.plan;
+    const double start_s = entry.seconds == 0 ? now_s() : 0;
     R *in = static_cast<R*>(src), *out = static_cast<R*>(dst);
-    if (job.kind == FftKind::c2c) Api::run_c2c(plan, in, out);
-    else if (job.kind == FftKind::r2c) Api::run_r2c(plan, in, out);
-    else Api::run_c2r(plan, in, out);
+    if (job.kind == FftKind::c2c)
+      Api::run_c2c(plan, in, out);
+    else if (job.kind == FftKind::r2c)
+      Api::run_r2c(plan, in, out);
+    else
+      Api::run_c2r(plan, in, out);
+    if (entry.seconds == 0) entry.seconds = now_s() - start_s;
   }
 
  private:
   struct Entry {
     Plan plan = nullptr;
     bool is_measured = false;
+    double seconds = 0;  // of the first run
   };
   static constexpr std::size_t most_plans = 1024;
 
-  Plan find(const Job& job, void* src, void* dst) {
+  Entry& find(const Job& job, void* src, void* dst) {
     const int align_in = Api::alignment(src), align_out = Api::alignment(dst);
-    PlanKey key = {static_cast<std::int64_t>(job.kind), static_cast<std::int64_t>(job.sign), job.in_place, align_in, align_out, threads(),
-                   static_cast<std::int64_t>(job.points.size())};
+    PlanKey key = {
+        static_cast<std::int64_t>(job.kind),         static_cast<std::int64_t>(job.sign), job.in_place, align_in, align_out, threads(),
+        static_cast<std::int64_t>(job.points.size())};
     for (const auto* loops : {&job.points, &job.batch})
       for (const auto& loop : *loops) key.insert(key.end(), {loop.n, loop.in_stride, loop.out_stride});
     const std::lock_guard lock(planner());
@@ -134,13 +146,15 @@ template <class R> class Plans {
     const bool measure = how == "measure" || (how == "auto" && found != entries_.end());
     if (found != entries_.end() && (found->second.is_measured || !measure)) {
       ++counts.reused;
-      return found->second.plan;
+      return found->second;
     }
     if (found == entries_.end() && entries_.size() >= most_plans) clear();
     auto& entry = entries_[key];
     Api::set_threads(threads());
     if (measure) {
       Wisdom<R>::load();
+      Api::set_time_limit(how == "measure" ? most_seconds_per_plan
+                                           : std::clamp(runs_per_plan * entry.seconds, least_seconds_per_plan, most_seconds_per_plan));
       if (const Plan better = make(job, align_in, align_out, dst, FFTW_MEASURE)) {
         if (entry.plan) Api::destroy(entry.plan);
         entry.plan = better;
@@ -152,7 +166,7 @@ template <class R> class Plans {
     if (entry.plan == nullptr) entry.plan = make(job, align_in, align_out, dst, FFTW_ESTIMATE);
     if (entry.plan == nullptr) throw InternalError("fft: FFTW has no plan for this transform");
     ++counts.made;
-    return entry.plan;
+    return entry;
   }
 
   static void save_at_exit() {
@@ -182,16 +196,18 @@ template <class R> class Plans {
     if (job.kind == FftKind::c2r) flags |= FFTW_PRESERVE_INPUT;
     const auto loops_of = [](const std::vector<FftLoop>& loops) {
       std::vector<typename Api::Loop> result;
-      for (const auto& l : loops) result.push_back({static_cast<std::ptrdiff_t>(l.n), static_cast<std::ptrdiff_t>(l.in_stride), static_cast<std::ptrdiff_t>(l.out_stride)});
+      for (const auto& l : loops)
+        result.push_back(
+            {static_cast<std::ptrdiff_t>(l.n), static_cast<std::ptrdiff_t>(l.in_stride), static_cast<std::ptrdiff_t>(l.out_stride)});
       return result;
     };
     const auto points = loops_of(job.points), batch = loops_of(job.batch);
     const int rank = static_cast<int>(points.size()), n_batch = static_cast<int>(batch.size());
     R *r_in = reinterpret_cast<R*>(in), *r_out = reinterpret_cast<R*>(out);
-    if (measures) Api::set_time_limit(most_seconds_per_plan);
     if (job.kind == FftKind::r2c) return Api::r2c(rank, points.data(), n_batch, batch.data(), r_in, r_out, flags);
     if (job.kind == FftKind::c2r) return Api::c2r(rank, points.data(), n_batch, batch.data(), r_in, r_out, flags);
-    return Api::c2c(rank, points.data(), n_batch, batch.data(), r_in, r_out, job.sign == FftSign::forward ? FFTW_FORWARD : FFTW_BACKWARD, flags);
+    return Api::c2c(rank, points.data(), n_batch, batch.data(), r_in, r_out, job.sign == FftSign::forward ? FFTW_FORWARD : FFTW_BACKWARD,
+                    flags);
   }
 
   void clear() {
@@ -224,11 +240,14 @@ template <class R> void scale_all(R* data, std::int64_t n, double scale) {
 
 void scale_reals(Dtype complex, void* data, std::int64_t reals, double scale) {
   if (scale == 1) return;
-  if (complex == complex64) scale_all(static_cast<float*>(data), reals, scale);
-  else scale_all(static_cast<double*>(data), reals, scale);
+  if (complex == complex64)
+    scale_all(static_cast<float*>(data), reals, scale);
+  else
+    scale_all(static_cast<double*>(data), reals, scale);
 }
 
-void fft(Dtype complex, FftKind kind, FftSign sign, std::span<const FftLoop> points, std::span<const FftLoop> batch, const void* src, void* dst) {
+void fft(Dtype complex, FftKind kind, FftSign sign, std::span<const FftLoop> points, std::span<const FftLoop> batch, const void* src,
+         void* dst) {
   Job job{kind, sign, {points.begin(), points.end()}, merged({batch.begin(), batch.end()}), src == dst};
   if (kind == FftKind::c2c) std::erase_if(job.points, [](const FftLoop& l) { return l.n == 1; });
   void* source = const_cast<void*>(src);  // FFTW's signatures; every plan here preserves its input

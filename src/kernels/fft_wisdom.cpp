@@ -23,9 +23,12 @@ std::string wisdom_file(const char* precision) {
   if (folder == "off") return "";
   if (folder.empty()) {
     const std::string cache = text("XDG_CACHE_HOME"), home = text("HOME");
-    if (!cache.empty()) folder = cache + "/tessera";
-    else if (!home.empty()) folder = home + "/.cache/tessera";
-    else return "";
+    if (!cache.empty())
+      folder = cache + "/tessera";
+    else if (!home.empty())
+      folder = home + "/.cache/tessera";
+    else
+      return "";
   }
   return folder + "/fftw-" + precision + ".wisdom";
 }
@@ -40,8 +43,10 @@ template <class R> const std::string& path() {
 template <class R> void Wisdom<R>::load() {
   static const bool once = [] {
     if (path<R>().empty()) return false;
-    if constexpr (std::is_same_v<R, double>) return fftw_import_wisdom_from_filename(path<R>().c_str()) != 0;
-    else return fftwf_import_wisdom_from_filename(path<R>().c_str()) != 0;
+    if constexpr (std::is_same_v<R, double>)
+      return fftw_import_wisdom_from_filename(path<R>().c_str()) != 0;
+    else
+      return fftwf_import_wisdom_from_filename(path<R>().c_str()) != 0;
   }();
   (void)once;
 }
@@ -52,8 +57,10 @@ template <class R> void Wisdom<R>::save() {
   std::filesystem::create_directories(std::filesystem::path(path<R>()).parent_path(), error);
   const std::string draft = path<R>() + "." + std::to_string(getpid());
   int written = 0;
-  if constexpr (std::is_same_v<R, double>) written = fftw_export_wisdom_to_filename(draft.c_str());
-  else written = fftwf_export_wisdom_to_filename(draft.c_str());
+  if constexpr (std::is_same_v<R, double>)
+    written = fftw_export_wisdom_to_filename(draft.c_str());
+  else
+    written = fftwf_export_wisdom_to_filename(draft.c_str());
   if (written == 0 || std::rename(draft.c_str(), path<R>().c_str()) != 0) std::remove(draft.c_str());
 }
 

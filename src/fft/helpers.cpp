@@ -1,0 +1,101 @@
+// What one needs around transforms: frequencies, shifts, convolutions.
+#include <tessera/fft.hpp>
+
+#include "ops/build.hpp"
+#include "ops/fourier/fft_op.hpp"
+#include "types/promotion.hpp"
+
+namespace tessera::fft {
+namespace {
+
+void check_samples(const char* call, std::int64_t n, double d) {
+  if (n < 1 || d == 0)
+    throw ArgumentError(std::string(call) + ": n = " + std::to_string(n) + ", d = " + std::to_string(d) +
+                        "; n must be at least 1 and d other than 0");
+}
+
+Array shift(const char* call, const Operand& x, const Axes& axes, bool back) {
+  check_usable(x.array, call);
+  Array result = x.array;
+  for (const int d : checked_dims(axes.values, x.array.ndim(), true, call, x.where)) {
+    const auto half = static_cast<int>(x.array.shape()[static_cast<std::size_t>(d)] / 2);
+    if (half != 0 || back) result = roll(Operand(result, x.where), back ? -half : half, d);
+  }
+  return result;
+}
+
+// The points of the full result at which `mode` begins, and how many.
+Range window_of(const char* call, const std::string& mode, std::int64_t n, std::int64_t m, std::source_location where) {
+  if (mode == "full") return {0, n + m - 1};
+  if (mode == "same") return {(m - 1) / 2, (m - 1) / 2 + n};
+  if (mode != "valid") throw ArgumentError(call_text(call, where) + ": there is no mode \"" + mode + "\"; it is full, same or valid");
+  if (m > n)
+    throw ShapeError(call_text(call, where) + ": valid needs a second operand that fits into the first, but " + std::to_string(m) + " > " +
+                     std::to_string(n));
+  return {m - 1, n};
+}
+
+// A length that FFTW transforms fast: the next product of 2, 3, 5 and 7.
+std::int64_t fast_length(std::int64_t n) {
+  for (;; ++n) {
+    auto rest = n;
+    for (const std::int64_t factor : {2, 3, 5, 7})
+      while (rest % factor == 0) rest /= factor;
+    if (rest == 1) return n;
+  }
+}
+
+Array convolve_as(const char* call, const Operand& a, const Operand& b, const std::string& mode) {
+  check_usable(a.array, call);
+  check_usable(b.array, call);
+  const Shape &n = a.array.shape(), &m = b.array.shape();
+  if (n.size() != m.size() || n.empty() || n.elements() == 0 || m.elements() == 0)
+    throw ShapeError(call_text(call, a.where) + ": the operands have shapes " + to_string(n) + " and " + to_string(m) +
+                     "; both need elements and as many dimensions");
+  Shape padded = n;
+  std::vector<IndexPart> window;
+  for (std::size_t d = 0; d < n.size(); ++d) {
+    padded[d] = fast_length(n[d] + m[d] - 1);
+    const auto range = window_of(call, mode, n[d], m[d], a.where);
+    window.emplace_back(slice(range.start, range.stop));
+  }
+  const bool is_real = !is_complex(a.array.dtype()) && !is_complex(b.array.dtype());
+  // The product is taken where the last stage leaves the spectra. b comes to a's side if it lies elsewhere.
+  FftOptions forth, back;
+  forth.out_sharding = transposed;
+  Array second = b.array;
+  if (a.array.is_committed() && !(second.is_committed() && second.sharding() == a.array.sharding()))
+    second = device_put(Operand(second, b.where), a.array.sharding());
+  if (a.array.is_committed()) back.out_sharding = given, back.given = a.array.sharding();
+  const Operand left(a.array, a.where), right(second, b.where);
+  const Array product =
+      is_real ? rfftn(left, padded, forth) * rfftn(right, padded, forth) : fftn(left, padded, forth) * fftn(right, padded, forth);
+  const Array full = is_real ? irfftn(Operand(product, a.where), padded, back) : ifftn(Operand(product, a.where), back);
+  return index(full, window, a.where);
+}
+
+}  // namespace
+
+Array fftfreq(std::int64_t n, double d, Dtype dtype) {
+  check_samples("fftfreq", n, d);
+  const Array k = arange_of(std::int64_t{0}, n, std::int64_t{1}, int64);
+  return astype(where(k < Array((n + 1) / 2), k, k - Array(n)), dtype) * Array(1 / (static_cast<double>(n) * d));
+}
+Array rfftfreq(std::int64_t n, double d, Dtype dtype) {
+  check_samples("rfftfreq", n, d);
+  return astype(arange_of(std::int64_t{0}, n / 2 + 1, std::int64_t{1}, int64), dtype) * Array(1 / (static_cast<double>(n) * d));
+}
+Array fftfreq(std::int64_t n, double d) { return fftfreq(n, d, float32); }
+Array rfftfreq(std::int64_t n, double d) { return rfftfreq(n, d, float32); }
+
+Array fftshift(const Operand& x, Axes axes) { return shift("fftshift", x, axes, false); }
+Array ifftshift(const Operand& x, Axes axes) { return shift("ifftshift", x, axes, true); }
+
+Array convolve(const Operand& a, const Operand& b, const std::string& mode) { return convolve_as("convolve", a, b, mode); }
+Array correlate(const Operand& a, const Operand& b, const std::string& mode) {
+  check_usable(b.array, "correlate");
+  const Array turned = flip(b);
+  return convolve_as("correlate", a, Operand(is_complex(turned.dtype()) ? conj(Operand(turned, b.where)) : turned, b.where), mode);
+}
+
+}  // namespace tessera::fft

@@ -1,0 +1,151 @@
+// The named transforms: axes, lengths and norms are checked and turned into one op.
+#include <tessera/fft.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/build.hpp"
+#include "ops/fourier/fft_op.hpp"
+#include "types/promotion.hpp"
+
+namespace tessera::fft {
+namespace {
+
+using kernels::FftKind;
+using kernels::FftSign;
+
+struct Call {
+  const char* name;  // "rfftn"
+  FftKind kind;
+  FftSign sign;
+  std::size_t axes = 0;  // that it takes by default, from the last; 0: all
+};
+
+std::vector<int> dims_of(const Call& call, const Operand& x, const FftOptions& options, std::size_t lengths) {
+  const int ndim = x.array.ndim();
+  auto axes = options.axes;
+  if (axes.empty()) {
+    const auto count = call.axes != 0 ? call.axes : lengths != 0 ? lengths : static_cast<std::size_t>(ndim);
+    for (std::size_t i = 0; i < count; ++i) axes.push_back(static_cast<int>(i) - static_cast<int>(count));
+    if (axes.empty()) throw ArgumentError(call_text(call.name, x.where) + ": an array without dimensions has no axis to transform");
+  }
+  if (call.axes != 0 && axes.size() != call.axes)
+    throw ArgumentError(call_text(call.name, x.where) + ": it transforms " + std::to_string(call.axes) + " axes, but options.axes names " +
+                        std::to_string(axes.size()) + ". Use the n-d form, " +
+                        (call.kind == FftKind::c2c ? "fftn or ifftn" : "rfftn or irfftn"));
+  checked_dims(axes, ndim, false, call.name, x.where);
+  std::vector<int> dims;
+  for (const int axis : axes) dims.push_back(checked_dim(axis, ndim, call.name, x.where));
+  return dims;
+}
+
+// What the result is multiplied by, for `points` points in all.
+double scale_of(const Call& call, const std::string& norm, double points, std::source_location where) {
+  const bool forward = call.sign == FftSign::forward;
+  if (norm == "backward") return forward ? 1 : 1 / points;
+  if (norm == "ortho") return 1 / std::sqrt(points);
+  if (norm == "forward") return forward ? 1 / points : 1;
+  throw ArgumentError(call_text(call.name, where) + ": there is no norm \"" + norm + "\"; it is backward, ortho or forward");
+}
+
+Array as_operand_of(const Call& call, const Operand& x) {
+  const Dtype inexact = to_inexact(x.array.dtype());
+  if (call.kind == FftKind::r2c) {
+    if (is_complex(inexact))
+      throw DtypeError(call_text(call.name, x.where) + ": it transforms real numbers, the operand is " + describe(x.array) + ". Use " +
+                       (call.axes == 1   ? "fft"
+                        : call.axes == 2 ? "fft2"
+                                         : "fftn") +
+                       ", or take real(x)");
+    return cast_to(x.array, inexact, x.where);
+  }
+  return cast_to(x.array, complex_dtype(inexact), x.where);
+}
+
+Array transform(const Call& call, const Operand& x, const std::vector<std::int64_t>& lengths, const FftOptions& options) {
+  check_usable(x.array, call.name);
+  FftParams p{call.kind, call.sign, dims_of(call, x, options, lengths.size()), 0, 1, FftPlace::keep, std::nullopt};
+  if (!lengths.empty() && lengths.size() != p.dims.size())
+    throw ArgumentError(call_text(call.name, x.where) + ": " + std::to_string(lengths.size()) + " lengths for " +
+                        std::to_string(p.dims.size()) + " axes");
+  Shape extents = x.array.shape();
+  double points = 1;
+  for (std::size_t i = 0; i < p.dims.size(); ++i) {
+    auto& extent = extents[static_cast<std::size_t>(p.dims[i])];
+    const bool is_halved = call.kind == FftKind::c2r && i + 1 == p.dims.size();
+    const auto n = !lengths.empty() ? lengths[i] : is_halved ? 2 * (extent - 1) : extent;
+    if (n < 1)
+      throw ArgumentError(call_text(call.name, x.where) + ": " + std::to_string(n) + " points along axis " + std::to_string(p.dims[i]) +
+                          " of shape " + to_string(x.array.shape()) + "; a transform needs at least 1" +
+                          (is_halved && lengths.empty() ? " (2 (m - 1) of m by default: pass n)" : ""));
+    points *= static_cast<double>(n);
+    if (is_halved) p.length = n;
+    extent = is_halved ? n / 2 + 1 : n;
+  }
+  p.scale = scale_of(call, options.norm, points, x.where);
+  const Array operand = record_fft_resize(as_operand_of(call, x), extents, x.where);
+  p.place = options.out_sharding == keep ? FftPlace::keep : options.out_sharding == transposed ? FftPlace::transposed : FftPlace::given;
+  if (p.place == FftPlace::given && !options.given)
+    throw ArgumentError(call_text(call.name, x.where) + ": out_sharding is given, but options.given holds no sharding");
+  if (options.given) {
+    p.place = FftPlace::given;
+    p.given = options.given;
+    Shape result = extents;
+    const auto halved = static_cast<std::size_t>(p.dims.back());
+    if (call.kind == FftKind::r2c) result[halved] = result[halved] / 2 + 1;
+    if (call.kind == FftKind::c2r) result[halved] = p.length;
+    p.given->check_fits(result, call_text(call.name, x.where).c_str());
+  }
+  return record_fft(operand, std::move(p), x.where);
+}
+
+constexpr FftKind c2c = FftKind::c2c, r2c = FftKind::r2c, c2r = FftKind::c2r;
+constexpr FftSign forward = FftSign::forward, backward = FftSign::backward;
+
+// Of a Hermitian signal the roles of forward and inverse, and so of the norms, are exchanged.
+FftOptions with_swapped_norm(FftOptions options) {
+  if (options.norm == "backward")
+    options.norm = "forward";
+  else if (options.norm == "forward")
+    options.norm = "backward";
+  return options;
+}
+Array hermitian(const Operand& x, const std::vector<std::int64_t>& n, const FftOptions& options) {
+  check_usable(x.array, "hfft");
+  const Array flipped = is_complex(x.array.dtype()) ? conj(x) : x.array;
+  return transform({"hfft", c2r, backward, 1}, Operand(flipped, x.where), n, with_swapped_norm(options));
+}
+Array inverse_hermitian(const Operand& x, const std::vector<std::int64_t>& n, const FftOptions& options) {
+  return conj(Operand(transform({"ihfft", r2c, forward, 1}, x, n, with_swapped_norm(options)), x.where));
+}
+
+}  // namespace
+
+#define TESSERA_FFT(name, kind, sign, axes) \
+  Array name(const Operand& x, FftOptions options) { return transform({#name, kind, sign, axes}, x, {}, options); }
+#define TESSERA_FFT_1D(name, kind, sign) \
+  TESSERA_FFT(name, kind, sign, 1)       \
+  Array name(const Operand& x, std::int64_t n, FftOptions options) { return transform({#name, kind, sign, 1}, x, {n}, options); }
+#define TESSERA_FFT_ND(name, kind, sign, axes) \
+  TESSERA_FFT(name, kind, sign, axes)          \
+  Array name(const Operand& x, Shape s, FftOptions options) { return transform({#name, kind, sign, axes}, x, s.vector(), options); }
+
+TESSERA_FFT_1D(fft, c2c, forward)
+TESSERA_FFT_1D(ifft, c2c, backward)
+TESSERA_FFT_1D(rfft, r2c, forward)
+TESSERA_FFT_1D(irfft, c2r, backward)
+TESSERA_FFT_ND(fft2, c2c, forward, 2)
+TESSERA_FFT_ND(ifft2, c2c, backward, 2)
+TESSERA_FFT_ND(rfft2, r2c, forward, 2)
+TESSERA_FFT_ND(irfft2, c2r, backward, 2)
+TESSERA_FFT_ND(fftn, c2c, forward, 0)
+TESSERA_FFT_ND(ifftn, c2c, backward, 0)
+TESSERA_FFT_ND(rfftn, r2c, forward, 0)
+TESSERA_FFT_ND(irfftn, c2r, backward, 0)
+
+Array hfft(const Operand& x, FftOptions options) { return hermitian(x, {}, options); }
+Array hfft(const Operand& x, std::int64_t n, FftOptions options) { return hermitian(x, {n}, options); }
+Array ihfft(const Operand& x, FftOptions options) { return inverse_hermitian(x, {}, options); }
+Array ihfft(const Operand& x, std::int64_t n, FftOptions options) { return inverse_hermitian(x, {n}, options); }
+
+}  // namespace tessera::fft

@@ -1,0 +1,202 @@
+// The Fourier transform of split arrays: types, stages, gradient and batching in one place.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "comm/communicator.hpp"
+#include "ops/build.hpp"
+#include "ops/fourier/fft_op.hpp"
+#include "ops/fourier/line.hpp"
+#include "ops/fourier/stages.hpp"
+#include "ops/functions.hpp"
+#include "program/builder.hpp"
+
+namespace tessera {
+namespace {
+
+using kernels::FftKind;
+using kernels::FftSign;
+
+std::vector<Type> infer(std::span<const Type> in, const Params& params) {
+  const auto& p = params.as<FftParams>();
+  return {type_after(p, {in[0].shape, in[0].dtype}, p.dims)};
+}
+
+// ---- the local transform of dims that are whole ----
+
+struct LocalFftParams {
+  FftKind kind;
+  FftSign sign;
+  std::vector<int> dims;
+  double scale;
+  template <class V> void fields(V&& visit) const { visit("kind", kind), visit("sign", sign), visit("dims", dims), visit("scale", scale); }
+};
+
+void local_kernel(const KernelArgs& args) {
+  const auto& p = args.params.as<LocalFftParams>();
+  const Tile &in = args.in[0], &out = args.out[0];
+  kernels::fft_dense(complex_dtype(in.dtype), p.kind, p.sign, p.dims, in.shape(), out.shape(), in.data, out.data, p.scale);
+}
+const OpDef fft_local_op{.name = "fft_local", .kernel = local_kernel};
+
+// ---- where things lie ----
+
+std::optional<Sharding> target_of(const FftParams& p, const Sharding& from) {
+  if (p.place == FftPlace::transposed) return std::nullopt;
+  return p.place == FftPlace::given ? *p.given : from;
+}
+
+// A plan is asked for at least twice, when the op is recorded and when it is lowered; the search takes a while for several split dims.
+const FftStages& stages_of(const ParamsPtr& owner, const FftParams& p, const Type& in, const Sharding& from,
+                           const std::vector<int>& fixed) {
+  struct Known {
+    std::string text;
+    Type in;
+    Sharding from;
+    Mesh mesh;
+    std::vector<int> fixed;
+    FftStages stages;
+  };
+  static std::vector<Known> known;
+  static std::size_t next = 0;
+  const std::string text = owner ? owner->text() : make_params(p)->text();
+  for (const auto& k : known)
+    if (k.text == text && k.in == in && k.from == from && k.mesh == from.mesh() && k.fixed == fixed) return k.stages;
+  Known entry{text, in, from, from.mesh(), fixed, plan_stages(p, in, from, target_of(p, from), fixed)};
+  constexpr std::size_t most_known = 256;
+  if (known.size() < most_known) {
+    known.reserve(most_known);
+    known.push_back(std::move(entry));
+    return known.back().stages;
+  }
+  next = (next + 1) % most_known;
+  known[next] = std::move(entry);
+  return known[next].stages;
+}
+
+Placement place_fft(const PlaceArgs& args) {
+  const auto& p = args.params.as<FftParams>();
+  const Sharding from = args.shardings[0] ? *args.shardings[0] : args.wanted ? *args.wanted : Sharding::replicated(args.mesh);
+  if (const auto to = target_of(p, from)) return {{from}, {*to}, {}, "sum"};
+  return {{from}, {stages_of(nullptr, p, args.in[0], from, args.fixed_axes).out}, {}, "sum"};
+}
+
+// The stages as instructions. The scale is worked in by the last one.
+std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+  const auto& p = node.params->as<FftParams>();
+  static const std::vector<int> none;
+  const auto& region = node.region;
+  const Sharding from = builder.value(in[0]).layout;
+  const Type in_type = builder.value(in[0]).type;
+  const FftStages plan = stages_of(node.params, p, {in_type.shape, in_type.dtype}, from, region ? region->manual_axes : none);
+  int v = in[0];
+  std::vector<int> done;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const auto& stage = plan.stages[s];
+    v = builder.reshard(v, stage.layout);
+    done.insert(done.end(), stage.dims.begin(), stage.dims.end());
+    const Type out = type_after(p, in_type, done);
+    const bool halves = p.kind != FftKind::c2c && std::find(stage.dims.begin(), stage.dims.end(), p.dims.back()) != stage.dims.end();
+    const double scale = s + 1 == plan.stages.size() ? p.scale : 1;
+    if (stage.across) {
+      LineParams line = line_params(p, stage.dims[0]);
+      line.scale = scale;
+      const auto cost = line_cost(line, builder.value(v).type, stage.layout, region ? region->manual_axes : none);
+      v = builder.talk(fft_line_op, make_params(line), {v}, {out}, {stage.layout}, cost.talk)[0];
+    } else {
+      const LocalFftParams local{halves ? p.kind : FftKind::c2c, p.sign, stage.dims, scale};
+      v = builder.kernel(fft_local_op, make_params(local), {v}, {out}, {stage.layout})[0];
+    }
+  }
+  if (const auto to = target_of(p, from)) v = builder.reshard(v, *to);
+  return {v};
+}
+
+// ---- gradient ----
+
+// The cotangent goes where the operand lies.
+void place_like(FftParams& p, const Array& operand) {
+  p.place = FftPlace::keep;
+  if (!output_of(operand).sharding) return;
+  p.place = FftPlace::given;
+  p.given = output_of(operand).sharding;
+}
+
+// 1 for the parts of a halved dim of n points that stand for themselves, 2 for those that stand for their conjugate as well.
+Array halved_weights(std::int64_t n, Dtype dtype) {
+  const Array k = arange(n / 2 + 1);
+  const Array alone = (k == 0) | (k * 2 == Array(n));
+  return astype(where(alone, 1, 2), dtype);
+}
+
+Cotangents vjp(const VjpArgs& v) {
+  auto p = v.node.params->as<FftParams>();
+  const Array& operand = v.in[0];
+  place_like(p, operand);
+  const auto where = v.node.where;
+  const auto halved = static_cast<std::size_t>(p.dims.back());
+  if (p.kind == FftKind::c2c) return {record_fft(v.cotangents[0], p, where)};  // the DFT matrix is symmetric
+  if (p.kind == FftKind::r2c) {
+    // rfft = the first half of fft of the operand as complex numbers: pad, transform, take the real part.
+    p.kind = FftKind::c2c;
+    auto extents = v.cotangents[0].shape();
+    extents[halved] = operand.shape()[halved];
+    return {real(Operand(record_fft(record_fft_resize(v.cotangents[0], extents, where), p, where), where))};
+  }
+  // irfft(X)[j] = Re sum_k w_k X[k] exp(+-2 pi i j k / n): the cotangent is w times the conjugate of the forward half.
+  const auto n = p.length;
+  p.kind = FftKind::r2c;
+  p.sign = FftSign::forward;
+  p.length = 0;
+  const Array half = conj(Operand(record_fft(v.cotangents[0], p, where), where));
+  std::vector<std::int64_t> along(operand.shape().size(), 1);
+  along[halved] = n / 2 + 1;
+  const Array weighted = half * reshape(Operand(halved_weights(n, real_dtype(half.dtype())), where), Shape(along));
+  return {v.node.params->as<FftParams>().sign == FftSign::backward ? weighted : conj(Operand(weighted, where))};
+}
+
+Batched batch(const BatchArgs& args) {
+  auto p = args.node.params->as<FftParams>();
+  for (int& d : p.dims) ++d;
+  if (p.given) {
+    auto dims = p.given->dim_axes(args.node.outputs[0].type.shape.ndim());
+    dims.insert(dims.begin(), std::vector<int>{});
+    p.given = Sharding::from_dim_axes(p.given->mesh(), dims);
+  }
+  return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+}
+
+const OpDef fft_op{
+    .name = "fft",
+    .infer = infer,
+    .kernel = [](const KernelArgs&) { throw InternalError("fft has no kernel: it is lowered to stages"); },
+    .vjp = vjp,
+    .batch = batch,
+    .place = place_fft,
+    .lower = lower,
+    .flops =
+        [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
+          double log_points = 0;
+          for (const int d : params.as<FftParams>().dims)
+            for (auto n = std::max(in[0].shape[static_cast<std::size_t>(d)], out[0].shape[static_cast<std::size_t>(d)]); n > 1;
+                 n = (n + 1) / 2)
+              ++log_points;
+          return 5 * log_points * static_cast<double>(std::max(in[0].shape.elements(), out[0].shape.elements())) /
+                 (params.as<FftParams>().kind == FftKind::c2c ? 1 : 2);
+        },
+    .commit = [](const Params& params) -> std::optional<Mesh> {
+      const auto& given = params.as<FftParams>().given;
+      return given ? std::optional<Mesh>(given->mesh()) : std::nullopt;
+    },
+};
+const Registered registered_fft(fft_op);
+
+}  // namespace
+
+Array record_fft(const Array& x, FftParams p, std::source_location where) {
+  static const bool once = (kernels::keep_fft_wisdom(comm::world().rank() == 0), true);
+  (void)once;
+  return record(fft_op, make_params(std::move(p)), {x}, where);
+}
+
+}  // namespace tessera

@@ -1,0 +1,224 @@
+// Transforms of split arrays against the definition.
+#include "fft/reference.hpp"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+namespace tessera::test {
+namespace {
+
+std::string text_of(const auto& value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+struct Case {
+  Shape shape;
+  std::vector<int> dims;
+  std::vector<std::int64_t> lengths;
+  Sharding sharding;
+  Dtype dtype;
+  std::string norm;
+  std::string text() const {
+    std::string t = text_of(shape) + " dims";
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      t += " " + std::to_string(dims[i]) + (lengths.empty() ? "" : ":" + std::to_string(lengths[i]));
+    return t + " " + text_of(sharding) + " " + name(dtype) + " " + norm;
+  }
+};
+
+Case random_case(Random& random) {
+  const int ndim = 1 + static_cast<int>(random.below(4));
+  std::vector<std::int64_t> extents;
+  const std::int64_t most[] = {40, 14, 9, 6};
+  for (int d = 0; d < ndim; ++d) extents.push_back(1 + random.below(most[ndim - 1]));
+  std::vector<int> dims(static_cast<std::size_t>(ndim));
+  for (int d = 0; d < ndim; ++d) dims[static_cast<std::size_t>(d)] = d;
+  std::shuffle(dims.begin(), dims.end(), random.engine);
+  dims.resize(static_cast<std::size_t>(1 + random.below(ndim)));
+  std::vector<std::int64_t> lengths;
+  if (random.below(3) == 0)
+    for (const int d : dims) lengths.push_back(1 + random.below(2 * extents[static_cast<std::size_t>(d)]));
+  static const std::string norms[] = {"backward", "ortho", "forward"};
+  return {Shape(extents), dims, lengths, random.sharding(ndim), random.below(2) ? complex128 : complex64, norms[random.below(3)]};
+}
+
+double scale(const std::string& norm, bool is_forward, double points) {
+  if (norm == "ortho") return 1 / std::sqrt(points);
+  return (norm == "forward") == is_forward ? 1 / points : 1;
+}
+
+fft::FftOptions options_of(const Case& c, Random& random, Sharding& given) {
+  fft::FftOptions options{.axes = c.dims, .norm = c.norm};
+  const auto where = random.below(3);
+  if (where == 1) options.out_sharding = fft::transposed;
+  if (where == 2) options.out_sharding = fft::OutSharding::given, options.given = given;
+  return options;
+}
+
+TEST(Transforms, AnyShapeAxesLengthsAndSplitGiveTheFullTransform) {
+  Random random(11);
+  for (int round = 0; round < 300; ++round) {
+    const Case c = random_case(random);
+    const bool is_forward = random.below(2) == 0;
+    const Values x = random.values(c.shape, true);
+    auto given = random.sharding(c.shape.ndim());
+    given = Sharding::from_dim_axes(c.sharding.mesh(), [&] {
+      auto dims = c.sharding.dim_axes(c.shape.ndim());
+      std::shuffle(dims.begin(), dims.end(), random.engine);
+      return dims;
+    }());
+    const auto options = options_of(c, random, given);
+    Values expected = x;
+    Shape shape = c.shape;
+    double points = 1;
+    for (std::size_t i = 0; i < c.dims.size(); ++i) {
+      const auto d = static_cast<std::size_t>(c.dims[i]);
+      const auto n = c.lengths.empty() ? shape[d] : c.lengths[i];
+      expected = naive_dft(expected, shape, c.dims[i], n, is_forward ? -1 : 1);
+      shape[d] = n;
+      points *= static_cast<double>(n);
+    }
+    for (auto& v : expected) v *= scale(c.norm, is_forward, points);
+    const Array split = device_put(complex_array(x, c.shape, c.dtype), c.sharding);
+    const Shape s{c.lengths};
+    const Array result = is_forward ? (c.lengths.empty() ? fft::fftn(split, options) : fft::fftn(split, s, options))
+                                    : (c.lengths.empty() ? fft::ifftn(split, options) : fft::ifftn(split, s, options));
+    EXPECT_EQ(result.dtype(), c.dtype);
+    if (options.out_sharding == fft::keep) { EXPECT_EQ(result.sharding(), c.sharding) << c.text(); }
+    if (options.given) { EXPECT_EQ(result.sharding(), *options.given) << c.text(); }
+    expect_close(result, expected, shape, tolerance(c.dtype),
+                 "round " + std::to_string(round) + ": " + c.text() + " -> " + text_of(result.sharding()));
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+TEST(Transforms, RealOnesKeepHalf) {
+  Random random(12);
+  for (int round = 0; round < 200; ++round) {
+    Case c = random_case(random);
+    const Values x = random.values(c.shape, false);
+    auto given = Sharding::from_dim_axes(c.sharding.mesh(), [&] {
+      auto dims = c.sharding.dim_axes(c.shape.ndim());
+      std::shuffle(dims.begin(), dims.end(), random.engine);
+      return dims;
+    }());
+    const auto options = options_of(c, random, given);
+    Values expected = x;
+    Shape shape = c.shape;
+    double points = 1;
+    for (std::size_t i = 0; i < c.dims.size(); ++i) {
+      const auto d = static_cast<std::size_t>(c.dims[i]);
+      const auto n = c.lengths.empty() ? shape[d] : c.lengths[i];
+      expected = naive_dft(expected, shape, c.dims[i], n, -1);
+      shape[d] = n;
+      points *= static_cast<double>(n);
+    }
+    const auto last = static_cast<std::size_t>(c.dims.back());
+    const auto n_last = shape[last];
+    expected = first_along(expected, shape, c.dims.back(), n_last / 2 + 1);
+    shape[last] = n_last / 2 + 1;
+    for (auto& v : expected) v *= scale(c.norm, true, points);
+    const Array split = device_put(real_array(x, c.shape, real_dtype(c.dtype)), c.sharding);
+    const Array half = c.lengths.empty() ? fft::rfftn(split, options) : fft::rfftn(split, Shape{c.lengths}, options);
+    const auto what = "round " + std::to_string(round) + ": " + c.text() + " -> " + text_of(half.sharding());
+    EXPECT_EQ(half.dtype(), c.dtype);
+    expect_close(half, expected, shape, tolerance(c.dtype), what);
+    if (c.lengths.empty()) {  // and back
+      Shape s;
+      std::vector<std::int64_t> lengths;
+      for (const int d : c.dims) lengths.push_back(c.shape[static_cast<std::size_t>(d)]);
+      const Array again = fft::irfftn(half, Shape{lengths}, fft::FftOptions{.axes = c.dims, .norm = c.norm});
+      EXPECT_EQ(again.dtype(), real_dtype(c.dtype));
+      EXPECT_EQ(again.sharding(), half.sharding()) << what;
+      expect_close(again, x, c.shape, 4 * tolerance(c.dtype), "back, " + what);
+    }
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+// Hermitian parts of any numbers: what irfft does with the imaginary parts of the ends is to ignore them.
+TEST(Transforms, RealInverseOfAnyNumbers) {
+  Random random(13);
+  for (int round = 0; round < 120; ++round) {
+    Case c = random_case(random);
+    const Values x = random.values(c.shape, true);
+    const auto d = static_cast<std::size_t>(c.dims.back());
+    const auto n = 1 + random.below(2 * c.shape[d] + 1), half = n / 2 + 1;
+    // By definition: the full spectrum from the half, then the plain inverse.
+    Shape full_shape = c.shape;
+    full_shape[d] = n;
+    std::int64_t outer = 1, inner = 1;
+    for (std::size_t i = 0; i < c.shape.size(); ++i) (i < d ? outer : inner) *= i == d ? 1 : c.shape[i];
+    Values full(static_cast<std::size_t>(full_shape.elements()));
+    for (std::int64_t o = 0; o < outer; ++o)
+      for (std::int64_t k = 0; k < n; ++k)
+        for (std::int64_t i = 0; i < inner; ++i) {
+          const auto source = k < half ? k : n - k;
+          Complex v = source < c.shape[d] ? x[static_cast<std::size_t>((o * c.shape[d] + source) * inner + i)] : Complex(0);
+          if (k == 0 || 2 * k == n) v = v.real();
+          full[static_cast<std::size_t>((o * n + k) * inner + i)] = k < half ? v : std::conj(v);
+        }
+    auto expected = naive_dft(full, full_shape, c.dims.back(), n, 1);
+    for (auto& v : expected) v *= scale(c.norm, false, static_cast<double>(n));
+    const Array split = device_put(complex_array(x, c.shape, c.dtype), c.sharding);
+    expect_close(fft::irfft(split, n, {.axes = {c.dims.back()}, .norm = c.norm}), expected, full_shape, tolerance(c.dtype),
+                 "n " + std::to_string(n) + " " + c.text());
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+// One value of the transform of a line, by its definition.
+Complex one_part(const Values& x, std::int64_t start, std::int64_t n, std::int64_t k) {
+  std::complex<long double> sum = 0;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const long double angle = -2 * std::numbers::pi_v<long double> * static_cast<long double>(j * k % n) / static_cast<long double>(n);
+    sum += std::complex<long double>(x[static_cast<std::size_t>(start + j)]) * std::complex<long double>(std::cos(angle), std::sin(angle));
+  }
+  return Complex(sum);
+}
+
+// Lines far too long for one rank's share: six steps, even and uneven, and lengths that are or hide large primes.
+TEST(Transforms, LongLinesSplitOverAllRanks) {
+  const Mesh mesh = make_mesh({process_count()}, {"x"});
+  Random random(14);
+  for (const std::int64_t n : {4096, 6000, 5041, 4999, 9998, 8191, 14997}) {
+    for (const bool batched : {false, true}) {
+      const Shape shape = batched ? Shape{2, n} : Shape{n};
+      const Values x = random.values(shape, true), real_x = random.values(shape, false);
+      const Sharding sharding = NamedSharding(mesh, batched ? P(None, "x") : P("x"));
+      const auto what = std::to_string(n) + (batched ? " batched" : "");
+      const Array split = device_put(complex_array(x, shape, complex128), sharding);
+      const Array forward = fft::fft(split), half = fft::rfft(device_put(real_array(real_x, shape, float64), sharding));
+      const auto parts = to_vector<Complex>(forward), half_parts = to_vector<Complex>(half);
+      for (int sample = 0; sample < 12; ++sample) {
+        const auto line = batched ? random.below(2) : 0, k = sample == 0 ? n / 2 : random.below(n), k_half = k % (n / 2 + 1);
+        const auto at = static_cast<std::size_t>(line * n + k), at_half = static_cast<std::size_t>(line * (n / 2 + 1) + k_half);
+        EXPECT_LE(std::abs(parts[at] - one_part(x, line * n, n, k)), 1e-12 * std::sqrt(n)) << what << " part " << k;
+        EXPECT_LE(std::abs(half_parts[at_half] - one_part(real_x, line * n, n, k_half)), 1e-12 * std::sqrt(n))
+            << what << " real, part " << k_half;
+      }
+      expect_close(fft::ifft(forward), x, shape, 1e-12, "back " + what);
+      expect_close(fft::irfft(half, n), real_x, shape, 1e-12, "real back " + what);
+      EXPECT_EQ(half.shape().back(), n / 2 + 1);
+    }
+  }
+}
+
+TEST(Transforms, HermitianOnes) {
+  Random random(15);
+  const Mesh mesh = make_mesh({process_count()}, {"x"});
+  const Values x = random.values({6, 9}, true);
+  const Array split = device_put(complex_array(x, {6, 9}, complex128), mesh, P("x"));
+  // hfft(x, n) = irfft(conj(x), n) * n
+  const Array expected = fft::irfft(conj(split), 16) * 16;
+  expect_close(fft::hfft(split), to_vector<Complex>(expected), {6, 16}, 1e-14, "hfft");
+  const Array real_signal = fft::hfft(split, 15);
+  Values cleaned = x;  // the end of an odd signal is free, the first part of any is real
+  for (std::size_t i = 0; i < 54; i += 9) cleaned[i] = cleaned[i].real();
+}
+
+}  // namespace
+}  // namespace tessera::test
