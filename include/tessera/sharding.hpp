@@ -41,8 +41,8 @@ class PartitionSpec {
   PartitionSpec() = default;
   PartitionSpec(std::initializer_list<DimSpec> dims) : dims_(dims) {}
   template <class... D>
-    requires(sizeof...(D) > 0 && (std::is_convertible_v<D, DimSpec> && ...))
-  PartitionSpec(D&&... dims) : dims_{DimSpec(std::forward<D>(dims))...} {}
+  requires(sizeof...(D) > 0 && (std::is_convertible_v<D, DimSpec> && ...)) PartitionSpec(D&&... dims)
+      : dims_{DimSpec(std::forward<D>(dims))...} {}
   explicit PartitionSpec(std::vector<DimSpec> dims) : dims_(std::move(dims)) {}
   const std::vector<DimSpec>& dims() const { return dims_; }
   friend bool operator==(const PartitionSpec&, const PartitionSpec&);
@@ -66,11 +66,11 @@ class Sharding {
  public:
   Sharding(const PositionalSharding&);
 
-  Shape shard_shape(const Shape& global) const;                        // of the first, largest shard
-  Shape local_shape(const Shape& global, const Device&) const;         // of this device's block; ShardingError if it is not in the mesh
-  Index local_box(const Shape& global, int device_id) const;           // its place; an empty box for a device outside the mesh
+  Shape shard_shape(const Shape& global) const;                 // of the first, largest shard
+  Shape local_shape(const Shape& global, const Device&) const;  // of this device's block; ShardingError if it is not in the mesh
+  Index local_box(const Shape& global, int device_id) const;    // its place; an empty box for a device outside the mesh
   std::vector<std::pair<Device, Index>> devices_indices_map(const Shape& global) const;  // in mesh order
-  int replica_id(const Shape& global, const Device&) const;            // 0 for the first device in mesh order that holds the block
+  int replica_id(const Shape& global, const Device&) const;  // 0 for the first device in mesh order that holds the block
   std::set<Device> device_set() const;
   int num_devices() const;
   bool is_fully_replicated() const;
@@ -83,6 +83,10 @@ class Sharding {
 
   // ShardingError unless an array of this shape can have this sharding (as many spec entries as dimensions at most).
   void check_fits(const Shape& global, const char* call) const;
+
+  // The sharding that an array of ndim dimensions gets: a PositionalSharding of more dims is matched from the last, as JAX promotes it,
+  // when its leading dims are not split. Itself otherwise.
+  Sharding for_ndim(int ndim) const;
 
   // For the planner: the axis numbers that split each of ndim dimensions, major first; axes of size 1 are left out.
   std::vector<std::vector<int>> dim_axes(int ndim) const;
@@ -112,11 +116,11 @@ class PositionalSharding {
   int ndim() const;
   PositionalSharding reshape(std::vector<int>) const;  // one size may be -1
   template <class... N>
-    requires(sizeof...(N) > 0 && (std::is_integral_v<N> && ...))
-  PositionalSharding reshape(N... sizes) const { return reshape(std::vector<int>{static_cast<int>(sizes)...}); }
+  requires(sizeof...(N) > 0 && (std::is_integral_v<N> && ...)) PositionalSharding reshape(N... sizes)
+  const { return reshape(std::vector<int>{static_cast<int>(sizes)...}); }
   PositionalSharding T() const;
   PositionalSharding transpose(std::vector<int>) const;
-  PositionalSharding replicate() const;                                   // one position that holds all devices
+  PositionalSharding replicate() const;  // one position that holds all devices
   PositionalSharding replicate(int axis, bool keepdims = true) const;
   const std::vector<std::vector<int>>& device_sets() const { return sets_; }  // row-major
   friend bool operator==(const PositionalSharding&, const PositionalSharding&);
@@ -124,7 +128,7 @@ class PositionalSharding {
  private:
   friend class Sharding;
   std::pair<Mesh, std::vector<std::vector<int>>> as_mesh() const;  // unnamed axes, and those that split each dim
-  NdDevices base_;                      // as constructed: the device order, which reshape, T and replicate keep
+  NdDevices base_;                                                 // as constructed: the device order, which reshape, T and replicate keep
   std::vector<int> sizes_;
   std::vector<std::vector<int>> sets_;  // each in base order
 };

@@ -169,6 +169,13 @@ template <class F, class T, class... R> T tree_map(F fn, const T& tree, const R&
   return detail::with_leaves(tree, results);
 }
 
+// Every array of a tree moved to one sharding (or device).
+template <class T, class Where>
+requires(!std::is_convertible_v<T, Operand> && (std::is_convertible_v<Where, Sharding> || std::is_same_v<Where, Device>)) T
+    device_put(const T& tree, const Where& where) {
+  return tree_map([&](const Array& x) { return device_put(x, where); }, tree);
+}
+
 // eval(x, tree, ...): computes all leaves at once. Collective.
 template <class... T>
 requires(sizeof...(T) > 0 && !(sizeof...(T) == 1 && (std::is_same_v<T, std::vector<Array>> && ...))) void eval(const T&... trees) {

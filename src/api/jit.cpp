@@ -62,7 +62,7 @@ class CompiledCore {
   std::vector<Array> constants;       // per program input
   std::unique_ptr<Executable> bound;  // at the first call: abstract meshes have no ranks to bind to
   GraphKey key;
-  bool checked_memory = false;
+  bool checked_memory = false, bound_once = false;
 };
 
 bool inside_trace(const std::vector<Array>& leaves) {
@@ -82,11 +82,11 @@ void signature_of(const std::vector<Array>& leaves, std::string& key) {
 }
 
 void report_miss(const std::string& key, const std::string& last_key) {
-  if (!logs(LogLevel::info)) return;
-  log_once(LogLevel::info, last_key.empty() ? "compile: first call, tracing"
-                           : key.size() != last_key.size()
-                               ? "compile: cache miss: the arguments have another structure"
-                               : "compile: cache miss: shapes, dtypes, shardings or static values differ from the last call");
+  if (!settings().log_compile && !logs(LogLevel::info)) return;
+  const char* why = last_key.empty()                ? "first call"
+                    : key.size() != last_key.size() ? "the arguments have another structure than at the last compilation"
+                                                    : "shapes, dtypes, shardings or static values differ from the last compilation";
+  log_once(settings().log_compile ? LogLevel::warn : LogLevel::info, std::string("jit: traces and compiles: ") + why);
 }
 
 std::vector<Array> start_trace(const TraceRequest& request) {
@@ -174,6 +174,27 @@ void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, 
 
 }  // namespace
 
+// A donated argument's memory can take a result or a temporary of its size on each rank; where there is none, the user should know.
+static void report_unusable_donations(const CompiledCore& core, const std::vector<bool>& donated) {
+  const auto bytes_of = [](const Type& type, const Sharding& layout) {
+    return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
+  };
+  for (std::size_t i = 0; i < donated.size(); ++i) {
+    if (!donated[i]) continue;
+    const auto& argument = core.traced->placeholders[i];
+    const auto bytes = bytes_of(type_of(argument), argument.sharding());
+    bool usable = false;
+    for (const auto& instruction : core.program.instructions)
+      for (const int v : instruction.outputs)
+        usable |= bytes_of(core.program.values[static_cast<std::size_t>(v)].type,
+                           core.program.values[static_cast<std::size_t>(v)].layout) == bytes;
+    if (!usable)
+      log_once(LogLevel::warn, "jit at " + site(core.traced->where) + ": the donated argument array " + std::to_string(i) + " (" +
+                                   to_string(type_of(argument)) +
+                                   ") cannot be reused: no result or temporary has its size. It is deleted all the same");
+  }
+}
+
 std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves, const std::vector<bool>& donated) {
   const auto& placeholders = core.traced->placeholders;
   if (leaves.size() != placeholders.size())
@@ -201,6 +222,8 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     const auto& x = core.source[i] >= 0 ? placed[static_cast<std::size_t>(core.source[i])] : core.constants[i];
     buffers.push_back(output_of(x).stored->buffer);
   }
+  if (!core.bound_once) report_unusable_donations(core, donated);
+  core.bound_once = true;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     if (!donated[i]) continue;
     Array argument = leaves[i];

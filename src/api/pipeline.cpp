@@ -144,6 +144,10 @@ void evaluate(const std::vector<Array>& arrays) {
           "the value of " + describe(x) +
           " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap or eval_shape): it is not known yet. "
           "Return it instead, use where/cond for decisions, or debug::print to see it");
+    if (output_of(x).sharding && output_of(x).sharding->mesh().is_abstract())
+      throw ShardingError("the value of " + describe(x) +
+                          " is asked for, but its mesh is abstract: no processes stand behind it. Use explain or "
+                          "lower(...).compile().as_text() to plan on it");
     if (!x.node()->is_evaluated()) roots.push_back(x);
   }
   if (roots.empty()) return;

@@ -49,9 +49,10 @@ struct Row {
 };
 
 const Row rows[] = {
-    {"TESSERA_LOG", "warn", "what goes to stderr: error | warn | info | debug",
+    {"TESSERA_LOG", "warn", "what goes to stderr: error | warn | info | debug | compile (warn, and why jit traced and compiled)",
      [](Settings& s, const std::string& name, const std::string& text) {
-       s.log = parse_choice<LogLevel>(name, text, {"error", "warn", "info", "debug"});
+       s.log_compile = text == "compile";
+       s.log = s.log_compile ? LogLevel::warn : parse_choice<LogLevel>(name, text, {"error", "warn", "info", "debug", "compile"});
      }},
     {"TESSERA_CHECK", "1",
      "do the ranks say the same? 0 never asked | 1 before each evaluation | 2 before each collective, and replicated values are compared",
@@ -84,12 +85,14 @@ const Row rows[] = {
        parse_choice<int>(name, text, {"auto", "mpi", "own"});
        s.collectives = text;
      }},
-    {"TESSERA_FFT_PLAN", "auto", "how FFTW plans: auto (estimate a shape's first transform, measure at its second) | estimate (the same bits every time) | measure",
+    {"TESSERA_FFT_PLAN", "auto",
+     "how FFTW plans: auto (estimate a shape's first transform, measure at its second) | estimate (the same bits every time) | measure",
      [](Settings& s, const std::string& name, const std::string& text) {
        parse_choice<int>(name, text, {"auto", "estimate", "measure"});
        s.fft_plan = text;
      }},
-    {"TESSERA_FFT_WISDOM", "", "folder in which measured FFT plans are kept; empty: $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; off: not kept",
+    {"TESSERA_FFT_WISDOM", "",
+     "folder in which measured FFT plans are kept; empty: $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; off: not kept",
      [](Settings& s, const std::string&, const std::string& text) { s.fft_wisdom = text; }},
 };
 

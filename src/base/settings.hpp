@@ -10,6 +10,7 @@ enum class LogLevel { error, warn, info, debug };
 
 struct Settings {
   LogLevel log = LogLevel::warn;
+  bool log_compile = false;  // why jit traced and compiled, whatever the level
   int check = 1;
   double timeout_s = 300;
   std::string dump;

@@ -170,6 +170,22 @@ void Sharding::check_fits(const Shape& global, const char* call) const {
                       (entries - global.size() == 1 ? "one" : std::to_string(entries - global.size())));
 }
 
+Sharding Sharding::for_ndim(int ndim) const {
+  if (!impl_->positional || is_fully_replicated()) return *this;
+  const Shape grid = impl_->positional->shape();
+  const int extra = grid.ndim() - ndim;
+  if (extra <= 0) return *this;
+  std::vector<int> trailing;
+  for (int d = 0; d < grid.ndim(); ++d) {
+    const auto size = static_cast<int>(grid[static_cast<std::size_t>(d)]);
+    if (d >= extra)
+      trailing.push_back(size);
+    else if (size != 1)
+      return *this;
+  }
+  return Sharding(impl_->positional->reshape(trailing));
+}
+
 Shape Sharding::shard_shape(const Shape& global) const {
   check_fits(global, "shard_shape");
   Shape shard = global;

@@ -41,8 +41,9 @@ const OpDef device_put_op{
 };
 const Registered registered_device_put(device_put_op);
 
-Array put(const Operand& x, const Sharding& sharding, const char* call) {
+Array put(const Operand& x, const Sharding& asked, const char* call) {
   check_usable(x.array, call);
+  const Sharding sharding = asked.for_ndim(x.array.ndim());
   sharding.check_fits(x.array.shape(), call_text(call, x.where).c_str());
   return record(device_put_op, make_params(PutParams{sharding}), {x.array}, x.where);
 }
