@@ -122,6 +122,18 @@ extern void (*compute_pending)(const std::vector<Array>&);
 std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
 Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
 
+// While it lives, ops count as called at `where` (nullopt: where they are called): what a rule records serves the user's call.
+class AttributedTo {
+ public:
+  explicit AttributedTo(std::optional<std::source_location> where);
+  ~AttributedTo();
+  AttributedTo(const AttributedTo&) = delete;
+  AttributedTo& operator=(const AttributedTo&) = delete;
+
+ private:
+  std::optional<std::source_location> outer_;
+};
+
 // The committed inputs' shardings brought onto one mesh (that of the first, or a common refinement of their axes), which is returned.
 // ShardingError naming both operands when their devices or device orders differ; nullopt when no input is committed.
 std::optional<Mesh> unify_meshes(const OpDef&, std::span<const Array> inputs, std::vector<std::optional<Sharding>>&,

@@ -14,6 +14,11 @@ std::uint64_t next_serial() {
   return ++serial;
 }
 
+std::optional<std::source_location>& attribution() {
+  static std::optional<std::source_location> where;
+  return where;
+}
+
 std::string devices_text(const Sharding& sharding) {
   std::string text = "[";
   const auto& ids = sharding.mesh().device_ids();
@@ -66,6 +71,9 @@ Ops& ops() {
 }  // namespace
 
 void (*compute_pending)(const std::vector<Array>&) = nullptr;
+
+AttributedTo::AttributedTo(std::optional<std::source_location> where) : outer_(std::exchange(attribution(), where)) {}
+AttributedTo::~AttributedTo() { attribution() = outer_; }
 
 void register_op(const OpDef* op) { ops().all.push_back(op); }
 const std::vector<const OpDef*>& registered_ops() { return ops().all; }
@@ -141,6 +149,7 @@ void check_usable(const Array& x, const char* call) {
 }
 
 std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs, std::source_location where) {
+  if (attribution()) where = *attribution();
   auto node = std::make_shared<Node>();
   std::vector<Type> in_types;
   in_types.reserve(inputs.size());

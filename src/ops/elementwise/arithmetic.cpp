@@ -16,7 +16,8 @@ template <class A, class B> Cotangents both(const VjpArgs& v, A&& da, B&& db) {
   return result;
 }
 
-const char* piecewise_constant = "its derivative is zero wherever it exists; use stop_gradient to say so";
+// The derivative is zero wherever it exists.
+Cotangents piecewise_constant(const VjpArgs& v) { return Cotangents(v.in.size()); }
 
 TESSERA_ROW(add, elementwise(
                      "add", DtypeRule::any,
@@ -50,7 +51,7 @@ TESSERA_ROW(remainder, elementwise("remainder", DtypeRule::numeric, [](const Vjp
               return both(
                   v, [&] { return g(v); }, [&] { return -g(v) * floor_divide(v.in[0], v.in[1]); });
             }))
-TESSERA_ROW(floor_divide, elementwise_without_vjp("floor_divide", DtypeRule::numeric, piecewise_constant))
+TESSERA_ROW(floor_divide, elementwise("floor_divide", DtypeRule::numeric, piecewise_constant))
 TESSERA_ROW(power, elementwise("power", DtypeRule::numeric, [](const VjpArgs& v) {
               const Array &a = v.in[0], &b = v.in[1];
               return both(
@@ -94,15 +95,15 @@ TESSERA_ROW(negative, elementwise(
                           "negative", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {-g(v)}; }, linear_unary))
 TESSERA_ROW(reciprocal, elementwise("reciprocal", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {-g(v) * y(v) * y(v)}; }))
 TESSERA_ROW(square, elementwise("square", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {g(v) * v.in[0] * 2}; }))
-TESSERA_ROW(sign, elementwise_without_vjp("sign", DtypeRule::numeric, piecewise_constant))
+TESSERA_ROW(sign, elementwise("sign", DtypeRule::numeric, piecewise_constant))
 TESSERA_ROW(abs, elementwise("abs", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents {
               if (is_complex(v.in[0].dtype())) return {make_complex(g(v), zeros_like(g(v))) * conj(sign(v.in[0]))};
               return {g(v) * sign(v.in[0])};
             }))
-TESSERA_ROW(floor, elementwise_without_vjp("floor", DtypeRule::floating, piecewise_constant))
-TESSERA_ROW(ceil, elementwise_without_vjp("ceil", DtypeRule::floating, piecewise_constant))
-TESSERA_ROW(round, elementwise_without_vjp("round", DtypeRule::numeric, piecewise_constant))
-TESSERA_ROW(trunc, elementwise_without_vjp("trunc", DtypeRule::floating, piecewise_constant))
+TESSERA_ROW(floor, elementwise("floor", DtypeRule::floating, piecewise_constant))
+TESSERA_ROW(ceil, elementwise("ceil", DtypeRule::floating, piecewise_constant))
+TESSERA_ROW(round, elementwise("round", DtypeRule::numeric, piecewise_constant))
+TESSERA_ROW(trunc, elementwise("trunc", DtypeRule::floating, piecewise_constant))
 
 }  // namespace
 

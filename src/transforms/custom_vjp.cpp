@@ -1,0 +1,133 @@
+// Functions with a backward pass of their own: custom_vjp, and checkpoint, whose backward pass records the function anew.
+//
+// The function is recorded as it stands; a marker over its arguments and results then says how cotangents go back:
+//
+//   args ──> f's ops ──> results ──> marker ──> the caller
+//     └──────────────────────────────↗     cotangents: marker ──(rule)──> args; none through f's ops
+#include <tessera/grad.hpp>
+
+#include "ops/build.hpp"
+#include "ops/create/scalar.hpp"
+#include "ops/functions.hpp"
+#include "program/builder.hpp"
+#include "transforms/vjp.hpp"
+
+namespace tessera {
+namespace {
+
+// The rule is no part of what is computed forward: equal graphs stay equal, whatever stands behind them.
+struct MarkerParams {
+  std::int64_t arguments;
+  detail::BackwardRule rule;
+  template <class V> void fields(V&& visit) const { visit("arguments", arguments); }
+};
+std::size_t argument_count(const Params& p) { return static_cast<std::size_t>(p.as<MarkerParams>().arguments); }
+
+Sharding replicated_on(const Mesh& mesh) { return Sharding::replicated(mesh); }
+
+// Every value stays where it is.
+Placement place_in_situ(const PlaceArgs& args, std::size_t first_result, std::size_t past_result) {
+  Placement placement;
+  for (std::size_t i = 0; i < args.in.size(); ++i) {
+    const bool is_wanted = args.wanted && i == first_result;
+    placement.inputs.push_back(args.shardings[i] ? *args.shardings[i] : is_wanted ? *args.wanted : replicated_on(args.mesh));
+  }
+  for (std::size_t i = first_result; i < past_result; ++i) placement.outputs.push_back(placement.inputs[i]);
+  return placement;
+}
+
+const OpDef marker_op{
+    .name = "custom_vjp",
+    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
+      return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(p)), in.end()};
+    },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      const auto n = argument_count(*v.node.params);
+      std::vector<Array> cotangents;
+      for (std::size_t i = 0; i < v.out.size(); ++i)
+        cotangents.push_back(v.cotangents[i].node() ? v.cotangents[i] : detail::zeros_for(v.out[i]));
+      auto result = v.node.params->as<MarkerParams>().rule(v.in.first(n), cotangents, v.node.where);
+      result.resize(v.in.size());
+      return result;
+    },
+    .no_batch = "vmap of a function with a backward pass of its own is not provided",
+    .place = [](const PlaceArgs& args) -> Placement { return place_in_situ(args, argument_count(args.params), args.in.size()); },
+    .lower = [](ProgramBuilder&, const Node& node, std::span<const int> in) -> std::vector<int> {
+      return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(*node.params)), in.end()};
+    },
+};
+const Registered registered_marker(marker_op);
+
+struct BarrierParams {
+  std::int64_t values;
+  template <class V> void fields(V&& visit) const { visit("values", values); }
+};
+std::size_t value_count(const Params& p) { return static_cast<std::size_t>(p.as<BarrierParams>().values); }
+
+// barrier(values..., after...) -> values: the same bytes, but other values to whoever looks for common subexpressions, and not before
+// `after` is computed.
+const OpDef barrier_op{
+    .name = "barrier",
+    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
+      return {in.begin(), in.begin() + static_cast<std::ptrdiff_t>(value_count(p))};
+    },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      Cotangents result(v.cotangents.begin(), v.cotangents.end());
+      result.resize(v.in.size());
+      return result;
+    },
+    .batch = [](const BatchArgs& args) -> Batched {
+      auto out = record_all(*args.node.op, args.node.params, {args.in.begin(), args.in.end()}, args.node.where);
+      return {std::move(out), {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(value_count(*args.node.params))}};
+    },
+    .place = [](const PlaceArgs& args) -> Placement { return place_in_situ(args, 0, value_count(args.params)); },
+    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
+      std::vector<int> out;
+      const auto n = value_count(*node.params);
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto value = builder.value(in[i]);
+        out.push_back(builder.alias(in[i], value.type, value.layout));
+        auto& inputs = builder.program().instructions.back().inputs;
+        inputs.insert(inputs.end(), in.begin() + static_cast<std::ptrdiff_t>(n), in.end());
+      }
+      return out;
+    },
+};
+const Registered registered_barrier(barrier_op);
+
+}  // namespace
+
+namespace detail {
+
+std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const std::vector<Array>& results, BackwardRule rule,
+                                      std::source_location where) {
+  std::vector<Array> inputs = arguments;
+  inputs.insert(inputs.end(), results.begin(), results.end());
+  for (const auto& x : inputs) check_usable(x, "custom_vjp");
+  return record_all(marker_op, make_params(MarkerParams{static_cast<std::int64_t>(arguments.size()), std::move(rule)}), std::move(inputs),
+                    where);
+}
+
+std::vector<Array> computed_after(const std::vector<Array>& values, std::span<const Array> after, std::source_location where) {
+  std::vector<Array> inputs = values;
+  inputs.insert(inputs.end(), after.begin(), after.end());
+  return record_all(barrier_op, make_params(BarrierParams{static_cast<std::int64_t>(values.size())}), std::move(inputs), where);
+}
+
+std::vector<Array> checked_rule_result(std::vector<Array> cotangents, std::span<const Array> arguments, std::source_location where) {
+  if (cotangents.size() != arguments.size())
+    throw ArgumentError(call_text("custom_vjp", where) + ": bwd returns " + std::to_string(cotangents.size()) +
+                        " cotangents, but the arguments have " + std::to_string(arguments.size()) +
+                        " arrays; return one cotangent tree per argument (None for an argument without gradient)");
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!cotangents[i].node()) continue;
+    if (!is_inexact(arguments[i].dtype()))
+      cotangents[i] = Array();
+    else
+      cotangents[i] = fitted(cotangents[i], arguments[i], "custom_vjp", "a cotangent returned by bwd");
+  }
+  return cotangents;
+}
+
+}  // namespace detail
+}  // namespace tessera

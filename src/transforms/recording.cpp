@@ -1,0 +1,133 @@
+// One differentiated call: watch the arguments, let the function record, walk back.
+#include <tessera/grad.hpp>
+
+#include "ops/build.hpp"
+#include "ops/create/scalar.hpp"
+#include "ops/functions.hpp"
+#include "transforms/vjp.hpp"
+
+namespace tessera::detail {
+namespace {
+
+// Gradients lie where their operands lie.
+Array placed_like(const Array& gradient, const Array& operand) {
+  const auto& wanted = output_of(operand).sharding;
+  if (!wanted) return gradient;
+  const auto& given = output_of(gradient).sharding;
+  if (given && given->mesh() == wanted->mesh() && given->dim_axes(operand.ndim()) == wanted->dim_axes(operand.ndim())) return gradient;
+  return device_put(gradient, *wanted);
+}
+
+}  // namespace
+
+Recording::Recording(const char* call, std::source_location where) : call_(call), where_(where) {}
+
+Array Recording::watch(const Array& leaf, int argument, bool strict) {
+  check_usable(leaf, call_);
+  const bool inexact = is_inexact(leaf.dtype());
+  if (strict && !inexact)
+    throw DtypeError(call_text(call_, where_) + ": argument " + std::to_string(argument) + " holds " + describe(leaf) +
+                     ", and integers and bools have no gradient; convert it with astype(x, float32), or differentiate with respect to "
+                     "other arguments by argnums");
+  leaves_.push_back(leaf);
+  watched_.push_back(inexact ? make_alias(leaf) : leaf);
+  return watched_.back();
+}
+
+void Recording::finish(std::vector<Array> results, const std::vector<Array>& others) {
+  for (const auto& x : results) check_usable(x, call_);
+  std::vector<Array> aliases;
+  for (const auto& x : watched_)
+    if (is_inexact(x.dtype())) aliases.push_back(x);
+  tape_ = std::make_shared<const Tape>(std::move(aliases), results, others, call_);
+  results_ = std::move(results);
+}
+
+void Recording::check_scalar() const {
+  const Array& value = results_[0];
+  if (value.ndim() != 0)
+    throw ShapeError(call_text(call_, where_) + ": the function returns " + describe(value) +
+                     ", but only a scalar (an array without dimensions) has a gradient; reduce it with sum or mean, or use vjp or jacrev");
+  if (!is_floating(value.dtype()))
+    throw DtypeError(call_text(call_, where_) + ": the function returns " + describe(value) +
+                     ", but the gradient is that of a real number; " +
+                     (is_complex(value.dtype()) ? "take real, imag or abs of it, or use vjp" : "convert it with astype(x, float32)"));
+}
+
+std::vector<Array> Recording::gradient() const { return pull_back({make_scalar({1.0, 0, false}, results_[0].dtype(), false, where_)}); }
+
+std::vector<Array> Recording::pull_back(std::vector<Array> cotangents, Form form) const {
+  for (std::size_t i = 0; i < results_.size(); ++i)
+    cotangents[i] = is_inexact(results_[i].dtype()) ? fitted(cotangents[i], results_[i], call_, "the cotangent") : Array();
+  const auto found = tape_->pull_back(cotangents);
+  std::vector<Array> gradients;
+  std::size_t next = 0;
+  for (const auto& leaf : leaves_) {
+    if (!is_inexact(leaf.dtype())) {
+      gradients.push_back(form == as_cotangents ? Array() : zeros_for(leaf));
+      continue;
+    }
+    const Array& gradient = found[next++];
+    if (form == as_cotangents)
+      gradients.push_back(gradient);
+    else
+      gradients.push_back(gradient.node() ? placed_like(gradient, leaf) : zeros_for(leaf));
+  }
+  return gradients;
+}
+
+// The pullback is linear in the cotangents u, so its own pullback at t, u -> t . (u J), is J t whatever u is.
+std::vector<Array> Recording::push_forward(std::vector<Array> tangents) const {
+  std::vector<Array> u, directions;
+  for (const auto& y : results_)
+    if (is_inexact(y.dtype())) u.push_back(make_alias(zeros_for(y)));
+  std::vector<Array> cotangents;
+  for (std::size_t i = 0, next = 0; i < results_.size(); ++i) cotangents.push_back(is_inexact(results_[i].dtype()) ? u[next++] : Array());
+  for (std::size_t i = 0; i < leaves_.size(); ++i)
+    if (is_inexact(leaves_[i].dtype())) directions.push_back(fitted(tangents[i], leaves_[i], call_, "the tangent"));
+  auto pulled = tape_->pull_back(cotangents);
+  std::vector<Array> reached, along;
+  for (std::size_t i = 0; i < pulled.size(); ++i)
+    if (pulled[i].node()) reached.push_back(pulled[i]), along.push_back(directions[i]);
+  const auto found = Tape(u, reached, {}, call_).pull_back(along);
+  std::vector<Array> pushed;
+  for (std::size_t i = 0, next = 0; i < results_.size(); ++i) {
+    const bool inexact = is_inexact(results_[i].dtype());
+    pushed.push_back(inexact && found[next].node() ? found[next] : zeros_for(results_[i]));
+    next += inexact;
+  }
+  return pushed;
+}
+
+// Rows of the identity as cotangents.
+std::vector<Array> Recording::jacobian(std::size_t result) const {
+  const Array& y = results_[result];
+  if (!is_floating(y.dtype()))
+    throw DtypeError(call_text(call_, where_) + ": the function returns " + describe(y) +
+                     "; jacobians are those of real functions: take real and imag of it");
+  std::vector<Array> jacobians;
+  for (const auto& leaf : leaves_) {
+    auto extents = y.shape().vector();
+    extents.insert(extents.end(), leaf.shape().begin(), leaf.shape().end());
+    jacobians.push_back(zeros(Shape(std::move(extents)), leaf.dtype()));
+  }
+  for (std::int64_t row = 0; row < y.size(); ++row) {
+    const Array unit = reshape(astype(arange_of(std::int64_t{0}, y.size(), 1, int64) == full(Shape{}, row, int64), y.dtype()), y.shape());
+    std::vector<Array> cotangents;
+    for (std::size_t i = 0; i < results_.size(); ++i) cotangents.push_back(i == result ? unit : zeros_for(results_[i]));
+    const auto gradients = pull_back(std::move(cotangents));
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      auto extents = y.shape().vector();
+      extents.resize(extents.size() + leaves_[i].shape().size(), 1);
+      jacobians[i] = jacobians[i] + reshape(astype(unit, leaves_[i].dtype()), Shape(std::move(extents))) * gradients[i];
+    }
+  }
+  return jacobians;
+}
+
+void throw_structure_mismatch(const char* call, const char* what, const std::string& expected, const std::string& given) {
+  throw ArgumentError(std::string(call) + ": " + what + " has the structure " + given + ", but " + expected +
+                      " is needed (* stands for an array); build it from the value by tree_map");
+}
+
+}  // namespace tessera::detail

@@ -1,0 +1,157 @@
+#include "transforms/vjp.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera::detail {
+namespace {
+
+// Nodes that may depend on the arguments, in recording order. What was recorded before the first argument cannot depend on one.
+std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vector<Array>& from) {
+  std::vector<NodePtr> found;
+  std::unordered_map<const Node*, bool> seen;
+  std::vector<NodePtr> open;
+  const auto enter = [&](const Array& x) {
+    if (x.node() && x.node()->serial >= first_serial && seen.emplace(x.node().get(), true).second) open.push_back(x.node());
+  };
+  for (const auto& x : from) enter(x);
+  while (!open.empty()) {
+    found.push_back(std::move(open.back()));
+    open.pop_back();
+    const NodePtr node = found.back();
+    for (const auto& input : node->inputs) enter(input);
+  }
+  std::sort(found.begin(), found.end(), [](const NodePtr& a, const NodePtr& b) { return a->serial < b->serial; });
+  return found;
+}
+
+// What a recording kept for itself is kept no longer; the tape has its own copies.
+void release(const std::vector<NodePtr>& nodes) {
+  for (const auto& node : nodes) {
+    if (node->inputs.empty()) continue;
+    node->traced = std::any_of(node->inputs.begin(), node->inputs.end(), [](const Array& x) { return x.node()->traced; });
+    if (!node->traced && node->is_evaluated()) node->inputs.clear();
+  }
+}
+
+bool has_tangents(const Array& x) { return is_inexact(x.dtype()); }
+
+// Cotangents that reach a value by two ways. Their devices may differ where an uncommitted value went to two meshes.
+Array accumulated(const Array& sum, const Array& term) {
+  if (!sum.node()) return term;
+  const auto &a = output_of(sum).sharding, &b = output_of(term).sharding;
+  if (a && b && a->mesh().device_ids() != b->mesh().device_ids()) return sum + device_put(term, *a);
+  return sum + term;
+}
+
+}  // namespace
+
+Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others, const char* call)
+    : call_(call) {
+  std::uint64_t first = ~std::uint64_t{0};
+  for (const auto& x : arguments) first = std::min(first, x.node()->serial);
+  std::vector<Array> ends = results;
+  ends.insert(ends.end(), others.begin(), others.end());
+  ends.insert(ends.end(), arguments.begin(), arguments.end());
+  const auto nodes = recorded_since(first, ends);
+
+  std::unordered_map<const Node*, int> entry_of;
+  const auto is_argument = [&](const NodePtr& node) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](const Array& x) { return x.node() == node; });
+  };
+  for (const auto& node : nodes) {
+    Entry entry{node, {}, {}};
+    bool depends = is_argument(node);
+    if (!depends) {
+      for (const auto& input : node->inputs) {
+        const auto found = entry_of.find(input.node().get());
+        entry.producer.push_back(found != entry_of.end() && has_tangents(input) ? found->second : -1);
+        depends |= entry.producer.back() >= 0;
+      }
+      entry.inputs = node->inputs;
+    }
+    if (!depends) continue;
+    entry_of[node.get()] = static_cast<int>(entries_.size());
+    entries_.push_back(std::move(entry));
+  }
+  const auto place_of = [&](const Array& x) {
+    const auto found = entry_of.find(x.node().get());
+    return Place{found == entry_of.end() || !has_tangents(x) ? -1 : found->second, x.output()};
+  };
+  for (const auto& x : arguments) arguments_.push_back(place_of(x));
+  for (const auto& x : results) results_.push_back(place_of(x));
+  release(nodes);
+}
+
+std::vector<Array> Tape::vjp_of(const Entry& entry, const std::vector<Array>& cotangents) const {
+  const Node& node = *entry.node;
+  const AttributedTo users_call(node.where);
+  if (node.op->vjp == nullptr)
+    throw ArgumentError(
+        std::string(call_) + ": " + call_text(node.op->name.c_str(), node.where) + " has no derivative" +
+        (node.op->no_vjp ? std::string(": ") + node.op->no_vjp : std::string()) +
+        ". Where no gradient should flow, apply stop_gradient to its operand; to give a derivative of your own, use custom_vjp");
+  std::vector<Array> outputs;
+  for (std::size_t o = 0; o < node.outputs.size(); ++o) outputs.emplace_back(entry.node, static_cast<int>(o));
+  const auto wanted = std::make_unique<bool[]>(entry.inputs.size());
+  for (std::size_t i = 0; i < entry.inputs.size(); ++i) wanted[i] = entry.producer[i] >= 0;
+  auto result = node.op->vjp({node, entry.inputs, outputs, cotangents, {wanted.get(), entry.inputs.size()}});
+  if (result.size() != entry.inputs.size())
+    throw InternalError("vjp of " + node.op->name + " gives " + std::to_string(result.size()) + " cotangents for " +
+                        std::to_string(entry.inputs.size()) + " inputs");
+  return result;
+}
+
+std::vector<Array> Tape::pull_back(const std::vector<Array>& cotangents) const {
+  std::vector<std::vector<Array>> of(entries_.size());  // per entry and output; empty: none has come yet
+  const auto add = [&](Place place, const Array& cotangent) {
+    if (place.entry < 0 || !cotangent.node()) return;
+    auto& outputs = of[static_cast<std::size_t>(place.entry)];
+    if (outputs.empty()) outputs.resize(entries_[static_cast<std::size_t>(place.entry)].node->outputs.size());
+    auto& sum = outputs[static_cast<std::size_t>(place.output)];
+    sum = accumulated(sum, cotangent);
+  };
+  for (std::size_t i = 0; i < results_.size(); ++i) add(results_[i], cotangents[i]);
+  for (std::size_t n = entries_.size(); n-- > 0;) {
+    const Entry& entry = entries_[n];
+    if (of[n].empty() || entry.producer.empty()) continue;  // nothing flows here; an argument
+    const auto inputs = vjp_of(entry, of[n]);
+    of[n].clear();
+    const AttributedTo users_call(entry.node->where);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (entry.producer[i] < 0 || !inputs[i].node()) continue;
+      const Array& operand = entry.inputs[i];
+      if (inputs[i].shape() != operand.shape() || !(inputs[i].dtype() == operand.dtype()))
+        throw InternalError("vjp of " + entry.node->op->name + " gives " + to_string(type_of(inputs[i])) + " as cotangent of input " +
+                            std::to_string(i) + ", which is " + to_string(type_of(operand)));
+      add({entry.producer[i], operand.output()}, inputs[i]);
+    }
+  }
+  std::vector<Array> gradients;
+  for (const auto& place : arguments_) {
+    const bool none = place.entry < 0 || of[static_cast<std::size_t>(place.entry)].empty();
+    gradients.push_back(none ? Array() : of[static_cast<std::size_t>(place.entry)][static_cast<std::size_t>(place.output)]);
+  }
+  return gradients;
+}
+
+Array zeros_for(const Array& operand) {
+  const auto& output = output_of(operand);
+  const Array zero = zeros(output.type.shape, output.type.dtype);
+  return output.sharding ? device_put(zero, *output.sharding) : zero;
+}
+
+Array fitted(const Array& given, const Array& like, const char* call, const char* what) {
+  check_usable(given, call);
+  if (given.shape() == like.shape() && given.dtype() == like.dtype()) return given;
+  if (given.shape() == like.shape() && given.is_weakly_typed() && !is_complex(given.dtype()) && has_tangents(like))
+    return cast_to(given, like.dtype(), given.node()->where);
+  throw ArgumentError(std::string(call) + ": " + what + " is " + describe(given) + " but belongs to " + describe(like) +
+                      "; both must have the same shape and dtype");
+}
+
+}  // namespace tessera::detail

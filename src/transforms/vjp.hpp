@@ -1,0 +1,41 @@
+// The recorded part of a computation that lies between arguments and results, and the walk back through it.
+#pragma once
+#include <vector>
+
+#include "graph/op.hpp"
+
+namespace tessera::detail {
+
+// Holds the nodes between `arguments` and `results` with their inputs, so that it outlives evaluation. Immutable once made: any number
+// of walks.
+class Tape {
+ public:
+  // Arguments are aliases (make_alias). `others` depend on the arguments too but have no cotangents.
+  // Makes the nodes ordinary again: unless an outer transformation watches them, evaluation may release their inputs.
+  Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others, const char* call);
+
+  // One cotangent per result (an Array that holds nothing: zeros) -> one per argument (likewise).
+  std::vector<Array> pull_back(const std::vector<Array>& cotangents) const;
+
+ private:
+  struct Entry {
+    NodePtr node;
+    std::vector<Array> inputs;
+    std::vector<int> producer;  // per input: its entry; -1: does not depend on the arguments
+  };
+  struct Place {
+    int entry = -1, output = 0;
+  };
+  std::vector<Array> vjp_of(const Entry&, const std::vector<Array>& cotangents) const;
+
+  std::vector<Entry> entries_;  // in recording order
+  std::vector<Place> arguments_, results_;
+  const char* call_;
+};
+
+// A cotangent or tangent given by the user for `like`: its shape and dtype are checked, a weakly typed number is converted.
+Array fitted(const Array& given, const Array& like, const char* call, const char* what);
+// Zeros of the operand's type and sharding.
+Array zeros_for(const Array& operand);
+
+}  // namespace tessera::detail
