@@ -27,4 +27,10 @@ Traffic traffic(const std::string& kind) {
   return found == traffic_of.end() ? Traffic{} : found->second;
 }
 
+std::vector<std::string> traffic_kinds() {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, counted] : traffic_of) kinds.push_back(kind);
+  return kinds;
+}
+
 }  // namespace tessera::comm

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera::comm {
 
@@ -16,5 +17,7 @@ void count(std::string_view kind, std::int64_t bytes);
 
 // Since the start of the process; "" is the sum over all kinds.
 Traffic traffic(const std::string& kind = "");
+// The kinds that were counted so far.
+std::vector<std::string> traffic_kinds();
 
 }  // namespace tessera::comm

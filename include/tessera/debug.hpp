@@ -1,0 +1,86 @@
+// Looking inside a program (API `debug`): how arrays lie, what was communicated, where the time went, where a NaN came from.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tessera/array.hpp>
+#include <tessera/visualize.hpp>
+
+namespace tessera::debug {
+
+// visualize_sharding of the array's shape and sharding; the value is not computed.
+std::string visualize_array_sharding(const Array&, VisualizeOptions = {});
+
+// Hands over the array's sharding, which is known when the array is recorded, inside a traced function too.
+void inspect_array_sharding(const Array&, const std::function<void(const Sharding&)>&);
+
+// print("loss {} after {} steps", loss, n): each {} takes the next argument; {{ and }} are braces. Written once per job, by rank 0;
+// arrays are computed first (collective over all ranks). Inside a traced function a value is not known yet: its type is printed
+// instead. ArgumentError when placeholders and arguments are not equally many.
+void print_texts(const std::string& format, const std::vector<std::string>& arguments);
+std::string text_for_print(const Array&);
+inline std::string text_for_print(const std::string& text) { return text; }
+inline std::string text_for_print(const char* text) { return text; }
+std::string text_for_print(double);
+template <class T>
+requires(std::is_arithmetic_v<T>) std::string text_for_print(T value) {
+  if constexpr (std::is_same_v<T, bool>)
+    return value ? "True" : "False";
+  else if constexpr (std::is_integral_v<T>)
+    return std::to_string(value);
+  else
+    return text_for_print(static_cast<double>(value));
+}
+template <class... T> void print(const std::string& format, const T&... x) { print_texts(format, {text_for_print(x)...}); }
+
+// What this rank has communicated since the scope began. `kind`: all-gather, all-reduce, reduce-scatter, all-to-all,
+// collective-permute. bytes: those that arrive at this rank, the measure of explain(). Calls of which this rank is part.
+class CommStats {
+ public:
+  CommStats();
+  ~CommStats() = default;
+  std::int64_t calls() const { return calls(""); }
+  std::int64_t calls(const std::string& kind) const;
+  std::int64_t bytes() const { return bytes(""); }
+  std::int64_t bytes(const std::string& kind) const;
+  std::vector<std::string> kinds() const;  // that were called
+  void restart();
+
+ private:
+  struct Count {
+    std::string kind;
+    std::int64_t calls = 0, bytes = 0;
+  };
+  std::vector<Count> before_;
+};
+
+// Times every step that this rank runs while the scope lives: kernels, fused chains, collectives.
+//   { debug::profile scope("trace.json");  train(); }   writes a Chrome trace per rank (trace.0.json ...) and prints nothing
+//   scope.table()                                        per op: calls, time, share, bytes
+// Opens in chrome://tracing or Perfetto. Scopes nest; the inner one sees the steps. Costs two clock readings per step.
+class profile {
+ public:
+  explicit profile(std::string trace_path = "");
+  ~profile();
+  profile(const profile&) = delete;
+  profile& operator=(const profile&) = delete;
+  std::string table() const;
+  double seconds() const;  // of all steps
+  std::int64_t steps() const;
+  void write(const std::string& path) const;  // this rank's trace; IoError
+
+  struct Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+  std::string trace_path_;
+};
+
+// From now on every computed value is searched for NaN. The evaluation that makes one raises NanError on every rank, which names
+// the op, the line that recorded it, and the ranks' number of NaNs. Set it alike on all ranks. TESSERA_NAN_CHECK=1 does the same.
+void set_nan_check(bool on);
+
+}  // namespace tessera::debug

@@ -1,0 +1,220 @@
+#include "io/file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include <tessera/error.hpp>
+
+#include "base/text.hpp"
+
+namespace tessera::io {
+namespace {
+
+std::string mend_of(int error) {
+  switch (error) {
+    case ENOENT: return "check the path; relative paths start at the directory that the job runs in";
+    case EACCES:
+    case EPERM:
+    case EROFS: return "check the permissions of the file and of its directory";
+    case EISDIR: return "give the path of a file";
+    case ENOSPC:
+    case EDQUOT: return "free some space or write elsewhere";
+    case ENAMETOOLONG: return "use a shorter path";
+    case EMFILE: return "raise the limit of open files (ulimit -n)";
+    default: return "check the file system";
+  }
+}
+
+}  // namespace
+
+File::File(std::string call, std::string path, Mode mode) : call_(std::move(call)), path_(std::move(path)) {
+  const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK : mode == Mode::write ? O_RDWR : O_RDWR | O_CREAT | O_EXCL;
+  descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0666);
+  if (descriptor_ < 0)
+    fail_errno(mode == Mode::read ? "cannot be opened" : mode == Mode::write ? "cannot be opened for writing" : "cannot be created");
+  struct stat facts {};
+  if (::fstat(descriptor_, &facts) != 0) fail_errno("cannot be examined");
+  if (S_ISREG(facts.st_mode)) return;
+  ::close(std::exchange(descriptor_, -1));
+  fail(S_ISDIR(facts.st_mode) ? "is a directory" : "is not a regular file (a pipe or a device)", "give the path of a file");
+}
+File::File(File&& other) noexcept
+    : call_(std::move(other.call_)), path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void File::fail(const std::string& facts, const std::string& mend) const {
+  throw IoError(call_ + ": " + quoted(path_) + " " + facts + "; " + mend);
+}
+void File::fail_errno(const char* what) const {
+  const int error = errno;
+  fail(std::string(what) + ": " + std::strerror(error), mend_of(error));
+}
+
+std::int64_t File::bytes() const {
+  struct stat facts {};
+  if (::fstat(descriptor_, &facts) != 0) fail_errno("cannot be examined");
+  return facts.st_size;
+}
+
+void File::read(void* out, std::int64_t bytes, std::int64_t offset) const {
+  auto* to = static_cast<std::byte*>(out);
+  for (std::int64_t done = 0; done < bytes;) {
+    const auto got =
+        ::pread(descriptor_, to + done, static_cast<std::size_t>(std::min(bytes - done, std::int64_t{1} << 30)), offset + done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_errno("cannot be read");
+    if (got == 0)
+      fail("ends after " + std::to_string(offset + done) + " bytes, where " + std::to_string(offset + bytes) + " are needed",
+           "it was cut short: copy or write it again");
+    done += got;
+  }
+}
+
+void File::write(const void* in, std::int64_t bytes, std::int64_t offset) {
+  const auto* from = static_cast<const std::byte*>(in);
+  for (std::int64_t done = 0; done < bytes;) {
+    const auto put =
+        ::pwrite(descriptor_, from + done, static_cast<std::size_t>(std::min(bytes - done, std::int64_t{1} << 30)), offset + done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) fail_errno("cannot be written");
+    done += put;
+  }
+}
+
+void File::resize(std::int64_t bytes) {
+  if (::ftruncate(descriptor_, bytes) != 0) fail_errno(("cannot be made " + format_bytes(bytes) + " long").c_str());
+}
+void File::sync() {
+  if (::fsync(descriptor_) != 0) fail_errno("cannot be brought to the disk");
+}
+
+std::string read_text(const std::string& call, const std::string& path) {
+  const File file(call, path, File::Mode::read);
+  std::string text(static_cast<std::size_t>(file.bytes()), '\0');
+  file.read(text.data(), static_cast<std::int64_t>(text.size()), 0);
+  return text;
+}
+
+void sync_folder_of(const std::string& call, const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    throw IoError(call + ": the directory " + quoted(folder) + " cannot be opened: " + std::strerror(errno) + "; " + mend_of(errno));
+  const int failed = ::fsync(descriptor);
+  const int error = errno;
+  ::close(descriptor);
+  // Some file systems cannot sync a directory and say EINVAL: there is nothing more to do then.
+  if (failed != 0 && error != EINVAL)
+    throw IoError(call + ": the directory " + quoted(folder) + " cannot be brought to the disk: " + std::strerror(error) + "; " +
+                  mend_of(error));
+}
+
+namespace {
+
+// The runs of a box that are contiguous in the file: trailing dims that the box covers whole belong to one run.
+//
+//   file (4, 6), box [1:3, 2:5]      . . . . . .
+//   -> 2 runs of 3 elements          . . # # # .
+//                                    . . # # # .
+struct Runs {
+  std::int64_t bytes = 0;  // of one run
+  std::int64_t count = 0;
+  Box outer;                                // the dims before the run's
+  std::vector<std::int64_t> outer_strides;  // bytes
+  std::int64_t first = 0;                   // file offset that belongs to outer index 0
+};
+
+Runs runs_of(const DenseInFile& file, const Box& box) {
+  Runs runs;
+  if (is_empty(box)) return runs;
+  const auto strides = row_major_strides(file.shape);
+  std::size_t d = box.size();
+  runs.bytes = file.itemsize;
+  runs.first = file.offset;
+  bool whole = true;
+  while (d > 0 && whole) {
+    --d;
+    runs.bytes *= box[d].size();
+    runs.first += box[d].start * strides[d] * file.itemsize;
+    whole = box[d].size() == file.shape[d];
+  }
+  runs.count = 1;
+  for (std::size_t o = 0; o < d; ++o) {
+    runs.outer.push_back(box[o]);
+    runs.outer_strides.push_back(strides[o] * file.itemsize);
+    runs.count *= box[o].size();
+  }
+  return runs;
+}
+
+// visit(file offset) for each run, in the order of the file.
+template <class Visit> void for_each_run(const Runs& runs, Visit&& visit) {
+  if (runs.count == 0) return;
+  std::vector<std::int64_t> at;
+  for (const auto& range : runs.outer) at.push_back(range.start);
+  for (std::int64_t n = 0; n < runs.count; ++n) {
+    std::int64_t offset = runs.first;
+    for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * runs.outer_strides[d];
+    visit(offset);
+    for (std::size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < runs.outer[d].stop) break;
+      at[d] = runs.outer[d].start;
+    }
+  }
+}
+
+constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
+constexpr std::int64_t short_run_bytes = 32 << 10;  // shorter ones are read together, with the gaps between them
+
+}  // namespace
+
+std::int64_t run_bytes(const DenseInFile& file, const Box& box) { return runs_of(file, box).bytes; }
+
+void read_box(const File& file, const DenseInFile& dense, const Box& box, std::byte* out) {
+  const Runs runs = runs_of(dense, box);
+  if (runs.bytes >= short_run_bytes || runs.count <= 1) {
+    for_each_run(runs, [&](std::int64_t offset) {
+      file.read(out, runs.bytes, offset);
+      out += runs.bytes;
+    });
+    return;
+  }
+  // Runs are collected until they span a window or lie too far apart to read what is between.
+  std::vector<std::int64_t> pending;
+  const std::unique_ptr<std::byte[]> window(new std::byte[static_cast<std::size_t>(window_bytes + short_run_bytes)]);
+  const auto flush = [&] {
+    if (pending.empty()) return;
+    file.read(window.get(), pending.back() + runs.bytes - pending.front(), pending.front());
+    for (const auto offset : pending) {
+      std::memcpy(out, window.get() + (offset - pending.front()), static_cast<std::size_t>(runs.bytes));
+      out += runs.bytes;
+    }
+    pending.clear();
+  };
+  for_each_run(runs, [&](std::int64_t offset) {
+    if (!pending.empty() && (offset - pending.front() > window_bytes || offset - pending.back() - runs.bytes > short_run_bytes)) flush();
+    pending.push_back(offset);
+  });
+  flush();
+}
+
+void write_box(File& file, const DenseInFile& dense, const Box& box, const std::byte* in) {
+  const Runs runs = runs_of(dense, box);
+  for_each_run(runs, [&](std::int64_t offset) {
+    file.write(in, runs.bytes, offset);
+    in += runs.bytes;
+  });
+}
+
+}  // namespace tessera::io

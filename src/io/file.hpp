@@ -1,0 +1,54 @@
+// A file that one rank reads or writes at given places. What goes wrong is an IoError with path, facts and mend, on this rank alone:
+// team.hpp makes it everybody's.
+#pragma once
+#include <tessera/shape.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "types/box.hpp"
+
+namespace tessera::io {
+
+class File {
+ public:
+  enum class Mode { read, write, create };
+  // `call` opens every message: "load_npy". Only regular files: reading from a pipe or a directory is refused.
+  File(std::string call, std::string path, Mode mode);
+  ~File();
+  File(File&& other) noexcept;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  std::int64_t bytes() const;
+  void read(void* out, std::int64_t bytes, std::int64_t offset) const;  // all of it, or IoError
+  void write(const void* in, std::int64_t bytes, std::int64_t offset);
+  void resize(std::int64_t bytes);
+  void sync();  // to the disk; where a full disk of a network file system shows
+  [[noreturn]] void fail(const std::string& facts, const std::string& mend) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  [[noreturn]] void fail_errno(const char* what) const;
+  std::string call_, path_;
+  int descriptor_ = -1;
+};
+
+std::string read_text(const std::string& call, const std::string& path);
+// The entry itself reaches the disk: after a rename or a new file.
+void sync_folder_of(const std::string& call, const std::string& path);
+
+// A dense row-major array inside a file.
+struct DenseInFile {
+  Shape shape;
+  std::int64_t itemsize = 0, offset = 0;  // of its first byte
+};
+// The box, dense, into or from memory. Neighbouring rows of a narrow box are read in one go, the gaps with them, where that is cheaper
+// than a call per row.
+void read_box(const File&, const DenseInFile&, const Box&, std::byte* out);
+void write_box(File&, const DenseInFile&, const Box&, const std::byte* in);
+// The longest run of bytes of the box that is contiguous in the file.
+std::int64_t run_bytes(const DenseInFile&, const Box&);
+
+}  // namespace tessera::io
