@@ -111,7 +111,7 @@ Array diagonal(const Operand& x, int offset = 0);
 // ---- index, search, sort ----
 Array take(const Operand& x, const Operand& indices, int axis);
 Array take_along_axis(const Operand& x, const Operand& indices, int axis);
-Array searchsorted(const Operand& sorted, const Operand& values);
+Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side = "left");
 Array sort(const Operand& x, int axis = -1);
 Array argsort(const Operand& x, int axis = -1);
 std::pair<Array, Array> top_k(const Operand& x, int k);

@@ -1,0 +1,144 @@
+#include "ops/index/along.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/copy.hpp"
+#include "kernels/elementwise.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+struct AlongParams {
+  int dim;
+  std::int64_t extent;  // of the result of a scatter
+  template <class V> void fields(V&& visit) const {
+    visit("dim", dim);
+    visit("extent", extent);
+  }
+};
+const AlongParams& params_of(const Params& p) { return p.as<AlongParams>(); }
+
+// Indices as places in a block [start, stop) of a dim; those of other blocks come out as -1.
+std::vector<std::int64_t> places_in(const Tile& indices, std::int64_t extent, Range block) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(indices.elements()));
+  const void* in = indices.data;
+  if (!places.empty()) kernels::find_cast(indices.dtype, int64)(&in, places.data(), indices.elements());
+  for (auto& i : places) {
+    i = std::clamp<std::int64_t>(i < 0 ? i + extent : i, 0, std::max<std::int64_t>(extent - 1, 0));
+    i = i < block.start || i >= block.stop ? -1 : i - block.start;
+  }
+  return places;
+}
+
+// One factor per dim of the lines, and one for the dim of the list: `in_array` and `in_list` say how the two may be split.
+FactorRule factors_along(const Shape& list, int dim, std::int64_t extent, FactorKind in_array, FactorKind in_list) {
+  FactorRule rule;
+  for (int d = 0; d < list.ndim(); ++d) rule.factors.push_back({list[static_cast<std::size_t>(d)], d == dim ? in_list : FactorKind::pass});
+  rule.factors.push_back({extent, in_array});
+  return rule;
+}
+std::vector<DimFactors> list_dims(const Shape& list) {
+  std::vector<DimFactors> dims;
+  for (int d = 0; d < list.ndim(); ++d) dims.push_back({d});
+  return dims;
+}
+std::vector<DimFactors> array_dims(const Shape& list, int dim) {
+  auto dims = list_dims(list);
+  dims[static_cast<std::size_t>(dim)] = {list.ndim()};
+  return dims;
+}
+
+Batched batch(const BatchArgs& args) {
+  auto p = params_of(*args.node.params);
+  ++p.dim;
+  return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)}, args.node.where)}, {0}};
+}
+
+const OpDef gather_along_op{
+    .name = "gather_along",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[1].shape, in[0].dtype}}; },
+    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+      const int dim = params_of(params).dim;
+      auto rule = factors_along(in[1].shape, dim, in[0].shape[static_cast<std::size_t>(dim)], FactorKind::reduce, FactorKind::pass);
+      rule.inputs = {array_dims(in[1].shape, dim), list_dims(in[1].shape)};
+      rule.outputs = {list_dims(in[1].shape)};
+      return rule;
+    },
+    .kernel = [](const KernelArgs& a) {
+      const int dim = params_of(a.params).dim;
+      const auto d = static_cast<std::size_t>(dim);
+      const Tile &x = a.in[0], &indices = a.in[1];
+      const auto places = places_in(indices, x.global[d], x.box[d]);
+      kernels::gather_along(a.out[0].data, x.data, kernels::axis_view(x.shape(), dim), places.data(), indices.box[d].size(), itemsize(x.dtype));
+    },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      const int dim = params_of(*v.node.params).dim;
+      Cotangents result(2);
+      if (v.wanted[0]) result[0] = scatter_add_along(v.in[0].shape()[static_cast<std::size_t>(dim)], v.in[1], v.cotangents[0], dim, v.node.where);
+      return result;
+    },
+    .batch = batch,
+    .linear_in = [](const Params&) -> std::string { return "0"; },
+};
+
+const OpDef scatter_add_along_op{
+    .name = "scatter_add_along",
+    .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
+      Shape shape = in[0].shape;
+      shape[static_cast<std::size_t>(params_of(params).dim)] = params_of(params).extent;
+      return {{shape, in[1].dtype}};
+    },
+    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+      const auto& p = params_of(params);
+      auto rule = factors_along(in[0].shape, p.dim, p.extent, FactorKind::pass, FactorKind::reduce);
+      rule.inputs = {list_dims(in[0].shape), list_dims(in[0].shape)};
+      rule.outputs = {array_dims(in[0].shape, p.dim)};
+      return rule;
+    },
+    .kernel = [](const KernelArgs& a) {
+      const auto& p = params_of(a.params);
+      const auto d = static_cast<std::size_t>(p.dim);
+      const Tile &indices = a.in[0], &out = a.out[0];
+      std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+      if (out.elements() == 0) return;
+      const auto places = places_in(indices, p.extent, out.box[d]);
+      kernels::scatter_along("add", out.dtype, out.data, kernels::axis_view(out.shape(), p.dim), places.data(), indices.box[d].size(), a.in[1].data);
+    },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      Cotangents result(2);
+      if (v.wanted[1]) result[1] = gather_along(v.cotangents[0], v.in[0], params_of(*v.node.params).dim, v.node.where);
+      return result;
+    },
+    .batch = batch,
+};
+const Registered registered[] = {Registered(gather_along_op), Registered(scatter_add_along_op)};
+
+}  // namespace
+
+Array gather_along(const Array& x, const Array& indices, int dim, std::source_location where) { return record(gather_along_op, make_params(AlongParams{dim, 0}), {x, indices}, where); }
+Array scatter_add_along(std::int64_t extent, const Array& indices, const Array& updates, int dim, std::source_location where) {
+  return record(scatter_add_along_op, make_params(AlongParams{dim, extent}), {indices, updates}, where);
+}
+
+Array take_along_axis(const Operand& x, const Operand& indices, int axis) {
+  check_usable(x.array, "take_along_axis");
+  check_usable(indices.array, "take_along_axis");
+  const auto fail = [&](const std::string& why) { return call_text("take_along_axis", x.where) + ": " + why; };
+  const int ndim = x.array.ndim(), dim = checked_dim(axis, ndim, "take_along_axis", x.where);
+  const auto d = static_cast<std::size_t>(dim);
+  if (!is_integer(indices.array.dtype())) throw IndexError(fail("the indices must be integers, not " + name(indices.array.dtype()) + "; convert them with astype(i, int32)"));
+  if (indices.array.ndim() != ndim)
+    throw ShapeError(fail("the indices have shape " + to_string(indices.array.shape()) + ", the array " + to_string(x.array.shape()) + "; both must have the same number of dimensions"));
+  Shape lines = x.array.shape(), list = indices.array.shape();
+  if (lines[d] == 0 && list.elements() > 0) throw IndexError(fail("dimension " + std::to_string(dim) + " of shape " + to_string(lines) + " is empty: there is nothing to take"));
+  lines[d] = list[d] = 1;
+  lines = list = broadcast_shapes(lines, list, "take_along_axis", x.where);
+  lines[d] = x.array.shape()[d];
+  list[d] = indices.array.shape()[d];
+  return gather_along(broadcast_to(x, lines), broadcast_to(indices, list), dim, x.where);
+}
+
+}  // namespace tessera

@@ -1,0 +1,85 @@
+// searchsorted. A value's place in an array that is split over ranks is the sum of its places in the blocks, so no rank needs more than
+// its own block of the sorted array.
+#include <algorithm>
+
+#include "kernels/elementwise.hpp"
+#include "kernels/sort.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+struct SearchParams {
+  int batch;   // leading dims that both operands share: each has its own sorted row
+  bool right;
+  template <class V> void fields(V&& visit) const {
+    visit("batch", batch);
+    visit("right", right);
+  }
+};
+const SearchParams& params_of(const Params& p) { return p.as<SearchParams>(); }
+
+void kernel(const KernelArgs& a) {
+  const auto& p = params_of(a.params);
+  const Tile &sorted = a.in[0], &values = a.in[1], &out = a.out[0];
+  const auto n = sorted.box.back().size();
+  std::int64_t rows = 1;
+  for (int d = 0; d < p.batch; ++d) rows *= out.box[static_cast<std::size_t>(d)].size();
+  if (out.elements() == 0) return;
+  const auto per_row = out.elements() / rows;
+  const auto item = static_cast<std::int64_t>(itemsize(sorted.dtype));
+  std::vector<std::int64_t> places(static_cast<std::size_t>(per_row));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    kernels::searchsorted(sorted.dtype, sorted.data + r * n * item, n, values.data + r * per_row * item, per_row, p.right, places.data());
+    const void* from = places.data();
+    kernels::find_cast(int64, out.dtype)(&from, out.data + r * per_row * static_cast<std::int64_t>(itemsize(out.dtype)), per_row);
+  }
+}
+
+const OpDef searchsorted_op{
+    .name = "searchsorted",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[1].shape, in[0].shape.back() > std::numeric_limits<std::int32_t>::max() ? int64 : int32}};
+    },
+    // "b n, b v -> b v | sum n"
+    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+      const auto& p = params_of(params);
+      FactorRule rule;
+      rule.inputs.resize(2);
+      rule.outputs.resize(1);
+      for (int d = 0; d < in[1].shape.ndim(); ++d) {
+        rule.factors.push_back({in[1].shape[static_cast<std::size_t>(d)], FactorKind::pass});
+        if (d < p.batch) rule.inputs[0].push_back({d});
+        rule.inputs[1].push_back({d});
+        rule.outputs[0].push_back({d});
+      }
+      rule.inputs[0].push_back({in[1].shape.ndim()});
+      rule.factors.push_back({in[0].shape.back(), FactorKind::reduce});
+      return rule;
+    },
+    .kernel = kernel,
+    .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(2); },  // a step function
+    .batch = [](const BatchArgs& args) -> Batched {
+      auto p = params_of(*args.node.params);
+      if (args.dims[0] == not_batched && p.batch == 0)  // more values for one sorted array
+        return {{record(*args.node.op, args.node.params, {args.in[0], batch_first(args.in[1], args.dims[1])}, args.node.where)}, {0}};
+      ++p.batch;
+      return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)}, args.node.where)}, {0}};
+    },
+};
+const Registered registered(searchsorted_op);
+
+}  // namespace
+
+Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side) {
+  check_usable(sorted.array, "searchsorted");
+  check_usable(values.array, "searchsorted");
+  const auto where = sorted.where;
+  if (sorted.array.ndim() != 1) throw ShapeError(call_text("searchsorted", where) + ": the sorted array has shape " + to_string(sorted.array.shape()) + "; it must have one dimension. Map over rows with vmap");
+  if (side != "left" && side != "right") throw ArgumentError(call_text("searchsorted", where) + ": side is '" + side + "'; it must be 'left' or 'right'");
+  const Dtype dtype = promote(WeakDtype{sorted.array.dtype(), sorted.array.is_weakly_typed()}, WeakDtype{values.array.dtype(), values.array.is_weakly_typed()}).dtype;
+  return record(searchsorted_op, make_params(SearchParams{0, side == "right"}), {cast_to(sorted.array, dtype, where), cast_to(values.array, dtype, where)}, where);
+}
+
+}  // namespace tessera

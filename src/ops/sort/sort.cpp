@@ -1,0 +1,193 @@
+// sort, argsort and sort_by_key along the last dim. Whole lines are sorted by their rank; split lines by all ranks of the line together.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/copy.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/sort.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+#include "ops/groups.hpp"
+#include "ops/sort/distributed_sort.hpp"
+#include "ops/sort/sort_by_key.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera {
+namespace {
+
+Dtype position_dtype(std::int64_t n) { return n > std::numeric_limits<std::int32_t>::max() ? int64 : int32; }
+
+// Lines of a block: (lines, own) dense, of lines of `extent` elements; own block [first, first + own).
+struct Lines {
+  std::int64_t lines, own, extent, first;
+};
+Lines lines_of(const Tile& tile) {
+  const auto own = tile.box.back().size();
+  std::int64_t lines = 1;
+  for (std::size_t d = 0; d + 1 < tile.box.size(); ++d) lines *= tile.box[d].size();
+  return {lines, own, tile.global.back(), tile.box.back().start};
+}
+
+// Payloads travel as 64 bits, whatever they are.
+std::vector<std::int64_t> widened(const Tile& tile) {
+  std::vector<std::int64_t> wide(static_cast<std::size_t>(tile.elements()), 0);
+  const auto item = itemsize(tile.dtype);
+  for (std::size_t i = 0; i < wide.size(); ++i) std::memcpy(&wide[i], tile.data + i * item, item);
+  return wide;
+}
+void narrow_into(const Tile& tile, const std::vector<std::int64_t>& wide) {
+  const auto item = itemsize(tile.dtype);
+  for (std::size_t i = 0; i < wide.size(); ++i) std::memcpy(tile.data + i * item, &wide[i], item);
+}
+std::vector<std::int64_t> positions(const Lines& l) {
+  std::vector<std::int64_t> result(static_cast<std::size_t>(l.lines * l.own));
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = l.first + static_cast<std::int64_t>(i) % l.own;
+  return result;
+}
+
+void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out, std::vector<std::int64_t>& payload) {
+  if (keys.elements() > 0) std::memcpy(keys_out, keys.data, static_cast<std::size_t>(keys.bytes()));
+  const auto item = static_cast<std::int64_t>(itemsize(keys.dtype));
+  for (std::int64_t i = 0; i < l.lines; ++i) kernels::sort_pairs(keys.dtype, keys_out + i * l.own * item, payload.data() + i * l.own, l.own, {});
+}
+
+std::vector<std::vector<int>> layout_axes(const PlaceArgs& args, int ndim) {
+  for (const auto& s : args.shardings)
+    if (s) return s->dim_axes(ndim);
+  return args.wanted ? args.wanted->dim_axes(ndim) : std::vector<std::vector<int>>(static_cast<std::size_t>(ndim));
+}
+// All operands and results in the layout of the keys (or of the payload, if only that is committed).
+Placement place(const PlaceArgs& args) {
+  const Sharding layout = Sharding::from_dim_axes(args.mesh, layout_axes(args, args.in[0].shape.ndim()));
+  return {std::vector<Sharding>(args.in.size(), layout), std::vector<Sharding>(args.out.size(), layout), {}, "sum"};
+}
+
+std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement, bool has_payload) {
+  const int ndim = args.in[0].shape.ndim();
+  const auto& layout = placement.inputs[0];
+  const auto axes = layout.dim_axes(ndim).back();
+  if (axes.empty()) return {};
+  const Shape block = layout.shard_shape(args.in[0].shape);
+  const auto lines = block.back() == 0 ? 0 : block.elements() / block.back();
+  const auto traffic = sort_traffic(args.in[0].dtype, parts_of_axes(layout.mesh(), axes), lines, args.in[0].shape.back(), has_payload);
+  return {{"all-to-all", axes, traffic.exchange_bytes, has_payload ? 2 : 1}, {"all-reduce", axes, traffic.count_bytes, traffic.count_calls}};
+}
+
+const comm::Communicator& line_group(const TalkArgs& args) {
+  const int ndim = static_cast<int>(args.local.in[0].box.size());
+  return group_of_dim(args.in_layouts[0], ndim - 1, ndim, args.me);
+}
+
+// ---- sort: values alone ----
+Cotangents sort_vjp(const VjpArgs& v) {
+  // Sorting the cotangent by where its elements came from puts each back there.
+  return {sort_by_key(sorted_positions(v.in[0], v.node.where), v.cotangents[0], v.node.where).second};
+}
+const OpDef sort_op{
+    .name = "sort",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[0].shape, in[0].dtype}}; },
+    .kernel = [](const KernelArgs& a) {
+      const Lines l = lines_of(a.in[0]);
+      kernels::sort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, a.out[0].data);
+    },
+    .vjp = sort_vjp,
+    .batch = batch_leading,
+    .place = place,
+    .talk = [](const TalkArgs& args) {
+      const auto& a = args.local;
+      const Lines l = lines_of(a.in[0]);
+      distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, nullptr, a.out[0].data, nullptr);
+    },
+    .talk_cost = [](const PlaceArgs& args, const Placement& placement) { return cost_of(args, placement, false); },
+};
+
+// ---- argsort: the positions ----
+const OpDef argsort_op{
+    .name = "argsort",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[0].shape, position_dtype(in[0].shape.back())}}; },
+    .kernel = [](const KernelArgs& a) {
+      const Lines l = lines_of(a.in[0]);
+      std::vector<std::int64_t> places(static_cast<std::size_t>(l.lines * l.own));
+      kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
+      narrow_into(a.out[0], places);
+    },
+    .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },  // a step function
+    .batch = batch_leading,
+    .place = place,
+    .talk = [](const TalkArgs& args) {
+      const auto& a = args.local;
+      const Lines l = lines_of(a.in[0]);
+      const auto from = positions(l);
+      std::vector<std::int64_t> places(from.size());
+      Buffer keys = Buffer::allocate(static_cast<std::size_t>(a.in[0].bytes()));
+      distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, from.data(), keys.data(), places.data());
+      narrow_into(a.out[0], places);
+    },
+    .talk_cost = [](const PlaceArgs& args, const Placement& placement) { return cost_of(args, placement, true); },
+};
+
+// ---- sort_by_key: keys and a payload of at most 8 bytes ----
+const OpDef sort_by_key_op{
+    .name = "sort_by_key",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[0].shape, in[0].dtype}, {in[1].shape, in[1].dtype}}; },
+    .kernel = [](const KernelArgs& a) {
+      const Lines l = lines_of(a.in[0]);
+      auto payload = widened(a.in[1]);
+      sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
+      narrow_into(a.out[1], payload);
+    },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      Cotangents result(2);
+      const Array from = sorted_positions(v.in[0], v.node.where);
+      for (std::size_t i = 0; i < 2; ++i)
+        if (v.wanted[i] && v.cotangents[i].node()) result[i] = sort_by_key(from, v.cotangents[i], v.node.where).second;
+      return result;
+    },
+    .batch = batch_leading,
+    .place = place,
+    .talk = [](const TalkArgs& args) {
+      const auto& a = args.local;
+      const Lines l = lines_of(a.in[0]);
+      const auto payload = widened(a.in[1]);
+      std::vector<std::int64_t> sorted(payload.size());
+      distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, payload.data(), a.out[0].data, sorted.data());
+      narrow_into(a.out[1], sorted);
+    },
+    .talk_cost = [](const PlaceArgs& args, const Placement& placement) { return cost_of(args, placement, true); },
+};
+const Registered registered[] = {Registered(sort_op), Registered(argsort_op), Registered(sort_by_key_op)};
+
+// f along the last dim; the dim is brought there and back.
+template <class F> Array along_last(const Operand& x, int axis, const char* call, F f) {
+  check_usable(x.array, call);
+  const int dim = checked_dim(axis, x.array.ndim(), call, x.where);
+  const int last = x.array.ndim() - 1;
+  const Array result = f(moveaxis(x, dim, last));
+  return moveaxis(Operand(result, x.where), last, dim);
+}
+
+}  // namespace
+
+std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload, std::source_location where) {
+  check_usable(keys, "sort_by_key");
+  check_usable(payload, "sort_by_key");
+  if (!(keys.shape() == payload.shape()) || keys.ndim() == 0)
+    throw ShapeError(call_text("sort_by_key", where) + ": keys of shape " + to_string(keys.shape()) + " and a payload of shape " + to_string(payload.shape()) + "; they must have one shape with a dimension to sort along");
+  if (payload.dtype() == complex128) {
+    const auto re = sort_by_key(keys, real(Operand(payload, where)), where), im = sort_by_key(keys, imag(Operand(payload, where)), where);
+    return {re.first, make_complex(re.second, im.second)};
+  }
+  auto results = record_all(sort_by_key_op, no_params(), {keys, payload}, where);
+  return {results[0], results[1]};
+}
+
+Array sorted_positions(const Array& keys, std::source_location where) { return record(argsort_op, no_params(), {keys}, where); }
+
+Array sort(const Operand& x, int axis) {
+  return along_last(x, axis, "sort", [&](const Array& y) { return record(sort_op, no_params(), {y}, x.where); });
+}
+Array argsort(const Operand& x, int axis) {
+  return along_last(x, axis, "argsort", [&](const Array& y) { return sorted_positions(y, x.where); });
+}
+
+}  // namespace tessera
