@@ -68,7 +68,7 @@ class CompiledCore {
 
 bool inside_trace(const std::vector<Array>& leaves) {
   if (open_traces > 0) return true;
-  return std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node() && x.node()->traced; });
+  return std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node() && (x.node()->traced || x.node()->region); });
 }
 
 void signature_of(const std::vector<Array>& leaves, std::string& key) {
