@@ -20,7 +20,7 @@ std::span<const AxisBinding> bound_axes() { return bound; }
 
 const AxisBinding& find_axis(const std::string& name, const char* call, std::source_location where) {
   for (std::size_t i = bound.size(); i-- > 0;)
-    if (bound[i].name == name) return bound[i];
+    if (bound[i].name == name && !name.empty()) return bound[i];
   std::string known;
   for (std::size_t i = bound.size(); i-- > 0;)
     if (!bound[i].name.empty())
