@@ -53,8 +53,6 @@ int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, c
     const auto in = builder.value(x).type.shape[dim];
     auto layout = builder.value(x).layout.dim_axes(ndim);
     layout[dim] = target[dim];
-    for (std::size_t other = dim + 1; other < layout.size(); ++other)  // an axis that moved between spatial dims
-      if (layout[other] != target[other]) layout[other] = {};
     x = fetch_windows(builder, x, static_cast<int>(dim), Sharding::from_dim_axes(like.mesh(), layout),
                       [&](std::int64_t part, std::int64_t parts) { return needed(p, d, in, taps[d], block_range(output[dim], parts, part), parts == 1); });
   }
@@ -68,12 +66,9 @@ kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Til
   const auto groups = channels == 0 ? 1 : xs[1] / channels;
   kernels::ConvolveShape shape{y.dtype, xs[0], groups, channels, groups == 0 ? 0 : ws[0] / groups, {}};
   for (std::size_t d = 0; d < p.spatial(); ++d) {
-    const Range block = y.box[d + 2];
-    const bool is_whole = block.size() == y.global[d + 2];
-    // Padding in front of the array is padding in front of the first window; a later window starts where its block reads.
-    const auto wanted = block.start * p.strides[d] - p.before[d];
-    const auto first = is_whole ? -p.before[d] : wanted - std::max<std::int64_t>(wanted, 0);
-    shape.dims.push_back({xs[d + 2], ys[d + 2], ws[d + 2], p.strides[d], p.dilation[d], first});
+    // A window starts where its block reads, or at the start of the array; what it lacks at the end of the array is zeros.
+    const auto reads_from = y.box[d + 2].start * p.strides[d] - p.before[d];
+    shape.dims.push_back({xs[d + 2], ys[d + 2], ws[d + 2], p.strides[d], p.dilation[d], std::min<std::int64_t>(reads_from, 0)});
   }
   return shape;
 }
