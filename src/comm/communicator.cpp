@@ -106,6 +106,8 @@ const Communicator& group(const std::vector<int>& device_ids) {
   return *cache.groups.back();
 }
 
+int fortran_handle(const Communicator& comm) { return static_cast<int>(MPI_Comm_c2f(comm.impl().handle)); }
+
 const Communicator& control() { return cache.control ? *cache.control : world(); }
 
 void set_world(MPI_Comm handle, MPI_Comm control) {

@@ -32,4 +32,8 @@ const Communicator& world();
 // until the runtime ends. InternalError if this process is not among them or a device stands twice.
 const Communicator& group(const std::vector<int>& device_ids);
 
+// For Fortran libraries that talk themselves (ScaLAPACK): MPI's integer handle of a communicator of two or more devices. The callee may
+// use it until it returns.
+int fortran_handle(const Communicator&);
+
 }  // namespace tessera::comm
