@@ -1,0 +1,28 @@
+// How linalg's functions look at their operands.
+#pragma once
+#include <tessera/linalg.hpp>
+
+#include "ops/build.hpp"
+#include "ops/factor/factor_op.hpp"
+#include "ops/factor/functions.hpp"
+
+namespace tessera::linalg {
+
+// As a batch of matrices of an inexact dtype.
+Array matrices(const Operand& a, bool square, const char* call);
+// Both with the promoted dtype and the same batch dims; b as matrices. `vectors`: b came as vectors, and so must the result.
+struct System {
+  Array a, b;
+  bool vectors;
+};
+System system_of(const Operand& a, const Operand& b, bool square, const char* call);
+inline Array as_given(const System& system, const Array& x) { return system.vectors ? squeeze(x, -1) : x; }
+
+// x moved to where `like` lies, if that is committed.
+Array placed_as(const Array& x, const Array& like);
+
+inline std::int64_t rows_of(const Array& a) { return a.shape()[a.shape().size() - 2]; }
+inline std::int64_t columns_of(const Array& a) { return a.shape().back(); }
+double epsilon(Dtype);
+
+}  // namespace tessera::linalg

@@ -1,0 +1,70 @@
+#include "ops/factor/block_cyclic.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tessera::factor {
+
+std::int64_t CyclicDim::count_below(int part, std::int64_t index) const {
+  const std::int64_t round = block * parts, rest = index % round;
+  return index / round * block + std::clamp<std::int64_t>(rest - block * part, 0, block);
+}
+
+std::vector<Run> runs_in(const CyclicDim& dim, int part, Range box) {
+  std::vector<Run> runs;
+  if (box.size() <= 0) return runs;
+  const std::int64_t round = dim.block * dim.parts;
+  for (std::int64_t start = box.start / round * round + part * dim.block; start < box.stop; start += round) {
+    const std::int64_t from = std::max(start, box.start), to = std::min({start + dim.block, box.stop, dim.extent});
+    if (from < to) runs.push_back({from - box.start, dim.local(from), to - from});
+  }
+  if (dim.parts == 1)  // blocks of the only part join
+    if (!runs.empty()) return {{runs.front().in_box, runs.front().in_part, runs.back().in_box + runs.back().size - runs.front().in_box}};
+  return runs;
+}
+
+std::int64_t Meeting2d::elements() const {
+  const auto total = [](const std::vector<Run>& runs) {
+    return std::accumulate(runs.begin(), runs.end(), std::int64_t{0}, [](std::int64_t sum, const Run& run) { return sum + run.size; });
+  };
+  return total(rows) * total(columns);
+}
+
+Meeting2d meet(const BlockCyclic& layout, int grid_rank, const Rectangle& box) {
+  if (box.is_empty()) return {};
+  Meeting2d meeting{runs_in(layout.rows, layout.row_of(grid_rank), box.rows),
+                    runs_in(layout.columns, layout.column_of(grid_rank), box.columns)};
+  if (meeting.rows.empty() || meeting.columns.empty()) return {};
+  return meeting;
+}
+
+std::vector<int> servers(std::span<const Rectangle> held, int receiver) {
+  std::vector<int> chosen;
+  for (std::size_t r = 0; r < held.size(); ++r) {
+    if (held[r].is_empty() ||
+        std::find(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(r), held[r]) != held.begin() + static_cast<std::ptrdiff_t>(r))
+      continue;
+    std::vector<int> holders;
+    for (std::size_t other = r; other < held.size(); ++other)
+      if (held[other] == held[r]) holders.push_back(static_cast<int>(other));
+    const bool own = std::find(holders.begin(), holders.end(), receiver) != holders.end();
+    chosen.push_back(own ? receiver : holders[static_cast<std::size_t>(receiver) % holders.size()]);
+  }
+  return chosen;
+}
+
+GridShape grid_for(int ranks) {
+  if (ranks <= 3) return {1, ranks};
+  int rows = 1;
+  for (int r = 1; r * r <= ranks; ++r)
+    if (ranks % r == 0) rows = r;
+  return {rows, ranks / rows};
+}
+
+std::int64_t block_for(std::int64_t extent, int parts, std::int64_t most) {
+  constexpr std::int64_t blocks_per_rank = 8, step = 8;
+  const std::int64_t wanted = (extent + parts * blocks_per_rank - 1) / (parts * blocks_per_rank);
+  return std::clamp<std::int64_t>((wanted + step - 1) / step * step, step, std::max(most, step));
+}
+
+}  // namespace tessera::factor

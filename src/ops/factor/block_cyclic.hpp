@@ -1,0 +1,67 @@
+// The layout in which dense factorizations stay balanced while the matrix shrinks: blocks dealt out round robin over a grid of ranks. Pure
+// arithmetic; ScaLAPACK's layout with the first block on the first rank.
+//
+//   5 x 5 blocks on a 2 x 2 grid:   0 1 0 1 0
+//                                   2 3 2 3 2
+//                                   0 1 0 1 0      rank = grid row * grid columns + grid column
+//                                   2 3 2 3 2
+//                                   0 1 0 1 0
+#pragma once
+#include <tessera/shape.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tessera::factor {
+
+struct CyclicDim {
+  std::int64_t extent = 0, block = 1;
+  int parts = 1;
+  int owner(std::int64_t index) const { return static_cast<int>(index / block % parts); }
+  std::int64_t local(std::int64_t index) const { return index / (block * parts) * block + index % block; }
+  std::int64_t global(int part, std::int64_t local) const { return (local / block * parts + part) * block + local % block; }
+  std::int64_t count_below(int part, std::int64_t index) const;  // of the part's indices, those smaller than index
+  std::int64_t count(int part) const { return count_below(part, extent); }
+};
+
+struct BlockCyclic {
+  CyclicDim rows, columns;
+  int ranks() const { return rows.parts * columns.parts; }
+  int row_of(int rank) const { return rank / columns.parts; }
+  int column_of(int rank) const { return rank % columns.parts; }
+};
+
+// A run of indices that lie together in a box and in a part.
+struct Run {
+  std::int64_t in_box, in_part, size;
+};
+std::vector<Run> runs_in(const CyclicDim&, int part, Range box);
+
+// A rectangle of a matrix that some ranks hold as a dense tile.
+struct Rectangle {
+  Range rows, columns;
+  bool is_empty() const { return rows.size() <= 0 || columns.size() <= 0; }
+  friend bool operator==(const Rectangle&, const Rectangle&) = default;
+};
+
+// What meets between a rectangle and a grid rank: every run of rows times every run of columns.
+struct Meeting2d {
+  std::vector<Run> rows, columns;
+  std::int64_t elements() const;
+};
+Meeting2d meet(const BlockCyclic&, int grid_rank, const Rectangle&);
+
+// Who serves grid rank `receiver` from the rectangles that the ranks hold, replicas among them: for each distinct rectangle the receiver
+// itself if it holds it, else the holders in turn.
+std::vector<int> servers(std::span<const Rectangle> held, int receiver);
+
+// The extents of a grid for `ranks` ranks: as square as it goes with no more rows than columns, one row for few ranks.
+struct GridShape {
+  int rows = 1, columns = 1;
+};
+GridShape grid_for(int ranks);
+// A block size that gives every rank of the grid several blocks, up to `most`.
+std::int64_t block_for(std::int64_t extent, int parts, std::int64_t most);
+
+}  // namespace tessera::factor

@@ -1,0 +1,97 @@
+// Cholesky: reads the lower triangle of a Hermitian matrix, gives L with L L^H = a.
+#include "ops/factor/factor_op.hpp"
+#include "ops/factor/functions.hpp"
+#include "ops/factor/grid_algorithms.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera::factor {
+namespace {
+
+const MatrixDims dims{{"nn"}, {"nn"}};
+
+std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[0].shape, in[0].dtype}}; }
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return factor_rule(dims, in, out); }
+
+void kernel(const KernelArgs& args) {
+  const Tile& a = args.in[0];
+  const auto breakdown = kernels::cholesky(a.dtype, batch_count(a), extent(a, 1), a.data, args.out[0].data);
+  if (breakdown.happened()) throw_not_positive_definite(a, breakdown.matrix, breakdown.index);
+}
+
+template <class T> void factor_together(const TalkArgs& args) {
+  const auto& how = args.local.params.as<FactorParams>();
+  const Team team(args, dims);
+  const Grid grid(team.device_ids, grid_shape(how, static_cast<int>(team.device_ids.size())));
+  const Tile &a = args.local.in[0], &l = args.local.out[0];
+  const std::int64_t n = a.global.back();
+  const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
+  const std::int64_t block = how.block > 0 ? how.block : block_for(n, grid.shape.columns, 128);
+  const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
+  std::int64_t bad_matrix = -1, bad_pivot = -1;
+  for (std::int64_t i = 0; i < team.matrices; ++i) {
+    GridMatrix<T> matrix(grid, layout);
+    load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
+    const std::int64_t bad = cholesky(grid, matrix);
+    if (bad >= 0 && bad_matrix < 0) bad_matrix = i, bad_pivot = bad;
+    store(grid, out, Team::matrix<T>(l, i), layout, matrix.values.data(), matrix.ld);
+  }
+  if (bad_matrix >= 0) throw_not_positive_definite(a, bad_matrix, bad_pivot);
+}
+
+void talk(const TalkArgs& args) {
+  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
+}
+
+// With phi(X) the lower triangle, its diagonal halved:  S = L^-H phi(L^H gL) L^-1  (Murray 2016). Only the lower triangle was read, so it
+// gets what a symmetric change of both triangles would do: tril(S + S^H), the diagonal once.
+Cotangents vjp(const VjpArgs& v) {
+  const auto where = v.node.where;
+  const bool is_complex_matrix = is_complex(v.out[0].dtype());
+  const Array& l = v.out[0];
+  const Array g = is_complex_matrix ? conj(v.cotangents[0]) : v.cotangents[0];
+  const Array half = diagonal_mask(l, l.dtype()) * 0.5;
+  const Array product = lower_part(matmul(adjoint(l), g));
+  const Array phi = product - product * half;
+  const Triangle back{.lower = true, .transpose = true, .conjugate = is_complex_matrix};
+  const Array left = triangular_solve(l, phi, back, where);                  // L^-H phi
+  const Array s = adjoint(triangular_solve(l, adjoint(left), back, where));  // (L^-H (L^-H phi)^H)^H
+  const Array both = s + adjoint(s);
+  const Array a_bar = lower_part(both - both * half);
+  return {is_complex_matrix ? conj(a_bar) : a_bar};
+}
+
+const OpDef by_factors{.name = "cholesky", .infer = infer, .factors = factors};
+const OpDef cholesky_op{
+    .name = "cholesky",
+    .infer = infer,
+    .factors = factors,
+    .kernel = kernel,
+    .vjp = vjp,
+    .batch = batch_leading,
+    .place = [](const PlaceArgs& args) { return place_factorization(dims, by_factors, args); },
+    .lower = [](ProgramBuilder& builder, const Node& node,
+                std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
+    .talk = talk,
+    .flops = [](std::span<const Type> in, std::span<const Type>,
+                const Params&) { return static_cast<double>(in[0].shape.elements()) * static_cast<double>(extent(in[0], 1)) / 3; },
+    .may_fail = true,
+};
+const Registered registered(cholesky_op);
+
+}  // namespace
+
+Array cholesky(const Array& a, SolveHow how, std::source_location where) {
+  return record(cholesky_op, make_params(FactorParams{how.block, how.grid_rows}), {a}, where);
+}
+
+// ---- building blocks of vjp rules ----
+
+Array transposed(const Array& a) { return swapaxes(a, -1, -2); }
+Array adjoint(const Array& a) { return is_complex(a.dtype()) ? conj(swapaxes(a, -1, -2)) : swapaxes(a, -1, -2); }
+Array lower_part(const Array& a, int k) { return tril(a, k); }
+Array upper_part(const Array& a, int k) { return triu(a, k); }
+Array diagonal_mask(const Array& like, Dtype dtype) {
+  return eye(like.shape()[like.shape().size() - 2], like.shape()[like.shape().size() - 1], 0, dtype);
+}
+
+}  // namespace tessera::factor

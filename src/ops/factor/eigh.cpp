@@ -1,0 +1,148 @@
+// Eigenvalues and eigenvectors of Hermitian matrices; the lower triangle is read.
+#include <algorithm>
+
+#include "comm/collectives.hpp"
+#include "ops/factor/factor_op.hpp"
+#include "ops/factor/functions.hpp"
+#include "ops/factor/scalapack.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera::factor {
+namespace {
+
+const MatrixDims dims{{"nn"}, {"n", "nn"}}, value_dims{{"nn"}, {"n"}};
+
+template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const Params&) {
+  std::vector<Type> out{{with_matrix_dims(in[0].shape, {extent(in[0], 1)}), real_dtype(in[0].dtype)}};
+  if (vectors) out.push_back({in[0].shape, in[0].dtype});
+  return out;
+}
+template <bool vectors> FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  return factor_rule(vectors ? dims : value_dims, in, out);
+}
+
+template <bool vectors> void kernel(const KernelArgs& args) {
+  const Tile& a = args.in[0];
+  const auto breakdown =
+      kernels::eigh(a.dtype, batch_count(a), extent(a, 1), a.data, args.out[0].data, vectors ? args.out[1].data : nullptr);
+  if (breakdown.happened()) throw_not_converged(a, breakdown.matrix);
+}
+
+// One block on the grid's first rank: small matrices are not worth a conversation.
+template <class T> bool eigh_alone(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, GridMatrix<T>& z) {
+  const auto n = static_cast<int>(a.layout.rows.extent);
+  std::int64_t failed = 0;
+  if (grid.rank == 0) {
+    // By rows and by columns the memory of a Hermitian matrix differs by a conjugate; the kernel wants rows.
+    std::vector<T> rows(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
+    const auto turn = [n](const T* from, T* to) {
+      for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < n; ++j) to[i * n + j] = from[i + j * n];
+    };
+    turn(a.values.data(), rows.data());
+    std::vector<T> vectors(rows.size());
+    failed = kernels::eigh(dtype_of<T>(), 1, n, rows.data(), w, vectors.data()).happened();
+    turn(vectors.data(), z.values.data());
+  }
+  comm::broadcast(*grid.all, &failed, sizeof failed, 0);
+  comm::broadcast(*grid.all, w, n * static_cast<std::int64_t>(sizeof(real_of<T>)), 0);
+  return failed == 0;
+}
+
+template <class T> bool any_nan(const Grid& grid, const GridMatrix<T>& a) {
+  std::int32_t found = kernels::has_nan(a.values.data(), static_cast<std::int64_t>(a.values.size()));
+  comm::all_reduce(*grid.all, comm::ReduceKind::max, int32, &found, &found, 1);
+  return found != 0;
+}
+
+template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
+  const Team team(args, vectors ? dims : value_dims);
+  const Grid grid(team.device_ids, grid_for(static_cast<int>(team.device_ids.size())));
+  const Tile &a = args.local.in[0], &w = args.local.out[0];
+  const std::int64_t n = a.global.back();
+  const Tiles in = team.tiles_of(args, false, 0);
+  constexpr std::int64_t small = 64;
+  const std::int64_t block = n <= small ? std::max<std::int64_t>(n, 1) : block_for(n, grid.shape.columns, 64);
+  const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
+  std::int64_t failed_matrix = -1;
+  for (std::int64_t i = 0; i < team.matrices; ++i) {
+    GridMatrix<T> matrix(grid, layout), z(grid, layout);
+    real_of<T>* values = Team::matrix<real_of<T>>(w, i, 1);
+    load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
+    if (any_nan(grid, matrix)) {  // as LAPACK's users see it; the iterations themselves might not end
+      std::fill(values, values + n, std::numeric_limits<real_of<T>>::quiet_NaN());
+      std::fill(z.values.begin(), z.values.end(), T(std::numeric_limits<real_of<T>>::quiet_NaN()));
+    } else if (n > 0) {
+      const bool converged = n <= small ? eigh_alone(grid, matrix, values, z) : eigh(grid, matrix, values, z);
+      if (!converged && failed_matrix < 0) failed_matrix = i;
+    }
+    if constexpr (vectors) store(grid, team.tiles_of(args, true, 1), Team::matrix<T>(args.local.out[1], i), layout, z.values.data(), z.ld);
+  }
+  if (failed_matrix >= 0) throw_not_converged(a, failed_matrix);
+}
+
+template <bool vectors> void talk(const TalkArgs& args) {
+  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { eigh_together<decltype(zero), vectors>(args); });
+}
+
+// a (..., n) as the columns' factors: (..., 1, n).
+Array along_columns(const Array& values, Dtype dtype) { return astype(expand_dims(values, -2), dtype); }
+
+// S = V (diag(gw) + E o V^H gV) V^H with E_ij = 1 / (w_j - w_i) off the diagonal. Only the lower triangle was read, so it gets what a
+// Hermitian change of both would do: tril(S + S^H), the diagonal once.
+Array lower_cotangent(const Array& w, const Array& v, const Array& gw, const Array& gv) {
+  const Dtype dtype = v.dtype();
+  const Array mask = diagonal_mask(v, dtype);
+  Array inner;
+  if (gv.node()) {
+    const Array gaps = along_columns(w, dtype) - astype(expand_dims(w, -1), dtype) + mask;
+    inner = matmul(adjoint(v), gv) * (reciprocal(gaps) - mask);
+  }
+  if (gw.node()) inner = inner.node() ? inner + mask * along_columns(gw, dtype) : mask * along_columns(gw, dtype);
+  const Array s = matmul(matmul(v, inner), adjoint(v));
+  const Array both = s + adjoint(s);
+  return lower_part(both - both * (mask * 0.5));
+}
+
+Cotangents vjp_vectors(const VjpArgs& v) {
+  const bool is_complex_matrix = is_complex(v.in[0].dtype());
+  const Array gv = v.cotangents[1].node() && is_complex_matrix ? conj(v.cotangents[1]) : v.cotangents[1];
+  const Array g = lower_cotangent(v.out[0], v.out[1], v.cotangents[0], gv);
+  return {is_complex_matrix ? conj(g) : g};
+}
+Cotangents vjp_values(const VjpArgs& v) {
+  const auto [w, vectors] = eigh(v.in[0], v.node.where);
+  const Array g = lower_cotangent(w, vectors, v.cotangents[0], Array());
+  return {is_complex(g.dtype()) ? conj(g) : g};
+}
+
+double flops(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  return (out.size() == 2 ? 9.0 : 4.0 / 3) * static_cast<double>(in[0].shape.elements()) * static_cast<double>(extent(in[0], 1));
+}
+
+template <bool vectors> const OpDef by_factors{.name = vectors ? "eigh" : "eigvalsh", .infer = infer<vectors>, .factors = factors<vectors>};
+template <bool vectors> const OpDef eigh_op{
+    .name = vectors ? "eigh" : "eigvalsh",
+    .infer = infer<vectors>,
+    .factors = factors<vectors>,
+    .kernel = kernel<vectors>,
+    .vjp = vectors ? vjp_vectors : vjp_values,
+    .batch = batch_leading,
+    .place = [](const PlaceArgs& args) { return place_factorization(vectors ? dims : value_dims, by_factors<vectors>, args); },
+    .lower = [](ProgramBuilder& builder, const Node& node,
+                std::span<const int> in) { return lower_factorization(vectors ? dims : value_dims, builder, node, in); },
+    .talk = talk<vectors>,
+    .flops = flops,
+    .may_fail = true,
+};
+const Registered registered(eigh_op<true>), registered_values(eigh_op<false>);
+
+}  // namespace
+
+std::pair<Array, Array> eigh(const Array& a, std::source_location where) {
+  auto results = record_all(eigh_op<true>, no_params(), {a}, where);
+  return {results[0], results[1]};
+}
+Array eigvalsh(const Array& a, std::source_location where) { return record(eigh_op<false>, no_params(), {a}, where); }
+
+}  // namespace tessera::factor

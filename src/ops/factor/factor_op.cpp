@@ -1,0 +1,275 @@
+#include "ops/factor/factor_op.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace tessera::factor {
+namespace {
+
+using Axes2 = std::vector<std::vector<int>>;  // mesh axes by dim
+
+bool has(const std::vector<int>& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+std::vector<int> without(std::vector<int> axes, const std::vector<int>& taken) {
+  std::erase_if(axes, [&](int a) { return has(taken, a); });
+  return axes;
+}
+int axes_size(const Mesh& mesh, const std::vector<int>& axes) {
+  int size = 1;
+  for (const int a : axes) size *= mesh.axis_sizes()[static_cast<std::size_t>(a)];
+  return size;
+}
+
+// The axes over which dims that an algorithm needs whole are split, ascending.
+std::vector<int> team_axes(const MatrixDims& dims, std::span<const Axes2> layouts) {
+  std::vector<int> axes;
+  for (std::size_t i = 0; i < dims.in.size(); ++i) {
+    const auto& letters = dims.in[i];
+    const std::size_t lead = layouts[i].size() - letters.size();
+    for (std::size_t d = 0; d < letters.size(); ++d)
+      if (letters[d] != 'c')
+        for (const int a : layouts[i][lead + d])
+          if (!has(axes, a)) axes.push_back(a);
+  }
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+std::vector<int> batch_axes(const Axes2& layout, std::size_t matrix_ndim) {
+  std::vector<int> axes;
+  for (std::size_t d = 0; d + matrix_ndim < layout.size(); ++d) axes.insert(axes.end(), layout[d].begin(), layout[d].end());
+  return axes;
+}
+
+std::vector<Sharding> output_layouts(const MatrixDims& dims, const Mesh& mesh, const Axes2& like) {
+  std::vector<Sharding> layouts;
+  const std::size_t lead = like.size() - dims.in[static_cast<std::size_t>(dims.like)].size();
+  for (const auto& letters : dims.out) {
+    Axes2 layout(like.begin(), like.begin() + static_cast<std::ptrdiff_t>(lead));
+    if (letters.size() == 2)
+      layout.insert(layout.end(), like.begin() + static_cast<std::ptrdiff_t>(lead), like.end());
+    else
+      layout.resize(lead + letters.size());
+    layouts.push_back(Sharding::from_dim_axes(mesh, layout));
+  }
+  return layouts;
+}
+
+Shape batch_shape(const Tile& tile, int matrix_ndim) {
+  const Shape shape = tile.shape();
+  return Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - matrix_ndim));
+}
+
+}  // namespace
+
+FactorRule factor_rule(const MatrixDims& dims, std::span<const Type> in, std::span<const Type> out) {
+  FactorRule rule;
+  const std::size_t lead = in[0].shape.size() - dims.in[0].size();
+  for (std::size_t d = 0; d < lead; ++d) rule.factors.push_back({in[0].shape[d], FactorKind::pass});
+  std::map<char, int> factor_of;
+  const auto dims_of = [&](const Type& type, const std::string& letters) {
+    std::vector<DimFactors> result;
+    for (std::size_t d = 0; d < lead; ++d) result.push_back({static_cast<int>(d)});
+    for (std::size_t d = 0; d < letters.size(); ++d) {
+      const auto [found, is_new] = factor_of.try_emplace(letters[d], static_cast<int>(rule.factors.size()));
+      if (is_new) rule.factors.push_back({type.shape[lead + d], letters[d] == 'c' ? FactorKind::pass : FactorKind::whole});
+      result.push_back({found->second});
+    }
+    return result;
+  };
+  for (std::size_t i = 0; i < in.size(); ++i) rule.inputs.push_back(dims_of(in[i], dims.in[i]));
+  for (std::size_t i = 0; i < out.size(); ++i) rule.outputs.push_back(dims_of(out[i], dims.out[i]));
+  return rule;
+}
+
+Placement place_factorization(const MatrixDims& dims, const OpDef& by_factors, const PlaceArgs& args) {
+  std::vector<std::optional<Sharding>> shardings(args.shardings.begin(), args.shardings.end());
+  const bool uncommitted = std::none_of(shardings.begin(), shardings.end(), [](const auto& s) { return s.has_value(); });
+  const auto like = static_cast<std::size_t>(dims.like);
+  if (uncommitted && args.wanted && dims.out[0].size() == dims.in[like].size()) shardings[like] = args.wanted;
+  std::optional<std::size_t> lead;  // the largest operand that lies somewhere
+  std::vector<Axes2> layouts;
+  const auto bytes = [&](std::size_t i) { return args.in[i].shape.elements(); };
+  for (std::size_t i = 0; i < shardings.size(); ++i) {
+    const int ndim = args.in[i].shape.ndim();
+    layouts.push_back(shardings[i] ? shardings[i]->dim_axes(ndim) : Axes2(static_cast<std::size_t>(ndim)));
+    if (shardings[i] && (!lead || bytes(i) > bytes(*lead))) lead = i;
+  }
+  if (!lead || team_axes(dims, layouts).empty()) return place(by_factors, args);
+
+  const std::size_t batch_ndim = layouts[*lead].size() - dims.in[*lead].size();
+  const auto taken = batch_axes(layouts[*lead], dims.in[*lead].size());
+  Placement placement;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    Axes2 layout(layouts[*lead].begin(), layouts[*lead].begin() + static_cast<std::ptrdiff_t>(batch_ndim));
+    if (shardings[i]) {
+      for (std::size_t d = batch_ndim; d < layouts[i].size(); ++d) layout.push_back(without(layouts[i][d], taken));
+    } else {  // goes where the other operand's rows are
+      const auto &rows = layouts[*lead][batch_ndim], &columns = layouts[*lead][batch_ndim + 1];
+      layout.push_back(rows.empty() && dims.in[*lead] == "nn" ? columns : rows);
+      layout.emplace_back();
+    }
+    layouts[i] = std::move(layout);
+    placement.inputs.push_back(Sharding::from_dim_axes(args.mesh, layouts[i]));
+  }
+  placement.outputs = output_layouts(dims, args.mesh, layouts[like]);
+  return placement;
+}
+
+std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+  std::vector<Type> in_types, out_types;
+  std::vector<std::optional<Sharding>> shardings;
+  std::vector<Axes2> layouts;
+  for (const int v : in) {
+    const auto& value = builder.value(v);
+    in_types.push_back(value.type);
+    shardings.emplace_back(value.layout);
+    layouts.push_back(value.layout.dim_axes(value.type.shape.ndim()));
+  }
+  for (const auto& output : node.outputs) out_types.push_back(output.type);
+  static const std::vector<int> none;
+  const Mesh mesh = builder.value(in[0]).layout.mesh();
+  const auto placed =
+      place(*node.op, {in_types, out_types, shardings, *node.params, mesh, node.region ? node.region->manual_axes : none, std::nullopt});
+  const std::vector<int> inputs(in.begin(), in.end());
+  const auto axes = team_axes(dims, layouts);
+  if (axes.empty()) return builder.kernel(*node.op, node.params, inputs, out_types, placed.outputs);
+
+  // Enough matrices for all of the team's ranks: each takes some of them whole.
+  const std::size_t lead = layouts[0].size() - dims.in[0].size();
+  const int ranks = axes_size(mesh, axes);
+  std::size_t widest = lead;
+  std::int64_t most = 0;
+  for (std::size_t d = 0; d < lead; ++d)
+    if (const auto n = block_size(in_types[0].shape[d], axes_size(mesh, layouts[0][d])); n > most) widest = d, most = n;
+  if (most >= ranks) {
+    const auto spread = [&](Axes2 layout) {
+      for (std::size_t d = lead; d < layout.size(); ++d) layout[d] = without(layout[d], axes);
+      layout[widest].insert(layout[widest].end(), axes.begin(), axes.end());
+      return Sharding::from_dim_axes(mesh, layout);
+    };
+    std::vector<int> moved;
+    for (std::size_t i = 0; i < inputs.size(); ++i) moved.push_back(builder.reshard(inputs[i], spread(layouts[i])));
+    std::vector<Sharding> spread_outputs;
+    for (std::size_t i = 0; i < out_types.size(); ++i)
+      spread_outputs.push_back(spread(placed.outputs[i].dim_axes(out_types[i].shape.ndim())));
+    auto results = builder.kernel(*node.op, node.params, moved, out_types, spread_outputs);
+    for (std::size_t i = 0; i < results.size(); ++i) results[i] = builder.reshard(results[i], placed.outputs[i]);
+    return results;
+  }
+
+  // What it moves: each rank's shards to the block-cyclic layout and back, and panels along the rows and columns of the grid.
+  std::int64_t shard_bytes = 0, panel_bytes = 0;
+  const auto bytes_of = [&](const Type& type, const Sharding& layout) {
+    return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
+  };
+  for (std::size_t i = 0; i < in_types.size(); ++i) shard_bytes += bytes_of(in_types[i], placed.inputs[i]);
+  panel_bytes = bytes_of(in_types[0], placed.inputs[0]) * axes_size(mesh, axes) / std::max(grid_for(ranks).rows, 1);
+  for (std::size_t i = 0; i < out_types.size(); ++i) shard_bytes += bytes_of(out_types[i], placed.outputs[i]);
+  const std::int64_t panels = extent(in_types[0], 1) / std::max<std::int64_t>(block_for(extent(in_types[0], 1), ranks, 128), 1) + 1;
+  return builder.talk(*node.op, node.params, inputs, out_types, placed.outputs,
+                      {{"all-to-all", axes, shard_bytes * (ranks - 1) / ranks, 1}, {"broadcast", axes, panel_bytes, panels}});
+}
+
+Team::Team(const TalkArgs& args, const MatrixDims& dims) {
+  std::vector<Axes2> layouts;
+  for (std::size_t i = 0; i < args.in_layouts.size(); ++i)
+    layouts.push_back(args.in_layouts[i].dim_axes(static_cast<int>(args.local.in[i].box.size())));
+  const auto axes = team_axes(dims, layouts);
+  const auto& ids = args.mesh.device_ids();
+  std::vector<int> strides(args.mesh.axis_sizes().size(), 1);
+  for (std::size_t a = strides.size(); a-- > 1;) strides[a - 1] = strides[a] * args.mesh.axis_sizes()[a];
+  int base = args.mesh.position(args.me);
+  for (const int a : axes)
+    base -= base / strides[static_cast<std::size_t>(a)] % args.mesh.axis_sizes()[static_cast<std::size_t>(a)] *
+            strides[static_cast<std::size_t>(a)];
+  std::vector<int> positions{base};
+  for (const int a : axes) {
+    std::vector<int> next;
+    for (const int p : positions)
+      for (int c = 0; c < args.mesh.axis_sizes()[static_cast<std::size_t>(a)]; ++c)
+        next.push_back(p + c * strides[static_cast<std::size_t>(a)]);
+    positions = std::move(next);
+  }
+  for (const int p : positions) device_ids.push_back(ids[static_cast<std::size_t>(p)]);
+  matrices = batch_count(args.local.in[0]);
+}
+
+// The ranks' boxes, with the indices that no rank of the team holds left out: columns of right-hand sides may be split over other ranks
+// too.
+Tiles Team::tiles_of(const TalkArgs& args, bool output, std::size_t operand) const {
+  const Tile& mine = (output ? args.local.out : args.local.in)[operand];
+  const Sharding& layout = (output ? args.out_layouts : args.in_layouts)[operand];
+  const std::size_t lead = mine.box.size() - 2;
+  Tiles tiles;
+  for (const int id : device_ids) {
+    const Box box = layout.local_box(mine.global, id);
+    tiles.held.push_back({box[lead], box[lead + 1]});
+    if (tiles.held.back().is_empty()) tiles.held.back() = {};
+  }
+  const auto close_gaps = [&](auto member) {
+    std::vector<Range> distinct;
+    for (auto& box : tiles.held)
+      if (!box.is_empty() && std::find(distinct.begin(), distinct.end(), box.*member) == distinct.end()) distinct.push_back(box.*member);
+    std::sort(distinct.begin(), distinct.end(), [](Range a, Range b) { return a.start < b.start; });
+    std::map<std::int64_t, std::int64_t> moved;
+    std::int64_t next = 0;
+    for (const Range& range : distinct) moved[range.start] = next, next += range.size();
+    for (auto& box : tiles.held)
+      if (!box.is_empty()) box.*member = {moved[(box.*member).start], moved[(box.*member).start] + (box.*member).size()};
+  };
+  close_gaps(&Rectangle::rows);
+  close_gaps(&Rectangle::columns);
+  tiles.row_step = extent(mine, 1);
+  tiles.column_step = 1;
+  return tiles;
+}
+
+GridShape grid_shape(const FactorParams& params, int ranks) {
+  if (params.grid_rows > 0 && ranks % params.grid_rows == 0) return {params.grid_rows, ranks / params.grid_rows};
+  return grid_for(ranks);
+}
+
+std::int64_t batch_count(const Tile& tile, int matrix_ndim) { return batch_shape(tile, matrix_ndim).elements(); }
+
+std::string batch_element_text(const Tile& tile, std::int64_t element, int matrix_ndim) {
+  const Shape shape = batch_shape(tile, matrix_ndim);
+  if (shape.empty()) return "the matrix";
+  std::string text = ")";
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    text = std::to_string(tile.box[d].start + element % shape[d]) + (d + 1 < shape.size() ? ", " : "") + text;
+    element /= shape[d];
+  }
+  return "matrix (" + text + " of the batch";
+}
+
+void throw_singular(const Tile& tile, std::int64_t element, std::int64_t pivot) {
+  throw LinAlgError(batch_element_text(tile, element) + " is singular: pivot " + std::to_string(pivot) +
+                    " is exactly zero. Use lstsq or pinv for a solution of least norm");
+}
+void throw_not_positive_definite(const Tile& tile, std::int64_t element, std::int64_t minor) {
+  throw LinAlgError(batch_element_text(tile, element) + " is not positive definite: pivot " + std::to_string(minor) +
+                    " is not positive. Is it symmetric (Hermitian)? Adding a multiple of the identity may help");
+}
+void throw_not_converged(const Tile& tile, std::int64_t element) {
+  throw LinAlgError(batch_element_text(tile, element) + ": the iteration did not converge; does it hold infinities?");
+}
+
+Shape with_matrix_dims(const Shape& shape, std::initializer_list<std::int64_t> tail, int matrix_ndim) {
+  std::vector<std::int64_t> extents(shape.begin(), shape.end() - matrix_ndim);
+  extents.insert(extents.end(), tail.begin(), tail.end());
+  return Shape(std::move(extents));
+}
+
+void check_matrices(const Array& a, bool square, const char* call, std::source_location where) {
+  check_usable(a, call);
+  const Shape& shape = a.shape();
+  if (shape.ndim() < 2)
+    throw ShapeError(call_text(call, where) + ": needs a matrix or a batch of matrices, got shape " + to_string(shape) +
+                     ". Add dimensions with expand_dims");
+  const auto rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
+  if (square && rows != columns)
+    throw ShapeError(call_text(call, where) + ": the matrix must be square, but the last two dimensions of " + to_string(shape) + " are " +
+                     std::to_string(rows) + " and " + std::to_string(columns) + ". For rectangular systems use lstsq or qr");
+}
+
+}  // namespace tessera::factor

@@ -1,0 +1,77 @@
+// What the factorizations share: operands are batches of matrices. Batch dims move together and may be split; what happens to split
+// matrix dims is decided here:
+//
+//   matrix dims whole                 every rank calls LAPACK on its own matrices
+//   split, and many matrices          the axes move to a batch dim (an all-to-all), LAPACK, and back
+//   split, and few matrices           the ranks that hold a matrix together factor it together (`talk`)
+#pragma once
+#include <string>
+#include <vector>
+
+#include "kernels/lapack.hpp"
+#include "ops/build.hpp"
+#include "ops/factor/grid.hpp"
+#include "program/builder.hpp"
+
+namespace tessera::factor {
+
+// The trailing dims of each operand by letter: {"nn", "nc"} -> {"nc"} for solve. The dim "c" may be split for nothing.
+struct MatrixDims {
+  std::vector<std::string> in, out;
+  int like = 0;  // the input whose layout the matrix outputs have
+};
+
+FactorRule factor_rule(const MatrixDims&, std::span<const Type> in, std::span<const Type> out);
+// by_factors: the same op without a place rule.
+Placement place_factorization(const MatrixDims&, const OpDef& by_factors, const PlaceArgs&);
+std::vector<int> lower_factorization(const MatrixDims&, ProgramBuilder&, const Node&, std::span<const int> in);
+
+// ---- for talk kernels ----
+// The ranks that hold matrices together, in the order of the mesh axes over which matrix dims are split.
+struct Team {
+  explicit Team(const TalkArgs&, const MatrixDims&);
+  std::vector<int> device_ids;
+  std::int64_t matrices = 1;  // of the batch, on these ranks
+  Tiles tiles_of(const TalkArgs&, bool output, std::size_t operand) const;
+  // Pointer to the matrix dims of one batch element of a tile.
+  template <class T> static T* matrix(const Tile& tile, std::int64_t batch_element, int matrix_ndim = 2);
+};
+template <class T> T* Team::matrix(const Tile& tile, std::int64_t batch_element, int matrix_ndim) {
+  const Shape shape = tile.shape();
+  std::int64_t size = 1;
+  for (std::size_t d = shape.size() - static_cast<std::size_t>(matrix_ndim); d < shape.size(); ++d) size *= shape[d];
+  return tile.as<T>() + batch_element * size;
+}
+
+// How a talk kernel is told to work; 0: its own choice.
+struct FactorParams {
+  std::int64_t block = 0;
+  int grid_rows = 0;
+  template <class V> void fields(V&& visit) const {
+    visit("block", block);
+    visit("grid_rows", grid_rows);
+  }
+};
+GridShape grid_shape(const FactorParams&, int ranks);
+
+// "matrix (2, 0) of the batch": its place in the global array, for errors. "" when there is no batch.
+std::string batch_element_text(const Tile&, std::int64_t element, int matrix_ndim = 2);
+[[noreturn]] void throw_singular(const Tile&, std::int64_t element, std::int64_t pivot);
+[[noreturn]] void throw_not_positive_definite(const Tile&, std::int64_t element, std::int64_t minor);
+[[noreturn]] void throw_not_converged(const Tile&, std::int64_t element);
+
+std::int64_t batch_count(const Tile&, int matrix_ndim = 2);
+// Extent of the tile's dim, counted from the last.
+inline std::int64_t extent(const Tile& tile, int from_last) {
+  const Range& range = tile.box[tile.box.size() - static_cast<std::size_t>(from_last)];
+  return std::max<std::int64_t>(range.size(), 0);
+}
+inline std::int64_t extent(const Type& type, int from_last) { return type.shape[type.shape.size() - static_cast<std::size_t>(from_last)]; }
+
+// Shape {batch dims of `type`, tail...}.
+Shape with_matrix_dims(const Shape& shape, std::initializer_list<std::int64_t> tail, int matrix_ndim = 2);
+
+// Type checks of the public functions.
+void check_matrices(const Array&, bool square, const char* call, std::source_location where);
+
+}  // namespace tessera::factor

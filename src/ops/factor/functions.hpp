@@ -1,0 +1,43 @@
+// The factorizations as recorded ops, on batches of matrices of one inexact dtype with equal batch dims. src/linalg builds NumPy's
+// functions from them.
+#pragma once
+#include "ops/build.hpp"
+
+namespace tessera::factor {
+
+struct SolveHow {
+  std::int64_t block = 0;  // of the block-cyclic layout; 0: chosen
+  int grid_rows = 0;       // of the process grid; 0: chosen
+};
+Array solve(const Array& a, const Array& b, SolveHow, std::source_location where);        // b: (..., n, k)
+std::pair<Array, Array> lu_factor(const Array& a, SolveHow, std::source_location where);  // lu, pivots
+Array cholesky(const Array& a, SolveHow, std::source_location where);
+struct Triangle {
+  bool lower = false, transpose = false, conjugate = false, unit_diagonal = false;
+  template <class V> void fields(V&& visit) const {
+    visit("lower", lower);
+    visit("transpose", transpose);
+    visit("conjugate", conjugate);
+    visit("unit_diagonal", unit_diagonal);
+  }
+};
+Array triangular_solve(const Array& a, const Array& b, Triangle, std::source_location where);
+std::pair<Array, Array> qr(const Array& a, bool complete, std::source_location where);
+std::pair<Array, Array> eigh(const Array& a, std::source_location where);  // w, v
+Array eigvalsh(const Array& a, std::source_location where);
+struct SvdParts {
+  Array u, s, vh;
+};
+SvdParts svd(const Array& a, bool full_matrices, std::source_location where);
+Array svdvals(const Array& a, std::source_location where);
+// int32 (..., k) exchanges -> int32 (..., m): which row of A stands at each row of L U.
+Array pivots_to_permutation(const Array& pivots, std::int64_t rows, std::source_location where);
+
+// Building blocks for vjp rules.
+Array adjoint(const Array& a);  // swaps the last two dims and conjugates
+Array transposed(const Array& a);
+Array lower_part(const Array& a, int k = 0);  // NumPy's tril; layouts stay
+Array upper_part(const Array& a, int k = 0);
+Array diagonal_mask(const Array& like, Dtype);  // ones where row == column, in the shape of like's last two dims
+
+}  // namespace tessera::factor

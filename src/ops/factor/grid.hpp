@@ -1,0 +1,59 @@
+// The ranks that hold one matrix together, arranged as a process grid, and the way of a matrix between the tiles that the sharding gives
+// and the block-cyclic layout that the factorizations work in.
+#pragma once
+#include <complex>
+#include <cstring>
+#include <vector>
+
+#include "comm/point_to_point.hpp"
+#include "kernels/lapack_calls.hpp"
+#include "ops/factor/block_cyclic.hpp"
+
+namespace tessera::factor {
+
+using kernels::complex_type;
+using kernels::real_of;
+namespace lapack = kernels::lapack;
+
+// Rank r of `all` stands at row r / columns, column r % columns. Making one is collective over its ranks.
+struct Grid {
+  Grid(const std::vector<int>& device_ids, GridShape shape);
+  GridShape shape;
+  const comm::Communicator* all;
+  const comm::Communicator* along_row;     // my row: one rank per grid column
+  const comm::Communicator* along_column;  // my column: one rank per grid row
+  int rank, row, column;
+};
+
+// This rank's part of a block-cyclic matrix, column-major.
+template <class T> struct GridMatrix {
+  GridMatrix(const Grid& grid, BlockCyclic layout, std::int64_t extra_columns = 0)
+      : layout(layout),
+        rows(layout.rows.count(grid.row)),
+        columns(layout.columns.count(grid.column)),
+        ld(std::max<std::int64_t>(rows, 1)),
+        values(static_cast<std::size_t>(ld * (columns + extra_columns))) {
+    kernels::lapack_int(ld, "a number of rows per rank"), kernels::lapack_int(columns + extra_columns, "a number of columns per rank");
+  }
+  BlockCyclic layout;
+  std::int64_t rows, columns, ld;
+  std::vector<T> values;
+  T* at(std::int64_t row, std::int64_t column) { return values.data() + column * ld + row; }
+  const T* at(std::int64_t row, std::int64_t column) const { return values.data() + column * ld + row; }
+};
+
+// The tiles of the grid's ranks, in grid order. element (i, j) of a rank's rectangle lies at data[i * row_step + j * column_step].
+struct Tiles {
+  std::vector<Rectangle> held;
+  std::int64_t row_step = 0, column_step = 1;
+  bool conjugate = false;
+  // The tiles seen as tiles of the transposed matrix.
+  Tiles transposed() const;
+};
+
+// Tiles -> grid and back. One message per pair of ranks, a round per distance between them, so that the messages in memory at one time are
+// a fraction of a shard.
+template <class T> void load(const Grid&, const Tiles&, const T* tile, const BlockCyclic&, T* local, std::int64_t ld);
+template <class T> void store(const Grid&, const Tiles&, T* tile, const BlockCyclic&, const T* local, std::int64_t ld);
+
+}  // namespace tessera::factor

@@ -1,0 +1,182 @@
+// Cholesky on a process grid: right-looking, the next panel factored ahead.
+//
+//   panel k, in its grid column:   L_kk = chol(A_kk), sent down the column;  L_ik = A_ik L_kk^-H
+//   then to everybody:             the panel's rows along each grid row; of those, the rows that match a grid column's own columns along it
+//   update, lower triangle:        A_ij -= L_ik L_jk^H
+#include <algorithm>
+
+#include "comm/collectives.hpp"
+#include "ops/factor/grid_algorithms.hpp"
+
+namespace tessera::factor {
+namespace {
+
+template <class T> class Cholesky {
+ public:
+  Cholesky(const Grid& grid, GridMatrix<T>& a) : grid_(grid), a_(a), rows_(a.layout.rows), columns_(a.layout.columns) {}
+
+  std::int64_t run() {
+    const std::int64_t n = rows_.extent, block = rows_.block;
+    clear_upper();
+    Panel current, next;
+    if (n > 0) make(0, std::min(block, n), current);
+    for (std::int64_t start = 0; start < n; start += block) {
+      current.arrival.wait();
+      const auto bad = static_cast<std::int64_t>(real_part(current.status()));
+      if (bad >= 0) return bad;  // every rank of the panel's grid row and column sees the same
+      match_columns(current);
+      const std::int64_t after = start + current.width, next_width = std::min(block, n - after);
+      std::int64_t first = columns_.count_below(grid_.column, after);
+      if (next_width > 0) {
+        if (columns_.owner(after) == grid_.column) {
+          const std::int64_t own = columns_.count_below(grid_.column, after + next_width) - first;
+          update(current, first, own);
+          first += own;
+        }
+        make(after, next_width, next);
+      }
+      constexpr std::int64_t chunk_blocks = 2;
+      for (std::int64_t c = first; c < a_.columns; c += chunk_blocks * block) {
+        update(current, c, std::min(chunk_blocks * block, a_.columns - c));
+        next.arrival.test();
+      }
+      std::swap(current, next);
+    }
+    return -1;
+  }
+
+ private:
+  // [status: first pivot that is not positive, or -1][rows of L below the diagonal block, as this grid row holds them]
+  struct Panel {
+    std::int64_t start = 0, width = 0, first_below = 0, rows_below = 0;
+    std::vector<T> values;
+    std::vector<T> matching;  // rows of L for my columns, one column of L after the other
+    std::int64_t first_column = 0, matched = 0;
+    comm::Pending arrival;
+    T& status() { return values[0]; }
+    T* below() { return values.data() + 1; }
+    int ld() const { return static_cast<int>(std::max<std::int64_t>(rows_below, 1)); }
+  };
+  static real_of<T> real_part(const T& value) {
+    if constexpr (complex_type<T>)
+      return value.real();
+    else
+      return value;
+  }
+
+  void clear_upper() {
+    for (std::int64_t j = 0; j < a_.columns; ++j) {
+      const std::int64_t above = rows_.count_below(grid_.row, columns_.global(grid_.column, j));
+      std::fill(a_.at(0, j), a_.at(0, j) + above, T(0));
+    }
+  }
+
+  void make(std::int64_t start, std::int64_t width, Panel& panel) {
+    panel.start = start, panel.width = width;
+    panel.first_below = rows_.count_below(grid_.row, start + width);
+    panel.rows_below = a_.rows - panel.first_below;
+    panel.values.resize(static_cast<std::size_t>(1 + panel.rows_below * width));
+    const int owner_column = columns_.owner(start), owner_row = rows_.owner(start), w = static_cast<int>(width);
+    if (owner_column == grid_.column) {
+      const std::int64_t column = columns_.local(start);
+      std::vector<T> diagonal(static_cast<std::size_t>(width * width + 1));  // L_kk and the status
+      T& status = diagonal.back();
+      if (owner_row == grid_.row) {
+        T* block = a_.at(rows_.local(start), column);
+        const int info = factor_block(block, w);
+        for (std::int64_t j = 0; j < width; ++j) std::copy(block + j * a_.ld, block + j * a_.ld + width, diagonal.data() + j * width);
+        status = T(static_cast<real_of<T>>(info > 0 ? start + info - 1 : -1));
+      }
+      if (grid_.shape.rows > 1)
+        comm::broadcast(*grid_.along_column, diagonal.data(), static_cast<std::int64_t>(diagonal.size() * sizeof(T)), owner_row);
+      panel.status() = status;
+      T* below = a_.at(panel.first_below, column);
+      lapack::trsm_right(true, 'C', false, static_cast<int>(panel.rows_below), w, diagonal.data(), w, below, static_cast<int>(a_.ld));
+      for (std::int64_t j = 0; j < width; ++j)
+        std::copy(below + j * a_.ld, below + j * a_.ld + panel.rows_below, panel.below() + j * panel.rows_below);
+    }
+    if (grid_.shape.columns > 1)
+      panel.arrival = comm::start_broadcast(*grid_.along_row, panel.values.data(),
+                                            static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner_column);
+  }
+
+  // NaN is no breakdown: it goes through as NaN.
+  int factor_block(T* block, int width) {
+    bool nan = false;
+    for (int j = 0; j < width; ++j) nan |= kernels::has_nan(block + j * a_.ld + j, width - j);
+    if (nan) {
+      for (int j = 0; j < width; ++j)
+        for (int i = j; i < width; ++i) block[i + j * a_.ld] = T(std::numeric_limits<real_of<T>>::quiet_NaN());
+      return 0;
+    }
+    return lapack::potrf('L', width, block, static_cast<int>(a_.ld));
+  }
+
+  // Every rank holds the panel's rows of its grid row; its columns need other rows, which ranks of its grid column hold.
+  void match_columns(Panel& panel) {
+    panel.first_column = columns_.count_below(grid_.column, panel.start + panel.width);
+    panel.matched = a_.columns - panel.first_column;
+    panel.matching.resize(static_cast<std::size_t>(std::max<std::int64_t>(panel.matched * panel.width, 1)));
+    std::vector<std::vector<std::int64_t>> local_columns(
+        static_cast<std::size_t>(grid_.shape.rows));  // by the grid row that holds the matching row
+    for (std::int64_t c = panel.first_column; c < a_.columns; ++c)
+      local_columns[static_cast<std::size_t>(rows_.owner(columns_.global(grid_.column, c)))].push_back(c);
+    std::vector<std::int64_t> bytes_of, offset_of;
+    std::int64_t total = 0;
+    for (const auto& list : local_columns) {
+      bytes_of.push_back(static_cast<std::int64_t>(list.size()) * panel.width * static_cast<std::int64_t>(sizeof(T)));
+      offset_of.push_back(total);
+      total += bytes_of.back();
+    }
+    gathered_.resize(static_cast<std::size_t>(total) / sizeof(T) + 1);
+    const auto part = [&](int r) {
+      return gathered_.data() + offset_of[static_cast<std::size_t>(r)] / static_cast<std::int64_t>(sizeof(T));
+    };
+    const auto& own = local_columns[static_cast<std::size_t>(grid_.row)];
+    T* packed = part(grid_.row);
+    for (std::int64_t j = 0; j < panel.width; ++j)
+      for (const auto c : own)
+        *packed++ = panel.below()[rows_.local(columns_.global(grid_.column, c)) - panel.first_below + j * panel.rows_below];
+    if (grid_.shape.rows > 1)
+      comm::all_gather_v(*grid_.along_column, part(grid_.row), bytes_of[static_cast<std::size_t>(grid_.row)], gathered_.data(), bytes_of,
+                         offset_of);
+    for (int r = 0; r < grid_.shape.rows; ++r) {
+      const T* values = part(r);
+      for (std::int64_t j = 0; j < panel.width; ++j)
+        for (const auto c : local_columns[static_cast<std::size_t>(r)])
+          panel.matching[static_cast<std::size_t>(c - panel.first_column + j * panel.matched)] = *values++;
+    }
+  }
+
+  // Some of my columns, from the first row that is not above the first of them.
+  void update(Panel& panel, std::int64_t first, std::int64_t count) {
+    if (count <= 0) return;
+    const std::int64_t top = std::max(panel.first_below, rows_.count_below(grid_.row, columns_.global(grid_.column, first)));
+    lapack::gemm<T>('N', 'C', static_cast<int>(a_.rows - top), static_cast<int>(count), static_cast<int>(panel.width), T(-1),
+                    panel.below() + (top - panel.first_below), panel.ld(), panel.matching.data() + (first - panel.first_column),
+                    static_cast<int>(std::max<std::int64_t>(panel.matched, 1)), T(1), a_.at(top, first), static_cast<int>(a_.ld));
+    for (std::int64_t c = first; c < first + count; ++c) {  // what the rectangle covered above the diagonal
+      const std::int64_t above = rows_.count_below(grid_.row, columns_.global(grid_.column, c));
+      if (above > top) std::fill(a_.at(top, c), a_.at(above, c), T(0));
+    }
+  }
+
+  const Grid& grid_;
+  GridMatrix<T>& a_;
+  const CyclicDim rows_, columns_;
+  std::vector<T> gathered_;
+};
+
+}  // namespace
+
+template <class T> std::int64_t cholesky(const Grid& grid, GridMatrix<T>& a) {
+  std::int64_t bad = Cholesky<T>(grid, a).run();
+  comm::all_reduce(*grid.all, comm::ReduceKind::max, int64, &bad, &bad, 1);
+  return bad;
+}
+
+#define TESSERA_INSTANTIATE(T) template std::int64_t cholesky<T>(const Grid&, GridMatrix<T>&);
+TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::factor

@@ -1,0 +1,136 @@
+// LU with partial pivoting, and what its exchanges come to as a permutation.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/factor/factor_op.hpp"
+#include "ops/factor/functions.hpp"
+#include "ops/factor/grid_algorithms.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera::factor {
+namespace {
+
+const MatrixDims dims{{"mn"}, {"mn", "k"}};
+
+std::vector<Type> infer(std::span<const Type> in, const Params&) {
+  const auto m = extent(in[0], 2), n = extent(in[0], 1);
+  return {{in[0].shape, in[0].dtype}, {with_matrix_dims(in[0].shape, {std::min(m, n)}), int32}};
+}
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return factor_rule(dims, in, out); }
+
+void kernel(const KernelArgs& args) {
+  const Tile& a = args.in[0];
+  kernels::lu_factor(a.dtype, batch_count(a), extent(a, 2), extent(a, 1), a.data, args.out[0].data, args.out[1].as<std::int32_t>());
+}
+
+template <class T> void factor_together(const TalkArgs& args) {
+  const auto& how = args.local.params.as<FactorParams>();
+  const Team team(args, dims);
+  const Grid grid(team.device_ids, grid_shape(how, static_cast<int>(team.device_ids.size())));
+  const Tile &a = args.local.in[0], &lu_tile = args.local.out[0], &exchanged = args.local.out[1];
+  const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back();
+  const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
+  const std::int64_t block = how.block > 0 ? how.block : block_for(std::min(m, n), grid.shape.columns, 128);
+  const BlockCyclic layout{{m, block, grid.shape.rows}, {n, block, grid.shape.columns}};
+  std::vector<std::int64_t> pivots;
+  for (std::int64_t i = 0; i < team.matrices; ++i) {
+    GridMatrix<T> matrix(grid, layout);
+    load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
+    lu(grid, matrix, 0, true, pivots);
+    store(grid, out, Team::matrix<T>(lu_tile, i), layout, matrix.values.data(), matrix.ld);
+    std::transform(pivots.begin(), pivots.end(), Team::matrix<std::int32_t>(exchanged, i, 1),
+                   [](std::int64_t p) { return static_cast<std::int32_t>(p); });
+  }
+}
+
+void talk(const TalkArgs& args) {
+  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
+}
+
+// With P^T A = [L1; L2] [U1, U2] and cotangents split alike (one of L2 and U2 is empty):
+//   phi = tril(L1^H gL1 - gU2 U2^H, -1) + triu(gU1 U1^H - L2^H gL2),   P^T gA = [L1^-H phi U1^-H, L1^-H gU2; gL2 U1^-H]
+Cotangents vjp(const VjpArgs& v) {
+  if (!v.cotangents[0].node()) return {Array()};
+  const auto where = v.node.where;
+  const Array &lu = v.out[0], g = v.cotangents[0];
+  const auto m = extent(type_of(lu), 2), n = extent(type_of(lu), 1), k = std::min(m, n);
+  const auto block = [&](const Array& x, std::int64_t r0, std::int64_t r1, std::int64_t c0, std::int64_t c1) {
+    return r0 == 0 && r1 == m && c0 == 0 && c1 == n ? x : x(ellipsis, slice(r0, r1), slice(c0, c1));
+  };
+  const Array square = block(lu, 0, k, 0, k), g_square = block(g, 0, k, 0, k);
+  const Array l1 = lower_part(square, -1) + diagonal_mask(square, square.dtype()), u1 = upper_part(square);
+  Array below_diagonal = matmul(transposed(l1), lower_part(g_square, -1)), above_diagonal = matmul(upper_part(g_square), transposed(u1));
+  const auto left = [&](const Array& x) {
+    return triangular_solve(l1, x, {.lower = true, .transpose = true, .unit_diagonal = true}, where);
+  };
+  const auto right = [&](const Array& x) { return transposed(triangular_solve(u1, transposed(x), {}, where)); };  // x U1^-T
+  if (n > k) below_diagonal = below_diagonal - matmul(block(g, 0, k, k, n), transposed(block(lu, 0, k, k, n)));
+  if (m > k) above_diagonal = above_diagonal - matmul(transposed(block(lu, k, m, 0, k)), block(g, k, m, 0, k));
+  Array result = right(left(lower_part(below_diagonal, -1) + upper_part(above_diagonal)));
+  if (n > k) result = concatenate({result, left(block(g, 0, k, k, n))}, -1);
+  if (m > k) result = concatenate({result, right(block(g, k, m, 0, k))}, -2);
+  const Array row_of = argsort(pivots_to_permutation(v.out[1], m, where), -1);
+  return {take_along_axis(result, broadcast_to(expand_dims(row_of, -1), result.shape()), -2)};
+}
+
+const OpDef by_factors{.name = "lu_factor", .infer = infer, .factors = factors};
+const OpDef lu_op{
+    .name = "lu_factor",
+    .infer = infer,
+    .factors = factors,
+    .kernel = kernel,
+    .vjp = vjp,
+    .batch = batch_leading,
+    .place = [](const PlaceArgs& args) { return place_factorization(dims, by_factors, args); },
+    .lower = [](ProgramBuilder& builder, const Node& node,
+                std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
+    .talk = talk,
+    .flops =
+        [](std::span<const Type> in, std::span<const Type>, const Params&) {
+          return static_cast<double>(in[0].shape.elements()) * static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2))) * 2 / 3;
+        },
+    .may_fail = true,
+};
+const Registered registered(lu_op);
+
+struct PermutationParams {
+  std::int64_t rows;
+  template <class V> void fields(V&& visit) const { visit("rows", rows); }
+};
+const OpDef permutation_op{
+    .name = "pivots_to_permutation",
+    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
+      return {{with_matrix_dims(in[0].shape, {p.as<PermutationParams>().rows}, 1), int32}};
+    },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type> out, const Params&) {
+          return factor_rule({{"k"}, {"m"}}, in, out);
+        },
+    .kernel =
+        [](const KernelArgs& args) {
+          const std::int64_t rows = args.params.as<PermutationParams>().rows, steps = extent(args.in[0], 1);
+          for (std::int64_t i = 0; i < batch_count(args.in[0], 1); ++i) {
+            const auto* exchanged = Team::matrix<std::int32_t>(args.in[0], i, 1);
+            auto* permutation = Team::matrix<std::int32_t>(args.out[0], i, 1);
+            std::iota(permutation, permutation + rows, 0);
+            for (std::int64_t s = 0; s < steps; ++s)
+              if (exchanged[s] >= 0 && exchanged[s] < rows) std::swap(permutation[s], permutation[exchanged[s]]);
+          }
+        },
+    .no_vjp = "its operand holds integers",
+    .batch = batch_leading,
+};
+const Registered registered_permutation(permutation_op);
+
+}  // namespace
+
+std::pair<Array, Array> lu_factor(const Array& a, SolveHow how, std::source_location where) {
+  auto results = record_all(lu_op, make_params(FactorParams{how.block, how.grid_rows}), {a}, where);
+  return {results[0], results[1]};
+}
+
+Array pivots_to_permutation(const Array& pivots, std::int64_t rows, std::source_location where) {
+  return record(permutation_op, make_params(PermutationParams{rows}), {pivots}, where);
+}
+
+}  // namespace tessera::factor
