@@ -15,6 +15,7 @@
 // ArgumentError for parameters that make no sense, on every rank.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -67,8 +68,68 @@ Array uniform(const Key&, Shape shape, Dtype dtype, const Array& minval, const A
 Array normal(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());  // real or complex
 // [minval, maxval); maxval may be one past the dtype's largest value. minval everywhere when maxval <= minval.
 Array randint(const Key&, Shape shape, std::int64_t minval, std::int64_t maxval, Dtype dtype = int32, Where = Where::current());
+// How finely small probabilities are resolved: `high` spends two draws per element.
+enum class Resolution { low, high };
 Array bernoulli(const Key&, double p = 0.5, Shape shape = {}, Where = Where::current());
-Array bernoulli(const Key&, const Array& p, std::optional<Shape> shape = {},
-                Where = Where::current());  // p is broadcast; its shape by default
+
+// The shape to draw; nothing: the shape that the parameters broadcast to. Parameters must broadcast to the shape.
+class DrawShape {
+ public:
+  DrawShape() = default;
+  DrawShape(std::nullopt_t) {}
+  DrawShape(Shape shape) : shape(std::move(shape)) {}
+  DrawShape(std::optional<Shape> shape) : shape(std::move(shape)) {}
+  DrawShape(std::initializer_list<std::int64_t> extents) : shape(Shape(extents)) {}
+  std::optional<Shape> shape;
+};
+
+// p is an array of probabilities, float32 or float64.
+Array bernoulli(const Key&, const Array& p, DrawShape shape = {}, Resolution = Resolution::low, Where = Where::current());
+Array rademacher(const Key&, Shape shape = {}, Dtype dtype = int32, Where = Where::current());  // -1 or 1
+Array geometric(const Key&, const Array& p, DrawShape shape = {}, Dtype dtype = int32,
+                Where = Where::current());  // trials until success, from 1
+
+// ---- continuous: float32 or float64, one uniform (or normal) draw per element ----
+Array exponential(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array gumbel(const Key&, Shape shape = {}, Dtype dtype = float32, Resolution = Resolution::low, Where = Where::current());
+Array laplace(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array logistic(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array cauchy(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array maxwell(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array double_sided_maxwell(const Key&, const Array& loc, const Array& scale, Shape shape = {}, Dtype dtype = float32,
+                           Where = Where::current());
+// The standard normal within the open interval (lower, upper).
+Array truncated_normal(const Key&, double lower, double upper, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array truncated_normal(const Key&, const Array& lower, const Array& upper, DrawShape shape = {}, Dtype dtype = float32,
+                       Where = Where::current());
+Array pareto(const Key&, const Array& b, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array weibull_min(const Key&, const Array& scale, const Array& concentration, Shape shape = {}, Dtype dtype = float32,
+                  Where = Where::current());
+Array rayleigh(const Key&, const Array& scale, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array lognormal(const Key&, const Array& sigma = 1.0, DrawShape shape = {}, Dtype dtype = float32,
+                Where = Where::current());  // also complex
+Array triangular(const Key&, const Array& left, const Array& mode, const Array& right, DrawShape shape = {}, Dtype dtype = float32,
+                 Where = Where::current());
+Array wald(const Key&, const Array& mean, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+
+// ---- by rejection: each element takes as many random numbers as it needs ----
+// Parameters are broadcast to the shape. gamma and what is made of it (beta, dirichlet, t, chisquare, f) have no derivative by their
+// parameters.
+Array gamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array loggamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());  // log of the sample
+Array beta(const Key&, const Array& a, const Array& b, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+// alpha (..., k) gives (*shape, k), which sums to 1 along k; shape is that of alpha's leading dims by default.
+Array dirichlet(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array chisquare(const Key&, const Array& df, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array t(const Key&, const Array& df, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array f(const Key&, const Array& dfnum, const Array& dfden, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array generalized_normal(const Key&, double p, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+Array ball(const Key&, std::int64_t d, double p = 2, Shape shape = {}, Dtype dtype = float32,
+           Where = Where::current());  // (*shape, d), in the unit p-norm ball
+// JAX's values of these two depend on how many rounds the whole array took. Ranks agree on that number: one all-reduce of 4 bytes per draw.
+Array poisson(const Key&, const Array& lambda, DrawShape shape = {}, Dtype dtype = int32, Where = Where::current());
+Array binomial(const Key&, const Array& n, const Array& p, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+// p (..., k): how often each of k outcomes occurs in n trials; (*shape, k).
+Array multinomial(const Key&, const Array& n, const Array& p, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
 
 }  // namespace tessera::random

@@ -62,12 +62,13 @@ class CompiledCore {
   std::vector<Array> constants;       // per program input
   std::unique_ptr<Executable> bound;  // at the first call: abstract meshes have no ranks to bind to
   GraphKey key;
+  std::vector<int> participants;
   bool checked_memory = false, bound_once = false;
 };
 
 bool inside_trace(const std::vector<Array>& leaves) {
   if (open_traces > 0) return true;
-  return std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node() && x.node()->traced; });
+  return std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node() && (x.node()->traced || x.node()->region); });
 }
 
 void signature_of(const std::vector<Array>& leaves, std::string& key) {
@@ -135,6 +136,7 @@ CompiledPtr compile_traced(const TracedPtr& traced) {
   auto core = std::make_shared<CompiledCore>();
   core->traced = traced;
   core->key = key_of(traced->graph);
+  core->participants = participants(traced->graph);
   const auto layouts = propagate_backward(traced->graph, traced->root_layouts);
   core->program = compile(traced->graph, layouts, traced->root_layouts);
   for (const auto& leaf : traced->graph.leaves) {
@@ -213,7 +215,7 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
   if (!pending.empty()) evaluate(pending);
   if (!core.bound) core.bound = std::make_unique<Executable>(core.program, process_index());
-  agree_on(core.traced->graph, core.key);
+  agree_on(core.traced->graph, core.key, core.participants);
   if (!core.checked_memory) check_memory(core.bound->peak_bytes(), "the compiled function of " + site(core.traced->where));
   core.checked_memory = true;
   std::vector<Buffer> buffers;

@@ -32,26 +32,6 @@ void dump(int number, const char* stage, const std::string& text) {
   std::ofstream(prefix + name) << text;
 }
 
-// Devices that take part in computing the graph.
-std::vector<int> participants(const Graph& graph) {
-  std::set<int> ids;
-  const auto everywhere = replicated_everywhere().mesh().device_ids();
-  const Mesh* last = nullptr;
-  const auto add = [&](const std::optional<Sharding>& sharding) {
-    if (!sharding) return;
-    const Mesh mesh = sharding->mesh();
-    if (last != nullptr && *last == mesh) return;
-    ids.insert(mesh.device_ids().begin(), mesh.device_ids().end());
-  };
-  for (const auto& node : graph.nodes)
-    for (const auto& output : node->outputs) add(output.sharding);
-  for (const auto& leaf : graph.leaves) add(output_of(leaf).sharding);
-  bool uncommitted = false;
-  for (const auto& root : graph.roots) uncommitted |= !output_of(root).sharding;
-  if (uncommitted || ids.size() == everywhere.size()) return everywhere;
-  return {ids.begin(), ids.end()};
-}
-
 // The most that a rank may take of the host's memory.
 std::int64_t memory_share() {
   if (settings().memory_limit_bytes > 0) return settings().memory_limit_bytes;
@@ -59,8 +39,12 @@ std::int64_t memory_share() {
   return pages * page / std::max(1, comm::place_in_job().host_size);
 }
 
+struct Plan {
+  std::vector<int> participants;
+  std::unique_ptr<Executable> executable;
+};
 struct PlanCache {
-  std::unordered_map<GraphKey, std::unique_ptr<Executable>, GraphKeyHash> plans;
+  std::unordered_map<GraphKey, Plan, GraphKeyHash> plans;
 };
 PlanCache& plan_cache() {
   static auto* cache = new PlanCache;  // plans hold communicators: never destroyed after the runtime
@@ -84,6 +68,25 @@ void store(const Graph& graph, const Program& program, std::vector<Buffer> buffe
 }
 
 }  // namespace
+
+std::vector<int> participants(const Graph& graph) {
+  std::set<int> ids;
+  const auto everywhere = replicated_everywhere().mesh().device_ids();
+  const Mesh* last = nullptr;
+  const auto add = [&](const std::optional<Sharding>& sharding) {
+    if (!sharding) return;
+    const Mesh mesh = sharding->mesh();
+    if (last != nullptr && *last == mesh) return;
+    ids.insert(mesh.device_ids().begin(), mesh.device_ids().end());
+  };
+  for (const auto& node : graph.nodes)
+    for (const auto& output : node->outputs) add(output.sharding);
+  for (const auto& leaf : graph.leaves) add(output_of(leaf).sharding);
+  bool uncommitted = false;
+  for (const auto& root : graph.roots) uncommitted |= !output_of(root).sharding;
+  if (uncommitted || ids.size() == everywhere.size()) return everywhere;
+  return {ids.begin(), ids.end()};
+}
 
 void check_memory(std::int64_t bytes, const std::string& what) {
   const auto limit = memory_share();
@@ -115,24 +118,9 @@ Program compile(const Graph& graph, const Layouts& layouts, const std::vector<st
   return next(schedule(program), "5-scheduled");
 }
 
-void agree_on(const Graph& graph, const GraphKey& key) {
-  if (settings().check == 0) return;
-  const auto ids = participants(graph);
-  if (ids.size() <= 1 || std::find(ids.begin(), ids.end(), process_index()) == ids.end()) return;
+void agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& ids) {
+  if (settings().check == 0 || ids.size() <= 1 || std::find(ids.begin(), ids.end(), process_index()) == ids.end()) return;
   comm::agree(comm::group(ids), key.agreed, [&] { return "evaluates\n" + graph_text(graph); });
-}
-
-std::vector<Array> run_on(Executable& executable, const std::vector<Array>& inputs, std::source_location where) {
-  std::vector<Buffer> buffers;
-  for (const auto& x : inputs) buffers.push_back(output_of(x).stored->buffer);
-  auto results = executable.run(std::move(buffers));
-  const auto& program = executable.program();
-  std::vector<Array> arrays;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto& value = program.values[static_cast<std::size_t>(program.outputs[i])];
-    arrays.push_back(make_leaf(value.type, value.layout, std::move(results[i]), true, where));
-  }
-  return arrays;
 }
 
 void evaluate(const std::vector<Array>& arrays) {
@@ -153,14 +141,14 @@ void evaluate(const std::vector<Array>& arrays) {
   if (roots.empty()) return;
   const Graph graph = collect(roots, true);
   const GraphKey key = key_of(graph);
-  agree_on(graph, key);
   auto& plans = plan_cache().plans;
   auto found = plans.find(key);
+  agree_on(graph, key, found == plans.end() ? participants(graph) : found->second.participants);
   if (found == plans.end()) {
     if (plans.size() >= most_plans) plans.clear();
     auto executable = std::make_unique<Executable>(compile(graph), process_index());
     check_memory(executable->peak_bytes(), "computing " + describe(roots[0]));
-    found = plans.emplace(key, std::move(executable)).first;
+    found = plans.emplace(key, Plan{participants(graph), std::move(executable)}).first;
   }
   std::vector<Buffer> inputs;
   inputs.reserve(graph.leaves.size());
@@ -169,7 +157,7 @@ void evaluate(const std::vector<Array>& arrays) {
     if (output.deleted) check_usable(leaf, "eval");
     inputs.push_back(output.stored->buffer);
   }
-  store(graph, found->second->program(), found->second->run(std::move(inputs)));
+  store(graph, found->second.executable->program(), found->second.executable->run(std::move(inputs)));
 }
 
 }  // namespace tessera

@@ -14,11 +14,10 @@ Program compile(const Graph&, const Layouts& layouts = {}, const std::vector<std
 // one).
 void evaluate(const std::vector<Array>&);
 
-// Runs a bound program on arrays that have values; the results are leaves in the layouts of the program's outputs.
-std::vector<Array> run_on(Executable&, const std::vector<Array>& inputs, std::source_location where);
-
 // All ranks that hold part of the graph's values agree on what they are about to run; otherwise DisagreementError with both texts.
-void agree_on(const Graph&, const GraphKey&);
+void agree_on(const Graph&, const GraphKey&, const std::vector<int>& participants);
+// Devices that take part in computing the graph.
+std::vector<int> participants(const Graph&);
 
 // MemoryError, on all ranks alike, when a rank would need more than its share of the host's memory.
 void check_memory(std::int64_t bytes, const std::string& what);

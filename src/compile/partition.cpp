@@ -157,6 +157,10 @@ class Partitioner {
       axes = own;
       ++count;
     }
+    // Inside a mapped function an operand that differs from rank to rank cannot be applied to terms: sum(x)*y is not sum(x*y).
+    for (std::size_t i = 0; i < terms.size(); ++i)
+      for (const int a : axes)
+        if (terms[i] < 0 && (output_of(node.inputs[i]).varying >> a & 1) != 0) return {};
     const bool separately = rule.find('|') != std::string::npos;
     const std::size_t joint = static_cast<std::size_t>(std::count_if(rule.begin(), rule.end(), [](char c) { return c != '|'; }));
     if (count == 0 || (separately ? count != 1 : count != joint)) return {};

@@ -26,12 +26,14 @@ struct Type {
 std::string to_string(const Type&);  // f32[8,4]
 
 // The inside of a shard_map: values have the shapes of one rank's blocks, and the manual axes of the mesh are out of the planner's
-// reach. Values of different regions cannot meet.
+// reach. Values of an outer region enter an inner one as every rank's own copy; values of unrelated regions cannot meet.
 struct Region {
   Mesh mesh;
-  std::vector<int> manual_axes;  // ascending axis numbers
+  std::vector<int> manual_axes;  // ascending axis numbers, those of the parent included
   bool check_varying = true;
-  bool uneven = false;  // ranks see different shapes
+  bool uneven = false;                   // ranks see different shapes
+  int position = 0;                      // in the mesh (row-major): whose blocks' shapes are seen here
+  std::shared_ptr<const Region> parent;  // around this one; nullptr: the global world
 };
 using RegionPtr = std::shared_ptr<const Region>;
 

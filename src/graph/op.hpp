@@ -118,6 +118,14 @@ inline constexpr std::uint32_t longest_pending_chain = 2000;
 // Set by the room that can compute (api).
 extern void (*compute_pending)(const std::vector<Array>&);
 
+// What happens to operands where they meet inside a mapped function. ops/collective, which owns those ops, sets both.
+struct RegionHooks {
+  Array (*enter)(const Array& outer, const RegionPtr& region, std::source_location where) = nullptr;  // as every rank's own copy
+  // Said to vary over these axes: where a value that is the same on all ranks meets one that is not, its cotangent is summed.
+  Array (*vary)(const Array& x, std::uint64_t axes, std::source_location where) = nullptr;
+};
+RegionHooks& region_hooks();
+
 // Records one op: infers types, propagates shardings, checks devices. Inputs must hold arrays.
 std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
 Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);

@@ -45,19 +45,40 @@ std::string devices_text(const Sharding& sharding) {
   throw ShardingError(text.str());
 }
 
-// Values of one region only; arrays of the global world may enter when they are uncommitted constants.
+bool lies_in(const RegionPtr& inner, const RegionPtr& outer) {
+  for (RegionPtr r = inner;; r = r->parent) {
+    if (r == outer) return true;
+    if (!r) return false;
+  }
+}
+
+// The innermost region of the operands; those of the regions around it may enter.
 RegionPtr common_region(const OpDef& op, std::span<const Array> inputs, std::source_location where) {
   RegionPtr region;
   for (const auto& x : inputs) {
     const auto& own = x.node()->region;
-    if (!own || own == region) continue;
-    if (region)
+    if (lies_in(region, own)) continue;
+    if (!lies_in(own, region))
       throw ShardingError(
           op.name + " at " + site(where) +
           ": the operands belong to two different mapped functions (shard_map/pmap); pass values out through their results");
     region = own;
   }
   return region;
+}
+
+// Uncommitted constants are computed by every rank for itself and need no entrance.
+void bring_inside(const OpDef& op, const RegionPtr& region, std::vector<Array>& inputs, std::source_location where) {
+  std::uint64_t varying = 0;
+  for (auto& x : inputs) {
+    const Node& node = *x.node();
+    if (node.region != region && (node.region || node.traced || output_of(x).sharding)) x = region_hooks().enter(x, region, where);
+    varying |= output_of(x).varying;
+  }
+  if (!region->check_varying || op.varying != nullptr) return;
+  for (auto& x : inputs)
+    if (x.node()->traced && x.node()->region == region && (varying & ~output_of(x).varying) != 0)
+      x = region_hooks().vary(x, varying & ~output_of(x).varying, where);
 }
 
 struct Ops {
@@ -77,6 +98,10 @@ AttributedTo::~AttributedTo() { attribution() = outer_; }
 
 void register_op(const OpDef* op) { ops().all.push_back(op); }
 const std::vector<const OpDef*>& registered_ops() { return ops().all; }
+RegionHooks& region_hooks() {
+  static RegionHooks hooks;
+  return hooks;
+}
 
 std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs, std::vector<std::optional<Sharding>>& shardings,
                                  std::source_location where) {
@@ -151,6 +176,9 @@ void check_usable(const Array& x, const char* call) {
 std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs, std::source_location where) {
   if (attribution()) where = *attribution();
   auto node = std::make_shared<Node>();
+  for (const auto& x : inputs) check_usable(x, op.name.c_str());
+  const auto region = common_region(op, inputs, where);
+  if (region) bring_inside(op, region, inputs, where);
   std::vector<Type> in_types;
   in_types.reserve(inputs.size());
   std::vector<std::optional<Sharding>> shardings;
@@ -158,7 +186,6 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
   std::uint64_t varying = 0;
   std::vector<std::uint64_t> in_varying;
   for (const auto& x : inputs) {
-    check_usable(x, op.name.c_str());
     const auto& output = output_of(x);
     in_types.push_back(output.type);
     shardings.push_back(output.sharding);
@@ -169,7 +196,6 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
     node->has_placeholder |= x.node()->has_placeholder;
   }
   const auto out_types = op.infer(in_types, *params);
-  const auto region = common_region(op, inputs, where);
   auto mesh = unify_meshes(op, inputs, shardings, where);
   if (!mesh && op.commit != nullptr) mesh = op.commit(*params);
   node->region = op.region != nullptr ? op.region(*params, region) : region;

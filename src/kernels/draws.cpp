@@ -81,8 +81,6 @@ template class BitStream<std::uint64_t>;
 
 namespace {
 
-template <class T> using BitsOf = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-
 template <class U> void write_bits(const Draw& draw, void* out) {
   BitStream<U> stream(draw);
   alignas(64) U bits[batch + padding];
@@ -161,14 +159,13 @@ void draw_uniform(const Draw& draw, Dtype dtype, double minval, double maxval, v
   throw DtypeError("uniform: dtype is " + name(dtype) + "; float32 and float64 are possible");
 }
 
-void draw_normal(const Draw& draw, Dtype dtype, void* out) {
+void draw_normal(const Draw& draw, Dtype dtype, double minval, double maxval, void* out) {
   const auto to_normal = [](auto* values, std::int64_t n) { uniform_to_normal(values, n); };
-  constexpr float after_minus_one32 = -0x1.fffffep-1f;
-  constexpr double after_minus_one64 = -0x1.fffffffffffffp-1;
-  if (dtype == float32) return write_floats<float>(draw, after_minus_one32, 1.0f, out, to_normal);
-  if (dtype == float64) return write_floats<double>(draw, after_minus_one64, 1.0, out, to_normal);
+  if (dtype == float32) return write_floats<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out, to_normal);
+  if (dtype == float64) return write_floats<double>(draw, minval, maxval, out, to_normal);
   throw DtypeError("normal: dtype is " + name(dtype) + "; float32 and float64 are possible");
 }
+double after_minus_one(Dtype dtype) { return dtype == float32 ? -0x1.fffffep-1 : -0x1.fffffffffffffp-1; }
 
 void draw_integers(const Draw& draw, Dtype dtype, std::int64_t minval, std::uint64_t span, void* out) {
   switch (dtype.code) {
@@ -191,7 +188,7 @@ void uniform_block(std::uint32_t k0, std::uint32_t k1, const Box& box, const Sha
 }
 void normal_block(std::uint32_t k0, std::uint32_t k1, const Box& box, const Shape& global, Dtype dtype, void* out) {
   const Words key{k0, k1};
-  draw_normal({std::span(&key, 1), box, global}, dtype, out);
+  draw_normal({std::span(&key, 1), box, global}, dtype, after_minus_one(dtype), 1, out);
 }
 
 }  // namespace tessera::kernels

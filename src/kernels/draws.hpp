@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "kernels/counter_runs.hpp"
 #include "kernels/threefry.hpp"
@@ -30,6 +31,9 @@ struct Draw {
   CounterMode mode = CounterMode::partitionable;
 };
 
+// The unsigned integer from which a float of type T is made.
+template <class T> using BitsOf = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+
 // The random bits of a draw, in the order of its elements.
 template <class U> class BitStream {
  public:
@@ -48,9 +52,11 @@ template <class U> class BitStream {
 
 // Unsigned integers of 8, 16, 32 or 64 bits.
 void draw_bits(const Draw&, Dtype, void* out);
-// float32 or float64 in [minval, maxval), and the standard normal: sqrt(2) * erf_inv of a uniform in (-1, 1).
+// float32 or float64 in [minval, maxval), and sqrt(2) * erf_inv of it: the standard normal when the interval is (-1, 1).
 void draw_uniform(const Draw&, Dtype, double minval, double maxval, void* out);
-void draw_normal(const Draw&, Dtype, void* out);
+void draw_normal(const Draw&, Dtype, double minval, double maxval, void* out);
+// The least number above -1: with it, (-1, 1) is the half-open interval [after_minus_one, 1).
+double after_minus_one(Dtype);
 
 // Integers minval + k, k < span, from two words of bits each. span 0: the whole range of the dtype that is sampled.
 // Dtypes narrower than 32 bits are sampled in 32.

@@ -85,11 +85,12 @@ class Fused {
     streams_ = output_bytes >= stream_from_bytes;
     buffer_bytes_ = (static_cast<std::size_t>(pieces_.largest()) * widest + 63) / 64 * 64 + 64;
     classify_inputs();
+    choose_prefetches(shape.elements());
     assign_registers(shape.elements());
     if (shape.elements() >= chains_from_elements) {
       std::vector<bool> one_element;
       for (const Reads reads : reads_) one_element.push_back(reads == Reads::splat);
-      chains_ = find_chains(program, one_element);
+      chains_ = find_chains(program, one_element, prefetched_);
     }
   }
 
@@ -108,6 +109,8 @@ class Fused {
   // Outputs of this size are out of the cache before anybody reads them.
   static constexpr std::size_t stream_from_bytes = std::size_t{8} << 20;
 
+  // Operands of this size are not in the nearest cache.
+  static constexpr std::size_t prefetch_from_bytes = std::size_t{128} << 10;
   // Smaller programs are done before a chain is compiled.
   static constexpr std::int64_t chains_from_elements = 4096;
 
@@ -118,13 +121,14 @@ class Fused {
     return r < n ? program_.inputs[static_cast<std::size_t>(r)].dtype : program_.steps[static_cast<std::size_t>(r - n)].out;
   }
 
-  // All buffers of a piece should fit the first-level cache, but a call per step should still be worth its while.
+  // All buffers of a piece should fit the first-level cache with room for the next piece's operands, but a call per step should still be
+  // worth its while. Whole strips, so that chains have no rest.
   std::int64_t piece_elements() const {
     std::size_t bytes = 0;
     for (const auto& input : program_.inputs) bytes += itemsize(input.dtype);
     for (const auto& step : program_.steps) bytes += itemsize(step.out);
-    const auto fit = static_cast<std::int64_t>(32768 / std::max<std::size_t>(bytes, 1));
-    return std::clamp<std::int64_t>(fit / 64 * 64, 1024, 8192);
+    const auto fit = static_cast<std::int64_t>(16384 / std::max<std::size_t>(bytes, 1));
+    return std::clamp<std::int64_t>(fit / 512 * 512, 1024, 4096);
   }
 
   void classify_inputs() {
@@ -138,6 +142,19 @@ class Fused {
         expected *= space_.extents[d];
       }
       reads_.push_back(dense ? Reads::in_place : constant ? Reads::splat : Reads::packed);
+    }
+  }
+
+  // Operands that come from far away are fetched a piece ahead.
+  void choose_prefetches(std::int64_t elements) {
+    prefetched_.assign(inputs_.size(), -1);
+    for (int s = static_cast<int>(program_.steps.size()); s-- > 0;) {
+      const auto& step = program_.steps[static_cast<std::size_t>(s)];
+      for (int k = 0; k < step.n_in; ++k) {
+        const auto r = static_cast<std::size_t>(step.in[k]);
+        if (r >= inputs_.size() || reads_[r] != Reads::in_place) continue;
+        if (static_cast<std::size_t>(elements) * itemsize(program_.inputs[r].dtype) >= prefetch_from_bytes) prefetched_[r] = s;
+      }
     }
   }
 
@@ -253,12 +270,11 @@ class Fused {
     }
     auto chain = chains.begin();
     for (std::size_t s = 0; s < n_steps;) {
-      const bool at_chain = chain != chains.end() && chain->first == static_cast<int>(s);
-      prefetch_next(at, n, s, at_chain ? static_cast<std::size_t>(chain->last) : s + 1, n_steps);
-      if (at_chain) {
+      if (chain != chains.end() && chain->first == static_cast<int>(s)) {
         run_chain(*chain, at, n);
         s = static_cast<std::size_t>((chain++)->last);
       } else {
+        prefetch_next(at, n, static_cast<int>(s));
         run_step(s++, at, 0, n);
       }
     }
@@ -272,13 +288,13 @@ class Fused {
     }
   }
 
-  // While this piece is computed, the next one's operands come into the cache: steps [s, next) ask for their share of the lines.
-  void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, std::size_t s, std::size_t next, std::size_t steps) const {
-    if (!streams_) return;
+  // While this piece is computed, the next one's operands come into the cache: those that step s is the first to read.
+  // (noipa: compilers take a function that only prefetches for one that does nothing.)
+  [[gnu::noipa]] void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, int s) const {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (reads_[i] != Reads::in_place) continue;
-      const std::size_t bytes = static_cast<std::size_t>(n) * itemsize(program_.inputs[i].dtype), lines = (bytes + 63) / 64;
-      for (std::size_t line = lines * s / steps; line < lines * next / steps; ++line) __builtin_prefetch(at[i] + bytes + line * 64);
+      if (prefetched_[i] != s) continue;
+      const std::size_t bytes = static_cast<std::size_t>(n) * itemsize(program_.inputs[i].dtype);
+      for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(at[i] + bytes + line);
     }
   }
 
@@ -297,6 +313,8 @@ class Fused {
     const std::int64_t strip = strip_elements(chain.dtype), strips = n / strip;
     for (std::size_t i = 0; i < chain.code.size(); ++i)
       if (chain.registers[i] >= 0) chain.code[i].address = at[static_cast<std::size_t>(chain.registers[i])];
+    const auto next_piece = static_cast<std::size_t>(n) * itemsize(chain.dtype);
+    for (std::size_t i = 0; i < chain.prefetched.size(); ++i) chain.code[i].address += next_piece;
     run_strips(chain.code.data(), strips);
     if (strips * strip < n)
       for (int s = chain.first; s < chain.last; ++s) run_step(static_cast<std::size_t>(s), at, strips * strip, n);
@@ -321,7 +339,8 @@ class Fused {
   std::vector<int> dead_;
   std::vector<FusedChain> chains_;
   std::size_t buffer_bytes_ = 0;
-  bool streams_ = false;  // outputs bypass the cache
+  std::vector<int> prefetched_;  // per input: the step that fetches its next piece, or -1
+  bool streams_ = false;         // outputs bypass the cache
 };
 
 }  // namespace

@@ -7,14 +7,19 @@ namespace {
 
 class ChainBuilder {
  public:
-  ChainBuilder(const FusedProgram& program, const std::vector<bool>& one_element, int first, int last)
+  ChainBuilder(const FusedProgram& program, const std::vector<bool>& one_element, const std::vector<int>& prefetched, int first, int last)
       : program_(program), one_element_(one_element), inputs_(static_cast<int>(program.inputs.size())) {
     chain_.first = first;
     chain_.last = last;
     chain_.dtype = program.steps[static_cast<std::size_t>(first)].out;
+    for (int i = 0; i < inputs_; ++i) {
+      const int step = prefetched[static_cast<std::size_t>(i)];
+      if (step >= first && step < last) chain_.prefetched.push_back(i);
+    }
   }
 
   FusedChain build() {
+    for (const int i : chain_.prefetched) emit(StripOp::prefetch, i);
     for (int s = chain_.first; s < chain_.last; ++s) {
       const auto& step = program_.steps[static_cast<std::size_t>(s)];
       const StripOp op = strip_op_of(step.fn, step.out);
@@ -64,7 +69,7 @@ class ChainBuilder {
 
 }  // namespace
 
-std::vector<FusedChain> find_chains(const FusedProgram& program, const std::vector<bool>& one_element) {
+std::vector<FusedChain> find_chains(const FusedProgram& program, const std::vector<bool>& one_element, const std::vector<int>& prefetched) {
   std::vector<FusedChain> chains;
   const auto steps = static_cast<int>(program.steps.size());
   const auto dtype_if_known = [&](int s) {
@@ -75,7 +80,7 @@ std::vector<FusedChain> find_chains(const FusedProgram& program, const std::vect
     const Dtype dtype = dtype_if_known(first);
     int last = first + 1;
     while (last < steps && dtype_if_known(last) == dtype) ++last;
-    if (dtype != bool_ && last - first > 1) chains.push_back(ChainBuilder(program, one_element, first, last).build());
+    if (dtype != bool_ && last - first > 1) chains.push_back(ChainBuilder(program, one_element, prefetched, first, last).build());
     first = last;
   }
   return chains;

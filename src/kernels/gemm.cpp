@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t blas_limit = std::int64_t{1} << 30;
 constexpr std::int64_t blas_max_stride = std::numeric_limits<int>::max();
 // Below this many multiplications a call of BLAS costs more than the product.
-constexpr std::int64_t small_product = 2048;
+constexpr std::int64_t small_product = 2048, small_vector_product = 128;
 
 CBLAS_TRANSPOSE flag(bool transpose) { return transpose ? CblasTrans : CblasNoTrans; }
 int to_int(std::int64_t n) { return static_cast<int>(n); }
@@ -111,7 +111,7 @@ void gemm(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t m, std::
   const Operand right{static_cast<const std::byte*>(b), std::max<std::int64_t>(ldb, 1), transpose_b, item};
   auto* result = static_cast<std::byte*>(c);
   const bool strides_fit = std::max({lda, ldb, ldc}) <= blas_max_stride;
-  const bool small = m <= small_product && n <= small_product && k <= small_product && m * n * k <= small_product;
+  const bool small = std::max({m, n, k}) <= small_product && m * n * k <= (m == 1 || n == 1 ? small_vector_product : small_product);
   if (!is_inexact(dtype) || !strides_fit || small) {
     if (!accumulate) clear_rows(result, m, n, ldc, item);
     if (k > 0) gemm_own(dtype, m, n, k, left.view(), right.view(), result, ldc);

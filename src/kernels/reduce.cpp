@@ -9,6 +9,7 @@
 
 #include "kernels/copy.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/pairwise_cascade.hpp"
 #include "kernels/reduce_rows.hpp"
 #include "kernels/visit.hpp"
 
@@ -21,67 +22,6 @@ Bytes scratch(std::int64_t bytes) { return Bytes(new std::byte[static_cast<std::
 [[noreturn]] void refuse(std::string_view op, Dtype dtype) {
   throw InternalError("kernels::reduce: there is no reduction '" + std::string(op) + "' of " + name(dtype));
 }
-
-MapFn combine_map(std::string_view op, Dtype dtype) {
-  const char* map = op == "sum" || op == "count_nonzero" ? "add"
-                    : op == "prod"                       ? "multiply"
-                    : op == "max"                        ? "maximum"
-                    : op == "min"                        ? "minimum"
-                    : op == "any"                        ? "logical_or"
-                    : op == "all"                        ? "logical_and"
-                    : op == "logsumexp"                  ? "logaddexp"
-                                                         : "";
-  const MapFn fn = find_map(map, dtype);
-  if (fn == nullptr) refuse(op, dtype);
-  return fn;
-}
-
-// Columns of a (rows x n) block, n small enough for the cache, into acc. Blocks of rows are merged like carries of a binary counter, so
-// that the error of a sum grows with log(rows).
-class ColumnCascade {
- public:
-  ColumnCascade(MapFn fn, std::int64_t width, std::size_t itemsize)
-      : fn_(fn), width_(width), bytes_(static_cast<std::size_t>(width) * itemsize) {}
-
-  void add_rows(const std::byte* x, std::int64_t rows, std::size_t row_bytes) {
-    std::byte* sum = level(0);
-    std::memcpy(sum, x, bytes_);
-    for (std::int64_t r = 1; r < rows; ++r) into(sum, x + static_cast<std::size_t>(r) * row_bytes, sum);
-    int at = 0;
-    for (std::uint64_t carry = count_++; carry & 1; carry >>= 1, ++at) into(level(at + 1), level(at), level(at + 1));
-    // The merged block sits in level(at); slot at + 1 holds the partial of that level.
-    std::byte* merged = level(at);
-    std::memcpy(level(at + 1), merged, bytes_);
-  }
-
-  void finish(std::byte* out) {
-    bool first = true;
-    for (int at = 0; (count_ >> at) != 0; ++at) {
-      if (((count_ >> at) & 1) == 0) continue;
-      if (first)
-        std::memcpy(out, level(at + 1), bytes_);
-      else
-        into(level(at + 1), out, out);
-      first = false;
-    }
-  }
-
- private:
-  std::byte* level(int at) {
-    while (static_cast<std::size_t>(at) >= levels_.size()) levels_.push_back(scratch(static_cast<std::int64_t>(bytes_)));
-    return levels_[static_cast<std::size_t>(at)].get();
-  }
-  void into(const void* a, const void* b, void* out) {
-    const void* in[] = {a, b};
-    fn_(in, out, width_);
-  }
-
-  MapFn fn_;
-  std::int64_t width_;
-  std::size_t bytes_;
-  std::vector<Bytes> levels_;
-  std::uint64_t count_ = 0;
-};
 
 // out[j] = op over r of x[r][j]; x is (rows x n) dense, rows > 0.
 void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_t n, std::size_t itemsize, std::byte* out) {
@@ -100,7 +40,7 @@ void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_
   constexpr std::int64_t block_rows = 32;
   for (std::int64_t j = 0; j < n; j += block_columns) {
     const std::int64_t width = std::min(block_columns, n - j);
-    ColumnCascade cascade(fn, width, itemsize);
+    PairwiseCascade cascade(fn, width, itemsize);
     for (std::int64_t r = 0; r < rows; r += block_rows)
       cascade.add_rows(x + static_cast<std::size_t>(r * n + j) * itemsize, std::min(block_rows, rows - r),
                        static_cast<std::size_t>(n) * itemsize);
@@ -178,6 +118,20 @@ void count_nonzero(Dtype in, const std::byte* data, std::vector<Run> runs, std::
 }
 
 }  // namespace
+
+MapFn combine_map(std::string_view op, Dtype dtype) {
+  const char* map = op == "sum" || op == "count_nonzero" ? "add"
+                    : op == "prod"                       ? "multiply"
+                    : op == "max"                        ? "maximum"
+                    : op == "min"                        ? "minimum"
+                    : op == "any"                        ? "logical_or"
+                    : op == "all"                        ? "logical_and"
+                    : op == "logsumexp"                  ? "logaddexp"
+                                                         : "";
+  const MapFn fn = find_map(map, dtype);
+  if (fn == nullptr) refuse(op, dtype);
+  return fn;
+}
 
 Dtype reduce_result(std::string_view op, Dtype in) { return op == "any" || op == "all" ? bool_ : op == "count_nonzero" ? int32 : in; }
 

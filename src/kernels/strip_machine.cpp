@@ -35,7 +35,11 @@ using Code = const StripInstruction*;
 // Eight vectors are what the calling convention passes in registers.
 template <class T> using Instruction = void (*)(Code, std::size_t, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>);
 
-template <class T> HWY_INLINE V<T> load(const std::byte* at) { return *reinterpret_cast<const typename Vectors<T>::Loose*>(at); }
+// Loads stay in ascending order, which is what the machine's prefetchers recognise.
+template <class T> HWY_INLINE V<T> load(const std::byte* at) {
+  asm volatile("" ::: "memory");
+  return *reinterpret_cast<const typename Vectors<T>::Loose*>(at);
+}
 template <class T> HWY_INLINE void store(const std::byte* at, V<T> v) {
   *reinterpret_cast<typename Vectors<T>::Loose*>(const_cast<std::byte*>(at)) = v;
 }
@@ -114,6 +118,10 @@ template <class T> void store_strip(Code code, std::size_t offset, TESSERA_STRIP
 #undef TESSERA_DO
   TESSERA_NEXT;
 }
+template <class T> void prefetch_strip(Code code, std::size_t offset, TESSERA_STRIP) {
+  for (std::size_t line = 0; line < strip_bytes; line += 64) __builtin_prefetch(code->address + offset + line);
+  TESSERA_NEXT;
+}
 template <class T> void end_strip(Code, std::size_t, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>) {}
 
 using Untyped = void (*)();
@@ -129,6 +137,7 @@ template <class T> Untyped function_of(StripOp op, StripOperand operand, bool re
     case StripOp::load:
       return reinterpret_cast<Untyped>(operand == StripOperand::scalar ? Instruction<T>(load_scalar<T>) : Instruction<T>(load_strip<T>));
     case StripOp::store: return reinterpret_cast<Untyped>(Instruction<T>(store_strip<T>));
+    case StripOp::prefetch: return reinterpret_cast<Untyped>(Instruction<T>(prefetch_strip<T>));
     case StripOp::end: return reinterpret_cast<Untyped>(Instruction<T>(end_strip<T>));
     case StripOp::add: return binary_function<T, StripOp::add>(operand, reversed);
     case StripOp::subtract: return binary_function<T, StripOp::subtract>(operand, reversed);

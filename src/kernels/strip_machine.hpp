@@ -14,14 +14,31 @@
 
 namespace tessera::kernels {
 
-enum class StripOp { none, load, store, end, add, subtract, multiply, divide, maximum, minimum, negative, abs, square, reciprocal, relu };
+enum class StripOp {
+  none,
+  load,
+  store,
+  prefetch,
+  end,
+  add,
+  subtract,
+  multiply,
+  divide,
+  maximum,
+  minimum,
+  negative,
+  abs,
+  square,
+  reciprocal,
+  relu
+};
 
 // What the operand of a binary instruction is: memory along the strip, or one element for all. Reversed: operand op accumulator.
 enum class StripOperand { memory, scalar };
 
 struct StripInstruction {
-  void (*run)() = nullptr;  // from strip_function
-  const std::byte* address = nullptr;
+  void (*run)() = nullptr;             // from strip_function
+  const std::byte* address = nullptr;  // of the operand in strip 0
 };
 
 // The instruction that does what a map does, or none.

@@ -4,6 +4,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "kernels/erf_inv-inl.hpp"
@@ -57,17 +58,25 @@ void WordsToBits(const u32* HWY_RESTRICT x0, const u32* HWY_RESTRICT x1, std::in
   for (std::int64_t i = 0; i < n; ++i) to[i] = std::uint64_t{x0[i]} << 32 | x1[i];
 }
 
-template <class T, class U> HWY_INLINE void uniform(const U* HWY_RESTRICT bits, std::int64_t n, T minval, T maxval, T* HWY_RESTRICT out) {
+// value * span + minval is rounded once, as JAX's compiler does. Where the product is exact the two ways agree.
+template <bool exact_product, class T, class U>
+HWY_INLINE void scaled_uniform(const U* HWY_RESTRICT bits, std::int64_t n, T minval, T span, T* HWY_RESTRICT out) {
   constexpr int drop = sizeof(T) == 4 ? 9 : 12;
   constexpr U one = sizeof(T) == 4 ? U{0x3F800000u} : static_cast<U>(0x3FF0000000000000ull);
-  const T span = maxval - minval;
   for (std::int64_t i = 0; i < n; ++i) {
     const U pattern = (bits[i] >> drop) | one;
     T value;
     std::memcpy(&value, &pattern, sizeof value);
-    value = (value - T(1)) * span + minval;
+    value -= T(1);
+    value = exact_product ? value * span + minval : std::fma(value, span, minval);
     out[i] = value > minval ? value : minval;
   }
+}
+template <class T, class U> HWY_INLINE void uniform(const U* bits, std::int64_t n, T minval, T maxval, T* out) {
+  const T span = maxval - minval;
+  int exponent;
+  if (std::abs(std::frexp(span, &exponent)) == T(0.5)) return scaled_uniform<true>(bits, n, minval, span, out);
+  scaled_uniform<false>(bits, n, minval, span, out);
 }
 void Uniform32(const u32* bits, std::int64_t n, float minval, float maxval, float* out) { uniform(bits, n, minval, maxval, out); }
 void Uniform64(const std::uint64_t* bits, std::int64_t n, double minval, double maxval, double* out) {

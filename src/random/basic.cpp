@@ -6,17 +6,34 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "random/draw.hpp"
+#include "random/traced.hpp"
 
 namespace tessera::random {
 namespace {
 
+double resolution_of(Dtype dtype) { return dtype == float32 ? 0x1p-23 : 0x1p-52; }  // of a uniform draw
+
+}  // namespace
 void check_shape(const Shape& shape, Dtype dtype, const char* call, Where where) {
   for (const auto extent : shape)
     if (extent < 0) throw ShapeError(call_text(call, where) + ": the shape " + to_string(shape) + " has a negative extent");
   checked_bytes(shape, itemsize(dtype), call);
 }
 
-}  // namespace
+void check_draw(const Key& key, const Shape& shape, Dtype dtype, const char* call, Where where) {
+  check_key(key, call, where);
+  check_floating(dtype, call, where);
+  check_shape(shape, dtype, call, where);
+}
+
+Array parameter(const Array& value, Dtype dtype, const char* call, Where where) {
+  check_usable(value, call);
+  const bool loses = is_complex(value.dtype()) || (value.dtype() == float64 && dtype == float32);
+  if (loses && !value.is_weakly_typed())
+    throw DtypeError(call_text(call, where) + ": a parameter of dtype " + name(value.dtype()) + " does not fit a result of " + name(dtype) +
+                     "; " + (is_complex(value.dtype()) ? "parameters are real" : "ask for float64, or convert the parameter with astype"));
+  return cast_to(value, dtype, where);
+}
 
 void check_floating(Dtype dtype, const char* call, Where where) {
   if (!is_floating(dtype))
@@ -39,7 +56,7 @@ Array uniform_of(const Key& key, const Shape& shape, Dtype dtype, double minval,
   return rng::uniform(key.data, shape, dtype, minval, maxval, counter_mode(), where);
 }
 Array normal_of(const Key& key, const Shape& shape, Dtype dtype, Where where) {
-  return rng::normal(key.data, shape, dtype, counter_mode(), where);
+  return rng::normal(key.data, shape, dtype, kernels::after_minus_one(dtype), 1, counter_mode(), where);
 }
 
 Array bits(const Key& key, Shape shape, Dtype dtype, Where where) {
@@ -100,17 +117,50 @@ Array randint(const Key& key, Shape shape, std::int64_t minval, std::int64_t max
 }
 
 Array bernoulli(const Key& key, double p, Shape shape, Where where) {
-  return bernoulli(key, Array(p), std::optional<Shape>(std::move(shape)), where);
+  return bernoulli(key, Array(p), std::move(shape), Resolution::low, where);
 }
 
-Array bernoulli(const Key& key, const Array& p, std::optional<Shape> shape, Where where) {
+Array bernoulli(const Key& key, const Array& p, DrawShape shape, Resolution resolution, Where where) {
   check_key(key, "bernoulli", where);
   check_usable(p, "bernoulli");
-  if (!is_floating(p.dtype()))
-    throw DtypeError(call_text("bernoulli", where) + ": the probability has dtype " + name(p.dtype()) + "; it must be float32 or float64");
-  const Shape drawn = drawn_shape(shape, {p}, "bernoulli", where);
-  check_shape(drawn, bool_, "bernoulli", where);
-  return less(Operand(uniform_of(key, drawn, p.dtype(), 0, 1, where), where), Operand(p, where));
+  const Dtype dtype = p.dtype();
+  if (!is_floating(dtype))
+    throw DtypeError(call_text("bernoulli", where) + ": the probability has dtype " + name(dtype) + "; it must be float32 or float64");
+  const Shape drawn = drawn_shape(shape.shape, {p}, "bernoulli", where);
+  check_shape(drawn, dtype, "bernoulli", where);
+  if (resolution == Resolution::low) return less(Operand(uniform_of(key, drawn, dtype, 0, 1, where), where), Operand(p, where));
+  const auto slab = [&](std::int64_t i) {
+    return Operand(rng::uniform(key.data, drawn, dtype, 0, 1, counter_mode(), where, {i, 2}), where);
+  };
+  return less(Operand(multiply(slab(1), Operand(resolution_of(dtype), where)), where),
+              Operand(subtract(Operand(p, where), slab(0)), where));
+}
+
+// JAX tosses coins with 64 bits when 64-bit types are on: here when the result has one.
+Array rademacher(const Key& key, Shape shape, Dtype dtype, Where where) {
+  check_key(key, "rademacher", where);
+  if (is_bool(dtype) || is_unsigned_integer(dtype))
+    throw DtypeError(call_text("rademacher", where) + " gives -1 or 1, which " + name(dtype) + " does not hold");
+  const Dtype coin = real_dtype(dtype) == float64 || dtype == int64 ? float64 : float32;
+  const Traced heads{
+      astype(Operand(bernoulli(key, cast_to(Array(0.5), coin, where), std::move(shape), Resolution::low, where), where), dtype), where};
+  return (Traced{Array(2), where} * heads - Traced{Array(1), where}).x;
+}
+
+Array geometric(const Key& key, const Array& p, DrawShape shape, Dtype dtype, Where where) {
+  check_key(key, "geometric", where);
+  check_usable(p, "geometric");
+  if (!is_integer(dtype))
+    throw DtypeError(call_text("geometric", where) + " gives integers, not " + name(dtype) + "; convert the result with astype");
+  if (is_complex(p.dtype())) throw DtypeError(call_text("geometric", where) + ": the probability is complex; it must be real");
+  const Shape drawn = drawn_shape(shape.shape, {p}, "geometric", where);
+  const Dtype floating = is_floating(p.dtype()) ? p.dtype() : float32;
+  check_shape(drawn, floating, "geometric", where);
+  const Traced u{uniform_of(key, drawn, floating, 0, 1, where), where};
+  const Traced positive{tessera::where(equal(u.operand(), Operand(0, where)), Operand(1, where), u.operand()),
+                        where};  // the log of 0 is left out
+  const Traced failures = apply(floor, apply(log, positive) / apply(log1p, -Traced{cast_to(p, floating, where), where}));
+  return astype((failures + Traced{Array(1), where}).operand(), dtype);
 }
 
 }  // namespace tessera::random

@@ -13,6 +13,12 @@ Key key_from_words(rng::Words, Where);
 // ShapeError unless it is one key (2,), DtypeError unless it is uint32.
 void check_key(const Key&, const char* call, Where);
 void check_floating(Dtype, const char* call, Where);
+void check_shape(const Shape&, Dtype, const char* call, Where);
+// All of the above, for a distribution of real numbers.
+void check_draw(const Key&, const Shape&, Dtype, const char* call, Where);
+// A parameter in the dtype of the result. DtypeError when that would lose digits or an imaginary part.
+Array parameter(const Array&, Dtype, const char* call, Where);
+
 // The shape to draw: `shape`, or that of the parameters. ShapeError when the parameters do not broadcast to it.
 Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters, const char* call, Where);
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
+#include "kernels/reduce.hpp"
 #include "kernels/values.hpp"
 
 namespace tessera::kernels {
@@ -217,6 +219,45 @@ TEST(fused, threads_give_the_same_as_one) {
   set_threads(1);
   EXPECT_EQ(one, three);
   EXPECT_EQ(greater_one, greater_three);
+}
+
+// A chain and its reduction in one give what the two give one after the other, whatever is cut into blocks.
+TEST(fused_reduce, every_op_over_any_axes) {
+  FusedProgram program{{{float32}, {float32}}, {step("multiply", float32, {0, 1}), step("subtract", float32, {2, 1})}, {3}};
+  for (const Shape& shape : {Shape{}, Shape{70000}, Shape{200000, 3}, Shape{3, 100000}, Shape{5, 6000, 7}, Shape{60, 50, 40},
+                             Shape{2, 1, 9000}, Shape{0, 4}, Shape{4, 0}}) {
+    const auto x = testing::random_values<float>(shape.elements(), 1),
+               y = testing::random_values<float>(shape.ndim() == 0 || shape.elements() == 0 ? 4 : shape.back(), 2);
+    std::vector<std::int64_t> dense(shape.size(), 1), row(shape.size(), 0);
+    for (std::size_t d = shape.size(); d-- > 1;) dense[d - 1] = dense[d] * shape[d];
+    if (!row.empty()) row.back() = 1;
+    const FusedOperand inputs[] = {operand(x.data(), dense), operand(y.data(), row)};
+    std::vector<float> chain(x.size());
+    std::byte* whole[] = {bytes(chain.data())};
+    run_fused(program, shape, inputs, whole);
+    for (int mask = 0; mask < (1 << shape.ndim()); ++mask) {
+      std::vector<int> axes;
+      std::int64_t places = 1;
+      for (int d = 0; d < shape.ndim(); ++d) {
+        if ((mask >> d) & 1)
+          axes.push_back(d);
+        else
+          places *= shape[static_cast<std::size_t>(d)];
+      }
+      for (const char* op : {"sum", "max", "min", "any", "all", "count_nonzero"}) {
+        std::vector<float> expected(static_cast<std::size_t>(places)), got(expected.size());  // room for any result type
+        reduce(op, float32, chain.data(), shape, axes, expected.data());
+        run_fused_reduce(program, shape, inputs, op, axes, bytes(got.data()));
+        if (std::string_view(op) != "sum") {
+          ASSERT_EQ(std::memcmp(got.data(), expected.data(), got.size() * itemsize(reduce_result(op, float32))), 0)
+              << op << to_string(shape) << mask;
+          continue;
+        }
+        const double terms = static_cast<double>(shape.elements()) / std::max<double>(1, static_cast<double>(places));
+        for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 4e-7 * (1 + terms)) << to_string(shape) << mask;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -10,9 +10,10 @@ struct DrawParams {
   Shape shape;
   Dtype dtype;
   CounterMode mode;
-  double minval = 0, maxval = 1;  // of uniform
+  double minval = 0, maxval = 1;  // of uniform, and of the uniform that a normal is made of
   std::int64_t least = 0;         // of integers
   std::uint64_t span = 0;
+  Slab slab = {};
   template <class V> void fields(V&& visit) const {
     visit("shape", shape);
     visit("dtype", dtype);
@@ -21,6 +22,7 @@ struct DrawParams {
     visit("maxval", maxval);
     visit("least", least);
     visit("span", span);
+    visit("slab", std::pair(slab.i, slab.n));
   }
 };
 
@@ -30,9 +32,13 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
 }
 
 template <class F> void draw(const KernelArgs& a, F&& write) {
-  const Box box = box_of_one_key(a.out[0], a.in[0]);
-  const Shape global = shape_of_one_key(a.out[0], a.in[0]);
+  Box box = box_of_one_key(a.out[0], a.in[0]);
+  Shape global = shape_of_one_key(a.out[0], a.in[0]);
   const auto& p = a.params.as<DrawParams>();
+  if (p.slab.n > 0) {
+    box.insert(box.begin(), Range{p.slab.i, p.slab.i + 1});
+    global = join(Shape{p.slab.n}, global);
+  }
   write(kernels::Draw{keys_of(a.in[0]), box, global, p.mode}, p);
 }
 
@@ -47,7 +53,7 @@ const OpDef uniform_op = drawing_op("random_uniform", [](const KernelArgs& a) {
   draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_uniform(d, p.dtype, p.minval, p.maxval, a.out[0].data); });
 });
 const OpDef normal_op = drawing_op("random_normal", [](const KernelArgs& a) {
-  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_normal(d, p.dtype, a.out[0].data); });
+  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_normal(d, p.dtype, p.minval, p.maxval, a.out[0].data); });
 });
 const OpDef integers_op = drawing_op("random_integers", [](const KernelArgs& a) {
   draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_integers(d, p.dtype, p.least, p.span, a.out[0].data); });
@@ -59,13 +65,17 @@ const Registered registered_bits(bits_op), registered_uniform(uniform_op), regis
 Array bits(const Array& key, Shape shape, Dtype dtype, CounterMode mode, std::source_location where) {
   return record(bits_op, make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode}), {key}, where);
 }
-Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode, std::source_location where) {
-  return record(uniform_op,
+Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode, std::source_location where,
+              Slab slab) {
+  return record(
+      uniform_op,
+      make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode, .minval = minval, .maxval = maxval, .slab = slab}),
+      {key}, where);
+}
+Array normal(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode, std::source_location where) {
+  return record(normal_op,
                 make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode, .minval = minval, .maxval = maxval}), {key},
                 where);
-}
-Array normal(const Array& key, Shape shape, Dtype dtype, CounterMode mode, std::source_location where) {
-  return record(normal_op, make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode}), {key}, where);
 }
 Array integers(const Array& key, Shape shape, Dtype dtype, std::int64_t minval, std::uint64_t span, CounterMode mode,
                std::source_location where) {

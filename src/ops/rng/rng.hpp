@@ -7,7 +7,7 @@
 #include <string>
 
 #include "graph/op.hpp"
-#include "kernels/draws.hpp"
+#include "kernels/rejection.hpp"
 
 namespace tessera::rng {
 
@@ -20,11 +20,21 @@ Array split_many(const Array& key, Shape shape, CounterMode, std::source_locatio
 Array fold_in(const Array& key, const Array& data, std::source_location where);  // data: integers of shape (...)
 
 // ---- draws: (..., 2) -> (..., shape) ----
+// A draw may be one slab of a larger one: slab i of n has the values that element (i, ...) of a draw of shape (n, *shape) has.
+struct Slab {
+  std::int64_t i = 0, n = 0;  // n = 0: the draw itself
+};
 Array bits(const Array& key, Shape shape, Dtype, CounterMode, std::source_location where);
-Array uniform(const Array& key, Shape shape, Dtype, double minval, double maxval, CounterMode, std::source_location where);
-Array normal(const Array& key, Shape shape, Dtype, CounterMode, std::source_location where);
+Array uniform(const Array& key, Shape shape, Dtype, double minval, double maxval, CounterMode, std::source_location where, Slab = {});
+// sqrt(2) * erf_inv of a uniform in [minval, maxval).
+Array normal(const Array& key, Shape shape, Dtype, double minval, double maxval, CounterMode, std::source_location where);
 // minval + k, k < span; span 0 is the whole range of the dtype.
 Array integers(const Array& key, Shape shape, Dtype, std::int64_t minval, std::uint64_t span, CounterMode, std::source_location where);
+
+// ---- draws with parameters, which have the shape of the result: (..., 2), (..., shape) -> (..., shape) ----
+Array gamma(const Array& key, const Array& alpha, kernels::GammaSpace, CounterMode, std::source_location where);
+Array poisson(const Array& key, const Array& lambda, Dtype, CounterMode, std::source_location where);
+Array binomial(const Array& key, const Array& count, const Array& p, CounterMode, std::source_location where);
 
 // ---- what the records share ----
 // Factors: the keys' leading dims pass, the two words of a key stay together, each dim of the shape is split as the result is.

@@ -1,0 +1,169 @@
+// vmap, pmap, shard_map (API section 5): functions that see one example, or one rank's block, of their arguments.
+//
+// The mapped function takes and returns trees (tree.hpp); arrays are mapped, plain numbers are passed as they are. Its signature stays.
+// Collectives by axis name (collectives.hpp) work inside. All three nest with each other and work inside and outside jit and grad.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tessera/tree.hpp>
+
+namespace tessera {
+namespace detail {
+
+// What a tree looks like, without its types.
+struct TreeShape {
+  bool is_leaf = false;  // an array; numbers have no children
+  std::vector<TreeShape> children;
+};
+template <class T> TreeShape shape_of_tree(const T& tree) {
+  TreeShape shape;
+  if constexpr (std::is_same_v<T, Array>)
+    shape.is_leaf = true;
+  else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, Dtype>) {
+  } else if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
+    for (const auto& child : tree) shape.children.push_back(shape_of_tree(child));
+  } else if constexpr (IsMap<T>::value) {
+    for (const auto& [key, child] : tree) shape.children.push_back(shape_of_tree(child));
+  } else if constexpr (IsOptional<T>::value) {
+    if (tree) shape.children.push_back(shape_of_tree(*tree));
+  } else if constexpr (TupleLike<T>) {
+    std::apply([&](const auto&... child) { (shape.children.push_back(shape_of_tree(child)), ...); }, tree);
+  } else if constexpr (!std::is_empty_v<T>) {
+    with_fields(tree, [&](const auto&... child) { (shape.children.push_back(shape_of_tree(child)), ...); });
+  }
+  return shape;
+}
+
+// One call of a mapped function, without its types.
+struct MappedCall {
+  std::vector<Array> leaves;  // of the arguments
+  TreeShape args;             // a child per argument
+  std::string structure;      // of the arguments, numbers included
+  TreeShape result;           // set by body
+  std::function<std::vector<Array>(const std::vector<Array>& leaves)> body;
+};
+class MapRule {
+ public:
+  virtual ~MapRule() = default;
+  virtual std::vector<Array> apply(MappedCall& call) const = 0;  // the leaves of the result
+};
+
+}  // namespace detail
+
+// For each argument, or for a whole subtree of arguments: the dimension to map over (negative: from the end), None for not mapped.
+// 0   {0, None}   {0, {None, 1}}
+class AxesTree {
+ public:
+  AxesTree(int axis) : is_leaf_(true), axis_(axis) {}
+  AxesTree(NoneType) : is_leaf_(true) {}
+  AxesTree(std::initializer_list<AxesTree> children) : children_(children) {}
+  bool is_leaf() const { return is_leaf_; }
+  const std::optional<int>& value() const { return axis_; }
+  const std::vector<AxesTree>& children() const { return children_; }
+
+ private:
+  bool is_leaf_ = false;
+  std::optional<int> axis_;
+  std::vector<AxesTree> children_;
+};
+// The same for specs: P("x")   {P("x"), P()}   {P("x"), {P(), P("x")}}
+class SpecTree {
+ public:
+  SpecTree(PartitionSpec spec) : is_leaf_(true), spec_(std::move(spec)) {}
+  SpecTree(std::initializer_list<SpecTree> children) : children_(children) {}
+  bool is_leaf() const { return is_leaf_; }
+  const PartitionSpec& value() const { return spec_; }
+  const std::vector<SpecTree>& children() const { return children_; }
+
+ private:
+  bool is_leaf_ = false;
+  PartitionSpec spec_;
+  std::vector<SpecTree> children_;
+};
+
+struct VmapOptions {
+  AxesTree in_axes = 0;
+  AxesTree out_axes = 0;
+  std::string axis_name = "";
+  std::optional<int> axis_size = {};
+};
+struct PmapOptions {
+  std::string axis_name = "";
+  AxesTree in_axes = 0;
+  AxesTree out_axes = 0;
+  std::vector<Device> devices = {};
+  std::vector<int> donate_argnums = {};
+};
+struct ShardMapOptions {
+  std::vector<std::string> axis_names = {};  // the axes of which the function sees blocks; all when empty
+  bool check_vma = true;                     // refuse results that may differ between ranks along axes that their spec leaves out
+};
+
+// A function with the signature of F that maps F over its arguments.
+template <class F> class Mapped {
+ public:
+  Mapped(F function, std::shared_ptr<const detail::MapRule> rule) : function_(std::move(function)), rule_(std::move(rule)) {}
+
+  template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const {
+    using Result = std::decay_t<std::invoke_result_t<F&, const A&...>>;
+    std::optional<Result> result;
+    detail::MappedCall call;
+    (detail::append_leaves(args, call.leaves), ...);
+    (call.args.children.push_back(detail::shape_of_tree(args)), ...);
+    (detail::structure_text(args, call.structure), ...);
+    call.body = [&](const std::vector<Array>& leaves) {
+      std::size_t next = 0;
+      const std::tuple<A...> replaced{detail::with_leaves(args, leaves, next)...};
+      result.emplace(std::apply([&](const A&... a) -> std::invoke_result_t<F&, const A&...> { return function_(a...); }, replaced));
+      call.result = detail::shape_of_tree(*result);
+      return tree_leaves(*result);
+    };
+    auto leaves = rule_->apply(call);
+    return detail::with_leaves(std::move(*result), leaves);
+  }
+
+ private:
+  mutable F function_;
+  std::shared_ptr<const detail::MapRule> rule_;
+};
+
+namespace detail {
+std::shared_ptr<const MapRule> vmap_rule(VmapOptions, std::source_location);
+std::shared_ptr<const MapRule> pmap_rule(PmapOptions, std::source_location);
+std::shared_ptr<const MapRule> shard_map_rule(Mesh, SpecTree in_specs, SpecTree out_specs, ShardMapOptions, std::source_location);
+}  // namespace detail
+
+// f on every example along the mapped dimensions at once. f is called once; its ops are then applied to whole batches. Results get the
+// batch at out_axes. Errors: ArgumentError when mapped sizes differ, nothing is mapped and no axis_size is given, or a result that
+// depends on the example has out_axes None.
+template <class F> Mapped<F> vmap(F f, VmapOptions options = {}, std::source_location where = std::source_location::current()) {
+  return {std::move(f), detail::vmap_rule(std::move(options), where)};
+}
+
+// Example i of the mapped dimensions on device i: the first devices, or options.devices. Arguments are moved there, results stay there.
+// A pmap inside f maps over further devices. Donated arguments are deleted after the call. Errors: as vmap; ShardingError when there are
+// fewer devices than examples.
+template <class F> Mapped<F> pmap(F f, PmapOptions options = {}, std::source_location where = std::source_location::current()) {
+  return {std::move(f), detail::pmap_rule(std::move(options), where)};
+}
+
+// f sees this rank's block of each argument, as its spec says, and returns this rank's blocks of the results. Specs name axes of
+// which f sees blocks (options.axis_names) and may stand for whole subtrees. Other axes of the mesh stay with the planner.
+//
+// Arrays that f takes from outside are seen whole. A size that the axes do not divide is allowed when no block is empty, collectives
+// meet equal shapes on all ranks, and the blocks of the results are those of an array; f is then called once more per block shape.
+// Errors (ShardingError): specs that do not fit; results that may differ between ranks where their spec promises one value.
+template <class F> Mapped<F> shard_map(F f, Mesh mesh, SpecTree in_specs, SpecTree out_specs, ShardMapOptions options = {},
+                                       std::source_location where = std::source_location::current()) {
+  return {std::move(f), detail::shard_map_rule(std::move(mesh), std::move(in_specs), std::move(out_specs), std::move(options), where)};
+}
+
+}  // namespace tessera

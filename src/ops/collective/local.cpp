@@ -1,0 +1,152 @@
+// Collectives over a vmap's name, once the examples lie side by side: arithmetic on the batch dim.
+//
+//   x of 4 examples, shape (2):   [4, 2];  groups {0, 2}, {1, 3}: [group 2, member 2, 2]
+#include <algorithm>
+
+#include "ops/build.hpp"
+#include "ops/collective/axis_env.hpp"
+#include "ops/collective/collective.hpp"
+#include "ops/collective/reorder.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+// The examples of a frame by group: [group, member, ...]. Without groups all of them are one.
+class Examples {
+ public:
+  Examples(const BatchArgs& args, const CollectiveParams& p) : p_(p), where_(args.node.where), size_(args.size) {
+    Array x = args.in[0];
+    if (args.dims[0] == not_batched) {
+      auto extents = x.shape().vector();
+      extents.insert(extents.begin(), size_);
+      x = broadcast_to(Operand(x, where_), Shape(std::move(extents)));
+    } else {
+      x = batch_first(x, args.dims[0]);
+    }
+    is_sum_ = args.node.op->name.starts_with("psum");
+    Groups groups = p.groups;
+    if (groups.empty()) {
+      groups.emplace_back();
+      for (int i = 0; i < size_; ++i) groups[0].push_back(i);
+    }
+    members_ = 0;
+    for (const auto& group : groups) members_ = std::max(members_, static_cast<std::int64_t>(group.size()));
+    group_of_.resize(static_cast<std::size_t>(size_));
+    slot_of_.resize(static_cast<std::size_t>(size_));
+    std::vector<int> order;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (std::int64_t m = 0; m < members_; ++m) {
+        const bool is_member = m < static_cast<std::int64_t>(groups[g].size());
+        if (is_member) {
+          const auto example = static_cast<std::size_t>(groups[g][static_cast<std::size_t>(m)]);
+          group_of_[example] = static_cast<int>(g);
+          slot_of_[example] = static_cast<int>(order.size());
+        }
+        // Shorter groups are filled up with what does not count: zeros, or once more the first member.
+        order.push_back(is_member ? groups[g][static_cast<std::size_t>(m)] : is_sum_ ? -1 : groups[g][0]);
+      }
+    groups_ = static_cast<std::int64_t>(groups.size());
+    if (!p.groups.empty()) x = reorder(x, std::move(order), 0, where_);
+    x_ = split(x, 0, groups_);
+  }
+
+  const Array& x() const { return x_; }
+  std::int64_t members() const { return members_; }
+
+  // One value per group -> one per example; all examples share it when there is one group.
+  Batched for_all_members(const Array& by_group) const {
+    if (p_.groups.empty()) return {{merge(by_group, 0)}, {not_batched}};
+    return {{reorder(by_group, group_of_, 0, where_)}, {0}};
+  }
+  // [group, member, ...] -> one per example.
+  Batched by_member(const Array& y) const {
+    const Array flat = merge(y, 0);
+    return {{p_.groups.empty() ? flat : reorder(flat, slot_of_, 0, where_)}, {0}};
+  }
+
+  // Dim d of n becomes (parts, n / parts).
+  Array split(const Array& x, int d, std::int64_t parts) const {
+    auto extents = x.shape().vector();
+    extents[static_cast<std::size_t>(d)] /= parts;
+    extents.insert(extents.begin() + d, parts);
+    return reshape(Operand(x, where_), Shape(std::move(extents)));
+  }
+  // Dims d and d + 1 become one.
+  Array merge(const Array& x, int d) const {
+    auto extents = x.shape().vector();
+    extents[static_cast<std::size_t>(d) + 1] *= extents[static_cast<std::size_t>(d)];
+    extents.erase(extents.begin() + d);
+    return reshape(Operand(x, where_), Shape(std::move(extents)));
+  }
+  Array move(const Array& x, int from, int to) const { return moveaxis(Operand(x, where_), from, to); }
+
+ private:
+  const CollectiveParams& p_;
+  std::source_location where_;
+  std::int64_t size_, members_ = 1, groups_ = 1;
+  bool is_sum_ = false;
+  std::vector<int> group_of_, slot_of_;
+  Array x_;
+};
+
+Array reduce_dim(const OpDef& op, const Array& x, int dim, std::source_location where) {
+  const Operand operand(x, where);
+  if (op.name.starts_with("psum")) return astype(Operand(sum(operand, Axes(dim)), where), x.dtype());
+  const bool largest = op.name.starts_with("pmax");
+  if (is_bool(x.dtype())) return largest ? any(operand, Axes(dim)) : all(operand, Axes(dim));
+  return largest ? max(operand, Axes(dim)) : min(operand, Axes(dim));
+}
+
+Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
+  const OpDef& op = *args.node.op;
+  const auto where = args.node.where;
+  const bool same_for_all = args.dims[0] == not_batched && p.groups.empty();
+  if (same_for_all && &op == &psum_op)
+    return {{astype(Operand(multiply(Operand(args.in[0], where), Operand(args.size, where)), where), args.in[0].dtype())}, {not_batched}};
+  if (same_for_all && (&op == &pmax_op || &op == &pmin_op || &op == &pbroadcast_op)) return {{args.in[0]}, {not_batched}};
+
+  if (&op == &ppermute_op || &op == &pbroadcast_op) {
+    Array x = args.in[0];
+    if (args.dims[0] == not_batched) {
+      auto extents = x.shape().vector();
+      extents.insert(extents.begin(), args.size);
+      x = broadcast_to(Operand(x, where), Shape(std::move(extents)));
+    } else {
+      x = batch_first(x, args.dims[0]);
+    }
+    if (&op == &pbroadcast_op) return {{squeeze(Operand(reorder(x, {p.pairs[0].first}, 0, where), where), Axes(0))}, {not_batched}};
+    std::vector<int> source(static_cast<std::size_t>(args.size), -1);
+    for (const auto& [from, to] : p.pairs) source[static_cast<std::size_t>(to)] = from;
+    return {{reorder(x, std::move(source), 0, where)}, {0}};
+  }
+
+  const Examples examples(args, p);
+  const int dim = p.dim + 2, other = p.other + 2;  // in [group, member, ...]
+  if (&op == &all_gather_op) return examples.for_all_members(examples.merge(examples.move(examples.x(), 1, dim - 1), dim - 1));
+  if (&op == &psum_scatter_op) {
+    const Array total = reduce_dim(op, examples.x(), 1, where);  // [group, ...]
+    return examples.by_member(examples.move(examples.split(total, dim - 1, examples.members()), dim - 1, 1));
+  }
+  if (&op == &all_to_all_op) {
+    const Array chunks = examples.move(examples.split(examples.x(), dim, examples.members()), dim, 1);  // [group, to, from, ...]
+    return examples.by_member(examples.merge(examples.move(chunks, 2, other), other));
+  }
+  return examples.for_all_members(reduce_dim(op, examples.x(), 1, where));
+}
+
+}  // namespace
+
+Batched batch_collective(const BatchArgs& args) {
+  const auto& p = args.node.params->as<CollectiveParams>();
+  if (p.frame != 0 && p.frame == replayed_frame()) return over_examples(args, p);
+  auto shifted = p;
+  ++shifted.dim;
+  ++shifted.other;
+  std::vector<Array> in(args.in.begin(), args.in.end());
+  in[0] = batch_first(in[0], args.dims[0]);
+  if (p.frame != 0) shifted.index = in[1];
+  return {{record(*args.node.op, make_params(std::move(shifted)), std::move(in), args.node.where)}, {0}};
+}
+
+}  // namespace tessera

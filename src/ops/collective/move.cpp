@@ -1,0 +1,411 @@
+// all_gather, psum_scatter, all_to_all, ppermute, pbroadcast over manual axes: blocks change ranks.
+#include <algorithm>
+#include <cstring>
+
+#include "comm/collectives.hpp"
+#include "kernels/copy.hpp"
+#include "ops/build.hpp"
+#include "ops/collective/collective.hpp"
+#include "ops/collective/manual.hpp"
+#include "ops/create/scalar.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+
+GroupOf group_of(const Mesh& mesh, const CollectiveParams& p, int me) {
+  const auto& sizes = mesh.axis_sizes();
+  std::vector<int> strides(sizes.size(), 1);
+  for (std::size_t a = sizes.size(); a-- > 1;) strides[a - 1] = strides[a] * sizes[a];
+  int base = mesh.position(me), mine = 0;
+  for (const int axis : p.axes) {
+    const auto a = static_cast<std::size_t>(axis);
+    const int coordinate = base / strides[a] % sizes[a];
+    mine = mine * sizes[a] + coordinate;
+    base -= coordinate * strides[a];
+  }
+  const auto device_at = [&](int number) {
+    int position = base;
+    for (std::size_t k = p.axes.size(); k-- > 0;) {
+      const auto a = static_cast<std::size_t>(p.axes[k]);
+      position += number % sizes[a] * strides[a];
+      number /= sizes[a];
+    }
+    return mesh.device_ids()[static_cast<std::size_t>(position)];
+  };
+  GroupOf result;
+  for (const auto& group : p.groups) {
+    const auto found = std::find(group.begin(), group.end(), mine);
+    if (found == group.end()) continue;
+    result.me = static_cast<int>(found - group.begin());
+    for (const int number : group) result.ids.push_back(device_at(number));
+  }
+  if (p.groups.empty()) {
+    result.me = mine;
+    for (int i = 0; i < static_cast<int>(p.size); ++i) result.ids.push_back(device_at(i));
+  }
+  return result;
+}
+
+namespace {
+
+const CollectiveParams& params_of(const Params& p) { return p.as<CollectiveParams>(); }
+
+Shape scaled(const Shape& shape, int dim, std::int64_t times, std::int64_t parts) {
+  auto extents = shape.vector();
+  extents[static_cast<std::size_t>(dim)] = extents[static_cast<std::size_t>(dim)] * times / parts;
+  return Shape(std::move(extents));
+}
+
+// A slab of a dense tile: `n` indices of `dim` from `from`. Copied to or from dense memory.
+struct Slab {
+  std::int64_t offset;
+  std::vector<std::int64_t> strides;
+  Shape extents;
+  std::vector<std::int64_t> dense;
+};
+Slab slab_of(const Shape& tile, int dim, std::int64_t from, std::int64_t n) {
+  Slab s{0, row_major_strides(tile), tile, {}};
+  s.extents[static_cast<std::size_t>(dim)] = n;
+  s.offset = from * s.strides[static_cast<std::size_t>(dim)];
+  s.dense = row_major_strides(s.extents);
+  return s;
+}
+void unpack(std::byte* tile, const Shape& shape, int dim, std::int64_t from, std::int64_t n, const std::byte* dense, std::size_t item) {
+  const auto s = slab_of(shape, dim, from, n);
+  kernels::copy_strided(tile + s.offset * static_cast<std::int64_t>(item), s.strides, dense, s.dense, s.extents, item);
+}
+void pack(std::byte* dense, const std::byte* tile, const Shape& shape, int dim, std::int64_t from, std::int64_t n, std::size_t item) {
+  const auto s = slab_of(shape, dim, from, n);
+  kernels::copy_strided(dense, s.dense, tile + s.offset * static_cast<std::int64_t>(item), s.strides, s.extents, item);
+}
+bool leads(const Shape& shape, int dim) {
+  return std::all_of(shape.begin(), shape.begin() + dim, [](std::int64_t n) { return n == 1; });
+}
+
+Placement place_whole(const PlaceArgs& args, bool second) {
+  const auto& p = params_of(args.params);
+  DimAxes dims(args.in[0].shape.size());
+  if (args.shardings[0] && args.shardings[0]->mesh() == args.mesh) dims = args.shardings[0]->dim_axes(args.in[0].shape.ndim());
+  if (!dims.empty()) dims[static_cast<std::size_t>(p.dim)].clear();
+  if (second) dims[static_cast<std::size_t>(p.other)].clear();
+  const auto layout = Sharding::from_dim_axes(args.mesh, dims);
+  return {{layout}, {layout}, {}, "sum"};
+}
+Placement place_one_dim(const PlaceArgs& args) { return place_whole(args, false); }
+Placement place_two_dims(const PlaceArgs& args) { return place_whole(args, true); }
+Placement place_any(const PlaceArgs& args) {
+  const auto layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
+  return {{layout}, {layout}, {}, "sum"};
+}
+
+std::int64_t block_bytes(const Type& type, const Sharding& layout) {
+  return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
+}
+
+// A group of one keeps what it has.
+void keep(const KernelArgs& a) {
+  if (a.out[0].bytes() > 0) std::memcpy(a.out[0].data, a.in[0].data, static_cast<std::size_t>(a.out[0].bytes()));
+}
+
+std::uint64_t varies(std::span<const std::uint64_t> in, const Params& p) { return in[0] | axes_mask(params_of(p).axes); }
+// Afterwards all ranks hold the same, unless each group has its own.
+std::uint64_t becomes_equal(std::span<const std::uint64_t> in, const Params& p) {
+  return params_of(p).groups.empty() ? in[0] & ~axes_mask(params_of(p).axes) : varies(in, p);
+}
+
+Array inside(const VjpArgs& v) { return v.node.region ? brought_inside(v.cotangents[0], v.node.region, v.node.where) : v.cotangents[0]; }
+Cotangents as_first(const VjpArgs& v, Array ct) {
+  Cotangents result(v.in.size());
+  result[0] = std::move(ct);
+  return result;
+}
+
+// ---- all_gather ----
+void all_gather_talk(const TalkArgs& args) {
+  const auto& p = params_of(args.local.params);
+  const auto members = group_of(args.mesh, p, args.me);
+  const Tile &in = args.local.in[0], &out = args.local.out[0];
+  const Shape shape = out.shape();
+  const auto n = in.shape()[static_cast<std::size_t>(p.dim)];
+  const auto& group = comm::group(members.ids);
+  if (leads(shape, p.dim)) return comm::all_gather(group, in.data, in.bytes(), out.data);
+  Buffer blocks = Buffer::allocate(static_cast<std::size_t>(out.bytes()));
+  comm::all_gather(group, in.data, in.bytes(), blocks.data());
+  for (std::size_t m = 0; m < members.ids.size(); ++m)
+    unpack(out.data, shape, p.dim, static_cast<std::int64_t>(m) * n, n, blocks.data() + static_cast<std::int64_t>(m) * in.bytes(),
+           itemsize(out.dtype));
+}
+
+// The block that this rank gave, out of a value that is the same on all ranks.
+Array own_block(const Array& x, const CollectiveParams& p, std::source_location where);
+
+// With the checker the cotangent is one value for all ranks: each rank takes the part of its block. If that value is just being summed
+// over the ranks, the sum and the taking are one reduce-scatter.
+Cotangents all_gather_vjp(const VjpArgs& v) {
+  const auto& p = params_of(*v.node.params);
+  const Array ct = inside(v);
+  const bool one_value = p.frame == 0 && p.groups.empty() && v.node.region->check_varying;
+  if (!one_value) return as_first(v, record_collective(psum_scatter_op, p, ct, v.node.where));
+  const auto& node = *ct.node();
+  if (node.op == &psum_op && !node.inputs.empty() && params_of(*node.params).axes == p.axes)
+    return as_first(v, record_collective(psum_scatter_op, p, node.inputs[0], v.node.where));
+  return as_first(v, own_block(ct, p, v.node.where));
+}
+
+// ---- psum_scatter ----
+void psum_scatter_talk(const TalkArgs& args) {
+  const auto& p = params_of(args.local.params);
+  const auto members = group_of(args.mesh, p, args.me);
+  const Tile &in = args.local.in[0], &out = args.local.out[0];
+  const Shape shape = in.shape();
+  const auto n = out.shape()[static_cast<std::size_t>(p.dim)];
+  const std::byte* terms = in.data;
+  Buffer blocks;
+  if (!leads(shape, p.dim)) {
+    blocks = Buffer::allocate(static_cast<std::size_t>(in.bytes()));
+    terms = blocks.data();
+    for (std::size_t m = 0; m < members.ids.size(); ++m)
+      pack(blocks.data() + static_cast<std::int64_t>(m) * out.bytes(), in.data, shape, p.dim, static_cast<std::int64_t>(m) * n, n,
+           itemsize(in.dtype));
+  }
+  const std::vector<std::int64_t> counts(members.ids.size(), out.elements());
+  comm::reduce_scatter(comm::group(members.ids), comm::ReduceKind::sum, in.dtype, terms, out.data, counts);
+}
+
+// ---- all_to_all ----
+void all_to_all_talk(const TalkArgs& args) {
+  const auto& p = params_of(args.local.params);
+  const auto members = group_of(args.mesh, p, args.me);
+  const Tile &in = args.local.in[0], &out = args.local.out[0];
+  const Shape from = in.shape(), to = out.shape();
+  const auto size = static_cast<std::int64_t>(members.ids.size());
+  const auto n_split = from[static_cast<std::size_t>(p.dim)] / size, n_concat = to[static_cast<std::size_t>(p.other)] / size;
+  const auto bytes = in.bytes() / size;
+  const auto item = itemsize(in.dtype);
+  Buffer sent = Buffer::allocate(static_cast<std::size_t>(in.bytes())), received = Buffer::allocate(static_cast<std::size_t>(in.bytes()));
+  std::vector<comm::Message> sends, receives;
+  std::vector<std::int64_t> from_member;
+  for (std::int64_t m = 0; m < size; ++m) {
+    pack(sent.data() + m * bytes, in.data, from, p.dim, m * n_split, n_split, item);
+    if (m == members.me || bytes == 0) continue;
+    sends.push_back({members.ids[static_cast<std::size_t>(m)], sent.data() + m * bytes, bytes});
+    receives.push_back({members.ids[static_cast<std::size_t>(m)], received.data() + m * bytes, bytes});
+    from_member.push_back(m);
+  }
+  comm::exchange(
+      comm::world(), sends, receives,
+      [&](std::size_t i) { unpack(out.data, to, p.other, from_member[i] * n_concat, n_concat, receives[i].data, item); },
+      args.label.c_str());
+  unpack(out.data, to, p.other, members.me * n_concat, n_concat, sent.data() + members.me * bytes, item);
+}
+
+// ---- ppermute, pbroadcast ----
+void ppermute_talk(const TalkArgs& args) {
+  const auto& p = params_of(args.local.params);
+  const auto members = group_of(args.mesh, p, args.me);
+  const Tile &in = args.local.in[0], &out = args.local.out[0];
+  std::vector<comm::Message> sends, receives;
+  bool receives_something = false;
+  for (const auto& [source, destination] : p.pairs) {
+    if (source == members.me && destination == members.me) {
+      keep(args.local);
+      receives_something = true;
+    } else if (source == members.me) {
+      sends.push_back({members.ids[static_cast<std::size_t>(destination)], in.data, in.bytes()});
+    } else if (destination == members.me) {
+      receives.push_back({members.ids[static_cast<std::size_t>(source)], out.data, out.bytes()});
+      receives_something = true;
+    }
+  }
+  if (!receives_something) std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+  if (in.bytes() == 0 || (sends.empty() && receives.empty())) return;
+  comm::exchange(
+      comm::world(), sends, receives, [](std::size_t) {}, args.label.c_str());
+}
+
+void pbroadcast_talk(const TalkArgs& args) {
+  const auto& p = params_of(args.local.params);
+  const auto members = group_of(args.mesh, p, args.me);
+  if (p.pairs[0].first == members.me) keep(args.local);
+  comm::broadcast(comm::group(members.ids), args.local.out[0].data, args.local.out[0].bytes(), p.pairs[0].first);
+}
+
+std::vector<std::pair<int, int>> reversed(const std::vector<std::pair<int, int>>& pairs) {
+  std::vector<std::pair<int, int>> result;
+  for (const auto& [source, destination] : pairs) result.emplace_back(destination, source);
+  return result;
+}
+
+template <int gathered> std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement) {
+  const auto& p = params_of(args.params);
+  const auto n = p.group_size(), in = block_bytes(args.in[0], placement.inputs[0]), out = block_bytes(args.out[0], placement.outputs[0]);
+  if (n == 1) return {};
+  if constexpr (gathered == 0)
+    return {{"all-gather", p.axes, (n - 1) * in, 1}};
+  else if constexpr (gathered == 1)
+    return {{"reduce-scatter", p.axes, (n - 1) * out, 1}};
+  else if constexpr (gathered == 2)
+    return {{"all-to-all", p.axes, (n - 1) * (in / n), 1}};
+  else if constexpr (gathered == 3) {
+    const bool moves = std::any_of(p.pairs.begin(), p.pairs.end(), [](const auto& pair) { return pair.first != pair.second; });
+    return {{"collective-permute", p.axes, moves ? out : 0, 1}};
+  } else
+    return {{"collective-broadcast", p.axes, out, 1}};
+}
+
+}  // namespace
+
+const OpDef all_gather_op{
+    .name = "all_gather",
+    .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
+      return {{scaled(in[0].shape, params_of(q).dim, params_of(q).group_size(), 1), in[0].dtype}};
+    },
+    .kernel = keep,
+    .vjp = all_gather_vjp,
+    .batch = batch_collective,
+    .place = place_one_dim,
+    .talk = all_gather_talk,
+    .talk_cost = cost_of<0>,
+    .varying = becomes_equal,
+};
+const OpDef psum_scatter_op{
+    .name = "psum_scatter",
+    .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
+      return {{scaled(in[0].shape, params_of(q).dim, 1, params_of(q).group_size()), in[0].dtype}};
+    },
+    .kernel = keep,
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      return as_first(v, record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
+    },
+    .batch = batch_collective,
+    .place = place_one_dim,
+    .talk = psum_scatter_talk,
+    .talk_cost = cost_of<1>,
+    .varying = varies,
+};
+const OpDef all_to_all_op{
+    .name = "all_to_all",
+    .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
+      const auto& p = params_of(q);
+      return {{scaled(scaled(in[0].shape, p.dim, 1, p.group_size()), p.other, p.group_size(), 1), in[0].dtype}};
+    },
+    .kernel = keep,
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      auto p = params_of(*v.node.params);
+      std::swap(p.dim, p.other);
+      return as_first(v, record_collective(all_to_all_op, p, inside(v), v.node.where));
+    },
+    .batch = batch_collective,
+    .place = place_two_dims,
+    .talk = all_to_all_talk,
+    .talk_cost = cost_of<2>,
+    .varying = varies,
+};
+const OpDef ppermute_op{
+    .name = "ppermute",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[0].shape, in[0].dtype}};
+    },
+    .kernel =
+        [](const KernelArgs& a) {
+          if (!params_of(a.params).pairs.empty())
+            keep(a);
+          else
+            std::memset(a.out[0].data, 0, static_cast<std::size_t>(a.out[0].bytes()));
+        },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      auto p = params_of(*v.node.params);
+      p.pairs = reversed(p.pairs);
+      return as_first(v, record_collective(ppermute_op, p, inside(v), v.node.where));
+    },
+    .batch = batch_collective,
+    .place = place_any,
+    .talk = ppermute_talk,
+    .talk_cost = cost_of<3>,
+    .varying = varies,
+};
+const OpDef pbroadcast_op{
+    .name = "pbroadcast",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[0].shape, in[0].dtype}};
+    },
+    .kernel = keep,
+    // The source's block gets the cotangents of all copies; with the checker there is one copy and one cotangent.
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      const auto& p = params_of(*v.node.params);
+      Array ct = inside(v);
+      if (p.frame != 0)
+        ct = record_collective(psum_op, p, ct, v.node.where);
+      else if (!v.node.region->check_varying)
+        ct = sum_over(ct, p.axes, v.node.where);
+      const Array me = p.frame != 0 ? p.index : place_along(v.node.region, p.axes, v.node.where);
+      return as_first(v, where(me == p.pairs[0].first, ct, zeros_like(ct)));
+    },
+    .batch = batch_collective,
+    .place = place_any,
+    .talk = pbroadcast_talk,
+    .talk_cost = cost_of<4>,
+    .varying = becomes_equal,
+};
+
+namespace {
+
+// out = in[index * n : (index + 1) * n] along dim, for a scalar index that the rank knows.
+const OpDef own_block_op{
+    .name = "own_block",
+    .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
+      return {{scaled(in[0].shape, params_of(q).dim, 1, params_of(q).size), in[0].dtype}};
+    },
+    .kernel =
+        [](const KernelArgs& a) {
+          const auto& p = params_of(a.params);
+          const auto n = a.out[0].shape()[static_cast<std::size_t>(p.dim)];
+          pack(a.out[0].data, a.in[0].data, a.in[0].shape(), p.dim, *a.in[1].as<std::int32_t>() * n, n, itemsize(a.in[0].dtype));
+        },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      return as_first(v, record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
+    },
+    .batch = batch_collective,
+    .place = [](const PlaceArgs& args) -> Placement {
+      auto placement = place_one_dim(args);
+      placement.inputs.push_back(Sharding::replicated(args.mesh));
+      return placement;
+    },
+    .varying = varies,
+};
+
+Array own_block(const Array& x, const CollectiveParams& p, std::source_location where) {
+  return record(own_block_op, make_params(p), {x, place_along(x.node()->region, p.axes, where)}, where);
+}
+
+const Registered registered[] = {Registered(all_gather_op), Registered(psum_scatter_op), Registered(all_to_all_op),
+                                 Registered(ppermute_op),   Registered(pbroadcast_op),   Registered(own_block_op)};
+
+}  // namespace
+
+Array record_collective(const OpDef& op, const CollectiveParams& p, const Array& x, std::source_location where) {
+  if (p.frame != 0) return record(op, make_params(p), {x, p.index}, where);
+  Array operand = x;
+  // With the checker every operand says that it varies: a value that is the same on all ranks is declared to, so that its cotangent is
+  // the sum over the ranks that use it.
+  const auto& region = operand.node()->region;
+  const auto missing = axes_mask(p.axes) & ~output_of(operand).varying;
+  if (region->check_varying && missing != 0 && operand.node()->traced) operand = region_hooks().vary(operand, missing, where);
+  return record(op, make_params(p), {std::move(operand)}, where);
+}
+
+Array place_along(const RegionPtr& region, const std::vector<int>& axes, std::source_location where) {
+  const auto is_own = [&](int axis) {
+    return !region->parent || !std::binary_search(region->parent->manual_axes.begin(), region->parent->manual_axes.end(), axis);
+  };
+  if (!axes.empty() && std::all_of(axes.begin(), axes.end(), is_own)) {  // one element of 0, 1, 2, ... spread over the axes
+    const Array all = arange_of(std::int64_t{0}, axes_size(region->mesh, axes), 1, int32);
+    return reshape(Operand(enter_region(all, region, {axes}, where), where), Shape{});
+  }
+  if (axes.size() == 1) return brought_inside(place_along(region->parent, axes, where), region, where);
+  Array place = make_scalar(0, int32);
+  for (const int a : axes) place = place * region->mesh.axis_sizes()[static_cast<std::size_t>(a)] + place_along(region, {a}, where);
+  return place;
+}
+
+}  // namespace tessera

@@ -1,0 +1,138 @@
+// psum, pmax, pmin. Over all ranks of manual axes the operand's bytes are simply declared to be terms: the planner combines them when
+// somebody needs the result, several small ones in one message, and lets linear ops work on the terms first.
+#include "comm/collectives.hpp"
+#include "ops/build.hpp"
+#include "ops/collective/collective.hpp"
+#include "ops/collective/manual.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+std::vector<Type> same_type(std::span<const Type> in, const Params&) { return {in[0]}; }
+void no_kernel(const KernelArgs& a) { throw InternalError(a.op.name + ": the program builder combines the terms"); }
+
+template <const char* const& kind> Placement place_terms(const PlaceArgs& args) {
+  const Sharding layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
+  const bool logical = is_bool(args.in[0].dtype);
+  const std::string reduce_kind = !logical ? kind : std::string(kind) == "max" ? "any" : "all";
+  return {{layout}, {layout}, args.params.as<CollectiveParams>().axes, reduce_kind};
+}
+
+// JAX's two conventions. With the checker the result is one value for all ranks, and so is its cotangent: each rank's term gets it.
+// Without it every rank's copy of the result counts: the cotangents of the copies add up.
+Cotangents psum_vjp(const VjpArgs& v) {
+  const auto& p = v.node.params->as<CollectiveParams>();
+  Cotangents result(v.in.size());
+  const auto& region = v.node.region;
+  if (p.frame == 0 && region && region->check_varying)
+    result[0] = v.cotangents[0];
+  else if (p.frame == 0)
+    result[0] = sum_over(brought_inside(v.cotangents[0], region, v.node.where), p.axes, v.node.where);
+  else
+    result[0] = record_collective(psum_op, p, v.cotangents[0], v.node.where);
+  return result;
+}
+
+Cotangents psum_groups_vjp(const VjpArgs& v) {
+  Cotangents result(v.in.size());
+  const auto& p = v.node.params->as<CollectiveParams>();
+  const Array ct = p.frame == 0 ? brought_inside(v.cotangents[0], v.node.region, v.node.where) : v.cotangents[0];
+  result[0] = record_collective(psum_groups_op, p, ct, v.node.where);
+  return result;
+}
+
+OpDef all_ranks(const char* name, Placement (*place)(const PlaceArgs&), Cotangents (*vjp)(const VjpArgs&)) {
+  OpDef op;
+  op.name = name;
+  op.infer = same_type;
+  op.kernel = no_kernel;
+  op.vjp = vjp;
+  if (vjp == nullptr)
+    op.no_vjp = "the rank that holds the extremum is not known where the cotangents are; use psum, or a maximum of gathered values";
+  op.batch = batch_collective;
+  op.place = place;
+  op.varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
+    return in[0] & ~axes_mask(p.as<CollectiveParams>().axes);
+  };
+  op.is_alias = true;
+  return op;
+}
+
+// ---- group by group: the members of a rank's group combine among themselves ----
+Placement place_as_it_is(const PlaceArgs& args) {
+  const Sharding layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
+  return {{layout}, {layout}, {}, "sum"};
+}
+
+template <comm::ReduceKind kind> void talk_groups(const TalkArgs& args) {
+  const auto& p = args.local.params.as<CollectiveParams>();
+  const auto members = group_of(args.mesh, p, args.me);
+  const Tile &in = args.local.in[0], &out = args.local.out[0];
+  comm::all_reduce(comm::group(members.ids), kind, in.dtype, in.data, out.data, in.elements());
+}
+
+std::vector<TalkCost> groups_cost(const PlaceArgs& args, const Placement& placement) {
+  const auto& p = args.params.as<CollectiveParams>();
+  std::size_t largest = 1;
+  for (const auto& group : p.groups) largest = std::max(largest, group.size());
+  const auto n = static_cast<std::int64_t>(largest);
+  const auto block =
+      placement.outputs[0].shard_shape(args.out[0].shape).elements() * static_cast<std::int64_t>(itemsize(args.out[0].dtype));
+  return {{"all-reduce", p.axes, 2 * (n - 1) * block / n, 1}};
+}
+
+OpDef by_groups(const char* name, void (*talk)(const TalkArgs&), Cotangents (*vjp)(const VjpArgs&)) {
+  OpDef op = all_ranks(name, place_as_it_is, vjp);
+  op.varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
+    return in[0] | axes_mask(p.as<CollectiveParams>().axes);
+  };
+  op.is_alias = false;
+  op.talk = talk;
+  op.talk_cost = groups_cost;
+  return op;
+}
+
+constexpr const char *sum_kind = "sum", *max_kind = "max", *min_kind = "min";
+
+OpDef psum_record() {
+  auto op = all_ranks("psum", place_terms<sum_kind>, psum_vjp);
+  op.linear_in = [](const Params&) -> std::string { return "0"; };
+  return op;
+}
+
+}  // namespace
+
+const OpDef psum_op = psum_record();
+const OpDef pmax_op = all_ranks("pmax", place_terms<max_kind>, nullptr);
+const OpDef pmin_op = all_ranks("pmin", place_terms<min_kind>, nullptr);
+const OpDef psum_groups_op = by_groups("psum_groups", talk_groups<comm::ReduceKind::sum>, psum_groups_vjp);
+const OpDef pmax_groups_op = by_groups("pmax_groups", talk_groups<comm::ReduceKind::max>, nullptr);
+const OpDef pmin_groups_op = by_groups("pmin_groups", talk_groups<comm::ReduceKind::min>, nullptr);
+
+namespace {
+const Registered registered[] = {Registered(psum_op),        Registered(pmax_op),        Registered(pmin_op),
+                                 Registered(psum_groups_op), Registered(pmax_groups_op), Registered(pmin_groups_op)};
+}  // namespace
+
+Array sum_over(const Array& x, const std::vector<int>& axes, std::source_location where) {
+  const auto& region = x.node()->region;
+  const auto varying = output_of(x).varying;
+  CollectiveParams p;
+  std::int64_t copies = 1;
+  for (const int a : axes) {
+    const auto n = region->mesh.axis_sizes()[static_cast<std::size_t>(a)];
+    // Without the checker a traced value's copies are differentiated one by one, so that the sum must be seen.
+    if ((varying >> a & 1) == 0 && (region->check_varying || !x.node()->traced)) {
+      copies *= n;
+      continue;
+    }
+    p.axes.push_back(a);
+    p.size *= n;
+    p.names += (p.names.empty() ? "" : ",") + region->mesh.axis_names()[static_cast<std::size_t>(a)];
+  }
+  Array result = p.axes.empty() ? x : record_collective(psum_op, p, x, where);
+  return copies == 1 ? result : multiply(Operand(result, where), Operand(copies, where));
+}
+
+}  // namespace tessera

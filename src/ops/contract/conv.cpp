@@ -1,0 +1,296 @@
+// conv: n-d convolution of (images, channels, spatial...) with a kernel (features, channels / groups, taps...).
+//
+// Images, features and groups split freely, a split of the channels leaves partial sums, and of a split spatial dim each rank fetches only
+// the halo that its output block reads.
+//   3 taps, 2 ranks: output 0..3 | 4..7 reads input 0..4 | 3..7: one row each way
+#include "kernels/convolve.hpp"
+
+#include <algorithm>
+
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+#include "ops/index/spread.hpp"
+#include "ops/index/windows.hpp"
+
+namespace tessera {
+namespace {
+
+struct ConvParams {
+  std::vector<std::int64_t> strides, dilation, before, after;  // per spatial dim; before, after: padding
+  std::int64_t groups;
+  std::vector<std::int64_t> taps = {};  // of the weights that conv_weights makes
+  template <class V> void fields(V&& visit) const {
+    visit("strides", strides);
+    visit("dilation", dilation);
+    visit("before", before);
+    visit("after", after);
+    visit("groups", groups);
+    visit("taps", taps);
+  }
+  std::size_t spatial() const { return strides.size(); }
+};
+const ConvParams& params_of(const Params& p) { return p.as<ConvParams>(); }
+
+std::int64_t out_extent(const ConvParams& p, std::size_t d, std::int64_t in, std::int64_t taps) {
+  const auto reach = p.dilation[d] * (taps - 1) + 1, padded = in + p.before[d] + p.after[d];
+  return padded < reach ? 0 : (padded - reach) / p.strides[d] + 1;
+}
+
+// The operand range that a block of output positions reads. Of the whole output: everything.
+Range needed(const ConvParams& p, std::size_t d, std::int64_t in, std::int64_t taps, Range block, bool is_whole) {
+  if (is_whole) return {0, in};
+  const auto start = std::clamp<std::int64_t>(block.start * p.strides[d] - p.before[d], 0, in);
+  if (block.size() <= 0) return {start, start};
+  return {start, std::clamp<std::int64_t>((block.stop - 1) * p.strides[d] - p.before[d] + p.dilation[d] * (taps - 1) + 1, start, in)};
+}
+
+// x brought to the windows that the blocks of the output-shaped layout `like` read.
+int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, const Sharding& like, const Shape& output, const std::vector<std::int64_t>& taps) {
+  const int ndim = output.ndim();
+  const auto target = like.dim_axes(ndim);
+  for (std::size_t d = 0; d < p.spatial(); ++d) {
+    const auto dim = d + 2;
+    const auto in = builder.value(x).type.shape[dim];
+    auto layout = builder.value(x).layout.dim_axes(ndim);
+    layout[dim] = target[dim];
+    x = fetch_windows(builder, x, static_cast<int>(dim), Sharding::from_dim_axes(like.mesh(), layout),
+                      [&](std::int64_t part, std::int64_t parts) { return needed(p, d, in, taps[d], block_range(output[dim], parts, part), parts == 1); });
+  }
+  return x;
+}
+
+// What the kernel sees of one rank's window, output block and weights.
+kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Tile& weights, const Tile& y) {
+  const Shape xs = x.shape(), ws = weights.shape(), ys = y.shape();
+  const auto channels = ws[1];
+  const auto groups = channels == 0 ? 1 : xs[1] / channels;
+  kernels::ConvolveShape shape{y.dtype, xs[0], groups, channels, groups == 0 ? 0 : ws[0] / groups, {}};
+  for (std::size_t d = 0; d < p.spatial(); ++d) {
+    // A window starts where its block reads, or at the start of the array; what it lacks at the end of the array is zeros.
+    const auto reads_from = y.box[d + 2].start * p.strides[d] - p.before[d];
+    shape.dims.push_back({xs[d + 2], ys[d + 2], ws[d + 2], p.strides[d], p.dilation[d], std::min<std::int64_t>(reads_from, 0)});
+  }
+  return shape;
+}
+
+// "n (g c) s, (g o) c t -> n (g o) s | sum c": a spatial dim of the operand and of the result are split alike.
+struct Factors {
+  FactorRule rule;
+  std::vector<DimFactors> x, weights, y;
+};
+Factors factors_of(const Shape& x, const Shape& weights, const Shape& y, const ConvParams& p, FactorKind positions, FactorKind channels) {
+  Factors f;
+  const auto add = [&](std::int64_t size, FactorKind kind) {
+    f.rule.factors.push_back({size, kind});
+    return static_cast<int>(f.rule.factors.size()) - 1;
+  };
+  const int image = add(x[0], positions), group = add(p.groups, FactorKind::pass), channel = add(weights[1], channels), feature = add(weights[0] / p.groups, FactorKind::pass);
+  f.x = {{image}, p.groups > 1 ? DimFactors{group, channel} : DimFactors{channel}};
+  f.weights = {p.groups > 1 ? DimFactors{group, feature} : DimFactors{feature}, {channel}};
+  f.y = {{image}, p.groups > 1 ? DimFactors{group, feature} : DimFactors{feature}};
+  for (std::size_t d = 0; d < p.spatial(); ++d) {
+    const int position = add(y[d + 2], positions), tap = add(weights[d + 2], FactorKind::whole);
+    f.x.push_back({position});
+    f.y.push_back({position});
+    f.weights.push_back({tap});
+  }
+  return f;
+}
+
+double flops_of(const Shape& weights, const Shape& y) {
+  double per_output = 2;
+  for (std::size_t d = 1; d < weights.size(); ++d) per_output *= static_cast<double>(weights[d]);
+  return per_output * static_cast<double>(y.elements());
+}
+
+std::vector<std::int64_t> taps_of(const Shape& weights) { return {weights.begin() + 2, weights.end()}; }
+
+Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p, std::source_location where);
+Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps, std::source_location where);
+
+// (groups * a, b, taps...) -> (groups * b, a, taps... turned around)
+Array transposed_weights(const Array& weights, std::int64_t groups, std::source_location where) {
+  auto extents = weights.shape().vector();
+  const auto a = extents[0] / groups, b = extents[1];
+  extents[0] = a;
+  extents.insert(extents.begin(), groups);
+  Array w = reshape(Operand(weights, where), Shape(extents));
+  w = swapaxes(Operand(w, where), 1, 2);
+  extents.erase(extents.begin());
+  extents[0] = groups * b;
+  extents[1] = a;
+  w = reshape(Operand(w, where), Shape(extents));
+  std::vector<int> taps;
+  for (int d = 2; d < w.ndim(); ++d) taps.push_back(d);
+  return taps.empty() ? w : flip(Operand(w, where), Axes(taps));
+}
+
+// The cotangent of x: y spread out by the strides, convolved with the weights turned around.
+Array conv_operand(const Array& y, const Array& weights, const Shape& x, const ConvParams& p, std::source_location where) {
+  ConvParams back{std::vector<std::int64_t>(p.spatial(), 1), p.dilation, {}, {}, p.groups};
+  Array spread = y;
+  std::vector<IndexPart> crop{slice(), slice()};
+  for (std::size_t d = 0; d < p.spatial(); ++d) {
+    const auto dim = d + 2;
+    if (p.strides[d] > 1 && y.shape()[dim] > 1) spread = dilate(spread, static_cast<int>(dim), p.strides[d], where);
+    const auto reach = p.dilation[d] * (weights.shape()[dim] - 1);
+    const auto before = reach - p.before[d], after = x[dim] + reach - spread.shape()[dim] - before;
+    back.before.push_back(std::max<std::int64_t>(before, 0));
+    back.after.push_back(std::max<std::int64_t>(after, 0));
+    // Output positions that read padding alone say nothing about x.
+    const auto extent = spread.shape()[dim];
+    crop.push_back(slice(std::min(extent, std::max<std::int64_t>(-before, 0)), std::max<std::int64_t>(0, extent - std::max<std::int64_t>(-after, 0))));
+  }
+  spread = index(spread, crop, where);
+  return conv_op_of(spread, transposed_weights(weights, p.groups, where), back, where);
+}
+
+Array with_batch_in_channels(const Array& x, std::int64_t size, std::source_location where) {  // (b, n, c, ...) -> (n, b * c, ...)
+  const Array y = moveaxis(Operand(x, where), 0, 1);
+  auto extents = y.shape().vector();
+  extents.erase(extents.begin() + 1);
+  extents[1] *= size;
+  return reshape(Operand(y, where), Shape(std::move(extents)));
+}
+Array with_leading_merged(const Array& x, std::source_location where) {  // (b, n, ...) -> (b * n, ...)
+  auto extents = x.shape().vector();
+  extents[1] *= extents[0];
+  extents.erase(extents.begin());
+  return reshape(Operand(x, where), Shape(std::move(extents)));
+}
+Array with_dim_cut(const Array& x, std::size_t dim, std::int64_t size, std::source_location where) {  // (b * n) -> (b, n)
+  auto extents = x.shape().vector();
+  extents[dim] /= size;
+  extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(dim), size);
+  return reshape(Operand(x, where), Shape(std::move(extents)));
+}
+
+const OpDef conv_op{
+    .name = "conv",
+    .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
+      const auto& p = params_of(params);
+      Shape shape = in[0].shape;
+      shape[1] = in[1].shape[0];
+      for (std::size_t d = 0; d < p.spatial(); ++d) shape[d + 2] = out_extent(p, d, in[0].shape[d + 2], in[1].shape[d + 2]);
+      return {{shape, in[0].dtype}};
+    },
+    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
+      auto f = factors_of(in[0].shape, in[1].shape, out[0].shape, params_of(params), FactorKind::pass, FactorKind::reduce);
+      f.rule.inputs = {f.x, f.weights};
+      f.rule.outputs = {f.y};
+      if (is_bool(out[0].dtype)) f.rule.reduce_kind = "any";
+      return f.rule;
+    },
+    .kernel = [](const KernelArgs& a) { kernels::convolve(local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0]), a.in[0].data, a.in[1].data, a.out[0].data); },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      const auto& p = params_of(*v.node.params);
+      Cotangents result(2);
+      if (v.wanted[0]) result[0] = conv_operand(v.cotangents[0], v.in[1], v.in[0].shape(), p, v.node.where);
+      if (v.wanted[1]) result[1] = conv_weights(v.in[0], v.cotangents[0], p, taps_of(v.in[1].shape()), v.node.where);
+      return result;
+    },
+    .batch = [](const BatchArgs& args) -> Batched {
+      auto p = params_of(*args.node.params);
+      const auto where = args.node.where;
+      if (args.dims[1] == not_batched) {  // more images
+        const Array y = conv_op_of(with_leading_merged(batch_first(args.in[0], args.dims[0]), where), args.in[1], p, where);
+        return {{with_dim_cut(y, 0, args.size, where)}, {0}};
+      }
+      p.groups *= args.size;  // each member of the batch is a group of its own
+      const Array y = conv_op_of(with_batch_in_channels(batched_in_front(args, 0), args.size, where), with_leading_merged(batched_in_front(args, 1), where), p, where);
+      return {{with_dim_cut(y, 1, args.size, where)}, {1}};
+    },
+    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
+      const auto& p = params_of(*node.params);
+      const Type& out = node.outputs[0].type;
+      const Sharding layout = builder.placement().outputs[0];
+      const int windows = fetch_spatial_windows(builder, p, in[0], layout, out.shape, taps_of(builder.value(in[1]).type.shape));
+      return builder.kernel(*node.op, node.params, {windows, in[1]}, {out}, {layout});
+    },
+    .flops = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return flops_of(in[1].shape, out[0].shape); },
+};
+
+// ---- the derivative by the weights, from x and y ----
+const OpDef conv_weights_op{
+    .name = "conv_weights",
+    .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
+      const auto& p = params_of(params);
+      std::vector<std::int64_t> extents{in[1].shape[1], in[0].shape[1] / p.groups};
+      extents.insert(extents.end(), p.taps.begin(), p.taps.end());
+      return {{Shape(std::move(extents)), in[0].dtype}};
+    },
+    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
+      auto f = factors_of(in[0].shape, out[0].shape, in[1].shape, params_of(params), FactorKind::reduce, FactorKind::pass);
+      f.rule.inputs = {f.x, f.y};
+      f.rule.outputs = {f.weights};
+      return f.rule;
+    },
+    .kernel = [](const KernelArgs& a) { kernels::convolve_weights(local_shape(params_of(a.params), a.in[0], a.out[0], a.in[1]), a.in[0].data, a.in[1].data, a.out[0].data); },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      const auto& p = params_of(*v.node.params);
+      Cotangents result(2);
+      if (v.wanted[0]) result[0] = conv_operand(v.in[1], v.cotangents[0], v.in[0].shape(), p, v.node.where);
+      if (v.wanted[1]) result[1] = conv_op_of(v.in[0], v.cotangents[0], p, v.node.where);
+      return result;
+    },
+    .batch = [](const BatchArgs& args) -> Batched {
+      auto p = params_of(*args.node.params);
+      const auto where = args.node.where;
+      p.groups *= args.size;
+      const Array w = conv_weights(with_batch_in_channels(batched_in_front(args, 0), args.size, where), with_batch_in_channels(batched_in_front(args, 1), args.size, where), p, p.taps, where);
+      return {{with_dim_cut(w, 0, args.size, where)}, {0}};
+    },
+    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
+      const auto& p = params_of(*node.params);
+      const Sharding y_layout = builder.placement().inputs[1];
+      const int windows = fetch_spatial_windows(builder, p, in[0], y_layout, builder.value(in[1]).type.shape, p.taps);
+      return builder.kernel(*node.op, node.params, {windows, in[1]}, {node.outputs[0].type}, {builder.placement().outputs[0]});
+    },
+    .flops = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return flops_of(out[0].shape, in[1].shape); },
+};
+const Registered registered[] = {Registered(conv_op), Registered(conv_weights_op)};
+
+Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p, std::source_location where) { return record(conv_op, make_params(p), {x, weights}, where); }
+Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps, std::source_location where) {
+  auto with_taps = p;
+  with_taps.taps = std::move(taps);
+  return record(conv_weights_op, make_params(std::move(with_taps)), {x, y}, where);
+}
+
+}  // namespace
+
+Array conv(const Operand& x, const Operand& kernel, ConvOptions options) {
+  check_usable(x.array, "conv");
+  check_usable(kernel.array, "conv");
+  const Shape &xs = x.array.shape(), &ks = kernel.array.shape();
+  const auto text = [&](const std::string& why) { return call_text("conv", x.where) + ": " + why; };
+  const std::string shapes = "operand " + to_string(xs) + ", kernel " + to_string(ks);
+  if (xs.size() < 2 || xs.size() != ks.size())
+    throw ShapeError(text(shapes + ": both need the same number of dimensions, (images, channels, spatial...) and (features, channels / groups, taps...)"));
+  const auto spatial = xs.size() - 2;
+  if (options.groups < 1 || xs[1] % options.groups != 0 || ks[0] % options.groups != 0 || ks[1] * options.groups != xs[1])
+    throw ShapeError(text(shapes + ", " + std::to_string(options.groups) + " groups: the kernel's second dimension must be channels / groups, and groups must divide channels and features"));
+  const auto default_to = [&](std::vector<int>& values, const char* what) {
+    if (values.empty()) values.assign(spatial, 1);
+    if (values.size() != spatial) throw ArgumentError(text(std::to_string(values.size()) + " " + what + " for " + std::to_string(spatial) + " spatial dimensions; give one for each"));
+    for (const int v : values)
+      if (v < 1) throw ArgumentError(text(std::string(what) + " must be at least 1, one is " + std::to_string(v)));
+  };
+  default_to(options.strides, "strides");
+  default_to(options.dilation, "dilations");
+  if (options.padding.empty()) options.padding.assign(spatial, {0, 0});
+  if (options.padding.size() != spatial) throw ArgumentError(text(std::to_string(options.padding.size()) + " pairs of padding for " + std::to_string(spatial) + " spatial dimensions; give one pair (before, after) for each"));
+  ConvParams p{{options.strides.begin(), options.strides.end()}, {options.dilation.begin(), options.dilation.end()}, {}, {}, options.groups};
+  for (std::size_t d = 0; d < spatial; ++d) {
+    const auto [before, after] = options.padding[d];
+    if (before < 0 || after < 0) throw ArgumentError(text("the padding (" + std::to_string(before) + ", " + std::to_string(after) + ") must not be negative; slice the operand instead"));
+    p.before.push_back(before);
+    p.after.push_back(after);
+    if (ks[d + 2] == 0 || out_extent(p, d, xs[d + 2], ks[d + 2]) == 0)
+      throw ShapeError(text(shapes + ": the kernel does not fit into spatial dimension " + std::to_string(d) + " even once (padding " + std::to_string(before) + ", " + std::to_string(after) + ")"));
+  }
+  const Dtype dtype = promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()}, WeakDtype{kernel.array.dtype(), kernel.array.is_weakly_typed()}).dtype;
+  return conv_op_of(cast_to(x.array, dtype, x.where), cast_to(kernel.array, dtype, x.where), p, x.where);
+}
+
+}  // namespace tessera

@@ -1,0 +1,42 @@
+// vmap's two halves, for other transformations: trace with one example, then apply what was recorded to whole batches.
+#pragma once
+#include <tessera/maps.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/op.hpp"
+
+namespace tessera {
+
+struct BatchedValue {
+  Array value;
+  int dim = not_batched;
+};
+
+// Replays every node between `placeholders` and `roots` through its op's batch rule, with values[i] in the place of placeholders[i].
+// frame: the number of the vmap frame that is resolved by this; 0 for none.
+std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots, const std::vector<Array>& placeholders,
+                                         const std::vector<BatchedValue>& values, std::int64_t size, std::uint64_t frame);
+
+struct VmapRequest {
+  std::vector<std::optional<int>> in_dims;  // per leaf of the arguments, counted from the front
+  AxesTree out_axes = 0;
+  std::string axis_name;
+  std::int64_t size = 1;
+  std::string call;  // "vmap at train.cpp:12"
+  std::source_location where;
+};
+std::vector<Array> apply_vmap(detail::MappedCall& call, const VmapRequest& request);
+
+// in_axes spread over the leaves, negative ones counted from the end; IndexError when one is out of range.
+std::vector<std::optional<int>> leaf_axes(const AxesTree& axes, const detail::MappedCall& call, const std::string& what);
+// The size of the mapped dims; ArgumentError when they differ or nothing is mapped.
+std::int64_t mapped_size(const std::vector<std::optional<int>>& dims, const std::vector<Array>& leaves, std::optional<int> given,
+                         const std::string& call);
+// out_axes spread over the leaves of the result, as dims of the mapped result. ndim: of the leaves of one example.
+std::vector<std::optional<int>> result_axes(const AxesTree& axes, const detail::TreeShape& result, const std::vector<Array>& leaves,
+                                            const std::string& what);
+
+}  // namespace tessera
