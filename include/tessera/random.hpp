@@ -14,6 +14,7 @@
 // the last place. Every function raises ShapeError when its key is a batch of keys (use vmap), DtypeError for a dtype it cannot draw and
 // ArgumentError for parameters that make no sense, on every rank.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -131,5 +132,19 @@ Array poisson(const Key&, const Array& lambda, DrawShape shape = {}, Dtype dtype
 Array binomial(const Key&, const Array& n, const Array& p, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
 // p (..., k): how often each of k outcomes occurs in n trials; (*shape, k).
 Array multinomial(const Key&, const Array& n, const Array& p, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+
+// ---- picking and shuffling: split arrays are sorted and indexed where they lie, nothing is gathered ----
+// 0 .. n-1 in random order, int32.
+Array permutation(const Key&, std::int64_t n, Where = Where::current());
+template <std::floating_point T> Array permutation(const Key&, T n, Where = Where::current()) = delete;  // n is an integer or an array
+// x shuffled along an axis: its slices as wholes, or each line on its own when independent.
+Array permutation(const Key&, const Array& x, int axis = 0, bool independent = false, Where = Where::current());
+// Elements (along axis: slices) of a, or of arange(a) when a is an integer: shape (..., *shape, ...) with the axis replaced by shape.
+// p: their probabilities, 1-D; equal ones when not given. ArgumentError when a is empty, or too small to draw without replacement.
+Array choice(const Key&, const Array& a, Shape shape = {}, bool replace = true, std::optional<Array> p = {}, int axis = 0,
+             Where = Where::current());
+// Indices along an axis of logits, by the Gumbel trick. shape ends with that of logits without the axis. Without replacement the leading
+// dims of shape hold different indices.
+Array categorical(const Key&, const Array& logits, int axis = -1, DrawShape shape = {}, bool replace = true, Where = Where::current());
 
 }  // namespace tessera::random

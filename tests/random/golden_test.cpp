@@ -165,5 +165,27 @@ TEST(random_golden, rejection) {
         });
 }
 
+TEST(random_golden, permutations_choices_categories) {
+  using namespace random;
+  const auto chosen = [](const Case& c) {
+    const bool replace = c.integer(1) != 0;
+    const auto p = c.args.size() > 2 ? std::optional<Array>(c.array(2)) : std::nullopt;
+    const Array a = c.array(0);
+    const Shape shape = a.ndim() == 2 ? Shape{c.shape[0]} : c.shape;
+    return choice(c.key, a, shape, replace, p);
+  };
+  const auto category = [](const Case& c) {
+    return categorical(c.key, c.array(0), static_cast<int>(c.integer(1)), c.shape, c.integer(2) != 0);
+  };
+  check("picking", {
+                       {"permutation", {[](const Case& c) { return permutation(c.key, c.integer(0)); }}},
+                       {"permutation_array",
+                        {[](const Case& c) { return permutation(c.key, c.array(0), static_cast<int>(c.integer(1)), c.integer(2) != 0); }}},
+                       {"choice", {chosen}},
+                       {"categorical", {category}},
+                       {"multinomial", {[](const Case& c) { return multinomial(c.key, c.array(0), c.array(1), {}, c.dtype); }}},
+                   });
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -10,10 +10,11 @@ namespace {
 
 using random::Key;
 
+enum class Moves { nothing, a_number, elements };  // a_number: the count of rounds
 struct Distribution {
   const char* name;
   std::function<Array(const Key&, const Shape&)> draw;
-  bool agrees_on_rounds = false;
+  Moves moves = Moves::nothing;
 };
 std::vector<Distribution> distributions() {
   using namespace random;
@@ -40,8 +41,26 @@ std::vector<Distribution> distributions() {
        [](const Key& k, const Shape& s) {
          return dirichlet(k, array({0.5F, 1.0F, 3.0F}), s);
        }},
-      {"poisson", [](const Key& k, const Shape& s) { return poisson(k, 12.5, s); }, true},
-      {"binomial", [](const Key& k, const Shape& s) { return binomial(k, 100, 0.4, s); }, true},
+      {"poisson", [](const Key& k, const Shape& s) { return poisson(k, 12.5, s); }, Moves::a_number},
+      {"binomial", [](const Key& k, const Shape& s) { return binomial(k, 100, 0.4, s); }, Moves::a_number},
+      {"permutation", [](const Key& k, const Shape& s) { return permutation(k, s.elements()); }, Moves::elements},
+      {"permutation of rows", [](const Key& k, const Shape& s) { return permutation(k, bits(key(1), s), s.ndim() - 1); }, Moves::elements},
+      {"independent permutations", [](const Key& k, const Shape& s) { return permutation(k, normal(key(1), s, complex128), 0, true); },
+       Moves::elements},
+      {"choice",
+       [](const Key& k, const Shape& s) {
+         return choice(k, normal(key(1), {9, 2}), s);
+       },
+       Moves::elements},
+      {"choice by p",
+       [](const Key& k, const Shape& s) {
+         return choice(k, 4, s, true, array({0.1F, 0.2F, 0.3F, 0.4F}));
+       },
+       Moves::elements},
+      {"categorical",
+       [](const Key& k, const Shape& s) {
+         return categorical(k, array({0.0F, 1.0F, -1.0F}), -1, s);
+       }},
   };
 }
 
@@ -74,15 +93,30 @@ TEST(random_layouts, draws_move_nothing_and_hold_only_their_block) {
   const int n = device_count();
   const auto mesh = make_mesh({n}, {"x"});
   for (const auto& d : distributions()) {
+    if (d.moves == Moves::elements) continue;
     const Shape shape{8 * n, 1000};
     const auto text = program_of(device_put(d.draw(random::key(1), shape), mesh, P("x", None)));
     if (n == 1) continue;
     EXPECT_EQ(text.find("all-gather"), std::string::npos) << d.name << "\n" << text;
     EXPECT_EQ(text.find("all-to-all"), std::string::npos) << d.name << "\n" << text;
     EXPECT_EQ(text.find("collective-permute"), std::string::npos) << d.name << "\n" << text;
-    EXPECT_EQ(text.find("all-reduce") != std::string::npos, d.agrees_on_rounds) << d.name << "\n" << text;
+    EXPECT_EQ(text.find("all-reduce") != std::string::npos, d.moves == Moves::a_number) << d.name << "\n" << text;
     EXPECT_EQ(text.find("[" + std::to_string(8 * n) + ",1000"), std::string::npos) << d.name << "\n" << text;
   }
+}
+
+TEST(random_layouts, a_split_array_is_shuffled_where_it_lies) {
+  const int n = device_count();
+  const auto mesh = make_mesh({n}, {"x"});
+  const std::int64_t size = 1000 * n + 1;
+  const Array x = device_put(arange(static_cast<int>(size)), mesh, P("x"));
+  const Array shuffled = random::permutation(random::key(6), x);
+  EXPECT_TRUE(shuffled.sharding().is_equivalent_to(x.sharding(), 1));
+  EXPECT_EQ(bytes_of(shuffled), bytes_of(random::permutation(random::key(6), size)));
+  if (n == 1) return;
+  const auto text = program_of(random::permutation(random::key(6), x));
+  EXPECT_EQ(text.find("all-gather"), std::string::npos) << text;
+  for (const char* dtype : {"= s32[", "= u32["}) EXPECT_EQ(text.find(dtype + std::to_string(size) + "]"), std::string::npos) << text;
 }
 
 TEST(random_layouts, a_draw_takes_the_layout_of_what_it_meets) {
