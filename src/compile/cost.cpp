@@ -34,7 +34,11 @@ double flops_of(const Program& program, const Instruction& i) {
   std::vector<Type> in, out;
   for (const int v : i.inputs) in.push_back({value(v).layout.shard_shape(value(v).type.shape), value(v).type.dtype});
   for (const int v : i.outputs) out.push_back({value(v).layout.shard_shape(value(v).type.shape), value(v).type.dtype});
-  if (i.kind == InstructionKind::fused) return static_cast<double>(i.chain.size()) * static_cast<double>(out[0].shape.elements());
+  if (i.kind == InstructionKind::fused) {
+    const auto& result = value(i.reduced_value >= 0 ? i.reduced_value : i.outputs[0]);
+    return static_cast<double>(i.chain.size() + (i.reduced_value >= 0)) *
+           static_cast<double>(result.layout.shard_shape(result.type.shape).elements());
+  }
   if (i.kind != InstructionKind::kernel && i.kind != InstructionKind::talk) return 0;
   if (i.op->flops != nullptr) return i.op->flops(in, out, *i.params);
   double elements = 0;

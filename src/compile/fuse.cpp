@@ -4,6 +4,7 @@
 
 #include "compile/passes.hpp"
 #include "graph/elementwise_row.hpp"
+#include "ops/reduce/reduction.hpp"
 
 namespace tessera {
 namespace {
@@ -58,11 +59,18 @@ class Fuser {
     for (std::size_t n = program_.instructions.size(); n-- > 0;)
       if (live_[n] && owner_[n] < 0 && is_elementwise(program_.instructions[n]) && !program_.instructions[n].op->elementwise->is_broadcast)
         grow(static_cast<int>(n));
+    for (std::size_t n = 0; n < program_.instructions.size(); ++n)
+      if (live_[n]) end_in_reduction(static_cast<int>(n));
     Program out = program_;
     out.instructions.clear();
     for (std::size_t n = 0; n < program_.instructions.size(); ++n) {
       if (!live_[n]) continue;
       const int owner = owner_[n];
+      if (owner >= 0 && reduced_chains_.contains(owner)) continue;  // runs where its reduction stands
+      if (const auto reduction = reductions_.find(static_cast<int>(n)); reduction != reductions_.end()) {
+        out.instructions.push_back(reduced_chain(static_cast<int>(n), reduction->second));
+        continue;
+      }
       if (owner < 0 || members_[owner].size() == 1)
         out.instructions.push_back(program_.instructions[n]);
       else if (owner == static_cast<int>(n))
@@ -105,6 +113,32 @@ class Fuser {
     members_[root] = {inside.begin(), inside.end()};
   }
 
+  // A reduction whose operand is the result of a chain that nobody else reads: the chain's result is never stored.
+  void end_in_reduction(int n) {
+    const auto& instruction = program_.instructions[static_cast<std::size_t>(n)];
+    if (instruction.kind != InstructionKind::kernel || !reduction_of(*instruction.op, *instruction.params)) return;
+    const int v = instruction.inputs[0];
+    const int p = uses_.producer[static_cast<std::size_t>(v)];
+    if (p < 0 || owner_[static_cast<std::size_t>(p)] != p || uses_.is_output[static_cast<std::size_t>(v)]) return;
+    const auto& readers = uses_.consumers[static_cast<std::size_t>(v)];
+    if (std::any_of(readers.begin(), readers.end(), [&](int r) { return r != n && live_[static_cast<std::size_t>(r)]; })) return;
+    reductions_[n] = p;
+    reduced_chains_.insert(p);
+  }
+
+  Instruction reduced_chain(int n, int root) const {
+    const auto& reduce = program_.instructions[static_cast<std::size_t>(n)];
+    Instruction fused = chain_of(root);
+    const auto reduction = *reduction_of(*reduce.op, *reduce.params);
+    fused.reduced_value = reduce.inputs[0];
+    fused.reduced_dims = reduction.dims;
+    fused.reduce_kind = reduction.kernel;
+    fused.outputs = reduce.outputs;
+    fused.op = reduce.op;
+    fused.where = reduce.where;
+    return fused;
+  }
+
   Instruction chain_of(int root) const {
     const auto& last = program_.instructions[static_cast<std::size_t>(root)];
     Instruction fused{.kind = InstructionKind::fused};
@@ -142,6 +176,8 @@ class Fuser {
   std::vector<bool> live_;
   std::vector<int> owner_;  // instruction -> root of its chain
   std::map<int, std::vector<int>> members_;
+  std::map<int, int> reductions_;  // reduction -> root of the chain that it ends
+  std::set<int> reduced_chains_;
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ std::string value_text(const Program& program, int v) {
 std::string chain_text(const Instruction& i) {
   std::string text;
   for (const auto& step : i.chain) text += (text.empty() ? "" : "+") + step.op->name;
+  if (i.reduced_value >= 0) text += "+" + i.reduce_kind;
   return text;
 }
 

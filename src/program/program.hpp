@@ -55,7 +55,9 @@ struct Instruction {
   std::string reduce_kind = {};
   std::optional<ReshardStep> step = {};  // move
   std::shared_ptr<const Remap> remap = {};
-  std::vector<std::byte> fill = {};       // remap: the element where no piece covers the result; zeros when empty
+  std::vector<std::byte> fill = {};  // remap: the element where no piece covers the result; zeros when empty
+  int reduced_value = -1;            // fused: the chain's result, of which only the reduction over reduced_dims by reduce_kind is kept
+  std::vector<int> reduced_dims = {};
   std::vector<FusedStepPlan> chain = {};  // fused: the last step is the output
   std::int64_t bytes = 0;                 // the busiest rank receives from others
   std::vector<TalkCost> costs = {};       // talk

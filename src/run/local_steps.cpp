@@ -5,6 +5,7 @@
 #include "graph/elementwise_row.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/fused.hpp"
+#include "kernels/reduce.hpp"
 #include "run/executable.hpp"
 
 namespace tessera {
@@ -76,7 +77,11 @@ std::vector<std::int64_t> operand_strides(const Shape& operand, const Shape& res
 class FusedStep final : public Step {
  public:
   FusedStep(const BindContext& context, const Instruction& i) : inputs_(i.inputs), output_(i.outputs[0]), local_(context.local(output_)) {
-    shape_ = local_.tile.shape();
+    const Tile& result = i.reduced_value >= 0 ? context.local(i.reduced_value).tile : local_.tile;
+    shape_ = result.shape();
+    reduce_kind_ = i.reduce_kind;
+    reduced_dims_ = i.reduced_dims;
+    is_reduced_ = i.reduced_value >= 0;
     std::vector<Dtype> registers;
     for (const int v : inputs_) {
       const auto& tile = context.local(v).tile;
@@ -84,7 +89,7 @@ class FusedStep final : public Step {
       program_.inputs.push_back({tile.dtype});
       // A size-1 dim of the operand is broadcast, whatever this rank's block of the result has there.
       strides_.push_back(operand_strides(tile.shape(), shape_));
-      reusable_.push_back(tile.shape() == shape_ && itemsize(tile.dtype) == itemsize(local_.tile.dtype));
+      reusable_.push_back(!is_reduced_ && tile.shape() == shape_ && itemsize(tile.dtype) == itemsize(local_.tile.dtype));
     }
     for (const auto& step : i.chain) {
       kernels::FusedStep bound;
@@ -114,7 +119,9 @@ class FusedStep final : public Step {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       operands_.push_back({frame.slots[static_cast<std::size_t>(inputs_[i])].data(), strides_[i]});
     std::byte* out = result.data();
-    kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
+    if (!is_reduced_) return kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
+    if (shape_.elements() == 0) return kernels::fill_identity(reduce_kind_, local_.tile.dtype, out, local_.tile.elements());
+    kernels::run_fused_reduce(program_, shape_, operands_, reduce_kind_, reduced_dims_, out);
   }
 
  private:
@@ -126,6 +133,9 @@ class FusedStep final : public Step {
   std::vector<std::vector<std::int64_t>> strides_;
   std::vector<bool> reusable_;
   std::vector<kernels::FusedOperand> operands_;
+  bool is_reduced_ = false;
+  std::string reduce_kind_;
+  std::vector<int> reduced_dims_;
 };
 
 }  // namespace

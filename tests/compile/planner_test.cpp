@@ -182,7 +182,23 @@ TEST(Memory, AnAnalysisCountsArgumentsResultsAndThePeak) {
   const auto m = jit([](Array x) { return sum(x * 2, 0); }).lower(placed({1024, 1024}, line, P("x", None))).compile().memory_analysis();
   EXPECT_GE(m.argument_bytes, 1 << 20);
   EXPECT_EQ(m.output_bytes, 4096);
-  EXPECT_GE(m.peak_bytes, m.argument_bytes + (1 << 20));
+  EXPECT_EQ(m.peak_bytes, m.argument_bytes + m.output_bytes + m.temporary_bytes);
+  EXPECT_LT(m.temporary_bytes, 1 << 20) << "the chain ends in its reduction: its result is never stored";
+}
+
+TEST(Fusion, AChainEndsInItsReduction) {
+  const auto text = text_of([](Array x) { return sum(exp(x) * 2, 1); }, placed({8, 8}, line, P("x", None)));
+  EXPECT_THAT(text, HasSubstr("f32[2] fusion[exp+multiply+sum]")) << text;
+}
+
+TEST(Fusion, AChainThatIsReadTwiceIsStored) {
+  const auto text = text_of(
+      [](Array x) {
+        const Array y = exp(x) * 2;
+        return std::make_pair(sum(y, 1), y);
+      },
+      placed({8, 8}, line, P("x", None)));
+  EXPECT_THAT(text, Not(HasSubstr("multiply+sum"))) << text;
 }
 
 }  // namespace

@@ -5,14 +5,10 @@
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/reduce/reduction.hpp"
 
 namespace tessera {
 namespace {
-
-struct ReduceParams {
-  std::vector<int> dims;  // ascending
-  template <class V> void fields(V&& visit) const { visit("dims", dims); }
-};
 
 bool is_reduced(const ReduceParams& p, int d) { return std::binary_search(p.dims.begin(), p.dims.end(), d); }
 
@@ -55,9 +51,8 @@ Batched batch(const BatchArgs& args) {
 
 void kernel(const KernelArgs& a) {
   const auto& p = a.params.as<ReduceParams>();
-  const std::string op = a.op.name.substr(0, a.op.name.find('_'));
-  if (a.in[0].elements() == 0) return kernels::fill_identity(op, a.out[0].dtype, a.out[0].data, a.out[0].elements());
-  kernels::reduce(op, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dims, a.out[0].data);
+  if (a.in[0].elements() == 0) return kernels::fill_identity(a.op.name, a.out[0].dtype, a.out[0].data, a.out[0].elements());
+  kernels::reduce(a.op.name, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dims, a.out[0].data);
 }
 
 OpDef reduction(const char* name, FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&),
@@ -156,6 +151,11 @@ Array extremum(const OpDef& op, const Operand& x, const Axes& axes, bool keepdim
 }
 
 }  // namespace
+
+std::optional<Reduction> reduction_of(const OpDef& op, const Params& params) {
+  if (op.kernel != kernel) return std::nullopt;
+  return Reduction{op.name, params.as<ReduceParams>().dims};
+}
 
 Array sum(const Operand& x, Axes axes, bool keepdims) {
   check_usable(x.array, "sum");

@@ -1,0 +1,23 @@
+// What the fuser asks of a reduction: which kernel combines, over which dims.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/op.hpp"
+
+namespace tessera {
+
+struct ReduceParams {
+  std::vector<int> dims;  // ascending
+  template <class V> void fields(V&& visit) const { visit("dims", dims); }
+};
+
+struct Reduction {
+  std::string kernel;  // name in kernels::reduce
+  std::vector<int> dims;
+};
+// nullopt for a record that is not one of sum, prod, max, min, any, all.
+std::optional<Reduction> reduction_of(const OpDef&, const Params&);
+
+}  // namespace tessera
