@@ -147,4 +147,14 @@ Array choice(const Key&, const Array& a, Shape shape = {}, bool replace = true, 
 // dims of shape hold different indices.
 Array categorical(const Key&, const Array& logits, int axis = -1, DrawShape shape = {}, bool replace = true, Where = Where::current());
 
+// ---- vectors and matrices ----
+enum class CovarianceFactor { cholesky, eigh, svd };  // eigh and svd also take singular covariances
+// mean (..., n), cov (..., n, n): (*shape, n); shape is that of their leading dims by default. LinAlgError when cov is not positive
+// definite.
+Array multivariate_normal(const Key&, const Array& mean, const Array& cov, DrawShape shape = {}, std::optional<Dtype> dtype = {},
+                          CovarianceFactor = CovarianceFactor::cholesky, Where = Where::current());
+// (*shape, n, m), uniformly among the matrices with orthonormal columns (rows when m > n); m = n by default. float or complex.
+Array orthogonal(const Key&, std::int64_t n, Shape shape = {}, Dtype dtype = float32, std::optional<std::int64_t> m = {},
+                 Where = Where::current());
+
 }  // namespace tessera::random

@@ -187,5 +187,19 @@ TEST(random_golden, permutations_choices_categories) {
                    });
 }
 
+TEST(random_golden, vectors_and_matrices) {
+  using namespace random;
+  const auto q = [](const Case& c) {
+    const auto n = c.integer(0), m = c.integer(1);
+    return orthogonal(c.key, n, c.shape.size() == 3 ? Shape{c.shape[0]} : Shape{}, c.dtype, m);
+  };
+  check("matrices",
+        {
+            {"multivariate_normal",
+             {[](const Case& c) { return multivariate_normal(c.key, c.array(0), c.array(1), Shape{c.shape[0]}, c.dtype); }, 16, 4}},
+            {"orthogonal", {q, 32, 1}},
+        });
+}
+
 }  // namespace
 }  // namespace tessera::test
