@@ -1,0 +1,140 @@
+#include <tessera/multihost.hpp>
+
+#include <tessera/runtime.hpp>
+
+#include <cstring>
+#include <sstream>
+
+#include "comm/agreement.hpp"
+#include "comm/collectives.hpp"
+#include "comm/waiting.hpp"
+#include "graph/node.hpp"
+
+namespace tessera::multihost {
+namespace {
+
+std::string type_text(const HostArray& x) { return to_string(Type{x.shape(), x.dtype()}); }
+
+// Facts of all processes are compared on all of them, so that all come to the same verdict.
+void check_alike(const HostArray& x, const char* call) {
+  std::uint64_t mine = mix(field_hash(x.shape()), field_hash(x.dtype()));
+  std::uint64_t bounds[2] = {mine, ~mine}, most[2];
+  comm::all_reduce(comm::world(), comm::ReduceKind::max, uint64, bounds, most, 2);
+  if (most[0] == ~most[1]) return;
+  std::vector<int> ids(static_cast<std::size_t>(process_count()));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int>(i);
+  throw ArgumentError(std::string(call) + ": the processes bring arrays of different types: " +
+                      comm::list_by_text(comm::gather_texts(comm::world(), type_text(x)), ids) +
+                      ". Pad or convert them to one shape and dtype");
+}
+
+std::string element_text(const HostArray& x, std::int64_t i) {
+  const auto item = itemsize(x.dtype());
+  std::ostringstream text;
+  const auto show = [&]<class T>(T) {
+    T value;
+    std::memcpy(&value, x.bytes() + static_cast<std::size_t>(i) * item, item);
+    if constexpr (sizeof(T) == 1)
+      text << +value;
+    else
+      text << value;
+  };
+  switch (x.dtype().code) {
+    case 0: show(std::uint8_t{}); break;
+    case 1: show(std::int8_t{}); break;
+    case 2: show(std::int16_t{}); break;
+    case 3: show(std::int32_t{}); break;
+    case 4: show(std::int64_t{}); break;
+    case 5: show(std::uint8_t{}); break;
+    case 6: show(std::uint16_t{}); break;
+    case 7: show(std::uint32_t{}); break;
+    case 8: show(std::uint64_t{}); break;
+    case 9: show(float{}); break;
+    case 10: show(double{}); break;
+    case 11: show(std::complex<float>{}); break;
+    default: show(std::complex<double>{}); break;
+  }
+  return text.str();
+}
+
+template <class T> bool same_number(const std::byte* a, const std::byte* b) {
+  T x, y;
+  std::memcpy(&x, a, sizeof x);
+  std::memcpy(&y, b, sizeof y);
+  return x == y || (x != x && y != y);
+}
+
+// Equal values; -0 equals 0, NaN equals NaN.
+bool same_element(const HostArray& a, const HostArray& b, std::int64_t i) {
+  const auto item = static_cast<std::int64_t>(itemsize(a.dtype()));
+  const std::byte *x = a.bytes() + i * item, *y = b.bytes() + i * item;
+  const auto same_part = [&](std::int64_t at) {
+    return a.dtype() == float32 || a.dtype() == complex64 ? same_number<float>(x + at, y + at) : same_number<double>(x + at, y + at);
+  };
+  if (is_complex(a.dtype())) return same_part(0) && same_part(item / 2);
+  if (is_floating(a.dtype())) return same_part(0);
+  return std::memcmp(x, y, static_cast<std::size_t>(item)) == 0;
+}
+
+Shape gathered_shape(const Shape& shape, bool tiled) {
+  auto extents = shape.vector();
+  if (tiled && !extents.empty())
+    extents[0] *= process_count();
+  else
+    extents.insert(extents.begin(), process_count());
+  return Shape(std::move(extents));
+}
+
+std::string index_text(std::int64_t flat, const Shape& shape) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0;) index[d] = flat % shape[d], flat /= shape[d];
+  return field_text(index);
+}
+
+}  // namespace
+
+HostArray process_allgather(const HostArray& x, bool tiled) {
+  const comm::Purpose purpose("multihost::process_allgather");
+  check_alike(x, "process_allgather");
+  HostArray gathered(gathered_shape(x.shape(), tiled), x.dtype());
+  if (x.nbytes() > 0) comm::all_gather(comm::world(), x.bytes(), x.nbytes(), gathered.bytes());
+  return gathered;
+}
+
+HostArray process_allgather(const Array& x, bool tiled) {
+  const bool spread = output_of(x).sharding.has_value() && process_count() > 1;
+  return spread ? to_host(x) : process_allgather(to_host(x), tiled);
+}
+
+HostArray broadcast_one_to_all(const HostArray& x) {
+  const comm::Purpose purpose("multihost::broadcast_one_to_all");
+  check_alike(x, "broadcast_one_to_all");
+  HostArray result(x.shape(), x.dtype());
+  if (x.nbytes() == 0) return result;
+  if (is_main_process()) std::memcpy(result.bytes(), x.bytes(), static_cast<std::size_t>(x.nbytes()));
+  comm::broadcast(comm::world(), result.bytes(), x.nbytes(), 0);
+  return result;
+}
+
+void sync_global_devices(const std::string& name) {
+  const comm::Purpose purpose("multihost::sync_global_devices");
+  comm::agree(comm::world(), field_hash(name), [&] { return "sync_global_devices(\"" + name + "\")"; });
+}
+
+void assert_equal(const HostArray& x) {
+  const comm::Purpose purpose("multihost::assert_equal");
+  const HostArray first = broadcast_one_to_all(x);
+  std::string mine;
+  for (std::int64_t i = 0; i < x.size() && mine.empty(); ++i)
+    if (!same_element(x, first, i))
+      mine = "element " + index_text(i, x.shape()) + " of " + type_text(x) + " is " + element_text(x, i) + ", process 0 has " +
+             element_text(first, i);
+  const auto difference = comm::first_error(comm::world(), mine);
+  if (!difference.empty())
+    throw ArgumentError("assert_equal: the processes hold different values. " + difference +
+                        ". Compute or read the value on one process and pass it on with broadcast_one_to_all");
+}
+
+void assert_equal(const Array& x) { assert_equal(to_host(x)); }
+
+}  // namespace tessera::multihost
