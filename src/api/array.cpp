@@ -82,6 +82,10 @@ void HostArray::copy_from(const void* values) {
 
 HostArray to_host(const Array& x) {
   check_usable(x, "to_host");
+  if (x.node()->region)
+    throw ArgumentError("the whole value of " + describe(x) +
+                        " is asked for inside a mapped function (shard_map or pmap), where every rank has its own block. " +
+                        "Return it, look at local(x), or use debug::print");
   const Array everywhere = output_of(x).sharding ? device_put(x, replicated_everywhere()) : x;
   evaluate({everywhere});
   HostArray host(x.shape(), x.dtype());

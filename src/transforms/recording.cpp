@@ -12,7 +12,7 @@ namespace {
 // Gradients lie where their operands lie.
 Array placed_like(const Array& gradient, const Array& operand) {
   const auto& wanted = output_of(operand).sharding;
-  if (!wanted) return gradient;
+  if (!wanted || gradient.node()->region != operand.node()->region) return gradient;
   const auto& given = output_of(gradient).sharding;
   if (given && given->mesh() == wanted->mesh() && given->dim_axes(operand.ndim()) == wanted->dim_axes(operand.ndim())) return gradient;
   return device_put(gradient, *wanted);

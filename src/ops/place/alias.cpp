@@ -1,5 +1,7 @@
 // The identity, as a node of its own: transformations tell their argument from the caller's array by it, and stop_gradient ends there.
 #include "ops/build.hpp"
+#include "ops/collective/axis_env.hpp"
+#include "ops/collective/manual.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera {
@@ -39,7 +41,10 @@ const Registered registered[] = {Registered(alias_op), Registered(stop_gradient_
 
 Array make_alias(const Array& x) {
   check_usable(x, "grad");
-  Array result = record(alias_op, no_params(), {x}, x.node()->where);
+  // Inside a mapped function its argument is one rank's value, and so is the gradient.
+  const auto region = current_region();
+  const Array own = region && x.node()->region != region ? brought_inside(x, region, x.node()->where) : x;
+  Array result = record(alias_op, no_params(), {own}, x.node()->where);
   result.node()->traced = true;  // the graph behind it is kept even when a value is asked for on the way
   return result;
 }

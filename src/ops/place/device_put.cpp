@@ -1,6 +1,8 @@
 // Moving an array to a sharding that the user names.
+#include <algorithm>
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+
 #include "program/builder.hpp"
 
 namespace tessera {
@@ -41,8 +43,22 @@ const OpDef device_put_op{
 };
 const Registered registered_device_put(device_put_op);
 
+// Inside a mapped function only the axes that it does not map are the planner's.
+void check_manual_axes(const Operand& x, const Sharding& sharding, const char* call) {
+  const auto& region = x.array.node()->region;
+  if (!region) return;
+  bool fits = sharding.mesh() == region->mesh;
+  for (const auto& dim : sharding.dim_axes(x.array.ndim()))
+    for (const int a : dim) fits = fits && !std::binary_search(region->manual_axes.begin(), region->manual_axes.end(), a);
+  if (!fits)
+    throw ShardingError(call_text(call, x.where) + ": inside a function mapped over " + field_text(region->mesh) + " the value " +
+                        to_string(type_of(x.array)) + " is one rank's block; it cannot be put to " + field_text(sharding) +
+                        ". Move blocks with collectives (all_gather, ppermute, ...), or return it and move the result");
+}
+
 Array put(const Operand& x, const Sharding& asked, const char* call) {
   check_usable(x.array, call);
+  check_manual_axes(x, asked, call);
   const Sharding sharding = asked.for_ndim(x.array.ndim());
   sharding.check_fits(x.array.shape(), call_text(call, x.where).c_str());
   return record(device_put_op, make_params(PutParams{sharding}), {x.array}, x.where);
