@@ -95,7 +95,11 @@ TESSERA_ROW(negative, elementwise(
                           "negative", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {-g(v)}; }, linear_unary))
 TESSERA_ROW(reciprocal, elementwise("reciprocal", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {-g(v) * y(v) * y(v)}; }))
 TESSERA_ROW(square, elementwise("square", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {g(v) * v.in[0] * 2}; }))
-TESSERA_ROW(sign, elementwise("sign", DtypeRule::numeric, piecewise_constant))
+// Of a complex number the direction z / |z|: what changes it is the part of a step across z.
+TESSERA_ROW(sign, elementwise("sign", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents {
+              if (!is_complex(y(v).dtype())) return {Array()};
+              return {(g(v) - conj(y(v)) * real(g(v) * y(v))) / where(v.in[0] == 0, ones_like(abs(v.in[0])), abs(v.in[0]))};
+            }))
 TESSERA_ROW(abs, elementwise("abs", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents {
               if (is_complex(v.in[0].dtype())) return {make_complex(g(v), zeros_like(g(v))) * conj(sign(v.in[0]))};
               return {g(v) * sign(v.in[0])};
