@@ -45,14 +45,30 @@ FloatStyle style_of(const std::vector<double>& values, bool is_double) {
   }
   return style;
 }
-std::string float_text(double v, const FloatStyle& style) {
+// In fixed notation each number shows the decimals that it needs, padded so that the points stand under each other.
+std::string float_text(double v, const FloatStyle& style, bool is_double) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
   char text[400];
-  std::snprintf(text, sizeof text, style.scientific ? "%.*e" : "%.*f", style.decimals, v);
+  if (style.scientific) {
+    std::snprintf(text, sizeof text, "%#.*e", style.decimals, v);  // with a point even where no decimals follow
+    return text;
+  }
+  int decimals = 0;
+  for (; decimals <= style.decimals; ++decimals) {
+    std::snprintf(text, sizeof text, "%.*f", decimals, v);
+    if (is_double ? std::stod(text) == v : static_cast<float>(std::stod(text)) == static_cast<float>(v)) break;
+  }
+  decimals = std::min(decimals, style.decimals);
+  std::snprintf(text, sizeof text, "%.*f", decimals, v);
   std::string result = text;
-  if (!style.scientific && style.decimals == 0) result += ".";
-  return result;
+  if (decimals == 0) result += ".";
+  return result + std::string(static_cast<std::size_t>(style.decimals - decimals), ' ');
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
 }
 
 std::vector<std::string> element_texts(const HostArray& host) {
@@ -60,9 +76,10 @@ std::vector<std::string> element_texts(const HostArray& host) {
   const auto n = static_cast<std::size_t>(host.size());
   const Dtype d = host.dtype();
   const auto with_style = [&](const std::vector<double>& values) {
-    const auto style = style_of(values, d == float64 || d == complex128);
+    const bool is_double = d == float64 || d == complex128;
+    const auto style = style_of(values, is_double);
     std::vector<std::string> result;
-    for (const double v : values) result.push_back(float_text(v, style));
+    for (const double v : values) result.push_back(float_text(v, style, is_double));
     return result;
   };
   const auto integers = [&]<class T>(std::span<const T> values) {
@@ -96,7 +113,7 @@ std::vector<std::string> element_texts(const HostArray& host) {
         re[i] = host.as<std::complex<double>>()[i].real(), im[i] = host.as<std::complex<double>>()[i].imag();
   }
   const auto real_texts = with_style(re), imag_texts = with_style(im);
-  for (std::size_t i = 0; i < n; ++i) texts.push_back(real_texts[i] + (imag_texts[i][0] == '-' ? "" : "+") + imag_texts[i] + "j");
+  for (std::size_t i = 0; i < n; ++i) texts.push_back(real_texts[i] + (imag_texts[i][0] == '-' ? "" : "+") + trimmed(imag_texts[i]) + "j");
   return texts;
 }
 
