@@ -24,6 +24,7 @@ struct CommError : SystemError { using SystemError::SystemError; };
 struct IoError : SystemError { using SystemError::SystemError; };
 struct MemoryError : SystemError { using SystemError::SystemError; };
 struct LinAlgError : SystemError { using SystemError::SystemError; };
+struct NanError : SystemError { using SystemError::SystemError; };  // debug::set_nan_check
 
 struct InternalError : Error { using Error::Error; };
 

@@ -261,4 +261,12 @@ int leave(int status, const std::string& what_happened) {
   return common;
 }
 
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string line(text);
+  return line.substr(0, line.find_first_of("\n,"));
+}
+
 }  // namespace tessera::comm

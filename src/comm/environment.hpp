@@ -48,4 +48,7 @@ int leave(int status, const std::string& words);
 
 [[noreturn]] void abort_job(int status);
 
+// Name and version of the MPI library, one line.
+std::string mpi_library();
+
 }  // namespace tessera::comm

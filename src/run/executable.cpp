@@ -4,6 +4,7 @@
 #include <set>
 
 #include "comm/agreement.hpp"
+#include "run/watch.hpp"
 
 namespace tessera {
 
@@ -91,24 +92,51 @@ void Executable::plan_overlap() {
   }
 }
 
+// What the search for NaN says about an instruction that has just run on this rank.
+std::string Executable::nans_of(const Instruction& i, const Frame& frame) const {
+  for (const int v : i.outputs) {
+    const auto& local = values_[static_cast<std::size_t>(v)];
+    const auto& buffer = frame.slots[static_cast<std::size_t>(v)];
+    if (!local.holds || !buffer) continue;
+    const auto nans = count_nans(local.tile.dtype, buffer.data(), local.tile.elements());
+    if (nans == 0) continue;
+    std::string names;
+    for (const auto& step : i.chain) names += (names.empty() ? "" : " + ") + step.op->name;
+    if (names.empty()) names = i.op != nullptr ? i.op->name : "an op";
+    return names + " at " + site(i.where) + " made " + std::to_string(nans) + " NaN in its block of " +
+           std::to_string(local.tile.elements()) + " elements";
+  }
+  return {};
+}
+
 std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
   Frame frame;
   frame.slots.resize(program_.values.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[static_cast<std::size_t>(program_.inputs[i])] = std::move(inputs[i]);
   inputs.clear();
+  RunWatcher* const watcher = run_watcher();
+  const bool nan_check = nan_check_on();
+  std::string nan_failure;
   for (std::size_t n = 0; n < steps_.size(); ++n) {
     for (const auto started : finish_before_[n]) steps_[started]->finish(frame);
     auto& step = *steps_[n];
+    const double start_s = watcher != nullptr ? watch_clock_s() : 0;
     if (overlaps_[n])
       step.start(frame);
     else
       step.run(frame);
+    if (watcher != nullptr) watcher->step({program_.instructions[n], start_s, watch_clock_s() - start_s});
+    if (nan_check && nan_failure.empty() && !overlaps_[n]) nan_failure = nans_of(program_.instructions[n], frame);
     for (const int v : step.frees) frame.slots[static_cast<std::size_t>(v)].reset();
   }
   for (const auto started : finish_last_) steps_[started]->finish(frame);
   if (may_fail_) {
     const auto failure = comm::first_error(comm::group(participants_), frame.failure);
     if (!failure.empty()) throw LinAlgError(failure);
+  }
+  if (nan_check) {
+    const auto failure = comm::first_error(comm::group(participants_), nan_failure);
+    if (!failure.empty()) throw NanError("nan check: " + failure + "; look at its operands there, or turn debug::set_nan_check off");
   }
   std::vector<Buffer> outputs;
   outputs.reserve(program_.outputs.size());

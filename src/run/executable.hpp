@@ -52,6 +52,7 @@ class Executable {
   std::vector<LocalValue> values_;
   std::vector<std::unique_ptr<Step>> steps_;
   void plan_overlap();
+  std::string nans_of(const Instruction&, const Frame&) const;
   std::vector<bool> overlaps_;                           // per step: started here, finished later
   std::vector<std::vector<std::size_t>> finish_before_;  // per step: started steps whose results it, or what it frees, touches
   std::vector<std::size_t> finish_last_;

@@ -1,0 +1,57 @@
+// What the command line can do. main.cpp reads the words into an Order; each command is a function on it.
+#pragma once
+#include <tessera/tessera.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+// Wrong words: exit status 2.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Order {
+  std::vector<std::string> operands;
+  std::string output;              // -o
+  std::string mesh;                // x=4,y=2
+  std::vector<std::string> specs;  // one per operand: x,None  x+y,None
+  std::string what;                // explain: matmul, fft, solve, reshard
+  std::string dtype = "float32";   // of operands that are only shapes
+  std::vector<int> axes;           // fft
+  bool inverse = false, real = false, json = false, as_text = false, calibrate = false;
+  int ranks = 0;
+  std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
+};
+
+int run_program(const Order&);  // does not return when it works
+int show_info(const Order&);
+int show_settings(const Order&);
+int show_shard(const Order&);
+int compute(const std::string& command, const Order&, int argc, char** argv);
+int explain(const Order&);
+int bench(const Order&, int argc, char** argv);
+
+// ---- words ----
+tessera::Shape parse_shape(const std::string& text);                      // 4096x4096, 10, "" for none
+std::vector<std::pair<std::string, int>> parse_mesh(const std::string&);  // UsageError
+tessera::PartitionSpec parse_spec(const std::string&);
+// The mesh that was asked for over this job's devices; one axis "x" over all of them by default.
+tessera::Mesh job_mesh(const Order&);
+tessera::Mesh planning_mesh(const Order&);  // abstract
+tessera::PartitionSpec spec_of(const Order&, std::size_t operand);
+
+// ---- files: x.npy, x.h5:/dataset, x.mtx ----
+tessera::io::FileInfo file_info(const std::string& name);
+bool is_shape(const std::string& word);
+tessera::io::FileInfo operand_info(const std::string& word, const std::string& dtype);  // a file's header, or a shape
+tessera::Array load(const std::string& name, const tessera::Sharding&);
+void save(const std::string& name, const tessera::Array&);
+
+bool is_first_rank();  // also before MPI is up
+bool under_launcher();
+std::string mpi_program();
+
+}  // namespace cli

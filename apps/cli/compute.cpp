@@ -1,0 +1,129 @@
+// matmul, fft, solve, reshard on files; explain: what they would move.
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace tessera;
+using nlohmann::json;
+
+namespace {
+
+std::string text_of(const auto& value) {
+  std::ostringstream out;
+  out << value;
+  return out.str();
+}
+
+[[maybe_unused]] [[noreturn]] void not_built(const char* command) {
+  throw UsageError(std::string(command) + ": this build of tessera does not have it");
+}
+
+Array apply(const std::string& command, const Order& order, const std::vector<Array>& x, const Mesh& mesh) {
+  if (command == "matmul") return matmul(x[0], x[1]);
+  if (command == "reshard")
+    return device_put(x[0], NamedSharding(mesh, order.specs.size() > 1 ? parse_spec(order.specs[1]) : PartitionSpec()));
+  if (command == "fft") {
+#if __has_include(<tessera/fft.hpp>)
+    fft::FftOptions options;
+    options.axes = order.axes;
+    if (order.real) return order.inverse ? fft::irfftn(x[0], options) : fft::rfftn(x[0], options);
+    return order.inverse ? fft::ifftn(x[0], options) : fft::fftn(x[0], options);
+#else
+    not_built("fft");
+#endif
+  }
+  if (command == "solve") {
+#if __has_include(<tessera/linalg.hpp>)
+    return linalg::solve(x[0], x[1]);
+#else
+    not_built("solve");
+#endif
+  }
+  throw UsageError("explain: " + tessera::quoted(command) + " is unknown; there are matmul, fft, solve and reshard");
+}
+
+std::size_t operands_of(const std::string& command) { return command == "matmul" || command == "solve" ? 2 : 1; }
+
+void check_operands(const std::string& command, const Order& order) {
+  const auto expected = operands_of(command);
+  if (order.operands.size() != expected)
+    throw UsageError(command + ": takes " + format_count(static_cast<std::int64_t>(expected), "operand") + ", got " +
+                     std::to_string(order.operands.size()));
+}
+
+}  // namespace
+
+// Collective: called inside tessera::run.
+int compute(const std::string& command, const Order& order, int, char**) {
+  check_operands(command, order);
+  const Mesh mesh = job_mesh(order);
+  std::vector<Array> x;
+  for (std::size_t n = 0; n < order.operands.size(); ++n) {
+    const auto dims = spec_of(order, n).dims().size();
+    const auto ndim = static_cast<std::size_t>(file_info(order.operands[n]).shape.ndim());
+    // Without --spec the first dim is split, if there is one.
+    x.push_back(load(order.operands[n], NamedSharding(mesh, order.specs.empty() && ndim < dims ? PartitionSpec() : spec_of(order, n))));
+  }
+  debug::CommStats stats;
+  const auto start = std::chrono::steady_clock::now();
+  const Array result = apply(command, order, x, mesh);
+  eval(result);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  save(order.output, result);
+  if (!is_main_process()) return 0;
+  if (order.json)
+    std::printf("%s\n", json{{"command", command},
+                             {"output", order.output},
+                             {"shape", result.shape().vector()},
+                             {"dtype", name(result.dtype())},
+                             {"spec", text_of(result.sharding().spec())},
+                             {"mesh", text_of(mesh)},
+                             {"seconds", seconds},
+                             {"collectives", stats.calls()},
+                             {"bytes_received_by_rank_0", stats.bytes()}}
+                            .dump(2)
+                            .c_str());
+  else
+    std::printf("%s: %s%s, %s over %s, %.3g s, %s, %s received by rank 0\n", order.output.c_str(), name(result.dtype()).c_str(),
+                to_string(result.shape()).c_str(), text_of(result.sharding().spec()).c_str(), text_of(mesh).c_str(), seconds,
+                format_count(stats.calls(), "collective").c_str(), format_bytes(stats.bytes()).c_str());
+  return 0;
+}
+
+int explain(const Order& order) {
+  check_operands(order.what, order);
+  const Mesh mesh = planning_mesh(order);
+  std::vector<Array> x;
+  for (std::size_t n = 0; n < order.operands.size(); ++n) {
+    const auto info = operand_info(order.operands[n], order.dtype);
+    const auto spec = spec_of(order, n);
+    const bool by_default = order.specs.empty() && info.shape.size() < spec.dims().size();
+    x.push_back(device_put(zeros(info.shape, info.dtype), NamedSharding(mesh, by_default ? PartitionSpec() : spec)));
+  }
+  const auto function = [&](const std::vector<Array>& args) { return apply(order.what, order, args, mesh); };
+  const auto compiled = jit(function).lower(x).compile();
+  const auto plan = compiled.explanation();
+  if (!order.json) {
+    std::printf("%s%s\n", to_string(plan).c_str(), order.as_text ? ("\n" + compiled.as_text()).c_str() : "");
+    return 0;
+  }
+  json rows = json::array();
+  for (const auto& c : plan.collectives)
+    rows.push_back({{"kind", c.kind}, {"axes", c.axes}, {"bytes_per_rank", c.bytes}, {"predicted_s", c.seconds}, {"for", c.what}});
+  std::printf("%s\n", json{{"collectives", rows},
+                           {"bytes_per_rank", plan.bytes()},
+                           {"flops_per_rank", plan.cost.flops},
+                           {"peak_bytes_per_rank", plan.memory.peak_bytes},
+                           {"predicted_s", plan.predicted_seconds},
+                           {"outputs", plan.outputs}}
+                          .dump(2)
+                          .c_str());
+  return 0;
+}
+
+}  // namespace cli

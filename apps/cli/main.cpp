@@ -1,0 +1,146 @@
+// tessera: the command line. Exit status 0 done, 1 failed, 2 wrong usage.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+
+#include "base/text.hpp"
+#include "commands.hpp"
+
+namespace {
+
+using cli::Order;
+
+constexpr const char* examples = R"(Examples:
+  tessera run -n 8 ./program                        8 ranks on this machine, or the SLURM job's allocation
+  tessera shard 1797x64 --mesh x=4,y=2 --spec x,y   the picture of a layout
+  tessera explain matmul 4096x4096 4096x1024 --mesh x=4,y=2 --spec x,None --spec None,y
+  tessera run -n 4 tessera matmul a.npy b.h5:/group/b -o c.npy
+  tessera reshard a.npy -o b.npy --mesh x=2 --spec x,None --spec None,x
+
+Files are x.npy, x.h5:/dataset and x.mtx. A spec names, per dimension, the mesh axes that split it: x,None  x+y,None.
+Exit status: 0 done, 1 failed, 2 wrong usage.)";
+
+// The work of a command that needs the ranks.
+int in_runtime(int argc, char** argv, const std::function<int()>& work) {
+  int status = 0;
+  std::string usage;
+  const int ended = tessera::run(argc, argv, [&] {
+    try {
+      status = work();
+    } catch (const cli::UsageError& error) { usage = error.what(); }  // the words are the same on every rank
+  });
+  if (!usage.empty()) throw cli::UsageError(usage);
+  return ended != 0 ? (ended == 2 ? 2 : 1) : status;
+}
+
+void add_layout(CLI::App* command, Order& order) {
+  command->add_option("--mesh", order.mesh, "axes and sizes: x=4,y=2 (default: one axis x over all devices)");
+  command->add_option("--spec", order.specs, "per operand, the axes that split its dimensions: x,None")->allow_extra_args(false);
+}
+void add_json(CLI::App* command, Order& order) { command->add_flag("--json", order.json, "one JSON document on stdout"); }
+
+int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
+  const std::string command = app.get_subcommands().front()->get_name();
+  if (command == "run") return cli::run_program(order);
+  if (command == "env") return cli::is_first_rank() ? cli::show_settings(order) : 0;
+  if (command == "shard") return cli::is_first_rank() ? cli::show_shard(order) : 0;
+  if (command == "explain") return cli::is_first_rank() ? cli::explain(order) : 0;
+  if (command == "info") return in_runtime(argc, argv, [&] { return cli::show_info(order); });
+  if (command == "bench") return in_runtime(argc, argv, [&] { return cli::bench(order, argc, argv); });
+  if (order.ranks > 0 && !cli::under_launcher()) {  // tessera matmul -n 4 ...: the same words again, as 4 ranks
+    order.words.assign(argv, argv + argc);
+    return cli::run_program(order);
+  }
+  return in_runtime(argc, argv, [&] { return cli::compute(command, order, argc, argv); });
+}
+
+int refuse(const CLI::App& app, const std::string& text) {
+  if (cli::is_first_rank()) {
+    const auto chosen = app.get_subcommands();
+    std::fprintf(stderr, "tessera: %s\nTry: tessera %s--help\n", text.c_str(),
+                 chosen.empty() ? "" : (chosen.front()->get_name() + " ").c_str());
+  }
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Order order;
+  CLI::App app("tessera: distributed arrays over MPI", "tessera");
+  app.footer(examples);
+  app.require_subcommand(1);
+
+  auto* run = app.add_subcommand("run", "start a program under mpirun, with settings for the machine at hand");
+  run->add_option("-n,--np", order.ranks, "ranks (default: what mpirun or the SLURM job says)")->check(CLI::Range(1, 1000000));
+  run->add_option("program", order.words, "[mpirun options] PROGRAM [arguments]")->required();
+  run->prefix_command();
+  run->footer(
+      "Example: tessera run -n 8 ./heat --steps 100\nInside a SLURM job the job's own allocation is used: salloc -n 16 tessera run ./heat");
+
+  auto* info = app.add_subcommand("info", "devices, hosts, libraries");
+  add_json(info, order);
+  auto* env = app.add_subcommand("env", "the settings TESSERA_*, their values and meanings");
+  add_json(env, order);
+
+  auto* shard = app.add_subcommand("shard", "the picture of a layout");
+  shard->add_option("array", order.operands, "a file, or a shape like 1797x64")->required()->expected(1);
+  shard->add_option("--dtype", order.dtype, "of a shape")->capture_default_str();
+  add_layout(shard, order), add_json(shard, order);
+  shard->footer("Example: tessera shard 10x6 --mesh x=4,y=2 --spec x,y");
+
+  for (const auto& [name, what, operands] :
+       {std::tuple{"matmul", "C = A B", 2},
+        {"fft", "n-dimensional Fourier transform", 1},
+        {"solve", "x with A x = b", 2},
+        {"reshard", "the same array in another layout or file; the second --spec is the new one", 1}}) {
+    auto* command = app.add_subcommand(name, what);
+    command->add_option("files", order.operands, "x.npy, x.h5:/dataset, x.mtx")->required()->expected(operands);
+    command->add_option("-o,--output", order.output, "x.npy or x.h5:/dataset")->required();
+    command->add_option("-n,--np", order.ranks, "start that many ranks")->check(CLI::Range(1, 1000000));
+    if (std::string(name) == "fft") {
+      command->add_flag("--inverse", order.inverse, "the inverse transform");
+      command->add_flag("--real", order.real, "real input (with --inverse: real output)");
+      command->add_option("--axes", order.axes, "the dimensions to transform (default: all)")->delimiter(',');
+    }
+    add_layout(command, order), add_json(command, order);
+    command->footer(std::string("Example: tessera ") + name + (operands == 2 ? " a.npy b.npy -o out.npy -n 4" : " a.npy -o out.npy -n 4"));
+  }
+
+  auto* explain = app.add_subcommand("explain", "what an operation would move and need, without running it; for any number of ranks");
+  explain->add_option("operation", order.what, "matmul, fft, solve or reshard")
+      ->required()
+      ->check(CLI::IsMember({"matmul", "fft", "solve", "reshard"}));
+  explain->add_option("arrays", order.operands, "files, or shapes like 4096x4096")->required();
+  explain->add_option("--dtype", order.dtype, "of shapes")->capture_default_str();
+  explain->add_flag("--inverse", order.inverse, "fft: the inverse");
+  explain->add_flag("--real", order.real, "fft: of real input");
+  explain->add_option("--axes", order.axes, "fft: the dimensions to transform")->delimiter(',');
+  explain->add_flag("--text", order.as_text, "also the program, one line per instruction");
+  add_layout(explain, order), add_json(explain, order);
+  explain->footer("Example: tessera explain matmul 65536x65536 65536x65536 --mesh x=64,y=32 --spec x,y --spec x,y");
+
+  auto* bench = app.add_subcommand("bench", "measure this machine");
+  bench->add_flag("--calibrate", order.calibrate, "write the machine model that predictions use");
+  add_json(bench, order);
+  bench->footer("Example: tessera run -n 2 tessera bench --calibrate");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return cli::is_first_rank() ? app.exit(error) : 0;  // --help
+    if (argc > 1 && app.get_subcommands().empty() && argv[1][0] != '-') {
+      std::vector<std::string> names;
+      for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+      return refuse(app, "there is no command " + tessera::quoted(argv[1]) + tessera::did_you_mean(argv[1], names));
+    }
+    return refuse(app, error.what());
+  }
+  try {
+    return dispatch(app, order, argc, argv);
+  } catch (const cli::UsageError& error) { return refuse(app, error.what()); } catch (const std::exception& error) {
+    if (cli::is_first_rank()) std::fprintf(stderr, "tessera: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,269 @@
+// HDF5: its library describes (groups, types, places), the ranks move the data.
+//
+// A dataset is written contiguously: the first rank creates it with its space allocated and asks where it lies; then every rank writes
+// its own box there, as in a .npy file, and each write is checked. (Parallel H5Dwrite was seen to report success on the ranks
+// that did not hit the full disk, and the library hangs when ranks disagree.) For reading, every rank opens the file for itself.
+#include <hdf5.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/text.hpp"
+#include "io/team.hpp"
+
+namespace tessera::io {
+namespace {
+
+// An HDF5 identifier that closes itself.
+class Handle {
+ public:
+  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle(const Handle&) = delete;
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  operator hid_t() const { return id_; }
+  bool ok() const { return id_ >= 0; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+// The library prints its error stack to stderr by itself; what matters of it is put into our message.
+struct Quiet {
+  Quiet() {
+    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~Quiet() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
+  H5E_auto2_t print_ = nullptr;
+  void* data_ = nullptr;
+};
+std::string reason() {
+  std::string text;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_DOWNWARD,
+      [](unsigned, const H5E_error2_t* error, void* out) {
+        if (error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;
+        return herr_t{0};
+      },
+      &text);
+  return text.empty() ? "the HDF5 library gives no reason" : text;
+}
+
+struct Source {
+  std::string call, path, dataset;
+  [[noreturn]] void fail(const std::string& facts, const std::string& mend) const {
+    throw IoError(call + ": " + tessera::quoted(path) + " " + facts + "; " + mend);
+  }
+};
+
+Handle complex_type(hid_t part, std::size_t width) {
+  Handle type(H5Tcreate(H5T_COMPOUND, 2 * width), H5Tclose);
+  H5Tinsert(type, "r", 0, part);
+  H5Tinsert(type, "i", width, part);
+  return type;
+}
+Handle bool_type() {
+  Handle type(H5Tenum_create(H5T_NATIVE_INT8), H5Tclose);
+  const std::int8_t no = 0, yes = 1;
+  H5Tenum_insert(type, "FALSE", &no);
+  H5Tenum_insert(type, "TRUE", &yes);
+  return type;
+}
+// This machine's type for a dtype; bool and complex as h5py has them.
+Handle memory_type(Dtype dtype) {
+  const hid_t plain[] = {-1,
+                         H5T_NATIVE_INT8,
+                         H5T_NATIVE_INT16,
+                         H5T_NATIVE_INT32,
+                         H5T_NATIVE_INT64,
+                         H5T_NATIVE_UINT8,
+                         H5T_NATIVE_UINT16,
+                         H5T_NATIVE_UINT32,
+                         H5T_NATIVE_UINT64,
+                         H5T_NATIVE_FLOAT,
+                         H5T_NATIVE_DOUBLE};
+  if (dtype == bool_) return bool_type();
+  if (is_complex(dtype)) return complex_type(dtype == complex64 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, itemsize(dtype) / 2);
+  return Handle(H5Tcopy(plain[dtype.code]), H5Tclose);
+}
+
+Dtype dtype_of_dataset(const Source& source, hid_t dataset) {
+  const Handle type(H5Dget_type(dataset), H5Tclose);
+  const auto bytes = H5Tget_size(type);
+  const int log2 = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : -1;
+  const std::string mend = "tessera has bool, (u)int8-64, float32/64 and complex64/128";
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+      if (log2 >= 0) return Dtype{(H5Tget_sign(type) == H5T_SGN_NONE ? 5 : 1) + log2};
+      break;
+    case H5T_FLOAT:
+      if (log2 == 2) return float32;
+      if (log2 == 3) return float64;
+      break;
+    case H5T_ENUM:
+      if (bytes == 1 && H5Tget_nmembers(type) == 2) return bool_;
+      break;
+    case H5T_COMPOUND:
+      if (H5Tget_nmembers(type) == 2 && H5Tget_member_class(type, 0) == H5T_FLOAT && H5Tget_member_index(type, "r") == 0 &&
+          H5Tget_member_index(type, "i") == 1) {
+        if (bytes == 8) return complex64;
+        if (bytes == 16) return complex128;
+      }
+      break;
+    case H5T_STRING: source.fail("holds texts in its dataset " + tessera::quoted(source.dataset), mend);
+    default: break;
+  }
+  source.fail("holds elements of " + std::to_string(bytes) + " bytes in its dataset " + tessera::quoted(source.dataset) +
+                  " that are no plain numbers",
+              mend);
+}
+
+Shape shape_of_dataset(const Source& source, hid_t dataset) {
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  if (H5Sget_simple_extent_type(space) == H5S_NULL)
+    source.fail("has nothing in its dataset " + tessera::quoted(source.dataset), "write it with a shape");
+  const int ndim = H5Sget_simple_extent_ndims(space);
+  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(0, ndim)));
+  H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  for (const auto extent : extents)
+    if (extent > static_cast<hsize_t>(INT64_MAX))
+      source.fail("claims an extent beyond 2^63 in its dataset " + tessera::quoted(source.dataset), "it is damaged: write it again");
+  return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
+}
+
+void list_datasets(hid_t file, std::vector<std::string>& names) {
+  H5Ovisit2(
+      file, H5_INDEX_NAME, H5_ITER_NATIVE,
+      [](hid_t, const char* name, const H5O_info_t* info, void* out) {
+        if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(out)->push_back(std::string("/") + name);
+        return herr_t{0};
+      },
+      &names, H5O_INFO_BASIC);
+}
+
+Handle open_file(const Source& source, unsigned mode) {
+  const File exists(source.call, source.path, File::Mode::read);  // its messages are clearer than the library's
+  Handle file(H5Fopen(source.path.c_str(), mode, H5P_DEFAULT), H5Fclose);
+  if (!file.ok())
+    source.fail("cannot be opened as HDF5: " + reason(), "check that it is an HDF5 file, whole and not open for writing elsewhere");
+  return file;
+}
+Handle open_dataset(const Source& source, hid_t file) {
+  Handle dataset(H5Dopen2(file, source.dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  if (dataset.ok()) return dataset;
+  std::vector<std::string> names;
+  list_datasets(file, names);
+  source.fail("has no dataset " + tessera::quoted(source.dataset),
+              names.empty() ? "it has none at all" : "it has " + join(names) + did_you_mean(source.dataset, names));
+}
+
+void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, std::byte* out) {
+  const Quiet quiet;
+  if (is_empty(box)) return;
+  const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
+  const Handle in_file(H5Dget_space(dataset), H5Sclose);
+  std::vector<hsize_t> start, count;
+  for (const auto& range : box) start.push_back(static_cast<hsize_t>(range.start)), count.push_back(static_cast<hsize_t>(range.size()));
+  if (!box.empty()) H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+  const hsize_t elements = static_cast<hsize_t>(box_elements(box));
+  const Handle in_memory(box.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &elements, nullptr), H5Sclose);
+  if (H5Dread(dataset, memory_type(info.dtype), in_memory, in_file, H5P_DEFAULT, out) < 0)
+    source.fail("cannot be read at " + to_string(box) + " of its dataset " + tessera::quoted(source.dataset) + ": " + reason(),
+                "it may be damaged, or stored with a filter that is not installed");
+}
+
+FileInfo read_info(const Source& source) {
+  const Quiet quiet;
+  const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
+  return {shape_of_dataset(source, dataset), dtype_of_dataset(source, dataset), "hdf5 dataset " + source.dataset};
+}
+
+// Creates the dataset with its space allocated; where its first byte lies in the file.
+std::int64_t create_dataset(const Source& source, const std::string& file_name, const Array& x) {
+  const Quiet quiet;
+  const auto check = [&](bool ok, const char* what) {
+    if (!ok)
+      source.fail(std::string(what) + " of the dataset " + tessera::quoted(source.dataset) + " failed: " + reason(),
+                  "check the dataset's path and the free space");
+  };
+  std::int64_t offset = 0;
+  {
+    const bool exists = std::filesystem::exists(file_name);
+    const Handle file(exists ? H5Fopen(file_name.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
+                             : H5Fcreate(file_name.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT),
+                      H5Fclose);
+    if (!file.ok()) source.fail("cannot be opened as HDF5: " + reason(), "check that it is an HDF5 file; remove it to start a new one");
+    std::vector<std::string> names;
+    list_datasets(file, names);
+    const std::string full = source.dataset.front() == '/' ? source.dataset : "/" + source.dataset;
+    if (std::find(names.begin(), names.end(), full) != names.end())
+      source.fail("has a dataset " + tessera::quoted(full) + " already", "choose another name, or another file");
+    std::vector<hsize_t> extents(x.shape().begin(), x.shape().end());
+    const Handle space(
+        extents.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose);
+    const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose), creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    H5Pset_create_intermediate_group(links, 1);
+    H5Pset_layout(creation, H5D_CONTIGUOUS);
+    H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
+    const Handle dataset(H5Dcreate2(file, full.c_str(), memory_type(x.dtype()), space, links, creation, H5P_DEFAULT), H5Dclose);
+    check(dataset.ok(), "creation");
+    if (x.nbytes() > 0) {
+      const haddr_t place = H5Dget_offset(dataset);
+      check(place != HADDR_UNDEF, "allocation");
+      offset = static_cast<std::int64_t>(place);
+    }
+    check(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "flush");
+  }
+  // Closing may cut the file behind the last byte that the library wrote itself.
+  File file(source.call, file_name, File::Mode::write);
+  if (file.bytes() < offset + x.nbytes()) file.resize(offset + x.nbytes());
+  file.sync();
+  return offset;
+}
+
+}  // namespace
+
+FileInfo hdf5_info(const std::string& path, const std::string& dataset) { return read_info({"hdf5_info", path, dataset}); }
+
+std::vector<std::string> hdf5_datasets(const std::string& path) {
+  const Quiet quiet;
+  const Handle file = open_file({"hdf5_datasets", path, ""}, H5F_ACC_RDONLY);
+  std::vector<std::string> names;
+  list_datasets(file, names);
+  return names;
+}
+
+Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding& sharding) {
+  const Source source{"load_hdf5", path, dataset};
+  FileInfo info{{}, float32, {}};
+  Reader reader;
+  reader.header = [&] { return info = read_info(source); };
+  reader.block = [&](const Box& box, std::byte* out) { read_hyperslab(source, info, box, out); };
+  return load_blocks("load_hdf5", path, sharding, reader);
+}
+
+void save_hdf5(const std::string& path, const std::string& dataset, const Array& x) {
+  const Source source{"save_hdf5", path, dataset};
+  if (dataset.empty() || dataset.back() == '/')
+    throw ArgumentError("save_hdf5: the dataset " + tessera::quoted(dataset) + " has no name; give one, as in \"/group/x\"");
+  save_blocks("save_hdf5", path, x, [&](const std::string& temporary) {
+    std::error_code error;
+    if (std::filesystem::exists(path)) {
+      std::filesystem::copy_file(path, temporary, error);
+      if (error)
+        source.fail("cannot be copied to " + tessera::quoted(temporary) + ": " + error.message(),
+                    "free some space; the file is copied so that a failure cannot damage it");
+    }
+    return create_dataset(source, temporary, x);
+  });
+}
+
+}  // namespace tessera::io

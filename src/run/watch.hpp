@@ -1,0 +1,27 @@
+// Who looks on while programs run: a profile, the search for NaN. Nothing is paid while nobody does but two tests per run.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "program/program.hpp"
+
+namespace tessera {
+
+struct StepTime {
+  const Instruction& instruction;
+  double start_s, seconds;  // on the process's steady clock
+};
+class RunWatcher {
+ public:
+  virtual ~RunWatcher() = default;
+  virtual void step(const StepTime&) = 0;
+};
+// nullptr: nobody.
+RunWatcher*& run_watcher();
+double watch_clock_s();
+
+// Whether results are searched for NaN.
+bool& nan_check_on();
+std::int64_t count_nans(Dtype, const std::byte* data, std::int64_t elements);
+
+}  // namespace tessera
