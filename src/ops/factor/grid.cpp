@@ -93,9 +93,7 @@ bool serves(const Tiles& tiles, int server, int receiver) {
   return std::find(chosen.begin(), chosen.end(), server) != chosen.end();
 }
 
-template <class T> std::int64_t bytes_of(const Meeting2d& meeting) { return meeting.elements() * static_cast<std::int64_t>(sizeof(T)); }
-
-template <class T> std::int64_t bytes_of(const std::vector<T>& message) { return static_cast<std::int64_t>(message.size() * sizeof(T)); }
+template <class T> std::int64_t bytes_of(const Pooled<T>& message) { return message.size() * static_cast<std::int64_t>(sizeof(T)); }
 
 }  // namespace
 
@@ -103,13 +101,13 @@ template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile
   const int ranks = grid.all->size(), me = grid.rank;
   const Rectangle& mine = tiles.held[static_cast<std::size_t>(me)];
   if (serves(tiles, me, me)) tile_and_local<T, false>(tiles, meet(layout, me, mine), tile, local, ld);
-  std::vector<T> outgoing, incoming;
+  Pooled<T> outgoing, incoming;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
     const auto sent = serves(tiles, me, to) ? meet(layout, to, mine) : Meeting2d{};
     const auto received = serves(tiles, from, me) ? meet(layout, me, tiles.held[static_cast<std::size_t>(from)]) : Meeting2d{};
-    outgoing.resize(static_cast<std::size_t>(sent.elements()));
-    incoming.resize(static_cast<std::size_t>(received.elements()));
+    outgoing.resize(sent.elements());
+    incoming.resize(received.elements());
     auto arrival = incoming.empty() ? comm::Pending() : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
     tile_and_message<T, false>(tiles, sent, tile, outgoing.data());
     auto departure = outgoing.empty() ? comm::Pending() : comm::start_send(*grid.all, outgoing.data(), bytes_of(outgoing), to);
@@ -123,13 +121,13 @@ template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, con
   const int ranks = grid.all->size(), me = grid.rank;
   const Rectangle& mine = tiles.held[static_cast<std::size_t>(me)];
   tile_and_local<T, true>(tiles, meet(layout, me, mine), tile, local, ld);
-  std::vector<T> outgoing, incoming;
+  Pooled<T> outgoing, incoming;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
     const auto sent = meet(layout, me, tiles.held[static_cast<std::size_t>(to)]);
     const auto received = meet(layout, from, mine);
-    outgoing.resize(static_cast<std::size_t>(sent.elements()));
-    incoming.resize(static_cast<std::size_t>(received.elements()));
+    outgoing.resize(sent.elements());
+    incoming.resize(received.elements());
     auto arrival = incoming.empty() ? comm::Pending() : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
     local_and_message<T, false>(sent, local, ld, outgoing.data());
     auto departure = outgoing.empty() ? comm::Pending() : comm::start_send(*grid.all, outgoing.data(), bytes_of(outgoing), to);

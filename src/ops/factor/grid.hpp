@@ -1,6 +1,7 @@
 // The ranks that hold one matrix together, arranged as a process grid, and the way of a matrix between the tiles that the sharding gives
 // and the block-cyclic layout that the factorizations work in.
 #pragma once
+#include <algorithm>
 #include <complex>
 #include <cstring>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "comm/point_to_point.hpp"
 #include "kernels/lapack_calls.hpp"
 #include "ops/factor/block_cyclic.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::factor {
 
@@ -25,6 +27,27 @@ struct Grid {
   int rank, row, column;
 };
 
+// Uninitialised memory from the pool of Buffers: the first touch of fresh pages costs as much as a copy.
+template <class T> class Pooled {
+ public:
+  explicit Pooled(std::int64_t count = 0) { resize(count); }
+  void resize(std::int64_t count) {  // what was in it is lost
+    count_ = count;
+    const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(count, 1)) * sizeof(T);
+    if (buffer_.bytes() < bytes) buffer_ = Buffer(), buffer_ = Buffer::allocate(bytes);
+  }
+  T* data() { return reinterpret_cast<T*>(buffer_.data()); }
+  const T* data() const { return reinterpret_cast<const T*>(buffer_.data()); }
+  T* begin() { return data(); }
+  T* end() { return data() + count_; }
+  std::int64_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+
+ private:
+  Buffer buffer_;
+  std::int64_t count_ = 0;
+};
+
 // This rank's part of a block-cyclic matrix, column-major.
 template <class T> struct GridMatrix {
   GridMatrix(const Grid& grid, BlockCyclic layout, std::int64_t extra_columns = 0)
@@ -32,12 +55,12 @@ template <class T> struct GridMatrix {
         rows(layout.rows.count(grid.row)),
         columns(layout.columns.count(grid.column)),
         ld(std::max<std::int64_t>(rows, 1)),
-        values(static_cast<std::size_t>(ld * (columns + extra_columns))) {
+        values(rows * (columns + extra_columns)) {
     kernels::lapack_int(ld, "a number of rows per rank"), kernels::lapack_int(columns + extra_columns, "a number of columns per rank");
   }
   BlockCyclic layout;
   std::int64_t rows, columns, ld;
-  std::vector<T> values;
+  Pooled<T> values;
   T* at(std::int64_t row, std::int64_t column) { return values.data() + column * ld + row; }
   const T* at(std::int64_t row, std::int64_t column) const { return values.data() + column * ld + row; }
 };

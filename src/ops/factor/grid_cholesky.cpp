@@ -35,9 +35,8 @@ template <class T> class Cholesky {
         }
         make(after, next_width, next);
       }
-      constexpr std::int64_t chunk_blocks = 2;
-      for (std::int64_t c = first; c < a_.columns; c += chunk_blocks * block) {
-        update(current, c, std::min(chunk_blocks * block, a_.columns - c));
+      for (std::int64_t c = first; c < a_.columns; c += block) {
+        update(current, c, std::min(block, a_.columns - c));
         next.arrival.test();
       }
       std::swap(current, next);
@@ -114,6 +113,7 @@ template <class T> class Cholesky {
 
   // Every rank holds the panel's rows of its grid row; its columns need other rows, which ranks of its grid column hold.
   void match_columns(Panel& panel) {
+    if (grid_.shape.rows == 1) return;  // it holds them all
     panel.first_column = columns_.count_below(grid_.column, panel.start + panel.width);
     panel.matched = a_.columns - panel.first_column;
     panel.matching.resize(static_cast<std::size_t>(std::max<std::int64_t>(panel.matched * panel.width, 1)));
@@ -133,6 +133,8 @@ template <class T> class Cholesky {
       return gathered_.data() + offset_of[static_cast<std::size_t>(r)] / static_cast<std::int64_t>(sizeof(T));
     };
     const auto& own = local_columns[static_cast<std::size_t>(grid_.row)];
+    std::vector<std::int64_t> own_rows;
+    for (const auto c : own) own_rows.push_back(rows_.local(columns_.global(grid_.column, c)) - panel.first_below);
     T* packed = part(grid_.row);
     for (std::int64_t j = 0; j < panel.width; ++j)
       for (const auto c : own)
@@ -148,13 +150,17 @@ template <class T> class Cholesky {
     }
   }
 
-  // Some of my columns, from the first row that is not above the first of them.
+  // At most a block of my columns, from the first row that is not above the first of them.
   void update(Panel& panel, std::int64_t first, std::int64_t count) {
     if (count <= 0) return;
+    const bool alone = grid_.shape.rows == 1;
+    const T* rows_of_columns = alone ? panel.below() + (columns_.global(grid_.column, first) - panel.start - panel.width)
+                                     : panel.matching.data() + (first - panel.first_column);
+    const int ld = alone ? panel.ld() : static_cast<int>(std::max<std::int64_t>(panel.matched, 1));
     const std::int64_t top = std::max(panel.first_below, rows_.count_below(grid_.row, columns_.global(grid_.column, first)));
     lapack::gemm<T>('N', 'C', static_cast<int>(a_.rows - top), static_cast<int>(count), static_cast<int>(panel.width), T(-1),
-                    panel.below() + (top - panel.first_below), panel.ld(), panel.matching.data() + (first - panel.first_column),
-                    static_cast<int>(std::max<std::int64_t>(panel.matched, 1)), T(1), a_.at(top, first), static_cast<int>(a_.ld));
+                    panel.below() + (top - panel.first_below), panel.ld(), rows_of_columns, ld, T(1), a_.at(top, first),
+                    static_cast<int>(a_.ld));
     for (std::int64_t c = first; c < first + count; ++c) {  // what the rectangle covered above the diagonal
       const std::int64_t above = rows_.count_below(grid_.row, columns_.global(grid_.column, c));
       if (above > top) std::fill(a_.at(top, c), a_.at(above, c), T(0));

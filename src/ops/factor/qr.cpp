@@ -64,16 +64,16 @@ template <class T> std::vector<real_of<T>> householder_signs(std::vector<T> top,
 }
 
 // Column-major QR with a real diagonal of r that is not negative.
-template <class T> void local_qr(std::int64_t m, std::int64_t n, std::vector<T>& a, std::vector<T>& r) {
+template <class T> void local_qr(std::int64_t m, std::int64_t n, T* a, std::vector<T>& r) {
   const std::int64_t k = std::min(m, n);
   r.assign(static_cast<std::size_t>(k * n), T(0));
   if (k == 0) return;
   const int rows = static_cast<int>(m), columns = static_cast<int>(n), narrow = static_cast<int>(k);
   std::vector<T> tau(static_cast<std::size_t>(k)), work(static_cast<std::size_t>(64 * std::max<std::int64_t>(n, 1)));
-  lapack::geqrf(rows, columns, a.data(), rows, tau.data(), work.data(), static_cast<int>(work.size()));
+  lapack::geqrf(rows, columns, a, rows, tau.data(), work.data(), static_cast<int>(work.size()));
   for (std::int64_t j = 0; j < n; ++j)
-    for (std::int64_t i = 0; i <= std::min(j, k - 1); ++i) r[static_cast<std::size_t>(i + j * k)] = a[static_cast<std::size_t>(i + j * m)];
-  lapack::orgqr(rows, narrow, narrow, a.data(), rows, tau.data(), work.data(), static_cast<int>(work.size()));
+    for (std::int64_t i = 0; i <= std::min(j, k - 1); ++i) r[static_cast<std::size_t>(i + j * k)] = a[i + j * m];
+  lapack::orgqr(rows, narrow, narrow, a, rows, tau.data(), work.data(), static_cast<int>(work.size()));
   for (std::int64_t i = 0; i < k; ++i) {
     real_of<T> d;
     if constexpr (complex_type<T>)
@@ -82,7 +82,7 @@ template <class T> void local_qr(std::int64_t m, std::int64_t n, std::vector<T>&
       d = r[static_cast<std::size_t>(i + i * k)];
     if (!std::signbit(d)) continue;
     for (std::int64_t j = i; j < n; ++j) r[static_cast<std::size_t>(i + j * k)] = -r[static_cast<std::size_t>(i + j * k)];
-    for (std::int64_t row = 0; row < m; ++row) a[static_cast<std::size_t>(row + i * m)] = -a[static_cast<std::size_t>(row + i * m)];
+    for (std::int64_t row = 0; row < m; ++row) a[row + i * m] = -a[row + i * m];
   }
 }
 
@@ -96,7 +96,7 @@ template <class T> void factor_stacked(const Grid& grid, const Tiles& in, const 
   GridMatrix<T> matrix(stacked_grid, layout);
   load(stacked_grid, in, a, layout, matrix.values.data(), matrix.ld);
   std::vector<T> r_own, stacked, r;
-  local_qr(matrix.rows, n, matrix.values, r_own);
+  local_qr(matrix.rows, n, matrix.values.data(), r_own);
   std::vector<std::int64_t> bytes_of, offset_of, rows_of;
   std::int64_t total_rows = 0;
   for (int p = 0; p < ranks; ++p) {
@@ -117,7 +117,7 @@ template <class T> void factor_stacked(const Grid& grid, const Tiles& in, const 
     if (p == grid.rank) own_first = first;
     first += rows;
   }
-  local_qr(total_rows, n, stacked, r);
+  local_qr(total_rows, n, stacked.data(), r);
   const std::int64_t own = rows_of[static_cast<std::size_t>(grid.rank)];
   GridMatrix<T> q(stacked_grid, layout);
   lapack::gemm<T>('N', 'N', static_cast<int>(matrix.rows), static_cast<int>(n), static_cast<int>(own), T(1), matrix.values.data(),
