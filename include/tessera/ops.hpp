@@ -116,6 +116,16 @@ Array sort(const Operand& x, int axis = -1);
 Array argsort(const Operand& x, int axis = -1);
 std::pair<Array, Array> top_k(const Operand& x, int k);
 
+// ---- made of the others ----
+Array diff(const Operand& x, int n = 1, int axis = -1);                      // x[1:] - x[:-1], n times
+std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy", std::source_location where = std::source_location::current());
+Array isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+Array allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);  // one bool
+Array ptp(const Operand& x, Axes axes = {}, bool keepdims = false);           // max - min
+Array median(const Operand& x);                                              // of all elements; NaN if there is one
+Array median(const Operand& x, int axis, bool keepdims = false);
+Array average(const Operand& x, const Operand& weights, Axes axes = {}, bool keepdims = false);  // weights broadcast to x
+
 // ---- contraction ----
 TESSERA_BINARY(matmul)
 TESSERA_BINARY(dot) TESSERA_BINARY(vdot) TESSERA_BINARY(inner) TESSERA_BINARY(outer) Array

@@ -23,7 +23,7 @@ template <class T> class Patches {
     columns_.reset(new T[static_cast<std::size_t>(depth() * rows_at_once_ * row_out_)]);
   }
 
-  std::int64_t depth() const { return channels_ * taps_; }         // of the matrix: one row per channel and tap
+  std::int64_t depth() const { return channels_ * taps_; }                // of the matrix: one row per channel and tap
   std::int64_t rows() const { return dims_.empty() ? 1 : dims_[0].out; }  // outermost output positions
   std::int64_t rows_at_once() const { return rows_at_once_; }
   std::int64_t row_out() const { return row_out_; }
@@ -76,7 +76,8 @@ template <class T> class Patches {
     const auto inside = std::clamp(ceil_div(-first, dim.stride), begin, end);
     const auto beyond = std::clamp(ceil_div(dim.in - first, dim.stride), inside, end);
     out = std::fill_n(out, inside - begin, T{});
-    if (dim.stride == 1) out = std::copy_n(at + inside + first, beyond - inside, out);
+    if (dim.stride == 1)
+      out = std::copy_n(at + inside + first, beyond - inside, out);
     else
       for (auto p = inside; p < beyond; ++p) *out++ = at[p * dim.stride + first];
     out = std::fill_n(out, end - beyond, T{});
@@ -105,17 +106,19 @@ void convolve(const ConvolveShape& shape, const std::byte* x, const std::byte* w
   visit(shape.dtype, [&]<class T>(T) {
     const T* w = reinterpret_cast<const T*>(weights);
     T* out = reinterpret_cast<T*>(y);
-    for_each_patch_matrix(shape, reinterpret_cast<const T*>(x), [&](std::int64_t block, const T* columns, std::int64_t first, std::int64_t count, const Patches<T>& patches) {
-      if (count == 0 || shape.features == 0) return;
-      T* const target = out + block * shape.features * patches.out_size() + first;
-      const auto group = block % shape.groups;
-      if (patches.depth() == 0) {
-        for (std::int64_t f = 0; f < shape.features; ++f) std::fill_n(target + f * patches.out_size(), count, T{});
-        return;
-      }
-      gemm(shape.dtype, false, false, shape.features, count, patches.depth(), w + group * shape.features * patches.depth(), patches.depth(), columns, count, false, target,
-           patches.out_size());
-    });
+    for_each_patch_matrix(shape, reinterpret_cast<const T*>(x),
+                          [&](std::int64_t block, const T* columns, std::int64_t first, std::int64_t count, const Patches<T>& patches) {
+                            if (count == 0 || shape.features == 0) return;
+                            T* const target = out + block * shape.features * patches.out_size() + first;
+                            const auto group = block % shape.groups;
+                            if (patches.depth() == 0) {
+                              for (std::int64_t f = 0; f < shape.features; ++f) std::fill_n(target + f * patches.out_size(), count, T{});
+                              return;
+                            }
+                            gemm(shape.dtype, false, false, shape.features, count, patches.depth(),
+                                 w + group * shape.features * patches.depth(), patches.depth(), columns, count, false, target,
+                                 patches.out_size());
+                          });
   });
 }
 
@@ -127,11 +130,13 @@ void convolve_weights(const ConvolveShape& shape, const std::byte* x, const std:
     const auto depth = shape.channels * taps;
     std::fill_n(w, shape.groups * shape.features * depth, T{});
     if (shape.features == 0 || depth == 0) return;
-    for_each_patch_matrix(shape, reinterpret_cast<const T*>(x), [&](std::int64_t block, const T* columns, std::int64_t first, std::int64_t count, const Patches<T>& patches) {
-      if (count == 0) return;
-      const T* const source = reinterpret_cast<const T*>(y) + block * shape.features * patches.out_size() + first;
-      gemm(shape.dtype, false, true, shape.features, depth, count, source, patches.out_size(), columns, count, true, w + block % shape.groups * shape.features * depth, depth);
-    });
+    for_each_patch_matrix(shape, reinterpret_cast<const T*>(x),
+                          [&](std::int64_t block, const T* columns, std::int64_t first, std::int64_t count, const Patches<T>& patches) {
+                            if (count == 0) return;
+                            const T* const source = reinterpret_cast<const T*>(y) + block * shape.features * patches.out_size() + first;
+                            gemm(shape.dtype, false, true, shape.features, depth, count, source, patches.out_size(), columns, count, true,
+                                 w + block % shape.groups * shape.features * depth, depth);
+                          });
   });
 }
 

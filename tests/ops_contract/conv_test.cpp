@@ -56,8 +56,10 @@ TEST(Conv, WhatLoopsGiveOnAnySharding) {
     if (random() % 6) x = device_put(x, random_sharding(random, mesh, x.ndim()));
     if (random() % 3 == 0) k = device_put(k, random_sharding(random, mesh, k.ndim()));
     const Array y = conv(x, k, o);
-    expect_elements(y, Shape(ys), [&](const Position& at) { return correlate(at, Shape(xs), Shape(ks), o); },
-                    "round " + std::to_string(round) + to_string(Shape(xs)) + to_string(Shape(ks)) + text_of(x.sharding()) + text_of(k.sharding()) + " groups " + std::to_string(o.groups));
+    expect_elements(
+        y, Shape(ys), [&](const Position& at) { return correlate(at, Shape(xs), Shape(ks), o); },
+        "round " + std::to_string(round) + to_string(Shape(xs)) + to_string(Shape(ks)) + text_of(x.sharding()) + text_of(k.sharding()) +
+            " groups " + std::to_string(o.groups));
   }
 }
 
@@ -77,11 +79,20 @@ TEST(Conv, ASplitSpatialDimExchangesItsHaloOnly) {
 }
 
 TEST(Conv, ErrorsShowTheShapes) {
-  EXPECT_THAT(error_of<ShapeError>([] { conv(zeros({1, 3, 8}), zeros({2, 4, 3})); }), HasSubstr("operand (1, 3, 8), kernel (2, 4, 3), 1 groups"));
+  EXPECT_THAT(error_of<ShapeError>([] {
+                conv(zeros({1, 3, 8}), zeros({2, 4, 3}));
+              }),
+              HasSubstr("operand (1, 3, 8), kernel (2, 4, 3), 1 groups"));
   EXPECT_THAT(error_of<ShapeError>([] { conv(zeros({1, 3, 8}), zeros({2, 3})); }), HasSubstr("same number of dimensions"));
   EXPECT_THAT(error_of<ShapeError>([] { conv(zeros({1, 1, 2}), zeros({1, 1, 3})); }), HasSubstr("does not fit into spatial dimension 0"));
-  EXPECT_THAT(error_of<ArgumentError>([] { conv(zeros({1, 1, 8}), zeros({1, 1, 3}), {.strides = {1, 1}}); }), HasSubstr("2 strides for 1 spatial dimensions"));
-  EXPECT_THAT(error_of<ArgumentError>([] { conv(zeros({1, 1, 8}), zeros({1, 1, 3}), {.padding = {{-1, 0}}}); }), HasSubstr("must not be negative"));
+  EXPECT_THAT(error_of<ArgumentError>([] {
+                conv(zeros({1, 1, 8}), zeros({1, 1, 3}), {.strides = {1, 1}});
+              }),
+              HasSubstr("2 strides for 1 spatial dimensions"));
+  EXPECT_THAT(error_of<ArgumentError>([] {
+                conv(zeros({1, 1, 8}), zeros({1, 1, 3}), {.padding = {{-1, 0}}});
+              }),
+              HasSubstr("must not be negative"));
 }
 
 }  // namespace

@@ -10,7 +10,9 @@ using ::testing::Not;
 
 double value_of(const Position& at, const Shape& shape) { return static_cast<double>(flat(at, shape) % 101) + 1; }
 
-Array maybe_put(std::mt19937& random, const Array& x, const Mesh& mesh) { return random() % 4 == 0 ? x : device_put(x, random_sharding(random, mesh, x.ndim())); }
+Array maybe_put(std::mt19937& random, const Array& x, const Mesh& mesh) {
+  return random() % 4 == 0 ? x : device_put(x, random_sharding(random, mesh, x.ndim()));
+}
 
 TEST(Gather, ByOneIndexArrayInAnyDim) {
   std::mt19937 random(31);
@@ -25,22 +27,26 @@ TEST(Gather, ByOneIndexArrayInAnyDim) {
     const auto n = extents[static_cast<std::size_t>(dim)];
     // Some negative, some out of range: those are clamped.
     const auto raw = [&](const Position& at) { return static_cast<std::int64_t>((flat(at, Shape(list)) * 7 + 3) % (2 * n + 3) - n); };
-    const Array i = maybe_put(random, make(Shape(list), round % 2 ? int32 : int64, [&](const Position& at) { return static_cast<double>(raw(at)); }), mesh);
+    const Array i = maybe_put(
+        random, make(Shape(list), round % 2 ? int32 : int64, [&](const Position& at) { return static_cast<double>(raw(at)); }), mesh);
     const Dtype dtype = dtypes[random() % 5];
     const auto value = [&](const Position& at) { return is_bool(dtype) ? static_cast<double>(flat(at, shape) % 2) : value_of(at, shape); };
     const Array x = maybe_put(random, make(shape, dtype, value), mesh);
     std::vector<std::int64_t> result(extents.begin(), extents.begin() + dim);
     result.insert(result.end(), list.begin(), list.end());
     result.insert(result.end(), extents.begin() + dim + 1, extents.end());
-    expect_elements(take(x, i, dim), Shape(result), [&](const Position& at) {
-      const auto from = at.begin() + dim;
-      auto k = raw(Position(from, from + static_cast<std::ptrdiff_t>(list.size())));
-      k = std::clamp<std::int64_t>(k < 0 ? k + n : k, 0, n - 1);
-      Position source(at.begin(), from);
-      source.push_back(k);
-      source.insert(source.end(), from + static_cast<std::ptrdiff_t>(list.size()), at.end());
-      return value(source);
-    }, "round " + std::to_string(round) + " " + to_string(shape) + text_of(x.sharding()) + text_of(i.sharding()));
+    expect_elements(
+        take(x, i, dim), Shape(result),
+        [&](const Position& at) {
+          const auto from = at.begin() + dim;
+          auto k = raw(Position(from, from + static_cast<std::ptrdiff_t>(list.size())));
+          k = std::clamp<std::int64_t>(k < 0 ? k + n : k, 0, n - 1);
+          Position source(at.begin(), from);
+          source.push_back(k);
+          source.insert(source.end(), from + static_cast<std::ptrdiff_t>(list.size()), at.end());
+          return value(source);
+        },
+        "round " + std::to_string(round) + " " + to_string(shape) + text_of(x.sharding()) + text_of(i.sharding()));
   }
 }
 
@@ -54,13 +60,20 @@ TEST(Gather, SeveralIndexArraysPutTheirDimsWhereNumPyDoes) {
     const Array i = maybe_put(random, make({3, 1}, int32, [](const Position& at) { return static_cast<double>(at[0]); }), mesh);
     const Array j = maybe_put(random, make({2}, int32, [](const Position& at) { return static_cast<double>(4 - at[0]); }), mesh);
     const std::string what = text_of(x.sharding());
-    expect_elements(x(i, j), {3, 2, 6}, [&](const Position& at) { return x_value(at[0], 4 - at[1], at[2]); }, what);
-    expect_elements(x(slice(), i, j), {4, 3, 2}, [&](const Position& at) { return x_value(at[0], at[1], 4 - at[2]); }, what);
-    expect_elements(x(i, slice(1, 4), j), {3, 2, 3}, [&](const Position& at) { return x_value(at[0], at[2] + 1, 4 - at[1]); }, what);
-    expect_elements(x(1, slice(), j), {2, 5}, [&](const Position& at) { return x_value(1, at[1], 4 - at[0]); }, what);
-    expect_elements(x(slice(), 2, j), {4, 2}, [&](const Position& at) { return x_value(at[0], 2, 4 - at[1]); }, what);
-    expect_elements(x(newaxis, slice(None, None, -1), j), {1, 4, 2, 6}, [&](const Position& at) { return x_value(3 - at[1], 4 - at[2], at[3]); }, what);
-    expect_elements(x(j(0), ellipsis), {5, 6}, [&](const Position& at) { return x_value(3, at[0], at[1]); }, what);  // 4 is clamped to 3
+    expect_elements(
+        x(i, j), {3, 2, 6}, [&](const Position& at) { return x_value(at[0], 4 - at[1], at[2]); }, what);
+    expect_elements(
+        x(slice(), i, j), {4, 3, 2}, [&](const Position& at) { return x_value(at[0], at[1], 4 - at[2]); }, what);
+    expect_elements(
+        x(i, slice(1, 4), j), {3, 2, 3}, [&](const Position& at) { return x_value(at[0], at[2] + 1, 4 - at[1]); }, what);
+    expect_elements(
+        x(1, slice(), j), {2, 5}, [&](const Position& at) { return x_value(1, at[1], 4 - at[0]); }, what);
+    expect_elements(
+        x(slice(), 2, j), {4, 2}, [&](const Position& at) { return x_value(at[0], 2, 4 - at[1]); }, what);
+    expect_elements(
+        x(newaxis, slice(None, None, -1), j), {1, 4, 2, 6}, [&](const Position& at) { return x_value(3 - at[1], 4 - at[2], at[3]); }, what);
+    expect_elements(
+        x(j(0), ellipsis), {5, 6}, [&](const Position& at) { return x_value(3, at[0], at[1]); }, what);  // 4 is clamped to 3
   }
 }
 
@@ -71,7 +84,8 @@ TEST(At, ReplacesAnyBoxOfAnySharding) {
     const Shape shape{pick(random, 1, 9), pick(random, 1, 9)};
     const Array x = maybe_put(random, make(shape, float32, [&](const Position& at) { return value_of(at, shape); }), mesh);
     // Rows a, a+s, ... of columns in one go, upwards or downwards.
-    const std::int64_t s = pick(random, 1, 3), a = pick(random, 0, static_cast<int>(shape[0]) - 1), c = pick(random, 0, static_cast<int>(shape[1]) - 1);
+    const std::int64_t s = pick(random, 1, 3), a = pick(random, 0, static_cast<int>(shape[0]) - 1),
+                       c = pick(random, 0, static_cast<int>(shape[1]) - 1);
     std::vector<std::int64_t> rows;
     for (auto r = a; r < shape[0]; r += s) rows.push_back(r);
     const bool downwards = round % 3 == 0;
@@ -79,7 +93,8 @@ TEST(At, ReplacesAnyBoxOfAnySharding) {
     if (downwards) std::reverse(rows.begin(), rows.end());
     const Slice part = downwards ? slice(rows[0], a == 0 ? SliceBound(None) : SliceBound(a - 1), -s) : slice(a, None, s);
     const Shape v_shape{n, shape[1] - c};
-    const Array v = maybe_put(random, make(v_shape, float32, [&](const Position& at) { return -1 - static_cast<double>(flat(at, v_shape)); }), mesh);
+    const Array v =
+        maybe_put(random, make(v_shape, float32, [&](const Position& at) { return -1 - static_cast<double>(flat(at, v_shape)); }), mesh);
     const auto expected = [&](const std::function<double(double, double)>& f) {
       return [&, f](const Position& at) {
         const auto found = std::find(rows.begin(), rows.end(), at[0]);
@@ -87,7 +102,8 @@ TEST(At, ReplacesAnyBoxOfAnySharding) {
         return f(value_of(at, shape), -1 - static_cast<double>(flat({found - rows.begin(), at[1] - c}, v_shape)));
       };
     };
-    const std::string what = "round " + std::to_string(round) + " " + to_string(shape) + text_of(x.sharding()) + " step " + std::to_string(s);
+    const std::string what =
+        "round " + std::to_string(round) + " " + to_string(shape) + text_of(x.sharding()) + " step " + std::to_string(s);
     const At place = x.at(part, slice(c, None));
     const Array set = place.set(v);
     if (x.is_committed()) { EXPECT_EQ(set.sharding(), x.sharding()) << what; }
@@ -96,11 +112,18 @@ TEST(At, ReplacesAnyBoxOfAnySharding) {
     expect_elements(place.add(v), shape, expected([](double a, double b) { return a + b; }), what);
     expect_elements(place.subtract(v), shape, expected([](double a, double b) { return a - b; }), what);
     expect_elements(place.multiply(v), shape, expected([](double a, double b) { return a * b; }), what);
-    expect_elements(place.divide(v), shape, expected([](double a, double b) { return static_cast<double>(static_cast<float>(a) / static_cast<float>(b)); }), what);
+    expect_elements(place.divide(v), shape,
+                    expected([](double a, double b) { return static_cast<double>(static_cast<float>(a) / static_cast<float>(b)); }), what);
     expect_elements(place.min(v), shape, expected([](double a, double b) { return std::min(a, b); }), what);
     expect_elements(place.max(-v), shape, expected([](double a, double b) { return std::max(a, -b); }), what);
-    expect_elements(place.get(), v_shape, [&](const Position& at) { return value_of({rows[static_cast<std::size_t>(at[0])], at[1] + c}, shape); }, what);
-    expect_elements(x.at(a).set(5), shape, [&](const Position& at) { return at[0] == a ? 5.0 : value_of(at, shape); }, what);
+    expect_elements(
+        place.get(), v_shape,
+        [&](const Position& at) {
+          return value_of({rows[static_cast<std::size_t>(at[0])], at[1] + c}, shape);
+        },
+        what);
+    expect_elements(
+        x.at(a).set(5), shape, [&](const Position& at) { return at[0] == a ? 5.0 : value_of(at, shape); }, what);
   }
 }
 
@@ -115,7 +138,8 @@ TEST(At, ScattersByIndexArrays) {
     const auto target = [&](std::int64_t k) { return (k * 5 + round) % (2 * n + 2) - n; };  // repeats, negatives, and n, n + 1: dropped
     const Array i = maybe_put(random, make({count}, int32, [&](const Position& at) { return static_cast<double>(target(at[0])); }), mesh);
     const Shape v_shape{shape[0], count};
-    const Array v = maybe_put(random, make(v_shape, float64, [&](const Position& at) { return static_cast<double>(2 + flat(at, v_shape) % 5); }), mesh);
+    const Array v =
+        maybe_put(random, make(v_shape, float64, [&](const Position& at) { return static_cast<double>(2 + flat(at, v_shape) % 5); }), mesh);
     const auto expected = [&](const std::function<double(double, double)>& f) {
       return [&, f](const Position& at) {
         double result = value_of(at, shape);
@@ -127,7 +151,8 @@ TEST(At, ScattersByIndexArrays) {
         return result;
       };
     };
-    const std::string what = "round " + std::to_string(round) + " " + to_string(shape) + text_of(x.sharding()) + text_of(i.sharding()) + text_of(v.sharding());
+    const std::string what =
+        "round " + std::to_string(round) + " " + to_string(shape) + text_of(x.sharding()) + text_of(i.sharding()) + text_of(v.sharding());
     const At place = x.at(slice(), 1, i);
     expect_elements(place.set(v), shape, expected([](double, double b) { return b; }), what);
     expect_elements(place.add(v), shape, expected([](double a, double b) { return a + b; }), what);

@@ -100,9 +100,7 @@ inline std::string program_of(const Array& x) { return program_text(compile(coll
 template <class E, class F> std::string error_of(F f) {
   try {
     f();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
+  } catch (const E& error) { return error.what(); } catch (const std::exception& error) {
     ADD_FAILURE() << "another error: " << error.what();
     return "";
   }

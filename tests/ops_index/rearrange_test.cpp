@@ -39,11 +39,14 @@ TEST(Roll, TurnsADimAndMovesOnlyTheBoundary) {
     const Array y = roll(c.x, shift, dim);
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
     EXPECT_EQ(y.sharding(), c.x.sharding());
-    expect_elements(y, c.shape, [&](Position at) {
-      auto& i = at[static_cast<std::size_t>(dim)];
-      i = wrapped(i - shift, c.shape[static_cast<std::size_t>(dim)]);
-      return c.value(at);
-    }, c.text);
+    expect_elements(
+        y, c.shape,
+        [&](Position at) {
+          auto& i = at[static_cast<std::size_t>(dim)];
+          i = wrapped(i - shift, c.shape[static_cast<std::size_t>(dim)]);
+          return c.value(at);
+        },
+        c.text);
   }
   const int n = device_count();
   if (n == 1) return;
@@ -62,11 +65,15 @@ TEST(Flip, TurnsAnyDimsAround) {
       if (random() % 2) dims.push_back(d);
     const Array y = flip(c.x, Axes(dims));
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
-    expect_elements(y, c.shape, [&](Position at) {
-      for (int d = 0; d < c.shape.ndim(); ++d)
-        if (dims.empty() || std::count(dims.begin(), dims.end(), d)) at[static_cast<std::size_t>(d)] = c.shape[static_cast<std::size_t>(d)] - 1 - at[static_cast<std::size_t>(d)];
-      return c.value(at);
-    }, c.text);
+    expect_elements(
+        y, c.shape,
+        [&](Position at) {
+          for (int d = 0; d < c.shape.ndim(); ++d)
+            if (dims.empty() || std::count(dims.begin(), dims.end(), d))
+              at[static_cast<std::size_t>(d)] = c.shape[static_cast<std::size_t>(d)] - 1 - at[static_cast<std::size_t>(d)];
+          return c.value(at);
+        },
+        c.text);
   }
 }
 
@@ -82,13 +89,16 @@ TEST(Pad, PutsAValueAround) {
     }
     const Array y = pad(c.x, widths, 7);
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
-    expect_elements(y, result, [&](Position at) {
-      for (std::size_t d = 0; d < at.size(); ++d) {
-        at[d] -= widths[d].first;
-        if (at[d] < 0 || at[d] >= c.shape[d]) return 7.0;
-      }
-      return c.value(at);
-    }, c.text);
+    expect_elements(
+        y, result,
+        [&](Position at) {
+          for (std::size_t d = 0; d < at.size(); ++d) {
+            at[d] -= widths[d].first;
+            if (at[d] < 0 || at[d] >= c.shape[d]) return 7.0;
+          }
+          return c.value(at);
+        },
+        c.text);
   }
   EXPECT_THAT(to_vector<int>(pad(arange(3), {{1, 2}})), ElementsAre(0, 0, 1, 2, 0, 0));
   EXPECT_THAT(error_of<ArgumentError>([] { pad(zeros({2}), {{-1, 0}}); }), HasSubstr("must not be negative"));
@@ -105,19 +115,25 @@ TEST(Tile, RepeatsTheWholeAndRepeatEachElement) {
       repeats.push_back(pick(random, random() % 6 == 0 ? 0 : 1, 3));
       result[static_cast<std::size_t>(d)] *= repeats.back();
     }
-    expect_elements(tile(c.x, repeats), result, [&](Position at) {
-      for (std::size_t d = 0; d < at.size(); ++d) at[d] %= c.shape[d];
-      return c.value(at);
-    }, c.text);
+    expect_elements(
+        tile(c.x, repeats), result,
+        [&](Position at) {
+          for (std::size_t d = 0; d < at.size(); ++d) at[d] %= c.shape[d];
+          return c.value(at);
+        },
+        c.text);
     const int dim = pick(random, 0, c.shape.ndim() - 1), n = pick(random, 0, 4);
     result = c.shape;
     result[static_cast<std::size_t>(dim)] *= n;
     const Array y = repeat(c.x, n, dim);
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
-    expect_elements(y, result, [&](Position at) {
-      at[static_cast<std::size_t>(dim)] /= n;
-      return c.value(at);
-    }, c.text);
+    expect_elements(
+        y, result,
+        [&](Position at) {
+          at[static_cast<std::size_t>(dim)] /= n;
+          return c.value(at);
+        },
+        c.text);
   }
   EXPECT_THAT(to_vector<int>(tile(arange(2), {2, 2})), ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
   EXPECT_THAT(error_of<ArgumentError>([] { tile(zeros({2}), {-1}); }), HasSubstr("-1 is negative"));
@@ -134,10 +150,13 @@ TEST(Split, GivesEqualPartsOrSaysWhyNot) {
     auto shape = c.shape;
     shape[d] /= count;
     for (int i = 0; i < count; ++i)
-      expect_elements(parts[static_cast<std::size_t>(i)], shape, [&](Position at) {
-        at[d] += shape[d] * i;
-        return c.value(at);
-      }, c.text);
+      expect_elements(
+          parts[static_cast<std::size_t>(i)], shape,
+          [&](Position at) {
+            at[d] += shape[d] * i;
+            return c.value(at);
+          },
+          c.text);
   }
   const auto parts = split_at(arange(7), {2, 5});
   EXPECT_THAT(to_vector<int>(parts[1]), ElementsAre(2, 3, 4));
@@ -151,19 +170,24 @@ TEST(Triangles, AndDiagonalsOfAnySharding) {
     const auto c = random_case(random, 2);
     const int k = pick(random, -9, 9);
     const std::size_t n = c.shape.size();
-    expect_elements(tril(c.x, k), c.shape, [&](const Position& at) { return at[n - 1] - at[n - 2] <= k ? c.value(at) : 0.0; }, c.text);
-    expect_elements(triu(c.x, k), c.shape, [&](const Position& at) { return at[n - 1] - at[n - 2] >= k ? c.value(at) : 0.0; }, c.text);
+    expect_elements(
+        tril(c.x, k), c.shape, [&](const Position& at) { return at[n - 1] - at[n - 2] <= k ? c.value(at) : 0.0; }, c.text);
+    expect_elements(
+        triu(c.x, k), c.shape, [&](const Position& at) { return at[n - 1] - at[n - 2] >= k ? c.value(at) : 0.0; }, c.text);
     std::vector<std::int64_t> result(c.shape.begin() + 2, c.shape.end());
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < c.shape[0]; ++i) count += i + k >= 0 && i + k < c.shape[1];
     result.push_back(count);
     const Array y = diagonal(c.x, k);
-    expect_elements(y, Shape(result), [&](const Position& at) {
-      const auto i = at.back() + std::max(0, -k);
-      Position source = {i, i + k};
-      source.insert(source.end(), at.begin(), at.end() - 1);
-      return c.value(source);
-    }, c.text + " k=" + std::to_string(k));
+    expect_elements(
+        y, Shape(result),
+        [&](const Position& at) {
+          const auto i = at.back() + std::max(0, -k);
+          Position source = {i, i + k};
+          source.insert(source.end(), at.begin(), at.end() - 1);
+          return c.value(source);
+        },
+        c.text + " k=" + std::to_string(k));
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
   }
   EXPECT_EQ(item<float>(trace(eye(5))), 5.0f);

@@ -48,7 +48,9 @@ TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
     const Shape shape(extents);
     const Sharding sharding = random_sharding(random, mesh, ndim);
     const Dtype dtype = dtypes[random() % 6];
-    const auto value = [&](const Position& at) { return static_cast<double>(is_bool(dtype) ? flat(at, shape) % 3 == 0 : flat(at, shape) % 120); };
+    const auto value = [&](const Position& at) {
+      return static_cast<double>(is_bool(dtype) ? flat(at, shape) % 3 == 0 : flat(at, shape) % 120);
+    };
     const Array x = device_put(make(shape, dtype, value), sharding);
     std::vector<IndexPart> parts;
     std::vector<std::vector<std::int64_t>> taken;
@@ -68,15 +70,18 @@ TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
     // (A new axis beside a split dim of size 1 makes that one whole.)
     const bool has_ones = std::count(extents.begin(), extents.end(), 1) > 0;
     if (!has_ones) { EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather"))) << what; }
-    expect_elements(y, Shape(result), [&](const Position& at) {
-      Position source;
-      std::size_t r = 0;
-      for (std::size_t k = 0; k < taken.size(); ++k) {
-        const auto i = keeps[k] ? at[r++] : 0;
-        if (taken[k].size() != 1 || taken[k][0] != -1) source.push_back(taken[k][static_cast<std::size_t>(i)]);
-      }
-      return value(source);
-    }, what);
+    expect_elements(
+        y, Shape(result),
+        [&](const Position& at) {
+          Position source;
+          std::size_t r = 0;
+          for (std::size_t k = 0; k < taken.size(); ++k) {
+            const auto i = keeps[k] ? at[r++] : 0;
+            if (taken[k].size() != 1 || taken[k][0] != -1) source.push_back(taken[k][static_cast<std::size_t>(i)]);
+          }
+          return value(source);
+        },
+        what);
   }
 }
 
@@ -136,18 +141,25 @@ TEST(Concatenate, AnyShardingsGiveWhatLoopsGive) {
     result[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(owner.size());
     const Array y = concatenate(parts, axis - (round % 2 ? ndim : 0));
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
-    expect_elements(y, Shape(result), [&](const Position& at) {
-      auto source = at;
-      const auto k = static_cast<std::size_t>(at[static_cast<std::size_t>(axis)]);
-      source[static_cast<std::size_t>(axis)] = place[k];
-      return 1000.0 * static_cast<double>(owner[k]) + static_cast<double>(flat(source, parts[static_cast<std::size_t>(owner[k])].shape()));
-    }, "round " + std::to_string(round));
+    expect_elements(
+        y, Shape(result),
+        [&](const Position& at) {
+          auto source = at;
+          const auto k = static_cast<std::size_t>(at[static_cast<std::size_t>(axis)]);
+          source[static_cast<std::size_t>(axis)] = place[k];
+          return 1000.0 * static_cast<double>(owner[k]) +
+                 static_cast<double>(flat(source, parts[static_cast<std::size_t>(owner[k])].shape()));
+        },
+        "round " + std::to_string(round));
   }
 }
 
 TEST(Concatenate, PromotesDtypesAndRefusesOtherShapes) {
   EXPECT_TRUE(concatenate({zeros({2}, int32), zeros({3}, float64)}).dtype() == float64);
-  EXPECT_THAT(error_of<ShapeError>([] { concatenate({zeros({2, 3}), zeros({2, 4})}, 0); }), HasSubstr("array 1 has shape (2, 4), array 0 has (2, 3)"));
+  EXPECT_THAT(error_of<ShapeError>([] {
+                concatenate({zeros({2, 3}), zeros({2, 4})}, 0);
+              }),
+              HasSubstr("array 1 has shape (2, 4), array 0 has (2, 3)"));
   EXPECT_THAT(error_of<ArgumentError>([] { concatenate({}); }), HasSubstr("the list of arrays is empty"));
   EXPECT_THAT(error_of<ShapeError>([] { concatenate({Array(1.0f), Array(2.0f)}); }), HasSubstr("use stack"));
   EXPECT_THAT(error_of<ShapeError>([] { stack({zeros({2}), zeros({3})}); }), HasSubstr("all must have one shape"));

@@ -73,11 +73,16 @@ TEST(Sort, AnyDtypeDimAndShardingStableNanLast) {
     EXPECT_EQ(sorted.sharding(), c.x.sharding());
     EXPECT_TRUE(places.dtype() == int32);
     EXPECT_THAT(program_of(sorted), Not(HasSubstr("all-gather"))) << c.text;
-    expect_elements(sorted, c.shape, [&](const Position& at) {
-      const auto line = c.line(at);
-      return line[order_of(line)[static_cast<std::size_t>(at[d])]];
-    }, c.text);
-    expect_elements(places, c.shape, [&](const Position& at) { return static_cast<double>(order_of(c.line(at))[static_cast<std::size_t>(at[d])]); }, c.text);
+    expect_elements(
+        sorted, c.shape,
+        [&](const Position& at) {
+          const auto line = c.line(at);
+          return line[order_of(line)[static_cast<std::size_t>(at[d])]];
+        },
+        c.text);
+    expect_elements(
+        places, c.shape, [&](const Position& at) { return static_cast<double>(order_of(c.line(at))[static_cast<std::size_t>(at[d])]); },
+        c.text);
   }
 }
 
@@ -87,7 +92,8 @@ TEST(Sort, ALongLineOverAllRanks) {
   const Mesh mesh = make_mesh({p}, {"x"});
   for (const std::int64_t n : {1, 2, 1000, 20011}) {
     std::vector<float> values;
-    for (std::int64_t i = 0; i < n; ++i) values.push_back(n == 1000 ? 7.0f : static_cast<float>(static_cast<int>(random() % 5000)) - 2500.5f);
+    for (std::int64_t i = 0; i < n; ++i)
+      values.push_back(n == 1000 ? 7.0f : static_cast<float>(static_cast<int>(random() % 5000)) - 2500.5f);
     const Array x = device_put(array(HostArray(values, {n})), mesh, P("x"));
     std::sort(values.begin(), values.end());
     EXPECT_EQ(to_vector<float>(sort(x)), values);
@@ -119,18 +125,25 @@ TEST(SortByKey, MovesAPayloadOfAnyDtype) {
       const Shape shape{pick(random, 1, 3), pick(random, 1, 30)};
       std::vector<std::uint32_t> keys;
       for (std::int64_t i = 0; i < shape.elements(); ++i) keys.push_back(static_cast<std::uint32_t>(random() % 7 * 600000000u));
-      const auto payload = [&](const Position& at) { return static_cast<double>(is_bool(payload_dtype) ? flat(at, shape) % 2 : flat(at, shape) % 100); };
+      const auto payload = [&](const Position& at) {
+        return static_cast<double>(is_bool(payload_dtype) ? flat(at, shape) % 2 : flat(at, shape) % 100);
+      };
       const Sharding sharding = random_sharding(random, mesh, 2);
-      const auto [k, v] = sort_by_key(device_put(array(HostArray(keys, shape)), sharding), device_put(make(shape, payload_dtype, payload), random_sharding(random, mesh, 2)));
+      const auto [k, v] = sort_by_key(device_put(array(HostArray(keys, shape)), sharding),
+                                      device_put(make(shape, payload_dtype, payload), random_sharding(random, mesh, 2)));
       const auto source = [&](const Position& at) {
         std::vector<double> line;
         for (std::int64_t i = 0; i < shape[1]; ++i) line.push_back(keys[static_cast<std::size_t>(at[0] * shape[1] + i)]);
         return Position{at[0], static_cast<std::int64_t>(order_of(line)[static_cast<std::size_t>(at[1])])};
       };
-      expect_elements(k, shape, [&](const Position& at) { return static_cast<double>(keys[static_cast<std::size_t>(flat(source(at), shape))]); }, text_of(sharding));
-      expect_elements(v, shape, [&](const Position& at) { return payload(source(at)); }, name(payload_dtype) + text_of(sharding));
+      expect_elements(
+          k, shape, [&](const Position& at) { return static_cast<double>(keys[static_cast<std::size_t>(flat(source(at), shape))]); },
+          text_of(sharding));
+      expect_elements(
+          v, shape, [&](const Position& at) { return payload(source(at)); }, name(payload_dtype) + text_of(sharding));
     }
-  EXPECT_THAT(error_of<ShapeError>([] { sort_by_key(zeros({3}), zeros({4})); }), HasSubstr("keys of shape (3,) and a payload of shape (4,)"));
+  EXPECT_THAT(error_of<ShapeError>([] { sort_by_key(zeros({3}), zeros({4})); }),
+              HasSubstr("keys of shape (3,) and a payload of shape (4,)"));
 }
 
 TEST(TopK, TheLargestFirstAndTheFirstOfEquals) {
@@ -151,10 +164,13 @@ TEST(TopK, TheLargestFirstAndTheFirstOfEquals) {
       std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return sorts_before(line[b], line[a]); });
       return order[static_cast<std::size_t>(at.back())];
     };
-    expect_elements(values, result, [&](const Position& at) { return c.line(at)[chosen(at)]; }, c.text + " k=" + std::to_string(k));
-    expect_elements(places, result, [&](const Position& at) { return static_cast<double>(chosen(at)); }, c.text + " k=" + std::to_string(k));
+    expect_elements(
+        values, result, [&](const Position& at) { return c.line(at)[chosen(at)]; }, c.text + " k=" + std::to_string(k));
+    expect_elements(
+        places, result, [&](const Position& at) { return static_cast<double>(chosen(at)); }, c.text + " k=" + std::to_string(k));
   }
-  EXPECT_THAT(error_of<ArgumentError>([] { top_k(zeros({3}), 4); }), HasSubstr("k is 4, but the last dimension of shape (3,) has 3 elements"));
+  EXPECT_THAT(error_of<ArgumentError>([] { top_k(zeros({3}), 4); }),
+              HasSubstr("k is 4, but the last dimension of shape (3,) has 3 elements"));
 }
 
 TEST(ArgReduce, TheFirstExtremeOfAnySharding) {
@@ -174,10 +190,13 @@ TEST(ArgReduce, TheFirstExtremeOfAnySharding) {
     const Array y = max ? argmax(c.x, c.dim) : argmin(c.x, c.dim);
     EXPECT_TRUE(y.dtype() == int32);
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
-    expect_elements(y, Shape(extents), [&](Position at) {
-      at.insert(at.begin() + c.dim, 0);
-      return first_best(c.line(at));
-    }, c.text);
+    expect_elements(
+        y, Shape(extents),
+        [&](Position at) {
+          at.insert(at.begin() + c.dim, 0);
+          return first_best(c.line(at));
+        },
+        c.text);
     if (c.shape.elements() == 0) continue;
     const Array all = max ? argmax(c.x) : argmin(c.x);
     EXPECT_EQ(item<std::int64_t>(all), static_cast<std::int64_t>(first_best(c.values))) << c.text;
@@ -198,15 +217,19 @@ TEST(Cumulative, SumsAndProductsFromTheStart) {
     const bool sums = round % 2;
     if (!sums)
       for (auto& v : c.values) v = random() % 8 == 0 ? 2 : 1;
-    const Array x = c.x.is_committed() ? device_put(astype(array(HostArray(c.values, c.shape)), c.dtype), c.x.sharding()) : astype(array(HostArray(c.values, c.shape)), c.dtype);
+    const Array x = c.x.is_committed() ? device_put(astype(array(HostArray(c.values, c.shape)), c.dtype), c.x.sharding())
+                                       : astype(array(HostArray(c.values, c.shape)), c.dtype);
     const Array y = sums ? cumsum(x, c.dim) : cumprod(x, c.dim);
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
-    expect_elements(y, c.shape, [&](const Position& at) {
-      const auto line = c.line(at);
-      double running = sums ? 0 : 1;
-      for (std::size_t i = 0; i <= static_cast<std::size_t>(at[d]); ++i) sums ? running += line[i] : running *= line[i];
-      return running;
-    }, c.text);
+    expect_elements(
+        y, c.shape,
+        [&](const Position& at) {
+          const auto line = c.line(at);
+          double running = sums ? 0 : 1;
+          for (std::size_t i = 0; i <= static_cast<std::size_t>(at[d]); ++i) sums ? running += line[i] : running *= line[i];
+          return running;
+        },
+        c.text);
   }
   EXPECT_TRUE(cumsum(ones({3}, bool_), 0).dtype() == int32);
 }
@@ -223,10 +246,15 @@ TEST(SearchSorted, AddsUpThePlacesInTheBlocks) {
     if (random() % 3) s = device_put(s, random_sharding(random, mesh, 1));
     if (random() % 3) v = device_put(v, random_sharding(random, mesh, 2));
     for (const bool right : {false, true})
-      expect_elements(searchsorted(s, v, right ? "right" : "left"), {3, 4}, [&](const Position& at) {
-        const float value = values[static_cast<std::size_t>(at[0] * 4 + at[1])];
-        return static_cast<double>((right ? std::upper_bound(sorted.begin(), sorted.end(), value) : std::lower_bound(sorted.begin(), sorted.end(), value)) - sorted.begin());
-      }, text_of(s.sharding()) + text_of(v.sharding()));
+      expect_elements(
+          searchsorted(s, v, right ? "right" : "left"), {3, 4},
+          [&](const Position& at) {
+            const float value = values[static_cast<std::size_t>(at[0] * 4 + at[1])];
+            return static_cast<double>(
+                (right ? std::upper_bound(sorted.begin(), sorted.end(), value) : std::lower_bound(sorted.begin(), sorted.end(), value)) -
+                sorted.begin());
+          },
+          text_of(s.sharding()) + text_of(v.sharding()));
   }
   EXPECT_THAT(error_of<ShapeError>([] { searchsorted(zeros({2, 2}), zeros({2})); }), HasSubstr("must have one dimension"));
 }
@@ -243,10 +271,13 @@ TEST(TakeAlongAxis, OneIndexPerElementOfALine) {
     const Mesh mesh = c.x.is_committed() ? c.x.sharding().mesh() : random_mesh(random);
     Array i = make(list, int32, [&](const Position& at) { return static_cast<double>(raw(at)); });
     if (random() % 3) i = device_put(i, random_sharding(random, mesh, list.ndim()));
-    expect_elements(take_along_axis(c.x, i, c.dim), list, [&](const Position& at) {
-      const auto k = raw(at);
-      return c.line(at)[static_cast<std::size_t>(std::min<std::int64_t>(k < 0 ? k + n : k, n - 1))];
-    }, c.text);
+    expect_elements(
+        take_along_axis(c.x, i, c.dim), list,
+        [&](const Position& at) {
+          const auto k = raw(at);
+          return c.line(at)[static_cast<std::size_t>(std::min<std::int64_t>(k < 0 ? k + n : k, n - 1))];
+        },
+        c.text);
   }
   const Array x = reshape(arange(6), {2, 3});
   EXPECT_THAT(to_vector<int>(take_along_axis(x, array({{1}}), 1)), ElementsAre(1, 4));

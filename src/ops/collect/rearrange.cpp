@@ -67,8 +67,9 @@ std::vector<Array> split(const Operand& x, int parts, int axis) {
   const int dim = checked_dim(axis, x.array.ndim(), "split", x.where);
   const auto n = x.array.shape()[static_cast<std::size_t>(dim)];
   if (parts <= 0 || n % parts != 0)
-    throw ShapeError(call_text("split", x.where) + ": axis " + std::to_string(dim) + " of shape " + to_string(x.array.shape()) + " has size " + std::to_string(n) +
-                     ", which is not " + std::to_string(parts) + " equal parts. Use split_at with the places to cut");
+    throw ShapeError(call_text("split", x.where) + ": axis " + std::to_string(dim) + " of shape " + to_string(x.array.shape()) +
+                     " has size " + std::to_string(n) + ", which is not " + std::to_string(parts) +
+                     " equal parts. Use split_at with the places to cut");
   std::vector<Array> result;
   for (int i = 0; i < parts; ++i) result.push_back(slice_along(x.array, dim, n / parts * i, n / parts * (i + 1), x.where));
   return result;
@@ -110,14 +111,15 @@ Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double valu
   Shape shape = x.array.shape();
   if (widths.size() == 1 && shape.size() > 1) widths.resize(shape.size(), widths[0]);
   if (widths.size() != shape.size())
-    throw ArgumentError(call_text("pad", x.where) + ": " + std::to_string(widths.size()) + " pairs of widths for shape " + to_string(shape) + "; give one pair (before, after) per dimension, or one for all");
+    throw ArgumentError(call_text("pad", x.where) + ": " + std::to_string(widths.size()) + " pairs of widths for shape " +
+                        to_string(shape) + "; give one pair (before, after) per dimension, or one for all");
   std::vector<std::int64_t> at;
   bool is_needed = false;
   for (std::size_t d = 0; d < widths.size(); ++d) {
     const auto [before, after] = widths[d];
     if (before < 0 || after < 0)
-      throw ArgumentError(call_text("pad", x.where) + ": the widths (" + std::to_string(before) + ", " + std::to_string(after) + ") of dimension " + std::to_string(d) +
-                          " must not be negative. To cut elements off, take a slice");
+      throw ArgumentError(call_text("pad", x.where) + ": the widths (" + std::to_string(before) + ", " + std::to_string(after) +
+                          ") of dimension " + std::to_string(d) + " must not be negative. To cut elements off, take a slice");
     at.push_back(before);
     shape[d] += before + after;
     is_needed |= before + after > 0;

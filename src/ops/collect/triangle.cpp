@@ -12,12 +12,15 @@ namespace {
 // column - row of every element of an n x m matrix: uncommitted, so it is computed where it is used.
 Array column_minus_row(std::int64_t n, std::int64_t m) {
   const Dtype dtype = std::max(n, m) > (std::int64_t{1} << 30) ? int64 : int32;
-  return reshape(arange_of(std::int64_t{0}, m, std::int64_t{1}, dtype), {1, m}) - reshape(arange_of(std::int64_t{0}, n, std::int64_t{1}, dtype), {n, 1});
+  return reshape(arange_of(std::int64_t{0}, m, std::int64_t{1}, dtype), {1, m}) -
+         reshape(arange_of(std::int64_t{0}, n, std::int64_t{1}, dtype), {n, 1});
 }
 
 void check_matrix(const Operand& x, const char* call) {
   check_usable(x.array, call);
-  if (x.array.ndim() < 2) throw ShapeError(call_text(call, x.where) + ": shape " + to_string(x.array.shape()) + " has no two dimensions; give a matrix or a batch of them");
+  if (x.array.ndim() < 2)
+    throw ShapeError(call_text(call, x.where) + ": shape " + to_string(x.array.shape()) +
+                     " has no two dimensions; give a matrix or a batch of them");
 }
 
 std::pair<std::int64_t, std::int64_t> matrix_shape(const Shape& shape) { return {shape[shape.size() - 2], shape[shape.size() - 1]}; }
@@ -33,33 +36,36 @@ const OpDef row_diagonal_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{Shape(std::vector<std::int64_t>(in[0].shape.begin(), in[0].shape.end() - 1)), in[0].dtype}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type>, const Params&) {
-      FactorRule rule;
-      rule.inputs.resize(1);
-      rule.outputs.resize(1);
-      for (int d = 0; d < in[0].shape.ndim(); ++d) {
-        const bool is_column = d + 1 == in[0].shape.ndim();
-        rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)], is_column ? FactorKind::reduce : FactorKind::pass});
-        rule.inputs[0].push_back({d});
-        if (!is_column) rule.outputs[0].push_back({d});
-      }
-      return rule;
-    },
-    .kernel = [](const KernelArgs& a) {
-      const Tile &in = a.in[0], &out = a.out[0];
-      const auto item = itemsize(out.dtype);
-      const Range rows = in.box[in.box.size() - 2], columns = in.box.back();
-      std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
-      if (in.elements() == 0) return;
-      const auto matrices = in.elements() / (rows.size() * columns.size());
-      for (std::int64_t m = 0; m < matrices; ++m)
-        for (auto i = rows.start; i < rows.stop; ++i) {
-          const auto j = i + a.params.as<DiagonalParams>().offset;
-          if (j < columns.start || j >= columns.stop) continue;
-          const auto row = m * rows.size() + i - rows.start;
-          std::memcpy(out.data + row * static_cast<std::int64_t>(item), in.data + (row * columns.size() + j - columns.start) * static_cast<std::int64_t>(item), item);
-        }
-    },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type>, const Params&) {
+          FactorRule rule;
+          rule.inputs.resize(1);
+          rule.outputs.resize(1);
+          for (int d = 0; d < in[0].shape.ndim(); ++d) {
+            const bool is_column = d + 1 == in[0].shape.ndim();
+            rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)], is_column ? FactorKind::reduce : FactorKind::pass});
+            rule.inputs[0].push_back({d});
+            if (!is_column) rule.outputs[0].push_back({d});
+          }
+          return rule;
+        },
+    .kernel =
+        [](const KernelArgs& a) {
+          const Tile &in = a.in[0], &out = a.out[0];
+          const auto item = itemsize(out.dtype);
+          const Range rows = in.box[in.box.size() - 2], columns = in.box.back();
+          std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+          if (in.elements() == 0) return;
+          const auto matrices = in.elements() / (rows.size() * columns.size());
+          for (std::int64_t m = 0; m < matrices; ++m)
+            for (auto i = rows.start; i < rows.stop; ++i) {
+              const auto j = i + a.params.as<DiagonalParams>().offset;
+              if (j < columns.start || j >= columns.stop) continue;
+              const auto row = m * rows.size() + i - rows.start;
+              std::memcpy(out.data + row * static_cast<std::int64_t>(item),
+                          in.data + (row * columns.size() + j - columns.start) * static_cast<std::int64_t>(item), item);
+            }
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto [n, m] = matrix_shape(v.in[0].shape());
       const Array g = expand_dims(v.cotangents[0], -1);

@@ -45,7 +45,8 @@ Range needed(const ConvParams& p, std::size_t d, std::int64_t in, std::int64_t t
 }
 
 // x brought to the windows that the blocks of the output-shaped layout `like` read.
-int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, const Sharding& like, const Shape& output, const std::vector<std::int64_t>& taps) {
+int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, const Sharding& like, const Shape& output,
+                          const std::vector<std::int64_t>& taps) {
   const int ndim = output.ndim();
   const auto target = like.dim_axes(ndim);
   for (std::size_t d = 0; d < p.spatial(); ++d) {
@@ -54,7 +55,9 @@ int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, c
     auto layout = builder.value(x).layout.dim_axes(ndim);
     layout[dim] = target[dim];
     x = fetch_windows(builder, x, static_cast<int>(dim), Sharding::from_dim_axes(like.mesh(), layout),
-                      [&](std::int64_t part, std::int64_t parts) { return needed(p, d, in, taps[d], block_range(output[dim], parts, part), parts == 1); });
+                      [&](std::int64_t part, std::int64_t parts) {
+                        return needed(p, d, in, taps[d], block_range(output[dim], parts, part), parts == 1);
+                      });
   }
   return x;
 }
@@ -84,7 +87,8 @@ Factors factors_of(const Shape& x, const Shape& weights, const Shape& y, const C
     f.rule.factors.push_back({size, kind});
     return static_cast<int>(f.rule.factors.size()) - 1;
   };
-  const int image = add(x[0], positions), group = add(p.groups, FactorKind::pass), channel = add(weights[1], channels), feature = add(weights[0] / p.groups, FactorKind::pass);
+  const int image = add(x[0], positions), group = add(p.groups, FactorKind::pass), channel = add(weights[1], channels),
+            feature = add(weights[0] / p.groups, FactorKind::pass);
   f.x = {{image}, p.groups > 1 ? DimFactors{group, channel} : DimFactors{channel}};
   f.weights = {p.groups > 1 ? DimFactors{group, feature} : DimFactors{feature}, {channel}};
   f.y = {{image}, p.groups > 1 ? DimFactors{group, feature} : DimFactors{feature}};
@@ -139,7 +143,8 @@ Array conv_operand(const Array& y, const Array& weights, const Shape& x, const C
     back.after.push_back(std::max<std::int64_t>(after, 0));
     // Output positions that read padding alone say nothing about x.
     const auto extent = spread.shape()[dim];
-    crop.push_back(slice(std::min(extent, std::max<std::int64_t>(-before, 0)), std::max<std::int64_t>(0, extent - std::max<std::int64_t>(-after, 0))));
+    crop.push_back(
+        slice(std::min(extent, std::max<std::int64_t>(-before, 0)), std::max<std::int64_t>(0, extent - std::max<std::int64_t>(-after, 0))));
   }
   spread = index(spread, crop, where);
   return conv_op_of(spread, transposed_weights(weights, p.groups, where), back, where);
@@ -174,14 +179,18 @@ const OpDef conv_op{
       for (std::size_t d = 0; d < p.spatial(); ++d) shape[d + 2] = out_extent(p, d, in[0].shape[d + 2], in[1].shape[d + 2]);
       return {{shape, in[0].dtype}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
-      auto f = factors_of(in[0].shape, in[1].shape, out[0].shape, params_of(params), FactorKind::pass, FactorKind::reduce);
-      f.rule.inputs = {f.x, f.weights};
-      f.rule.outputs = {f.y};
-      if (is_bool(out[0].dtype)) f.rule.reduce_kind = "any";
-      return f.rule;
-    },
-    .kernel = [](const KernelArgs& a) { kernels::convolve(local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0]), a.in[0].data, a.in[1].data, a.out[0].data); },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
+          auto f = factors_of(in[0].shape, in[1].shape, out[0].shape, params_of(params), FactorKind::pass, FactorKind::reduce);
+          f.rule.inputs = {f.x, f.weights};
+          f.rule.outputs = {f.y};
+          if (is_bool(out[0].dtype)) f.rule.reduce_kind = "any";
+          return f.rule;
+        },
+    .kernel =
+        [](const KernelArgs& a) {
+          kernels::convolve(local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0]), a.in[0].data, a.in[1].data, a.out[0].data);
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(2);
@@ -197,7 +206,8 @@ const OpDef conv_op{
         return {{with_dim_cut(y, 0, args.size, where)}, {0}};
       }
       p.groups *= args.size;  // each member of the batch is a group of its own
-      const Array y = conv_op_of(with_batch_in_channels(batched_in_front(args, 0), args.size, where), with_leading_merged(batched_in_front(args, 1), where), p, where);
+      const Array y = conv_op_of(with_batch_in_channels(batched_in_front(args, 0), args.size, where),
+                                 with_leading_merged(batched_in_front(args, 1), where), p, where);
       return {{with_dim_cut(y, 1, args.size, where)}, {1}};
     },
     .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
@@ -219,13 +229,18 @@ const OpDef conv_weights_op{
       extents.insert(extents.end(), p.taps.begin(), p.taps.end());
       return {{Shape(std::move(extents)), in[0].dtype}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
-      auto f = factors_of(in[0].shape, out[0].shape, in[1].shape, params_of(params), FactorKind::reduce, FactorKind::pass);
-      f.rule.inputs = {f.x, f.y};
-      f.rule.outputs = {f.weights};
-      return f.rule;
-    },
-    .kernel = [](const KernelArgs& a) { kernels::convolve_weights(local_shape(params_of(a.params), a.in[0], a.out[0], a.in[1]), a.in[0].data, a.in[1].data, a.out[0].data); },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
+          auto f = factors_of(in[0].shape, out[0].shape, in[1].shape, params_of(params), FactorKind::reduce, FactorKind::pass);
+          f.rule.inputs = {f.x, f.y};
+          f.rule.outputs = {f.weights};
+          return f.rule;
+        },
+    .kernel =
+        [](const KernelArgs& a) {
+          kernels::convolve_weights(local_shape(params_of(a.params), a.in[0], a.out[0], a.in[1]), a.in[0].data, a.in[1].data,
+                                    a.out[0].data);
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(2);
@@ -237,7 +252,8 @@ const OpDef conv_weights_op{
       auto p = params_of(*args.node.params);
       const auto where = args.node.where;
       p.groups *= args.size;
-      const Array w = conv_weights(with_batch_in_channels(batched_in_front(args, 0), args.size, where), with_batch_in_channels(batched_in_front(args, 1), args.size, where), p, p.taps, where);
+      const Array w = conv_weights(with_batch_in_channels(batched_in_front(args, 0), args.size, where),
+                                   with_batch_in_channels(batched_in_front(args, 1), args.size, where), p, p.taps, where);
       return {{with_dim_cut(w, 0, args.size, where)}, {0}};
     },
     .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
@@ -250,7 +266,9 @@ const OpDef conv_weights_op{
 };
 const Registered registered[] = {Registered(conv_op), Registered(conv_weights_op)};
 
-Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p, std::source_location where) { return record(conv_op, make_params(p), {x, weights}, where); }
+Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p, std::source_location where) {
+  return record(conv_op, make_params(p), {x, weights}, where);
+}
 Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps, std::source_location where) {
   auto with_taps = p;
   with_taps.taps = std::move(taps);
@@ -266,30 +284,42 @@ Array conv(const Operand& x, const Operand& kernel, ConvOptions options) {
   const auto text = [&](const std::string& why) { return call_text("conv", x.where) + ": " + why; };
   const std::string shapes = "operand " + to_string(xs) + ", kernel " + to_string(ks);
   if (xs.size() < 2 || xs.size() != ks.size())
-    throw ShapeError(text(shapes + ": both need the same number of dimensions, (images, channels, spatial...) and (features, channels / groups, taps...)"));
+    throw ShapeError(text(
+        shapes + ": both need the same number of dimensions, (images, channels, spatial...) and (features, channels / groups, taps...)"));
   const auto spatial = xs.size() - 2;
   if (options.groups < 1 || xs[1] % options.groups != 0 || ks[0] % options.groups != 0 || ks[1] * options.groups != xs[1])
-    throw ShapeError(text(shapes + ", " + std::to_string(options.groups) + " groups: the kernel's second dimension must be channels / groups, and groups must divide channels and features"));
+    throw ShapeError(
+        text(shapes + ", " + std::to_string(options.groups) +
+             " groups: the kernel's second dimension must be channels / groups, and groups must divide channels and features"));
   const auto default_to = [&](std::vector<int>& values, const char* what) {
     if (values.empty()) values.assign(spatial, 1);
-    if (values.size() != spatial) throw ArgumentError(text(std::to_string(values.size()) + " " + what + " for " + std::to_string(spatial) + " spatial dimensions; give one for each"));
+    if (values.size() != spatial)
+      throw ArgumentError(
+          text(std::to_string(values.size()) + " " + what + " for " + std::to_string(spatial) + " spatial dimensions; give one for each"));
     for (const int v : values)
       if (v < 1) throw ArgumentError(text(std::string(what) + " must be at least 1, one is " + std::to_string(v)));
   };
   default_to(options.strides, "strides");
   default_to(options.dilation, "dilations");
   if (options.padding.empty()) options.padding.assign(spatial, {0, 0});
-  if (options.padding.size() != spatial) throw ArgumentError(text(std::to_string(options.padding.size()) + " pairs of padding for " + std::to_string(spatial) + " spatial dimensions; give one pair (before, after) for each"));
-  ConvParams p{{options.strides.begin(), options.strides.end()}, {options.dilation.begin(), options.dilation.end()}, {}, {}, options.groups};
+  if (options.padding.size() != spatial)
+    throw ArgumentError(text(std::to_string(options.padding.size()) + " pairs of padding for " + std::to_string(spatial) +
+                             " spatial dimensions; give one pair (before, after) for each"));
+  ConvParams p{
+      {options.strides.begin(), options.strides.end()}, {options.dilation.begin(), options.dilation.end()}, {}, {}, options.groups};
   for (std::size_t d = 0; d < spatial; ++d) {
     const auto [before, after] = options.padding[d];
-    if (before < 0 || after < 0) throw ArgumentError(text("the padding (" + std::to_string(before) + ", " + std::to_string(after) + ") must not be negative; slice the operand instead"));
+    if (before < 0 || after < 0)
+      throw ArgumentError(text("the padding (" + std::to_string(before) + ", " + std::to_string(after) +
+                               ") must not be negative; slice the operand instead"));
     p.before.push_back(before);
     p.after.push_back(after);
     if (ks[d + 2] == 0 || out_extent(p, d, xs[d + 2], ks[d + 2]) == 0)
-      throw ShapeError(text(shapes + ": the kernel does not fit into spatial dimension " + std::to_string(d) + " even once (padding " + std::to_string(before) + ", " + std::to_string(after) + ")"));
+      throw ShapeError(text(shapes + ": the kernel does not fit into spatial dimension " + std::to_string(d) + " even once (padding " +
+                            std::to_string(before) + ", " + std::to_string(after) + ")"));
   }
-  const Dtype dtype = promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()}, WeakDtype{kernel.array.dtype(), kernel.array.is_weakly_typed()}).dtype;
+  const Dtype dtype =
+      promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()}, WeakDtype{kernel.array.dtype(), kernel.array.is_weakly_typed()}).dtype;
   return conv_op_of(cast_to(x.array, dtype, x.where), cast_to(kernel.array, dtype, x.where), p, x.where);
 }
 

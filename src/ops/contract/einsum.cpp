@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-using Labels = std::vector<int>;            // letters; what an ellipsis stands for is numbered from the last dim
+using Labels = std::vector<int>;  // letters; what an ellipsis stands for is numbered from the last dim
 constexpr int ellipsis_label = -1, first_ellipsis_dim = 1000;
 
 struct Term {
@@ -41,7 +41,9 @@ class Einsum {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const { throw ArgumentError(call_text("einsum", where_) + ": '" + expression_ + "': " + why); }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw ArgumentError(call_text("einsum", where_) + ": '" + expression_ + "': " + why);
+  }
 
   Labels parse_labels(const std::string& text) const {
     Labels labels;
@@ -67,7 +69,8 @@ class Einsum {
     const bool is_explicit = arrow != std::string::npos;
     std::vector<std::string> inputs{""};
     for (const char c : text.substr(0, arrow)) c == ',' ? inputs.push_back("") : inputs.back().push_back(c);
-    if (inputs.size() != operands.size()) refuse(std::to_string(inputs.size()) + " terms for " + std::to_string(operands.size()) + " operands");
+    if (inputs.size() != operands.size())
+      refuse(std::to_string(inputs.size()) + " terms for " + std::to_string(operands.size()) + " operands");
     std::vector<WeakDtype> types;
     for (const auto& x : operands) types.push_back({x.dtype(), x.is_weakly_typed()});
     const Dtype dtype = promote(types).dtype;
@@ -78,9 +81,11 @@ class Einsum {
       const int ndim = term.x.ndim(), named = static_cast<int>(written.size()) - has(written, ellipsis_label);
       const int open = ndim - named;
       if (open < 0 || (open > 0 && !has(written, ellipsis_label)))
-        refuse("the term '" + inputs[i] + "' names " + std::to_string(named) + " dimensions, operand " + std::to_string(i) + " has shape " + to_string(term.x.shape()));
+        refuse("the term '" + inputs[i] + "' names " + std::to_string(named) + " dimensions, operand " + std::to_string(i) + " has shape " +
+               to_string(term.x.shape()));
       for (const int label : written) {
-        if (label != ellipsis_label) term.labels.push_back(label);
+        if (label != ellipsis_label)
+          term.labels.push_back(label);
         else
           for (int k = open; k-- > 0;) term.labels.push_back(first_ellipsis_dim + k);
       }
@@ -93,10 +98,14 @@ class Einsum {
     if (is_explicit) {
       output_.clear();
       for (const int label : parse_labels(text.substr(arrow + 2))) {
-        if (label == ellipsis_label) output_.insert(output_.end(), ellipsis_labels.begin(), ellipsis_labels.end());
-        else if (has(output_, label)) refuse(std::string("'") + static_cast<char>(label) + "' stands twice in the result");
-        else if (!sizes_.contains(label)) refuse(std::string("'") + static_cast<char>(label) + "' of the result stands in no operand");
-        else output_.push_back(label);
+        if (label == ellipsis_label)
+          output_.insert(output_.end(), ellipsis_labels.begin(), ellipsis_labels.end());
+        else if (has(output_, label))
+          refuse(std::string("'") + static_cast<char>(label) + "' stands twice in the result");
+        else if (!sizes_.contains(label))
+          refuse(std::string("'") + static_cast<char>(label) + "' of the result stands in no operand");
+        else
+          output_.push_back(label);
       }
       return;
     }
@@ -113,9 +122,11 @@ class Einsum {
       auto& size = sizes_.try_emplace(term.labels[d], n).first->second;
       if (size == n || n == 1) continue;
       if (size != 1) {
-        const std::string what = term.labels[d] < first_ellipsis_dim ? std::string("'") + static_cast<char>(term.labels[d]) + "'" : "a dimension of the ellipsis";
-        throw ShapeError(call_text("einsum", where_) + ": '" + expression_ + "': " + what + " is " + std::to_string(size) + " in one operand and " + std::to_string(n) + " in operand " +
-                         std::to_string(operand) + " of shape " + to_string(term.x.shape()));
+        const std::string what = term.labels[d] < first_ellipsis_dim ? std::string("'") + static_cast<char>(term.labels[d]) + "'"
+                                                                     : "a dimension of the ellipsis";
+        throw ShapeError(call_text("einsum", where_) + ": '" + expression_ + "': " + what + " is " + std::to_string(size) +
+                         " in one operand and " + std::to_string(n) + " in operand " + std::to_string(operand) + " of shape " +
+                         to_string(term.x.shape()));
       }
       size = n;
     }
@@ -144,8 +155,10 @@ class Einsum {
     std::vector<int> dropped;
     Labels kept;
     for (std::size_t d = 0; d < term.labels.size(); ++d)
-      if (term.x.shape()[d] == 1 && sizes_.at(term.labels[d]) != 1) dropped.push_back(static_cast<int>(d));
-      else kept.push_back(term.labels[d]);
+      if (term.x.shape()[d] == 1 && sizes_.at(term.labels[d]) != 1)
+        dropped.push_back(static_cast<int>(d));
+      else
+        kept.push_back(term.labels[d]);
     if (dropped.empty()) return;
     term = {squeeze(Operand(term.x, where_), Axes(dropped)), std::move(kept)};
   }
@@ -162,8 +175,10 @@ class Einsum {
     std::vector<int> dims;
     Labels kept;
     for (std::size_t d = 0; d < term.labels.size(); ++d)
-      if (is_needed_beyond(term.labels[d], i, i)) kept.push_back(term.labels[d]);
-      else dims.push_back(static_cast<int>(d));
+      if (is_needed_beyond(term.labels[d], i, i))
+        kept.push_back(term.labels[d]);
+      else
+        dims.push_back(static_cast<int>(d));
     if (dims.empty()) return;
     const Dtype dtype = term.x.dtype();
     term = {astype(Operand(sum(Operand(term.x, where_), Axes(dims)), where_), dtype), std::move(kept)};
@@ -236,6 +251,8 @@ class Einsum {
 
 }  // namespace
 
-Array einsum_of(const std::string& expression, std::vector<Array> operands, std::source_location where) { return Einsum(expression, std::move(operands), where).run(); }
+Array einsum_of(const std::string& expression, std::vector<Array> operands, std::source_location where) {
+  return Einsum(expression, std::move(operands), where).run();
+}
 
 }  // namespace tessera

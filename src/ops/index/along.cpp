@@ -59,25 +59,31 @@ Batched batch(const BatchArgs& args) {
 
 const OpDef gather_along_op{
     .name = "gather_along",
-    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[1].shape, in[0].dtype}}; },
-    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-      const int dim = params_of(params).dim;
-      auto rule = factors_along(in[1].shape, dim, in[0].shape[static_cast<std::size_t>(dim)], FactorKind::reduce, FactorKind::pass);
-      rule.inputs = {array_dims(in[1].shape, dim), list_dims(in[1].shape)};
-      rule.outputs = {list_dims(in[1].shape)};
-      return rule;
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[1].shape, in[0].dtype}};
     },
-    .kernel = [](const KernelArgs& a) {
-      const int dim = params_of(a.params).dim;
-      const auto d = static_cast<std::size_t>(dim);
-      const Tile &x = a.in[0], &indices = a.in[1];
-      const auto places = places_in(indices, x.global[d], x.box[d]);
-      kernels::gather_along(a.out[0].data, x.data, kernels::axis_view(x.shape(), dim), places.data(), indices.box[d].size(), itemsize(x.dtype));
-    },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+          const int dim = params_of(params).dim;
+          auto rule = factors_along(in[1].shape, dim, in[0].shape[static_cast<std::size_t>(dim)], FactorKind::reduce, FactorKind::pass);
+          rule.inputs = {array_dims(in[1].shape, dim), list_dims(in[1].shape)};
+          rule.outputs = {list_dims(in[1].shape)};
+          return rule;
+        },
+    .kernel =
+        [](const KernelArgs& a) {
+          const int dim = params_of(a.params).dim;
+          const auto d = static_cast<std::size_t>(dim);
+          const Tile &x = a.in[0], &indices = a.in[1];
+          const auto places = places_in(indices, x.global[d], x.box[d]);
+          kernels::gather_along(a.out[0].data, x.data, kernels::axis_view(x.shape(), dim), places.data(), indices.box[d].size(),
+                                itemsize(x.dtype));
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const int dim = params_of(*v.node.params).dim;
       Cotangents result(2);
-      if (v.wanted[0]) result[0] = scatter_add_along(v.in[0].shape()[static_cast<std::size_t>(dim)], v.in[1], v.cotangents[0], dim, v.node.where);
+      if (v.wanted[0])
+        result[0] = scatter_add_along(v.in[0].shape()[static_cast<std::size_t>(dim)], v.in[1], v.cotangents[0], dim, v.node.where);
       return result;
     },
     .batch = batch,
@@ -91,22 +97,25 @@ const OpDef scatter_add_along_op{
       shape[static_cast<std::size_t>(params_of(params).dim)] = params_of(params).extent;
       return {{shape, in[1].dtype}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-      const auto& p = params_of(params);
-      auto rule = factors_along(in[0].shape, p.dim, p.extent, FactorKind::pass, FactorKind::reduce);
-      rule.inputs = {list_dims(in[0].shape), list_dims(in[0].shape)};
-      rule.outputs = {array_dims(in[0].shape, p.dim)};
-      return rule;
-    },
-    .kernel = [](const KernelArgs& a) {
-      const auto& p = params_of(a.params);
-      const auto d = static_cast<std::size_t>(p.dim);
-      const Tile &indices = a.in[0], &out = a.out[0];
-      std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
-      if (out.elements() == 0) return;
-      const auto places = places_in(indices, p.extent, out.box[d]);
-      kernels::scatter_along("add", out.dtype, out.data, kernels::axis_view(out.shape(), p.dim), places.data(), indices.box[d].size(), a.in[1].data);
-    },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+          const auto& p = params_of(params);
+          auto rule = factors_along(in[0].shape, p.dim, p.extent, FactorKind::pass, FactorKind::reduce);
+          rule.inputs = {list_dims(in[0].shape), list_dims(in[0].shape)};
+          rule.outputs = {array_dims(in[0].shape, p.dim)};
+          return rule;
+        },
+    .kernel =
+        [](const KernelArgs& a) {
+          const auto& p = params_of(a.params);
+          const auto d = static_cast<std::size_t>(p.dim);
+          const Tile &indices = a.in[0], &out = a.out[0];
+          std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+          if (out.elements() == 0) return;
+          const auto places = places_in(indices, p.extent, out.box[d]);
+          kernels::scatter_along("add", out.dtype, out.data, kernels::axis_view(out.shape(), p.dim), places.data(), indices.box[d].size(),
+                                 a.in[1].data);
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       Cotangents result(2);
       if (v.wanted[1]) result[1] = gather_along(v.cotangents[0], v.in[0], params_of(*v.node.params).dim, v.node.where);
@@ -118,7 +127,9 @@ const Registered registered[] = {Registered(gather_along_op), Registered(scatter
 
 }  // namespace
 
-Array gather_along(const Array& x, const Array& indices, int dim, std::source_location where) { return record(gather_along_op, make_params(AlongParams{dim, 0}), {x, indices}, where); }
+Array gather_along(const Array& x, const Array& indices, int dim, std::source_location where) {
+  return record(gather_along_op, make_params(AlongParams{dim, 0}), {x, indices}, where);
+}
 Array scatter_add_along(std::int64_t extent, const Array& indices, const Array& updates, int dim, std::source_location where) {
   return record(scatter_add_along_op, make_params(AlongParams{dim, extent}), {indices, updates}, where);
 }
@@ -129,11 +140,14 @@ Array take_along_axis(const Operand& x, const Operand& indices, int axis) {
   const auto fail = [&](const std::string& why) { return call_text("take_along_axis", x.where) + ": " + why; };
   const int ndim = x.array.ndim(), dim = checked_dim(axis, ndim, "take_along_axis", x.where);
   const auto d = static_cast<std::size_t>(dim);
-  if (!is_integer(indices.array.dtype())) throw IndexError(fail("the indices must be integers, not " + name(indices.array.dtype()) + "; convert them with astype(i, int32)"));
+  if (!is_integer(indices.array.dtype()))
+    throw IndexError(fail("the indices must be integers, not " + name(indices.array.dtype()) + "; convert them with astype(i, int32)"));
   if (indices.array.ndim() != ndim)
-    throw ShapeError(fail("the indices have shape " + to_string(indices.array.shape()) + ", the array " + to_string(x.array.shape()) + "; both must have the same number of dimensions"));
+    throw ShapeError(fail("the indices have shape " + to_string(indices.array.shape()) + ", the array " + to_string(x.array.shape()) +
+                          "; both must have the same number of dimensions"));
   Shape lines = x.array.shape(), list = indices.array.shape();
-  if (lines[d] == 0 && list.elements() > 0) throw IndexError(fail("dimension " + std::to_string(dim) + " of shape " + to_string(lines) + " is empty: there is nothing to take"));
+  if (lines[d] == 0 && list.elements() > 0)
+    throw IndexError(fail("dimension " + std::to_string(dim) + " of shape " + to_string(lines) + " is empty: there is nothing to take"));
   lines[d] = list[d] = 1;
   lines = list = broadcast_shapes(lines, list, "take_along_axis", x.where);
   lines[d] = x.array.shape()[d];

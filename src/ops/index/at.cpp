@@ -78,24 +78,29 @@ Array scatter_at(const std::string& op, const Array& x, const ParsedIndex& p, co
 
 // The mask with dims of size 1 behind it, so that it broadcasts to x; nothing when the index is no mask.
 std::optional<Array> mask_of(const Array& x, const std::vector<IndexPart>& parts, std::source_location where) {
-  if (parts.size() != 1 || parts[0].kind != IndexPart::Kind::array || !parts[0].array.node() || !is_bool(parts[0].array.dtype())) return std::nullopt;
+  if (parts.size() != 1 || parts[0].kind != IndexPart::Kind::array || !parts[0].array.node() || !is_bool(parts[0].array.dtype()))
+    return std::nullopt;
   const Array& mask = parts[0].array;
   auto extents = mask.shape().vector();
   if (extents.size() > x.shape().size() || !std::equal(extents.begin(), extents.end(), x.shape().begin()))
-    throw IndexError(call_text("x.at", where) + ": the mask has shape " + to_string(mask.shape()) + ", the array " + to_string(x.shape()) + "; a mask has the array's shape, or its first dimensions");
+    throw IndexError(call_text("x.at", where) + ": the mask has shape " + to_string(mask.shape()) + ", the array " + to_string(x.shape()) +
+                     "; a mask has the array's shape, or its first dimensions");
   extents.resize(x.shape().size(), 1);
   return reshape(Operand(mask, where), Shape(std::move(extents)));
 }
 
 // read-modify-write of what the index chooses; `scatter_op` says the same to the scatter kernel.
-template <class Modify> Array update(const Array& x, const std::vector<IndexPart>& parts, const Operand& v, const char* scatter_op, Modify modify) {
+template <class Modify>
+Array update(const Array& x, const std::vector<IndexPart>& parts, const Operand& v, const char* scatter_op, Modify modify) {
   check_usable(x, "at");
   check_usable(v.array, "at");
   if (is_complex(v.array.dtype()) && !is_complex(x.dtype()))
-    throw DtypeError(call_text("x.at", v.where) + ": complex values do not fit into an array of " + name(x.dtype()) + "; take real(v), or make x complex first");
+    throw DtypeError(call_text("x.at", v.where) + ": complex values do not fit into an array of " + name(x.dtype()) +
+                     "; take real(v), or make x complex first");
   const auto where = v.where;
   const Array value = cast_to(v.array, x.dtype(), where);
-  if (const auto mask = mask_of(x, parts, where)) return tessera::where(Operand(*mask, where), cast_to(modify(x, value), x.dtype(), where), x);
+  if (const auto mask = mask_of(x, parts, where))
+    return tessera::where(Operand(*mask, where), cast_to(modify(x, value), x.dtype(), where), x);
   const auto p = parse_index(x.shape(), parts, "x.at", where);
   if (!p.arrays.empty()) return scatter_at(scatter_op, x, p, value, where);
   const std::string set = "set";
@@ -116,8 +121,10 @@ Array At::multiply(const Operand& v) const {
   return update(x_, parts_, v, "multiply", [](const Array& a, const Array& b) { return a * b; });
 }
 Array At::divide(const Operand& v) const {
-  const bool has_arrays = std::any_of(parts_.begin(), parts_.end(), [](const IndexPart& part) { return part.kind == IndexPart::Kind::array; });
-  if (!has_arrays || mask_of(x_, parts_, v.where)) return update(x_, parts_, v, "divide", [](const Array& a, const Array& b) { return a / b; });
+  const bool has_arrays =
+      std::any_of(parts_.begin(), parts_.end(), [](const IndexPart& part) { return part.kind == IndexPart::Kind::array; });
+  if (!has_arrays || mask_of(x_, parts_, v.where))
+    return update(x_, parts_, v, "divide", [](const Array& a, const Array& b) { return a / b; });
   return cast_to(x_ / At(ones_like(x_), parts_, where_).multiply(v), x_.dtype(), v.where);
 }
 Array At::min(const Operand& v) const {

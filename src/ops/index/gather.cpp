@@ -14,8 +14,8 @@ namespace {
 struct GatherParams {
   int first = 0, count = 0;  // the addressed dims
   OutOfRange out_of_range = OutOfRange::clamp;
-  std::string op = "";       // scatter
-  Shape shape = {};          // scatter_add_zeros: of the result
+  std::string op = "";  // scatter
+  Shape shape = {};     // scatter_add_zeros: of the result
   template <class V> void fields(V&& visit) const {
     visit("first", first);
     visit("count", count);
@@ -95,30 +95,34 @@ const OpDef gather_op{
       const auto& p = params_of(params);
       return {{gathered_shape(in[0].shape, in[1].shape, p.first, p.count), in[0].dtype}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-      const auto& p = params_of(params);
-      auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::reduce, FactorKind::pass);
-      rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
-      for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
-      rule.outputs = {gathered_dims(in[0].shape, in[1].shape, p)};
-      return rule;
-    },
-    .kernel = [](const KernelArgs& a) {
-      const auto& p = params_of(a.params);
-      const auto positions = positions_in_block(a.in.subspan(1), a.in[0].global, a.in[0].box, p);
-      kernels::gather(a.out[0].data, a.in[0].data, view_of(a.in[0].shape(), p), positions, itemsize(a.out[0].dtype));
-    },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+          const auto& p = params_of(params);
+          auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::reduce, FactorKind::pass);
+          rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
+          for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
+          rule.outputs = {gathered_dims(in[0].shape, in[1].shape, p)};
+          return rule;
+        },
+    .kernel =
+        [](const KernelArgs& a) {
+          const auto& p = params_of(a.params);
+          const auto positions = positions_in_block(a.in.subspan(1), a.in[0].global, a.in[0].box, p);
+          kernels::gather(a.out[0].data, a.in[0].data, view_of(a.in[0].shape(), p), positions, itemsize(a.out[0].dtype));
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(v.in.size());
-      if (v.wanted[0]) result[0] = scatter_add_zeros(v.in[0].shape(), index_inputs(v.in, p), v.cotangents[0], p.first, p.out_of_range, v.node.where);
+      if (v.wanted[0])
+        result[0] = scatter_add_zeros(v.in[0].shape(), index_inputs(v.in, p), v.cotangents[0], p.first, p.out_of_range, v.node.where);
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);
       const auto where = args.node.where;
       const bool any_index = std::any_of(args.dims.begin() + 1, args.dims.end(), [](int d) { return d != not_batched; });
-      if (!any_index) return {{gather(batch_first(args.in[0], args.dims[0]), index_inputs(args.in, p), p.first + 1, p.out_of_range, where)}, {0}};
+      if (!any_index)
+        return {{gather(batch_first(args.in[0], args.dims[0]), index_inputs(args.in, p), p.first + 1, p.out_of_range, where)}, {0}};
       std::vector<Array> indices;
       for (std::size_t i = 1; i < args.in.size(); ++i) indices.push_back(batched_in_front(args, i));
       if (args.dims[0] == not_batched) return {{gather(args.in[0], std::move(indices), p.first, p.out_of_range, where)}, {p.first}};
@@ -170,29 +174,34 @@ Batched scatter_batch(const BatchArgs& args) {
   std::vector<std::int64_t> column(indices[0].shape().size(), 1);
   column[0] = args.size;
   indices.insert(indices.begin(), broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
-  return {{scatter(p.op, moveaxis(x, 0, p.first), std::move(indices), moveaxis(updates, 0, p.first), p.first, p.out_of_range, where)}, {p.first}};
+  return {{scatter(p.op, moveaxis(x, 0, p.first), std::move(indices), moveaxis(updates, 0, p.first), p.first, p.out_of_range, where)},
+          {p.first}};
 }
 
 const OpDef scatter_op{
     .name = "scatter",
-    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[0].shape, in[0].dtype}}; },
-    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-      const auto& p = params_of(params);
-      auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::pass, FactorKind::whole);
-      rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
-      for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
-      rule.inputs.push_back(gathered_dims(in[0].shape, in[1].shape, p));
-      rule.outputs = {rule.inputs[0]};
-      return rule;
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[0].shape, in[0].dtype}};
     },
-    .kernel = [](const KernelArgs& a) {
-      const auto& p = params_of(a.params);
-      const Tile& out = a.out[0];
-      if (out.elements() == 0) return;
-      std::memcpy(out.data, a.in[0].data, static_cast<std::size_t>(out.bytes()));
-      const auto positions = positions_in_block(a.in.subspan(1), out.global, out.box, p);
-      if (!positions.empty()) kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
-    },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+          const auto& p = params_of(params);
+          auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::pass, FactorKind::whole);
+          rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
+          for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
+          rule.inputs.push_back(gathered_dims(in[0].shape, in[1].shape, p));
+          rule.outputs = {rule.inputs[0]};
+          return rule;
+        },
+    .kernel =
+        [](const KernelArgs& a) {
+          const auto& p = params_of(a.params);
+          const Tile& out = a.out[0];
+          if (out.elements() == 0) return;
+          std::memcpy(out.data, a.in[0].data, static_cast<std::size_t>(out.bytes()));
+          const auto positions = positions_in_block(a.in.subspan(1), out.global, out.box, p);
+          if (!positions.empty()) kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
+        },
     .vjp = scatter_vjp,
     .batch = scatter_batch,
 };
@@ -200,27 +209,33 @@ const OpDef scatter_op{
 // ---- scatter_add_zeros: indices..., updates ----
 const OpDef scatter_add_op{
     .name = "scatter_add",
-    .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> { return {{params_of(params).shape, in.back().dtype}}; },
-    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-      const auto& p = params_of(params);
-      auto rule = factors_of_kinds(p.shape, in[0].shape, p, FactorKind::pass, FactorKind::reduce);
-      for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(p.shape.ndim(), in[0].shape.ndim()));
-      rule.inputs.push_back(gathered_dims(p.shape, in[0].shape, p));
-      rule.outputs = {dims_of(0, p.shape.ndim())};
-      return rule;
+    .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
+      return {{params_of(params).shape, in.back().dtype}};
     },
-    .kernel = [](const KernelArgs& a) {
-      const auto& p = params_of(a.params);
-      const Tile& out = a.out[0];
-      if (out.elements() == 0) return;
-      std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
-      const auto positions = positions_in_block(a.in, out.global, out.box, p);
-      if (!positions.empty()) kernels::scatter("add", out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
-    },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+          const auto& p = params_of(params);
+          auto rule = factors_of_kinds(p.shape, in[0].shape, p, FactorKind::pass, FactorKind::reduce);
+          for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(p.shape.ndim(), in[0].shape.ndim()));
+          rule.inputs.push_back(gathered_dims(p.shape, in[0].shape, p));
+          rule.outputs = {dims_of(0, p.shape.ndim())};
+          return rule;
+        },
+    .kernel =
+        [](const KernelArgs& a) {
+          const auto& p = params_of(a.params);
+          const Tile& out = a.out[0];
+          if (out.elements() == 0) return;
+          std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+          const auto positions = positions_in_block(a.in, out.global, out.box, p);
+          if (!positions.empty()) kernels::scatter("add", out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(v.in.size());
-      if (v.wanted.back()) result.back() = gather(v.cotangents[0], {v.in.begin(), v.in.end() - 1}, p.first, p.out_of_range == OutOfRange::clamp ? OutOfRange::clamp : OutOfRange::drop, v.node.where);
+      if (v.wanted.back())
+        result.back() = gather(v.cotangents[0], {v.in.begin(), v.in.end() - 1}, p.first,
+                               p.out_of_range == OutOfRange::clamp ? OutOfRange::clamp : OutOfRange::drop, v.node.where);
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
@@ -232,12 +247,17 @@ const OpDef scatter_add_op{
       for (std::size_t k = 0; k + 1 < args.in.size(); ++k) any_index |= args.dims[k] != not_batched;
       auto extents = p.shape.vector();
       extents.insert(extents.begin() + (any_index ? p.first : 0), args.size);
-      if (!any_index) return {{scatter_add_zeros(Shape(std::move(extents)), {args.in.begin(), args.in.end() - 1}, updates, p.first + 1, p.out_of_range, where)}, {0}};
+      if (!any_index)
+        return {{scatter_add_zeros(Shape(std::move(extents)), {args.in.begin(), args.in.end() - 1}, updates, p.first + 1, p.out_of_range,
+                                   where)},
+                {0}};
       for (std::size_t k = 0; k + 1 < args.in.size(); ++k) indices.push_back(batched_in_front(args, k));
       std::vector<std::int64_t> column(indices[0].shape().size(), 1);
       column[0] = args.size;
       indices.insert(indices.begin(), broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
-      return {{scatter_add_zeros(Shape(std::move(extents)), std::move(indices), moveaxis(updates, 0, p.first), p.first, p.out_of_range, where)}, {p.first}};
+      return {
+          {scatter_add_zeros(Shape(std::move(extents)), std::move(indices), moveaxis(updates, 0, p.first), p.first, p.out_of_range, where)},
+          {p.first}};
     },
     .linear_in = [](const Params&) -> std::string { return ""; },
 };
@@ -252,14 +272,16 @@ Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange o
   return record(gather_op, make_params(p), std::move(indices), where);
 }
 
-Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates, int first, OutOfRange out_of_range, std::source_location where) {
+Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates, int first, OutOfRange out_of_range,
+              std::source_location where) {
   const GatherParams p{first, static_cast<int>(indices.size()), out_of_range, op};
   indices.insert(indices.begin(), x);
   indices.push_back(updates);
   return record(scatter_op, make_params(p), std::move(indices), where);
 }
 
-Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first, OutOfRange out_of_range, std::source_location where) {
+Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first, OutOfRange out_of_range,
+                        std::source_location where) {
   const GatherParams p{first, static_cast<int>(indices.size()), out_of_range, "add", shape};
   indices.push_back(updates);
   return record(scatter_add_op, make_params(p), std::move(indices), where);

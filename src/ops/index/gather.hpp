@@ -20,6 +20,7 @@ Array scatter(const std::string& op, const Array& x, std::vector<Array> indices,
               std::source_location where);
 
 // The transpose of gather: updates added into zeros of this shape.
-Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first, OutOfRange, std::source_location where);
+Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first, OutOfRange,
+                        std::source_location where);
 
 }  // namespace tessera

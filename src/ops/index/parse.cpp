@@ -60,12 +60,15 @@ class Parser {
     }
     if (ellipses > 1) refuse("an index may contain only one ellipsis");
     if (used > shape_.ndim())
-      refuse("too many indices: " + std::to_string(used) + " for an array of " + std::to_string(shape_.ndim()) + " dimensions, shape " + to_string(shape_));
+      refuse("too many indices: " + std::to_string(used) + " for an array of " + std::to_string(shape_.ndim()) + " dimensions, shape " +
+             to_string(shape_));
     if (ellipses == 0) parts.emplace_back(ellipsis);
     std::vector<IndexPart> expanded;
     for (auto& part : parts) {
-      if (part.kind != IndexPart::Kind::ellipsis) expanded.push_back(std::move(part));
-      else expanded.insert(expanded.end(), static_cast<std::size_t>(shape_.ndim() - used), IndexPart(slice()));
+      if (part.kind != IndexPart::Kind::ellipsis)
+        expanded.push_back(std::move(part));
+      else
+        expanded.insert(expanded.end(), static_cast<std::size_t>(shape_.ndim() - used), IndexPart(slice()));
     }
     return expanded;
   }
@@ -109,10 +112,14 @@ class Parser {
   void take_array(const Array& indices, int d) {
     check_usable(indices, call_);
     if (is_bool(indices.dtype()))
-      refuse("an index array of bool selects a number of elements that depends on its values, so the shape of the result is not known. Use where(mask, a, b), or at(mask).set(value)");
-    if (!is_integer(indices.dtype())) refuse("an index array must hold integers, not " + name(indices.dtype()) + "; convert it with astype(i, int32)");
+      refuse(
+          "an index array of bool selects a number of elements that depends on its values, so the shape of the result is not known. Use "
+          "where(mask, a, b), or at(mask).set(value)");
+    if (!is_integer(indices.dtype()))
+      refuse("an index array must hold integers, not " + name(indices.dtype()) + "; convert it with astype(i, int32)");
     const auto n = shape_[static_cast<std::size_t>(d)];
-    if (n == 0 && indices.size() > 0) refuse("dimension " + std::to_string(d) + " of shape " + to_string(shape_) + " is empty: there is nothing to index");
+    if (n == 0 && indices.size() > 0)
+      refuse("dimension " + std::to_string(d) + " of shape " + to_string(shape_) + " is empty: there is nothing to index");
     result_.arrays.push_back(indices);
     add(0, 1, n, n);
   }

@@ -18,7 +18,7 @@ struct ParsedIndex {
   std::vector<Array> arrays;
   std::vector<int> array_dims;
   int arrays_at = 0;
-  bool takes_everything = true;   // the static part is the whole array
+  bool takes_everything = true;  // the static part is the whole array
 };
 
 // IndexError saying which part does not fit: out of bounds, too many, a step of 0, two ellipses, an array that is not of integers.

@@ -53,7 +53,8 @@ Placement place(const PlaceArgs& args) {
     std::vector<Sharding> inputs;
     for (const auto& s : args.shardings) inputs.push_back(s ? *s : candidate);
     std::int64_t bytes = 0;
-    if (candidates.size() > 1) bytes = exchange_bytes({p.pieces}, inputs, shapes, candidate, p.shape, itemsize(args.out[0].dtype), args.fixed_axes);
+    if (candidates.size() > 1)
+      bytes = exchange_bytes({p.pieces}, inputs, shapes, candidate, p.shape, itemsize(args.out[0].dtype), args.fixed_axes);
     if (best_bytes < 0 || bytes < best_bytes) best = {std::move(inputs), {candidate}, {}, "sum"}, best_bytes = bytes;
   }
   return best;
@@ -99,7 +100,9 @@ Piece inverse(const Piece& piece) {
   return result;
 }
 
-RemapName transposed(RemapName name) { return name == RemapName::slice ? RemapName::pad : name == RemapName::flip || name == RemapName::roll ? name : RemapName::slice; }
+RemapName transposed(RemapName name) {
+  return name == RemapName::slice ? RemapName::pad : name == RemapName::flip || name == RemapName::roll ? name : RemapName::slice;
+}
 const OpDef& record_of(RemapName);
 RemapName name_of(const Node& node) {
   for (const auto name : {RemapName::slice, RemapName::flip, RemapName::roll, RemapName::pad, RemapName::concatenate, RemapName::tile})
@@ -120,8 +123,11 @@ Array source_cotangent(const VjpArgs& v, int source) {
     if (piece.source != source || (box_elements(piece.to) == 0)) continue;
     if (!has_unit_steps(piece)) {
       std::vector<std::int64_t> start, step, first;
-      for (std::size_t d = 0; d < piece.to.size(); ++d) start.push_back(piece.offset[d] + piece.step[d] * piece.to[d].start), step.push_back(piece.step[d]), first.push_back(piece.to[d].start);
-      const Array part = remap(RemapName::slice, slice_params(first, std::vector<std::int64_t>(first.size(), 1), box_shape(piece.to)), {g}, v.node.where);
+      for (std::size_t d = 0; d < piece.to.size(); ++d)
+        start.push_back(piece.offset[d] + piece.step[d] * piece.to[d].start), step.push_back(piece.step[d]),
+            first.push_back(piece.to[d].start);
+      const Array part =
+          remap(RemapName::slice, slice_params(first, std::vector<std::int64_t>(first.size(), 1), box_shape(piece.to)), {g}, v.node.where);
       add(unslice(part, start, step, x.shape(), layout, v.node.where));
       continue;
     }
@@ -133,7 +139,8 @@ Array source_cotangent(const VjpArgs& v, int source) {
     if (round == rounds.end()) round = rounds.insert(rounds.end(), std::vector<Piece>{});
     round->push_back(back);
   }
-  for (auto& round : rounds) add(remap(transposed(name_of(v.node)), {x.shape(), std::move(round), {0, 0, true}, {}, layout}, {g}, v.node.where));
+  for (auto& round : rounds)
+    add(remap(transposed(name_of(v.node)), {x.shape(), std::move(round), {0, 0, true}, {}, layout}, {g}, v.node.where));
   return total;
 }
 
@@ -178,7 +185,8 @@ OpDef remap_record(const char* name) {
 }
 const OpDef slice_op = remap_record("slice"), flip_op = remap_record("flip"), roll_op = remap_record("roll"), pad_op = remap_record("pad"),
             concatenate_op = remap_record("concatenate"), tile_op = remap_record("tile"), update_slice_op = remap_record("update_slice");
-const Registered registered[] = {Registered(slice_op), Registered(flip_op), Registered(roll_op), Registered(pad_op), Registered(concatenate_op), Registered(tile_op), Registered(update_slice_op)};
+const Registered registered[] = {Registered(slice_op),       Registered(flip_op), Registered(roll_op),        Registered(pad_op),
+                                 Registered(concatenate_op), Registered(tile_op), Registered(update_slice_op)};
 
 const OpDef& record_of(RemapName name) {
   const OpDef* records[] = {&slice_op, &flip_op, &roll_op, &pad_op, &concatenate_op, &tile_op, &update_slice_op};

@@ -18,10 +18,10 @@ inline std::uint64_t field_hash(const Piece& p) {
 std::string field_text(const Piece&);
 
 struct RemapParams {
-  Shape shape;                      // of the result
-  std::vector<Piece> pieces;        // disjoint in the result
-  ScalarValue fill = {};            // where no piece reaches
-  std::vector<int> unsplit = {};    // dims of the result that are given up right after (x[3]): must not be split
+  Shape shape;                          // of the result
+  std::vector<Piece> pieces;            // disjoint in the result
+  ScalarValue fill = {};                // where no piece reaches
+  std::vector<int> unsplit = {};        // dims of the result that are given up right after (x[3]): must not be split
   std::optional<Sharding> layout = {};  // of the result; otherwise that of the operand that makes the cheapest exchange
   template <class V> void fields(V&& visit) const {
     visit("shape", shape);

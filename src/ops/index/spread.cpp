@@ -33,7 +33,8 @@ std::vector<int> lower_by(ProgramBuilder& builder, const Node& node, std::span<c
   const Type& type = node.outputs[0].type;
   const Sharding out = builder.placement().outputs[0];
   const auto extent = type.shape[static_cast<std::size_t>(p.dim)];
-  const int windows = fetch_windows(builder, in[0], p.dim, out, [&](std::int64_t part, std::int64_t parts) { return needs(block_range(extent, parts, part), p.n); });
+  const int windows = fetch_windows(builder, in[0], p.dim, out,
+                                    [&](std::int64_t part, std::int64_t parts) { return needs(block_range(extent, parts, part), p.n); });
   return builder.kernel(*node.op, node.params, {windows}, {type}, {out});
 }
 
@@ -74,7 +75,8 @@ OpDef dilate_record() {
     const auto offset = (needed.start * p.n - out.box[d].start) * strides[d];
     extents[d] = needed.size();
     strides[d] *= p.n;
-    if (extents.elements() > 0) kernels::copy_strided(out.data + offset * static_cast<std::int64_t>(item), strides, a.in[0].data, from, extents, item);
+    if (extents.elements() > 0)
+      kernels::copy_strided(out.data + offset * static_cast<std::int64_t>(item), strides, a.in[0].data, from, extents, item);
   };
   op.vjp = [](const VjpArgs& v) -> Cotangents {
     const auto& p = params_of(*v.node.params);
@@ -97,7 +99,9 @@ OpDef repeat_record() {
     for (auto i = block.start; i < block.stop; ++i) indices.push_back(i / p.n - block.start / p.n);
     kernels::gather(a.out[0].data, a.in[0].data, kernels::axis_view(a.in[0].shape(), p.dim), indices, itemsize(a.out[0].dtype));
   };
-  op.vjp = [](const VjpArgs& v) -> Cotangents { return {sum_groups(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n, v.node.where)}; };
+  op.vjp = [](const VjpArgs& v) -> Cotangents {
+    return {sum_groups(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n, v.node.where)};
+  };
   return op;
 }
 const OpDef repeat_op = repeat_record();
@@ -116,7 +120,9 @@ OpDef sum_groups_record() {
       kernels::reduce("sum", a.out[0].dtype, a.in[0].data + o * window * view.inner * item, Shape{view.extent, p.n, view.inner}, {1},
                       a.out[0].data + o * view.extent * view.inner * item);
   };
-  op.vjp = [](const VjpArgs& v) -> Cotangents { return {repeat_each(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n, v.node.where)}; };
+  op.vjp = [](const VjpArgs& v) -> Cotangents {
+    return {repeat_each(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n, v.node.where)};
+  };
   return op;
 }
 const OpDef sum_groups_op = sum_groups_record();
@@ -125,8 +131,14 @@ const Registered registered[] = {Registered(dilate_op), Registered(repeat_op), R
 
 }  // namespace
 
-Array dilate(const Array& x, int dim, std::int64_t stride, std::source_location where) { return record(dilate_op, make_params(SpreadParams{dim, stride}), {x}, where); }
-Array repeat_each(const Array& x, int dim, std::int64_t n, std::source_location where) { return record(repeat_op, make_params(SpreadParams{dim, n}), {x}, where); }
-Array sum_groups(const Array& x, int dim, std::int64_t n, std::source_location where) { return record(sum_groups_op, make_params(SpreadParams{dim, n}), {x}, where); }
+Array dilate(const Array& x, int dim, std::int64_t stride, std::source_location where) {
+  return record(dilate_op, make_params(SpreadParams{dim, stride}), {x}, where);
+}
+Array repeat_each(const Array& x, int dim, std::int64_t n, std::source_location where) {
+  return record(repeat_op, make_params(SpreadParams{dim, n}), {x}, where);
+}
+Array sum_groups(const Array& x, int dim, std::int64_t n, std::source_location where) {
+  return record(sum_groups_op, make_params(SpreadParams{dim, n}), {x}, where);
+}
 
 }  // namespace tessera

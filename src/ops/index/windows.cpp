@@ -12,7 +12,8 @@ std::int64_t parts_along(const Sharding& sharding, int dim, int ndim) {
   return parts;
 }
 
-int fetch_windows(ProgramBuilder& builder, int v, int dim, const Sharding& like, const std::function<Range(std::int64_t, std::int64_t)>& window) {
+int fetch_windows(ProgramBuilder& builder, int v, int dim, const Sharding& like,
+                  const std::function<Range(std::int64_t, std::int64_t)>& window) {
   const Type type = builder.value(v).type;
   const int ndim = type.shape.ndim();
   const auto d = static_cast<std::size_t>(dim);
@@ -26,7 +27,8 @@ int fetch_windows(ProgramBuilder& builder, int v, int dim, const Sharding& like,
   for (std::int64_t part = 0; part < parts; ++part) {
     const Range range = window(part, parts);
     if (range.size() <= 0) continue;
-    Piece piece{0, whole_box(packed.shape), std::vector<std::int64_t>(type.shape.size(), 0), std::vector<std::int64_t>(type.shape.size(), 1)};
+    Piece piece{0, whole_box(packed.shape), std::vector<std::int64_t>(type.shape.size(), 0),
+                std::vector<std::int64_t>(type.shape.size(), 1)};
     piece.to[d] = {part * longest, part * longest + range.size()};
     piece.offset[d] = range.start - part * longest;
     map.pieces.push_back(std::move(piece));

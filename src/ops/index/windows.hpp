@@ -14,7 +14,8 @@ namespace tessera {
 // v as an array of p windows along `dim`, one after the other, each as long as the longest; window `part` starts with the operand's
 // elements [range.start, range.stop) of that part (within the operand). Other dims get the layout of `like`, which also says which axes
 // split dim into the p parts of the result. When the dim is not split, and the one window is everything, nothing is copied.
-int fetch_windows(ProgramBuilder&, int v, int dim, const Sharding& like, const std::function<Range(std::int64_t part, std::int64_t parts)>& window);
+int fetch_windows(ProgramBuilder&, int v, int dim, const Sharding& like,
+                  const std::function<Range(std::int64_t part, std::int64_t parts)>& window);
 
 // The number of blocks of `dim`.
 std::int64_t parts_along(const Sharding&, int dim, int ndim);

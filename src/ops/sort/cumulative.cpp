@@ -41,7 +41,8 @@ void combine_rows(const std::string& op, Dtype dtype, const std::byte* first, st
       kernels::fill(line.data(), first + o * item, static_cast<std::size_t>(item), view.extent);
       kernels::combine(op, dtype, line.data(), block, view.extent);
     } else {
-      for (std::int64_t i = 0; i < view.extent; ++i) kernels::combine(op, dtype, first + o * view.inner * item, block + i * view.inner * item, view.inner);
+      for (std::int64_t i = 0; i < view.extent; ++i)
+        kernels::combine(op, dtype, first + o * view.inner * item, block + i * view.inner * item, view.inner);
     }
   }
 }
@@ -64,7 +65,8 @@ void talk(const TalkArgs& args) {
   const auto last = p.reverse ? 0 : view.extent - 1;
   if (view.extent > 0)
     for (std::int64_t o = 0; o < view.outer; ++o)
-      std::memcpy(total.data() + o * view.inner * item, out.data + (o * view.extent + last) * view.inner * item, static_cast<std::size_t>(view.inner * item));
+      std::memcpy(total.data() + o * view.inner * item, out.data + (o * view.extent + last) * view.inner * item,
+                  static_cast<std::size_t>(view.inner * item));
   const bool has_before = exclusive_scan(comm, p.reverse, total.data(), before.data(), bytes,
                                          [&](const std::byte* in, std::byte* inout) { kernels::combine(op, out.dtype, in, inout, lines); });
   if (has_before && out.elements() > 0) combine_rows(op, out.dtype, before.data(), out.data, view);

@@ -60,7 +60,9 @@ template <class T> class CutSearch {
   const Key* line(std::int64_t l) const { return keys_.data() + l * own_; }
   std::int64_t below(std::int64_t l, Key key) const { return std::lower_bound(line(l), line(l) + own_, key) - line(l); }
   std::int64_t not_above(std::int64_t l, Key key) const { return std::upper_bound(line(l), line(l) + own_, key) - line(l); }
-  void add_up(Counts& counts) const { comm::all_reduce(comm_, comm::ReduceKind::sum, int64, counts.data(), counts.data(), static_cast<std::int64_t>(counts.size())); }
+  void add_up(Counts& counts) const {
+    comm::all_reduce(comm_, comm::ReduceKind::sum, int64, counts.data(), counts.data(), static_cast<std::int64_t>(counts.size()));
+  }
   std::int64_t target_of(std::int64_t cut) const { return cuts_.target[static_cast<std::size_t>(cut % (cuts_.parts - 1))]; }
 
   // The key of element `target` of every cut: the largest key with at most `target` elements below it, digit after digit.
@@ -72,9 +74,12 @@ template <class T> class CutSearch {
       left -= digit_bits;
       const std::int64_t probes = (std::int64_t{1} << digit_bits) - 1;
       Counts counts(static_cast<std::size_t>(cuts_.count() * probes));
-      const auto probe = [&](std::int64_t cut, std::int64_t digit) { return static_cast<Key>(keys[static_cast<std::size_t>(cut)] | static_cast<Key>(static_cast<Key>(digit) << left)); };
+      const auto probe = [&](std::int64_t cut, std::int64_t digit) {
+        return static_cast<Key>(keys[static_cast<std::size_t>(cut)] | static_cast<Key>(static_cast<Key>(digit) << left));
+      };
       for (std::int64_t cut = 0; cut < cuts_.count(); ++cut)
-        for (std::int64_t digit = 1; digit <= probes; ++digit) counts[static_cast<std::size_t>(cut * probes + digit - 1)] = below(cut / (cuts_.parts - 1), probe(cut, digit));
+        for (std::int64_t digit = 1; digit <= probes; ++digit)
+          counts[static_cast<std::size_t>(cut * probes + digit - 1)] = below(cut / (cuts_.parts - 1), probe(cut, digit));
       add_up(counts);
       for (std::int64_t cut = 0; cut < cuts_.count(); ++cut) {
         std::int64_t digit = 0;
@@ -96,7 +101,9 @@ template <class T> class CutSearch {
     add_up(all_below);
     const auto bytes = cut_keys.size() * sizeof(std::int64_t);
     exclusive_scan(comm_, false, reinterpret_cast<std::byte*>(used_up.data()), reinterpret_cast<std::byte*>(equal_before.data()), bytes,
-                   [&](const std::byte* in, std::byte* inout) { comm::combine(comm::ReduceKind::sum, int64, in, inout, inout, static_cast<std::int64_t>(cut_keys.size())); });
+                   [&](const std::byte* in, std::byte* inout) {
+                     comm::combine(comm::ReduceKind::sum, int64, in, inout, inout, static_cast<std::int64_t>(cut_keys.size()));
+                   });
     Counts positions(cut_keys.size());
     for (std::size_t c = 0; c < cut_keys.size(); ++c) {
       const auto equals_left = target_of(static_cast<std::int64_t>(c)) - all_below[c];
@@ -133,14 +140,16 @@ Counts exchange_counts(const comm::Communicator& comm, const Segments& segments)
   const auto bytes = static_cast<std::int64_t>(lines * sizeof(std::int64_t));
   for (int r = 0; r < comm.size(); ++r) {
     if (r == comm.rank()) {
-      std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * lines), lines, in.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * lines));
+      std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * lines), lines,
+                  in.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * lines));
       continue;
     }
     const int peer = comm.device_ids()[static_cast<std::size_t>(r)];
     sends.push_back({peer, reinterpret_cast<std::byte*>(out.data() + static_cast<std::size_t>(r) * lines), bytes});
     receives.push_back({peer, reinterpret_cast<std::byte*>(in.data() + static_cast<std::size_t>(r) * lines), bytes});
   }
-  comm::exchange(comm, sends, receives, [](std::size_t) {}, "sort: counts");
+  comm::exchange(
+      comm, sends, receives, [](std::size_t) {}, "sort: counts");
   return in;
 }
 
@@ -151,7 +160,8 @@ std::int64_t sum_of(const std::int64_t* counts, std::int64_t n) {
 }
 
 // Every segment to its rank. The result is grouped by sender, then line.
-Buffer exchange_segments(const comm::Communicator& comm, const Segments& segments, const Counts& counts_in, const std::byte* data, std::int64_t item) {
+Buffer exchange_segments(const comm::Communicator& comm, const Segments& segments, const Counts& counts_in, const std::byte* data,
+                         std::int64_t item) {
   Buffer leaving = Buffer::allocate(static_cast<std::size_t>(segments.lines * segments.own * item));
   Buffer arrived = Buffer::allocate(static_cast<std::size_t>(sum_of(counts_in.data(), static_cast<std::int64_t>(counts_in.size())) * item));
   std::vector<comm::Message> sends, receives;
@@ -173,12 +183,14 @@ Buffer exchange_segments(const comm::Communicator& comm, const Segments& segment
     }
     in += bytes_in;
   }
-  comm::exchange(comm, sends, receives, [](std::size_t) {}, "sort: elements");
+  comm::exchange(
+      comm, sends, receives, [](std::size_t) {}, "sort: elements");
   return arrived;
 }
 
 // One line's runs side by side, in rank order.
-void gather_runs(const Counts& counts_in, std::int64_t lines, std::int64_t parts, std::int64_t l, const std::byte* arrived, std::int64_t item, std::byte* runs) {
+void gather_runs(const Counts& counts_in, std::int64_t lines, std::int64_t parts, std::int64_t l, const std::byte* arrived,
+                 std::int64_t item, std::byte* runs) {
   const std::byte* from = arrived;
   for (std::int64_t r = 0; r < parts; ++r) {
     const auto* counts = counts_in.data() + r * lines;
@@ -189,8 +201,8 @@ void gather_runs(const Counts& counts_in, std::int64_t lines, std::int64_t parts
   }
 }
 
-void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in, const std::byte* keys, const std::int64_t* payload, std::int64_t mine, std::byte* keys_out,
-                 std::int64_t* payload_out) {
+void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in, const std::byte* keys, const std::int64_t* payload,
+                 std::int64_t mine, std::byte* keys_out, std::int64_t* payload_out) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   Buffer runs = Buffer::allocate(static_cast<std::size_t>(mine * item));
   Counts payload_runs(payload != nullptr ? static_cast<std::size_t>(mine) : 0);
@@ -200,7 +212,8 @@ void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in,
       if (const auto n = counts_in[static_cast<std::size_t>(r * segments.lines + l)]; n > 0) offsets.push_back(offsets.back() + n);
     gather_runs(counts_in, segments.lines, segments.parts, l, keys, item, runs.data());
     if (payload != nullptr)
-      gather_runs(counts_in, segments.lines, segments.parts, l, reinterpret_cast<const std::byte*>(payload), 8, reinterpret_cast<std::byte*>(payload_runs.data()));
+      gather_runs(counts_in, segments.lines, segments.parts, l, reinterpret_cast<const std::byte*>(payload), 8,
+                  reinterpret_cast<std::byte*>(payload_runs.data()));
     kernels::merge_runs(dtype, runs.data(), payload != nullptr ? payload_runs.data() : nullptr, offsets, {}, keys_out + l * mine * item,
                         payload != nullptr ? payload_out + l * mine : nullptr);
   }
@@ -208,8 +221,8 @@ void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in,
 
 }  // namespace
 
-void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t lines, std::int64_t extent, const std::byte* keys, const std::int64_t* payload,
-                      std::byte* keys_out, std::int64_t* payload_out) {
+void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t lines, std::int64_t extent, const std::byte* keys,
+                      const std::int64_t* payload, std::byte* keys_out, std::int64_t* payload_out) {
   if (lines == 0 || extent == 0) return;
   const std::int64_t parts = comm.size(), own = block_range(extent, parts, comm.rank()).size();
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
@@ -220,12 +233,14 @@ void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t 
   } else {
     if (own > 0) std::memcpy(sorted.data(), keys, static_cast<std::size_t>(lines * own * item));
     sorted_payload.assign(payload, payload + lines * own);
-    for (std::int64_t l = 0; l < lines; ++l) kernels::sort_pairs(dtype, sorted.data() + l * own * item, sorted_payload.data() + l * own, own, {});
+    for (std::int64_t l = 0; l < lines; ++l)
+      kernels::sort_pairs(dtype, sorted.data() + l * own * item, sorted_payload.data() + l * own, own, {});
   }
   // A cut at the end of the line (before empty blocks) needs no search; it is asked for the last element instead and moved behind it.
   Cuts cuts{lines, parts, {}};
   for (std::int64_t part = 1; part < parts; ++part) cuts.target.push_back(std::min(block_range(extent, parts, part).start, extent - 1));
-  Counts positions = kernels::visit(dtype, [&]<class T>(T) { return CutSearch<T>(comm, reinterpret_cast<const T*>(sorted.data()), own, cuts).positions(); });
+  Counts positions = kernels::visit(
+      dtype, [&]<class T>(T) { return CutSearch<T>(comm, reinterpret_cast<const T*>(sorted.data()), own, cuts).positions(); });
   for (std::int64_t part = 1; part < parts; ++part)
     if (block_range(extent, parts, part).start >= extent)
       for (std::int64_t l = 0; l < lines; ++l) positions[static_cast<std::size_t>(l * (parts - 1) + part - 1)] = own;
@@ -233,15 +248,18 @@ void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t 
   const Counts counts_in = exchange_counts(comm, segments);
   const Buffer keys_in = exchange_segments(comm, segments, counts_in, sorted.data(), item);
   Buffer payload_in;
-  if (payload != nullptr) payload_in = exchange_segments(comm, segments, counts_in, reinterpret_cast<const std::byte*>(sorted_payload.data()), 8);
-  merge_lines(dtype, segments, counts_in, keys_in.data(), reinterpret_cast<const std::int64_t*>(payload_in.data()), own, keys_out, payload_out);
+  if (payload != nullptr)
+    payload_in = exchange_segments(comm, segments, counts_in, reinterpret_cast<const std::byte*>(sorted_payload.data()), 8);
+  merge_lines(dtype, segments, counts_in, keys_in.data(), reinterpret_cast<const std::int64_t*>(payload_in.data()), own, keys_out,
+              payload_out);
 }
 
 SortTraffic sort_traffic(Dtype dtype, std::int64_t ranks, std::int64_t lines, std::int64_t extent, bool has_payload) {
   const auto block = block_size(extent, ranks) * lines, cuts = lines * (ranks - 1);
   const int bits = bits_per_round(cuts), key_bits = is_complex(dtype) ? 128 : 8 * static_cast<int>(itemsize(dtype));
   const std::int64_t rounds = (key_bits + bits - 1) / bits;
-  return {block * static_cast<std::int64_t>(itemsize(dtype) + (has_payload ? 8 : 0)), rounds * cuts * ((1 << bits) - 1) * 16 * (ranks - 1) / ranks, rounds};
+  return {block * static_cast<std::int64_t>(itemsize(dtype) + (has_payload ? 8 : 0)),
+          rounds * cuts * ((1 << bits) - 1) * 16 * (ranks - 1) / ranks, rounds};
 }
 
 }  // namespace tessera

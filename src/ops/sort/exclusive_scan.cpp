@@ -30,8 +30,10 @@ bool exclusive_scan(const comm::Communicator& comm, bool reverse, std::byte* min
     if (place - reach >= 0) {
       comm::receive(comm, arrived.data(), message, rank_at(place - reach));
       combine(arrived.data(), mine);
-      if (has_before) combine(arrived.data(), before);
-      else std::memcpy(before, arrived.data(), bytes);
+      if (has_before)
+        combine(arrived.data(), before);
+      else
+        std::memcpy(before, arrived.data(), bytes);
       has_before = true;
     }
     sent.wait();

@@ -11,7 +11,7 @@ namespace tessera {
 namespace {
 
 struct SearchParams {
-  int batch;   // leading dims that both operands share: each has its own sorted row
+  int batch;  // leading dims that both operands share: each has its own sorted row
   bool right;
   template <class V> void fields(V&& visit) const {
     visit("batch", batch);
@@ -43,21 +43,22 @@ const OpDef searchsorted_op{
       return {{in[1].shape, in[0].shape.back() > std::numeric_limits<std::int32_t>::max() ? int64 : int32}};
     },
     // "b n, b v -> b v | sum n"
-    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-      const auto& p = params_of(params);
-      FactorRule rule;
-      rule.inputs.resize(2);
-      rule.outputs.resize(1);
-      for (int d = 0; d < in[1].shape.ndim(); ++d) {
-        rule.factors.push_back({in[1].shape[static_cast<std::size_t>(d)], FactorKind::pass});
-        if (d < p.batch) rule.inputs[0].push_back({d});
-        rule.inputs[1].push_back({d});
-        rule.outputs[0].push_back({d});
-      }
-      rule.inputs[0].push_back({in[1].shape.ndim()});
-      rule.factors.push_back({in[0].shape.back(), FactorKind::reduce});
-      return rule;
-    },
+    .factors =
+        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
+          const auto& p = params_of(params);
+          FactorRule rule;
+          rule.inputs.resize(2);
+          rule.outputs.resize(1);
+          for (int d = 0; d < in[1].shape.ndim(); ++d) {
+            rule.factors.push_back({in[1].shape[static_cast<std::size_t>(d)], FactorKind::pass});
+            if (d < p.batch) rule.inputs[0].push_back({d});
+            rule.inputs[1].push_back({d});
+            rule.outputs[0].push_back({d});
+          }
+          rule.inputs[0].push_back({in[1].shape.ndim()});
+          rule.factors.push_back({in[0].shape.back(), FactorKind::reduce});
+          return rule;
+        },
     .kernel = kernel,
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(2); },  // a step function
     .batch = [](const BatchArgs& args) -> Batched {
@@ -76,10 +77,16 @@ Array searchsorted(const Operand& sorted, const Operand& values, const std::stri
   check_usable(sorted.array, "searchsorted");
   check_usable(values.array, "searchsorted");
   const auto where = sorted.where;
-  if (sorted.array.ndim() != 1) throw ShapeError(call_text("searchsorted", where) + ": the sorted array has shape " + to_string(sorted.array.shape()) + "; it must have one dimension. Map over rows with vmap");
-  if (side != "left" && side != "right") throw ArgumentError(call_text("searchsorted", where) + ": side is '" + side + "'; it must be 'left' or 'right'");
-  const Dtype dtype = promote(WeakDtype{sorted.array.dtype(), sorted.array.is_weakly_typed()}, WeakDtype{values.array.dtype(), values.array.is_weakly_typed()}).dtype;
-  return record(searchsorted_op, make_params(SearchParams{0, side == "right"}), {cast_to(sorted.array, dtype, where), cast_to(values.array, dtype, where)}, where);
+  if (sorted.array.ndim() != 1)
+    throw ShapeError(call_text("searchsorted", where) + ": the sorted array has shape " + to_string(sorted.array.shape()) +
+                     "; it must have one dimension. Map over rows with vmap");
+  if (side != "left" && side != "right")
+    throw ArgumentError(call_text("searchsorted", where) + ": side is '" + side + "'; it must be 'left' or 'right'");
+  const Dtype dtype = promote(WeakDtype{sorted.array.dtype(), sorted.array.is_weakly_typed()},
+                              WeakDtype{values.array.dtype(), values.array.is_weakly_typed()})
+                          .dtype;
+  return record(searchsorted_op, make_params(SearchParams{0, side == "right"}),
+                {cast_to(sorted.array, dtype, where), cast_to(values.array, dtype, where)}, where);
 }
 
 }  // namespace tessera

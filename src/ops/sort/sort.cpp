@@ -48,7 +48,8 @@ std::vector<std::int64_t> positions(const Lines& l) {
 void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out, std::vector<std::int64_t>& payload) {
   if (keys.elements() > 0) std::memcpy(keys_out, keys.data, static_cast<std::size_t>(keys.bytes()));
   const auto item = static_cast<std::int64_t>(itemsize(keys.dtype));
-  for (std::int64_t i = 0; i < l.lines; ++i) kernels::sort_pairs(keys.dtype, keys_out + i * l.own * item, payload.data() + i * l.own, l.own, {});
+  for (std::int64_t i = 0; i < l.lines; ++i)
+    kernels::sort_pairs(keys.dtype, keys_out + i * l.own * item, payload.data() + i * l.own, l.own, {});
 }
 
 std::vector<std::vector<int>> layout_axes(const PlaceArgs& args, int ndim) {
@@ -70,7 +71,8 @@ std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement,
   const Shape block = layout.shard_shape(args.in[0].shape);
   const auto lines = block.back() == 0 ? 0 : block.elements() / block.back();
   const auto traffic = sort_traffic(args.in[0].dtype, parts_of_axes(layout.mesh(), axes), lines, args.in[0].shape.back(), has_payload);
-  return {{"all-to-all", axes, traffic.exchange_bytes, has_payload ? 2 : 1}, {"all-reduce", axes, traffic.count_bytes, traffic.count_calls}};
+  return {{"all-to-all", axes, traffic.exchange_bytes, has_payload ? 2 : 1},
+          {"all-reduce", axes, traffic.count_bytes, traffic.count_calls}};
 }
 
 const comm::Communicator& line_group(const TalkArgs& args) {
@@ -85,57 +87,68 @@ Cotangents sort_vjp(const VjpArgs& v) {
 }
 const OpDef sort_op{
     .name = "sort",
-    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[0].shape, in[0].dtype}}; },
-    .kernel = [](const KernelArgs& a) {
-      const Lines l = lines_of(a.in[0]);
-      kernels::sort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, a.out[0].data);
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[0].shape, in[0].dtype}};
     },
+    .kernel =
+        [](const KernelArgs& a) {
+          const Lines l = lines_of(a.in[0]);
+          kernels::sort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, a.out[0].data);
+        },
     .vjp = sort_vjp,
     .batch = batch_leading,
     .place = place,
-    .talk = [](const TalkArgs& args) {
-      const auto& a = args.local;
-      const Lines l = lines_of(a.in[0]);
-      distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, nullptr, a.out[0].data, nullptr);
-    },
+    .talk =
+        [](const TalkArgs& args) {
+          const auto& a = args.local;
+          const Lines l = lines_of(a.in[0]);
+          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, nullptr, a.out[0].data, nullptr);
+        },
     .talk_cost = [](const PlaceArgs& args, const Placement& placement) { return cost_of(args, placement, false); },
 };
 
 // ---- argsort: the positions ----
 const OpDef argsort_op{
     .name = "argsort",
-    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[0].shape, position_dtype(in[0].shape.back())}}; },
-    .kernel = [](const KernelArgs& a) {
-      const Lines l = lines_of(a.in[0]);
-      std::vector<std::int64_t> places(static_cast<std::size_t>(l.lines * l.own));
-      kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
-      narrow_into(a.out[0], places);
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[0].shape, position_dtype(in[0].shape.back())}};
     },
+    .kernel =
+        [](const KernelArgs& a) {
+          const Lines l = lines_of(a.in[0]);
+          std::vector<std::int64_t> places(static_cast<std::size_t>(l.lines * l.own));
+          kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
+          narrow_into(a.out[0], places);
+        },
     .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },  // a step function
     .batch = batch_leading,
     .place = place,
-    .talk = [](const TalkArgs& args) {
-      const auto& a = args.local;
-      const Lines l = lines_of(a.in[0]);
-      const auto from = positions(l);
-      std::vector<std::int64_t> places(from.size());
-      Buffer keys = Buffer::allocate(static_cast<std::size_t>(a.in[0].bytes()));
-      distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, from.data(), keys.data(), places.data());
-      narrow_into(a.out[0], places);
-    },
+    .talk =
+        [](const TalkArgs& args) {
+          const auto& a = args.local;
+          const Lines l = lines_of(a.in[0]);
+          const auto from = positions(l);
+          std::vector<std::int64_t> places(from.size());
+          Buffer keys = Buffer::allocate(static_cast<std::size_t>(a.in[0].bytes()));
+          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, from.data(), keys.data(), places.data());
+          narrow_into(a.out[0], places);
+        },
     .talk_cost = [](const PlaceArgs& args, const Placement& placement) { return cost_of(args, placement, true); },
 };
 
 // ---- sort_by_key: keys and a payload of at most 8 bytes ----
 const OpDef sort_by_key_op{
     .name = "sort_by_key",
-    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[0].shape, in[0].dtype}, {in[1].shape, in[1].dtype}}; },
-    .kernel = [](const KernelArgs& a) {
-      const Lines l = lines_of(a.in[0]);
-      auto payload = widened(a.in[1]);
-      sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
-      narrow_into(a.out[1], payload);
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[0].shape, in[0].dtype}, {in[1].shape, in[1].dtype}};
     },
+    .kernel =
+        [](const KernelArgs& a) {
+          const Lines l = lines_of(a.in[0]);
+          auto payload = widened(a.in[1]);
+          sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
+          narrow_into(a.out[1], payload);
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       Cotangents result(2);
       const Array from = sorted_positions(v.in[0], v.node.where);
@@ -145,14 +158,15 @@ const OpDef sort_by_key_op{
     },
     .batch = batch_leading,
     .place = place,
-    .talk = [](const TalkArgs& args) {
-      const auto& a = args.local;
-      const Lines l = lines_of(a.in[0]);
-      const auto payload = widened(a.in[1]);
-      std::vector<std::int64_t> sorted(payload.size());
-      distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, payload.data(), a.out[0].data, sorted.data());
-      narrow_into(a.out[1], sorted);
-    },
+    .talk =
+        [](const TalkArgs& args) {
+          const auto& a = args.local;
+          const Lines l = lines_of(a.in[0]);
+          const auto payload = widened(a.in[1]);
+          std::vector<std::int64_t> sorted(payload.size());
+          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, payload.data(), a.out[0].data, sorted.data());
+          narrow_into(a.out[1], sorted);
+        },
     .talk_cost = [](const PlaceArgs& args, const Placement& placement) { return cost_of(args, placement, true); },
 };
 const Registered registered[] = {Registered(sort_op), Registered(argsort_op), Registered(sort_by_key_op)};
@@ -172,7 +186,8 @@ std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload, std
   check_usable(keys, "sort_by_key");
   check_usable(payload, "sort_by_key");
   if (!(keys.shape() == payload.shape()) || keys.ndim() == 0)
-    throw ShapeError(call_text("sort_by_key", where) + ": keys of shape " + to_string(keys.shape()) + " and a payload of shape " + to_string(payload.shape()) + "; they must have one shape with a dimension to sort along");
+    throw ShapeError(call_text("sort_by_key", where) + ": keys of shape " + to_string(keys.shape()) + " and a payload of shape " +
+                     to_string(payload.shape()) + "; they must have one shape with a dimension to sort along");
   if (payload.dtype() == complex128) {
     const auto re = sort_by_key(keys, real(Operand(payload, where)), where), im = sort_by_key(keys, imag(Operand(payload, where)), where);
     return {re.first, make_complex(re.second, im.second)};
