@@ -11,6 +11,7 @@
 #include "ops/functions.hpp"
 #include "program/builder.hpp"
 #include "transforms/vjp.hpp"
+#include "transforms/vmap.hpp"
 
 namespace tessera {
 namespace {
@@ -22,6 +23,45 @@ struct MarkerParams {
   template <class V> void fields(V&& visit) const { visit("arguments", arguments); }
 };
 std::size_t argument_count(const Params& p) { return static_cast<std::size_t>(p.as<MarkerParams>().arguments); }
+
+// x with a batch dim in front.
+Array with_batch(const Array& x, int dim, std::int64_t size) {
+  if (dim != not_batched) return batch_first(x, dim);
+  auto extents = x.shape().vector();
+  extents.insert(extents.begin(), size);
+  return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
+}
+
+// The rule on batches: traced on one example, replayed on all. What all examples share gets the sum of their cotangents.
+detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> dims, std::int64_t size) {
+  return [=](std::span<const Array> arguments, std::span<const Array> cotangents, std::source_location where) {
+    std::vector<Array> placeholders, inner_arguments, inner_cotangents;
+    std::vector<BatchedValue> values;
+    const auto example = [&](const Array& x, int dim) {
+      if (dim == not_batched) return x;
+      placeholders.push_back(example_of(x, dim, where));
+      values.push_back({x, dim});
+      return placeholders.back();
+    };
+    for (std::size_t i = 0; i < arguments.size(); ++i) inner_arguments.push_back(example(arguments[i], dims[i]));
+    for (const auto& ct : cotangents) inner_cotangents.push_back(example(ct, 0));
+    std::vector<Array> results = rule(inner_arguments, inner_cotangents, where), roots;
+    for (const auto& x : results)
+      if (x.node()) roots.push_back(x);
+    const auto replayed = replay_batched(roots, placeholders, values, size, 0);
+    for (std::size_t i = 0, next = 0; i < results.size(); ++i) {
+      if (!results[i].node()) continue;
+      const auto& [value, dim] = replayed[next++];
+      if (dims[i] != not_batched)
+        results[i] = moveaxis(with_batch(value, dim, size), 0, dims[i]);
+      else if (dim != not_batched)
+        results[i] = sum(value, dim);
+      else
+        results[i] = value * static_cast<double>(size);
+    }
+    return results;
+  };
+}
 
 Sharding replicated_on(const Mesh& mesh) { return Sharding::replicated(mesh); }
 
@@ -50,7 +90,16 @@ const OpDef marker_op{
       result.resize(v.in.size());
       return result;
     },
-    .no_batch = "vmap of a function with a backward pass of its own is not provided",
+    .batch = [](const BatchArgs& args) -> Batched {
+      const auto n = argument_count(*args.node.params);
+      std::vector<Array> inputs(args.in.begin(), args.in.begin() + static_cast<std::ptrdiff_t>(n));
+      for (std::size_t i = n; i < args.in.size(); ++i) inputs.push_back(with_batch(args.in[i], args.dims[i], args.size));
+      auto params = args.node.params->as<MarkerParams>();
+      params.rule = batched_rule(params.rule, {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(n)}, args.size);
+      auto out = record_all(*args.node.op, make_params(std::move(params)), std::move(inputs), args.node.where);
+      std::vector<int> dims(out.size(), 0);
+      return {std::move(out), std::move(dims)};
+    },
     .place = [](const PlaceArgs& args) -> Placement { return place_in_situ(args, argument_count(args.params), args.in.size()); },
     .lower = [](ProgramBuilder&, const Node& node, std::span<const int> in) -> std::vector<int> {
       return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(*node.params)), in.end()};

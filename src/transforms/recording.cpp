@@ -5,6 +5,7 @@
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
 #include "transforms/vjp.hpp"
+#include "transforms/vmap.hpp"
 
 namespace tessera::detail {
 namespace {
@@ -99,28 +100,29 @@ std::vector<Array> Recording::push_forward(std::vector<Array> tangents) const {
   return pushed;
 }
 
-// Rows of the identity as cotangents.
+// The pullback of one cotangent, applied to all rows of the identity at once.
 std::vector<Array> Recording::jacobian(std::size_t result) const {
   const Array& y = results_[result];
   if (!is_floating(y.dtype()))
     throw DtypeError(call_text(call_, where_) + ": the function returns " + describe(y) +
                      "; jacobians are those of real functions: take real and imag of it");
+  const Array row = make_placeholder(type_of(y), output_of(y).sharding, y.node()->region, output_of(y).varying, where_);
+  std::vector<Array> cotangents;
+  for (std::size_t i = 0; i < results_.size(); ++i) cotangents.push_back(i == result ? row : zeros_for(results_[i]));
+  const auto gradients = pull_back(std::move(cotangents));
+  auto rows_then_dims = y.shape().vector();
+  rows_then_dims.insert(rows_then_dims.begin(), y.size());
+  const Array identity = reshape(eye(y.size(), y.dtype()), Shape(std::move(rows_then_dims)));
+  const auto rows = replay_batched(gradients, {row}, {{identity, 0}}, y.size(), 0);
   std::vector<Array> jacobians;
-  for (const auto& leaf : leaves_) {
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
     auto extents = y.shape().vector();
-    extents.insert(extents.end(), leaf.shape().begin(), leaf.shape().end());
-    jacobians.push_back(zeros(Shape(std::move(extents)), leaf.dtype()));
-  }
-  for (std::int64_t row = 0; row < y.size(); ++row) {
-    const Array unit = reshape(astype(arange_of(std::int64_t{0}, y.size(), 1, int64) == full(Shape{}, row, int64), y.dtype()), y.shape());
-    std::vector<Array> cotangents;
-    for (std::size_t i = 0; i < results_.size(); ++i) cotangents.push_back(i == result ? unit : zeros_for(results_[i]));
-    const auto gradients = pull_back(std::move(cotangents));
-    for (std::size_t i = 0; i < leaves_.size(); ++i) {
-      auto extents = y.shape().vector();
-      extents.resize(extents.size() + leaves_[i].shape().size(), 1);
-      jacobians[i] = jacobians[i] + reshape(astype(unit, leaves_[i].dtype()), Shape(std::move(extents))) * gradients[i];
-    }
+    extents.insert(extents.end(), leaves_[i].shape().begin(), leaves_[i].shape().end());
+    Shape shape(std::move(extents));
+    if (rows[i].dim == not_batched)
+      jacobians.push_back(zeros(std::move(shape), leaves_[i].dtype()));  // does not depend on the row: no way from y to this leaf
+    else
+      jacobians.push_back(reshape(batch_first(rows[i].value, rows[i].dim), std::move(shape)));
   }
   return jacobians;
 }

@@ -90,21 +90,6 @@ Batched replay_node(const Node& node, const std::vector<Array>& in, const std::v
   return node.op->batch({node, in, dims, size});
 }
 
-// A committed example lies where the batch does, but for the axes that split the batch dim.
-Array example_of(const Array& x, int dim, std::source_location where) {
-  const auto& output = output_of(x);
-  auto extents = x.shape().vector();
-  extents.erase(extents.begin() + dim);
-  std::optional<Sharding> sharding;
-  if (output.sharding) {
-    auto axes = output.sharding->dim_axes(x.ndim());
-    axes.erase(axes.begin() + dim);
-    sharding = Sharding::from_dim_axes(output.sharding->mesh(), axes);
-  }
-  return make_placeholder({Shape(std::move(extents)), output.type.dtype, output.type.weak}, std::move(sharding), x.node()->region,
-                          output.varying, where);
-}
-
 Array with_batch_at(const BatchedValue& y, std::optional<int> axis, std::int64_t size, std::size_t number, const VmapRequest& request) {
   const Operand value(y.value, request.where);
   if (!axis) {
@@ -119,6 +104,20 @@ Array with_batch_at(const BatchedValue& y, std::optional<int> axis, std::int64_t
 }
 
 }  // namespace
+
+Array example_of(const Array& x, int dim, std::source_location where) {
+  const auto& output = output_of(x);
+  auto extents = x.shape().vector();
+  extents.erase(extents.begin() + dim);
+  std::optional<Sharding> sharding;
+  if (output.sharding) {
+    auto axes = output.sharding->dim_axes(x.ndim());
+    axes.erase(axes.begin() + dim);
+    sharding = Sharding::from_dim_axes(output.sharding->mesh(), axes);
+  }
+  return make_placeholder({Shape(std::move(extents)), output.type.dtype, output.type.weak}, std::move(sharding), x.node()->region,
+                          output.varying, where);
+}
 
 std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots, const std::vector<Array>& placeholders,
                                          const std::vector<BatchedValue>& values, std::int64_t size, std::uint64_t frame) {

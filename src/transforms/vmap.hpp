@@ -20,6 +20,9 @@ struct BatchedValue {
 std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots, const std::vector<Array>& placeholders,
                                          const std::vector<BatchedValue>& values, std::int64_t size, std::uint64_t frame);
 
+// A placeholder for one example of the batch x. A committed one lies where the batch does, but for the axes that split the batch dim.
+Array example_of(const Array& x, int dim, std::source_location where);
+
 struct VmapRequest {
   std::vector<std::optional<int>> in_dims;  // per leaf of the arguments, counted from the front
   AxesTree out_axes = 0;

@@ -222,6 +222,25 @@ TEST(CustomVjp, of_one_argument_twice_differentiated) {
   EXPECT_THAT(to_vector<float>(jvp(cube, std::tuple{array({2.f})}, std::tuple{array({1.f})}).second), ElementsAre(12));
 }
 
+TEST(CustomVjp, is_mapped_with_its_rule) {
+  const auto scaled = custom_vjp([](const Array& x, const Array& w) { return sum(x * w); },
+                                 [](const Array& x, const Array& w) {
+                                   return std::pair{sum(x * w), std::pair{x, w}};
+                                 },
+                                 [](const std::pair<Array, Array>& saved, const Array& ct) {
+                                   return std::tuple{10 * ct * saved.second, ct * saved.first};
+                                 });
+  const Array x = array({{1.f, 2.f}, {3.f, 4.f}, {5.f, 6.f}}), w = array({7.f, 8.f});
+  const auto f = [&](const Array& x, const Array& w) {
+    return sum(vmap(scaled, {.in_axes = {0, None}})(x, w) * array({1.f, 10.f, 100.f}));
+  };
+  const auto [dx, dw] = grad<0, 1>(f)(x, w);
+  EXPECT_THAT(to_vector<float>(dx), ElementsAre(70, 80, 700, 800, 7000, 8000));
+  EXPECT_THAT(to_vector<float>(dw), ElementsAre(531, 642));
+  const auto per_example = vmap(grad<1>(scaled), {.in_axes = {0, None}})(x, w);
+  EXPECT_THAT(to_vector<float>(per_example), ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
 TEST(CustomVjp, refuses_cotangents_that_do_not_fit) {
   const auto bad = custom_vjp([](const Array& x) { return x; },
                               [](const Array& x) {
