@@ -204,7 +204,7 @@ TEST(ShardMap, UnevenBlocksWhoseResultsAreNoBlocksAreRefused) {
   const int p = device_count();
   if (p < 2) return;
   const Array x = data({2 * p + p - 1});  // the last block is shorter
-  const auto squared = shard_map([](const Array& b) { return ones({b.size() * b.size()}); }, line(), P("x"), P("x"));
+  const auto squared = shard_map([](const Array& b) { return ones({b.size() * b.size() * b.size()}); }, line(), P("x"), P("x"));
   const auto plus_one = shard_map([](const Array& b) { return concatenate({b, ones({1})}); }, line(), P("x"), P("x"));
   const auto head = shard_map([](const Array& b) { return b(slice(0, 2)); }, line(), P("x"), P("x"));
   EXPECT_EQ(head(x).shape(), Shape{2 * p});
