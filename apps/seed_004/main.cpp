@@ -61,6 +61,7 @@ void solvers() {
   const Array a = device_put(stack(matrices), mesh, P("x")), b = device_put(stack(sides), mesh, P("x"));
   const auto batch_solvers =
       shard_map([](const Array& a, const Array& b) { return expand_dims(linalg::solve(a(0), b(0)), 0); }, mesh, P("x"), P("x"));
+  eval(a, b);
   const debug::CommStats stats;
   const Array x = block_until_ready(batch_solvers(a, b));
   const auto bytes = stats.bytes();
