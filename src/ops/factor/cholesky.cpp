@@ -25,7 +25,7 @@ template <class T> void factor_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &l = args.local.out[0];
   const std::int64_t n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
-  const std::int64_t block = how.block > 0 ? how.block : block_for(n, grid.shape.columns, 128);
+  const std::int64_t block = how.block > 0 ? how.block : block_for(n, grid.shape.columns, widest_block(n));
   const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {

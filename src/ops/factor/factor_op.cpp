@@ -165,7 +165,9 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
   for (std::size_t i = 0; i < in_types.size(); ++i) shard_bytes += bytes_of(in_types[i], placed.inputs[i]);
   panel_bytes = bytes_of(in_types[0], placed.inputs[0]) * axes_size(mesh, axes) / std::max(grid_for(ranks).rows, 1);
   for (std::size_t i = 0; i < out_types.size(); ++i) shard_bytes += bytes_of(out_types[i], placed.outputs[i]);
-  const std::int64_t panels = extent(in_types[0], 1) / std::max<std::int64_t>(block_for(extent(in_types[0], 1), ranks, 128), 1) + 1;
+  const std::int64_t panels =
+      extent(in_types[0], 1) / std::max<std::int64_t>(block_for(extent(in_types[0], 1), ranks, widest_block(extent(in_types[0], 1))), 1) +
+      1;
   return builder.talk(*node.op, node.params, inputs, out_types, placed.outputs,
                       {{"all-to-all", axes, shard_bytes * (ranks - 1) / ranks, 1}, {"broadcast", axes, panel_bytes, panels}});
 }

@@ -30,7 +30,7 @@ template <class T> void factor_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &lu_tile = args.local.out[0], &exchanged = args.local.out[1];
   const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
-  const std::int64_t block = how.block > 0 ? how.block : block_for(std::min(m, n), grid.shape.columns, 128);
+  const std::int64_t block = how.block > 0 ? how.block : block_for(std::min(m, n), grid.shape.columns, widest_block(std::min(m, n)));
   const BlockCyclic layout{{m, block, grid.shape.rows}, {n, block, grid.shape.columns}};
   std::vector<std::int64_t> pivots;
   for (std::int64_t i = 0; i < team.matrices; ++i) {

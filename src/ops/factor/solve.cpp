@@ -30,7 +30,7 @@ template <class T> void solve_together(const TalkArgs& args) {
   const Tiles a_tiles = team.tiles_of(args, false, 0), b_tiles = team.tiles_of(args, false, 1), x_tiles = team.tiles_of(args, true, 0);
   std::int64_t k = 0;
   for (const auto& box : b_tiles.held) k = std::max(k, box.columns.stop);
-  const std::int64_t block = how.block > 0 ? how.block : block_for(n, grid.shape.columns, 128);
+  const std::int64_t block = how.block > 0 ? how.block : block_for(n, grid.shape.columns, widest_block(n));
   const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
   const RightSides right(grid, layout.rows, k);
   const std::int64_t right_columns = right.layout.columns.count(grid.column);
