@@ -40,14 +40,14 @@ TEST(Seed000, ConvolveOnEveryDeviceGivesTheNotebooksNumbers) {
   expect_close(vmap(convolve)(xs, ws), once, 0, "vmap");
   expect_close(pmap(convolve, {.in_axes = {0, None}})(xs, w), once, 0, "w for all");
   expect_close(mapped(xs, mapped(xs, ws)), twice, 0, "twice");
-  if (n >= 2) EXPECT_EQ(twice[3], 1188) << "the notebook's second row begins with 1188";
+  if (n >= 2) { EXPECT_EQ(twice[3], 1188) << "the notebook's second row begins with 1188"; }
   const auto normalize = [](const Array& x, const Array& w) {
     const Array y = convolve(x, w);
     return y / psum(y, "p");
   };
   expect_close(pmap(normalize, {.axis_name = "p"})(xs, ws), normalized, 1e-6, "normalized");
   expect_close(vmap(normalize, {.axis_name = "p"})(xs, ws), normalized, 1e-6, "normalized by vmap");
-  if (n == 8) EXPECT_NEAR(normalized[0], 0.00816024, 1e-8);
+  if (n == 8) { EXPECT_NEAR(normalized[0], 0.00816024, 1e-8); }
 }
 
 struct Params {
@@ -138,7 +138,7 @@ TEST(Seed004, HandWrittenProductsAreMatmul) {
     const Array a = device_put(matrix(0, n), mesh, c.a), b = device_put(matrix(1, n), mesh, c.b);
     const Array by_hand = shard_map(c.body, mesh, {c.a, c.b}, c.out)(a, b);
     expect_close(by_hand, to_vector<double>(matmul(matrix(0, n), matrix(1, n))), 1e-4, c.name);
-    if (c.b != P(None, "y") || c.a != P("x", "y")) EXPECT_EQ(by_hand.sharding(), matmul(a, b).sharding()) << c.name;
+    if (c.b != P(None, "y") || c.a != P("x", "y")) { EXPECT_EQ(by_hand.sharding(), matmul(a, b).sharding()) << c.name; }
   }
 }
 
