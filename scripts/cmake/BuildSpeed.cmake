@@ -5,7 +5,8 @@ endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(tessera_warnings -Wall -Wextra)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  list(APPEND tessera_warnings -Wno-restrict)  # false alarms in std::string, GCC bug 105651
+  # False alarms of optimised builds: std::string (GCC bug 105651), std::optional (GCC bug 80635).
+  list(APPEND tessera_warnings -Wno-restrict -Wno-maybe-uninitialized)
 endif()
 set(tessera_verify $<$<CONFIG:Debug>:TESSERA_VERIFY=1>)  # verifiers between the stages
 

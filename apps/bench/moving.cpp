@@ -1,0 +1,97 @@
+// Moving data: from rows to columns beside what one would write with MPI, and the collectives beside the raw calls.
+#include <mpi.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "bench.hpp"
+#include "comm/collectives.hpp"
+
+namespace {
+
+using namespace tessera;
+
+// Rank r holds rows [r b, (r+1) b) of an n x n matrix and wants columns [r b, (r+1) b); b = n / ranks.
+struct RowsToColumns {
+  explicit RowsToColumns(int n)
+      : n(n),
+        p(bench::ranks()),
+        b(n / p),
+        from(static_cast<std::size_t>(n) * static_cast<std::size_t>(b), 1.0),
+        to(from.size()),
+        packed(from.size()) {}
+  int n, p, b;
+  std::vector<double> from, to, packed;
+
+  void alltoallw() {
+    std::vector<MPI_Datatype> send, receive;
+    std::vector<int> ones(static_cast<std::size_t>(p), 1), zeros(static_cast<std::size_t>(p), 0);
+    for (int r = 0; r < p; ++r) {
+      const int whole_from[2] = {b, n}, whole_to[2] = {n, b}, part[2] = {b, b}, at_from[2] = {0, r * b}, at_to[2] = {r * b, 0};
+      send.emplace_back(), receive.emplace_back();
+      MPI_Type_create_subarray(2, whole_from, part, at_from, MPI_ORDER_C, MPI_DOUBLE, &send.back());
+      MPI_Type_create_subarray(2, whole_to, part, at_to, MPI_ORDER_C, MPI_DOUBLE, &receive.back());
+      MPI_Type_commit(&send.back()), MPI_Type_commit(&receive.back());
+    }
+    MPI_Alltoallw(from.data(), ones.data(), zeros.data(), send.data(), to.data(), ones.data(), zeros.data(), receive.data(),
+                  MPI_COMM_WORLD);
+    for (int r = 0; r < p; ++r) MPI_Type_free(&send[static_cast<std::size_t>(r)]), MPI_Type_free(&receive[static_cast<std::size_t>(r)]);
+  }
+
+  void pack_alltoallv() {
+    const std::size_t row = static_cast<std::size_t>(b) * sizeof(double);
+    double* out = packed.data();
+    for (int r = 0; r < p; ++r)
+      for (int i = 0; i < b; ++i, out += b) std::memcpy(out, from.data() + static_cast<std::ptrdiff_t>(i) * n + r * b, row);
+    std::vector<int> counts(static_cast<std::size_t>(p), b * b), offsets(static_cast<std::size_t>(p));
+    for (int r = 0; r < p; ++r) offsets[static_cast<std::size_t>(r)] = r * b * b;
+    // What arrives from rank r is its rows of my columns: already in place.
+    MPI_Alltoallv(packed.data(), counts.data(), offsets.data(), MPI_DOUBLE, to.data(), counts.data(), offsets.data(), MPI_DOUBLE,
+                  MPI_COMM_WORLD);
+  }
+};
+
+void reshard_row() {
+  constexpr int n = 8192;
+  if (!bench::wanted("reshard_f64_8192x8192") || bench::ranks() < 2 || n % bench::ranks() != 0) return;
+  const Array x = device_put(ones({n, n}, float64), bench::split(P("x", None)));
+  eval(x);
+  RowsToColumns raw(n);
+  const auto columns = bench::split(P(None, "x"));
+  bench::compare(
+      "reshard_f64_8192x8192", [&] { eval(device_put(x, columns)); },
+      {{"MPI_Alltoallw", [&] { raw.alltoallw(); }, 1}, {"pack + MPI_Alltoallv", [&] { raw.pack_alltoallv(); }, 1}}, 7);
+}
+
+std::string size_name(std::int64_t bytes) {
+  return bytes >= 1 << 20 ? std::to_string(bytes >> 20) + "MiB" : std::to_string(bytes >> 10) + "KiB";
+}
+
+void rows() {
+  reshard_row();
+  if (bench::ranks() < 2) return;
+  const auto& world = comm::world();
+  for (const std::int64_t bytes : {std::int64_t{64} << 10, std::int64_t{1} << 20, std::int64_t{16} << 20}) {
+    const int n = static_cast<int>(bytes / 4);
+    std::vector<float> in(static_cast<std::size_t>(n), 1.f), out(in.size()), wide(in.size() * static_cast<std::size_t>(bench::ranks()));
+    const int calls = static_cast<int>((std::int64_t{32} << 20) / bytes);
+    const auto repeat = [calls](const bench::Work& call) {
+      return [calls, call] {
+        for (int i = 0; i < calls; ++i) call();
+      };
+    };
+    if (bench::wanted("all_reduce_" + size_name(bytes)))
+      bench::compare(
+          "all_reduce_" + size_name(bytes),
+          repeat([&] { comm::all_reduce(world, comm::ReduceKind::sum, float32, in.data(), out.data(), n); }),
+          {{"MPI_Allreduce", repeat([&] { MPI_Allreduce(in.data(), out.data(), n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }), 0.95}});
+    if (bench::wanted("all_gather_" + size_name(bytes)))
+      bench::compare(
+          "all_gather_" + size_name(bytes), repeat([&] { comm::all_gather(world, in.data(), bytes, wide.data()); }),
+          {{"MPI_Allgather", repeat([&] { MPI_Allgather(in.data(), n, MPI_FLOAT, wide.data(), n, MPI_FLOAT, MPI_COMM_WORLD); }), 0.95}});
+  }
+}
+
+const bench::Group group(rows);
+
+}  // namespace

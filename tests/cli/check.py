@@ -1,0 +1,87 @@
+"""check.py TESSERA DATA: runs the command line and compares status, output and files. Every case runs; exits 1 if one failed."""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+tessera, data = map(pathlib.Path, sys.argv[1:3])
+folder = pathlib.Path(tempfile.mkdtemp(prefix="tessera-cli-"))
+images = data / "digits/images.npy"
+failures = 0
+
+
+def run(words, without_mpi=False):
+    environment = dict(os.environ)
+    environment |= {"PATH": "/nowhere"} if without_mpi else {}
+    done = subprocess.run([tessera] + [str(word) for word in words], capture_output=True, text=True, timeout=100, env=environment, cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+def check(name, words, status, out="", err="", test=None, **more):
+    global failures
+    code, stdout, stderr = run(words, **more)
+    wrong = []
+    if code != status:
+        wrong.append(f"status {code}, not {status}")
+    if out not in stdout:
+        wrong.append(f"no {out!r} on stdout")
+    if err not in stderr or (status == 0 and stderr.strip()):
+        wrong.append(f"stderr is not {err!r}")
+    if test and not wrong and not test(stdout):
+        wrong.append("the output does not hold what it should")
+    if wrong:
+        failures += 1
+        print(f"{name}: {'; '.join(wrong)}\n  {' '.join(map(str, words))}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")
+
+
+check("help needs no MPI", ["--help"], 0, "Examples:", without_mpi=True)
+check("help of a command", ["explain", "--help"], 0, "Example: tessera explain")
+check("nothing asked for", [], 2, err="Try: tessera --help")
+check("a mistyped command", ["matmull", "a", "b"], 2, err="did you mean 'matmul'?")
+check("an unknown option", ["shard", "8x8", "--meshes", "x=2"], 2, err="--meshes")
+check("a mesh that is none", ["shard", "8x8", "--mesh", "x=4y=2"], 2, err="'4y=2'")
+check("a mesh of no devices", ["shard", "8x8", "--mesh", "x=0"], 2, err="from 1 up")
+check("an axis that the mesh lacks", ["shard", "8x8", "--mesh", "x=4", "--spec", "q"], 1, err="'q'")
+check("a file that is not there", ["shard", "none.npy", "--mesh", "x=4"], 1, err="No such file")
+check("a file of an unknown kind", ["shard", "x.txt", "--mesh", "x=4"], 2, err="x.npy, x.h5:/dataset and x.mtx")
+check("an unknown dtype", ["shard", "8x8", "--dtype", "foo"], 1, err="foo")
+check("too many ranks", ["matmul", "a", "b", "-o", "c", "-n", "99999999999999999999"], 2, err="-n")
+check("no program to run", ["run", "-n", "2"], 2, err="program")
+check("a picture", ["shard", "8x8", "--mesh", "x=4,y=2", "--spec", "x,y"], 0, "CPU 7")
+check("a layout for machines", ["shard", images, "--mesh", "x=4,y=2", "--spec", "x+y,None", "--json"], 0,
+      test=lambda s: json.loads(s)["blocks"][7] == {"box": [[1575, 1797], [0, 64]], "device": 7, "replica": 0})
+check("settings", ["env"], 0, "TESSERA_TIMEOUT=300  (default)")
+check("settings for machines", ["env", "--json"], 0, test=lambda s: {"name", "value", "default", "set", "meaning"} == set(json.loads(s)[0]))
+check("what is here", ["info", "--json"], 0, test=lambda s: len(json.loads(s)["devices"]) == 1 and "Open MPI" in json.loads(s)["mpi"])
+check("what two ranks have", ["run", "-n", 2, tessera, "info", "--json"], 0, test=lambda s: [d["id"] for d in json.loads(s)["devices"]] == [0, 1])
+check("the status of the program", ["run", "-n", 1, "sh", "-c", "exit 7"], 7, err="")
+
+check("a product that moves nothing", ["explain", "matmul", "4096x4096", "4096x1024", "--mesh", "x=4,y=2", "--spec", "x,None", "--spec", "None,y"], 0, "nothing moves")
+check("a product over 2048 ranks", ["explain", "matmul", "65536x65536", "65536x65536", "--mesh", "x=64,y=32", "--spec", "x,y", "--json"], 0,
+      test=lambda s: sorted((c["kind"], c["axes"]) for c in json.loads(s)["collectives"]) == [("all-gather", "x"), ("all-gather", "y")])
+check("a reshard", ["explain", "reshard", "8x8", "--mesh", "x=4", "--spec", "x,None", "--spec", "None,x", "--json"], 0,
+      test=lambda s: [(c["kind"], c["bytes_per_rank"]) for c in json.loads(s)["collectives"]] == [("all-to-all", 48)])
+check("one operand too few", ["explain", "matmul", "8x8"], 2, err="takes 2 operands, got 1")
+
+check("another layout, the same file", ["reshard", images, "-o", "b.npy", "-n", 3, "--mesh", "x=3", "--spec", "x,None", "--spec", "None,x"], 0, "uint8(1797, 64)")
+if (folder / "b.npy").read_bytes() != images.read_bytes():
+    failures += 1
+    print("reshard: the file differs from the one it was made of")
+check("into HDF5", ["reshard", images, "-o", "c.h5:/digits/images", "-n", 2], 0, "c.h5:/digits/images")
+check("out of HDF5", ["reshard", "c.h5:/digits/images", "-o", "d.npy", "-n", 2], 0)
+if (folder / "d.npy").read_bytes() != images.read_bytes():
+    failures += 1
+    print("hdf5: the array differs after a round trip")
+(folder / "a.mtx").write_text("%%MatrixMarket matrix array real general\n2 2\n1\n3\n2\n4\n")
+check("a product of files", ["matmul", "a.mtx", "a.mtx", "-o", "p.npy", "-n", 2, "--json"], 0, test=lambda s: json.loads(s)["shape"] == [2, 2])
+if (folder / "p.npy").exists() and (folder / "p.npy").read_bytes()[-32:] != b"".join(struct.pack("<d", v) for v in (7, 10, 15, 22)):
+    failures += 1
+    print("matmul: [[1 2] [3 4]] squared is not [[7 10] [15 22]]")
+check("shapes that do not fit", ["matmul", images, images, "-o", "e.npy"], 1, err="inner sizes differ")
+check("a dataset without a name", ["reshard", images, "-o", "c.h5"], 2, err="names no dataset")
+subprocess.run(["rm", "-r", folder], check=True)
+print(f"{failures} of the command line's checks failed")
+sys.exit(1 if failures else 0)
