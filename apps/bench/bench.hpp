@@ -3,7 +3,9 @@
 // Ours and the peer's repetitions alternate, so that a machine that slows down slows both. A repetition takes as long as its slowest
 // rank. ratio = peer_s / ours_s of the medians: 2 means twice as fast as the peer; `goal` is the ratio asked for.
 #pragma once
-#include <tessera/tessera.hpp>
+#include <tessera/ops.hpp>
+#include <tessera/runtime.hpp>
+#include <tessera/tree.hpp>
 
 #include <functional>
 #include <string>
