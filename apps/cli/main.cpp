@@ -42,7 +42,11 @@ void add_json(CLI::App* command, Order& order) { command->add_flag("--json", ord
 
 int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
-  if (command == "run") return cli::run_program(order);
+  if (command == "run") {
+    order.words =
+        app.get_subcommands().front()->remaining();  // from the first word that is not ours: options of mpirun, the program, its words
+    return cli::run_program(order);
+  }
   if (command == "env") return cli::is_first_rank() ? cli::show_settings(order) : 0;
   if (command == "shard") return cli::is_first_rank() ? cli::show_shard(order) : 0;
   if (command == "explain") return cli::is_first_rank() ? cli::explain(order) : 0;
@@ -72,9 +76,9 @@ int main(int argc, char** argv) {
   app.footer(examples);
   app.require_subcommand(1);
 
-  auto* run = app.add_subcommand("run", "start a program under mpirun, with settings for the machine at hand");
+  auto* run = app.add_subcommand(
+      "run", "start a program under mpirun, with settings for the machine at hand: run [-n N] [mpirun options] PROGRAM [its words]");
   run->add_option("-n,--np", order.ranks, "ranks (default: what mpirun or the SLURM job says)")->check(CLI::Range(1, 1000000));
-  run->add_option("program", order.words, "[mpirun options] PROGRAM [arguments]")->required();
   run->prefix_command();
   run->footer(
       "Example: tessera run -n 8 ./heat --steps 100\nInside a SLURM job the job's own allocation is used: salloc -n 16 tessera run ./heat");
