@@ -17,18 +17,32 @@
 
 namespace tessera::linalg {
 
-struct LU { Array p, l, u; };
-struct LuFactor { Array lu, pivots; };
-struct QR { Array q, r; };
-struct SVD { Array u, s, vh; };
-struct Eigh { Array w, v; };
-struct SlogDet { Array sign, logabsdet; };
+struct LU {
+  Array p, l, u;
+};
+struct LuFactor {
+  Array lu, pivots;
+};
+struct QR {
+  Array q, r;
+};
+struct SVD {
+  Array u, s, vh;
+};
+struct Eigh {
+  Array w, v;
+};
+struct SlogDet {
+  Array sign, logabsdet;
+};
 struct TriangularOptions {
   bool lower = false;
   bool transpose = false;
   bool unit_diagonal = false;
 };
-struct SvdOptions { bool full_matrices = true; };
+struct SvdOptions {
+  bool full_matrices = true;
+};
 struct SolveOptions {
   bool refine = false;     // factor in float32 (complex64), correct with residuals in float64 (complex128)
   std::int64_t block = 0;  // of the block-cyclic layout; 0: chosen
@@ -66,13 +80,13 @@ Array norm(const Operand& x);
 // Vector norms over one axis (any p, 0, inf, -inf), matrix norms over two (1, -1, 2, -2, inf, -inf); "fro", "nuc".
 Array norm(const Operand& x, double ord, Axes axes = {}, bool keepdims = false);
 Array norm(const Operand& x, const std::string& ord, Axes axes = {}, bool keepdims = false);
-Array cond(const Operand& a);            // in the 2-norm
+Array cond(const Operand& a);  // in the 2-norm
 Array cond(const Operand& a, double ord);
 // The x of least norm among those that minimize |a x - b|; singular values below eps max(m, n) times the largest count as zero.
 Array lstsq(const Operand& a, const Operand& b);
 Array matrix_power(const Operand& a, int n);
-Array matrix_rank(const Operand& a);     // int32
+Array matrix_rank(const Operand& a);  // int32
 Array pinv(const Operand& a);
-Array expm(const Operand& a);            // Pade approximation, scaling and squaring (Higham 2005)
+Array expm(const Operand& a);  // Pade approximation, scaling and squaring (Higham 2005)
 
 }  // namespace tessera::linalg

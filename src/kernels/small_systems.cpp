@@ -148,7 +148,7 @@ void solve_small_systems(Dtype dtype, std::int64_t batch, std::int64_t n, std::i
     HWY_DYNAMIC_DISPATCH(SolveF32)(batch, n, k, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(x), hard);
   else
     HWY_DYNAMIC_DISPATCH(SolveF64)
-    (batch, n, k, static_cast<const double*>(a), static_cast<const double*>(b), static_cast<double*>(x), hard);
+  (batch, n, k, static_cast<const double*>(a), static_cast<const double*>(b), static_cast<double*>(x), hard);
 }
 }  // namespace tessera::kernels
 #endif
