@@ -33,14 +33,23 @@ GIVES(Array, random::rademacher(key, {2}));
 #define FFT_N(name)               \
   GIVES(Array, fft::name(x));     \
   GIVES(Array, fft::name(x, 16)); \
-  GIVES(Array, fft::name(x, {.axes = {0}, .norm = "ortho", .out_sharding = fft::transposed}));
-#define FFT(name) GIVES(Array, fft::name(x, {.out_sharding = fft::keep}));
-FFT_N(fft)
-FFT_N(ifft)
-FFT_N(rfft)
-FFT_N(irfft)
-FFT_N(hfft)
-FFT_N(ihfft) FFT(fft2) FFT(ifft2) FFT(rfft2) FFT(irfft2) FFT(fftn) FFT(ifftn) FFT(rfftn) FFT(irfftn) GIVES(Array, fft::fftfreq(8, 0.5));
+  GIVES(Array, fft::name(x, {.axes = {0}, .norm = "ortho", .out_sharding = fft::transposed}))
+#define FFT(name) GIVES(Array, fft::name(x, {.out_sharding = fft::keep}))
+FFT_N(fft);
+FFT_N(ifft);
+FFT_N(rfft);
+FFT_N(irfft);
+FFT_N(hfft);
+FFT_N(ihfft);
+FFT(fft2);
+FFT(ifft2);
+FFT(rfft2);
+FFT(irfft2);
+FFT(fftn);
+FFT(ifftn);
+FFT(rfftn);
+FFT(irfftn);
+GIVES(Array, fft::fftfreq(8, 0.5));
 GIVES(Array, fft::rfftfreq(8));
 GIVES(Array, fft::fftshift(x));
 GIVES(Array, fft::ifftshift(x, 0));
