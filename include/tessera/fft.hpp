@@ -29,19 +29,18 @@ struct FftOptions {
   std::string norm = "backward";  // who divides by n: backward (the inverse), ortho (both by its root), forward
   OutSharding out_sharding = OutSharding::keep;
   std::optional<Sharding> given = {};
+  std::vector<std::int64_t> s = {};  // points transformed per axis, as many as there are axes; of irfft...: of the result
 };
 
-// n, s: points transformed per axis; the operand is cut off or followed by zeros. irfft gives n real values, 2 (m - 1) of m by default.
+// n and s: points transformed; the operand is cut off or followed by zeros. irfft gives n real values, 2 (m - 1) of m by default.
 #define TESSERA_FFT_1D(name)                     \
   Array name(const Operand& x, FftOptions = {}); \
   Array name(const Operand& x, std::int64_t n, FftOptions = {});
-#define TESSERA_FFT_ND(name)                     \
-  Array name(const Operand& x, FftOptions = {}); \
-  Array name(const Operand& x, Shape s, FftOptions = {});
+#define TESSERA_FFT_ND(name) Array name(const Operand& x, FftOptions = {});
 TESSERA_FFT_1D(fft)
-TESSERA_FFT_1D(ifft) TESSERA_FFT_1D(rfft) TESSERA_FFT_1D(irfft) TESSERA_FFT_1D(hfft) TESSERA_FFT_1D(ihfft) TESSERA_FFT_ND(fft2)
-    TESSERA_FFT_ND(ifft2) TESSERA_FFT_ND(rfft2) TESSERA_FFT_ND(irfft2) TESSERA_FFT_ND(fftn) TESSERA_FFT_ND(ifftn) TESSERA_FFT_ND(rfftn)
-        TESSERA_FFT_ND(irfftn)
+TESSERA_FFT_1D(ifft)
+TESSERA_FFT_1D(rfft) TESSERA_FFT_1D(irfft) TESSERA_FFT_1D(hfft) TESSERA_FFT_1D(ihfft) TESSERA_FFT_ND(fft2) TESSERA_FFT_ND(ifft2)
+    TESSERA_FFT_ND(rfft2) TESSERA_FFT_ND(irfft2) TESSERA_FFT_ND(fftn) TESSERA_FFT_ND(ifftn) TESSERA_FFT_ND(rfftn) TESSERA_FFT_ND(irfftn)
 #undef TESSERA_FFT_1D
 #undef TESSERA_FFT_ND
 

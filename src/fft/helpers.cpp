@@ -63,14 +63,14 @@ Array convolve_as(const char* call, const Operand& a, const Operand& b, const st
   // The product is taken where the last stage leaves the spectra. b comes to a's side if it lies elsewhere.
   FftOptions forth, back;
   forth.out_sharding = transposed;
+  forth.s = back.s = padded.vector();
   Array second = b.array;
   if (a.array.is_committed() && !(second.is_committed() && second.sharding() == a.array.sharding()))
     second = device_put(Operand(second, b.where), a.array.sharding());
   if (a.array.is_committed()) back.out_sharding = given, back.given = a.array.sharding();
   const Operand left(a.array, a.where), right(second, b.where);
-  const Array product =
-      is_real ? rfftn(left, padded, forth) * rfftn(right, padded, forth) : fftn(left, padded, forth) * fftn(right, padded, forth);
-  const Array full = is_real ? irfftn(Operand(product, a.where), padded, back) : ifftn(Operand(product, a.where), back);
+  const Array product = is_real ? rfftn(left, forth) * rfftn(right, forth) : fftn(left, forth) * fftn(right, forth);
+  const Array full = is_real ? irfftn(Operand(product, a.where), back) : ifftn(Operand(product, a.where), back);
   return index(full, window, a.where);
 }
 

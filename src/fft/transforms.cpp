@@ -62,8 +62,9 @@ Array as_operand_of(const Call& call, const Operand& x) {
   return cast_to(x.array, complex_dtype(inexact), x.where);
 }
 
-Array transform(const Call& call, const Operand& x, const std::vector<std::int64_t>& lengths, const FftOptions& options) {
+Array transform(const Call& call, const Operand& x, std::optional<std::int64_t> n_given, const FftOptions& options) {
   check_usable(x.array, call.name);
+  const std::vector<std::int64_t> lengths = n_given ? std::vector<std::int64_t>{*n_given} : options.s;
   FftParams p{call.kind, call.sign, dims_of(call, x, options, lengths.size()), 0, 1, FftPlace::keep, std::nullopt};
   if (!lengths.empty() && lengths.size() != p.dims.size())
     throw ArgumentError(call_text(call.name, x.where) + ": " + std::to_string(lengths.size()) + " lengths for " +
@@ -110,25 +111,23 @@ FftOptions with_swapped_norm(FftOptions options) {
     options.norm = "backward";
   return options;
 }
-Array hermitian(const Operand& x, const std::vector<std::int64_t>& n, const FftOptions& options) {
+Array hermitian(const Operand& x, std::optional<std::int64_t> n, const FftOptions& options) {
   check_usable(x.array, "hfft");
   const Array flipped = is_complex(x.array.dtype()) ? conj(x) : x.array;
   return transform({"hfft", c2r, backward, 1}, Operand(flipped, x.where), n, with_swapped_norm(options));
 }
-Array inverse_hermitian(const Operand& x, const std::vector<std::int64_t>& n, const FftOptions& options) {
+Array inverse_hermitian(const Operand& x, std::optional<std::int64_t> n, const FftOptions& options) {
   return conj(Operand(transform({"ihfft", r2c, forward, 1}, x, n, with_swapped_norm(options)), x.where));
 }
 
 }  // namespace
 
 #define TESSERA_FFT(name, kind, sign, axes) \
-  Array name(const Operand& x, FftOptions options) { return transform({#name, kind, sign, axes}, x, {}, options); }
+  Array name(const Operand& x, FftOptions options) { return transform({#name, kind, sign, axes}, x, std::nullopt, options); }
 #define TESSERA_FFT_1D(name, kind, sign) \
   TESSERA_FFT(name, kind, sign, 1)       \
-  Array name(const Operand& x, std::int64_t n, FftOptions options) { return transform({#name, kind, sign, 1}, x, {n}, options); }
-#define TESSERA_FFT_ND(name, kind, sign, axes) \
-  TESSERA_FFT(name, kind, sign, axes)          \
-  Array name(const Operand& x, Shape s, FftOptions options) { return transform({#name, kind, sign, axes}, x, s.vector(), options); }
+  Array name(const Operand& x, std::int64_t n, FftOptions options) { return transform({#name, kind, sign, 1}, x, n, options); }
+#define TESSERA_FFT_ND(name, kind, sign, axes) TESSERA_FFT(name, kind, sign, axes)
 
 TESSERA_FFT_1D(fft, c2c, forward)
 TESSERA_FFT_1D(ifft, c2c, backward)
@@ -143,9 +142,9 @@ TESSERA_FFT_ND(ifftn, c2c, backward, 0)
 TESSERA_FFT_ND(rfftn, r2c, forward, 0)
 TESSERA_FFT_ND(irfftn, c2r, backward, 0)
 
-Array hfft(const Operand& x, FftOptions options) { return hermitian(x, {}, options); }
-Array hfft(const Operand& x, std::int64_t n, FftOptions options) { return hermitian(x, {n}, options); }
-Array ihfft(const Operand& x, FftOptions options) { return inverse_hermitian(x, {}, options); }
-Array ihfft(const Operand& x, std::int64_t n, FftOptions options) { return inverse_hermitian(x, {n}, options); }
+Array hfft(const Operand& x, FftOptions options) { return hermitian(x, std::nullopt, options); }
+Array hfft(const Operand& x, std::int64_t n, FftOptions options) { return hermitian(x, n, options); }
+Array ihfft(const Operand& x, FftOptions options) { return inverse_hermitian(x, std::nullopt, options); }
+Array ihfft(const Operand& x, std::int64_t n, FftOptions options) { return inverse_hermitian(x, n, options); }
 
 }  // namespace tessera::fft

@@ -1,18 +1,16 @@
+// A transform of several dims as passes over memory, each of which works on pieces that fit into a cache: so every plan is small, quickly
+// measured, and shared by arrays of many shapes.
+//
+//   (n0, n1, n2), all three dims, for each i0:  n2 points of a few lines at a time                  chunks
+//                                               n1 points of a few neighbouring columns at a time   columns, through a buffer
+//                                 at the end:   n0 points likewise
 #include "kernels/fft.hpp"
 
-#include <fftw3.h>
-
-#include <tessera/error.hpp>
-
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <mutex>
-#include <string>
-#include <unordered_map>
+#include <cstring>
+#include <exception>
 
-#include "base/settings.hpp"
-#include "kernels/fft_wisdom.hpp"
+#include "kernels/fft_plans.hpp"
 #include "kernels/threads.hpp"
 #include "types/box.hpp"
 #include "types/buffer.hpp"
@@ -20,268 +18,212 @@
 namespace tessera::kernels {
 namespace {
 
-// FFTW's two precisions under one set of names.
-template <class R> struct Fftw;
-#define TESSERA_FFTW(R, prefix)                                                                                          \
-  template <> struct Fftw<R> {                                                                                           \
-    using Plan = prefix##plan;                                                                                           \
-    using Complex = prefix##complex;                                                                                     \
-    using Loop = prefix##iodim64;                                                                                        \
-    static Plan c2c(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, int sign, unsigned flags) { \
-      return prefix##plan_guru64_dft(rank, dims, loops, batch, (Complex*)in, (Complex*)out, sign, flags);                \
-    }                                                                                                                    \
-    static Plan r2c(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, unsigned flags) {           \
-      return prefix##plan_guru64_dft_r2c(rank, dims, loops, batch, in, (Complex*)out, flags);                            \
-    }                                                                                                                    \
-    static Plan c2r(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, unsigned flags) {           \
-      return prefix##plan_guru64_dft_c2r(rank, dims, loops, batch, (Complex*)in, out, flags);                            \
-    }                                                                                                                    \
-    static void run_c2c(Plan plan, R* in, R* out) { prefix##execute_dft(plan, (Complex*)in, (Complex*)out); }            \
-    static void run_r2c(Plan plan, R* in, R* out) { prefix##execute_dft_r2c(plan, in, (Complex*)out); }                  \
-    static void run_c2r(Plan plan, R* in, R* out) { prefix##execute_dft_c2r(plan, (Complex*)in, out); }                  \
-    static void destroy(Plan plan) { prefix##destroy_plan(plan); }                                                       \
-    static int alignment(const void* p) { return prefix##alignment_of((R*)p); }                                          \
-    static void set_time_limit(double seconds) { prefix##set_timelimit(seconds); }                                       \
-    static void set_threads(int count) {                                                                                 \
-      static const bool ready = prefix##init_threads() != 0;                                                             \
-      if (ready) prefix##plan_with_nthreads(count);                                                                      \
-    }                                                                                                                    \
-  };
-TESSERA_FFTW(double, fftw_)
-TESSERA_FFTW(float, fftwf_)
-#undef TESSERA_FFTW
+constexpr std::int64_t piece_bytes = 128 << 10;  // of what is transformed together: measured on 256^3 and 128^3
+constexpr std::int64_t least_run_bytes = 128;    // of neighbouring columns: two cache lines
+constexpr std::int64_t gap_bytes = 64;           // behind each row of a buffer: rows 4 KiB apart would push each other out of the cache
 
-// A plan may take as long to find as it takes to run some dozen times.
-constexpr double runs_per_plan = 40, least_seconds_per_plan = 0.01, most_seconds_per_plan = 3.0;
-
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-FftPlanCounts& plan_counts() {
-  static FftPlanCounts counts;
-  return counts;
+template <class R> void multiply(R* values, std::int64_t n, R factor) {
+  for (std::int64_t i = 0; i < n; ++i) values[i] *= factor;
 }
-
-bool& keeps_wisdom() {
-  static bool keeps = false;
-  return keeps;
-}
-
-// FFTW's planner is not re-entrant.
-std::mutex& planner() {
-  static std::mutex instance;
-  return instance;
-}
-
-using PlanKey = std::vector<std::int64_t>;
-struct PlanKeyHash {
-  std::size_t operator()(const PlanKey& key) const {
-    std::uint64_t hash = key.size();
-    for (const auto part : key) hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
-    return hash;
-  }
-};
-
-struct Job {
-  FftKind kind;
-  FftSign sign;
-  std::vector<FftLoop> points, batch;
-  bool in_place = false;
-};
-
-// Elements from the first to the last that a side of the job touches.
-std::int64_t span_of(const Job& job, bool of_input) {
-  std::int64_t span = 1;
-  for (std::size_t i = 0; i < job.points.size(); ++i) {
-    const bool halved = i + 1 == job.points.size() && ((job.kind == FftKind::r2c && !of_input) || (job.kind == FftKind::c2r && of_input));
-    const auto n = halved ? job.points[i].n / 2 + 1 : job.points[i].n;
-    span += (n - 1) * std::abs(of_input ? job.points[i].in_stride : job.points[i].out_stride);
-  }
-  for (const auto& loop : job.batch) span += (loop.n - 1) * std::abs(of_input ? loop.in_stride : loop.out_stride);
-  return span;
-}
-
-template <class R> class Plans {
- public:
-  using Api = Fftw<R>;
-  using Plan = typename Api::Plan;
-
-  static Plans& instance() {
-    static auto* plans = new Plans;  // FFTW may be gone before the last static is destroyed
-    return *plans;
-  }
-
-  void run(const Job& job, void* src, void* dst) {
-    Entry& entry = find(job, src, dst);
-    const Plan plan = entry.plan;
-    const double start_s = entry.seconds == 0 ? now_s() : 0;
-    R *in = static_cast<R*>(src), *out = static_cast<R*>(dst);
-    if (job.kind == FftKind::c2c)
-      Api::run_c2c(plan, in, out);
-    else if (job.kind == FftKind::r2c)
-      Api::run_r2c(plan, in, out);
-    else
-      Api::run_c2r(plan, in, out);
-    if (entry.seconds == 0) entry.seconds = now_s() - start_s;
-  }
-
- private:
-  struct Entry {
-    Plan plan = nullptr;
-    bool is_measured = false;
-    double seconds = 0;  // of the first run
-  };
-  static constexpr std::size_t most_plans = 1024;
-
-  Entry& find(const Job& job, void* src, void* dst) {
-    const int align_in = Api::alignment(src), align_out = Api::alignment(dst);
-    PlanKey key = {
-        static_cast<std::int64_t>(job.kind),         static_cast<std::int64_t>(job.sign), job.in_place, align_in, align_out, threads(),
-        static_cast<std::int64_t>(job.points.size())};
-    for (const auto* loops : {&job.points, &job.batch})
-      for (const auto& loop : *loops) key.insert(key.end(), {loop.n, loop.in_stride, loop.out_stride});
-    const std::lock_guard lock(planner());
-    auto& counts = plan_counts();
-    const auto found = entries_.find(key);
-    const auto& how = settings().fft_plan;
-    const bool measure = how == "measure" || (how == "auto" && found != entries_.end());
-    if (found != entries_.end() && (found->second.is_measured || !measure)) {
-      ++counts.reused;
-      return found->second;
-    }
-    if (found == entries_.end() && entries_.size() >= most_plans) clear();
-    auto& entry = entries_[key];
-    Api::set_threads(threads());
-    if (measure) {
-      Wisdom<R>::load();
-      Api::set_time_limit(how == "measure" ? most_seconds_per_plan
-                                           : std::clamp(runs_per_plan * entry.seconds, least_seconds_per_plan, most_seconds_per_plan));
-      if (const Plan better = make(job, align_in, align_out, dst, FFTW_MEASURE)) {
-        if (entry.plan) Api::destroy(entry.plan);
-        entry.plan = better;
-        ++counts.measured;
-        save_at_exit();
-      }
-      entry.is_measured = true;
-    }
-    if (entry.plan == nullptr) entry.plan = make(job, align_in, align_out, dst, FFTW_ESTIMATE);
-    if (entry.plan == nullptr) throw InternalError("fft: FFTW has no plan for this transform");
-    ++counts.made;
-    return entry;
-  }
-
-  static void save_at_exit() {
-    if (!keeps_wisdom()) return;
-    static const int registered = std::atexit(&Wisdom<R>::save);
-    (void)registered;
-  }
-
-  // Measuring overwrites both sides: the destination may be overwritten anyway, a scratch block stands for the source.
-  Plan make(const Job& job, int align_in, int align_out, void* dst, unsigned effort) {
-    const bool measures = effort == FFTW_MEASURE;
-    const auto side_bytes = [&](bool of_input) {
-      const bool is_real = of_input ? job.kind == FftKind::r2c : job.kind == FftKind::c2r;
-      return static_cast<std::size_t>(span_of(job, of_input)) * sizeof(R) * (is_real ? 1 : 2) + 64;
-    };
-    Buffer scratch_in, scratch_out;
-    std::byte *in = nullptr, *out = static_cast<std::byte*>(dst);
-    if (job.in_place) {  // the data are the source: both sides from scratch
-      scratch_in = Buffer::allocate(measures ? side_bytes(true) : 64);
-      in = out = scratch_in.data() + align_in;
-    } else {
-      scratch_in = Buffer::allocate(measures ? side_bytes(true) : 64);
-      in = scratch_in.data() + align_in;
-      if (!measures) scratch_out = Buffer::allocate(64), out = scratch_out.data() + align_out;
-    }
-    unsigned flags = effort;
-    if (job.kind == FftKind::c2r) flags |= FFTW_PRESERVE_INPUT;
-    const auto loops_of = [](const std::vector<FftLoop>& loops) {
-      std::vector<typename Api::Loop> result;
-      for (const auto& l : loops)
-        result.push_back(
-            {static_cast<std::ptrdiff_t>(l.n), static_cast<std::ptrdiff_t>(l.in_stride), static_cast<std::ptrdiff_t>(l.out_stride)});
-      return result;
-    };
-    const auto points = loops_of(job.points), batch = loops_of(job.batch);
-    const int rank = static_cast<int>(points.size()), n_batch = static_cast<int>(batch.size());
-    R *r_in = reinterpret_cast<R*>(in), *r_out = reinterpret_cast<R*>(out);
-    if (job.kind == FftKind::r2c) return Api::r2c(rank, points.data(), n_batch, batch.data(), r_in, r_out, flags);
-    if (job.kind == FftKind::c2r) return Api::c2r(rank, points.data(), n_batch, batch.data(), r_in, r_out, flags);
-    return Api::c2c(rank, points.data(), n_batch, batch.data(), r_in, r_out, job.sign == FftSign::forward ? FFTW_FORWARD : FFTW_BACKWARD,
-                    flags);
-  }
-
-  void clear() {
-    for (auto& [key, entry] : entries_)
-      if (entry.plan) Api::destroy(entry.plan);
-    entries_.clear();
-  }
-
-  std::unordered_map<PlanKey, Entry, PlanKeyHash> entries_;
-};
-
-// Neighbouring batch loops that run through memory like one become one: fewer plans, shorter inner loops.
-std::vector<FftLoop> merged(std::vector<FftLoop> loops) {
-  std::erase_if(loops, [](const FftLoop& l) { return l.n == 1; });
-  for (std::size_t i = loops.size(); i-- > 1;) {
-    auto &outer = loops[i - 1], &inner = loops[i];
-    if (outer.in_stride != inner.n * inner.in_stride || outer.out_stride != inner.n * inner.out_stride) continue;
-    inner.n *= outer.n;
-    loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(i) - 1);
-  }
-  return loops;
-}
-
-template <class R> void scale_all(R* data, std::int64_t n, double scale) {
-  const R factor = static_cast<R>(scale);
-  for (std::int64_t i = 0; i < n; ++i) data[i] *= factor;
-}
-
-}  // namespace
-
 void scale_reals(Dtype complex, void* data, std::int64_t reals, double scale) {
   if (scale == 1) return;
   if (complex == complex64)
-    scale_all(static_cast<float*>(data), reals, scale);
+    multiply(static_cast<float*>(data), reals, static_cast<float>(scale));
   else
-    scale_all(static_cast<double*>(data), reals, scale);
+    multiply(static_cast<double*>(data), reals, scale);
 }
 
-void fft(Dtype complex, FftKind kind, FftSign sign, std::span<const FftLoop> points, std::span<const FftLoop> batch, const void* src,
-         void* dst) {
-  Job job{kind, sign, {points.begin(), points.end()}, merged({batch.begin(), batch.end()}), src == dst};
-  if (kind == FftKind::c2c) std::erase_if(job.points, [](const FftLoop& l) { return l.n == 1; });
-  void* source = const_cast<void*>(src);  // FFTW's signatures; every plan here preserves its input
-  complex == complex64 ? Plans<float>::instance().run(job, source, dst) : Plans<double>::instance().run(job, source, dst);
+// work(i) for i below n, on this rank's threads. What it throws is thrown here.
+template <class Work> void for_pieces(std::int64_t n, Work work) {
+  if (threads() == 1 || n == 1) {
+    for (std::int64_t i = 0; i < n; ++i) work(i);
+    return;
+  }
+  std::exception_ptr failure;
+#pragma omp parallel for num_threads(threads()) schedule(dynamic)
+  for (std::int64_t i = 0; i < n; ++i) {
+    try {
+      work(i);
+    } catch (...) {
+#pragma omp critical(tessera_fft_failure)
+      failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
 }
+
+struct Pass {
+  FftKind kind = FftKind::c2c;
+  std::vector<int> dims;   // the halved one last
+  int first = 0;           // the least of dims: the pass works on regions of the dims from there on
+  bool is_chunked = true;  // several regions at a time; else one region in columns of one dim
+};
+
+class Passes {
+ public:
+  Passes(Dtype complex, FftKind kind, FftSign sign, std::span<const int> dims, const Shape& in, const Shape& out, double scale)
+      : complex_(complex),
+        kind_(kind),
+        sign_(sign),
+        in_(in),
+        out_(out),
+        scale_(scale),
+        item_(static_cast<std::int64_t>(itemsize(complex))) {
+    const int halved = kind == FftKind::c2c ? -1 : dims.back();
+    std::vector<int> todo(dims.begin(), dims.end());
+    std::sort(todo.begin(), todo.end());
+    if (kind == FftKind::c2r) std::erase(todo, halved);  // the last pass
+    if (kind == FftKind::r2c && !fits_together(halved, todo.back())) add({halved}, kind), std::erase(todo, halved);
+    while (!todo.empty()) {
+      std::vector<int> together = {todo.back()};
+      todo.pop_back();
+      while (!todo.empty() && fits_together(todo.back(), together.back())) together.push_back(todo.back()), todo.pop_back();
+      const auto at = std::find(together.begin(), together.end(), halved);
+      const bool halves = at != together.end();
+      if (halves) together.erase(at), together.push_back(halved);
+      add(together, halves ? kind : FftKind::c2c);
+    }
+    if (kind == FftKind::c2r) add({halved}, kind);
+  }
+
+  void run(const std::byte* src, std::byte* dst) const {
+    const bool is_nested = std::is_sorted(passes_.begin(), passes_.end(), [](const Pass& a, const Pass& b) { return a.first > b.first; });
+    if (is_nested && kind_ != FftKind::c2r) return regions(passes_.size() - 1, src, dst, outer_of(passes_.back()));
+    Buffer between;
+    std::byte* destination = dst;
+    if (kind_ == FftKind::c2r && passes_.size() > 1) {  // the complex passes must not overwrite the operand
+      between = Buffer::allocate(static_cast<std::size_t>(in_.elements() * item_));
+      destination = between.data();
+    }
+    for (const auto& pass : passes_) {
+      if (pass.kind == FftKind::c2r) destination = dst;
+      apply(pass, src, destination, outer_of(pass));
+      src = destination;
+    }
+  }
+
+ private:
+  // Whether the regions from dim `first` on are so small that all dims up to `last` are best one plan.
+  bool fits_together(int first, int last) const { return first == last || region_elements(first, in_, out_) * item_ <= piece_bytes; }
+  static std::int64_t region_elements(int first, const Shape& a, const Shape& b) {
+    std::int64_t n = 1;
+    for (auto d = static_cast<std::size_t>(first); d < a.size(); ++d) n *= std::max(a[d], b[d]);
+    return n;
+  }
+  void add(const std::vector<int>& dims, FftKind kind) {
+    Pass pass{kind, dims, *std::min_element(dims.begin(), dims.end()), true};
+    pass.is_chunked = pass.first == in_.ndim() - 1 || region_elements(pass.first, in_, out_) * item_ <= piece_bytes;
+    passes_.push_back(std::move(pass));
+  }
+  std::int64_t outer_of(const Pass& pass) const {
+    std::int64_t n = 1;
+    for (int d = 0; d < pass.first; ++d)
+      n *= in_[static_cast<std::size_t>(d)] == out_[static_cast<std::size_t>(d)] ? in_[static_cast<std::size_t>(d)]
+                                                                                 : shape_before(pass)[static_cast<std::size_t>(d)];
+    return n;
+  }
+  // The tile around a pass: the halved dim changes its extent in the pass that halves.
+  const Shape& shape_before(const Pass& p) const { return kind_ == FftKind::r2c && p.kind != FftKind::r2c ? out_ : in_; }
+  const Shape& shape_after(const Pass& p) const { return kind_ == FftKind::c2r && p.kind != FftKind::c2r ? in_ : out_; }
+  std::int64_t item_before(const Pass& p) const { return p.kind == FftKind::r2c ? item_ / 2 : item_; }
+  std::int64_t item_after(const Pass& p) const { return p.kind == FftKind::c2r ? item_ / 2 : item_; }
+  static std::int64_t elements_from(int dim, const Shape& shape) { return region_elements(dim, shape, shape); }
+  double scale_of(const Pass& pass) const { return &pass == &passes_.back() ? scale_ : 1; }
+
+  // Passes 0 to `level` on `count` regions, each with all its passes while it is in cache.
+  void regions(std::size_t level, const std::byte* src, std::byte* dst, std::int64_t count) const {
+    const Pass& pass = passes_[level];
+    if (level == 0) return apply(pass, src, dst, count);
+    const auto bytes_in = elements_from(pass.first, in_) * item_before(passes_[0]), bytes_out = elements_from(pass.first, out_) * item_;
+    std::int64_t inner_regions = 1;
+    for (int d = pass.first; d < passes_[level - 1].first; ++d) inner_regions *= in_[static_cast<std::size_t>(d)];
+    for_pieces(count, [&](std::int64_t i) {
+      regions(level - 1, src + i * bytes_in, dst + i * bytes_out, inner_regions);
+      apply(pass, dst + i * bytes_out, dst + i * bytes_out, 1);
+    });
+  }
+
+  void apply(const Pass& pass, const std::byte* src, std::byte* dst, std::int64_t count) const {
+    if (pass.is_chunked) return chunks(pass, src, dst, count);
+    const auto bytes_in = elements_from(pass.first, shape_before(pass)) * item_before(pass),
+               bytes_out = elements_from(pass.first, shape_after(pass)) * item_after(pass);
+    for_pieces(count, [&](std::int64_t i) { columns(pass, src + i * bytes_in, dst + i * bytes_out); });
+  }
+
+  // Whole regions, as many at a time as fit into a piece.
+  void chunks(const Pass& pass, const std::byte* src, std::byte* dst, std::int64_t count) const {
+    const Shape &before = shape_before(pass), &after = shape_after(pass);
+    const auto size_before = elements_from(pass.first, before), size_after = elements_from(pass.first, after);
+    FftJob job{pass.kind, sign_, {}, {}};
+    const auto in_strides = row_major_strides(before), out_strides = row_major_strides(after);
+    const auto loop_of = [&](int dim) {
+      const auto d = static_cast<std::size_t>(dim);
+      return FftLoop{std::max(before[d], after[d]), in_strides[d], out_strides[d]};
+    };
+    for (const int d : pass.dims) job.points.push_back(loop_of(d));
+    for (int d = pass.first; d < before.ndim(); ++d)
+      if (std::find(pass.dims.begin(), pass.dims.end(), d) == pass.dims.end() && before[static_cast<std::size_t>(d)] > 1)
+        job.batch.push_back(loop_of(d));
+    const auto largest = std::max(size_before * item_before(pass), size_after * item_after(pass));
+    auto per_piece = std::clamp<std::int64_t>(piece_bytes / largest, 1, count);
+    if (per_piece > 1) per_piece -= per_piece % 2;  // all pieces are aligned alike
+    const auto pieces = (count + per_piece - 1) / per_piece;
+    for_pieces(pieces, [&](std::int64_t piece) {
+      const auto begin = piece * per_piece, n = std::min(per_piece, count - begin);
+      FftJob mine = job;
+      if (n > 1) mine.batch.insert(mine.batch.begin(), {n, size_before, size_after});
+      std::byte* to = dst + begin * size_after * item_after(pass);
+      run_fft_plan(complex_, mine, const_cast<std::byte*>(src) + begin * size_before * item_before(pass), to, n == per_piece ? pieces : 1);
+      scale_reals(complex_, to, n * size_after * (pass.kind == FftKind::c2r ? 1 : 2), scale_of(pass));
+    });
+  }
+
+  // One region, too large for that: neighbouring columns are copied into a buffer, transformed there, and copied back.
+  void columns(const Pass& pass, const std::byte* src, std::byte* dst) const {
+    const auto d = static_cast<std::size_t>(pass.first);
+    const auto n_before = shape_before(pass)[d], n_after = shape_after(pass)[d], n = std::max(n_before, n_after);
+    const auto inner = elements_from(pass.first + 1, shape_before(pass));
+    const auto item_in = item_before(pass), item_out = item_after(pass);
+    const auto width = std::clamp<std::int64_t>(piece_bytes / (n * item_), std::min(inner, least_run_bytes / item_), inner);
+    const auto blocks = (inner + width - 1) / width;
+    for_pieces(blocks, [&](std::int64_t block) {
+      const auto begin = block * width, w = std::min(width, inner - begin);
+      const auto row_in = static_cast<std::size_t>(w * item_in), row_out = static_cast<std::size_t>(w * item_out);
+      const auto pitch_in = w + gap_bytes / item_in, pitch_out = w + gap_bytes / item_out;
+      const Buffer gathered = Buffer::allocate(static_cast<std::size_t>(n_before * pitch_in * item_in)),
+                   done = Buffer::allocate(static_cast<std::size_t>(n_after * pitch_out * item_out));
+      const std::byte* from = src + begin * item_in;
+      for (std::int64_t j = 0; j < n_before; ++j) std::memcpy(gathered.data() + j * pitch_in * item_in, from + j * inner * item_in, row_in);
+      run_fft_plan(complex_, {pass.kind, sign_, {{n, pitch_in, pitch_out}}, {{w, 1, 1}}}, gathered.data(), done.data(),
+                   w == width ? blocks : 1);
+      scale_reals(complex_, done.data(), n_after * pitch_out * (pass.kind == FftKind::c2r ? 1 : 2), scale_of(pass));
+      std::byte* to = dst + begin * item_out;
+      for (std::int64_t j = 0; j < n_after; ++j) std::memcpy(to + j * inner * item_out, done.data() + j * pitch_out * item_out, row_out);
+    });
+  }
+
+  Dtype complex_;
+  FftKind kind_;
+  FftSign sign_;
+  const Shape &in_, &out_;
+  double scale_;
+  std::int64_t item_;
+  std::vector<Pass> passes_;
+};
+
+}  // namespace
 
 void fft_dense(Dtype complex, FftKind kind, FftSign sign, std::span<const int> dims, const Shape& in, const Shape& out, const void* src,
                void* dst, double scale) {
   if (in.elements() == 0 || out.elements() == 0) return;
-  const auto in_strides = row_major_strides(in), out_strides = row_major_strides(out);
-  const Shape& real_side = kind == FftKind::c2r ? out : in;
-  const auto loop_of = [&](int d) {
-    const auto i = static_cast<std::size_t>(d);
-    return FftLoop{real_side[i], in_strides[i], out_strides[i]};
-  };
-  std::vector<FftLoop> points, batch;
-  for (const int d : dims) points.push_back(loop_of(d));
-  for (int d = 0; d < in.ndim(); ++d)
-    if (std::find(dims.begin(), dims.end(), d) == dims.end()) batch.push_back(loop_of(d));
-  if (kind == FftKind::c2r && dims.size() > 1) {
-    // FFTW's own n-d c2r overwrites its input: the complex dims first, into a block of our own.
-    const Buffer halved = Buffer::allocate(static_cast<std::size_t>(in.elements()) * itemsize(complex));
-    fft_dense(complex, FftKind::c2c, sign, dims.first(dims.size() - 1), in, in, src, halved.data(), 1);
-    return fft_dense(complex, kind, sign, dims.last(1), in, out, halved.data(), dst, scale);
-  }
-  fft(complex, kind, sign, points, batch, src, dst);
-  scale_reals(complex, dst, out.elements() * (kind == FftKind::c2r ? 1 : 2), scale);
+  Passes(complex, kind, sign, dims, in, out, scale).run(static_cast<const std::byte*>(src), static_cast<std::byte*>(dst));
 }
 
-void keep_fft_wisdom(bool keep) { keeps_wisdom() = keep; }
-
-FftPlanCounts fft_plan_counts() {
-  const std::lock_guard lock(planner());
-  return plan_counts();
+void fft_lines(Dtype complex, FftSign sign, std::int64_t lines, std::int64_t n, void* data) {
+  if (lines == 0 || n <= 1) return;
+  const int dims[] = {1};
+  const Shape shape{lines, n};
+  fft_dense(complex, FftKind::c2c, sign, dims, shape, shape, data, data, 1);
 }
 
 }  // namespace tessera::kernels

@@ -38,7 +38,7 @@ class KernelStep final : public Step {
   void run(Frame& frame) override {
     if (!holds_) return;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      allocate(frame, outputs_[i], locals_[i]);
+      if (i > 0 || !reuse_first_input(frame)) allocate(frame, outputs_[i], locals_[i]);
       out_[i].data = frame.slots[static_cast<std::size_t>(outputs_[i])].data();
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[static_cast<std::size_t>(inputs_[i])].data();
@@ -55,6 +55,14 @@ class KernelStep final : public Step {
   }
 
  private:
+  bool reuse_first_input(Frame& frame) const {
+    if (!op_->works_in_place || in_[0].dtype != out_[0].dtype || in_[0].box != out_[0].box) return false;
+    auto& slot = frame.slots[static_cast<std::size_t>(inputs_[0])];
+    if (!slot.is_unique() || std::count(inputs_.begin(), inputs_.end(), inputs_[0]) != 1 || std::find(frees.begin(), frees.end(), inputs_[0]) == frees.end()) return false;
+    frame.slots[static_cast<std::size_t>(outputs_[0])] = slot;
+    return true;
+  }
+
   const OpDef* op_;
   ParamsPtr params_;
   std::vector<int> inputs_, outputs_;

@@ -51,7 +51,7 @@ double scale(const std::string& norm, bool is_forward, double points) {
 }
 
 fft::FftOptions options_of(const Case& c, Random& random, Sharding& given) {
-  fft::FftOptions options{.axes = c.dims, .norm = c.norm};
+  fft::FftOptions options{.axes = c.dims, .norm = c.norm, .s = c.lengths};
   const auto where = random.below(3);
   if (where == 1) options.out_sharding = fft::transposed;
   if (where == 2) options.out_sharding = fft::OutSharding::given, options.given = given;
@@ -83,9 +83,7 @@ TEST(Transforms, AnyShapeAxesLengthsAndSplitGiveTheFullTransform) {
     }
     for (auto& v : expected) v *= scale(c.norm, is_forward, points);
     const Array split = device_put(complex_array(x, c.shape, c.dtype), c.sharding);
-    const Shape s{c.lengths};
-    const Array result = is_forward ? (c.lengths.empty() ? fft::fftn(split, options) : fft::fftn(split, s, options))
-                                    : (c.lengths.empty() ? fft::ifftn(split, options) : fft::ifftn(split, s, options));
+    const Array result = is_forward ? fft::fftn(split, options) : fft::ifftn(split, options);
     EXPECT_EQ(result.dtype(), c.dtype);
     if (options.out_sharding == fft::keep) { EXPECT_EQ(result.sharding(), c.sharding) << c.text(); }
     if (options.given) { EXPECT_EQ(result.sharding(), *options.given) << c.text(); }
@@ -122,15 +120,14 @@ TEST(Transforms, RealOnesKeepHalf) {
     shape[last] = n_last / 2 + 1;
     for (auto& v : expected) v *= scale(c.norm, true, points);
     const Array split = device_put(real_array(x, c.shape, real_dtype(c.dtype)), c.sharding);
-    const Array half = c.lengths.empty() ? fft::rfftn(split, options) : fft::rfftn(split, Shape{c.lengths}, options);
+    const Array half = fft::rfftn(split, options);
     const auto what = "round " + std::to_string(round) + ": " + c.text() + " -> " + text_of(half.sharding());
     EXPECT_EQ(half.dtype(), c.dtype);
     expect_close(half, expected, shape, tolerance(c.dtype), what);
     if (c.lengths.empty()) {  // and back
-      Shape s;
       std::vector<std::int64_t> lengths;
       for (const int d : c.dims) lengths.push_back(c.shape[static_cast<std::size_t>(d)]);
-      const Array again = fft::irfftn(half, Shape{lengths}, fft::FftOptions{.axes = c.dims, .norm = c.norm});
+      const Array again = fft::irfftn(half, fft::FftOptions{.axes = c.dims, .norm = c.norm, .s = lengths});
       EXPECT_EQ(again.dtype(), real_dtype(c.dtype));
       EXPECT_EQ(again.sharding(), half.sharding()) << what;
       expect_close(again, x, c.shape, 4 * tolerance(c.dtype), "back, " + what);

@@ -37,7 +37,7 @@ void local_kernel(const KernelArgs& args) {
   const Tile &in = args.in[0], &out = args.out[0];
   kernels::fft_dense(complex_dtype(in.dtype), p.kind, p.sign, p.dims, in.shape(), out.shape(), in.data, out.data, p.scale);
 }
-const OpDef fft_local_op{.name = "fft_local", .kernel = local_kernel};
+const OpDef fft_local_op{.name = "fft_local", .kernel = local_kernel, .works_in_place = true};
 
 // ---- where things lie ----
 

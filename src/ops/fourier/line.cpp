@@ -16,7 +16,6 @@ namespace tessera {
 namespace {
 
 using kernels::FftKind;
-using kernels::FftLoop;
 using kernels::FftSign;
 
 // One rank's work in a transform along a line. The batch is (outer, inner) around the line; in the matrix layouts it is in front:
@@ -151,10 +150,8 @@ template <class R> class Line {
     comm::exchange(comm::world(), sends, receives, unpack, args_.label.c_str());
   }
 
-  void fft_lines(Buffer& data, std::int64_t lines, std::int64_t n, FftSign sign) const {
-    if (lines == 0 || n <= 1) return;
-    const FftLoop points[] = {{n, 1, 1}}, loop[] = {{lines, n, n}};
-    kernels::fft(dtype_of<Complex>(), FftKind::c2c, sign, points, loop, data.data(), data.data());
+  static void fft_lines(Buffer& data, std::int64_t lines, std::int64_t n, FftSign sign) {
+    kernels::fft_lines(dtype_of<Complex>(), sign, lines, n, data.data());
   }
 
   // Transforms the columns, and leaves the transformed rows; `columns` keeps its memory.
