@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -60,12 +61,11 @@ Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, cons
   const auto nodes = recorded_since(first, ends);
 
   std::unordered_map<const Node*, int> entry_of;
-  const auto is_argument = [&](const NodePtr& node) {
-    return std::any_of(arguments.begin(), arguments.end(), [&](const Array& x) { return x.node() == node; });
-  };
+  std::unordered_set<const Node*> argument_nodes;
+  for (const auto& x : arguments) argument_nodes.insert(x.node().get());
   for (const auto& node : nodes) {
     Entry entry{node, {}, {}};
-    bool depends = is_argument(node);
+    bool depends = argument_nodes.contains(node.get());
     if (!depends) {
       for (const auto& input : node->inputs) {
         const auto found = entry_of.find(input.node().get());

@@ -100,6 +100,51 @@ TEST(Grad, training_does_not_keep_the_past) {
   EXPECT_NEAR(to_vector<float>(w)[1], 2 * std::pow(0.8f, 3), 1e-6);
 }
 
+TEST(Grad, of_a_long_chain) {
+  const auto f = [](Array x) {
+    for (int i = 0; i < 6000; ++i) x = x * 1.0001f + 0.001f;
+    return sum(x);
+  };
+  EXPECT_NEAR(to_vector<float>(grad(f)(array({1.f, 2.f})))[1], std::pow(1.0001, 6000), 1e-2);
+}
+
+TEST(Grad, goes_through_jit_and_into_it) {
+  const auto f = [](const Array& x) { return sum(tanh(x) * x); };
+  const Array x = array({0.5f, -1.f});
+  const auto expected = to_vector<float>(grad(f)(x));
+  EXPECT_THAT(to_vector<float>(grad(jit(f))(x)), Pointwise(FloatNear(1e-6f), expected));
+  EXPECT_THAT(to_vector<float>(jit(grad(f))(x)), Pointwise(FloatNear(1e-6f), expected));
+  const auto h = to_vector<float>(hessian(f)(x));
+  EXPECT_THAT(to_vector<float>(jit(hessian(jit(f)))(x)), Pointwise(FloatNear(1e-5f), h));
+}
+
+TEST(Grad, goes_through_control_flow) {
+  const auto f = [](const Array& x) {
+    const auto [last, all] = scan([](const Array& c, const Array& v) { return std::pair{c * v, c + v}; }, ones({}), x);
+    const Array chosen = cond(
+        last > 0, [](const Array& a) { return a * 2; }, [](const Array& a) { return -a; }, last);
+    return chosen + sum(all) +
+           fori_loop(
+               0, 3, [](int, const Array& s) { return s * s; }, x(0));
+  };
+  // x = (1, 2, 3): 2 x0 x1 x2 + (1 + x0) + (x0 + x1) + (x0 x1 + x2) + x0^8
+  EXPECT_THAT(to_vector<float>(grad(f)(array({1.f, 2.f, 3.f}))), ElementsAre(12 + 1 + 1 + 2 + 8, 6 + 1 + 1, 4 + 1));
+  EXPECT_THAT(to_vector<float>(jit(grad(f))(array({1.f, 2.f, 3.f}))), ElementsAre(24, 8, 5));
+}
+
+TEST(Grad, goes_through_moves_to_other_meshes) {
+  const Mesh all = make_mesh({device_count()}, {"x"}), first = make_mesh({1}, {"y"}, {devices()[0]});
+  const Array x = device_put(arange(6.f), all, P("x"));
+  const auto f = [&](const Array& x) { return sum(device_put(device_put(x * x, first, P()) * 3, all, P())); };
+  const Array g = grad(f)(x);
+  EXPECT_EQ(g.sharding(), x.sharding());
+  EXPECT_THAT(to_vector<float>(g), ElementsAre(0, 6, 12, 18, 24, 30));
+  const auto two_ways = [&](const Array& x) {  // an uncommitted value whose cotangents come from two meshes
+    return device_put(sum(device_put(x, first, P())), all, P()) + sum(device_put(x, all, P("x")) * 2);
+  };
+  EXPECT_THAT(to_vector<float>(grad(two_ways)(arange(3.f))), ElementsAre(3, 3, 3));
+}
+
 TEST(Grad, unused_argument_has_gradient_zero) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array y = device_put(ones({5}), NamedSharding(mesh, P("x")));
@@ -141,6 +186,15 @@ TEST(Vjp, pulls_back_any_number_of_times) {
     EXPECT_THAT(to_vector<float>(dyz.first), ElementsAre(1 * i, 2 * i));
     EXPECT_EQ(dyz.second.dtype(), int32);
   }
+}
+
+TEST(Vjp, refuses_cotangents_of_another_structure) {
+  const auto f = [](const Array& x) { return std::vector<Array>{x, x + 1}; };
+  const auto pullback = vjp(f, array({1.f, 2.f})).second;
+  EXPECT_THROW(pullback({array({1.f, 2.f})}), ArgumentError);
+  EXPECT_THROW(pullback({array({1.f}), array({1.f, 2.f})}), ArgumentError);
+  EXPECT_THROW(pullback({array({1, 2}), array({1.f, 2.f})}), ArgumentError);
+  EXPECT_THROW(jvp(f, std::tuple{array({1.f, 2.f})}, std::tuple{array({1.f})}), ArgumentError);
 }
 
 TEST(Jvp, is_the_derivative_along_a_direction) {
