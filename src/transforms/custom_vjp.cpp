@@ -7,6 +7,7 @@
 #include <tessera/grad.hpp>
 
 #include "ops/build.hpp"
+#include "ops/collective/axis_env.hpp"
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
 #include "program/builder.hpp"
@@ -20,6 +21,7 @@ namespace {
 struct MarkerParams {
   std::int64_t arguments;
   detail::BackwardRule rule;
+  std::vector<AxisBinding> axes;  // that the function saw: its rule may use their names when they are bound no longer
   template <class V> void fields(V&& visit) const { visit("arguments", arguments); }
 };
 std::size_t argument_count(const Params& p) { return static_cast<std::size_t>(p.as<MarkerParams>().arguments); }
@@ -33,7 +35,11 @@ Array with_batch(const Array& x, int dim, std::int64_t size) {
 }
 
 // The rule on batches: traced on one example, replayed on all. What all examples share gets the sum of their cotangents.
-detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> dims, std::int64_t size) {
+detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> dims, std::int64_t size, std::uint64_t frame,
+                                  std::span<const AxisBinding> axes) {
+  Array index;  // of the frame that is resolved: collectives of the rule depend on it
+  for (const auto& binding : axes)
+    if (frame != 0 && binding.frame == frame) index = binding.index;
   return [=](std::span<const Array> arguments, std::span<const Array> cotangents, std::source_location where) {
     std::vector<Array> placeholders, inner_arguments, inner_cotangents;
     std::vector<BatchedValue> values;
@@ -45,10 +51,14 @@ detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> di
     };
     for (std::size_t i = 0; i < arguments.size(); ++i) inner_arguments.push_back(example(arguments[i], dims[i]));
     for (const auto& ct : cotangents) inner_cotangents.push_back(example(ct, 0));
+    if (index.node()) {
+      placeholders.push_back(index);
+      values.push_back({arange_of(std::int64_t{0}, size, 1, int32), 0});
+    }
     std::vector<Array> results = rule(inner_arguments, inner_cotangents, where), roots;
     for (const auto& x : results)
       if (x.node()) roots.push_back(x);
-    const auto replayed = replay_batched(roots, placeholders, values, size, 0);
+    const auto replayed = replay_batched(roots, placeholders, values, size, frame);
     for (std::size_t i = 0, next = 0; i < results.size(); ++i) {
       if (!results[i].node()) continue;
       const auto& [value, dim] = replayed[next++];
@@ -86,6 +96,7 @@ const OpDef marker_op{
       std::vector<Array> cotangents;
       for (std::size_t i = 0; i < v.out.size(); ++i)
         cotangents.push_back(v.cotangents[i].node() ? v.cotangents[i] : detail::zeros_for(v.out[i]));
+      const AxisScope names(v.node.params->as<MarkerParams>().axes);
       auto result = v.node.params->as<MarkerParams>().rule(v.in.first(n), cotangents, v.node.where);
       result.resize(v.in.size());
       return result;
@@ -95,7 +106,8 @@ const OpDef marker_op{
       std::vector<Array> inputs(args.in.begin(), args.in.begin() + static_cast<std::ptrdiff_t>(n));
       for (std::size_t i = n; i < args.in.size(); ++i) inputs.push_back(with_batch(args.in[i], args.dims[i], args.size));
       auto params = args.node.params->as<MarkerParams>();
-      params.rule = batched_rule(params.rule, {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(n)}, args.size);
+      params.rule = batched_rule(params.rule, {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(n)}, args.size,
+                                 replayed_frame(), params.axes);
       auto out = record_all(*args.node.op, make_params(std::move(params)), std::move(inputs), args.node.where);
       std::vector<int> dims(out.size(), 0);
       return {std::move(out), std::move(dims)};
@@ -153,8 +165,10 @@ std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const
   std::vector<Array> inputs = arguments;
   inputs.insert(inputs.end(), results.begin(), results.end());
   for (const auto& x : inputs) check_usable(x, "custom_vjp");
-  return record_all(marker_op, make_params(MarkerParams{static_cast<std::int64_t>(arguments.size()), std::move(rule)}), std::move(inputs),
-                    where);
+  return record_all(
+      marker_op,
+      make_params(MarkerParams{static_cast<std::int64_t>(arguments.size()), std::move(rule), {bound_axes().begin(), bound_axes().end()}}),
+      std::move(inputs), where);
 }
 
 std::vector<Array> computed_after(const std::vector<Array>& values, std::span<const Array> after, std::source_location where) {
