@@ -9,6 +9,7 @@
 #include <tessera/runtime.hpp>
 
 #include "api/pipeline.hpp"
+#include "ops/collective/manual.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera {
@@ -184,9 +185,32 @@ class Printer {
 
 }  // namespace
 
+namespace {
+
+// Inside a mapped function every rank has a value of its own: all of them, stacked in the order of the mesh.
+std::string text_of_blocks(Array x) {
+  const Mesh mesh = x.node()->region->mesh;
+  if (x.node()->region->uneven) return "Block<" + describe(x) + ">";
+  std::string names;
+  while (const RegionPtr region = x.node()->region) {
+    x = expand_dims(x, 0);
+    auto extents = x.shape().vector();
+    const auto axes = own_axes(*region);
+    extents[0] = axes_size(mesh, axes);
+    std::string own;
+    for (const int a : axes) own += (own.empty() ? "" : ", ") + mesh.axis_names()[static_cast<std::size_t>(a)];
+    names = own + (names.empty() ? "" : ", " + names);
+    x = exit_region(x, region, {axes}, Shape(std::move(extents)), x.node()->where);
+  }
+  return "blocks of the ranks along " + names + ":\n" + to_string(x);
+}
+
+}  // namespace
+
 std::string to_string(const Array& x) {
   check_usable(x, "print");
   if (x.node()->has_placeholder) return "Traced<" + describe(x) + ">";
+  if (x.node()->region) return text_of_blocks(x);
   evaluate({x});
   if (x.size() == 0) return "[]" + std::string(x.ndim() > 1 ? " of shape " + to_string(x.shape()) : "");
   std::vector<bool> cut;

@@ -70,6 +70,16 @@ TEST(Inside, RandomStreamsPerRank) {
     expect_close(draws(i), random::normal(random::fold_in(random::key(3), i), {4}), "rank " + std::to_string(i), 0);
 }
 
+TEST(Inside, PrintShowsTheBlocksOfAllRanks) {
+  const int p = device_count();
+  std::string text, traced;
+  const auto f = shard_map([&](const Array& b) { return text = to_string(b * 2), b; }, line(), P("x"), P("x"));
+  f(arange(2 * p));
+  EXPECT_EQ(text, "blocks of the ranks along x:\n" + to_string(reshape(arange(2 * p) * 2, {p, 2})));
+  jit(f)(arange(2 * p));
+  EXPECT_EQ(text.substr(0, 7), "Traced<");
+}
+
 TEST(Inside, TransformsOfBlocks) {
   const int p = device_count();
   const Array x = data({2 * p, 8});
