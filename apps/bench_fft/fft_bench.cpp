@@ -58,29 +58,29 @@ void report(const std::string& what, const std::vector<std::string>& names, cons
 
 // FFTW's MPI interface in both precisions.
 template <class R> struct Mpi;
-#define FFTW_MPI(R, p)                                                                                                    \
-  template <> struct Mpi<R> {                                                                                             \
-    using Plan = p##plan;                                                                                                 \
-    static void* alloc(std::size_t bytes) { return p##malloc(bytes); }                                                    \
-    static void free(void* m) { p##free(m); }                                                                             \
-    static std::ptrdiff_t size(int rank, const std::ptrdiff_t* n) {                                                       \
-      std::ptrdiff_t a, b, c, d;                                                                                          \
-      return p##mpi_local_size_transposed(rank, n, MPI_COMM_WORLD, &a, &b, &c, &d);                                       \
-    }                                                                                                                     \
-    static std::ptrdiff_t size_1d(std::ptrdiff_t n, unsigned flags) {                                                     \
-      std::ptrdiff_t a, b, c, d;                                                                                          \
-      return p##mpi_local_size_1d(n, MPI_COMM_WORLD, FFTW_FORWARD, flags, &a, &b, &c, &d);                                \
-    }                                                                                                                     \
-    static Plan c2c(int rank, const std::ptrdiff_t* n, void* in, void* out, unsigned flags) {                             \
-      return p##mpi_plan_dft(rank, n, (p##complex*)in, (p##complex*)out, MPI_COMM_WORLD, FFTW_FORWARD, flags);            \
-    }                                                                                                                     \
-    static Plan r2c(int rank, const std::ptrdiff_t* n, void* in, void* out, unsigned flags) {                             \
-      return p##mpi_plan_dft_r2c(rank, n, (R*)in, (p##complex*)out, MPI_COMM_WORLD, flags);                               \
-    }                                                                                                                     \
-    static Plan serial(int rank, const int* n, void* in, void* out, unsigned flags) {                                     \
-      return p##plan_dft(rank, n, (p##complex*)in, (p##complex*)out, FFTW_FORWARD, flags);                                \
-    }                                                                                                                     \
-    static void run(Plan plan) { p##execute(plan); }                                                                      \
+#define FFTW_MPI(R, p)                                                                                         \
+  template <> struct Mpi<R> {                                                                                  \
+    using Plan = p##plan;                                                                                      \
+    static void* alloc(std::size_t bytes) { return p##malloc(bytes); }                                         \
+    static void free(void* m) { p##free(m); }                                                                  \
+    static std::ptrdiff_t size(int rank, const std::ptrdiff_t* n) {                                            \
+      std::ptrdiff_t a, b, c, d;                                                                               \
+      return p##mpi_local_size_transposed(rank, n, MPI_COMM_WORLD, &a, &b, &c, &d);                            \
+    }                                                                                                          \
+    static std::ptrdiff_t size_1d(std::ptrdiff_t n, unsigned flags) {                                          \
+      std::ptrdiff_t a, b, c, d;                                                                               \
+      return p##mpi_local_size_1d(n, MPI_COMM_WORLD, FFTW_FORWARD, flags, &a, &b, &c, &d);                     \
+    }                                                                                                          \
+    static Plan c2c(int rank, const std::ptrdiff_t* n, void* in, void* out, unsigned flags) {                  \
+      return p##mpi_plan_dft(rank, n, (p##complex*)in, (p##complex*)out, MPI_COMM_WORLD, FFTW_FORWARD, flags); \
+    }                                                                                                          \
+    static Plan r2c(int rank, const std::ptrdiff_t* n, void* in, void* out, unsigned flags) {                  \
+      return p##mpi_plan_dft_r2c(rank, n, (R*)in, (p##complex*)out, MPI_COMM_WORLD, flags);                    \
+    }                                                                                                          \
+    static Plan serial(int rank, const int* n, void* in, void* out, unsigned flags) {                          \
+      return p##plan_dft(rank, n, (p##complex*)in, (p##complex*)out, FFTW_FORWARD, flags);                     \
+    }                                                                                                          \
+    static void run(Plan plan) { p##execute(plan); }                                                           \
   };
 FFTW_MPI(double, fftw_)
 FFTW_MPI(float, fftwf_)
@@ -118,11 +118,12 @@ template <class R> void cube(std::int64_t n, bool is_real) {
   if (is_real) padded[2] = n / 2 + 1;
   Blocks<R> blocks(Mpi<R>::size(3, padded.data()));
   const auto plan = [&](unsigned flags) {
-    return is_real ? Mpi<R>::r2c(3, extents.data(), blocks.in, blocks.out, FFTW_MEASURE | flags) : Mpi<R>::c2c(3, extents.data(), blocks.in, blocks.out, FFTW_MEASURE | flags);
+    return is_real ? Mpi<R>::r2c(3, extents.data(), blocks.in, blocks.out, FFTW_MEASURE | flags)
+                   : Mpi<R>::c2c(3, extents.data(), blocks.in, blocks.out, FFTW_MEASURE | flags);
   };
   const auto natural = plan(0), moved = plan(FFTW_MPI_TRANSPOSED_OUT);
-  std::vector<std::function<void()>> contestants = {[&] { transform(fft::keep); }, [&] { Mpi<R>::run(natural); }, [&] { transform(fft::transposed); },
-                                                    [&] { Mpi<R>::run(moved); }};
+  std::vector<std::function<void()>> contestants = {[&] { transform(fft::keep); }, [&] { Mpi<R>::run(natural); },
+                                                    [&] { transform(fft::transposed); }, [&] { Mpi<R>::run(moved); }};
   std::vector<std::string> names = {"tessera_natural_s", "fftw_natural_s", "tessera_transposed_s", "fftw_transposed_s"};
   if (process_count() == 1 && !is_real) {
     const int sizes[] = {static_cast<int>(n), static_cast<int>(n), static_cast<int>(n)};
@@ -140,8 +141,10 @@ void line(int log2_points) {
   const Array x = device_put(full(Shape{n}, 0.5, complex128), mesh, P("x"));
   eval(x);
   Blocks<double> blocks(Mpi<double>::size_1d(n, FFTW_MEASURE));
-  const auto plan = fftw_mpi_plan_dft_1d(n, (fftw_complex*)blocks.in, (fftw_complex*)blocks.out, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_MEASURE);
-  report("1-D 2^" + std::to_string(log2_points) + " complex128", {"tessera_natural_s", "fftw_natural_s"}, race({[&] { eval(fft::fft(x)); }, [&] { fftw_execute(plan); }}));
+  const auto plan =
+      fftw_mpi_plan_dft_1d(n, (fftw_complex*)blocks.in, (fftw_complex*)blocks.out, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_MEASURE);
+  report("1-D 2^" + std::to_string(log2_points) + " complex128", {"tessera_natural_s", "fftw_natural_s"},
+         race({[&] { eval(fft::fft(x)); }, [&] { fftw_execute(plan); }}));
 }
 
 }  // namespace

@@ -39,8 +39,9 @@ struct FftOptions {
 #define TESSERA_FFT_ND(name) Array name(const Operand& x, FftOptions = {});
 TESSERA_FFT_1D(fft)
 TESSERA_FFT_1D(ifft)
-TESSERA_FFT_1D(rfft) TESSERA_FFT_1D(irfft) TESSERA_FFT_1D(hfft) TESSERA_FFT_1D(ihfft) TESSERA_FFT_ND(fft2) TESSERA_FFT_ND(ifft2)
-    TESSERA_FFT_ND(rfft2) TESSERA_FFT_ND(irfft2) TESSERA_FFT_ND(fftn) TESSERA_FFT_ND(ifftn) TESSERA_FFT_ND(rfftn) TESSERA_FFT_ND(irfftn)
+TESSERA_FFT_1D(rfft)
+TESSERA_FFT_1D(irfft) TESSERA_FFT_1D(hfft) TESSERA_FFT_1D(ihfft) TESSERA_FFT_ND(fft2) TESSERA_FFT_ND(ifft2) TESSERA_FFT_ND(rfft2)
+    TESSERA_FFT_ND(irfft2) TESSERA_FFT_ND(fftn) TESSERA_FFT_ND(ifftn) TESSERA_FFT_ND(rfftn) TESSERA_FFT_ND(irfftn)
 #undef TESSERA_FFT_1D
 #undef TESSERA_FFT_ND
 

@@ -27,6 +27,9 @@ std::vector<int> dims_of(const Call& call, const Operand& x, const FftOptions& o
   if (axes.empty()) {
     const auto count = call.axes != 0 ? call.axes : lengths != 0 ? lengths : static_cast<std::size_t>(ndim);
     for (std::size_t i = 0; i < count; ++i) axes.push_back(static_cast<int>(i) - static_cast<int>(count));
+    if (count > static_cast<std::size_t>(ndim) && ndim > 0)
+      throw ArgumentError(call_text(call.name, x.where) + ": it transforms " + std::to_string(count) + " axes of an array of " +
+                          std::to_string(ndim) + " dimensions, " + describe(x.array));
     if (axes.empty()) throw ArgumentError(call_text(call.name, x.where) + ": an array without dimensions has no axis to transform");
   }
   if (call.axes != 0 && axes.size() != call.axes)

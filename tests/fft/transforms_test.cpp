@@ -1,4 +1,5 @@
 // Transforms of split arrays against the definition.
+#include "base/settings.hpp"
 #include "fft/reference.hpp"
 
 #include <gmock/gmock.h>
@@ -179,6 +180,7 @@ Complex one_part(const Values& x, std::int64_t start, std::int64_t n, std::int64
 
 // Lines far too long for one rank's share: six steps, even and uneven, and lengths that are or hide large primes.
 TEST(Transforms, LongLinesSplitOverAllRanks) {
+  const SettingScope quickly("TESSERA_FFT_PLAN", "estimate");
   const Mesh mesh = make_mesh({process_count()}, {"x"});
   Random random(14);
   for (const std::int64_t n : {4096, 6000, 5041, 4999, 9998, 8191, 14997}) {

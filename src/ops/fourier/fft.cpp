@@ -76,7 +76,10 @@ const FftStages& stages_of(const ParamsPtr& owner, const FftParams& p, const Typ
 
 Placement place_fft(const PlaceArgs& args) {
   const auto& p = args.params.as<FftParams>();
-  const Sharding from = args.shardings[0] ? *args.shardings[0] : args.wanted ? *args.wanted : Sharding::replicated(args.mesh);
+  const Sharding from = args.shardings[0] ? *args.shardings[0]
+                        : args.wanted     ? *args.wanted
+                        : p.given         ? *p.given
+                                          : Sharding::replicated(args.mesh);
   if (const auto to = target_of(p, from)) return {{from}, {*to}, {}, "sum"};
   return {{from}, {stages_of(nullptr, p, args.in[0], from, args.fixed_axes).out}, {}, "sum"};
 }

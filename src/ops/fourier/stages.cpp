@@ -21,6 +21,9 @@ constexpr double butterfly_seconds = 0.4e-9;       // per element and log2 of th
 constexpr std::int64_t small_block_bytes = 65536;  // what a rank may hold of a small array, however unfair that is
 constexpr std::int64_t unfair = 4;                 // else its largest block may grow by this at most
 
+// Between equals the nearest dim: P('x', 'y', None) -> P('x', None, 'y') -> P(None, 'x', 'y'), and an inverse goes the same way back.
+constexpr double tie_seconds = 1e-9;
+
 struct State {
   DimAxes layout;
   unsigned done = 0;  // bit i: dims[i] is transformed
@@ -145,11 +148,12 @@ class Search {
 
   // All ways to append the axes of the emptied dims to other dims.
   void move_axes(int node, const State& state, double cost, const std::vector<int>& emptied) {
-    std::vector<int> moving, targets;
+    std::vector<int> moving, sources, targets;
     DimAxes rest = state.layout;
     for (const int d : emptied) {
       auto& axes = rest[static_cast<std::size_t>(d)];
       moving.insert(moving.end(), axes.begin(), axes.end());
+      sources.insert(sources.end(), axes.size(), d);
       axes.clear();
     }
     for (int d = 0; d < ndim_; ++d)
@@ -160,11 +164,15 @@ class Search {
     std::vector<std::size_t> choice(moving.size(), 0);
     while (true) {
       DimAxes layout = rest;
-      for (std::size_t i = 0; i < moving.size(); ++i) layout[static_cast<std::size_t>(targets[choice[i]])].push_back(moving[i]);
+      int distance = 0;
+      for (std::size_t i = 0; i < moving.size(); ++i) {
+        layout[static_cast<std::size_t>(targets[choice[i]])].push_back(moving[i]);
+        distance += std::abs(targets[choice[i]] - sources[i]);
+      }
       const State next{std::move(layout), state.done};
       if (ready(next) != 0 && block_bytes(next.layout, type) <= limit) {
         const auto plan = plan_reshard(sharding(state.layout), sharding(next.layout), type.shape, type.dtype, fixed_);
-        push(next, cost + seconds(plan), {node, {sharding(next.layout), {}}});
+        push(next, cost + seconds(plan) + distance * tie_seconds, {node, {sharding(next.layout), {}}});
       }
       std::size_t i = 0;
       while (i < choice.size() && ++choice[i] == targets.size()) choice[i++] = 0;
