@@ -150,6 +150,8 @@ std::optional<Mesh> unify_meshes(const OpDef&, std::span<const Array> inputs, st
 
 // Where the op puts its inputs and outputs, by its place rule or its factors.
 Placement place(const OpDef&, const PlaceArgs&);
+// By a rule of factors; `bytes`: what that moves, for place rules that weigh it against another algorithm.
+Placement place_by(const FactorRule&, const PlaceArgs&, std::int64_t* bytes = nullptr);
 
 // A leaf with a value. layout is replicated over all devices for uncommitted values.
 Array make_leaf(Type, Sharding layout, Buffer, bool committed, std::source_location where);

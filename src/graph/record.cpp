@@ -142,14 +142,13 @@ std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs,
   return shardings[*first]->mesh();
 }
 
-Placement place(const OpDef& op, const PlaceArgs& args) {
-  if (op.place != nullptr) return op.place(args);
+Placement place_by(const FactorRule& rule, const PlaceArgs& args, std::int64_t* bytes) {
   std::vector<Shape> in_shapes, out_shapes;
   std::vector<Dtype> in_dtypes, out_dtypes;
   for (const auto& t : args.in) in_shapes.push_back(t.shape), in_dtypes.push_back(t.dtype);
   for (const auto& t : args.out) out_shapes.push_back(t.shape), out_dtypes.push_back(t.dtype);
-  const FactorRule rule = op.factors(args.in, args.out, args.params);
   Placement result;
+  if (bytes != nullptr) *bytes = 0;
   result.reduce_kind = rule.reduce_kind;
   if (args.wanted) {
     FactorAxes axes = factors_of(rule, *args.wanted, 0, true);
@@ -163,7 +162,12 @@ Placement place(const OpDef& op, const PlaceArgs& args) {
   result.inputs = std::move(found.inputs);
   result.outputs = std::move(found.outputs);
   result.partial_axes = std::move(found.partial_axes);
+  if (bytes != nullptr) *bytes = found.bytes;
   return result;
+}
+
+Placement place(const OpDef& op, const PlaceArgs& args) {
+  return op.place != nullptr ? op.place(args) : place_by(op.factors(args.in, args.out, args.params), args);
 }
 
 void check_usable(const Array& x, const char* call) {

@@ -77,6 +77,33 @@ TEST(Gather, SeveralIndexArraysPutTheirDimsWhereNumPyDoes) {
   }
 }
 
+TEST(Gather, ASplitListReadsASplitArrayWithoutMakingEitherWhole) {
+  const int n = device_count();
+  const Mesh mesh = make_mesh({n}, {"x"});
+  const Shape shape{50 * n + 3, 4};
+  const auto target = [&](std::int64_t i) { return (i * 37 + 11) % shape[0]; };
+  const Array x = device_put(make(shape, float32, [&](const Position& at) { return value_of(at, shape); }), mesh, P("x"));
+  const Array i = device_put(make({60 * n}, int32, [&](const Position& at) { return static_cast<double>(target(at[0])); }), mesh, P("x"));
+  const Array y = x(i);
+  EXPECT_EQ(y.sharding(), NamedSharding(mesh, P("x", None)));
+  expect_elements(
+      y, {60 * n, 4},
+      [&](const Position& at) {
+        return value_of({target(at[0]), at[1]}, shape);
+      },
+      "rows");
+  const Array order = argsort(x, 0), sorted = take_along_axis(x, order, 0);
+  EXPECT_EQ(to_vector<float>(sorted), to_vector<float>(sort(x, 0)));
+  EXPECT_EQ(sorted.sharding(), x.sharding());
+  // What has a value already has no program, so the expressions are written again. A position costs 8 bytes, so that few ranks may do
+  // better by making one side whole.
+  for (const auto& [text, least_ranks] : {std::pair{program_of(x(i)), 3}, std::pair{program_of(take_along_axis(x, order, 0)), 5}}) {
+    if (n < least_ranks) continue;
+    EXPECT_THAT(text, HasSubstr("all-to-all"));
+    EXPECT_THAT(text, Not(HasSubstr("all-gather")));
+  }
+}
+
 TEST(At, ReplacesAnyBoxOfAnySharding) {
   std::mt19937 random(33);
   for (int round = 0; round < 60; ++round) {

@@ -7,6 +7,8 @@
 #include "kernels/elementwise.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/groups.hpp"
+#include "ops/index/fetch.hpp"
 
 namespace tessera {
 namespace {
@@ -57,19 +59,60 @@ Batched batch(const BatchArgs& args) {
   return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)}, args.node.where)}, {0}};
 }
 
+FactorRule gather_along_factors(std::span<const Type> in, int dim) {
+  auto rule = factors_along(in[1].shape, dim, in[0].shape[static_cast<std::size_t>(dim)], FactorKind::reduce, FactorKind::pass);
+  rule.inputs = {array_dims(in[1].shape, dim), list_dims(in[1].shape)};
+  rule.outputs = {list_dims(in[1].shape)};
+  return rule;
+}
+
+// The array and the list split alike, also along the dim: ranks ask each other for what their part of the list names, where that moves
+// less than making one of them whole.
+Placement place_gather_along(const PlaceArgs& args) {
+  const int dim = params_of(args.params).dim, ndim = args.in[0].shape.ndim();
+  std::int64_t bytes = 0;
+  auto placement = place_by(gather_along_factors(args.in, dim), args, &bytes);
+  if (args.wanted || !args.shardings[0] || !args.shardings[1] || !(args.shardings[0]->mesh() == args.shardings[1]->mesh()))
+    return placement;
+  const auto x = args.shardings[0]->dim_axes(ndim), list = args.shardings[1]->dim_axes(ndim);
+  if (x != list || x[static_cast<std::size_t>(dim)].empty()) return placement;
+  const auto element = static_cast<std::int64_t>(itemsize(args.out[0].dtype) + sizeof(std::int64_t));
+  if (args.shardings[1]->shard_shape(args.in[1].shape).elements() * element >= bytes) return placement;
+  return {{*args.shardings[0], *args.shardings[1]}, {*args.shardings[1]}, {}, "sum"};
+}
+
+std::vector<TalkCost> fetch_along_cost(const PlaceArgs& args, const Placement& placement) {
+  const auto axes = placement.inputs[0].dim_axes(args.in[0].shape.ndim())[static_cast<std::size_t>(params_of(args.params).dim)];
+  if (axes.empty() || !placement.partial_axes.empty()) return {};
+  const auto elements = placement.inputs[1].shard_shape(args.in[1].shape).elements();
+  return {{"all-to-all", axes, elements * static_cast<std::int64_t>(itemsize(args.out[0].dtype) + sizeof(std::int64_t)), 2}};
+}
+
+void talk_gather_along(const TalkArgs& args) {
+  const auto& a = args.local;
+  const int dim = params_of(a.params).dim;
+  const Tile &x = a.in[0], &indices = a.in[1];
+  const auto extent = x.global[static_cast<std::size_t>(dim)];
+  const auto& comm = group_of_dim(args.in_layouts[0], dim, static_cast<int>(x.box.size()), args.me);
+  const auto block = block_size(extent, comm.size());
+  const auto places = places_in(indices, extent, {0, extent});
+  const auto view = kernels::axis_view(indices.shape(), dim);
+  FetchList list;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i), outer = at / (view.extent * view.inner), owner = places[i] / block;
+    const auto own = block_range(extent, comm.size(), owner);
+    list.add(static_cast<int>(owner), (outer * own.size() + places[i] - own.start) * view.inner + at % view.inner);
+  }
+  fetch(comm, list, x.dtype, {1, x.elements(), 1}, x.data, a.out[0].data);
+}
+
 const OpDef gather_along_op{
     .name = "gather_along",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[1].shape, in[0].dtype}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-          const int dim = params_of(params).dim;
-          auto rule = factors_along(in[1].shape, dim, in[0].shape[static_cast<std::size_t>(dim)], FactorKind::reduce, FactorKind::pass);
-          rule.inputs = {array_dims(in[1].shape, dim), list_dims(in[1].shape)};
-          rule.outputs = {list_dims(in[1].shape)};
-          return rule;
-        },
+    .factors = [](std::span<const Type> in, std::span<const Type>,
+                  const Params& params) { return gather_along_factors(in, params_of(params).dim); },
     .kernel =
         [](const KernelArgs& a) {
           const int dim = params_of(a.params).dim;
@@ -87,6 +130,9 @@ const OpDef gather_along_op{
       return result;
     },
     .batch = batch,
+    .place = place_gather_along,
+    .talk = talk_gather_along,
+    .talk_cost = fetch_along_cost,
     .linear_in = [](const Params&) -> std::string { return "0"; },
 };
 

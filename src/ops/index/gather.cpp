@@ -7,6 +7,8 @@
 #include "kernels/elementwise.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/groups.hpp"
+#include "ops/index/fetch.hpp"
 
 namespace tessera {
 namespace {
@@ -87,23 +89,120 @@ std::vector<DimFactors> gathered_dims(const Shape& x, const Shape& indices, cons
 
 std::vector<Array> index_inputs(std::span<const Array> in, const GatherParams& p) { return {in.begin() + 1, in.begin() + 1 + p.count}; }
 
+FactorRule gather_factors(std::span<const Type> in, const GatherParams& p) {
+  auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::reduce, FactorKind::pass);
+  rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
+  for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
+  rule.outputs = {gathered_dims(in[0].shape, in[1].shape, p)};
+  return rule;
+}
+
+// The one addressed dim of x that is split; -1 when none or several are.
+int split_dim(const std::vector<std::vector<int>>& axes, const GatherParams& p) {
+  int found = -1;
+  for (int d = p.first; d < p.first + p.count; ++d) {
+    if (axes[static_cast<std::size_t>(d)].empty()) continue;
+    if (found >= 0) return -1;
+    found = d;
+  }
+  return found;
+}
+
+// Both x (along an addressed dim) and the list of indices split over the same mesh axes: one of them would have to become whole, so ranks
+// ask each other for what their part of the list names, where that moves less. Nothing: not such a case.
+std::optional<Placement> place_fetch(const PlaceArgs& args, const GatherParams& p, std::int64_t& bytes) {
+  if (args.wanted || !args.shardings[0] || !(args.shardings[0]->mesh() == args.mesh)) return std::nullopt;
+  const int ndim = args.in[0].shape.ndim(), list_ndim = args.in[1].shape.ndim();
+  const auto x = args.shardings[0]->dim_axes(ndim);
+  const int dim = split_dim(x, p);
+  if (dim < 0) return std::nullopt;
+  std::optional<std::vector<std::vector<int>>> list;
+  for (std::size_t k = 1; k < args.in.size(); ++k) {
+    if (!args.shardings[k]) continue;
+    if (!(args.shardings[k]->mesh() == args.mesh)) return std::nullopt;
+    const auto axes = args.shardings[k]->dim_axes(list_ndim);
+    if (list && *list != axes) return std::nullopt;
+    list = axes;
+  }
+  if (!list) return std::nullopt;
+  std::vector<bool> in_list(static_cast<std::size_t>(args.mesh.ndim()), false);
+  for (const auto& axes : *list)
+    for (const int a : axes) in_list[static_cast<std::size_t>(a)] = true;
+  bool shares_an_axis = false;
+  std::vector<std::vector<int>> result(x.begin(), x.begin() + p.first);
+  result.insert(result.end(), list->begin(), list->end());
+  result.insert(result.end(), x.begin() + p.first + p.count, x.end());
+  for (int d = 0; d < ndim; ++d)
+    for (const int a : x[static_cast<std::size_t>(d)]) {
+      if (!in_list[static_cast<std::size_t>(a)]) continue;
+      if (d != dim) return std::nullopt;
+      shares_an_axis = true;
+    }
+  if (!shares_an_axis) return std::nullopt;
+  const Sharding list_sharding = Sharding::from_dim_axes(args.mesh, *list);
+  Placement placement{{*args.shardings[0]}, {Sharding::from_dim_axes(args.mesh, result)}, {}, "sum"};
+  for (int k = 0; k < p.count; ++k) placement.inputs.push_back(list_sharding);
+  bytes = placement.outputs[0].shard_shape(args.out[0].shape).elements() * static_cast<std::int64_t>(itemsize(args.out[0].dtype)) +
+          list_sharding.shard_shape(args.in[1].shape).elements() * static_cast<std::int64_t>(sizeof(std::int64_t));
+  return placement;
+}
+
+Placement place_gather(const PlaceArgs& args) {
+  const auto& p = params_of(args.params);
+  std::int64_t bytes = 0, fetch_bytes = 0;
+  auto placement = place_by(gather_factors(args.in, p), args, &bytes);
+  if (auto fetching = place_fetch(args, p, fetch_bytes); fetching && fetch_bytes < bytes) return std::move(*fetching);
+  return placement;
+}
+
+// Split along an addressed dim, and yet nothing is left to be added up.
+std::vector<TalkCost> fetch_cost(const PlaceArgs& args, const Placement& placement) {
+  const auto& p = params_of(args.params);
+  const auto axes = placement.inputs[0].dim_axes(args.in[0].shape.ndim());
+  const int dim = split_dim(axes, p);
+  if (dim < 0 || !placement.partial_axes.empty()) return {};
+  const auto item = static_cast<std::int64_t>(itemsize(args.out[0].dtype));
+  const auto named = placement.inputs[1].shard_shape(args.in[1].shape).elements() * static_cast<std::int64_t>(sizeof(std::int64_t));
+  const auto rows = placement.outputs[0].shard_shape(args.out[0].shape).elements() * item;
+  return {{"all-to-all", axes[static_cast<std::size_t>(dim)], rows + named, 2}};
+}
+
+void talk_gather(const TalkArgs& args) {
+  const auto& a = args.local;
+  const auto& p = params_of(a.params);
+  const Tile &x = a.in[0], &out = a.out[0];
+  const int ndim = static_cast<int>(x.box.size()), dim = split_dim(args.in_layouts[0].dim_axes(ndim), p);
+  const auto& comm = group_of_dim(args.in_layouts[0], dim, ndim, args.me);
+  const auto extent = x.global[static_cast<std::size_t>(dim)];
+  const auto block = block_size(extent, comm.size());
+  Box box = x.box;
+  box[static_cast<std::size_t>(dim)] = {0, extent};
+  const auto places = positions_in_block(a.in.subspan(1), x.global, box, p);  // in a block that holds all of the split dim
+  FetchList list;
+  std::int64_t inner = 1;
+  for (int d = dim + 1; d < p.first + p.count; ++d) inner *= x.global[static_cast<std::size_t>(d)];
+  for (const auto place : places) {
+    if (place < 0) {
+      list.add(-1, 0);
+      continue;
+    }
+    const auto at = place / inner % extent, owner = at / block;
+    const auto own = block_range(extent, comm.size(), owner);
+    list.add(static_cast<int>(owner), (place / inner / extent * own.size() + at - own.start) * inner + place % inner);
+  }
+  fetch(comm, list, out.dtype, view_of(x.shape(), p), x.data, out.data);
+}
+
 // ---- gather: x, indices... ----
-// A split addressed dim makes the result partial: every rank gives the elements that it holds and zeros elsewhere.
+// A split addressed dim makes the result partial: every rank gives the elements that it holds and zeros elsewhere; or ranks fetch from
+// each other.
 const OpDef gather_op{
     .name = "gather",
     .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
       const auto& p = params_of(params);
       return {{gathered_shape(in[0].shape, in[1].shape, p.first, p.count), in[0].dtype}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-          const auto& p = params_of(params);
-          auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::reduce, FactorKind::pass);
-          rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
-          for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
-          rule.outputs = {gathered_dims(in[0].shape, in[1].shape, p)};
-          return rule;
-        },
+    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) { return gather_factors(in, params_of(params)); },
     .kernel =
         [](const KernelArgs& a) {
           const auto& p = params_of(a.params);
@@ -132,6 +231,9 @@ const OpDef gather_op{
       indices.insert(indices.begin(), broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
       return {{gather(moveaxis(args.in[0], args.dims[0], p.first), std::move(indices), p.first, p.out_of_range, where)}, {p.first}};
     },
+    .place = place_gather,
+    .talk = talk_gather,
+    .talk_cost = fetch_cost,
     .linear_in = [](const Params&) -> std::string { return "0"; },
 };
 
