@@ -16,7 +16,7 @@ struct Device {
 };
 std::ostream& operator<<(std::ostream&, const Device&);
 
-std::vector<Device> devices();        // all of the job, by id; one device in a program started without mpirun
+std::vector<Device> devices();  // all of the job, by id; one device in a program started without mpirun
 int device_count();
 std::vector<Device> local_devices();  // this process's: one
 

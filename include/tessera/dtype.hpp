@@ -14,8 +14,8 @@ struct Dtype {
   friend constexpr bool operator==(const Dtype&, const Dtype&) = default;
 };
 
-inline constexpr Dtype bool_{0}, int8{1}, int16{2}, int32{3}, int64{4}, uint8{5}, uint16{6}, uint32{7}, uint64{8}, float32{9},
-    float64{10}, complex64{11}, complex128{12};
+inline constexpr Dtype bool_{0}, int8{1}, int16{2}, int32{3}, int64{4}, uint8{5}, uint16{6}, uint32{7}, uint64{8}, float32{9}, float64{10},
+    complex64{11}, complex128{12};
 inline constexpr int dtype_count = 13;
 
 std::ostream& operator<<(std::ostream&, Dtype);  // prints float32
@@ -39,14 +39,18 @@ constexpr Dtype real_dtype(Dtype d) { return d == complex64 ? float32 : d == com
 constexpr Dtype complex_dtype(Dtype d) { return d == float64 || d == complex128 ? complex128 : complex64; }
 
 // Dtype of a C++ element type: dtype_of<float>() == float32. Types without one do not compile.
-template <class T>
-constexpr Dtype dtype_of() {
+template <class T> constexpr Dtype dtype_of() {
   using U = std::remove_cv_t<T>;
-  if constexpr (std::is_same_v<U, bool>) return bool_;
-  else if constexpr (std::is_same_v<U, float>) return float32;
-  else if constexpr (std::is_same_v<U, double>) return float64;
-  else if constexpr (std::is_same_v<U, std::complex<float>>) return complex64;
-  else if constexpr (std::is_same_v<U, std::complex<double>>) return complex128;
+  if constexpr (std::is_same_v<U, bool>)
+    return bool_;
+  else if constexpr (std::is_same_v<U, float>)
+    return float32;
+  else if constexpr (std::is_same_v<U, double>)
+    return float64;
+  else if constexpr (std::is_same_v<U, std::complex<float>>)
+    return complex64;
+  else if constexpr (std::is_same_v<U, std::complex<double>>)
+    return complex128;
   else {
     static_assert(std::is_integral_v<U>, "tessera has no dtype for this element type");
     constexpr int log2_bytes = sizeof(U) == 1 ? 0 : sizeof(U) == 2 ? 1 : sizeof(U) == 4 ? 2 : 3;

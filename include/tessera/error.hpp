@@ -9,23 +9,53 @@
 
 namespace tessera {
 
-struct Error : std::runtime_error { using std::runtime_error::runtime_error; };
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
-struct UserError : Error { using Error::Error; };
-struct ShapeError : UserError { using UserError::UserError; };
-struct DtypeError : UserError { using UserError::UserError; };
-struct ShardingError : UserError { using UserError::UserError; };
-struct AxisNameError : UserError { using UserError::UserError; };
-struct IndexError : UserError { using UserError::UserError; };
-struct ArgumentError : UserError { using UserError::UserError; };
+struct UserError : Error {
+  using Error::Error;
+};
+struct ShapeError : UserError {
+  using UserError::UserError;
+};
+struct DtypeError : UserError {
+  using UserError::UserError;
+};
+struct ShardingError : UserError {
+  using UserError::UserError;
+};
+struct AxisNameError : UserError {
+  using UserError::UserError;
+};
+struct IndexError : UserError {
+  using UserError::UserError;
+};
+struct ArgumentError : UserError {
+  using UserError::UserError;
+};
 
-struct SystemError : Error { using Error::Error; };
-struct CommError : SystemError { using SystemError::SystemError; };
-struct IoError : SystemError { using SystemError::SystemError; };
-struct MemoryError : SystemError { using SystemError::SystemError; };
-struct LinAlgError : SystemError { using SystemError::SystemError; };
-struct NanError : SystemError { using SystemError::SystemError; };  // debug::set_nan_check
+struct SystemError : Error {
+  using Error::Error;
+};
+struct CommError : SystemError {
+  using SystemError::SystemError;
+};
+struct IoError : SystemError {
+  using SystemError::SystemError;
+};
+struct MemoryError : SystemError {
+  using SystemError::SystemError;
+};
+struct LinAlgError : SystemError {
+  using SystemError::SystemError;
+};
+struct NanError : SystemError {
+  using SystemError::SystemError;
+};  // debug::set_nan_check
 
-struct InternalError : Error { using Error::Error; };
+struct InternalError : Error {
+  using Error::Error;
+};
 
 }  // namespace tessera

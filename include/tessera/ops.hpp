@@ -49,8 +49,9 @@ Array& operator/=(Array& a, const Operand& b);
 
 // ---- elementwise ----
 TESSERA_UNARY(abs)
-TESSERA_UNARY(exp) TESSERA_UNARY(exp2) TESSERA_UNARY(expm1) TESSERA_UNARY(log) TESSERA_UNARY(log2) TESSERA_UNARY(log10) TESSERA_UNARY(log1p)
-    TESSERA_UNARY(sin) TESSERA_UNARY(cos) TESSERA_UNARY(tan) TESSERA_UNARY(asin) TESSERA_UNARY(acos) TESSERA_UNARY(atan) TESSERA_UNARY(sinh)
+TESSERA_UNARY(exp)
+TESSERA_UNARY(exp2) TESSERA_UNARY(expm1) TESSERA_UNARY(log) TESSERA_UNARY(log2) TESSERA_UNARY(log10) TESSERA_UNARY(log1p) TESSERA_UNARY(sin)
+    TESSERA_UNARY(cos) TESSERA_UNARY(tan) TESSERA_UNARY(asin) TESSERA_UNARY(acos) TESSERA_UNARY(atan) TESSERA_UNARY(sinh)
         TESSERA_UNARY(cosh) TESSERA_UNARY(tanh) TESSERA_UNARY(asinh) TESSERA_UNARY(acosh) TESSERA_UNARY(atanh) TESSERA_UNARY(erf)
             TESSERA_UNARY(erf_inv) TESSERA_UNARY(erfc) TESSERA_UNARY(lgamma) TESSERA_UNARY(digamma) TESSERA_UNARY(sqrt) TESSERA_UNARY(cbrt)
                 TESSERA_UNARY(rsqrt) TESSERA_UNARY(square) TESSERA_UNARY(reciprocal) TESSERA_UNARY(negative) TESSERA_UNARY(positive)
@@ -76,8 +77,9 @@ Array astype(const Operand& x, Dtype);
 
 // ---- reductions: over all axes unless some are named. A split axis costs one all-reduce of the result. ----
 TESSERA_REDUCE(sum)
-TESSERA_REDUCE(mean) TESSERA_REDUCE(prod) TESSERA_REDUCE(max) TESSERA_REDUCE(min) TESSERA_REDUCE(any) TESSERA_REDUCE(all)
-    TESSERA_REDUCE(var) TESSERA_REDUCE(std) TESSERA_REDUCE(count_nonzero) TESSERA_REDUCE(logsumexp) Array argmax(const Operand& x);
+TESSERA_REDUCE(mean)
+TESSERA_REDUCE(prod) TESSERA_REDUCE(max) TESSERA_REDUCE(min) TESSERA_REDUCE(any) TESSERA_REDUCE(all) TESSERA_REDUCE(var) TESSERA_REDUCE(std)
+    TESSERA_REDUCE(count_nonzero) TESSERA_REDUCE(logsumexp) Array argmax(const Operand& x);
 Array argmax(const Operand& x, int axis, bool keepdims = false);
 Array argmin(const Operand& x);
 Array argmin(const Operand& x, int axis, bool keepdims = false);
@@ -117,19 +119,20 @@ Array argsort(const Operand& x, int axis = -1);
 std::pair<Array, Array> top_k(const Operand& x, int k);
 
 // ---- made of the others ----
-Array diff(const Operand& x, int n = 1, int axis = -1);                      // x[1:] - x[:-1], n times
-std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy", std::source_location where = std::source_location::current());
+Array diff(const Operand& x, int n = 1, int axis = -1);  // x[1:] - x[:-1], n times
+std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy",
+                            std::source_location where = std::source_location::current());
 Array isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 Array allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);  // one bool
-Array ptp(const Operand& x, Axes axes = {}, bool keepdims = false);           // max - min
-Array median(const Operand& x);                                              // of all elements; NaN if there is one
+Array ptp(const Operand& x, Axes axes = {}, bool keepdims = false);                                                  // max - min
+Array median(const Operand& x);  // of all elements; NaN if there is one
 Array median(const Operand& x, int axis, bool keepdims = false);
 Array average(const Operand& x, const Operand& weights, Axes axes = {}, bool keepdims = false);  // weights broadcast to x
 
 // ---- contraction ----
 TESSERA_BINARY(matmul)
-TESSERA_BINARY(dot) TESSERA_BINARY(vdot) TESSERA_BINARY(inner) TESSERA_BINARY(outer) Array
-    tensordot(const Operand& a, const Operand& b, int n = 2);
+TESSERA_BINARY(dot)
+TESSERA_BINARY(vdot) TESSERA_BINARY(inner) TESSERA_BINARY(outer) Array tensordot(const Operand& a, const Operand& b, int n = 2);
 Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, std::vector<int>> axes);
 Array einsum_of(const std::string& expression, std::vector<Array> operands, std::source_location where = std::source_location::current());
 template <class... A> Array einsum(const std::string& expression, const A&... operands) {

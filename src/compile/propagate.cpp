@@ -71,7 +71,8 @@ class Backward {
     free.shardings = without;
     const Placement anywhere = place(*node.op, free);
     // An op that follows its operand (fft) has no wish of its own.
-    return same_layout(anywhere.outputs[0], placement.outputs[0], node.outputs[0].type.shape.ndim()) ? anywhere.inputs[i] : placement.inputs[i];
+    return same_layout(anywhere.outputs[0], placement.outputs[0], node.outputs[0].type.shape.ndim()) ? anywhere.inputs[i]
+                                                                                                     : placement.inputs[i];
   }
 
   void choose(const NodePtr& node, const PlaceArgs& args, Placement& placement) {

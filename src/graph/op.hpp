@@ -105,7 +105,7 @@ struct OpDef {
   RegionPtr (*region)(const Params&, const RegionPtr& inputs) = nullptr;  // of the outputs, when it is not that of the inputs
   bool is_alias = false;                                                  // the output is the input's bytes under another type or layout
   const ElementwiseRow* elementwise = nullptr;
-  bool works_in_place = false;          // its kernel may write its result over its first input, when that is dead and as large
+  bool works_in_place = false;      // its kernel may write its result over its first input, when that is dead and as large
   bool may_fail = false;            // its kernel throws LinAlgError: agreed over all ranks when the run ends
   bool is_value_dependent = false;  // reads a value at record time or has an effect: never merged by CSE
 };

@@ -55,7 +55,8 @@ TESSERA_LAPACK_TYPES(TESSERA_DECLARE)
   void name(const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau, T* work, const int* lwork, int* info);
 TESSERA_DECLARE_Q(sorgqr_, float)
 TESSERA_DECLARE_Q(dorgqr_, double)
-TESSERA_DECLARE_Q(cungqr_, c32) TESSERA_DECLARE_Q(zungqr_, c64)
+TESSERA_DECLARE_Q(cungqr_, c32)
+TESSERA_DECLARE_Q(zungqr_, c64)
 #undef TESSERA_DECLARE_Q
 #define TESSERA_DECLARE_REAL(p, R)                                                                                                      \
   void p##syevd_(const char* job, const char* uplo, const int* n, R* a, const int* lda, R* w, R* work, const int* lwork, int* iwork,    \
@@ -110,7 +111,8 @@ TESSERA_LAPACK_TYPES(TESSERA_FORWARD)
   }
 TESSERA_FORWARD_Q(sorgqr_, float)
 TESSERA_FORWARD_Q(dorgqr_, double)
-TESSERA_FORWARD_Q(cungqr_, c32) TESSERA_FORWARD_Q(zungqr_, c64)
+TESSERA_FORWARD_Q(cungqr_, c32)
+TESSERA_FORWARD_Q(zungqr_, c64)
 #undef TESSERA_FORWARD_Q
 
     // op(A) X = B in place of B, column-major, from the left. trans: 'N', 'T' or 'C'.

@@ -58,7 +58,9 @@ class KernelStep final : public Step {
   bool reuse_first_input(Frame& frame) const {
     if (!op_->works_in_place || in_[0].dtype != out_[0].dtype || in_[0].box != out_[0].box) return false;
     auto& slot = frame.slots[static_cast<std::size_t>(inputs_[0])];
-    if (!slot.is_unique() || std::count(inputs_.begin(), inputs_.end(), inputs_[0]) != 1 || std::find(frees.begin(), frees.end(), inputs_[0]) == frees.end()) return false;
+    if (!slot.is_unique() || std::count(inputs_.begin(), inputs_.end(), inputs_[0]) != 1 ||
+        std::find(frees.begin(), frees.end(), inputs_[0]) == frees.end())
+      return false;
     frame.slots[static_cast<std::size_t>(outputs_[0])] = slot;
     return true;
   }

@@ -97,9 +97,11 @@ std::int64_t checked_elements(const Shape& shape, const char* what) {
   for (auto extent : shape)
     if (extent == 0) return 0;
   for (auto extent : shape) {
-    if (extent < 0) throw ShapeError(std::string(what) + ": shape " + to_string(shape) + " has the negative extent " + std::to_string(extent));
+    if (extent < 0)
+      throw ShapeError(std::string(what) + ": shape " + to_string(shape) + " has the negative extent " + std::to_string(extent));
     if (__builtin_mul_overflow(product, extent, &product))
-      throw ShapeError(std::string(what) + ": the number of elements of shape " + to_string(shape) + " does not fit 64 bits; use a smaller shape");
+      throw ShapeError(std::string(what) + ": the number of elements of shape " + to_string(shape) +
+                       " does not fit 64 bits; use a smaller shape");
   }
   return product;
 }

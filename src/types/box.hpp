@@ -6,11 +6,11 @@ namespace tessera {
 
 using Box = Index;
 
-Box whole_box(const Shape&);             // [0:n0, 0:n1, ...]
-Shape box_shape(const Box&);             // extents; never negative
-std::int64_t box_elements(const Box&);   // product of the extents
-bool is_empty(const Box&);               // some extent is 0 (a 0-d box is not empty: it holds one element)
-Box intersect(const Box&, const Box&);   // same ndim; empty ranges come out as [a, a)
+Box whole_box(const Shape&);            // [0:n0, 0:n1, ...]
+Shape box_shape(const Box&);            // extents; never negative
+std::int64_t box_elements(const Box&);  // product of the extents
+bool is_empty(const Box&);              // some extent is 0 (a 0-d box is not empty: it holds one element)
+Box intersect(const Box&, const Box&);  // same ndim; empty ranges come out as [a, a)
 bool contains(const Box& outer, const Box& inner);
 
 // Row-major strides, in elements.

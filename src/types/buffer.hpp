@@ -13,13 +13,13 @@ namespace tessera {
 
 class Buffer {
  public:
-  Buffer() = default;                                             // holds nothing
-  static Buffer allocate(std::size_t bytes);                      // 64-byte aligned, uninitialised; MemoryError
+  Buffer() = default;                         // holds nothing
+  static Buffer allocate(std::size_t bytes);  // 64-byte aligned, uninitialised; MemoryError
   static Buffer wrap(void* data, std::size_t bytes, std::function<void()> release);
   std::byte* data() const { return block_ ? block_->data : nullptr; }
   std::size_t bytes() const { return block_ ? block_->bytes : 0; }
   explicit operator bool() const { return block_ != nullptr; }
-  bool is_unique() const { return block_.use_count() == 1; }      // nobody else sees it: may be overwritten in place
+  bool is_unique() const { return block_.use_count() == 1; }  // nobody else sees it: may be overwritten in place
   void reset() { block_.reset(); }
 
  private:

@@ -18,9 +18,7 @@ TEST(Print, IntegersAndBoolsAreAligned) {
   EXPECT_EQ(to_string(arange(3) > 1), "[False False  True]");
 }
 
-TEST(Print, LongDimensionsAreAbbreviated) {
-  EXPECT_EQ(to_string(arange(2000)), "[   0    1    2 ... 1997 1998 1999]");
-}
+TEST(Print, LongDimensionsAreAbbreviated) { EXPECT_EQ(to_string(arange(2000)), "[   0    1    2 ... 1997 1998 1999]"); }
 
 TEST(Print, AShardedArrayShowsTheSameText) {
   const Array x = reshape(arange(30), {5, 6});
