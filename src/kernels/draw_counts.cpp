@@ -76,15 +76,16 @@ template <class T, class Test> std::int32_t rounds_until_accepted(const std::vec
   return round;
 }
 
-// The value of the last round before `rounds` that accepts: from the end, so that most lanes are done after one round.
-template <class T, class Test> void last_accepted(const std::vector<Test>& tests, const Row<std::uint64_t>& position, std::int64_t n,
-                                                  std::int64_t total, CounterMode mode, RoundKeys& keys, std::int32_t rounds,
-                                                  Row<T>& result) {
+// The value of the last round before `rounds` that accepts, of the lanes that want it: from the end, so that most are done after one round.
+template <class T, class Test, class Wanted> void last_accepted(const std::vector<Test>& tests, Wanted&& is_wanted,
+                                                                const Row<std::uint64_t>& position, std::int64_t n, std::int64_t total,
+                                                                CounterMode mode, RoundKeys& keys, std::int32_t rounds, Row<T>& result) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
   Row<T> u, v;
   for (std::int64_t i = 0; i < n; ++i) lane[i] = static_cast<std::int32_t>(i), result[i] = -1;
-  for (std::int64_t left = n; left > 0 && rounds > 0;) {
+  std::int64_t left = compact(n, is_wanted, lane, at);
+  while (left > 0 && rounds > 0) {
     const auto [key_u, key_v] = keys.at(--rounds);
     uniform_at(key_u, at.at, left, total, mode, u.at);
     uniform_at(key_v, at.at, left, total, mode, v.at);
@@ -114,6 +115,17 @@ float lanczos_lgamma(float x) {
   return 0.91893853320467274178f + (z + 0.5f - t / log_t) * log_t + std::log(sum);
 }
 
+// log(k!) for an integer k >= 0.
+float log_factorial(float k) {
+  constexpr int size = 1024;
+  static const std::vector<float> table = [] {
+    std::vector<float> values;
+    for (int i = 0; i < size; ++i) values.push_back(lanczos_lgamma(static_cast<float>(i + 1)));
+    return values;
+  }();
+  return k < size ? table[static_cast<std::size_t>(k)] : lanczos_lgamma(k + 1);
+}
+
 struct PoissonTest {
   float lambda, log_lambda, a, b, inverse_alpha, v_r;
   explicit PoissonTest(float given) {
@@ -131,11 +143,22 @@ struct PoissonTest {
     if (u_shifted >= 0.07f && v <= v_r) return true;
     if (k < 0 || (u_shifted < 0.013f && v > u_shifted)) return false;
     const float s = std::log(v * inverse_alpha / (a / (u_shifted * u_shifted) + b));
-    return s <= -lambda + k * log_lambda - lanczos_lgamma(k + 1);
+    return s <= -lambda + k * log_lambda - log_factorial(k);
   }
 };
 
-std::vector<PoissonTest> poisson_tests(const float* lambda, std::int64_t n) { return {lambda, lambda + n}; }
+// One test per element; runs of equal parameters share the work.
+template <class Test, class Parameters> std::vector<Test> tests_of(const Parameters* parameters, std::int64_t n) {
+  std::vector<Test> tests;
+  tests.reserve(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (i > 0 && parameters[i] == parameters[i - 1])
+      tests.push_back(tests.back());
+    else
+      tests.emplace_back(parameters[i]);
+  }
+  return tests;
+}
 
 // How many uniforms it takes until their product falls to exp(-lambda), minus one.
 void knuth(Words key, const float* lambda, const Row<std::uint64_t>& position, std::int64_t n, std::int64_t total, CounterMode mode,
@@ -175,6 +198,7 @@ template <class T> T stirling_tail(T k) {
 template <class T> struct BinomialPair {
   T count, q;  // q: min(p, 1 - p), in range
   bool is_swapped, is_invalid, is_infinite, by_jumps, is_count_invalid, is_p_nan;
+  friend bool operator==(const BinomialPair&, const BinomialPair&) = default;
   BinomialPair(T given, T p) {
     is_swapped = !(p < T(0.5));
     q = is_swapped ? T(1) - p : p;
@@ -256,9 +280,6 @@ template <class T> std::vector<BinomialPair<T>> binomial_pairs(const T* count, c
   for (std::int64_t i = 0; i < n; ++i) pairs.emplace_back(count[i], p[i]);
   return pairs;
 }
-template <class T> std::vector<BinomialTest<T>> binomial_tests(const std::vector<BinomialPair<T>>& pairs) {
-  return {pairs.begin(), pairs.end()};
-}
 
 std::vector<RoundKeys> round_keys(const Draw& draw) {
   std::vector<RoundKeys> keys;
@@ -269,7 +290,7 @@ std::vector<RoundKeys> round_keys(const Draw& draw) {
 template <class T> void binomial_rounds(const Draw& draw, const T* count, const T* p, std::int32_t* rounds) {
   auto keys = round_keys(draw);
   for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
-    const auto tests = binomial_tests(binomial_pairs(count + done, p + done, n));
+    const auto tests = tests_of<BinomialTest<T>>(binomial_pairs(count + done, p + done, n).data(), n);
     rounds[key] = std::max(rounds[key], rounds_until_accepted<T>(tests, position, n, draw.global.elements(), draw.mode, keys[key]));
   });
 }
@@ -280,7 +301,9 @@ template <class T> void binomial(const Draw& draw, const T* count, const T* p, c
   Row<T> by_rounds, by_jumps;
   for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
     const auto pairs = binomial_pairs(count + done, p + done, n);
-    last_accepted<T>(binomial_tests(pairs), position, n, total, draw.mode, keys[key], rounds[key], by_rounds);
+    last_accepted<T>(
+        tests_of<BinomialTest<T>>(pairs.data(), n), [&](std::int64_t i) { return !pairs[static_cast<std::size_t>(i)].by_jumps; }, position,
+        n, total, draw.mode, keys[key], rounds[key], by_rounds);
     jumps(draw.keys[key], pairs, position, total, draw.mode, by_jumps);
     for (std::int64_t i = 0; i < n; ++i) {
       const auto& pair = pairs[static_cast<std::size_t>(i)];
@@ -295,8 +318,8 @@ void count_rounds_poisson(const Draw& draw, const float* lambda, std::int32_t* r
   std::fill_n(rounds, draw.keys.size(), 0);
   auto keys = round_keys(draw);
   for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
-    rounds[key] = std::max(rounds[key], rounds_until_accepted<float>(poisson_tests(lambda + done, n), position, n, draw.global.elements(),
-                                                                     draw.mode, keys[key]));
+    rounds[key] = std::max(rounds[key], rounds_until_accepted<float>(tests_of<PoissonTest>(lambda + done, n), position, n,
+                                                                     draw.global.elements(), draw.mode, keys[key]));
   });
 }
 
@@ -307,7 +330,9 @@ void draw_poisson(const Draw& draw, const float* lambda, const std::int32_t* rou
   Row<float> k, by_knuth;
   for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
     const float* lam = lambda + done;
-    last_accepted<float>(poisson_tests(lam, n), position, n, total, draw.mode, keys[key], rounds[key], k);
+    last_accepted<float>(
+        tests_of<PoissonTest>(lam, n), [&](std::int64_t i) { return lam[i] >= 10; }, position, n, total, draw.mode, keys[key], rounds[key],
+        k);
     knuth(draw.keys[key], lam, position, n, total, draw.mode, by_knuth);
     for (std::int64_t i = 0; i < n; ++i) {
       if (std::isnan(lam[i]) || lam[i] < 10) k[i] = by_knuth[i];

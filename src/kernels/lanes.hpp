@@ -9,7 +9,7 @@
 namespace tessera::kernels {
 
 template <class T> struct Row {
-  alignas(64) T at[batch + padding] = {};
+  alignas(64) T at[batch + padding];  // not initialised: rows are made for every batch
   T& operator[](std::int64_t i) { return at[i]; }
   const T& operator[](std::int64_t i) const { return at[i]; }
 };
