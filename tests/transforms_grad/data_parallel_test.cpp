@@ -49,6 +49,14 @@ TEST(DataParallel, one_parameter_costs_one_all_reduce) {
   EXPECT_EQ(plan.calls(), plan.calls("all-reduce"));
 }
 
+TEST(DataParallel, gradients_of_products_are_products_without_transpositions) {
+  const auto f = [](const Array& a, const Array& b) { return sum(sin(matmul(a, b))); };
+  const auto plain = jit(grad<0, 1>(f)).lower(ones({5, 3}), ones({3, 4})).compile().as_text();
+  EXPECT_THAT(plain, testing::Not(testing::HasSubstr(" transpose("))) << plain;
+  const auto batched = jit(grad<0, 1>(f)).lower(ones({2, 5, 3}), ones({2, 3, 4})).compile().as_text();
+  EXPECT_THAT(batched, testing::Not(testing::HasSubstr(" transpose("))) << batched;
+}
+
 TEST(DataParallel, gradients_are_all_that_travels) {
   const auto p = on(make_mesh({device_count()}, {"batch"}), P("batch"));
   const auto plan = explain(grad(loss), p.params, p.x, p.y);

@@ -123,8 +123,9 @@ std::vector<int> range(int from, int count) {
   return dims;
 }
 
-// The cotangent of one operand: that of the result times the other operand, over the other's free dims.
-//   g (batch, free_a, free_b) . b -> (batch, free_a, contract): then the dims go back to where a has them.
+// The cotangent of one operand: that of the result times the other operand, over the other's free dims. The factors stand in the order
+// that leaves the dims of a plain matrix product where the operand has them, without a transposition:
+//   of a (batch, m, k):  g (batch, m, n) . b -> (batch, m, k)          of b (batch, k, n):  a . g (batch, m, n) -> (batch, k, n)
 Array operand_cotangent(const Array& g, const Array& other, bool of_first, const DotDims& p, int ndim, std::source_location where) {
   const auto& contract = of_first ? p.contract_a : p.contract_b;
   const auto& batch = of_first ? p.batch_a : p.batch_b;
@@ -132,21 +133,19 @@ Array operand_cotangent(const Array& g, const Array& other, bool of_first, const
   const auto& batch_other = of_first ? p.batch_b : p.batch_a;
   const auto free_own = free_dims(ndim, contract, batch), free_other = free_dims(other.ndim(), contract_other, batch_other);
   const int n_batch = static_cast<int>(batch.size()), n_own = static_cast<int>(free_own.size()),
-            n_other = static_cast<int>(free_other.size());
-  DotDims dims;
-  dims.batch_a = range(0, n_batch);
-  dims.batch_b = batch_other;
-  dims.contract_a = range(of_first ? n_batch + n_own : n_batch, n_other);
-  dims.contract_b = free_other;
-  const Array result = dot_general(g, other, dims, "matmul", where);  // (batch, free_own, contract in the other's order)
+            n_other = static_cast<int>(free_other.size()), n_contract = static_cast<int>(contract.size());
+  const auto of_g = range(0, n_batch), summed_of_g = range(of_first ? n_batch + n_own : n_batch, n_other);
+  const Array result = of_first ? dot_general(g, other, {summed_of_g, free_other, of_g, batch_other}, "matmul", where)
+                                : dot_general(other, g, {free_other, summed_of_g, batch_other, of_g}, "matmul", where);
+  const int own_at = n_batch + (of_first ? 0 : n_contract), contract_at = n_batch + (of_first ? n_own : 0);
   std::vector<int> permutation(static_cast<std::size_t>(ndim));
   for (int i = 0; i < n_batch; ++i) permutation[static_cast<std::size_t>(batch[static_cast<std::size_t>(i)])] = i;
-  for (int i = 0; i < n_own; ++i) permutation[static_cast<std::size_t>(free_own[static_cast<std::size_t>(i)])] = n_batch + i;
-  auto sorted = contract_other;
+  for (int i = 0; i < n_own; ++i) permutation[static_cast<std::size_t>(free_own[static_cast<std::size_t>(i)])] = own_at + i;
+  auto sorted = contract_other;  // the order in which the contracted dims are left over
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < contract.size(); ++i) {
     const auto at = std::find(sorted.begin(), sorted.end(), contract_other[i]) - sorted.begin();
-    permutation[static_cast<std::size_t>(contract[i])] = n_batch + n_own + static_cast<int>(at);
+    permutation[static_cast<std::size_t>(contract[i])] = contract_at + static_cast<int>(at);
   }
   return transpose(Operand(result, where), std::move(permutation));
 }
