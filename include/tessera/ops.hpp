@@ -25,6 +25,7 @@ struct Axes {
 #define TESSERA_BINARY(name) Array name(const Operand& a, const Operand& b);
 #define TESSERA_REDUCE(name) Array name(const Operand& x, Axes axes = {}, bool keepdims = false);
 
+// clang-format off
 TESSERA_UNARY(operator-)
 TESSERA_UNARY(operator!)
 TESSERA_UNARY(operator~)
@@ -42,44 +43,56 @@ TESSERA_BINARY(operator>=)
 TESSERA_BINARY(operator&)
 TESSERA_BINARY(operator|)
 TESSERA_BINARY(operator^)
+// clang-format on
 Array& operator+=(Array& a, const Operand& b);
 Array& operator-=(Array& a, const Operand& b);
 Array& operator*=(Array& a, const Operand& b);
 Array& operator/=(Array& a, const Operand& b);
 
 // ---- elementwise ----
+// clang-format off
 TESSERA_UNARY(abs)
 TESSERA_UNARY(exp)
-TESSERA_UNARY(exp2) TESSERA_UNARY(expm1) TESSERA_UNARY(log) TESSERA_UNARY(log2) TESSERA_UNARY(log10) TESSERA_UNARY(log1p) TESSERA_UNARY(sin)
-    TESSERA_UNARY(cos) TESSERA_UNARY(tan) TESSERA_UNARY(asin) TESSERA_UNARY(acos) TESSERA_UNARY(atan) TESSERA_UNARY(sinh)
-        TESSERA_UNARY(cosh) TESSERA_UNARY(tanh) TESSERA_UNARY(asinh) TESSERA_UNARY(acosh) TESSERA_UNARY(atanh) TESSERA_UNARY(erf)
-            TESSERA_UNARY(erf_inv) TESSERA_UNARY(erfc) TESSERA_UNARY(lgamma) TESSERA_UNARY(digamma) TESSERA_UNARY(sqrt) TESSERA_UNARY(cbrt)
-                TESSERA_UNARY(rsqrt) TESSERA_UNARY(square) TESSERA_UNARY(reciprocal) TESSERA_UNARY(negative) TESSERA_UNARY(positive)
-                    TESSERA_UNARY(floor) TESSERA_UNARY(ceil) TESSERA_UNARY(round) TESSERA_UNARY(trunc) TESSERA_UNARY(sign)
-                        TESSERA_UNARY(isnan) TESSERA_UNARY(isfinite) TESSERA_UNARY(isinf) TESSERA_UNARY(real) TESSERA_UNARY(imag)
-                            TESSERA_UNARY(conj) TESSERA_UNARY(sigmoid) TESSERA_UNARY(relu) TESSERA_UNARY(gelu) TESSERA_UNARY(silu)
-                                TESSERA_UNARY(softplus) TESSERA_UNARY(logical_not) TESSERA_UNARY(bitwise_invert) TESSERA_UNARY(copy)
-                                    TESSERA_BINARY(add) TESSERA_BINARY(subtract) TESSERA_BINARY(multiply) TESSERA_BINARY(divide)
-                                        TESSERA_BINARY(power) TESSERA_BINARY(maximum) TESSERA_BINARY(minimum) TESSERA_BINARY(atan2)
-                                            TESSERA_BINARY(hypot) TESSERA_BINARY(logaddexp) TESSERA_BINARY(remainder)
-                                                TESSERA_BINARY(floor_divide) TESSERA_BINARY(copysign) TESSERA_BINARY(nextafter)
-                                                    TESSERA_BINARY(equal) TESSERA_BINARY(not_equal) TESSERA_BINARY(less)
-                                                        TESSERA_BINARY(less_equal) TESSERA_BINARY(greater) TESSERA_BINARY(greater_equal)
-                                                            TESSERA_BINARY(logical_and) TESSERA_BINARY(logical_or)
-                                                                TESSERA_BINARY(logical_xor) TESSERA_BINARY(bitwise_and)
-                                                                    TESSERA_BINARY(bitwise_or) TESSERA_BINARY(bitwise_xor)
-                                                                        TESSERA_BINARY(bitwise_left_shift)
-                                                                            TESSERA_BINARY(bitwise_right_shift) Array
+TESSERA_UNARY(exp2)
+TESSERA_UNARY(expm1)
+TESSERA_UNARY(log)
+TESSERA_UNARY(log2)
+TESSERA_UNARY(log10) TESSERA_UNARY(log1p) TESSERA_UNARY(sin) TESSERA_UNARY(cos) TESSERA_UNARY(tan) TESSERA_UNARY(asin) TESSERA_UNARY(acos)
+    TESSERA_UNARY(atan) TESSERA_UNARY(sinh) TESSERA_UNARY(cosh) TESSERA_UNARY(tanh) TESSERA_UNARY(asinh) TESSERA_UNARY(acosh)
+        TESSERA_UNARY(atanh) TESSERA_UNARY(erf) TESSERA_UNARY(erf_inv) TESSERA_UNARY(erfc) TESSERA_UNARY(lgamma) TESSERA_UNARY(digamma)
+            TESSERA_UNARY(sqrt) TESSERA_UNARY(cbrt) TESSERA_UNARY(rsqrt) TESSERA_UNARY(square) TESSERA_UNARY(reciprocal)
+                TESSERA_UNARY(negative) TESSERA_UNARY(positive) TESSERA_UNARY(floor) TESSERA_UNARY(ceil) TESSERA_UNARY(round)
+                    TESSERA_UNARY(trunc) TESSERA_UNARY(sign) TESSERA_UNARY(isnan) TESSERA_UNARY(isfinite) TESSERA_UNARY(isinf)
+                        TESSERA_UNARY(real) TESSERA_UNARY(imag) TESSERA_UNARY(conj) TESSERA_UNARY(sigmoid) TESSERA_UNARY(relu)
+                            TESSERA_UNARY(gelu) TESSERA_UNARY(silu) TESSERA_UNARY(softplus) TESSERA_UNARY(logical_not)
+                                TESSERA_UNARY(bitwise_invert) TESSERA_UNARY(copy) TESSERA_BINARY(add) TESSERA_BINARY(subtract)
+                                    TESSERA_BINARY(multiply) TESSERA_BINARY(divide) TESSERA_BINARY(power) TESSERA_BINARY(maximum)
+                                        TESSERA_BINARY(minimum) TESSERA_BINARY(atan2) TESSERA_BINARY(hypot) TESSERA_BINARY(logaddexp)
+                                            TESSERA_BINARY(remainder) TESSERA_BINARY(floor_divide) TESSERA_BINARY(copysign)
+                                                TESSERA_BINARY(nextafter) TESSERA_BINARY(equal) TESSERA_BINARY(not_equal)
+                                                    TESSERA_BINARY(less) TESSERA_BINARY(less_equal) TESSERA_BINARY(greater)
+                                                        TESSERA_BINARY(greater_equal) TESSERA_BINARY(logical_and) TESSERA_BINARY(logical_or)
+                                                            TESSERA_BINARY(logical_xor) TESSERA_BINARY(bitwise_and)
+                                                                TESSERA_BINARY(bitwise_or) TESSERA_BINARY(bitwise_xor)
+                                                                    TESSERA_BINARY(bitwise_left_shift)
+                                                                        TESSERA_BINARY(bitwise_right_shift) Array
+    // clang-format on
     make_complex(const Operand& re, const Operand& im);
 Array clip(const Operand& x, const Operand& lo, const Operand& hi);
 Array where(const Operand& condition, const Operand& a, const Operand& b);
 Array astype(const Operand& x, Dtype);
 
 // ---- reductions: over all axes unless some are named. A split axis costs one all-reduce of the result. ----
+// clang-format off
 TESSERA_REDUCE(sum)
 TESSERA_REDUCE(mean)
-TESSERA_REDUCE(prod) TESSERA_REDUCE(max) TESSERA_REDUCE(min) TESSERA_REDUCE(any) TESSERA_REDUCE(all) TESSERA_REDUCE(var) TESSERA_REDUCE(std)
-    TESSERA_REDUCE(count_nonzero) TESSERA_REDUCE(logsumexp) Array argmax(const Operand& x);
+TESSERA_REDUCE(prod)
+TESSERA_REDUCE(max)
+TESSERA_REDUCE(min)
+TESSERA_REDUCE(any)
+TESSERA_REDUCE(all) TESSERA_REDUCE(var) TESSERA_REDUCE(std) TESSERA_REDUCE(count_nonzero) TESSERA_REDUCE(logsumexp) Array
+    // clang-format on
+    argmax(const Operand& x);
 Array argmax(const Operand& x, int axis, bool keepdims = false);
 Array argmin(const Operand& x);
 Array argmin(const Operand& x, int axis, bool keepdims = false);
@@ -130,9 +143,11 @@ Array median(const Operand& x, int axis, bool keepdims = false);
 Array average(const Operand& x, const Operand& weights, Axes axes = {}, bool keepdims = false);  // weights broadcast to x
 
 // ---- contraction ----
+// clang-format off
 TESSERA_BINARY(matmul)
 TESSERA_BINARY(dot)
 TESSERA_BINARY(vdot) TESSERA_BINARY(inner) TESSERA_BINARY(outer) Array tensordot(const Operand& a, const Operand& b, int n = 2);
+// clang-format on
 Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, std::vector<int>> axes);
 Array einsum_of(const std::string& expression, std::vector<Array> operands, std::source_location where = std::source_location::current());
 template <class... A> Array einsum(const std::string& expression, const A&... operands) {

@@ -63,14 +63,15 @@ TESSERA_DECLARE_Q(zungqr_, c64)
                  const int* liwork, int* info);                                                                                         \
   void p##gesdd_(const char* job, const int* m, const int* n, R* a, const int* lda, R* s, R* u, const int* ldu, R* vt, const int* ldvt, \
                  R* work, const int* lwork, int* iwork, int* info);
-    TESSERA_DECLARE_REAL(s, float) TESSERA_DECLARE_REAL(d, double)
+TESSERA_DECLARE_REAL(s, float)
+TESSERA_DECLARE_REAL(d, double)
 #undef TESSERA_DECLARE_REAL
 #define TESSERA_DECLARE_COMPLEX(p, T, R)                                                                                                \
   void p##heevd_(const char* job, const char* uplo, const int* n, T* a, const int* lda, R* w, T* work, const int* lwork, R* rwork,      \
                  const int* lrwork, int* iwork, const int* liwork, int* info);                                                          \
   void p##gesdd_(const char* job, const int* m, const int* n, T* a, const int* lda, R* s, T* u, const int* ldu, T* vt, const int* ldvt, \
                  T* work, const int* lwork, R* rwork, int* iwork, int* info);
-        TESSERA_DECLARE_COMPLEX(c, c32, float) TESSERA_DECLARE_COMPLEX(z, c64, double)
+TESSERA_DECLARE_COMPLEX(c, c32, float) TESSERA_DECLARE_COMPLEX(z, c64, double)
 #undef TESSERA_DECLARE_COMPLEX
 }
 
@@ -115,9 +116,8 @@ TESSERA_FORWARD_Q(cungqr_, c32)
 TESSERA_FORWARD_Q(zungqr_, c64)
 #undef TESSERA_FORWARD_Q
 
-    // op(A) X = B in place of B, column-major, from the left. trans: 'N', 'T' or 'C'.
-    template <class T>
-    void trsm(bool lower, char trans, bool unit, int m, int n, const T* a, int lda, T* b, int ldb) {
+// op(A) X = B in place of B, column-major, from the left. trans: 'N', 'T' or 'C'.
+template <class T> void trsm(bool lower, char trans, bool unit, int m, int n, const T* a, int lda, T* b, int ldb) {
   if (m == 0 || n == 0) return;
   const auto uplo = lower ? CblasLower : CblasUpper;
   const auto op = trans == 'N' ? CblasNoTrans : trans == 'T' ? CblasTrans : CblasConjTrans;
