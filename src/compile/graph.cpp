@@ -56,13 +56,8 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
       for (const auto& input : node->inputs) ++inside[input.node().get()];
     }
     for (const auto& root : graph.roots) ++inside[root.node().get()];
-    // Nobody knows where an uncommitted value will be needed: beside committed results it would be computed a second time, whole, on every
-    // rank, for a handle that is perhaps but the temporary in eval(device_put(random::normal(...), sharding)).
-    bool asks_committed = false;
-    for (const auto& root : roots) asks_committed |= output_of(root).sharding.has_value();
     std::vector<Array> held;
     for (const auto& node : graph.nodes) {
-      if (asks_committed && !node->outputs[0].sharding) continue;
       bool is_root = false;
       for (const auto& root : roots) is_root |= root.node() == node;
       if (node.use_count() > inside[node.get()] || (is_root && node->outputs.size() > 1))
