@@ -48,6 +48,7 @@ inline void split_lanes(const LaneKeys& keys, std::int64_t lanes, std::uint32_t 
 // A uniform (or normal) scalar per lane, from the lane's key.
 template <class T> void uniform_lanes(const LaneKeys& keys, std::int64_t lanes, CounterMode mode, T minval, T maxval, T* out) {
   Row<std::uint32_t> x0, x1;
+  std::fill_n(x0.at, lanes, 0u);
   std::fill_n(x1.at, lanes, mode == CounterMode::original && sizeof(T) == 8 ? 1u : 0u);
   hash_keyed_counters(keys.k0.at, keys.k1.at, x0.at, x1.at, lanes);
   Row<BitsOf<T>> bits;
