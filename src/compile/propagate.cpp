@@ -65,14 +65,12 @@ class Backward {
   // Where an op would like an operand: a move wants it at its target already.
   static Sharding wish(const Node& node, const PlaceArgs& args, const Placement& placement, std::size_t i) {
     if (node.op->lower == nullptr || node.op->place == nullptr) return placement.inputs[i];
+    if (node.op->flops != nullptr) return placement.inputs[i];  // not a move: it computes (fft), and knows best from where
     std::vector<std::optional<Sharding>> without(args.shardings.begin(), args.shardings.end());
     without[i].reset();
     PlaceArgs free = args;
     free.shardings = without;
-    const Placement anywhere = place(*node.op, free);
-    // An op that follows its operand (fft) has no wish of its own.
-    return same_layout(anywhere.outputs[0], placement.outputs[0], node.outputs[0].type.shape.ndim()) ? anywhere.inputs[i]
-                                                                                                     : placement.inputs[i];
+    return place(*node.op, free).inputs[i];
   }
 
   void choose(const NodePtr& node, const PlaceArgs& args, Placement& placement) {

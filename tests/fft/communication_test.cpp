@@ -69,6 +69,21 @@ TEST(Communication, PencilsTakeTwoExchanges) {
   counted(transform, x, -1);
 }
 
+// A Poisson solver: one exchange each way, the division where the spectrum lies.
+TEST(Communication, PointwiseWorkBetweenStaysWhereTheSpectrumLies) {
+  const Mesh mesh = make_mesh({process_count()}, {"x"});
+  const std::int64_t n = 12;
+  const Array x = device_put(real_array(random_values({n, n, n}, 8), {n, n, n}, float64), mesh, P("x"));
+  const auto halved = [&](const Array& a) {
+    const Array k = reshape(fft::fftfreq(n, 1.0, float64), {n, 1, 1});
+    const Array spectrum = fft::rfftn(a, {.out_sharding = fft::transposed});
+    return fft::irfftn(spectrum / (2 + 0 * square(k)), {.given = a.sharding(), .s = {n, n, n}});
+  };
+  const Array y = counted(halved, x, process_count() > 1 ? 2 : 0);
+  EXPECT_EQ(y.sharding(), x.sharding());
+  expect_close(y * 2, to_vector<Complex>(x), {n, n, n}, 1e-13, "");
+}
+
 TEST(Communication, EveryDimSplitAtOnce) {
   const int p = process_count();
   if (p != 8) GTEST_SKIP() << "needs 8 ranks";
