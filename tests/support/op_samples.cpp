@@ -277,7 +277,7 @@ void collectives(Table& t) {
     t.add(
         name, {{{24, 12}}},
         [f, out](In x) -> Out {
-          const std::int64_t n = device_count(), rows = 24 / n * n, columns = 12 / n * n;
+          const int n = device_count(), rows = 24 / n * n, columns = 12 / n * n;
           const auto mesh = make_mesh({n}, {"d"}, x[0].sharding().mesh().devices());
           return {shard_map(f, mesh, P("d"), out)(x[0](slice(0, rows), slice(0, columns)))};
         },
