@@ -56,10 +56,21 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
       for (const auto& input : node->inputs) ++inside[input.node().get()];
     }
     for (const auto& root : graph.roots) ++inside[root.node().get()];
+    // Nobody knows where an uncommitted value will be needed: beside committed results it would be computed a second time, whole, on every
+    // rank, for a handle that is perhaps but the temporary in eval(device_put(random::normal(...), sharding)). Small ones are computed all
+    // the same, lest a chain of them (a key per step) grows for ever.
+    bool asks_committed = false;
+    for (const auto& root : roots) asks_committed |= output_of(root).sharding.has_value();
+    const auto can_wait = [&](const Node& node) {
+      const auto& type = node.outputs[0].type;
+      return asks_committed && node.outputs.size() == 1 && !node.outputs[0].sharding &&
+             type.shape.elements() * static_cast<std::int64_t>(itemsize(type.dtype)) > 64 << 10;
+    };
     std::vector<Array> held;
     for (const auto& node : graph.nodes) {
       bool is_root = false;
       for (const auto& root : roots) is_root |= root.node() == node;
+      if (!is_root && can_wait(*node)) continue;
       if (node.use_count() > inside[node.get()] || (is_root && node->outputs.size() > 1))
         for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i) held.emplace_back(node, i);
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/stream.hpp"
 #include "kernels/transpose_tile.hpp"
 
 namespace tessera::kernels {
@@ -17,11 +18,18 @@ struct Dim {
   std::int64_t extent, dst, src;  // strides in elements
 };
 
-// Unaligned integers of each item size: elements are only moved, and an item may stand for several smaller ones.
-typedef std::uint8_t Item1;
-typedef std::uint16_t Item2 __attribute__((aligned(1), may_alias));
-typedef std::uint32_t Item4 __attribute__((aligned(1), may_alias));
-typedef std::uint64_t Item8 __attribute__((aligned(1), may_alias));
+// An item of each size at any address: elements are only moved, and an item may stand for several smaller ones. (Structs, because a
+// template argument loses the attributes of a typedef.)
+using Item1 = std::uint8_t;
+struct __attribute__((packed, may_alias)) Item2 {
+  std::uint16_t bits;
+};
+struct __attribute__((packed, may_alias)) Item4 {
+  std::uint32_t bits;
+};
+struct __attribute__((packed, may_alias)) Item8 {
+  std::uint64_t bits;
+};
 struct __attribute__((packed, may_alias)) Item16 {
   std::uint64_t low, high;
 };
@@ -128,12 +136,21 @@ template <class T> void copy_line(T* dst, std::int64_t dst_stride, const T* src,
   }
 }
 
+// Copies far larger than the cache go past it: nothing reads their lines soon, and a normal store would fetch them first.
+constexpr std::size_t streamed_bytes = std::size_t{16} << 20, streamed_line_bytes = 1024;
+
 void copy_lines(const CopyPlan& plan) {
   const Dim line = plan.dims.back();
   const std::span<const Dim> outer(plan.dims.data(), plan.dims.size() - 1);
   const auto item = static_cast<std::int64_t>(plan.itemsize);
   if (line.dst == 1 && line.src == 1) {
     const auto bytes = static_cast<std::size_t>(line.extent * item);
+    std::size_t all = bytes;
+    for (const Dim& dim : outer) all *= static_cast<std::size_t>(dim.extent);
+    if (all >= streamed_bytes && bytes >= streamed_line_bytes) {
+      for_each_outer(outer, plan.dst, plan.src, item, [&](std::byte* dst, const std::byte* src) { stream_copy(dst, src, bytes); });
+      return finish_streaming();
+    }
     for_each_outer(outer, plan.dst, plan.src, item, [&](std::byte* dst, const std::byte* src) { std::memcpy(dst, src, bytes); });
     return;
   }

@@ -1,10 +1,12 @@
-// Steps that move boxes: reshards and remaps. One packed message per peer; a block that is contiguous is sent from, or received into,
-// its place.
+// Steps that move boxes: reshards and remaps. One message per peer, in pieces: a piece that lies in one run of memory is sent from, or
+// received into, its place; others are packed just before they leave. So a reshard takes the memory of source, destination and a few
+// pieces.
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <span>
 
-#include "comm/pending.hpp"
+#include "comm/piecewise.hpp"
 #include "comm/traffic.hpp"
 #include "comm/waiting.hpp"
 #include "kernels/copy.hpp"
@@ -57,13 +59,37 @@ Region source_region(const Tile& tile, const Piece& piece, const Index& to) {
 struct Block {
   int source = 0;  // operand number (sends, local copies)
   Region source_place, destination_place;
+  std::int64_t elements = 0;
 };
+
+// The blocks that go to one peer, or come from it, in groups that travel as one piece each.
 struct PeerMessage {
-  int peer = 0;
   std::vector<Block> blocks;
-  std::int64_t bytes = 0;
-  bool direct() const { return blocks.size() == 1; }
+  std::vector<std::size_t> piece_ends;  // piece i is blocks [piece_ends[i - 1], piece_ends[i])
+  comm::PiecewiseMessage wire;          // the peer, and the bytes of each piece
+
+  std::span<const Block> piece(std::size_t i) const {
+    const std::size_t first = i == 0 ? 0 : piece_ends[i - 1];
+    return {blocks.data() + first, piece_ends[i] - first};
+  }
 };
+
+// Cuts a box into runs of whole rows with at most `most` elements, in the order of memory. Both ends of a message cut alike.
+//
+//   5 x 100 in pieces of 250:   rows [0, 2), [2, 4), [4, 5)
+template <class F> void for_each_cut(const Index& box, std::int64_t most, F&& use, std::size_t dim = 0) {
+  std::int64_t row = 1;  // elements of one index of `dim`
+  for (std::size_t d = dim + 1; d < box.size(); ++d) row *= box[d].size();
+  if (dim == box.size() || row * box[dim].size() <= most) return use(box);
+  const std::int64_t rows = std::max<std::int64_t>(1, most / std::max<std::int64_t>(row, 1));
+  Index part = box;
+  for (std::int64_t start = box[dim].start; start < box[dim].stop; start += rows) {
+    part[dim] = {start, std::min(start + rows, box[dim].stop)};
+    for_each_cut(part, most, use, dim + 1);
+  }
+}
+
+constexpr std::int64_t local_bytes = std::int64_t{16} << 20;  // copied between two looks at the messages
 
 class ExchangeStep final : public Step {
  public:
@@ -87,30 +113,38 @@ class ExchangeStep final : public Step {
     const auto& region = context.value(inputs_[0]).region;
     const auto plan =
         plan_exchange(map, from, shapes, context.value(output_).layout, out_.tile.global, context.me, region ? region->manual_axes : none);
+    const auto limit = std::max<std::int64_t>(1, comm::piece_limit() / static_cast<std::int64_t>(item_));
     std::map<int, PeerMessage> sends, receives;
     for (const auto& t : plan.sends) {
       const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
-      add(sends[t.peer], t.peer, {piece.source, source_region(tiles[static_cast<std::size_t>(piece.source)], piece, t.to), {}});
+      for_each_cut(t.to, limit, [&](const Index& to) {
+        add(sends[t.peer], limit, {piece.source, source_region(tiles[static_cast<std::size_t>(piece.source)], piece, to), {}, 0});
+      });
     }
-    for (const auto& t : plan.receives) {
-      auto place = destination_region(out_.tile, t.to);
-      const auto elements = place.elements;
-      Block block{0, {}, std::move(place)};
-      block.source_place.elements = elements;
-      add(receives[t.peer], t.peer, std::move(block));
-    }
+    for (const auto& t : plan.receives)
+      for_each_cut(t.to, limit, [&](const Index& to) { add(receives[t.peer], limit, {0, {}, destination_region(out_.tile, to), 0}); });
     for (const auto& t : plan.local) {
       const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
-      local_.push_back(
-          {piece.source, source_region(tiles[static_cast<std::size_t>(piece.source)], piece, t.to), destination_region(out_.tile, t.to)});
-      covered_ += local_.back().destination_place.elements;
+      for_each_cut(t.to, local_bytes / static_cast<std::int64_t>(item_), [&](const Index& to) {
+        local_.push_back(
+            {piece.source, source_region(tiles[static_cast<std::size_t>(piece.source)], piece, to), destination_region(out_.tile, to), 0});
+        covered_ += local_.back().destination_place.elements;
+      });
     }
-    for (auto& [peer, message] : sends) sends_.push_back(std::move(message));
-    for (auto& [peer, message] : receives) {
-      received_bytes_ += message.bytes;
-      covered_ += message.bytes / static_cast<std::int64_t>(item_);
-      receives_.push_back(std::move(message));
-    }
+    const auto finish = [&](std::map<int, PeerMessage>& by_peer, std::vector<PeerMessage>& list,
+                            std::vector<comm::PiecewiseMessage>& wire) {
+      for (auto& [peer, message] : by_peer) {
+        message.wire.peer = peer;
+        wire.push_back(std::move(message.wire));
+        list.push_back(std::move(message));
+      }
+    };
+    finish(sends, sends_, outgoing_);
+    finish(receives, receives_, incoming_);
+    for (const auto& message : receives_)
+      for (const auto& block : message.blocks) covered_ += block.elements;
+    for (const auto& message : incoming_)
+      for (const auto bytes : message.pieces) received_bytes_ += bytes;
     fill_ = i.fill;
   }
 
@@ -123,15 +157,23 @@ class ExchangeStep final : public Step {
       exchange(frame, result);
       if (!kind_.empty()) comm::count(kind_, received_bytes_);
     } else {
-      copy_local(frame, result);
+      for (const auto& block : local_) copy_local(frame, result, block);
       if (!kind_.empty() && kind_ != "all-slice") comm::count(kind_, 0);
     }
   }
 
  private:
-  void add(PeerMessage& message, int peer, Block block) {
-    message.peer = peer;
-    message.bytes += block.source_place.elements * static_cast<std::int64_t>(item_);
+  // Small blocks share a piece.
+  void add(PeerMessage& message, std::int64_t limit, Block block) {
+    block.elements = std::max(block.source_place.elements, block.destination_place.elements);
+    const std::int64_t bytes = block.elements * static_cast<std::int64_t>(item_);
+    auto& pieces = message.wire.pieces;
+    if (pieces.empty() || pieces.back() + bytes > limit * static_cast<std::int64_t>(item_)) {
+      pieces.push_back(0);
+      message.piece_ends.push_back(message.blocks.size());
+    }
+    pieces.back() += bytes;
+    message.piece_ends.back() = message.blocks.size() + 1;
     message.blocks.push_back(std::move(block));
   }
 
@@ -144,58 +186,45 @@ class ExchangeStep final : public Step {
 
   std::byte* at(std::byte* data, const Region& r) const { return data + r.offset * static_cast<std::int64_t>(item_); }
 
-  void copy_local(Frame& frame, Buffer& result) const {
-    for (const auto& block : local_) {
-      const auto& from = frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])];
-      kernels::copy_strided(at(result.data(), block.destination_place), block.destination_place.strides,
-                            at(from.data(), block.source_place), block.source_place.strides, block.destination_place.extents, item_);
-    }
+  void copy_local(Frame& frame, Buffer& result, const Block& block) const {
+    const auto& from = frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])];
+    kernels::copy_strided(at(result.data(), block.destination_place), block.destination_place.strides, at(from.data(), block.source_place),
+                          block.source_place.strides, block.destination_place.extents, item_);
   }
 
-  void exchange(Frame& frame, Buffer& result) {
-    std::vector<Buffer> packed;
-    std::vector<comm::Message> sends, receives;
-    for (const auto& message : receives_) {
-      std::byte* data = nullptr;
-      if (message.direct() && message.blocks[0].destination_place.contiguous) {
-        data = at(result.data(), message.blocks[0].destination_place);
-      } else {
-        packed.push_back(Buffer::allocate(static_cast<std::size_t>(message.bytes)));
-        data = packed.back().data();
-      }
-      receives.push_back({message.peer, data, message.bytes});
-    }
-    for (const auto& message : sends_) {
-      const auto source_data = [&](const Block& block) {
-        return frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])].data();
-      };
-      if (message.direct() && message.blocks[0].source_place.contiguous) {
-        sends.push_back({message.peer, at(source_data(message.blocks[0]), message.blocks[0].source_place), message.bytes});
-        continue;
-      }
-      packed.push_back(Buffer::allocate(static_cast<std::size_t>(message.bytes)));
-      std::byte* cursor = packed.back().data();
-      for (const auto& block : message.blocks) {
-        const auto dense = row_major_strides(block.source_place.extents);
-        kernels::copy_strided(cursor, dense, at(source_data(block), block.source_place), block.source_place.strides,
-                              block.source_place.extents, item_);
-        cursor += block.source_place.elements * static_cast<std::int64_t>(item_);
-      }
-      sends.push_back({message.peer, packed.back().data(), message.bytes});
-    }
-    const auto unpack = [&](std::size_t n) {
-      const auto& message = receives_[n];
-      if (message.direct() && message.blocks[0].destination_place.contiguous) return;
-      const std::byte* cursor = receives[n].data;
-      for (const auto& block : message.blocks) {
-        const auto& place = block.destination_place;
-        kernels::copy_strided(at(result.data(), place), place.strides, cursor, row_major_strides(place.extents), place.extents, item_);
-        cursor += place.elements * static_cast<std::int64_t>(item_);
+  void exchange(Frame& frame, Buffer& result) const {
+    const auto data_of = [&](const Block& block) {
+      return frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])].data();
+    };
+    comm::PieceWork work;
+    work.source = [&](std::size_t m, std::size_t p) -> const std::byte* {
+      const auto blocks = sends_[m].piece(p);
+      return blocks.size() == 1 && blocks[0].source_place.contiguous ? at(data_of(blocks[0]), blocks[0].source_place) : nullptr;
+    };
+    work.destination = [&](std::size_t m, std::size_t p) -> std::byte* {
+      const auto blocks = receives_[m].piece(p);
+      return blocks.size() == 1 && blocks[0].destination_place.contiguous ? at(result.data(), blocks[0].destination_place) : nullptr;
+    };
+    work.pack = [&](std::size_t m, std::size_t p, std::byte* to) {
+      for (const auto& block : sends_[m].piece(p)) {
+        const auto& place = block.source_place;
+        kernels::copy_strided(to, row_major_strides(place.extents), at(data_of(block), place), place.strides, place.extents, item_);
+        to += block.elements * static_cast<std::int64_t>(item_);
       }
     };
-    auto pending = comm::start_exchange(comm::world(), sends, receives, unpack, label_.c_str());
-    copy_local(frame, result);  // while the messages travel
-    pending.wait();
+    work.unpack = [&](std::size_t m, std::size_t p, const std::byte* from) {
+      for (const auto& block : receives_[m].piece(p)) {
+        const auto& place = block.destination_place;
+        kernels::copy_strided(at(result.data(), place), place.strides, from, row_major_strides(place.extents), place.extents, item_);
+        from += block.elements * static_cast<std::int64_t>(item_);
+      }
+    };
+    std::size_t copied = 0;
+    work.meanwhile = [&] {
+      if (copied < local_.size()) copy_local(frame, result, local_[copied++]);
+      return copied < local_.size();
+    };
+    comm::exchange_piecewise(comm::world(), outgoing_, incoming_, work, label_.c_str());
   }
 
   std::vector<int> inputs_;
@@ -204,6 +233,7 @@ class ExchangeStep final : public Step {
   std::size_t item_;
   std::string kind_, label_;
   std::vector<PeerMessage> sends_, receives_;
+  std::vector<comm::PiecewiseMessage> outgoing_, incoming_;
   std::vector<Block> local_;
   std::vector<std::byte> fill_;
   std::int64_t received_bytes_ = 0, covered_ = 0;

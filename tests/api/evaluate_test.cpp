@@ -8,6 +8,7 @@
 #include <random>
 
 #include "comm/traffic.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera {
 namespace {
@@ -161,6 +162,20 @@ TEST(Errors, ADeletedArrayIsRefused) {
 TEST(Errors, MoreMemoryThanTheHostHasIsRefusedBeforeAllocating) {
   const Array huge = zeros({1 << 22, 1 << 22});
   EXPECT_THROW(eval(huge + 1), MemoryError);
+}
+
+// What is packed travels in pieces: nobody holds a second copy of what leaves or arrives.
+TEST(Memory, AReshardTakesSourceAndDestination) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const std::int64_t n = 2048 + 7;
+  const Array rows = device_put(values({n, n}, 1e-3f), mesh, P("x", None));
+  eval(rows);
+  reset_peak_memory();
+  const auto before = memory_use().live_bytes;
+  const Array columns = device_put(rows, mesh, P(None, "x"));
+  eval(columns);
+  const std::int64_t block = n * ((n + device_count() - 1) / device_count()) * 4, pieces = std::int64_t{6} << 20;
+  EXPECT_LE(memory_use().peak_bytes - before, block + pieces);
 }
 
 TEST(Donation, TheArgumentIsGone) {

@@ -7,6 +7,7 @@
 
 #include "base/settings.hpp"
 #include "comm/pending.hpp"
+#include "comm/piecewise.hpp"
 #include "comm/point_to_point.hpp"
 
 namespace tessera::comm {
@@ -86,6 +87,57 @@ TEST(Exchange, refuses_itself_and_strangers) {
   const Message to_me{world().rank(), &b, 1}, to_nobody{world().size(), &b, 1};
   EXPECT_THROW(exchange(world(), {&to_me, 1}, {}, nullptr, "x"), InternalError);
   EXPECT_THROW(exchange(world(), {}, {&to_nobody, 1}, nullptr, "x"), InternalError);
+}
+
+// Everybody sends everybody (r + 1) pieces of different lengths; the odd ones are packed and unpacked, the even ones lie in their place.
+void expect_piecewise_exchange(std::int64_t unit) {
+  const auto& all = world();
+  const auto length = [&](std::size_t piece) { return unit * static_cast<std::int64_t>(1 + piece % 3); };
+  const auto value = [](int from, int to, std::size_t piece) {
+    return static_cast<std::byte>(31 * from + 7 * to + static_cast<int>(piece));
+  };
+  std::vector<PiecewiseMessage> sends, receives;
+  for (int peer = 0; peer < all.size(); ++peer) {
+    if (peer == all.rank()) continue;
+    const auto message = [&](int sender) {
+      PiecewiseMessage m{peer, {}};
+      for (int piece = 0; piece < 5 * (sender + 1); ++piece) m.pieces.push_back(length(static_cast<std::size_t>(piece)));
+      return m;
+    };
+    sends.push_back(message(all.rank()));
+    receives.push_back(message(peer));
+  }
+  std::vector<std::vector<std::vector<std::byte>>> out, in;
+  for (const auto& m : sends) {
+    out.emplace_back();
+    for (std::size_t p = 0; p < m.pieces.size(); ++p)
+      out.back().emplace_back(static_cast<std::size_t>(m.pieces[p]), value(all.rank(), m.peer, p));
+  }
+  for (const auto& m : receives) {
+    in.emplace_back();
+    for (const auto bytes : m.pieces) in.back().emplace_back(static_cast<std::size_t>(bytes));
+  }
+  PieceWork work;
+  work.source = [&](std::size_t m, std::size_t p) { return p % 2 == 0 ? out[m][p].data() : nullptr; };
+  work.destination = [&](std::size_t m, std::size_t p) { return p % 2 == 0 ? in[m][p].data() : nullptr; };
+  work.pack = [&](std::size_t m, std::size_t p, std::byte* to) { std::copy(out[m][p].begin(), out[m][p].end(), to); };
+  work.unpack = [&](std::size_t m, std::size_t p, const std::byte* from) { std::copy_n(from, in[m][p].size(), in[m][p].begin()); };
+  int chores = 3;
+  work.meanwhile = [&] { return --chores > 0; };
+  exchange_piecewise(all, sends, receives, work, "a test");
+  EXPECT_LE(chores, 0) << "the work that was to be done meanwhile";
+  for (std::size_t m = 0; m < receives.size(); ++m)
+    for (std::size_t p = 0; p < receives[m].pieces.size(); ++p)
+      EXPECT_EQ(std::count(in[m][p].begin(), in[m][p].end(), value(receives[m].peer, all.rank(), p)), receives[m].pieces[p])
+          << "piece " << p << " from " << receives[m].peer;
+}
+
+TEST(Piecewise, delivers_pieces_in_order_packed_or_in_place) { expect_piecewise_exchange(100); }
+TEST(Piecewise, delivers_more_than_may_be_under_way_at_once) { expect_piecewise_exchange(200'000); }
+
+TEST(Piecewise, refuses_itself) {
+  const PiecewiseMessage to_me{world().rank(), {1}};
+  EXPECT_THROW(exchange_piecewise(world(), {&to_me, 1}, {}, {}, "x"), InternalError);
 }
 
 TEST(PointToPoint, a_ring_passes_panels_along) {

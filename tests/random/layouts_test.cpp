@@ -4,6 +4,7 @@
 #include "golden.hpp"
 #include "ops/rng/rng.hpp"
 #include "ops_index/layouts.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::test {
 namespace {
@@ -103,6 +104,16 @@ TEST(random_layouts, draws_move_nothing_and_hold_only_their_block) {
     EXPECT_EQ(text.find("all-reduce") != std::string::npos, d.moves == Moves::a_number) << d.name << "\n" << text;
     EXPECT_EQ(text.find("[" + std::to_string(8 * n) + ",1000"), std::string::npos) << d.name << "\n" << text;
   }
+}
+
+TEST(random_layouts, a_draw_that_is_placed_in_the_same_expression_takes_one_block_of_memory) {
+  const int n = device_count();
+  const auto mesh = make_mesh({n}, {"x"});
+  const std::int64_t rows = 256, block = rows * 1024 * 4;
+  reset_peak_memory();
+  const auto before = memory_use().live_bytes;
+  eval({device_put(random::normal(random::key(8), {rows * n, 1024}), mesh, P("x", None))});
+  EXPECT_LT(memory_use().peak_bytes - before, block + block / 4);
 }
 
 TEST(random_layouts, a_split_array_is_shuffled_where_it_lies) {

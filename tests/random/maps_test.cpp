@@ -1,4 +1,4 @@
-// Keys are arrays: draws under vmap, shard_map, jit and grad.
+// Keys are arrays: draws under vmap, shard_map, pmap, jit and grad.
 #include <gtest/gtest.h>
 
 #include <tessera/tessera.hpp>
@@ -67,6 +67,15 @@ TEST(random_maps, shard_map_over_keys) {
   std::vector<Array> separate;
   for (const auto& k : random::split(random::key(5), n)) separate.push_back(random::uniform(k, {4}) + random::poisson(k, 15.0, {4}));
   EXPECT_EQ(to_vector<float>(y), joined(separate));
+}
+
+TEST(random_maps, pmap_over_keys) {
+  const int n = device_count();
+  const Key keys = random::split_batch(random::key(6), {n});
+  const auto draw = [](const Key& k) { return random::normal(k, {5}); };
+  std::vector<Array> separate;
+  for (const auto& k : random::split(random::key(6), n)) separate.push_back(draw(k));
+  EXPECT_EQ(to_vector<float>(pmap(draw)(keys)), joined(separate));
 }
 
 TEST(random_maps, jit_with_a_key_argument) {

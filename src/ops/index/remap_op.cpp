@@ -32,6 +32,18 @@ Sharding as_result(const Sharding& operand, const RemapParams& p, const Mesh& me
   return Sharding::from_dim_axes(mesh, dims);
 }
 
+// Where an operand that may lie anywhere is computed: as the result lies. But a dim that is shorter than it has blocks (one matrix of a
+// stack) stays whole: the first ranks would compute it for all others, and then send it.
+Sharding as_operand(const Sharding& result, const Shape& shape) {
+  auto dims = result.dim_axes(shape.ndim());
+  for (int d = 0; d < shape.ndim(); ++d) {
+    std::int64_t blocks = 1;
+    for (const int axis : dims[static_cast<std::size_t>(d)]) blocks *= result.mesh().axis_sizes()[static_cast<std::size_t>(axis)];
+    if (shape[static_cast<std::size_t>(d)] < blocks) dims[static_cast<std::size_t>(d)].clear();
+  }
+  return Sharding::from_dim_axes(result.mesh(), dims);
+}
+
 Placement place(const PlaceArgs& args) {
   const auto& p = params_of(args.params);
   std::vector<Sharding> candidates;
@@ -51,7 +63,8 @@ Placement place(const PlaceArgs& args) {
   for (const auto& candidate : candidates) {
     if (best_bytes >= 0 && candidate == best.outputs[0]) continue;
     std::vector<Sharding> inputs;
-    for (const auto& s : args.shardings) inputs.push_back(s ? *s : candidate);
+    for (std::size_t i = 0; i < args.in.size(); ++i)
+      inputs.push_back(args.shardings[i] ? *args.shardings[i] : as_operand(candidate, shapes[i]));
     std::int64_t bytes = 0;
     if (candidates.size() > 1)
       bytes = exchange_bytes({p.pieces}, inputs, shapes, candidate, p.shape, itemsize(args.out[0].dtype), args.fixed_axes);
