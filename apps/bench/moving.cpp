@@ -1,11 +1,9 @@
-// Moving data: from rows to columns beside what one would write with MPI, and the collectives beside the raw calls.
+// Moving data: from rows to columns, beside what one would write with MPI.
 #include <mpi.h>
 
 #include <cstring>
-#include <numeric>
 
 #include "bench.hpp"
-#include "comm/collectives.hpp"
 
 namespace {
 
@@ -51,7 +49,7 @@ struct RowsToColumns {
   }
 };
 
-void reshard_row() {
+void rows() {
   constexpr int n = 8192;
   if (!bench::wanted("reshard_f64_8192x8192") || bench::ranks() < 2 || n % bench::ranks() != 0) return;
   const Array x = device_put(ones({n, n}, float64), bench::split(P("x", None)));
@@ -61,35 +59,6 @@ void reshard_row() {
   bench::compare(
       "reshard_f64_8192x8192", [&] { eval(device_put(x, columns)); },
       {{"MPI_Alltoallw", [&] { raw.alltoallw(); }, 1}, {"pack + MPI_Alltoallv", [&] { raw.pack_alltoallv(); }, 1}}, 7);
-}
-
-std::string size_name(std::int64_t bytes) {
-  return bytes >= 1 << 20 ? std::to_string(bytes >> 20) + "MiB" : std::to_string(bytes >> 10) + "KiB";
-}
-
-void rows() {
-  reshard_row();
-  if (bench::ranks() < 2) return;
-  const auto& world = comm::world();
-  for (const std::int64_t bytes : {std::int64_t{64} << 10, std::int64_t{1} << 20, std::int64_t{16} << 20}) {
-    const int n = static_cast<int>(bytes / 4);
-    std::vector<float> in(static_cast<std::size_t>(n), 1.f), out(in.size()), wide(in.size() * static_cast<std::size_t>(bench::ranks()));
-    const int calls = static_cast<int>((std::int64_t{32} << 20) / bytes);
-    const auto repeat = [calls](const bench::Work& call) {
-      return [calls, call] {
-        for (int i = 0; i < calls; ++i) call();
-      };
-    };
-    if (bench::wanted("all_reduce_" + size_name(bytes)))
-      bench::compare(
-          "all_reduce_" + size_name(bytes),
-          repeat([&] { comm::all_reduce(world, comm::ReduceKind::sum, float32, in.data(), out.data(), n); }),
-          {{"MPI_Allreduce", repeat([&] { MPI_Allreduce(in.data(), out.data(), n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }), 0.95}});
-    if (bench::wanted("all_gather_" + size_name(bytes)))
-      bench::compare(
-          "all_gather_" + size_name(bytes), repeat([&] { comm::all_gather(world, in.data(), bytes, wide.data()); }),
-          {{"MPI_Allgather", repeat([&] { MPI_Allgather(in.data(), n, MPI_FLOAT, wide.data(), n, MPI_FLOAT, MPI_COMM_WORLD); }), 0.95}});
-  }
 }
 
 const bench::Group group(rows);

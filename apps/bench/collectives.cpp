@@ -1,0 +1,134 @@
+// The room comm beside the MPI library's own calls on the same buffers, 8 B to 64 MiB. A row's size is that of the larger side: what a
+// rank gives to a reduce-scatter, what it has after an all-gather. TESSERA_COLLECTIVES=own|mpi shows what `auto` chooses from.
+#include "comm/collectives.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "bench.hpp"
+#include "comm/agreement.hpp"
+#include "comm/point_to_point.hpp"
+
+namespace {
+
+using namespace tessera;
+
+// Never slower than 1.05 x + 2 us.
+constexpr double factor = 1.05, allowance_s = 2e-6;
+
+std::string size_name(std::int64_t bytes) {
+  if (bytes < 1 << 10) return std::to_string(bytes) + "B";
+  return bytes >= 1 << 20 ? std::to_string(bytes >> 20) + "MiB" : std::to_string(bytes >> 10) + "KiB";
+}
+
+// One size: buffers of `ranks` equal blocks, and the six collectives on them.
+class Size {
+ public:
+  explicit Size(std::int64_t bytes)
+      : name_(size_name(bytes)),
+        block_bytes_(std::max<std::int64_t>(bytes / bench::ranks(), 8)),
+        block_(static_cast<int>(block_bytes_ / 4)),
+        all_(block_ * bench::ranks()),
+        calls_(static_cast<int>(std::clamp<std::int64_t>((std::int64_t{16} << 20) / bytes, 1, 500))),
+        in_(static_cast<std::size_t>(all_), 1.f),
+        out_(in_.size()) {}
+
+  void rows() {
+    row(
+        "all_reduce", [&] { comm::all_reduce(world_, comm::ReduceKind::sum, float32, in_.data(), out_.data(), all_); }, "MPI_Allreduce",
+        [&] { MPI_Allreduce(in_.data(), out_.data(), all_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); });
+    row(
+        "all_gather", [&] { comm::all_gather(world_, in_.data(), block_bytes_, out_.data()); }, "MPI_Allgather",
+        [&] { MPI_Allgather(in_.data(), block_, MPI_FLOAT, out_.data(), block_, MPI_FLOAT, MPI_COMM_WORLD); });
+    const std::vector<std::int64_t> counts(static_cast<std::size_t>(bench::ranks()), block_);
+    const bool chooses_badly = bench::ranks() == 2 && block_bytes_ >= std::int64_t{512} << 10;  // Open MPI, from 1 MiB on
+    row(
+        "reduce_scatter", [&] { comm::reduce_scatter(world_, comm::ReduceKind::sum, float32, in_.data(), out_.data(), counts); },
+        "MPI_Reduce_scatter", [&] { MPI_Reduce_scatter_block(in_.data(), out_.data(), block_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
+        chooses_badly ? 1.5 : 0);
+    row(
+        "all_to_all", [&] { all_to_all(); }, "MPI_Alltoall",
+        [&] { MPI_Alltoall(in_.data(), block_, MPI_FLOAT, out_.data(), block_, MPI_FLOAT, MPI_COMM_WORLD); });
+    const int next = (bench::rank() + 1) % bench::ranks(), before = (bench::rank() + bench::ranks() - 1) % bench::ranks();
+    const std::int64_t bytes = std::int64_t{4} * all_;
+    row(
+        "permute",
+        [&, next, before, bytes] {
+          const comm::Message send{next, reinterpret_cast<std::byte*>(in_.data()), bytes},
+              receive{before, reinterpret_cast<std::byte*>(out_.data()), bytes};
+          comm::exchange(world_, {&send, 1}, {&receive, 1}, nullptr, "permute");
+        },
+        "MPI_Sendrecv",
+        [&, next, before] {
+          MPI_Sendrecv(in_.data(), all_, MPI_FLOAT, next, 0, out_.data(), all_, MPI_FLOAT, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        });
+    row(
+        "broadcast", [&, bytes] { comm::broadcast(world_, in_.data(), bytes, 0); }, "MPI_Bcast",
+        [&] { MPI_Bcast(in_.data(), all_, MPI_FLOAT, 0, MPI_COMM_WORLD); });
+  }
+
+ private:
+  void row(const char* what, const bench::Work& ours, const char* peer, const bench::Work& raw, double goal = 0) const {
+    const std::string name = std::string(what) + "_" + name_;
+    if (!bench::wanted(name)) return;
+    const auto repeat = [this](const bench::Work& call) {
+      return [this, call] {
+        for (int i = 0; i < calls_; ++i) call();
+      };
+    };
+    if (goal > 0)
+      bench::compare(name, repeat(ours), {{peer, repeat(raw), goal}});
+    else
+      bench::compare(name, repeat(ours), {{std::string(peer) + " + 2 us", repeat(raw), 1 / factor, 0, calls_ * allowance_s / factor}});
+  }
+
+  // As the executor does it: the own block is a copy, the others are messages.
+  void all_to_all() {
+    const auto at = [this](std::vector<float>& buffer, int r) {
+      return reinterpret_cast<std::byte*>(buffer.data() + static_cast<std::ptrdiff_t>(r) * block_);
+    };
+    std::memcpy(at(out_, bench::rank()), at(in_, bench::rank()), static_cast<std::size_t>(block_bytes_));
+    std::vector<comm::Message> sends, receives;
+    for (int step = 1; step < bench::ranks(); ++step) {
+      const int to = (bench::rank() + step) % bench::ranks(), from = (bench::rank() - step + bench::ranks()) % bench::ranks();
+      sends.push_back({to, at(in_, to), block_bytes_});
+      receives.push_back({from, at(out_, from), block_bytes_});
+    }
+    comm::exchange(world_, sends, receives, nullptr, "all-to-all");
+  }
+
+  std::string name_;
+  std::int64_t block_bytes_;
+  int block_, all_, calls_;  // floats
+  std::vector<float> in_, out_;
+  const comm::Communicator& world_ = comm::world();
+};
+
+// What every evaluation pays so that ranks that disagree are told.
+void agreement_row() {
+  if (!bench::wanted("agreement")) return;
+  constexpr int calls = 1000;
+  const std::uint64_t mine[2] = {7, ~std::uint64_t{7}};
+  std::uint64_t all[2];
+  bench::compare("agreement_x1000",
+                 [] {
+                   for (int i = 0; i < calls; ++i) comm::agree(comm::world(), 7, [] { return std::string(); });
+                 },
+                 {{"MPI_Allreduce + 2 us",
+                   [&] {
+                     for (int i = 0; i < calls; ++i) MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+                   },
+                   1 / factor, 0, calls * allowance_s / factor}});
+}
+
+void rows() {
+  if (bench::ranks() < 2) return;
+  agreement_row();
+  for (const std::int64_t bytes : {8, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20}) Size(bytes).rows();
+}
+
+const bench::Group group(rows);
+
+}  // namespace

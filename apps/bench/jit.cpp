@@ -1,0 +1,127 @@
+// What jit costs: a call whose plan is kept, planning itself, one pass for a chain, and products beside reductions.
+#include <tessera/jit.hpp>
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "bench.hpp"
+
+namespace {
+
+using namespace tessera;
+
+constexpr int calls = 1000;
+bench::Work repeat(const bench::Work& call) {
+  return [call] {
+    for (int i = 0; i < calls; ++i) call();
+  };
+}
+
+// Ten ops on (4, 4); with x split by rows, the column sums are the one all-reduce.
+Array ten_ops(const Array& x, const Array& w) {
+  const Array h = matmul(x, w) + 1;
+  const Array t = tanh(h) * 0.5f;
+  const Array centred = t - sum(t, 0);
+  return transpose(abs(centred) + x * w);
+}
+
+void cached_call_rows() {
+  if (!bench::wanted("jit_call_of_10_ops")) return;
+  const Array w = device_put(full({4, 4}, 0.25f), bench::split(P()));
+  const Array x = device_put(full({4, 4}, 0.5f), bench::split(P("x", None)));
+  eval(x, w);
+  const auto f = jit(ten_ops);
+  const auto ours = repeat([&] { eval(f(x, w)); });
+  if (bench::ranks() == 1) return bench::compare("jit_call_of_10_ops_x1000", ours, {{"budget of 10 us a call", {}, 1, 10e-6 * calls}});
+  float mine[4] = {}, all[4];
+  bench::compare("jit_call_of_10_ops_x1000", ours,
+                 {{"MPI_Allreduce + 5 us a call", repeat([&] { MPI_Allreduce(mine, all, 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }),
+                   bench::ranks() == 2 ? 1.0 : 0, 0, 5e-6 * calls}});
+}
+
+// 100 layers of ten ops over 4,096 ranks that do not exist.
+void planning_row() {
+  if (!bench::wanted("jit_plans_1000_ops") || bench::ranks() > 1) return;
+  const Mesh mesh = abstract_mesh({64, 64}, {"x", "y"});
+  const Array x = device_put(zeros({8192, 8192}), mesh, P("x", "y")), w = device_put(zeros({8192, 8192}), mesh, P("y", None));
+  const auto layers = [](Array x, const Array& w) {
+    for (int layer = 0; layer < 100; ++layer) {
+      const Array h = matmul(x, w) + 1;                    // 2 ops
+      const Array centred = h - mean(h, 0);                // 3: sum, division, difference
+      x = maximum(centred, 0) * 0.5f + tanh(centred) * x;  // 5
+    }
+    return x;
+  };
+  bench::compare(
+      "jit_plans_1000_ops", [&] { (void)jit(layers).lower(x, w).compile().as_text().size(); }, {{"budget of 1 s", {}, 1, 1.0}}, 5);
+}
+
+Array chain_of_16(const Array& x) {
+  const Array a = ((x + 1) * 0.5f - 2) * x;               // 4
+  const Array b = abs(a + 3) * 0.25f - x;                 // 8
+  const Array c = minimum(maximum(b, -1) * 1.5f, 2) + a;  // 12
+  return (c * x - b) * 0.125f + 7;                        // 16
+}
+__attribute__((target_clones("avx512f", "avx2", "default"))) void chain_by_hand(const float* x, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float a = ((x[i] + 1) * 0.5f - 2) * x[i];
+    const float b = std::abs(a + 3) * 0.25f - x[i];
+    const float at_least = b > -1 ? b : -1, raised = at_least * 1.5f, c = (raised < 2 ? raised : 2) + a;
+    y[i] = (c * x[i] - b) * 0.125f + 7;
+  }
+}
+
+void chain_row(const std::string& size, std::int64_t n) {
+  if (!bench::wanted("chain_of_16_f32_" + size) || bench::ranks() > 1) return;
+  const Array x = device_put(full({n}, 0.75f), bench::on_one());
+  eval(x);
+  std::vector<float> from(static_cast<std::size_t>(n), 0.75f), to(from.size());
+  const auto f = jit(chain_of_16);
+  const int passes = static_cast<int>(std::max<std::int64_t>(1, (std::int64_t{16} << 20) / n));
+  bench::compare("chain_of_16_f32_" + size,
+                 [&] {
+                   for (int i = 0; i < passes; ++i) eval(f(x));
+                 },
+                 {{"a loop by hand",
+                   [&] {
+                     for (int i = 0; i < passes; ++i) chain_by_hand(from.data(), to.data(), n);
+                   },
+                   1 / 1.3}});
+}
+
+// A product of what a rank has, and the sum over ranks of something else: together beside one after the other. Where every core
+// computes, nothing can be won; a core to spare is asked for before a goal is.
+void overlap_row() {
+  if (!bench::wanted("product_beside_all_reduce") || bench::ranks() < 2) return;
+  constexpr std::int64_t n = 1024;
+  const Array a = device_put(full({n * bench::ranks(), n}, 0.5f), bench::split(P("x", None))),
+              b = device_put(full({n, n}, 0.5f), bench::split(P()));
+  const Array terms = device_put(full({bench::ranks(), n * 8, n}, 1.f), bench::split(P("x")));
+  eval(a, b, terms);
+  const auto product = jit([](Array a, Array b) { return matmul(a, b); });
+  const auto reduction = jit([](Array terms) { return sum(terms, 0); });
+  const auto both = jit([](Array a, Array b, Array terms) { return std::pair(sum(terms, 0), matmul(a, b)); });
+  const bool spare = std::thread::hardware_concurrency() > static_cast<unsigned>(bench::ranks());
+  bench::compare("product_beside_all_reduce", [&] { eval(both(a, b, terms)); },
+                 {{"one after the other",
+                   [&] {
+                     eval(product(a, b));
+                     eval(reduction(terms));
+                   },
+                   spare ? 1 / 0.75 : 0}});
+}
+
+void rows() {
+  cached_call_rows();
+  planning_row();
+  chain_row("256Ki", std::int64_t{256} << 10);
+  chain_row("16Mi", std::int64_t{16} << 20);
+  overlap_row();
+}
+
+const bench::Group group(rows);
+
+}  // namespace
