@@ -45,6 +45,7 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
     values_.push_back(std::move(local));
   }
   participants_.assign(devices.begin(), devices.end());
+  takes_part_ = devices.contains(me);
   const BindContext context{program_, values_, me};
   for (const auto& i : program_.instructions) {
     steps_.push_back(bind(context, i));
@@ -130,11 +131,11 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
     for (const int v : step.frees) frame.slots[static_cast<std::size_t>(v)].reset();
   }
   for (const auto started : finish_last_) steps_[started]->finish(frame);
-  if (may_fail_) {
+  if (may_fail_ && takes_part_) {
     const auto failure = comm::first_error(comm::group(participants_), frame.failure);
     if (!failure.empty()) throw LinAlgError(failure);
   }
-  if (nan_check) {
+  if (nan_check && takes_part_) {
     const auto failure = comm::first_error(comm::group(participants_), nan_failure);
     if (!failure.empty()) throw NanError("nan check: " + failure + "; look at its operands there, or turn debug::set_nan_check off");
   }

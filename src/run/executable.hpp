@@ -57,6 +57,7 @@ class Executable {
   std::vector<std::vector<std::size_t>> finish_before_;  // per step: started steps whose results it, or what it frees, touches
   std::vector<std::size_t> finish_last_;
   std::vector<int> participants_;  // devices of all values
+  bool takes_part_ = false;        // this rank is one of them
   bool may_fail_ = false;
   std::int64_t peak_bytes_ = 0;
 };

@@ -64,6 +64,19 @@ TEST(Solve, a_thousand_unknowns) {
   expect_solves<double>(1000, 1, layout);
 }
 
+TEST(Solve, ranks_outside_of_the_mesh_only_look_on) {
+  const auto a = random_matrix<double>(40, 40, 3), b = random_matrix<double>(40, 1, 7);
+  const std::vector<Device> all = devices();
+  std::vector<Sharding> layouts{SingleDeviceSharding(all[0]), SingleDeviceSharding(all.back())};
+  if (all.size() > 2) layouts.push_back(NamedSharding(make_mesh({2}, {"x"}, {all[0], all[1]}), P("x", None)));
+  for (const Sharding& layout : layouts) {
+    const Array x = linalg::solve(device_put(a.array(), layout), device_put(b.array(), layout));
+    eval({x});
+    const auto on_all = device_put(x, NamedSharding(make_mesh({device_count()}, {"x"}), P()));
+    EXPECT_LT(hpl_residual(a, matrix_of<double>(on_all), b), 16) << text_of(layout);
+  }
+}
+
 TEST(Solve, many_right_hand_sides_travel_by_columns) {
   for (const auto& layout : layouts_of_matrices()) expect_solves<double>(50, 120, layout, {.block = 8});
 }
