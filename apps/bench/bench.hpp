@@ -21,6 +21,7 @@ struct Peer {
   double goal = 0;     // 0: none is asked for
   double fixed_s = 0;  // instead of work: a time that must not be exceeded
   double extra_s = 0;  // granted on top of the peer's time: "MPI_Allreduce + 5 us"
+  Work prepare = {};   // before each repetition of work, not timed
 };
 
 // Rows whose name does not contain the filter are not even set up: groups ask first.

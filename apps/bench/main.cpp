@@ -53,6 +53,7 @@ void compare(const std::string& name, const Work& ours, const std::vector<Peer>&
     if (r >= 0) our_times.push_back(s);
     for (std::size_t p = 0; p < peers.size(); ++p) {
       if (!peers[p].work) continue;
+      if (peers[p].prepare) peers[p].prepare();
       const double peer_s = seconds_of(peers[p].work);
       if (r >= 0) peer_times[p].push_back(peer_s);
     }

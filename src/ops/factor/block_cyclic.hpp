@@ -63,7 +63,8 @@ struct GridShape {
 GridShape grid_for(int ranks);
 // A block size that gives every rank of the grid several blocks, up to `most`.
 std::int64_t block_for(std::int64_t extent, int parts, std::int64_t most);
-// The most that is worthwhile: small matrices gain from narrow panels, large ones from deep products. By measurement (tests/linalg_bench).
+// The most that is worthwhile: small matrices gain from narrow panels, large ones from deep products. By measurement
+// (apps/bench/linalg.cpp).
 inline std::int64_t widest_block(std::int64_t extent) { return extent < 4096 ? 64 : 128; }
 
 }  // namespace tessera::factor
