@@ -29,11 +29,11 @@ template <class T> void factor_together(const TalkArgs& args) {
   const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    GridMatrix<T> matrix(grid, layout);
-    load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
+    GridMatrix<T> matrix(grid, layout, 0, true);
+    load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld, Part::lower);
     const std::int64_t bad = cholesky(grid, matrix);
     if (bad >= 0 && bad_matrix < 0) bad_matrix = i, bad_pivot = bad;
-    store(grid, out, Team::matrix<T>(l, i), layout, matrix.values.data(), matrix.ld);
+    store(grid, out, Team::matrix<T>(l, i), layout, matrix.values.data(), matrix.ld, Part::lower);
   }
   if (bad_matrix >= 0) throw_not_positive_definite(a, bad_matrix, bad_pivot);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/transpose_tile.hpp"
+
 namespace tessera::factor {
 
 Grid::Grid(const std::vector<int>& device_ids, GridShape grid_shape) : shape(grid_shape), all(&comm::group(device_ids)) {
@@ -24,59 +26,85 @@ Tiles Tiles::transposed() const {
 
 namespace {
 
-// Copies a run x run rectangle; the tile is usually row-major where the other side is column-major, so both are walked in small squares.
-template <class T, bool to_tile, class Tile, class Other> void copy_rectangle(Tile* tile, std::int64_t row_step, std::int64_t column_step,
-                                                                              bool conjugate, std::int64_t rows, std::int64_t columns,
-                                                                              Other* other, std::int64_t ld) {
-  const auto move = [&](Tile& in_tile, Other& outside) {
+// Copies a run x run rectangle; the tile is usually row-major where the other side is column-major.
+template <class T, bool to_tile, class Tile, class Other>
+void copy_rectangle(Tile* tile, const Tiles& tiles, std::int64_t rows, std::int64_t columns, Other* other, std::int64_t ld) {
+  const std::int64_t row_step = tiles.row_step, column_step = tiles.column_step;
+  const bool conjugate = complex_type<T> && tiles.conjugate && !to_tile;
+  if (column_step == 1 && !conjugate) {
     if constexpr (to_tile)
-      in_tile = outside;
-    else if constexpr (complex_type<T>)
-      outside = conjugate ? std::conj(in_tile) : in_tile;
+      return kernels::transpose_plane(reinterpret_cast<std::byte*>(tile), row_step, reinterpret_cast<const std::byte*>(other), ld, rows,
+                                      columns, sizeof(T));
     else
-      outside = in_tile;
-  };
-  if (row_step == 1) {
-    for (std::int64_t j = 0; j < columns; ++j)
-      for (std::int64_t i = 0; i < rows; ++i) move(tile[i + j * column_step], other[i + j * ld]);
-    return;
+      return kernels::transpose_plane(reinterpret_cast<std::byte*>(other), ld, reinterpret_cast<const std::byte*>(tile), row_step, columns,
+                                      rows, sizeof(T));
   }
-  constexpr std::int64_t square = 16;
-  for (std::int64_t j0 = 0; j0 < columns; j0 += square)
-    for (std::int64_t i0 = 0; i0 < rows; i0 += square)
-      for (std::int64_t j = j0; j < std::min(j0 + square, columns); ++j)
-        for (std::int64_t i = i0; i < std::min(i0 + square, rows); ++i) move(tile[i * row_step + j * column_step], other[i + j * ld]);
+  for (std::int64_t j = 0; j < columns; ++j)
+    for (std::int64_t i = 0; i < rows; ++i)
+      if constexpr (to_tile)
+        tile[i * row_step + j * column_step] = other[i + j * ld];
+      else if constexpr (complex_type<T>)
+        other[i + j * ld] = conjugate ? std::conj(tile[i * row_step + j * column_step]) : tile[i * row_step + j * column_step];
+      else
+        other[i + j * ld] = tile[i * row_step + j * column_step];
 }
 
-// Walks the rectangles of a meeting in the order of the message: f(run of rows, run of columns, place in the message).
-template <class F> void walk(const Meeting2d& meeting, F&& f) {
+// What moves between a rank's tile and a grid rank.
+struct Moved {
+  Meeting2d meeting;
+  Part part = Part::all;
+  std::int64_t first_row = 0, first_column = 0;  // of the tile
+  std::int64_t elements() const;
+};
+Moved moved(const BlockCyclic& layout, int grid_rank, const Rectangle& box, Part part) {
+  return {meet(layout, grid_rank, box), part, box.rows.start, box.columns.start};
+}
+
+// Walks its rectangles in the order of the message: f(run of rows, run of columns, place in the message). Of a triangle each rectangle
+// keeps the rows that have a part in it.
+template <class F> void walk(const Moved& moved, F&& f) {
   std::int64_t offset = 0;
-  for (const Run& columns : meeting.columns)
-    for (const Run& rows : meeting.rows) {
+  for (const Run& columns : moved.meeting.columns) {
+    const std::int64_t first = moved.first_column + columns.in_box, last = first + columns.size - 1;
+    for (Run rows : moved.meeting.rows) {
+      const std::int64_t start = moved.first_row + rows.in_box;
+      if (moved.part == Part::lower && start < first) {
+        const std::int64_t above = std::min(first - start, rows.size);
+        rows = {rows.in_box + above, rows.in_part + above, rows.size - above};
+      }
+      if (moved.part == Part::upper) rows.size = std::min(rows.size, last + 1 - start);
+      if (rows.size <= 0) continue;
       f(rows, columns, offset);
       offset += rows.size * columns.size;
     }
+  }
+}
+
+std::int64_t Moved::elements() const {
+  std::int64_t total = 0;
+  walk(*this, [&](const Run& rows, const Run& columns, std::int64_t) { total += rows.size * columns.size; });
+  return total;
 }
 
 template <class T, bool to_tile, class Tile, class Other>
-void tile_and_message(const Tiles& tiles, const Meeting2d& meeting, Tile* tile, Other* message) {
-  walk(meeting, [&](const Run& rows, const Run& columns, std::int64_t offset) {
-    copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step, tiles.row_step, tiles.column_step,
-                               tiles.conjugate, rows.size, columns.size, message + offset, rows.size);
+void tile_and_message(const Tiles& tiles, const Moved& moved, Tile* tile, Other* message) {
+  walk(moved, [&](const Run& rows, const Run& columns, std::int64_t offset) {
+    copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step, tiles, rows.size, columns.size,
+                               message + offset, rows.size);
   });
 }
 
 template <class T, bool to_tile, class Tile, class Local>
-void tile_and_local(const Tiles& tiles, const Meeting2d& meeting, Tile* tile, Local* local, std::int64_t ld) {
-  walk(meeting, [&](const Run& rows, const Run& columns, std::int64_t) {
-    copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step, tiles.row_step, tiles.column_step,
-                               tiles.conjugate, rows.size, columns.size, local + rows.in_part + columns.in_part * ld, ld);
+void tile_and_local(const Tiles& tiles, const Moved& moved, Tile* tile, Local* local, std::int64_t ld) {
+  walk(moved, [&](const Run& rows, const Run& columns, std::int64_t) {
+    copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step, tiles, rows.size, columns.size,
+                               local + rows.in_part + columns.in_part * ld, ld);
   });
 }
 
 template <class T, bool to_local, class Local, class Message>
-void local_and_message(const Meeting2d& meeting, Local* local, std::int64_t ld, Message* message) {
-  walk(meeting, [&](const Run& rows, const Run& columns, std::int64_t offset) {
+void local_and_message(const Moved& moved, Local* local, std::int64_t ld, Message* message) {
+  walk(moved, [&](const Run& rows, const Run& columns, std::int64_t offset) {
     for (std::int64_t j = 0; j < columns.size; ++j) {
       Local* column = local + rows.in_part + (columns.in_part + j) * ld;
       Message* packed = message + offset + j * rows.size;
@@ -93,19 +121,30 @@ bool serves(const Tiles& tiles, int server, int receiver) {
   return std::find(chosen.begin(), chosen.end(), server) != chosen.end();
 }
 
+template <class T> void clear_outside(const Tiles& tiles, const Rectangle& box, T* tile, Part part) {
+  if (part == Part::all) return;
+  for (std::int64_t row = box.rows.start; row < box.rows.stop; ++row) {
+    const std::int64_t from = part == Part::lower ? std::max(row + 1, box.columns.start) : box.columns.start,
+                       to = part == Part::lower ? box.columns.stop : std::min(row, box.columns.stop);
+    T* const values = tile + (row - box.rows.start) * tiles.row_step - box.columns.start * tiles.column_step;
+    for (std::int64_t column = from; column < to; ++column) values[column * tiles.column_step] = T(0);
+  }
+}
+
 template <class T> std::int64_t bytes_of(const Pooled<T>& message) { return message.size() * static_cast<std::int64_t>(sizeof(T)); }
 
 }  // namespace
 
-template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile, const BlockCyclic& layout, T* local, std::int64_t ld) {
+template <class T>
+void load(const Grid& grid, const Tiles& tiles, const T* tile, const BlockCyclic& layout, T* local, std::int64_t ld, Part part) {
   const int ranks = grid.all->size(), me = grid.rank;
   const Rectangle& mine = tiles.held[static_cast<std::size_t>(me)];
-  if (serves(tiles, me, me)) tile_and_local<T, false>(tiles, meet(layout, me, mine), tile, local, ld);
+  if (serves(tiles, me, me)) tile_and_local<T, false>(tiles, moved(layout, me, mine, part), tile, local, ld);
   Pooled<T> outgoing, incoming;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
-    const auto sent = serves(tiles, me, to) ? meet(layout, to, mine) : Meeting2d{};
-    const auto received = serves(tiles, from, me) ? meet(layout, me, tiles.held[static_cast<std::size_t>(from)]) : Meeting2d{};
+    const auto sent = serves(tiles, me, to) ? moved(layout, to, mine, part) : Moved{};
+    const auto received = serves(tiles, from, me) ? moved(layout, me, tiles.held[static_cast<std::size_t>(from)], part) : Moved{};
     outgoing.resize(sent.elements());
     incoming.resize(received.elements());
     auto arrival = incoming.empty() ? comm::Pending() : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
@@ -117,15 +156,16 @@ template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile
   }
 }
 
-template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& layout, const T* local, std::int64_t ld) {
+template <class T>
+void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& layout, const T* local, std::int64_t ld, Part part) {
   const int ranks = grid.all->size(), me = grid.rank;
   const Rectangle& mine = tiles.held[static_cast<std::size_t>(me)];
-  tile_and_local<T, true>(tiles, meet(layout, me, mine), tile, local, ld);
+  tile_and_local<T, true>(tiles, moved(layout, me, mine, part), tile, local, ld);
   Pooled<T> outgoing, incoming;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
-    const auto sent = meet(layout, me, tiles.held[static_cast<std::size_t>(to)]);
-    const auto received = meet(layout, from, mine);
+    const auto sent = moved(layout, me, tiles.held[static_cast<std::size_t>(to)], part);
+    const auto received = moved(layout, from, mine, part);
     outgoing.resize(sent.elements());
     incoming.resize(received.elements());
     auto arrival = incoming.empty() ? comm::Pending() : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
@@ -135,11 +175,12 @@ template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, con
     tile_and_message<T, true>(tiles, received, tile, static_cast<const T*>(incoming.data()));
     departure.wait();
   }
+  clear_outside(tiles, mine, tile, part);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                      \
-  template void load<T>(const Grid&, const Tiles&, const T*, const BlockCyclic&, T*, std::int64_t); \
-  template void store<T>(const Grid&, const Tiles&, T*, const BlockCyclic&, const T*, std::int64_t);
+#define TESSERA_INSTANTIATE(T)                                                                            \
+  template void load<T>(const Grid&, const Tiles&, const T*, const BlockCyclic&, T*, std::int64_t, Part); \
+  template void store<T>(const Grid&, const Tiles&, T*, const BlockCyclic&, const T*, std::int64_t, Part);
 TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
 #undef TESSERA_INSTANTIATE
 

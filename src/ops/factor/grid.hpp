@@ -48,14 +48,26 @@ template <class T> class Pooled {
   std::int64_t count_ = 0;
 };
 
+template <class T> std::int64_t leading_dimension(std::int64_t rows) {
+  constexpr auto line = static_cast<std::int64_t>(64 / sizeof(T));
+  const std::int64_t lines = std::max<std::int64_t>((rows + line - 1) / line, 1);
+  return (lines % 8 == 0 ? lines + 1 : lines) * line;
+}
+// How many columns of so many rows stay in the cache that the cores share.
+template <class T> std::int64_t columns_at_once(std::int64_t rows) {
+  constexpr std::int64_t bytes = 6 << 20;
+  return std::clamp<std::int64_t>(bytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(rows, 1) / 8 * 8, 64, 512);
+}
+
 // This rank's part of a block-cyclic matrix, column-major.
 template <class T> struct GridMatrix {
-  GridMatrix(const Grid& grid, BlockCyclic layout, std::int64_t extra_columns = 0)
+  // `padded`: columns start in different sets of the caches also when there is a power of two of rows.
+  GridMatrix(const Grid& grid, BlockCyclic layout, std::int64_t extra_columns = 0, bool padded = false)
       : layout(layout),
         rows(layout.rows.count(grid.row)),
         columns(layout.columns.count(grid.column)),
-        ld(std::max<std::int64_t>(rows, 1)),
-        values(rows * (columns + extra_columns)) {
+        ld(padded ? leading_dimension<T>(rows) : std::max<std::int64_t>(rows, 1)),
+        values((rows > 0 ? ld : 0) * (columns + extra_columns)) {
     kernels::lapack_int(ld, "a number of rows per rank"), kernels::lapack_int(columns + extra_columns, "a number of columns per rank");
   }
   BlockCyclic layout;
@@ -74,9 +86,12 @@ struct Tiles {
   Tiles transposed() const;
 };
 
+// Which elements move: all, or a triangle with the diagonal (and what shares a block with it). store writes zeros for the others.
+enum class Part { all, lower, upper };
+
 // Tiles -> grid and back. One message per pair of ranks, a round per distance between them, so that the messages in memory at one time are
 // a fraction of a shard.
-template <class T> void load(const Grid&, const Tiles&, const T* tile, const BlockCyclic&, T* local, std::int64_t ld);
-template <class T> void store(const Grid&, const Tiles&, T* tile, const BlockCyclic&, const T* local, std::int64_t ld);
+template <class T> void load(const Grid&, const Tiles&, const T* tile, const BlockCyclic&, T* local, std::int64_t ld, Part = Part::all);
+template <class T> void store(const Grid&, const Tiles&, T* tile, const BlockCyclic&, const T* local, std::int64_t ld, Part = Part::all);
 
 }  // namespace tessera::factor

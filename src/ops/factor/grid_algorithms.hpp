@@ -1,5 +1,7 @@
 // Factorizations of one matrix by the ranks of a grid. Collective over the grid. Templates over float, double and their complex types.
 #pragma once
+#include <functional>
+
 #include "ops/factor/grid.hpp"
 
 namespace tessera::factor {
@@ -28,8 +30,9 @@ struct RightSides {
 // pivot that is not positive, or -1. NaN goes through.
 template <class T> std::int64_t cholesky(const Grid&, GridMatrix<T>& a);
 
-// Householder QR on a grid of one row: a's columns are dealt over the ranks. r (kq x n) gets the upper triangle, q (m x kq) the orthonormal
-// columns; kq = q.layout.columns.extent.
-template <class T> void qr(const Grid&, GridMatrix<T>& a, GridMatrix<T>& q, GridMatrix<T>* r);
+// Householder QR on a grid of one row: a's columns are dealt over the ranks. When r_is_there is called, R is in a's upper triangle (and
+// the reflectors below). Then q (m x kq) gets the orthonormal columns, kq = q.layout.columns.extent; it may be a itself when a has no
+// fewer columns.
+template <class T> void qr(const Grid&, GridMatrix<T>& a, GridMatrix<T>& q, const std::function<void()>& r_is_there);
 
 }  // namespace tessera::factor

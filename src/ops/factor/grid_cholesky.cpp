@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "comm/collectives.hpp"
+#include "kernels/panel_factor.hpp"
+#include "kernels/panel_product.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {
@@ -24,6 +26,7 @@ template <class T> class Cholesky {
       current.arrival.wait();
       const auto bad = static_cast<std::int64_t>(real_part(current.status()));
       if (bad >= 0) return bad;  // every rank of the panel's grid row and column sees the same
+      current.packed.pack(current.rows_below, current.width, {current.below(), 1, current.ld()});
       match_columns(current);
       const std::int64_t after = start + current.width, next_width = std::min(block, n - after);
       std::int64_t first = columns_.count_below(grid_.column, after);
@@ -51,10 +54,11 @@ template <class T> class Cholesky {
     std::vector<T> values;
     std::vector<T> matching;  // rows of L for my columns, one column of L after the other
     std::int64_t first_column = 0, matched = 0;
+    kernels::PackedPanel<T> packed;
     comm::Pending arrival;
     T& status() { return values[0]; }
     T* below() { return values.data() + 1; }
-    int ld() const { return static_cast<int>(std::max<std::int64_t>(rows_below, 1)); }
+    std::int64_t ld() const { return std::max<std::int64_t>(rows_below, 1); }
   };
   static real_of<T> real_part(const T& value) {
     if constexpr (complex_type<T>)
@@ -63,10 +67,12 @@ template <class T> class Cholesky {
       return value;
   }
 
+  // Of the diagonal blocks; what lies above them is never looked at.
   void clear_upper() {
     for (std::int64_t j = 0; j < a_.columns; ++j) {
-      const std::int64_t above = rows_.count_below(grid_.row, columns_.global(grid_.column, j));
-      std::fill(a_.at(0, j), a_.at(0, j) + above, T(0));
+      const std::int64_t column = columns_.global(grid_.column, j);
+      const std::int64_t from = rows_.count_below(grid_.row, column / rows_.block * rows_.block), to = rows_.count_below(grid_.row, column);
+      std::fill(a_.at(from, j), a_.at(to, j), T(0));
     }
   }
 
@@ -90,7 +96,7 @@ template <class T> class Cholesky {
         comm::broadcast(*grid_.along_column, diagonal.data(), static_cast<std::int64_t>(diagonal.size() * sizeof(T)), owner_row);
       panel.status() = status;
       T* below = a_.at(panel.first_below, column);
-      lapack::trsm_right(true, 'C', false, static_cast<int>(panel.rows_below), w, diagonal.data(), w, below, static_cast<int>(a_.ld));
+      kernels::solve_adjoint_right(panel.rows_below, width, diagonal.data(), width, below, a_.ld);
       for (std::int64_t j = 0; j < width; ++j)
         std::copy(below + j * a_.ld, below + j * a_.ld + panel.rows_below, panel.below() + j * panel.rows_below);
     }
@@ -156,11 +162,10 @@ template <class T> class Cholesky {
     const bool alone = grid_.shape.rows == 1;
     const T* rows_of_columns = alone ? panel.below() + (columns_.global(grid_.column, first) - panel.start - panel.width)
                                      : panel.matching.data() + (first - panel.first_column);
-    const int ld = alone ? panel.ld() : static_cast<int>(std::max<std::int64_t>(panel.matched, 1));
+    const std::int64_t ld = alone ? panel.ld() : std::max<std::int64_t>(panel.matched, 1);
     const std::int64_t top = std::max(panel.first_below, rows_.count_below(grid_.row, columns_.global(grid_.column, first)));
-    lapack::gemm<T>('N', 'C', static_cast<int>(a_.rows - top), static_cast<int>(count), static_cast<int>(panel.width), T(-1),
-                    panel.below() + (top - panel.first_below), panel.ld(), rows_of_columns, ld, T(1), a_.at(top, first),
-                    static_cast<int>(a_.ld));
+    panel.packed.subtract_product(top - panel.first_below, a_.rows - top, count, {rows_of_columns, ld, 1, true}, a_.at(top, first), a_.ld,
+                                  alone ? top - panel.first_below : kernels::PackedPanel<T>::no_diagonal);
     for (std::int64_t c = first; c < first + count; ++c) {  // what the rectangle covered above the diagonal
       const std::int64_t above = rows_.count_below(grid_.row, columns_.global(grid_.column, c));
       if (above > top) std::fill(a_.at(top, c), a_.at(above, c), T(0));

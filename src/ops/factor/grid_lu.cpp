@@ -11,6 +11,8 @@
 #include <cstring>
 
 #include "comm/collectives.hpp"
+#include "kernels/panel_factor.hpp"
+#include "kernels/panel_product.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {
@@ -28,6 +30,7 @@ template <class T> struct Panel {
   std::int64_t start = 0, width = 0, first_below = 0, rows_below = 0;
   std::vector<std::byte> bytes;
   comm::Pending arrival;
+  kernels::PackedPanel<T> packed;  // the rows below, once they are here
 
   void shape(std::int64_t start_, std::int64_t width_, std::int64_t first_below_, std::int64_t rows_below_) {
     start = start_, width = width_, first_below = first_below_, rows_below = rows_below_;
@@ -38,7 +41,7 @@ template <class T> struct Panel {
   std::int64_t* pivots() { return reinterpret_cast<std::int64_t*>(bytes.data()) + 1; }
   T* top() { return reinterpret_cast<T*>(bytes.data() + header_bytes()); }
   T* below() { return top() + width * width; }
-  std::int64_t ld_below() const { return std::max<std::int64_t>(rows_below, 1); }
+  void pack() { packed.pack(rows_below, width, {below(), 1, std::max<std::int64_t>(rows_below, 1)}); }
 };
 
 template <class T> class Lu {
@@ -54,6 +57,7 @@ template <class T> class Lu {
     if (steps > 0) make(0, std::min(block, steps), current);
     for (std::int64_t start = 0; start < steps; start += block) {
       current.arrival.wait();
+      current.pack();
       if (zero_pivot < 0) zero_pivot = current.zero_pivot();
       std::copy(current.pivots(), current.pivots() + current.width, pivots.begin() + start);
       const std::int64_t after = start + current.width, next_width = std::min(block, steps - after);
@@ -96,11 +100,9 @@ template <class T> class Lu {
 
   void factor_alone(Panel<T>& panel, T* columns) {
     const std::int64_t start = panel.start, width = panel.width;
-    std::vector<int> exchanged(static_cast<std::size_t>(width));
-    const int info = lapack::getrf(static_cast<int>(a_.rows - start), static_cast<int>(width), columns + start, static_cast<int>(a_.ld),
-                                   exchanged.data());
-    if (info > 0) panel.zero_pivot() = start + info - 1;
-    for (std::int64_t i = 0; i < width; ++i) panel.pivots()[i] = start + exchanged[static_cast<std::size_t>(i)] - 1;
+    const std::int64_t zero_pivot = kernels::lu_panel(a_.rows - start, width, columns + start, a_.ld, panel.pivots());
+    if (zero_pivot >= 0) panel.zero_pivot() = start + zero_pivot;
+    for (std::int64_t i = 0; i < width; ++i) panel.pivots()[i] += start;
     for (std::int64_t j = 0; j < width; ++j)
       std::copy(columns + start + j * a_.ld, columns + start + j * a_.ld + width, panel.top() + j * width);
   }
@@ -202,7 +204,8 @@ template <class T> class Lu {
   // ---- the columns right of a panel ----
 
   void update_rest(Panel<T>& panel, std::int64_t first, Panel<T>& next) {
-    constexpr std::int64_t chunk = 512;  // columns between two looks at the next panel's broadcast
+    // Columns between two looks at the next panel's broadcast: as many as stay cached from the exchange of rows to the product.
+    const std::int64_t chunk = columns_at_once<T>(panel.rows_below);
     const std::int64_t count = all_columns_ - first;
     if (grid_.shape.rows > 1) return update(panel, first, count);
     for (std::int64_t c = 0; c < count; c += chunk) {
@@ -213,25 +216,20 @@ template <class T> class Lu {
 
   void update(Panel<T>& panel, std::int64_t first, std::int64_t count) {
     if (count <= 0 && grid_.shape.rows == 1) return;
-    const auto width = static_cast<int>(panel.width), columns = static_cast<int>(count);
     T* u = exchange_rows(panel, first, count, &upper_);
     const std::int64_t ld_u = grid_.shape.rows == 1 ? a_.ld : panel.width;
-    lapack::trsm(true, 'N', true, width, columns, panel.top(), width, u, static_cast<int>(ld_u));
+    kernels::solve_unit_lower(panel.width, count, panel.top(), panel.width, u, ld_u);
     if (grid_.shape.rows > 1 && rows_.owner(panel.start) == grid_.row)
       for (std::int64_t j = 0; j < count; ++j)
         std::copy(u + j * ld_u, u + j * ld_u + panel.width, a_.at(rows_.local(panel.start), first + j));
-    lapack::gemm<T>('N', 'N', static_cast<int>(panel.rows_below), columns, width, T(-1), panel.below(), static_cast<int>(panel.ld_below()),
-                    u, static_cast<int>(ld_u), T(1), a_.at(panel.first_below, first), static_cast<int>(a_.ld));
+    panel.packed.subtract_product(0, panel.rows_below, count, {u, 1, ld_u}, a_.at(panel.first_below, first), a_.ld);
   }
 
   // Applies the panel's row exchanges to some columns. Returns the top rows afterwards: in place when the grid has one row, else in
   // *top_rows, which every rank of the grid column receives (they all need U). Without top_rows they are written back only.
   T* exchange_rows(Panel<T>& panel, std::int64_t first, std::int64_t count, std::vector<T>* top_rows) {
     if (grid_.shape.rows == 1) {
-      for (std::int64_t j = first; j < first + count; ++j) {
-        T* column = a_.at(0, j);
-        for (std::int64_t i = 0; i < panel.width; ++i) std::swap(column[panel.start + i], column[panel.pivots()[i]]);
-      }
+      kernels::exchange_rows(count, a_.at(0, first), a_.ld, panel.start, panel.width, panel.pivots());
       return a_.at(panel.start, first);
     }
     return exchange_between_rows(panel, first, count, top_rows != nullptr ? *top_rows : upper_, top_rows == nullptr);

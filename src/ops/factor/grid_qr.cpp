@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "comm/collectives.hpp"
+#include "kernels/panel_factor.hpp"
+#include "kernels/panel_product.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {
@@ -31,7 +33,7 @@ template <class T> class Qr {
         }
         make(after, next);
       }
-      constexpr std::int64_t chunk = 512;
+      const std::int64_t chunk = columns_at_once<T>(current.rows);  // stay cached from one product to the next
       for (std::int64_t c = first; c < a_.columns; c += chunk) {
         apply(current, true, a_.at(start, c), a_.ld, std::min(chunk, a_.columns - c));
         next.arrival.test();
@@ -40,28 +42,27 @@ template <class T> class Qr {
     }
   }
 
-  void write_r(GridMatrix<T>& r) const {
-    for (std::int64_t j = 0; j < r.columns; ++j) {
-      const std::int64_t upper = std::min(columns_.global(grid_.column, j) + 1, steps_);
-      std::copy(a_.at(0, j), a_.at(0, j) + upper, r.at(0, j));
-      std::fill(r.at(0, j) + upper, r.at(0, j) + r.rows, T(0));
-    }
-  }
-
+  // The columns of Q, from the last panel to the first; q may be a itself: what a panel needs of a is on its way when its columns are
+  // overwritten.
   void write_q(GridMatrix<T>& q) {
-    const auto& columns = q.layout.columns;
-    for (std::int64_t j = 0; j < q.columns; ++j) {
-      std::fill(q.at(0, j), q.at(0, j) + q.rows, T(0));
-      *q.at(columns.global(grid_.column, j), j) = T(1);
-    }
-    Reflectors panel;
+    const bool in_place = q.values.data() == a_.values.data();
     const std::int64_t panels = (steps_ + columns_.block - 1) / columns_.block;
+    const std::int64_t q_columns = in_place ? columns_.count_below(grid_.column, steps_) : q.columns;
+    if (!in_place) set_identity(q, 0, q_columns);
+    Reflectors panel, next;
+    if (panels > 0) send((panels - 1) * columns_.block, panel);
     for (std::int64_t p = panels; p-- > 0;) {
       const std::int64_t start = p * columns_.block;
-      send(start, panel);
       panel.arrival.wait();
-      const std::int64_t first = columns.count_below(grid_.column, start);  // columns before it are zero where the reflectors act
-      apply(panel, false, q.at(start, first), q.ld, q.columns - first);
+      if (p > 0) send(start - columns_.block, next);
+      const std::int64_t first = q.layout.columns.count_below(grid_.column, start);  // columns before it are zero where the reflectors act
+      if (in_place) set_identity(q, first, columns_.count_below(grid_.column, start + panel.width));
+      const std::int64_t chunk = columns_at_once<T>(panel.rows);
+      for (std::int64_t c = first; c < q_columns; c += chunk) {
+        apply(panel, false, q.at(start, c), q.ld, std::min(chunk, q_columns - c));
+        next.arrival.test();
+      }
+      std::swap(panel, next);
     }
   }
 
@@ -74,18 +75,19 @@ template <class T> class Qr {
     T* v() { return values.data(); }
     T* t() { return values.data() + rows * width; }
   };
+  void set_identity(GridMatrix<T>& q, std::int64_t first, std::int64_t end) {
+    for (std::int64_t j = first; j < end; ++j) {
+      std::fill(q.at(0, j), q.at(0, j) + q.rows, T(0));
+      *q.at(q.layout.columns.global(grid_.column, j), j) = T(1);
+    }
+  }
   std::int64_t width_at(std::int64_t start) const { return std::min(columns_.block, steps_ - start); }
 
   void make(std::int64_t start, Reflectors& panel) {
     if (columns_.owner(start) == grid_.column) {
-      const int rows = static_cast<int>(rows_ - start), width = static_cast<int>(width_at(start)), ld = static_cast<int>(a_.ld);
-      T* corner = a_.at(start, columns_.local(start));
-      std::vector<T> tau(static_cast<std::size_t>(width)), work(1);
-      lapack::geqrf(rows, width, corner, ld, tau.data(), work.data(), -1);
-      work.resize(static_cast<std::size_t>(std::max(kernels::queried_size(work[0], "a workspace"), 1)));
-      lapack::geqrf(rows, width, corner, ld, tau.data(), work.data(), static_cast<int>(work.size()));
-      auto& t = triangles_.emplace_back(static_cast<std::size_t>(width) * static_cast<std::size_t>(width), T(0));
-      lapack::larft(rows, width, corner, ld, tau.data(), t.data(), width);
+      const std::int64_t width = width_at(start);
+      auto& t = triangles_.emplace_back(static_cast<std::size_t>(width * width));
+      kernels::qr_panel(rows_ - start, width, a_.at(start, columns_.local(start)), a_.ld, t.data(), width);
     }
     send(start, panel);
   }
@@ -96,9 +98,7 @@ template <class T> class Qr {
     panel.values.resize(static_cast<std::size_t>((panel.rows + panel.width) * panel.width));
     const int owner = columns_.owner(start);
     if (owner == grid_.column) {
-      const T* corner = a_.at(start, columns_.local(start));
-      for (std::int64_t j = 0; j < panel.width; ++j)
-        std::copy(corner + j * a_.ld, corner + j * a_.ld + panel.rows, panel.v() + j * panel.rows);
+      kernels::copy_reflectors(panel.rows, panel.width, a_.at(start, columns_.local(start)), a_.ld, panel.v(), panel.rows);
       const auto& t = triangles_[static_cast<std::size_t>(columns_.local(start) / columns_.block)];
       std::copy(t.begin(), t.end(), panel.t());
     }
@@ -108,12 +108,7 @@ template <class T> class Qr {
   }
 
   void apply(Reflectors& panel, bool adjoint, T* to, std::int64_t ld, std::int64_t count) {
-    if (count <= 0) return;
-    work_.resize(static_cast<std::size_t>(count * panel.width));
-    const char trans = !adjoint ? 'N' : complex_type<T> ? 'C' : 'T';
-    lapack::larfb(trans, static_cast<int>(panel.rows), static_cast<int>(count), static_cast<int>(panel.width), panel.v(),
-                  static_cast<int>(panel.rows), panel.t(), static_cast<int>(panel.width), to, static_cast<int>(ld), work_.data(),
-                  static_cast<int>(count));
+    kernels::reflect(panel.rows, count, panel.width, panel.v(), panel.rows, panel.t(), panel.width, adjoint, to, ld);
   }
 
   const Grid& grid_;
@@ -122,19 +117,18 @@ template <class T> class Qr {
   const std::int64_t rows_;
   std::int64_t steps_ = 0;
   std::vector<std::vector<T>> triangles_;  // T of my panels
-  std::vector<T> work_;
 };
 
 }  // namespace
 
-template <class T> void qr(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>& q, GridMatrix<T>* r) {
+template <class T> void qr(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>& q, const std::function<void()>& r_is_there) {
   Qr<T> qr(grid, a);
   qr.factor();
-  if (r != nullptr) qr.write_r(*r);
+  r_is_there();
   qr.write_q(q);
 }
 
-#define TESSERA_INSTANTIATE(T) template void qr<T>(const Grid&, GridMatrix<T>&, GridMatrix<T>&, GridMatrix<T>*);
+#define TESSERA_INSTANTIATE(T) template void qr<T>(const Grid&, GridMatrix<T>&, GridMatrix<T>&, const std::function<void()>&);
 TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
 #undef TESSERA_INSTANTIATE
 

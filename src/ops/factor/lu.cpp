@@ -34,7 +34,7 @@ template <class T> void factor_together(const TalkArgs& args) {
   const BlockCyclic layout{{m, block, grid.shape.rows}, {n, block, grid.shape.columns}};
   std::vector<std::int64_t> pivots;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    GridMatrix<T> matrix(grid, layout);
+    GridMatrix<T> matrix(grid, layout, 0, true);
     load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
     lu(grid, matrix, 0, true, pivots);
     store(grid, out, Team::matrix<T>(lu_tile, i), layout, matrix.values.data(), matrix.ld);

@@ -36,11 +36,16 @@ template <class T> void factor_panels(const Grid& grid, const Tiles& in, const T
   const auto layout = [&](std::int64_t rows, std::int64_t columns) {
     return BlockCyclic{{rows, block, 1}, {columns, block, grid.shape.columns}};
   };
-  GridMatrix<T> matrix(grid, layout(m, n)), q(grid, layout(m, k)), r(grid, layout(k, n));
+  GridMatrix<T> matrix(grid, layout(m, n), 0, true);
   load(grid, in, a, matrix.layout, matrix.values.data(), matrix.ld);
-  qr(grid, matrix, q, &r);
+  const auto store_r = [&] { store(grid, r_tiles, r_tile, layout(k, n), matrix.values.data(), matrix.ld, Part::upper); };
+  if (k <= n) {  // Q takes the place of the reflectors
+    qr(grid, matrix, matrix, store_r);
+    return store(grid, q_tiles, q_tile, layout(m, k), matrix.values.data(), matrix.ld);
+  }
+  GridMatrix<T> q(grid, layout(m, k), 0, true);
+  qr(grid, matrix, q, store_r);
   store(grid, q_tiles, q_tile, q.layout, q.values.data(), q.ld);
-  store(grid, r_tiles, r_tile, r.layout, r.values.data(), r.ld);
 }
 
 // Signs that Householder's method would have given to the columns of q, from its top n x n block (Ballard et al. 2014: q - signs has an LU

@@ -37,7 +37,7 @@ template <class T> void solve_together(const TalkArgs& args) {
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   std::vector<std::int64_t> pivots;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    GridMatrix<T> matrix(grid, layout, right_columns);
+    GridMatrix<T> matrix(grid, layout, right_columns, true);
     T* y = matrix.at(0, matrix.columns);
     load(grid, a_tiles, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
     load(grid, b_tiles, Team::matrix<T>(b, i), right.layout, y, matrix.ld);

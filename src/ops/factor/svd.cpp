@@ -80,7 +80,7 @@ template <class T> void complete_basis(const Grid& column_grid, const Tiles& til
   T* first = tile;
   const Tiles first_tiles = some_columns(column_grid, tiles, {0, k}, first);
   load(column_grid, first_tiles, static_cast<const T*>(first), known.layout, known.values.data(), known.ld);
-  qr(column_grid, known, q, static_cast<GridMatrix<T>*>(nullptr));
+  qr(column_grid, known, q, [] {});
   if constexpr (complex_type<T>)
     if (tiles.conjugate)
       for (T& value : q.values) value = std::conj(value);
