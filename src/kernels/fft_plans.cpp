@@ -126,12 +126,19 @@ template <class R> class Plans {
       ++plan_counts().reused;
       return found->second.plan;
     }
-    if (!is_known && entries_.size() >= most_plans) entries_.clear();  // plans may still be running on other threads: not destroyed
+    if (!is_known && entries_.size() >= most_plans) {
+      for (const auto& [old_key, old] : entries_) retired_.push_back(old.plan);
+      entries_.clear();
+    }
     auto& entry = entries_[key];
     if (measure) {
       Wisdom<R>::load();
       Api::set_time_limit(most_seconds_per_plan);
-      if (const Plan better = make(job, src == dst, align_in, align_out, dst, FFTW_MEASURE)) entry.plan = better, ++plan_counts().measured;
+      if (const Plan better = make(job, src == dst, align_in, align_out, dst, FFTW_MEASURE)) {
+        if (entry.plan != nullptr) retired_.push_back(entry.plan);
+        entry.plan = better;
+        ++plan_counts().measured;
+      }
       Api::set_time_limit(FFTW_NO_TIMELIMIT);  // the application may plan for itself
       entry.is_measured = true;
       save_at_exit();
@@ -176,6 +183,7 @@ template <class R> class Plans {
   }
 
   std::unordered_map<PlanKey, Entry, PlanKeyHash> entries_;
+  std::vector<Plan> retired_;  // not destroyed: they may still be running on other threads
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 namespace tessera {
 namespace {
@@ -116,6 +117,17 @@ void ProgramBuilder::set_partial(int v, std::vector<int> axes, std::string reduc
   auto& target = program_.values[static_cast<std::size_t>(v)];
   target.partial_axes = std::move(axes);
   target.reduce_kind = std::move(reduce_kind);
+  left_open_by_[v] = {op_, where_};
+}
+
+Instruction& ProgramBuilder::emit_sum(InstructionKind kind, int partial, int result) {
+  auto& instruction = emit(kind, {partial}, {result});
+  const auto& from = value(partial);
+  instruction.axes = from.partial_axes;
+  instruction.reduce_kind = from.reduce_kind;
+  if (const auto found = left_open_by_.find(partial); found != left_open_by_.end())
+    std::tie(instruction.op, instruction.where) = found->second;
+  return instruction;
 }
 
 int ProgramBuilder::combine(int v) {
@@ -124,9 +136,7 @@ int ProgramBuilder::combine(int v) {
     if (value(member).partial_axes.empty() && has_layout(value(member), value(v).layout)) return member;
   const auto from = value(v);
   const int result = add_value(from.type, from.layout, from.region);
-  auto& instruction = emit(InstructionKind::all_reduce, {v}, {result});
-  instruction.axes = from.partial_axes;
-  instruction.reduce_kind = from.reduce_kind;
+  auto& instruction = emit_sum(InstructionKind::all_reduce, v, result);
   const std::int64_t p = axes_product(from.layout.mesh(), from.partial_axes);
   const auto block = from.layout.shard_shape(from.type.shape).elements() * static_cast<std::int64_t>(itemsize(from.type.dtype));
   instruction.bytes = 2 * (p - 1) * block / p;
@@ -150,10 +160,8 @@ int ProgramBuilder::reduce_scatter(int v, const Sharding& to) {
     // The fine blocks of one group must tile the group's coarse block.
     if (coarse > 1 && block_size(n, parts) * (parts / coarse) != block_size(n, coarse)) continue;
     const int result = add_value(from.type, to, from.region);
-    auto& instruction = emit(InstructionKind::reduce_scatter, {v}, {result});
-    instruction.axes = from.partial_axes;
+    auto& instruction = emit_sum(InstructionKind::reduce_scatter, v, result);
     instruction.dim = d;
-    instruction.reduce_kind = from.reduce_kind;
     const std::int64_t p = parts / coarse;
     const auto fine = to.shard_shape(from.type.shape).elements() * static_cast<std::int64_t>(itemsize(from.type.dtype));
     instruction.bytes = (p - 1) * fine;

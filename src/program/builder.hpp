@@ -40,6 +40,7 @@ class ProgramBuilder {
   int reduce_scatter(int v, const Sharding& to);
   int move_step(int v, const ReshardStep&);
   Instruction& emit(InstructionKind, std::vector<int> inputs, std::vector<int> outputs);
+  Instruction& emit_sum(InstructionKind, int partial, int result);
 
   Program program_;
   const OpDef* op_ = nullptr;
@@ -50,6 +51,8 @@ class ProgramBuilder {
   // Values that are one array in several layouts: numbered by the first of them.
   std::vector<int> family_of_;
   std::vector<std::vector<int>> family_;
+  // Whose partial terms a value holds: a sum is told under the name of the op that left it open, not of the one that needs it.
+  std::map<int, std::pair<const OpDef*, std::source_location>> left_open_by_;
 };
 
 }  // namespace tessera

@@ -56,7 +56,7 @@ class Examples {
 
   // One value per group -> one per example; all examples share it when there is one group.
   Batched for_all_members(const Array& by_group) const {
-    if (p_.groups.empty()) return {{merge(by_group, 0)}, {not_batched}};
+    if (p_.groups.empty()) return {{squeeze(Operand(by_group, where_), Axes(0))}, {not_batched}};
     return {{reorder(by_group, group_of_, 0, where_)}, {0}};
   }
   // [group, member, ...] -> one per example.
