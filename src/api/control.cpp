@@ -1,108 +1,104 @@
-// while_loop inside a trace: an op that owns two compiled programs, the condition and the body.
+// The type-erased half of cond, while_loop, fori_loop and scan.
 #include <tessera/control.hpp>
-#include <tessera/runtime.hpp>
+#include <tessera/jit.hpp>
 
 #include <algorithm>
 #include <cstring>
 
-#include "api/pipeline.hpp"
+#include "api/control_flow.hpp"
 #include "ops/build.hpp"
 
-namespace tessera {
+namespace tessera::detail {
 namespace {
 
-// A traced function of the carried values; what else it reads from outside are its captures.
-struct LoopPart {
-  Program program;
-  std::vector<int> source;  // per program input: carried value; count + k: capture k
-  std::vector<Array> captures;
-  mutable std::unique_ptr<Executable> bound;
-  Executable& executable() const {
-    if (!bound) bound = std::make_unique<Executable>(program, process_index());
-    return *bound;
-  }
-};
+// Unrolled, a few steps can overlap and fuse with each other.
+constexpr std::int64_t longest_unrolled_loop = 8;
 
-struct WhileParams {
-  std::shared_ptr<const LoopPart> condition, body;
-  std::vector<Sharding> carried;
-  std::vector<Type> types;
-  std::vector<Sharding> captured;  // layouts of the captures, the condition's first
-  std::string text;
-  template <class V> void fields(V&& visit) const { visit("program", text); }
-};
+LoopCall call_of(const LoopSite& site) { return {site.call, site.where, site.leaf_names}; }
 
-std::vector<Buffer> inputs_of(const LoopPart& part, const std::vector<Buffer>& carried, std::span<const Buffer> captures) {
-  std::vector<Buffer> inputs;
-  for (const int s : part.source)
-    inputs.push_back(s < static_cast<int>(carried.size()) ? carried[static_cast<std::size_t>(s)]
-                                                          : captures[static_cast<std::size_t>(s) - carried.size()]);
-  return inputs;
+bool same_bytes(const Output& a, const Output& b) {
+  return a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type && a.stored->buffer.bytes() == b.stored->buffer.bytes() &&
+         std::memcmp(a.stored->buffer.data(), b.stored->buffer.data(), a.stored->buffer.bytes()) == 0;
 }
 
-void run_while(const KernelArgs& args) {
-  const auto& p = args.params.as<WhileParams>();
-  std::vector<Buffer> carried, captures;
-  for (std::size_t i = 0; i < args.in.size(); ++i) {
-    auto view = Buffer::wrap(args.in[i].data, static_cast<std::size_t>(args.in[i].bytes()), nullptr);
-    (i < p.types.size() ? carried : captures).push_back(std::move(view));
+// The steps of a loop whose body takes i as a number, traced on the same arrays: one graph, in which only numbers differ.
+class AlikeSteps {
+ public:
+  AlikeSteps(const CarriedValues& first, int steps) : steps_(static_cast<std::size_t>(steps)), before_(first.before) {
+    graph_ = graph_of(first.results);
+    key_ = key_of(graph_);
+    values_.resize(graph_.leaves.size());
   }
-  const auto split = p.condition->captures.size();
-  const std::span<const Buffer> all(captures);
-  while (true) {
-    const auto verdict = p.condition->executable().run(inputs_of(*p.condition, carried, all.first(split)));
-    if (verdict[0].data() == nullptr || *verdict[0].data() == std::byte{0}) break;
-    carried = p.body->executable().run(inputs_of(*p.body, carried, all.subspan(split)));
+
+  // Whether step n (from 1) records what step 0 does.
+  bool add(std::size_t n, const std::vector<Array>& results) {
+    const Graph graph = graph_of(results);
+    if (graph.leaves.size() != graph_.leaves.size() || !(key_of(graph) == key_)) return false;
+    for (std::size_t l = 0; l < graph.leaves.size(); ++l)
+      if (!add_leaf(n, l, graph.leaves[l])) return false;
+    return true;
   }
-  for (std::size_t i = 0; i < args.out.size(); ++i)
-    std::memcpy(args.out[i].data, carried[i].data(), static_cast<std::size_t>(args.out[i].bytes()));
-}
 
-const OpDef while_op{
-    .name = "while",
-    .infer = [](std::span<const Type>, const Params& p) { return p.as<WhileParams>().types; },
-    .kernel = run_while,
-    .no_vjp = "its number of iterations is known only when it runs; use fori_loop or scan",
-    .no_batch = "its elements would stop at different iterations; use fori_loop with where",
-    .place = [](const PlaceArgs& args) -> Placement {
-      const auto& p = args.params.as<WhileParams>();
-      Placement placement;
-      placement.inputs = p.carried;
-      placement.inputs.insert(placement.inputs.end(), p.captured.begin(), p.captured.end());
-      placement.outputs = p.carried;
-      return placement;
-    },
-    .commit = [](const Params& p) -> std::optional<Mesh> { return p.as<WhileParams>().carried[0].mesh(); },
-    .is_value_dependent = true,
-};
-const Registered registered_while(while_op);
-
-std::shared_ptr<LoopPart> trace_part(const detail::LeafFunction& f, const std::vector<Array>& placeholders,
-                                     const std::vector<std::optional<Sharding>>& root_layouts, std::uint64_t before,
-                                     std::vector<Array>& results) {
-  results = f(placeholders);
-  auto part = std::make_shared<LoopPart>();
-  const Graph graph = collect(results, false, before);
-  part->program = compile(graph, {}, root_layouts);
-  for (const auto& leaf : graph.leaves) {
-    int source = -1;
-    for (std::size_t i = 0; i < placeholders.size(); ++i)
-      if (placeholders[i].node() == leaf.node()) source = static_cast<int>(i);
-    if (source < 0) {
-      source = static_cast<int>(placeholders.size() + part->captures.size());
-      part->captures.push_back(leaf);
+  std::vector<Array> run(const LoopCall& call, const std::vector<Array>& parameters, std::vector<Array> init) const {
+    std::vector<Array> stacks;
+    std::vector<std::size_t> varied;
+    for (std::size_t l = 0; l < values_.size(); ++l) {
+      if (values_[l].empty()) continue;
+      const Array& leaf = graph_.leaves[l];
+      auto extents = leaf.shape().vector();
+      extents.insert(extents.begin(), static_cast<std::int64_t>(steps_));
+      stacks.push_back(array_from_host(values_[l].data(), Shape(std::move(extents)), leaf.dtype()));
+      varied.push_back(l);
     }
-    part->source.push_back(source);
+    const StepFunction step = [&](const std::vector<Array>& carried, const std::vector<Array>& entries) {
+      ArrayMap values;
+      for (std::size_t i = 0; i < parameters.size(); ++i) values[key_of_array(parameters[i])] = carried[i];
+      for (std::size_t e = 0; e < entries.size(); ++e) values[key_of_array(graph_.leaves[varied[e]])] = entries[e];
+      return replayed(graph_, std::move(values));
+    };
+    return record_counted_loop(call, step, std::move(init), std::move(stacks), static_cast<std::int64_t>(steps_));
   }
-  return part;
-}
+
+ private:
+  Graph graph_of(const std::vector<Array>& results) const {
+    return cut(results,
+               [this](const NodePtr& node) { return node->serial <= before_ || node->is_evaluated() || node->op->name == "parameter"; });
+  }
+
+  bool add_leaf(std::size_t n, std::size_t l, const Array& leaf) {
+    const Array& first = graph_.leaves[l];
+    const auto &a = output_of(first), &b = output_of(leaf);
+    const bool same = first.node() == leaf.node() || same_bytes(a, b);
+    if (same && values_[l].empty()) return true;
+    const bool is_number = a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type && first.size() == 1;
+    if (!is_number) return false;
+    const auto bytes = itemsize(first.dtype());
+    if (values_[l].empty()) {  // the first step that differs: those before it had the same number
+      values_[l].resize(steps_ * bytes);
+      for (std::size_t step = 0; step < n; ++step) std::memcpy(values_[l].data() + step * bytes, a.stored->buffer.data(), bytes);
+    }
+    std::memcpy(values_[l].data() + n * bytes, b.stored->buffer.data(), bytes);
+    return true;
+  }
+
+  std::size_t steps_;
+  std::uint64_t before_;
+  Graph graph_;
+  GraphKey key_;
+  std::vector<std::vector<std::byte>> values_;  // per leaf: of each step, where they differ
+};
 
 }  // namespace
 
-namespace detail {
-
 bool is_unknown(const Array& x) { return x.node()->has_placeholder; }
 bool any_unknown(const std::vector<Array>& leaves) { return std::any_of(leaves.begin(), leaves.end(), is_unknown); }
+
+bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves) {
+  if (steps <= longest_unrolled_loop) return false;
+  for (const auto& x : leaves)
+    if (!x.node()) return false;  // the body will say so
+  return inside_trace({}) || any_unknown(leaves);
+}
 
 void check_predicate(const Array& predicate, const char* call) {
   check_usable(predicate, call);
@@ -110,63 +106,53 @@ void check_predicate(const Array& predicate, const char* call) {
     throw ShapeError(std::string(call) + ": the predicate must be a scalar, not " + describe(predicate) + "; reduce it with all or any");
 }
 
-std::vector<Array> select_leaves(const Array& predicate, const std::vector<Array>& a, const std::vector<Array>& b) {
-  if (a.size() != b.size())
-    throw ArgumentError("cond: the branches return " + std::to_string(a.size()) + " and " + std::to_string(b.size()) +
-                        " arrays; they must return the same structure");
-  std::vector<Array> results;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!(a[i].shape() == b[i].shape()) || !(a[i].dtype() == b[i].dtype()))
-      throw ArgumentError("cond: result " + std::to_string(i) + " of the branches differs: " + describe(a[i]) + " and " + describe(b[i]) +
-                          "; they must have the same shape and dtype");
-    results.push_back(where(predicate, a[i], b[i]));
-  }
+void check_same_structure(const LoopSite& site, const std::string& given, const std::string& returned) {
+  if (given == returned) return;
+  throw ArgumentError(
+      call_text(site.call, site.where) + ": the body must return what it is given, but a value of the structure " + given +
+      " goes in and " + returned +
+      " comes back (* stands for an array). Numbers belong to the structure: what changes from step to step must be an Array");
+}
+
+std::vector<Array> compiled_scan(const LoopSite& site, const std::function<Leaves(const Leaves&, const Leaves&)>& step, const Leaves& init,
+                                 const Leaves& xs) {
+  return record_counted_loop(call_of(site), step, init, xs, leading_size(xs));
+}
+
+std::vector<Array> compiled_fori(const LoopSite& site, int lo, int hi, const std::function<Leaves(const Array&, const Leaves&)>& body,
+                                 const Leaves& init) {
+  auto call = call_of(site);
+  call.leaf_names.insert(call.leaf_names.begin(), " i");
+  const StepFunction step = [&](const std::vector<Array>& carried, const std::vector<Array>&) {
+    std::vector<Array> out{carried[0] + 1};
+    const auto results = body(carried[0], {carried.begin() + 1, carried.end()});
+    out.insert(out.end(), results.begin(), results.end());
+    return out;
+  };
+  std::vector<Array> with_index{Array(lo)};
+  with_index.insert(with_index.end(), init.begin(), init.end());
+  auto results = record_counted_loop(call, step, std::move(with_index), {}, std::int64_t{hi} - lo);
+  results.erase(results.begin());
   return results;
 }
 
-std::vector<Array> record_while(const LeafFunction& condition, const LeafFunction& body, const std::vector<Array>& init,
-                                std::source_location site_of_call) {
-  WhileParams params;
-  RegionPtr region;
-  std::optional<Mesh> mesh;
-  for (const auto& x : init) {
-    check_usable(x, "while_loop");
-    if (output_of(x).sharding && !mesh) mesh = output_of(x).sharding->mesh();
-    if (x.node()->region) region = x.node()->region;
-  }
-  std::vector<Array> placeholders;
-  std::vector<std::optional<Sharding>> root_layouts;
-  for (const auto& x : init) {
-    const auto& own = output_of(x).sharding;
-    params.carried.push_back(own ? *own : mesh ? Sharding::replicated(*mesh) : replicated_everywhere());
-    Type type = type_of(x);
-    type.weak = false;
-    params.types.push_back(type);
-    placeholders.push_back(make_placeholder(type, params.carried.back(), region, output_of(x).varying, site_of_call));
-    root_layouts.emplace_back(params.carried.back());
-  }
-  const auto before = placeholders.front().node()->serial - 1;
-  std::vector<Array> verdict, results;
-  const auto condition_part = trace_part(condition, placeholders, {Sharding::replicated(params.carried[0].mesh())}, before, verdict);
-  check_predicate(verdict[0], "while_loop");
-  if (!is_bool(verdict[0].dtype())) throw DtypeError("while_loop: the condition returns " + describe(verdict[0]) + "; it must be bool");
-  const auto body_part = trace_part(body, placeholders, root_layouts, before, results);
-  for (std::size_t i = 0; i < init.size(); ++i)
-    if (results.size() != init.size() || !(results[i].shape() == init[i].shape()) || !(results[i].dtype() == init[i].dtype()))
-      throw ArgumentError("while_loop: the body must return what it is given: carried value " + std::to_string(i) + " is " +
-                          describe(init[i]) + ", the body returns " + (i < results.size() ? describe(results[i]) : std::string("nothing")) +
-                          "; convert with astype or reshape");
-  params.text = "\n  condition:\n" + program_text(condition_part->program) + "  body:\n" + program_text(body_part->program);
-  std::vector<Array> inputs = init;
-  for (const auto* part : {condition_part.get(), body_part.get()})
-    for (std::size_t k = 0, v = 0; v < part->source.size(); ++v)
-      if (part->source[v] >= static_cast<int>(init.size())) {
-        inputs.push_back(part->captures[k++]);
-        params.captured.push_back(part->program.values[static_cast<std::size_t>(part->program.inputs[v])].layout);
-      }
-  params.condition = condition_part;
-  params.body = body_part;
-  return record_all(while_op, make_params(std::move(params)), std::move(inputs), site_of_call);
+std::optional<Leaves> compiled_alike(const LoopSite& site, int lo, int hi, const std::function<Leaves(int, const Leaves&)>& body,
+                                     const Leaves& init) {
+  const auto call = call_of(site);
+  const auto first = settle_carried(call, init, [&](const std::vector<Array>& values) { return body(lo, values); });
+  AlikeSteps steps(first, hi - lo);
+  for (int i = lo + 1; i < hi; ++i)
+    if (!steps.add(static_cast<std::size_t>(i - lo), body(i, first.parameters))) return std::nullopt;
+  return steps.run(call, first.parameters, first.init);
+}
+
+std::vector<Array> compiled_while(const LoopSite& site, const LeafFunction& condition, const LeafFunction& body, const Leaves& init) {
+  return record_until_loop(call_of(site), condition, body, init);
+}
+
+std::vector<Array> compiled_cond(const Array& predicate, const std::function<Leaves()>& where_true,
+                                 const std::function<Leaves()>& where_false) {
+  return record_branch(predicate, where_true, where_false, predicate.node()->where);
 }
 
 std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows) {
@@ -192,5 +178,4 @@ std::int64_t leading_size(const std::vector<Array>& leaves) {
 
 Array leading_entry(const Array& x, std::int64_t i) { return x(i); }
 
-}  // namespace detail
-}  // namespace tessera
+}  // namespace tessera::detail

@@ -114,6 +114,7 @@ Program compile(const Graph& graph, const Layouts& layouts, const std::vector<st
   };
   Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
   program = next(share_common(program), "3-shared");
+  program = merge_loops(program);
   program = next(fuse(program), "4-fused");
   return next(schedule(program), "5-scheduled");
 }

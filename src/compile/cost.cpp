@@ -110,9 +110,51 @@ void save_machine_model(const MachineModel& m) {
   std::filesystem::rename(unfinished, path);
 }
 
+namespace {
+
+void add_cost(CostAnalysis& sum, const CostAnalysis& other, std::int64_t times) {
+  sum.flops += other.flops * static_cast<double>(times);
+  sum.bytes_accessed += other.bytes_accessed * times;
+  sum.communication_bytes += other.communication_bytes * times;
+  sum.communication_calls += other.communication_calls * times;
+}
+
+// A loop costs its body times its count, one that runs until a condition fails one step; of a branch the costlier part counts.
+CostAnalysis cost_of_control(const Control& control) {
+  CostAnalysis cost;
+  for (const auto& part : control.parts) {
+    const auto own = cost_of(part);
+    if (control.kind != ControlKind::branch) {
+      add_cost(cost, own, control.length);
+      continue;
+    }
+    cost.flops = std::max(cost.flops, own.flops);
+    cost.bytes_accessed = std::max(cost.bytes_accessed, own.bytes_accessed);
+    cost.communication_bytes = std::max(cost.communication_bytes, own.communication_bytes);
+    cost.communication_calls = std::max(cost.communication_calls, own.communication_calls);
+  }
+  return cost;
+}
+
+std::int64_t peak_inside(const Instruction& i) {
+  std::int64_t peak = 0;
+  if (i.control)
+    for (const auto& part : i.control->parts) {
+      const auto memory = memory_of(part);
+      peak = std::max(peak, memory.peak_bytes - memory.argument_bytes);
+    }
+  return peak;
+}
+
+}  // namespace
+
 CostAnalysis cost_of(const Program& program) {
   CostAnalysis cost;
   for (const auto& i : program.instructions) {
+    if (i.control) {
+      add_cost(cost, cost_of_control(*i.control), 1);
+      continue;
+    }
     cost.flops += flops_of(program, i);
     if (i.kind != InstructionKind::alias)
       for (const auto* list : {&i.inputs, &i.outputs})
@@ -148,7 +190,7 @@ MemoryAnalysis memory_of(const Program& program) {
     const auto& i = program.instructions[n];
     for (const int v : i.outputs)
       if (buffer[static_cast<std::size_t>(v)] == v) live += block_bytes(program.values[static_cast<std::size_t>(v)]);
-    peak = std::max(peak, live);
+    peak = std::max(peak, live + peak_inside(i));
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const int v : *list) {
         const auto b = static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)]);
@@ -162,27 +204,51 @@ MemoryAnalysis memory_of(const Program& program) {
   return memory;
 }
 
-Explanation explanation_of(const Program& program) {
-  Explanation e;
-  const auto machine = machine_model();
+namespace {
+
+// Where a row of the table stands: "in 100 steps of scan at train.cpp:12".
+std::string inside_text(const Instruction& i, std::size_t part) {
+  const auto name = i.op->name + " at " + site(i.where);
+  if (i.control->kind == ControlKind::counted) return ", in " + std::to_string(i.control->length) + " steps of " + name;
+  if (i.control->kind == ControlKind::branch)
+    return std::string(", where the predicate of ") + name + (part == 0 ? " is true" : " is false");
+  return ", in each step of " + name;
+}
+
+// The rows of a program that runs `times` times. Both parts of a branch have rows; its arithmetic is counted by cost_of.
+void add_rows(Explanation& e, const Program& program, std::int64_t times, const std::string& inside, const MachineModel& machine) {
   for (const auto& i : program.instructions) {
+    if (i.control) {
+      for (std::size_t p = 0; p < i.control->parts.size(); ++p)
+        add_rows(e, i.control->parts[p], times * i.control->length, inside_text(i, p) + inside, machine);
+      continue;
+    }
     const Mesh mesh = i.step ? i.step->from.mesh() : program.values[static_cast<std::size_t>(i.outputs[0])].layout.mesh();
     for (const auto& t : traffic_of(i)) {
-      for (std::int64_t call = 0; call < t.calls; ++call) {
-        const auto bytes = t.bytes / t.calls + (call == 0 ? t.bytes % t.calls : 0);
+      const auto calls = t.calls * times;
+      for (std::int64_t call = 0; call < calls; ++call) {
+        const auto bytes = t.bytes / t.calls + (call < times ? t.bytes % t.calls : 0);
         const double seconds = collective_seconds(t.kind, bytes, group_size(mesh, t.axes), machine);
-        e.collectives.push_back(
-            {t.kind, axes_text(mesh, t.axes), bytes, seconds, (i.op ? i.op->name : std::string("result")) + " at " + site(i.where)});
+        e.collectives.push_back({t.kind, axes_text(mesh, t.axes), bytes, seconds,
+                                 (i.op ? i.op->name : std::string("result")) + " at " + site(i.where) + inside});
         e.predicted_seconds += seconds;
-        if (t.calls > 64) {  // one row stands for all of them
-          e.collectives.back().bytes = t.bytes;
-          e.collectives.back().seconds = static_cast<double>(t.calls) * seconds;
-          e.predicted_seconds += static_cast<double>(t.calls - 1) * seconds;
+        if (calls > 64) {  // one row stands for all of them
+          e.collectives.back().bytes = t.bytes * times;
+          e.collectives.back().seconds = static_cast<double>(calls) * seconds;
+          e.predicted_seconds += static_cast<double>(calls - 1) * seconds;
           break;
         }
       }
     }
   }
+}
+
+}  // namespace
+
+Explanation explanation_of(const Program& program) {
+  Explanation e;
+  const auto machine = machine_model();
+  add_rows(e, program, 1, "", machine);
   e.cost = cost_of(program);
   e.memory = memory_of(program);
   e.predicted_seconds += e.cost.flops / machine.flops_per_s + static_cast<double>(e.cost.bytes_accessed) / machine.memory_bytes_per_s;

@@ -52,8 +52,11 @@ bool same_block_shapes(const ProgramValue& a, const ProgramValue& b) {
 
 class Fuser {
  public:
-  explicit Fuser(const Program& program)
-      : program_(program), uses_(uses_of(program)), live_(live_instructions(program)), owner_(program.instructions.size(), -1) {}
+  explicit Fuser(Program program)
+      : program_(std::move(program)),
+        uses_(uses_of(program_)),
+        live_(live_instructions(program_)),
+        owner_(program_.instructions.size(), -1) {}
 
   Program run() {
     for (std::size_t n = program_.instructions.size(); n-- > 0;)
@@ -171,7 +174,7 @@ class Fuser {
 
   const ProgramValue& value(int v) const { return program_.values[static_cast<std::size_t>(v)]; }
 
-  const Program& program_;
+  Program program_;
   Uses uses_;
   std::vector<bool> live_;
   std::vector<int> owner_;  // instruction -> root of its chain
@@ -182,9 +185,10 @@ class Fuser {
 
 }  // namespace
 
-Program fuse(const Program& program) { return Fuser(program).run(); }
+Program fuse(const Program& program) { return Fuser(on_parts(program, fuse)).run(); }
 
-Program share_common(const Program& program) {
+Program share_common(const Program& given) {
+  const Program program = on_parts(given, share_common);
   Program out = program;
   out.instructions.clear();
   std::vector<int> replaced(program.values.size());

@@ -121,7 +121,8 @@ GraphKey key_of(const Graph& graph) {
     number += static_cast<std::uint32_t>(node->outputs.size());
     const bool differs = node->region && node->region->uneven;  // shapes differ from rank to rank there
     add_agreed(field_hash(node->op->name));
-    differs ? add(node->params->hash()) : add_agreed(node->params->hash());
+    add(node->params->hash());
+    if (!differs) key.agreed = mix(key.agreed, node->params->agreed_hash());
     for (const auto& input : node->inputs) add_agreed(input.node()->visit_index + static_cast<std::uint32_t>(input.output()));
     for (const auto& output : node->outputs) add_output(output, !differs);
   }

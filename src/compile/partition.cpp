@@ -20,7 +20,7 @@ class Partitioner {
  public:
   Partitioner(const Graph& graph, const Layouts& layouts) : graph_(graph), layouts_(layouts) {}
 
-  Program run(const std::vector<std::optional<Sharding>>& root_layouts) {
+  Program run(const std::vector<std::optional<Sharding>>& root_layouts, const std::vector<std::optional<Sharding>>& leaf_layouts) {
     index_nodes();
     std::vector<Sharding> wanted;
     for (std::size_t i = 0; i < graph_.roots.size(); ++i) {
@@ -31,7 +31,7 @@ class Partitioner {
       demand(root, wanted.back());
     }
     for (std::size_t n = graph_.nodes.size(); n-- > 0;) place_node(n);
-    add_leaves();
+    add_leaves(leaf_layouts);
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
       for (auto& version : versions_[n]) emit(*graph_.nodes[n], version);
     for (std::size_t i = 0; i < graph_.roots.size(); ++i) {
@@ -103,11 +103,15 @@ class Partitioner {
       version.placement = std::move(backward);
   }
 
-  void add_leaves() {
-    for (const auto& leaf : graph_.leaves) {
+  void add_leaves(const std::vector<std::optional<Sharding>>& given) {
+    for (std::size_t i = 0; i < graph_.leaves.size(); ++i) {
+      const auto& leaf = graph_.leaves[i];
       const auto& output = output_of(leaf);
       const auto sharding = sharding_of_value(leaf);
-      const Sharding layout = output.stored ? output.stored->layout : sharding ? *sharding : replicated_everywhere();
+      const Sharding layout = output.stored                  ? output.stored->layout
+                              : sharding                     ? *sharding
+                              : i < given.size() && given[i] ? *given[i]
+                                                             : replicated_everywhere();
       leaf_values_[{leaf.node().get(), leaf.output()}] =
           builder_.add_input(output.type, layout, leaf.node()->region, output.stored && !output.sharding);
     }
@@ -229,8 +233,9 @@ class Partitioner {
 
 }  // namespace
 
-Program partition(const Graph& graph, const Layouts& layouts, const std::vector<std::optional<Sharding>>& root_layouts) {
-  return Partitioner(graph, layouts).run(root_layouts);
+Program partition(const Graph& graph, const Layouts& layouts, const std::vector<std::optional<Sharding>>& root_layouts,
+                  const std::vector<std::optional<Sharding>>& leaf_layouts) {
+  return Partitioner(graph, layouts).run(root_layouts, leaf_layouts);
 }
 
 }  // namespace tessera

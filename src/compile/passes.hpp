@@ -13,4 +13,11 @@ Program schedule(const Program&);
 // Equal instructions on equal inputs once.
 Program share_common(const Program&);
 
+// Loops that compute the same values once: a loop whose results are all among another's (a gradient's forward loop, which keeps more)
+// gives way to it. Results of loops that nobody reads are not computed.
+Program merge_loops(const Program&);
+
+// The program with `pass` applied to the parts of its branches and loops.
+Program on_parts(const Program&, Program (*pass)(const Program&));
+
 }  // namespace tessera

@@ -99,6 +99,6 @@ Program start_early(const Program& program) {
 
 }  // namespace
 
-Program schedule(const Program& program) { return start_early(join_small_reductions(program)); }
+Program schedule(const Program& program) { return start_early(join_small_reductions(on_parts(program, schedule))); }
 
 }  // namespace tessera

@@ -103,6 +103,7 @@ class Params {
  public:
   virtual ~Params() = default;
   virtual std::uint64_t hash() const { return 0; }
+  virtual std::uint64_t agreed_hash() const { return hash(); }  // of what all ranks must have in common
   virtual std::string text() const { return ""; }  // "shift=3 dim=1"
   template <class P> const P& as() const;
 };
@@ -113,6 +114,12 @@ template <class P> class ParamsOf final : public Params {
     this->value.fields([&](const char*, const auto& field) { hash_ = mix(hash_, field_hash(field)); });
   }
   std::uint64_t hash() const override { return hash_; }
+  std::uint64_t agreed_hash() const override {
+    if constexpr (requires { value.agreed_hash(); })
+      return value.agreed_hash();
+    else
+      return hash_;
+  }
   std::string text() const override {
     std::string text;
     value.fields(

@@ -75,7 +75,7 @@ void bring_inside(const OpDef& op, const RegionPtr& region, std::vector<Array>& 
     if (node.region != region && (node.region || node.traced || output_of(x).sharding)) x = region_hooks().enter(x, region, where);
     varying |= output_of(x).varying;
   }
-  if (!region->check_varying || op.varying != nullptr) return;
+  if (!region->check_varying || op.varying != nullptr || op.output_varying != nullptr) return;
   for (auto& x : inputs)
     if (x.node()->traced && x.node()->region == region && (varying & ~output_of(x).varying) != 0)
       x = region_hooks().vary(x, varying & ~output_of(x).varying, where);
@@ -213,7 +213,7 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
   }
   for (std::size_t i = 0; i < out_types.size(); ++i) {
     node->outputs[i].type = out_types[i];
-    node->outputs[i].varying = varying;
+    node->outputs[i].varying = op.output_varying != nullptr ? op.output_varying(i, *params) : varying;
   }
   node->op = &op;
   node->params = std::move(params);

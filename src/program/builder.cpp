@@ -94,6 +94,16 @@ std::vector<int> ProgramBuilder::talk(const OpDef& op, ParamsPtr params, std::ve
   return results;
 }
 
+std::vector<int> ProgramBuilder::control(Control inside, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts) {
+  RegionPtr region;
+  for (const int v : inputs)
+    if (value(v).region) region = value(v).region;
+  std::vector<int> results;
+  for (std::size_t i = 0; i < out.size(); ++i) results.push_back(add_value(out[i], layouts[i], region));
+  emit(InstructionKind::control, std::move(inputs), results).control = std::make_shared<const Control>(std::move(inside));
+  return results;
+}
+
 int ProgramBuilder::remap(Remap map, std::vector<int> inputs, Type out, Sharding layout, std::span<const std::byte> fill) {
   std::vector<Sharding> from;
   std::vector<Shape> shapes;

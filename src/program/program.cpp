@@ -45,6 +45,32 @@ std::string chain_text(const Instruction& i) {
 
 }  // namespace
 
+namespace {
+
+std::string indented(const std::string& text) {
+  std::string result = "    ";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    result += text[i];
+    if (text[i] == '\n' && i + 1 < text.size()) result += "    ";
+  }
+  return result;
+}
+
+std::string parts_text(const Control& control) {
+  static const char* const of_branch[] = {"where true", "where false"};
+  static const char* const of_until[] = {"while", "body"};
+  std::string text;
+  for (std::size_t p = 0; p < control.parts.size(); ++p) {
+    const std::string name = control.kind == ControlKind::counted  ? "body, " + std::to_string(control.length) + " times"
+                             : control.kind == ControlKind::branch ? of_branch[p]
+                                                                   : of_until[p];
+    text += "  " + name + ":\n" + indented(program_text(control.parts[p]));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string program_text(const Program& program) {
   std::ostringstream text;
   for (const int v : program.inputs) {
@@ -62,6 +88,7 @@ std::string program_text(const Program& program) {
       case InstructionKind::fused: text << "fusion[" << chain_text(i) << "]"; break;
       case InstructionKind::alias: text << "bitcast"; break;
       case InstructionKind::kernel: text << i.op->name; break;
+      case InstructionKind::control:
       case InstructionKind::talk: text << i.op->name; break;
       case InstructionKind::remap: text << (kind.empty() ? "remap" : kind); break;
       default: text << kind;
@@ -69,7 +96,7 @@ std::string program_text(const Program& program) {
     text << "(";
     for (std::size_t k = 0; k < i.inputs.size(); ++k) text << (k ? ", " : "") << "%" << i.inputs[k];
     text << ")";
-    const auto& mesh = program.values[static_cast<std::size_t>(i.outputs[0])].layout.mesh();
+    const auto& mesh = program.values[static_cast<std::size_t>(i.outputs.empty() ? i.inputs[0] : i.outputs[0])].layout.mesh();
     if (i.kind == InstructionKind::kernel || i.kind == InstructionKind::talk)
       if (const auto params = i.params->text(); !params.empty()) text << " {" << params << "}";
     if (i.kind == InstructionKind::move && i.step->dim >= 0) text << " dim=" << i.step->dim;
@@ -80,7 +107,10 @@ std::string program_text(const Program& program) {
       if (!cost.axes.empty()) text << " axes=" << axes_text(i.step ? i.step->from.mesh() : mesh, cost.axes);
       text << " bytes=" << cost.bytes;
     }
+    if (i.control && i.control->kind == ControlKind::counted)
+      text << " " << i.control->length << " times" << (i.control->reverse ? ", last step first" : "");
     text << "  # " << (i.op ? i.op->name + " " : "") << site(i.where) << "\n";
+    if (i.control) text << parts_text(*i.control);
   }
   text << "return";
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
@@ -98,6 +128,8 @@ void verify(const Program& program) {
   };
   for (const int v : program.inputs) defined[static_cast<std::size_t>(v)] = true;
   for (const auto& i : program.instructions) {
+    if (i.control)
+      for (const auto& part : i.control->parts) verify(part);
     for (const int v : i.inputs)
       if (!defined[static_cast<std::size_t>(v)]) fail(i, "reads %" + std::to_string(v) + " before it is defined");
     for (const int v : i.outputs) {

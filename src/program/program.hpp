@@ -35,6 +35,7 @@ enum class InstructionKind {
   reduce_scatter,  // combine over `axes`, keep a block of dim
   remap,           // blocks of several sources by an affine index map: slices, rolls, pads, concatenations
   talk,            // a kernel that communicates
+  control,         // a branch or a loop: programs of its own
 };
 
 struct FusedStepPlan {
@@ -43,6 +44,8 @@ struct FusedStepPlan {
   std::vector<int> in;  // registers: inputs first, then steps
   Dtype out;
 };
+
+struct Control;
 
 struct Instruction {
   InstructionKind kind;
@@ -61,6 +64,7 @@ struct Instruction {
   std::vector<FusedStepPlan> chain = {};  // fused: the last step is the output
   std::int64_t bytes = 0;                 // the busiest rank receives from others
   std::vector<TalkCost> costs = {};       // talk
+  std::shared_ptr<const Control> control = {};
 };
 
 struct Program {
@@ -68,6 +72,31 @@ struct Program {
   std::vector<Instruction> instructions;
   std::vector<int> inputs;  // values that the caller binds
   std::vector<int> outputs;
+};
+
+// The inside of a branch or a loop. Parts read their operands in the order of the instruction's inputs:
+//
+//   branch      predicate, operands...         -> results            parts: where it is true, where it is false (operands -> results)
+//   counted     carried, stacks, captured      -> carried, stacks    part: (carried, entries, captured) -> (carried, entries)
+//   until       carried, captured              -> carried            parts: the condition -> bool; the body -> carried
+//
+// An entry is one step's block of a stack: the stack's leading dim is the step, whole on every rank.
+enum class ControlKind { branch, counted, until };
+struct Control {
+  ControlKind kind;
+  std::vector<Program> parts;
+  std::int64_t length = 1;  // counted: steps
+  int carried = 0;          // values
+  int stacks = 0;           // counted: stacks that are read
+  bool reverse = false;     // counted: from the last entry to the first
+  // counted: how the body computes its results, for finding loops that compute the same (compile/loops.cpp). An expression reads the
+  // body's operands (numbers from 0) and the expressions before it.
+  struct Expression {
+    std::uint64_t op = 0;
+    std::vector<int> reads = {};
+  };
+  std::vector<Expression> expressions = {};
+  std::vector<int> results = {};  // operand or expression numbers
 };
 
 // "all-gather", ... for an instruction that communicates; "" for one that does not.

@@ -25,6 +25,7 @@ std::unique_ptr<Step> bind(const BindContext& context, const Instruction& i) {
     case InstructionKind::all_reduce:
     case InstructionKind::reduce_scatter: return bind_collective(context, i);
     case InstructionKind::talk: return bind_talk(context, i);
+    case InstructionKind::control: return bind_control(context, i);
   }
   throw InternalError("executor: unknown instruction");
 }
@@ -44,13 +45,18 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
     local.bytes = local.holds ? local.tile.bytes() : 0;
     values_.push_back(std::move(local));
   }
-  participants_.assign(devices.begin(), devices.end());
-  takes_part_ = devices.contains(me);
   const BindContext context{program_, values_, me};
   for (const auto& i : program_.instructions) {
     steps_.push_back(bind(context, i));
     may_fail_ |= i.op != nullptr && i.op->may_fail;
+    if (!i.control) continue;
+    for (const auto& part : static_cast<const ControlStep&>(*steps_.back()).parts()) {
+      may_fail_ |= part->may_fail();
+      devices.insert(part->participants().begin(), part->participants().end());
+    }
   }
+  participants_.assign(devices.begin(), devices.end());
+  takes_part_ = devices.contains(me);
   std::vector<bool> seen(program_.values.size());
   for (const int v : program_.outputs) seen[static_cast<std::size_t>(v)] = true;
   for (std::size_t n = steps_.size(); n-- > 0;) {
@@ -66,7 +72,7 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
   std::int64_t live = 0;
   for (std::size_t n = 0; n < steps_.size(); ++n) {
     for (const int v : program_.instructions[n].outputs) live += values_[static_cast<std::size_t>(v)].bytes;
-    peak_bytes_ = std::max(peak_bytes_, live);
+    peak_bytes_ = std::max(peak_bytes_, live + steps_[n]->temporary_bytes());
     for (const int v : steps_[n]->frees)
       if (std::find(program_.inputs.begin(), program_.inputs.end(), v) == program_.inputs.end())
         live -= values_[static_cast<std::size_t>(v)].bytes;
@@ -111,13 +117,26 @@ std::string Executable::nans_of(const Instruction& i, const Frame& frame) const 
 }
 
 std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
+  Frame failures;
+  auto outputs = run_inside(std::move(inputs), failures);
+  if (may_fail_ && takes_part_) {
+    const auto failure = comm::first_error(comm::group(participants_), failures.failure);
+    if (!failure.empty()) throw LinAlgError(failure);
+  }
+  if (nan_check_on() && takes_part_) {
+    const auto failure = comm::first_error(comm::group(participants_), failures.nan_failure);
+    if (!failure.empty()) throw NanError("nan check: " + failure + "; look at its operands there, or turn debug::set_nan_check off");
+  }
+  return outputs;
+}
+
+std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& outer) {
   Frame frame;
   frame.slots.resize(program_.values.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[static_cast<std::size_t>(program_.inputs[i])] = std::move(inputs[i]);
   inputs.clear();
   RunWatcher* const watcher = run_watcher();
   const bool nan_check = nan_check_on();
-  std::string nan_failure;
   for (std::size_t n = 0; n < steps_.size(); ++n) {
     for (const auto started : finish_before_[n]) steps_[started]->finish(frame);
     auto& step = *steps_[n];
@@ -126,19 +145,14 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
       step.start(frame);
     else
       step.run(frame);
-    if (watcher != nullptr) watcher->step({program_.instructions[n], start_s, watch_clock_s() - start_s});
-    if (nan_check && nan_failure.empty() && !overlaps_[n]) nan_failure = nans_of(program_.instructions[n], frame);
+    const auto& instruction = program_.instructions[n];
+    if (watcher != nullptr && !instruction.control) watcher->step({instruction, start_s, watch_clock_s() - start_s});
+    if (nan_check && frame.nan_failure.empty() && !overlaps_[n]) frame.nan_failure = nans_of(instruction, frame);
     for (const int v : step.frees) frame.slots[static_cast<std::size_t>(v)].reset();
   }
   for (const auto started : finish_last_) steps_[started]->finish(frame);
-  if (may_fail_ && takes_part_) {
-    const auto failure = comm::first_error(comm::group(participants_), frame.failure);
-    if (!failure.empty()) throw LinAlgError(failure);
-  }
-  if (nan_check && takes_part_) {
-    const auto failure = comm::first_error(comm::group(participants_), nan_failure);
-    if (!failure.empty()) throw NanError("nan check: " + failure + "; look at its operands there, or turn debug::set_nan_check off");
-  }
+  if (outer.failure.empty()) outer.failure = std::move(frame.failure);
+  if (outer.nan_failure.empty()) outer.nan_failure = std::move(frame.nan_failure);
   std::vector<Buffer> outputs;
   outputs.reserve(program_.outputs.size());
   for (const int v : program_.outputs) outputs.push_back(frame.slots[static_cast<std::size_t>(v)]);

@@ -14,7 +14,8 @@ namespace tessera {
 // The values of one run, by value number. A slot is emptied after its last use.
 struct Frame {
   std::vector<Buffer> slots;
-  std::string failure;  // of a kernel that may fail (a singular matrix): agreed when the run ends
+  std::string failure;      // of a kernel that may fail (a singular matrix): agreed when the run ends
+  std::string nan_failure;  // what the search for NaN found first
 };
 
 // What this rank knows about a value.
@@ -35,7 +36,8 @@ class Step {
   virtual void start(Frame&) {}
   virtual void finish(Frame&) {}
   virtual bool is_split() const { return false; }  // start and finish are worth separating
-  std::vector<int> frees;                          // values whose last use this is
+  virtual std::int64_t temporary_bytes() const { return 0; }
+  std::vector<int> frees;  // values whose last use this is
 };
 
 class Executable {
@@ -44,6 +46,11 @@ class Executable {
   // One buffer per program input and output; an empty buffer where this rank holds nothing. LinAlgError and the like are raised on
   // every rank alike.
   std::vector<Buffer> run(std::vector<Buffer> inputs);
+  // The same as part of another program's run, which agrees on failures when it ends.
+  std::vector<Buffer> run_inside(std::vector<Buffer> inputs, Frame& outer);
+  bool takes_part() const { return takes_part_; }  // this rank holds something of some value
+  bool may_fail() const { return may_fail_; }
+  const std::vector<int>& participants() const { return participants_; }
   const Program& program() const { return program_; }
   std::int64_t peak_bytes() const { return peak_bytes_; }  // of this rank: live values and their temporaries, without inputs
 
@@ -74,6 +81,18 @@ std::unique_ptr<Step> bind_local(const BindContext&, const Instruction&);       
 std::unique_ptr<Step> bind_exchange(const BindContext&, const Instruction&);    // move, remap
 std::unique_ptr<Step> bind_collective(const BindContext&, const Instruction&);  // all-gather, all-reduce, reduce-scatter
 std::unique_ptr<Step> bind_talk(const BindContext&, const Instruction&);
+// Branches and loops.
+class ControlStep : public Step {
+ public:
+  ControlStep(const BindContext&, const Instruction&);
+  std::int64_t temporary_bytes() const override;
+  const std::vector<std::unique_ptr<Executable>>& parts() const { return parts_; }
+
+ protected:
+  bool takes_part() const;
+  std::vector<std::unique_ptr<Executable>> parts_;
+};
+std::unique_ptr<ControlStep> bind_control(const BindContext&, const Instruction&);
 
 // "matmul at train.cpp:12": what the watchdog shows.
 std::string label_of(const Instruction&);

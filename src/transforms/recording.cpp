@@ -77,26 +77,13 @@ std::vector<Array> Recording::pull_back(std::vector<Array> cotangents, Form form
   return gradients;
 }
 
-// The pullback is linear in the cotangents u, so its own pullback at t, u -> t . (u J), is J t whatever u is.
 std::vector<Array> Recording::push_forward(std::vector<Array> tangents) const {
-  std::vector<Array> u, directions;
-  for (const auto& y : results_)
-    if (is_inexact(y.dtype())) u.push_back(make_alias(zeros_for(y)));
-  std::vector<Array> cotangents;
-  for (std::size_t i = 0, next = 0; i < results_.size(); ++i) cotangents.push_back(is_inexact(results_[i].dtype()) ? u[next++] : Array());
+  std::vector<Array> directions;
   for (std::size_t i = 0; i < leaves_.size(); ++i)
     if (is_inexact(leaves_[i].dtype())) directions.push_back(fitted(tangents[i], leaves_[i], call_, "the tangent"));
-  auto pulled = tape_->pull_back(cotangents);
-  std::vector<Array> reached, along;
-  for (std::size_t i = 0; i < pulled.size(); ++i)
-    if (pulled[i].node()) reached.push_back(pulled[i]), along.push_back(directions[i]);
-  const auto found = Tape(u, reached, {}, call_).pull_back(along);
-  std::vector<Array> pushed;
-  for (std::size_t i = 0, next = 0; i < results_.size(); ++i) {
-    const bool inexact = is_inexact(results_[i].dtype());
-    pushed.push_back(inexact && found[next].node() ? found[next] : zeros_for(results_[i]));
-    next += inexact;
-  }
+  auto pushed = tape_->push_forward(directions);
+  for (std::size_t i = 0; i < results_.size(); ++i)
+    if (!is_inexact(results_[i].dtype()) || !pushed[i].node()) pushed[i] = zeros_for(results_[i]);
   return pushed;
 }
 

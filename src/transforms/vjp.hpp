@@ -16,6 +16,8 @@ class Tape {
 
   // One cotangent per result (an Array that holds nothing: zeros) -> one per argument (likewise).
   std::vector<Array> pull_back(const std::vector<Array>& cotangents) const;
+  // One tangent per argument (likewise) -> one per result.
+  std::vector<Array> push_forward(const std::vector<Array>& tangents) const;
 
  private:
   struct Entry {
@@ -27,6 +29,7 @@ class Tape {
     int entry = -1, output = 0;
   };
   std::vector<Array> vjp_of(const Entry&, const std::vector<Array>& cotangents) const;
+  std::vector<Array> jvp_of(const Entry&, const std::vector<Array>& tangents) const;
 
   std::vector<Entry> entries_;  // in recording order
   std::vector<Place> arguments_, results_;

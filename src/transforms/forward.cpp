@@ -1,0 +1,82 @@
+// Forward mode: the recorded nodes in order, each with the tangents of its inputs.
+//
+// An op has no second set of rules: its vjp is linear in the cotangents u, so that the vjp's own pullback at t, u -> t . (u J), is J t.
+#include "transforms/forward.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ops/build.hpp"
+#include "transforms/vjp.hpp"
+
+namespace tessera {
+namespace {
+
+std::unordered_map<const OpDef*, JvpRule>& rules() {
+  static std::unordered_map<const OpDef*, JvpRule> instance;
+  return instance;
+}
+
+}  // namespace
+
+void set_jvp_rule(const OpDef& op, JvpRule rule) { rules()[&op] = rule; }
+JvpRule jvp_rule_of(const OpDef& op) {
+  const auto found = rules().find(&op);
+  return found == rules().end() ? nullptr : found->second;
+}
+
+namespace detail {
+
+// What stands for a cotangent of x while its rule is recorded; no result depends on it.
+static Array any_cotangent(const Array& x) {
+  const auto& output = output_of(x);
+  return make_placeholder(output.type, output.sharding, x.node()->region, output.varying, x.node()->where);
+}
+
+std::vector<Array> Tape::jvp_of(const Entry& entry, const std::vector<Array>& tangents) const {
+  const Node& node = *entry.node;
+  const AttributedTo users_call(node.where);
+  std::vector<Array> outputs;
+  for (std::size_t o = 0; o < node.outputs.size(); ++o) outputs.emplace_back(entry.node, static_cast<int>(o));
+  if (const auto rule = jvp_rule_of(*node.op)) return rule({node, entry.inputs, outputs, tangents, call_});
+  std::vector<Array> u, cotangents;
+  for (const auto& y : outputs) {
+    cotangents.push_back(is_inexact(y.dtype()) ? any_cotangent(y) : Array());
+    if (cotangents.back().node()) u.push_back(cotangents.back());
+  }
+  const auto pulled = vjp_of(entry, cotangents);
+  std::vector<Array> reached, along;
+  for (std::size_t i = 0; i < pulled.size(); ++i)
+    if (pulled[i].node() && tangents[i].node()) reached.push_back(pulled[i]), along.push_back(tangents[i]);
+  const auto found = Tape(u, reached, {}, call_).pull_back(along);
+  std::vector<Array> pushed;
+  for (std::size_t o = 0, next = 0; o < outputs.size(); ++o) pushed.push_back(cotangents[o].node() ? found[next++] : Array());
+  return pushed;
+}
+
+std::vector<Array> Tape::push_forward(const std::vector<Array>& tangents) const {
+  std::vector<std::vector<Array>> of(entries_.size());  // per entry and output; empty: zeros
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (arguments_[i].entry >= 0 && tangents[i].node()) {
+      auto& outputs = of[static_cast<std::size_t>(arguments_[i].entry)];
+      outputs.resize(static_cast<std::size_t>(arguments_[i].output) + 1);
+      outputs[static_cast<std::size_t>(arguments_[i].output)] = tangents[i];
+    }
+  const auto at = [&](int entry, int output) {
+    if (entry < 0 || of[static_cast<std::size_t>(entry)].empty()) return Array();
+    return of[static_cast<std::size_t>(entry)][static_cast<std::size_t>(output)];
+  };
+  for (std::size_t n = 0; n < entries_.size(); ++n) {
+    const Entry& entry = entries_[n];
+    if (entry.producer.empty()) continue;  // an argument
+    std::vector<Array> in;
+    for (std::size_t i = 0; i < entry.inputs.size(); ++i) in.push_back(at(entry.producer[i], entry.inputs[i].output()));
+    if (std::any_of(in.begin(), in.end(), [](const Array& t) { return t.node() != nullptr; })) of[n] = jvp_of(entry, in);
+  }
+  std::vector<Array> results;
+  for (const auto& place : results_) results.push_back(at(place.entry, place.output));
+  return results;
+}
+
+}  // namespace detail
+}  // namespace tessera
