@@ -22,7 +22,7 @@
 namespace tessera {
 namespace detail {
 
-bool is_unknown(const Array& x);  // depends on an argument of a traced function: has no value yet
+bool is_unknown(const Array& x);  // depends on an argument of a traced function, or is each rank's own: there is no value to look at
 bool any_unknown(const std::vector<Array>& leaves);
 void check_predicate(const Array& predicate, const char* call);
 std::int64_t leading_size(const std::vector<Array>& leaves);

@@ -115,6 +115,13 @@ Explanation compiled_explanation(const CompiledCore&);
 void signature_of(const std::vector<Array>& leaves, std::string& key);
 // Whether an array belongs to a surrounding trace (grad, vmap, shard_map, jit): then an inner jit is a plain call.
 bool inside_trace(const std::vector<Array>& leaves);
+// While an inner jit is a plain call: long loops are compiled there too.
+struct InlinedTrace {
+  InlinedTrace();
+  ~InlinedTrace();
+  InlinedTrace(const InlinedTrace&) = delete;
+  InlinedTrace& operator=(const InlinedTrace&) = delete;
+};
 void report_miss(const std::string& key, const std::string& last_key);
 
 // A number that the function takes as an Array becomes one; otherwise it is a static argument.
@@ -206,7 +213,10 @@ template <class F> class Jitted {
     using Args = detail::TraceArgs<F, A...>;
     const Args converted(args...);
     auto request = detail::request_of(converted, options_, where_);
-    if (detail::inside_trace(request.leaves)) return std::apply(*f_, converted);
+    if (detail::inside_trace(request.leaves)) {
+      const detail::InlinedTrace inlined;
+      return std::apply(*f_, converted);
+    }
     auto& cache = cache_of<R, Args>();
     std::string key = structure_key(converted);
     detail::signature_of(request.leaves, key);

@@ -129,12 +129,6 @@ class Settling {
   std::vector<Kind> kinds_;
 };
 
-void add_devices(const std::optional<Sharding>& sharding, std::set<int>& devices) {
-  if (!sharding) return;
-  const auto ids = sharding->mesh().device_ids();
-  devices.insert(ids.begin(), ids.end());
-}
-
 }  // namespace
 
 CarriedValues settle_carried(const LoopCall& call, std::vector<Array> init, const LeafFunction& body) {
@@ -147,9 +141,11 @@ std::optional<Mesh> mesh_of(const std::vector<FunctionPtr>& functions) {
   std::set<int> devices;
   const auto add = [&](const std::optional<Sharding>& sharding) {
     if (!sharding) return;
-    add_devices(sharding, devices);
     const Mesh mesh = sharding->mesh();
-    if (std::none_of(meshes.begin(), meshes.end(), [&](const Mesh& m) { return m == mesh; })) meshes.push_back(mesh);
+    if (std::any_of(meshes.begin(), meshes.end(), [&](const Mesh& m) { return m == mesh; })) return;
+    meshes.push_back(mesh);
+    const auto ids = mesh.device_ids();
+    devices.insert(ids.begin(), ids.end());
   };
   for (const auto& f : functions) {
     for (const auto& x : f->parameters()) add(output_of(x).sharding);
@@ -179,6 +175,27 @@ std::int64_t bytes_of_call(const ClosedFunction& f, const std::vector<std::optio
   for (const auto& i : partition(f.graph(), {}, results).instructions)
     for (const auto& t : traffic_of(i)) bytes += t.bytes;
   return bytes;
+}
+
+void add_expressions(const std::vector<FunctionPtr>& parts, Control& control) {
+  std::unordered_map<std::pair<const Node*, int>, int, ArrayKeyHash> number;
+  int next = 0;
+  for (const auto& leaf : parts[0]->parameters()) number[key_of_array(leaf)] = next++;
+  for (const auto& part : parts) {
+    for (const auto& node : part->graph().nodes) {
+      std::vector<int> reads;
+      for (const auto& x : node->inputs) reads.push_back(number.at(key_of_array(x)));
+      if (node->op->name == "alias") {
+        number[{node.get(), 0}] = reads[0];
+        continue;
+      }
+      for (std::size_t o = 0; o < node->outputs.size(); ++o) {
+        control.expressions.push_back({mix(mix(field_hash(node->op->name), node->params->hash()), o), reads});
+        number[{node.get(), static_cast<int>(o)}] = next++;
+      }
+    }
+    for (const auto& root : part->results()) control.results.push_back(number.at(key_of_array(root)));
+  }
 }
 
 bool moves_anything(const Program& program) {

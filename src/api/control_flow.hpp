@@ -47,6 +47,8 @@ std::vector<Sharding> layouts_on(const Mesh&, const std::vector<Array>& values);
 std::int64_t bytes_of_call(const ClosedFunction&, const std::vector<std::optional<Sharding>>& results);
 Program part_of(const ClosedFunction&, std::vector<Sharding> results, std::vector<Sharding> operands);
 bool moves_anything(const Program&);
+// A loop's parts as expressions, for finding loops that compute the same. An alias is what it stands for.
+void add_expressions(const std::vector<FunctionPtr>& parts, Control&);
 
 Sharding stacked(const Sharding& entry, int entry_ndim);  // a leading dim that is whole
 Type stacked(const Type& entry, std::int64_t length);

@@ -8,6 +8,7 @@
 
 #include "api/control_flow.hpp"
 #include "api/counted_loop.hpp"
+#include "mesh/reshard.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/axis_env.hpp"
 #include "ops/functions.hpp"
@@ -38,26 +39,6 @@ Placement place_counted(const PlaceArgs& args) {
   return placement;
 }
 
-// The body as expressions, for finding loops that compute the same. An alias is what it stands for.
-void add_expressions(const Graph& graph, Control& control) {
-  std::unordered_map<std::pair<const Node*, int>, int, ArrayKeyHash> number;
-  int next = 0;
-  for (const auto& leaf : graph.leaves) number[key_of_array(leaf)] = next++;
-  for (const auto& node : graph.nodes) {
-    std::vector<int> reads;
-    for (const auto& x : node->inputs) reads.push_back(number.at(key_of_array(x)));
-    if (node->op->name == "alias") {
-      number[{node.get(), 0}] = reads[0];
-      continue;
-    }
-    for (std::size_t o = 0; o < node->outputs.size(); ++o) {
-      control.expressions.push_back({mix(mix(field_hash(node->op->name), node->params->hash()), o), reads});
-      number[{node.get(), static_cast<int>(o)}] = next++;
-    }
-  }
-  for (const auto& root : graph.roots) control.results.push_back(number.at(key_of_array(root)));
-}
-
 std::vector<int> lower_counted(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
   const auto& p = params_of(*node.params);
   const auto placement = builder.placement();
@@ -74,7 +55,7 @@ std::vector<int> lower_counted(ProgramBuilder& builder, const Node& node, std::s
   control.carried = static_cast<int>(p.carried);
   control.stacks = static_cast<int>(p.stacks);
   control.reverse = p.reverse;
-  add_expressions(p.body->graph(), control);
+  add_expressions({p.body}, control);
   return builder.control(std::move(control), {in.begin(), in.end()}, std::move(out), placement.outputs);
 }
 
@@ -173,33 +154,125 @@ const OpDef counted_op{
 const Registered registered_counted(counted_op);
 const HasJvpRule forward_rule(counted_op, jvp_of_counted_loop);
 
-// One entry of a stack, as the body is given it.
-Array entry_of(const Array& stack, std::source_location where) { return example_of(stack, 0, where); }
+// A loop as it would be recorded, for one choice of where its operands lie.
+struct Draft {
+  std::vector<Array> init, stacks;  // as they are put before the loop
+  CarriedValues carried;
+  Closed closed;
+  std::int64_t bytes = 0;  // that the loop as a whole moves per rank
+};
+
+std::int64_t bytes_between(const Array& from, const Sharding& to) {
+  const auto& sharding = output_of(from).sharding;
+  static const std::vector<int> none;
+  const auto& region = from.node()->region;
+  return sharding ? plan_reshard(*sharding, to, from.shape(), from.dtype(), region ? region->manual_axes : none).bytes : 0;
+}
+
+class Drafting {
+ public:
+  Drafting(const LoopCall& call, const StepFunction& step, std::int64_t length) : call_(call), step_(step), length_(length) {}
+
+  // Operands where they are; then, where that moves fewer bytes, stacks whose steps are split over ranks split along another dim instead
+  // of gathered, and values carried where the body leaves them.
+  Draft run(std::vector<Array> init, std::vector<Array> stacks) {
+    init_ = init, stacks_ = stacks;
+    Draft best = draft(std::move(init), std::move(stacks));
+    if (auto moved = stacks_moved(best.stacks)) take_if_cheaper(best, best.init, std::move(*moved));
+    if (auto moved = carried_moved(best)) take_if_cheaper(best, std::move(*moved), best.stacks);
+    return best;
+  }
+
+ private:
+  Draft draft(std::vector<Array> init, std::vector<Array> stacks) {
+    Draft d{std::move(init), std::move(stacks), {}, {}};
+    std::vector<Array> entries;
+    d.carried = settle_carried(call_, d.init, [&](const std::vector<Array>& values) {
+      entries.clear();
+      for (const auto& stack : d.stacks) entries.push_back(example_of(stack, 0, call_.where));
+      return step_(values, entries);
+    });
+    auto parameters = d.carried.parameters;
+    parameters.insert(parameters.end(), entries.begin(), entries.end());
+    d.closed = close({d.carried.results}, parameters, d.carried.before, Invariants::outside);
+    return d;
+  }
+
+  void take_if_cheaper(Draft& best, std::vector<Array> init, std::vector<Array> stacks) {
+    if (best.bytes == 0) best.bytes = bytes_of(best);
+    Draft other = draft(std::move(init), std::move(stacks));
+    other.bytes = bytes_of(other);
+    if (other.bytes < best.bytes) best = std::move(other);
+  }
+
+  std::int64_t bytes_of(const Draft& d) const {
+    const auto n = d.carried.parameters.size();
+    auto wanted = shardings_of(d.carried.parameters);
+    wanted.resize(d.carried.results.size());
+    std::int64_t bytes = length_ * bytes_of_call(*d.closed.functions[0], wanted);
+    for (std::size_t i = 0; i < n; ++i)
+      if (output_of(d.carried.parameters[i]).sharding) bytes += bytes_between(init_[i], *output_of(d.carried.parameters[i]).sharding);
+    for (std::size_t i = 0; i < stacks_.size(); ++i)
+      if (const auto& sharding = output_of(d.stacks[i]).sharding)
+        bytes += bytes_between(stacks_[i], stacked(without_first_dim(*sharding, stacks_[i].ndim()), stacks_[i].ndim() - 1));
+    return bytes;
+  }
+
+  // The axes that split the steps, on the first dim that is whole and long enough.
+  static std::optional<std::vector<Array>> stacks_moved(std::vector<Array> stacks) {
+    bool any = false;
+    for (auto& x : stacks) {
+      const auto& sharding = output_of(x).sharding;
+      if (!sharding) continue;
+      auto dims = sharding->dim_axes(x.ndim());
+      const auto axes = std::exchange(dims[0], {});
+      std::int64_t parts = 1;
+      for (const int a : axes) parts *= sharding->mesh().axis_sizes()[static_cast<std::size_t>(a)];
+      for (std::size_t d = 1; d < dims.size() && parts > 1; ++d) {
+        if (!dims[d].empty() || x.shape()[d] < parts) continue;
+        dims[d] = axes;
+        x = device_put(x, Sharding::from_dim_axes(sharding->mesh(), dims));
+        any = true;
+        break;
+      }
+    }
+    return any ? std::optional(std::move(stacks)) : std::nullopt;
+  }
+
+  static std::optional<std::vector<Array>> carried_moved(const Draft& d) {
+    bool any = false;
+    auto init = d.init;
+    for (std::size_t i = 0; i < init.size(); ++i) {
+      const auto &before = output_of(d.carried.parameters[i]).sharding, &after = output_of(d.carried.results[i]).sharding;
+      if (!before || !after || *before == *after) continue;
+      init[i] = device_put(init[i], *after);
+      any = true;
+    }
+    return any ? std::optional(std::move(init)) : std::nullopt;
+  }
+
+  const LoopCall& call_;
+  const StepFunction& step_;
+  std::int64_t length_;
+  std::vector<Array> init_, stacks_;  // as given
+};
 
 }  // namespace
 
 std::vector<Array> record_counted_loop(const LoopCall& call, const StepFunction& step, std::vector<Array> init, std::vector<Array> stacks,
                                        std::int64_t length, bool reverse) {
-  std::vector<Array> entries;
-  const auto carried = settle_carried(call, std::move(init), [&](const std::vector<Array>& values) {
-    entries.clear();
-    for (const auto& stack : stacks) entries.push_back(entry_of(stack, call.where));
-    return step(values, entries);
-  });
-  auto parameters = carried.parameters;
-  parameters.insert(parameters.end(), entries.begin(), entries.end());
-  auto closed = close({carried.results}, parameters, carried.before, Invariants::outside);
-  std::vector<Array> inputs = carried.init;
-  inputs.insert(inputs.end(), stacks.begin(), stacks.end());
-  inputs.insert(inputs.end(), closed.captures.begin(), closed.captures.end());
-  if (inputs.empty() || carried.results.empty()) return {};
-  CountedParams params{closed.functions[0],
+  const Draft loop = Drafting(call, step, length).run(std::move(init), std::move(stacks));
+  if (loop.carried.results.empty()) return {};
+  std::vector<Array> inputs = loop.carried.init;
+  inputs.insert(inputs.end(), loop.stacks.begin(), loop.stacks.end());
+  inputs.insert(inputs.end(), loop.closed.captures.begin(), loop.closed.captures.end());
+  CountedParams params{loop.closed.functions[0],
                        call.name,
-                       static_cast<std::int64_t>(carried.init.size()),
-                       static_cast<std::int64_t>(stacks.size()),
+                       static_cast<std::int64_t>(loop.carried.init.size()),
+                       static_cast<std::int64_t>(loop.stacks.size()),
                        length,
                        reverse,
-                       mesh_of(closed.functions)};
+                       mesh_of(loop.closed.functions)};
   return record_all(counted_op, make_params(std::move(params)), std::move(inputs), call.where);
 }
 

@@ -109,6 +109,8 @@ std::vector<Array> start_trace(const TraceRequest& request) {
   return placeholders;
 }
 void abandon_trace() { --open_traces; }
+InlinedTrace::InlinedTrace() { ++open_traces; }
+InlinedTrace::~InlinedTrace() { --open_traces; }
 
 TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders, const std::vector<Array>& results,
                        const std::vector<int>& result_index) {

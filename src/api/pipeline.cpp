@@ -114,9 +114,9 @@ Program compile(const Graph& graph, const Layouts& layouts, const std::vector<st
   };
   Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
   program = next(share_common(program), "3-shared");
-  program = merge_loops(program);
-  program = next(fuse(program), "4-fused");
-  return next(schedule(program), "5-scheduled");
+  program = next(sink_reductions(merge_loops(program)), "4-loops");
+  program = next(fuse(program), "5-fused");
+  return next(schedule(program), "6-scheduled");
 }
 
 void agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& ids) {

@@ -59,6 +59,7 @@ std::vector<int> lower_until(ProgramBuilder& builder, const Node& node, std::spa
   control.parts.push_back(part_of(*p.body, placement.outputs, placement.inputs));
   control.carried = static_cast<int>(p.carried);
   check_may_differ(p, control, node.where);
+  add_expressions({p.condition, p.body}, control);
   return builder.control(std::move(control), {in.begin(), in.end()}, infer_until({}, *node.params), placement.outputs);
 }
 

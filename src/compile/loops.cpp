@@ -41,10 +41,15 @@ bool same_place(const Program& program, int a, int b) {
 // Per output of `a` the output of `b` that has its value; nullopt unless there is one for each.
 std::optional<std::vector<int>> covered_by(const Program& program, const Instruction& a, const Instruction& b) {
   const Control &ca = *a.control, &cb = *b.control;
-  if (ca.kind != ControlKind::counted || cb.kind != ControlKind::counted || ca.length != cb.length || ca.reverse != cb.reverse ||
+  if (ca.kind != cb.kind || ca.kind == ControlKind::branch || ca.length != cb.length || ca.reverse != cb.reverse ||
       ca.carried > cb.carried || ca.results.empty() || cb.results.empty())
     return std::nullopt;
-  const auto of_a = keys_of_results(a), of_b = keys_of_results(b);
+  auto of_a = keys_of_results(a), of_b = keys_of_results(b);
+  if (ca.kind == ControlKind::until) {  // the condition comes first
+    if (of_a[0] != of_b[0]) return std::nullopt;
+    of_a.erase(of_a.begin());
+    of_b.erase(of_b.begin());
+  }
   std::vector<int> found;
   for (std::size_t k = 0; k < at(ca.carried); ++k) {
     if (a.inputs[k] != b.inputs[k] || of_a[k] != of_b[k]) return std::nullopt;

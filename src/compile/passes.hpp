@@ -17,6 +17,9 @@ Program share_common(const Program&);
 // gives way to it. Results of loops that nobody reads are not computed.
 Program merge_loops(const Program&);
 
+// Sums that loops only add to are combined over the ranks once, behind the loop.
+Program sink_reductions(const Program&);
+
 // The program with `pass` applied to the parts of its branches and loops.
 Program on_parts(const Program&, Program (*pass)(const Program&));
 

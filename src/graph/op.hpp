@@ -101,7 +101,7 @@ struct OpDef {
   std::string (*linear_in)(const Params&) = nullptr;  // inputs (as digits) in which it is linear: partial sums pass through
   double (*flops)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
   std::uint64_t (*varying)(std::span<const std::uint64_t> in, const Params&) = nullptr;  // in a region; union of the inputs otherwise
-  std::uint64_t (*output_varying)(std::size_t output, const Params&) = nullptr;  // of an op whose outputs differ in that
+  std::uint64_t (*output_varying)(std::size_t output, const Params&) = nullptr;          // of an op whose outputs differ in that
   std::optional<Mesh> (*commit)(const Params&) = nullptr;                 // the result is committed to this mesh even when no input is
   RegionPtr (*region)(const Params&, const RegionPtr& inputs) = nullptr;  // of the outputs, when it is not that of the inputs
   bool is_alias = false;                                                  // the output is the input's bytes under another type or layout

@@ -104,7 +104,7 @@ class Params {
   virtual ~Params() = default;
   virtual std::uint64_t hash() const { return 0; }
   virtual std::uint64_t agreed_hash() const { return hash(); }  // of what all ranks must have in common
-  virtual std::string text() const { return ""; }  // "shift=3 dim=1"
+  virtual std::string text() const { return ""; }               // "shift=3 dim=1"
   template <class P> const P& as() const;
 };
 

@@ -85,12 +85,13 @@ enum class ControlKind { branch, counted, until };
 struct Control {
   ControlKind kind;
   std::vector<Program> parts;
-  std::int64_t length = 1;  // counted: steps
-  int carried = 0;          // values
-  int stacks = 0;           // counted: stacks that are read
-  bool reverse = false;     // counted: from the last entry to the first
-  // counted: how the body computes its results, for finding loops that compute the same (compile/loops.cpp). An expression reads the
-  // body's operands (numbers from 0) and the expressions before it.
+  std::int64_t length = 1;           // counted: steps
+  int carried = 0;                   // values
+  int stacks = 0;                    // counted: stacks that are read
+  bool reverse = false;              // counted: from the last entry to the first
+  std::vector<bool> from_zero = {};  // counted: carried values that begin with zeros instead of their operands; empty: none
+  // Of loops: how the parts compute their results, for finding loops that compute the same (compile/loops.cpp). An expression reads the
+  // parts' operands (numbers from 0) and the expressions before it.
   struct Expression {
     std::uint64_t op = 0;
     std::vector<int> reads = {};

@@ -40,13 +40,25 @@ class BranchStep final : public ControlStep {
 class LoopStep : public ControlStep {
  public:
   LoopStep(const BindContext& context, const Instruction& i)
-      : ControlStep(context, i), inputs_(i.inputs), outputs_(i.outputs), carried_(static_cast<std::size_t>(i.control->carried)) {}
+      : ControlStep(context, i),
+        inputs_(i.inputs),
+        outputs_(i.outputs),
+        carried_(static_cast<std::size_t>(i.control->carried)),
+        from_zero_(i.control->from_zero) {
+    from_zero_.resize(carried_);
+    for (std::size_t k = 0; k < carried_; ++k) locals_.push_back(context.local(outputs_[k]));
+  }
 
  protected:
   // The values that go from step to step. Their first ones are taken from the frame where this is their last use.
   std::vector<Buffer> first_carried(Frame& frame) const {
     std::vector<Buffer> carried;
     for (std::size_t k = 0; k < carried_; ++k) {
+      if (from_zero_[k]) {
+        carried.push_back(locals_[k].holds ? Buffer::allocate(static_cast<std::size_t>(locals_[k].bytes)) : Buffer());
+        if (locals_[k].bytes > 0) std::memset(carried.back().data(), 0, static_cast<std::size_t>(locals_[k].bytes));
+        continue;
+      }
       const int v = inputs_[k];
       const bool is_last_use =
           std::count(inputs_.begin(), inputs_.end(), v) == 1 && std::find(frees.begin(), frees.end(), v) != frees.end();
@@ -56,6 +68,8 @@ class LoopStep : public ControlStep {
   }
   std::vector<int> inputs_, outputs_;
   std::size_t carried_;
+  std::vector<bool> from_zero_;
+  std::vector<LocalValue> locals_;  // of what is carried
 };
 
 class CountedStep final : public LoopStep {

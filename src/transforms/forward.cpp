@@ -71,7 +71,9 @@ std::vector<Array> Tape::push_forward(const std::vector<Array>& tangents) const 
     if (entry.producer.empty()) continue;  // an argument
     std::vector<Array> in;
     for (std::size_t i = 0; i < entry.inputs.size(); ++i) in.push_back(at(entry.producer[i], entry.inputs[i].output()));
-    if (std::any_of(in.begin(), in.end(), [](const Array& t) { return t.node() != nullptr; })) of[n] = jvp_of(entry, in);
+    const auto& outputs = entry.node->outputs;
+    const bool has_tangents = std::any_of(outputs.begin(), outputs.end(), [](const Output& y) { return is_inexact(y.type.dtype); });
+    if (has_tangents && std::any_of(in.begin(), in.end(), [](const Array& t) { return t.node() != nullptr; })) of[n] = jvp_of(entry, in);
   }
   std::vector<Array> results;
   for (const auto& place : results_) results.push_back(at(place.entry, place.output));

@@ -100,13 +100,14 @@ TEST(Fori, TenThousandStepsAreOneBody) {
 TEST(Fori, BytesMovedAreBytesPredicted) {
   const auto f = jit([](const Array& x) {
     return fori_loop(
-        0, 25, [](const Array&, const Array& v) { return v - 0.1 * mean(v) * ones({1000}); }, x);
+        0, 25, [](const Array&, const Array& v) { return v - 0.1 * mean(v); }, x);
   });
   const Array x = device_put(spread({1000}), line(), P("x"));
   const auto compiled = f.lower(x).compile();
   eval(compiled(x));
   const debug::CommStats stats;
   eval(compiled(x));
+  SCOPED_TRACE(compiled.as_text() + to_string(compiled.explanation()));
   EXPECT_EQ(stats.bytes("all-reduce"), compiled.explanation().bytes("all-reduce"));
   if (device_count() > 1) { EXPECT_EQ(compiled.explanation().calls("all-reduce"), 25); }
 }
@@ -153,6 +154,25 @@ TEST(Scan, AnUncommittedCarryFollowsTheBody) {
   const auto compiled = f.lower(xs).compile();
   EXPECT_EQ(compiled.output_shardings()[0], NamedSharding(line(), P("x")));
   EXPECT_EQ(compiled.explanation().calls("all-gather"), 0);
+}
+
+TEST(Scan, StacksSplitAlongTheStepsAreTurnedWhereThatMovesLess) {
+  const auto f = jit([](const Array& xs) {
+    return scan([](const Array& c, const Array& x) { return std::pair{c + x, sum(c)}; }, zeros({40}, float64), xs).first;
+  });
+  const Array xs = device_put(spread({12, 40}), line(), P("x"));
+  const auto compiled = f.lower(xs).compile();
+  EXPECT_EQ(compiled.explanation().calls("all-gather"), 0) << compiled.as_text();
+  EXPECT_EQ(compiled.output_shardings()[0], NamedSharding(line(), P("x")));
+  expect_close(compiled(xs), sum(xs, 0), "sum");
+}
+
+TEST(Scan, ACommittedCarryGoesWhereTheLoopMovesLess) {
+  const auto f = jit([](const Array& c0, const Array& xs) {
+    return scan([](const Array& c, const Array& x) { return std::pair{c * 0.5 + x, sum(c)}; }, c0, xs).first;
+  });
+  const Array c0 = device_put(spread({40}), line(), P()), xs = device_put(spread({12, 40}), line(), P(None, "x"));
+  EXPECT_EQ(f.lower(c0, xs).compile().explanation().calls("all-gather"), 0);
 }
 
 TEST(Scan, WhatDoesNotChangeIsComputedOnce) {
@@ -383,6 +403,33 @@ TEST(LoopGradient, RunsForwardOnceAndBackwardOnce) {
   EXPECT_THAT(text, HasSubstr("last step first"));
 }
 
+TEST(LoopGradient, OfSharedWeightsIsCombinedOnceBehindTheLoop) {
+  const Array w = spread({5, 5}, -0.5, 0.5, 1), xs = spread({20, 7, 5});
+  const auto loss = [](const Array& a, const Array& x) {
+    const auto step = [&](const Array& h, const Array& v) { return std::pair{tanh(matmul(h, a) + v), h}; };
+    return sum(scan(step, zeros({7, 5}, float64), x).first);
+  };
+  const Array placed_w = device_put(w, line(), P()), placed_xs = device_put(xs, line(), P(None, "x"));
+  const auto g = jit(grad(loss));
+  expect_close(g(placed_w, placed_xs), grad(loss)(w, xs), "weights");
+  const auto compiled = g.lower(placed_w, placed_xs).compile();
+  const auto explanation = compiled.explanation();
+  EXPECT_LE(explanation.calls(), 2) << compiled.as_text() << explanation;
+  EXPECT_LE(explanation.bytes(), 2 * 25 * 8 + 16) << explanation;
+  // A sum that does not begin with zeros, in a loop in a loop.
+  const auto f = [](const Array& x, const Array& first) {
+    const auto inner = [&](const Array& i) {
+      return fori_loop(
+          0, 9, [&](const Array& j, const Array& a) { return a + sum(x * (i + j), 0, true); }, zeros({1}, float64));
+    };
+    return fori_loop(
+        0, 10, [&](const Array& i, const Array& c) { return c + inner(i); }, first);
+  };
+  const Array x = spread({11}), first = spread({1});
+  expect_close(jit(f)(device_put(x, line(), P("x")), first), f(x, first), "sum");
+  EXPECT_LE(jit(f).lower(device_put(x, line(), P("x")), first).compile().explanation().calls(), 1);
+}
+
 TEST(LoopGradient, SecondDerivatives) {
   const auto f = [](const Array& x) {
     return sum(fori_loop(
@@ -492,10 +539,10 @@ TEST(Nested, JitInGradOfScan) {
 TEST(Nested, CheckpointedSteps) {
   const Array w = spread({5, 5}, -0.5, 0.5, 1), xs = spread({13, 5});
   const auto loss = [&](const Array& a, bool again) {
-    const auto step = [&](const Array& h, const Array& x) { return tanh(matmul(a, sin(h)) + x); };
+    const auto step = [](const Array& w1, const Array& h, const Array& x) { return tanh(matmul(w1, sin(h)) + x); };
     return sum(scan(
                    [&](const Array& h, const Array& x) {
-                     return std::pair{again ? checkpoint(step)(h, x) : step(h, x), x};
+                     return std::pair{again ? checkpoint(step)(a, h, x) : step(a, h, x), x};
                    },
                    zeros({5}, float64), xs)
                    .first);

@@ -201,6 +201,12 @@ Array full_of(Shape shape, const ScalarValue& value, Dtype dtype) {
 
 }  // namespace
 
+bool fills_with_zero(const OpDef& op, const Params& params) {
+  if (&op != &full_op) return false;
+  const auto& value = params.as<FullParams>().value;
+  return value.is_integer ? value.integer == 0 : value.floating == std::complex<double>() && !std::signbit(value.floating.real());
+}
+
 Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype) {
   return full_of(std::move(shape), scalar_from_host(element, of_element), dtype);
 }

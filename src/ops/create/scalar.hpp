@@ -23,6 +23,8 @@ Array make_scalar(const ScalarValue&, Dtype, bool weak, std::source_location whe
 Array make_scalar(double, Dtype);
 // The value of an array made by make_scalar.
 std::optional<ScalarValue> scalar_value(const Array&);
+// Whether it is the op of zeros().
+bool fills_with_zero(const OpDef&, const Params&);
 // The element of `dtype` that stands for the value, at `out`.
 void write_scalar(const ScalarValue&, Dtype, void* out);
 

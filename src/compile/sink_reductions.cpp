@@ -1,0 +1,124 @@
+// Sums that a loop only adds to are combined over the ranks once, behind the loop, instead of in every step:
+//
+//   before   loop:  r = all-reduce(t)   c' = c + r                    after   loop, from zero:  c' = c + t
+//                                                                             s = all-reduce(c)   result = first c + s
+//
+// The gradient of a weight that all steps share is such a sum: one message instead of one per step.
+#include <algorithm>
+#include <optional>
+
+#include "compile/passes.hpp"
+#include "ops/create/scalar.hpp"
+
+namespace tessera {
+namespace {
+
+std::size_t at(int v) { return static_cast<std::size_t>(v); }
+
+// Where a value of a part is made and read.
+struct Uses {
+  std::vector<int> producer, readers;  // instruction, -1: none; how many times it is read, as a result of the part too
+  explicit Uses(const Program& part) : producer(part.values.size(), -1), readers(part.values.size()) {
+    for (std::size_t n = 0; n < part.instructions.size(); ++n) {
+      for (const int v : part.instructions[n].outputs) producer[at(v)] = static_cast<int>(n);
+      for (const int v : part.instructions[n].inputs) ++readers[at(v)];
+    }
+    for (const int v : part.outputs) ++readers[at(v)];
+  }
+};
+
+struct Sum {
+  int add = -1, reduction = -1;  // instructions of the part
+  int term = -1;                 // the reduced value's place among the addition's inputs
+};
+
+// Carried value k as such a sum.
+std::optional<Sum> sum_of(const Program& part, const Uses& uses, std::size_t k) {
+  const int carried = part.inputs[k], result = part.outputs[k];
+  Sum sum{uses.producer[at(result)], -1, -1};
+  if (sum.add < 0 || uses.readers[at(carried)] != 1 || uses.readers[at(result)] != 1) return std::nullopt;
+  const auto& add = part.instructions[at(sum.add)];
+  if (add.kind != InstructionKind::kernel || add.op->name != "add") return std::nullopt;
+  if (add.inputs[0] != carried && add.inputs[1] != carried) return std::nullopt;
+  sum.term = add.inputs[0] == carried ? 1 : 0;
+  const int reduced = add.inputs[at(sum.term)];
+  sum.reduction = uses.producer[at(reduced)];
+  if (sum.reduction < 0 || uses.readers[at(reduced)] != 1) return std::nullopt;
+  const auto& reduction = part.instructions[at(sum.reduction)];
+  const auto &a = part.values[at(carried)], &b = part.values[at(reduced)];
+  const bool fits = reduction.kind == InstructionKind::all_reduce && reduction.reduce_kind == "sum" && reduction.inputs.size() == 1 &&
+                    a.type.shape == b.type.shape && a.type.dtype == b.type.dtype && a.layout == b.layout;
+  return fits ? std::optional(sum) : std::nullopt;
+}
+
+bool is_zero(const Program& program, int v) {
+  for (const auto& i : program.instructions)
+    if (std::find(i.outputs.begin(), i.outputs.end(), v) != i.outputs.end())
+      return i.kind == InstructionKind::kernel && fills_with_zero(*i.op, *i.params);
+  return false;
+}
+
+class Sinking {
+ public:
+  explicit Sinking(const Program& program) : out_(program) {}
+
+  Program run() {
+    std::vector<Instruction> instructions;
+    std::swap(instructions, out_.instructions);
+    for (auto& instruction : instructions) {
+      if (!instruction.control || instruction.control->kind != ControlKind::counted) {
+        out_.instructions.push_back(std::move(instruction));
+        continue;
+      }
+      sink_from(std::move(instruction));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  int like(int v) {
+    out_.values.push_back(out_.values[at(v)]);
+    return static_cast<int>(out_.values.size()) - 1;
+  }
+
+  void sink_from(Instruction loop) {
+    Control inside = *loop.control;
+    Program& part = inside.parts[0];
+    const Uses uses(part);
+    std::vector<Instruction> behind;
+    std::vector<bool> stays(part.instructions.size(), true);
+    for (std::size_t k = 0; k < at(inside.carried); ++k) {
+      const auto sum = sum_of(part, uses, k);
+      if (!sum) continue;
+      auto& add = part.instructions[at(sum->add)];
+      Instruction reduction = part.instructions[at(sum->reduction)];
+      stays[at(sum->reduction)] = false;
+      add.inputs[at(sum->term)] = reduction.inputs[0];
+      inside.from_zero.resize(at(inside.carried));
+      inside.from_zero[k] = true;
+      const int result = loop.outputs[k], first = loop.inputs[k];
+      const bool adds = !is_zero(out_, first);
+      Instruction sum_behind = add;
+      loop.outputs[k] = like(result);
+      reduction.inputs = {loop.outputs[k]};
+      reduction.outputs = {adds ? like(result) : result};
+      sum_behind.inputs = {first, reduction.outputs[0]};
+      sum_behind.outputs = {result};
+      behind.push_back(std::move(reduction));
+      if (adds) behind.push_back(std::move(sum_behind));
+    }
+    std::size_t n = 0;
+    std::erase_if(part.instructions, [&](const Instruction&) { return !stays[n++]; });
+    loop.control = std::make_shared<const Control>(std::move(inside));
+    out_.instructions.push_back(std::move(loop));
+    for (auto& i : behind) out_.instructions.push_back(std::move(i));
+  }
+
+  Program out_;
+};
+
+}  // namespace
+
+Program sink_reductions(const Program& program) { return Sinking(on_parts(program, sink_reductions)).run(); }
+
+}  // namespace tessera
