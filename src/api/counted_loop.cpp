@@ -180,6 +180,7 @@ class Drafting {
     Draft best = draft(std::move(init), std::move(stacks));
     if (auto moved = stacks_moved(best.stacks)) take_if_cheaper(best, best.init, std::move(*moved));
     if (auto moved = carried_moved(best)) take_if_cheaper(best, std::move(*moved), best.stacks);
+    if (const auto placed = captures_placed(best)) best = with_captures(best, *placed);
     return best;
   }
 
@@ -237,6 +238,49 @@ class Drafting {
       }
     }
     return any ? std::optional(std::move(stacks)) : std::nullopt;
+  }
+
+  // What the body reads of uncommitted values that are computed before the loop, in the one layout in which it reads them: each rank
+  // computes its block instead of everything.
+  static std::optional<std::vector<Array>> captures_placed(const Draft& d) {
+    const auto& f = *d.closed.functions[0];
+    const auto mesh = mesh_of(d.closed.functions);
+    if (!mesh || d.closed.captures.empty()) return std::nullopt;
+    auto results = layouts_on(*mesh, d.carried.parameters);
+    const auto made = layouts_on(*mesh, f.results());
+    results.insert(results.end(), made.begin() + static_cast<std::ptrdiff_t>(results.size()), made.end());
+    const Program part = part_of(f, results, layouts_on(*mesh, f.parameters()));
+    auto captures = d.closed.captures;
+    bool any = false;
+    for (std::size_t c = 0; c < captures.size(); ++c) {
+      const auto& node = *captures[c].node();
+      if (output_of(captures[c]).sharding || captures[c].ndim() == 0 || node.is_evaluated() || node.inputs.empty()) continue;
+      const auto wanted = only_layout_read(part, part.inputs[f.parameters().size() - captures.size() + c]);
+      if (!wanted) continue;
+      captures[c] = device_put(captures[c], *wanted);
+      any = true;
+    }
+    return any ? std::optional(std::move(captures)) : std::nullopt;
+  }
+
+  static std::optional<Sharding> only_layout_read(const Program& part, int v) {
+    std::optional<Sharding> layout;
+    for (const auto& i : part.instructions) {
+      if (std::find(i.inputs.begin(), i.inputs.end(), v) == i.inputs.end()) continue;
+      if (i.kind != InstructionKind::move || (layout && !(*layout == i.step->to))) return std::nullopt;
+      layout = i.step->to;
+    }
+    return layout;
+  }
+
+  Draft with_captures(const Draft& d, const std::vector<Array>& captures) const {
+    const StepFunction same_step = [&](const std::vector<Array>& carried, const std::vector<Array>& entries) {
+      auto operands = carried;
+      operands.insert(operands.end(), entries.begin(), entries.end());
+      operands.insert(operands.end(), captures.begin(), captures.end());
+      return call(*d.closed.functions[0], operands);
+    };
+    return Drafting(call_, same_step, length_).draft(d.init, d.stacks);
   }
 
   static std::optional<std::vector<Array>> carried_moved(const Draft& d) {

@@ -103,10 +103,11 @@ void put_in_place_of(Program& program, std::size_t first, std::size_t last, cons
 }
 
 void merge_equal(Program& program) {
-  for (std::size_t n = 0; n < program.instructions.size(); ++n)
+  for (std::size_t n = 0; n < program.instructions.size(); ++n) {
+    if (!program.instructions[n].control) continue;
     for (std::size_t m = n + 1; m < program.instructions.size(); ++m) {
       const auto &a = program.instructions[n], &b = program.instructions[m];
-      if (!a.control || !b.control) continue;
+      if (!b.control) continue;
       const auto results = covered_by(program, a, b);
       if (!results) continue;
       const auto needed = needed_between(program, n, m);
@@ -115,6 +116,7 @@ void merge_equal(Program& program) {
       --n;  // what stands there now may be covered by a later one, or have moved down
       break;
     }
+  }
 }
 
 // Which operands each result of a part is computed from.

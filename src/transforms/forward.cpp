@@ -33,6 +33,15 @@ static Array any_cotangent(const Array& x) {
   return make_placeholder(output.type, output.sharding, x.node()->region, output.varying, x.node()->where);
 }
 
+// Inside a mapped function: a cotangent that is the same on all ranks, of an operand that is not, as one that may differ. What comes
+// back to it from the ranks' tangents is then summed.
+static Array varying_like(const Array& cotangent, const Array& operand, std::source_location where) {
+  const auto& region = cotangent.node()->region;
+  if (!region || !region->check_varying || operand.node()->region != region) return cotangent;
+  const auto missing = output_of(operand).varying & ~output_of(cotangent).varying;
+  return missing == 0 ? cotangent : region_hooks().vary(cotangent, missing, where);
+}
+
 std::vector<Array> Tape::jvp_of(const Entry& entry, const std::vector<Array>& tangents) const {
   const Node& node = *entry.node;
   const AttributedTo users_call(node.where);
@@ -47,7 +56,8 @@ std::vector<Array> Tape::jvp_of(const Entry& entry, const std::vector<Array>& ta
   const auto pulled = vjp_of(entry, cotangents);
   std::vector<Array> reached, along;
   for (std::size_t i = 0; i < pulled.size(); ++i)
-    if (pulled[i].node() && tangents[i].node()) reached.push_back(pulled[i]), along.push_back(tangents[i]);
+    if (pulled[i].node() && tangents[i].node())
+      reached.push_back(varying_like(pulled[i], entry.inputs[i], node.where)), along.push_back(tangents[i]);
   const auto found = Tape(u, reached, {}, call_).pull_back(along);
   std::vector<Array> pushed;
   for (std::size_t o = 0, next = 0; o < outputs.size(); ++o) pushed.push_back(cotangents[o].node() ? found[next++] : Array());

@@ -175,6 +175,20 @@ TEST(Scan, ACommittedCarryGoesWhereTheLoopMovesLess) {
   EXPECT_EQ(f.lower(c0, xs).compile().explanation().calls("all-gather"), 0);
 }
 
+TEST(Scan, WhatIsComputedBeforeTheLoopLiesWhereTheBodyReadsIt) {
+  const auto f = jit([](const Array& x) {
+    return fori_loop(
+        0, 20, [](const Array&, const Array& v) { return v * 0.5 + sin(arange(0.0, 1000.0, 1.0)); }, x);
+  });
+  const Array x = device_put(spread({1000}), line(), P("x"));
+  const auto compiled = f.lower(x).compile();
+  EXPECT_LE(compiled.memory_analysis().peak_bytes, 6 * ((1000 + device_count() - 1) / device_count()) * 8) << compiled.as_text();
+  EXPECT_LT(compiled.as_text().find("sin"), compiled.as_text().find("20 times"));
+  Array expected = x;
+  for (int i = 0; i < 20; ++i) expected = expected * 0.5 + sin(arange(0.0, 1000.0, 1.0));
+  expect_close(compiled(x), expected, "values");
+}
+
 TEST(Scan, WhatDoesNotChangeIsComputedOnce) {
   const auto f = jit([](const Array& a, const Array& xs) {
     return scan([&](const Array& c, const Array& x) { return std::pair{c * 0.5 + matmul(exp(a), x), c}; }, zeros({6}, float64), xs).first;
