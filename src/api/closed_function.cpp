@@ -53,7 +53,8 @@ ClosedFunction::ClosedFunction(std::vector<Array> parameters, std::vector<Array>
   graph_ = cut(results, [](const NodePtr& node) { return is_parameter(*node); });
   for (const auto& leaf : graph_.leaves)
     if (std::none_of(parameters.begin(), parameters.end(), [&](const Array& p) { return p.node() == leaf.node(); }))
-      throw InternalError("control flow: a body reads " + describe(leaf) + ", which is none of its operands");
+      throw ArgumentError("the value " + describe(leaf) +
+                          " was made while another branch or loop body was recorded and exists only there; return it from that body");
   graph_.leaves = std::move(parameters);
   key_ = key_of(graph_);
 }

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "support/op_samples.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::test {
 namespace {
@@ -110,6 +111,69 @@ TEST(Fori, BytesMovedAreBytesPredicted) {
   SCOPED_TRACE(compiled.as_text() + to_string(compiled.explanation()));
   EXPECT_EQ(stats.bytes("all-reduce"), compiled.explanation().bytes("all-reduce"));
   if (device_count() > 1) { EXPECT_EQ(compiled.explanation().calls("all-reduce"), 25); }
+}
+
+TEST(Fori, MemoryDoesNotGrowWithTheSteps) {
+  const auto peak_of = [](int steps) {
+    const auto f = jit([steps](const Array& x) {
+      return fori_loop(
+          0, steps, [](const Array& i, const Array& v) { return v * 0.5f + sin(v) * i; }, x);
+    });
+    const Array x = device_put(ones({1 << 16}), line(), P("x"));
+    eval(f(x));
+    release_pooled_memory();
+    const auto before = memory_use().live_bytes;
+    reset_peak_memory();
+    eval(f(x));
+    return memory_use().peak_bytes - before;
+  };
+  const auto block = (std::int64_t{1} << 18) / device_count() + 4096;
+  EXPECT_LE(peak_of(1000), 4 * block);
+  EXPECT_LE(peak_of(1000), peak_of(10) + 4096);
+}
+
+TEST(Fori, IsPlannedOnMeshesThatDoNotExist) {
+  const Mesh mesh = abstract_mesh({64, 64}, {"x", "y"});
+  const Array x = device_put(zeros({8192, 8192}), mesh, P("x", "y")), w = device_put(zeros({8192, 8192}), mesh, P("y", None));
+  const auto power = [](int steps) {
+    return [steps](const Array& a, const Array& b) {
+      return fori_loop(
+          0, steps, [&](const Array&, const Array& v) { return tanh(matmul(v, b)); }, a);
+    };
+  };
+  const auto start = std::chrono::steady_clock::now();
+  const auto long_one = explain(power(10000), x, w), short_one = explain(power(10), x, w);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(), 2.0);
+  EXPECT_GT(short_one.bytes(), 0);
+  EXPECT_EQ(long_one.cost.flops, 1000 * short_one.cost.flops);
+  EXPECT_EQ(long_one.memory.peak_bytes, short_one.memory.peak_bytes);
+  EXPECT_THAT(to_string(long_one), HasSubstr("in 10000 steps of"));
+}
+
+TEST(SomeDevices, TakePartAlone) {
+  const int n = std::max(1, device_count() - 1);
+  const auto all = devices();
+  const Mesh mesh = make_mesh({n}, {"x"}, {all.begin(), all.begin() + n});
+  const Array host = spread({9, 3}), x = device_put(host, mesh, P("x"));
+  const auto f = [](const Array& a) {
+    const Array b = fori_loop(
+        0, 12, [](const Array& i, const Array& v) { return v * 0.9 + mean(v) * i + ones({3}, float64); }, a);
+    const Array c = while_loop([](const Array& v) { return sum(abs(v)) > 1.0; }, [](const Array& v) { return v * 0.5; }, b);
+    return cond(
+        sum(c) > 0.0, [](const Array& v) { return v - mean(v); }, [](const Array& v) { return v * 2.0; }, c);
+  };
+  expect_close(device_put(jit(f)(x), line(), P()), f(host), "values");
+  expect_close(device_put(jit(grad([&](const Array& a) {
+                            return sum(fori_loop(
+                                0, 12, [](const Array&, const Array& v) { return sin(v) + mean(v); }, a));
+                          }))(x),
+                          line(), P()),
+               grad([&](const Array& a) {
+                 return sum(fori_loop(
+                     0, 12, [](const Array&, const Array& v) { return sin(v) + mean(v); }, a));
+               })(host),
+               "gradient");
 }
 
 // ---- scan ----
