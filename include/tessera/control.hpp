@@ -98,7 +98,7 @@ template <class F, class T> T fori_loop(int lo, int hi, F body, T init, std::sou
     const auto site = detail::site_of_loop("fori_loop", where, init);
     const auto step = [&](const auto& i, const std::vector<Array>& values) {
       const T given = detail::with_leaves(init, values);
-      const T returned = body(i, given);
+      const T returned = body(i, T(given));
       return detail::leaves_like(site, given, returned);
     };
     if constexpr (detail::takes_array_index<F, T>()) {
@@ -187,7 +187,7 @@ T while_loop(C condition, F body, T init, std::source_location where = std::sour
       site, [&](const std::vector<Array>& values) { return std::vector<Array>{Array(condition(detail::with_leaves(init, values)))}; },
       [&](const std::vector<Array>& values) {
         const T given = detail::with_leaves(init, values);
-        const T returned = body(given);
+        const T returned = body(T(given));
         return detail::leaves_like(site, given, returned);
       },
       tree_leaves(init));

@@ -19,6 +19,12 @@ Buffer view_of(const Buffer& whole, std::size_t offset, std::size_t bytes) {
   return Buffer::wrap(whole.data() + offset, bytes, [whole] {});
 }
 
+// The value for a part to read: given away where nobody reads it any more, so that the part may write over it.
+Buffer taken(Frame& frame, const std::vector<int>& inputs, int v, const std::vector<int>& frees) {
+  const bool is_last_use = std::count(inputs.begin(), inputs.end(), v) == 1 && std::find(frees.begin(), frees.end(), v) != frees.end();
+  return is_last_use ? std::move(slot_of(frame, v)) : slot_of(frame, v);
+}
+
 bool is_true(const Buffer& verdict) { return verdict.data() != nullptr && *verdict.data() != std::byte{0}; }
 
 class BranchStep final : public ControlStep {
@@ -28,7 +34,7 @@ class BranchStep final : public ControlStep {
     if (!takes_part()) return;
     auto& chosen = *parts_[is_true(slot_of(frame, inputs_[0])) ? 0 : 1];
     std::vector<Buffer> operands;
-    for (std::size_t i = 1; i < inputs_.size(); ++i) operands.push_back(slot_of(frame, inputs_[i]));
+    for (std::size_t i = 1; i < inputs_.size(); ++i) operands.push_back(taken(frame, inputs_, inputs_[i], frees));
     auto results = chosen.run_inside(std::move(operands), frame);
     for (std::size_t i = 0; i < outputs_.size(); ++i) slot_of(frame, outputs_[i]) = std::move(results[i]);
   }
@@ -59,10 +65,7 @@ class LoopStep : public ControlStep {
         if (locals_[k].bytes > 0) std::memset(carried.back().data(), 0, static_cast<std::size_t>(locals_[k].bytes));
         continue;
       }
-      const int v = inputs_[k];
-      const bool is_last_use =
-          std::count(inputs_.begin(), inputs_.end(), v) == 1 && std::find(frees.begin(), frees.end(), v) != frees.end();
-      carried.push_back(is_last_use ? std::move(slot_of(frame, v)) : slot_of(frame, v));
+      carried.push_back(taken(frame, inputs_, inputs_[k], frees));
     }
     return carried;
   }

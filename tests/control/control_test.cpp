@@ -4,6 +4,7 @@
 
 #include <tessera/collectives.hpp>
 #include <tessera/debug.hpp>
+#include <tessera/linalg.hpp>
 #include <tessera/ops.hpp>
 #include <tessera/runtime.hpp>
 #include <tessera/transforms.hpp>
@@ -425,6 +426,13 @@ TEST(While, TangentsGoWithTheValues) {
   expect_close(pushed, (grow(x + h * t, y) - grow(x - h * t, y)) / (2 * h), "finite differences", 1e-6);
 }
 
+TEST(While, ValuesAndTangentsAreOneLoop) {
+  const auto f =
+      jit([](const Array& x, const Array& t) { return jvp([](const Array& v) { return grow(v, v); }, std::tuple(x), std::tuple(t)); });
+  const auto text = f.lower(spread({6}, 0.5, 1), spread({6})).compile().as_text();
+  EXPECT_EQ(text.find("  while:"), text.rfind("  while:")) << text;
+}
+
 TEST(While, HasNoGradientAndSaysWhatHas) {
   try {
     jit(grad([](const Array& x) { return sum(grow(x, x)); }))(spread({6}, 0.5, 1));
@@ -712,6 +720,43 @@ TEST(Mapped, RanksThatStopAtDifferentStepsMayNotTalk) {
     jit(talking)(x);
     FAIL() << "no error";
   } catch (const ShardingError& error) { EXPECT_THAT(error.what(), HasSubstr("pmax")); }
+}
+
+// ---- failures and observers ----
+TEST(Failure, OfAnOpInABodyIsRaisedOnAllRanks) {
+  const auto f = jit([](const Array& a) {
+    return fori_loop(
+        0, 10, [](const Array&, const Array& v) { return linalg::cholesky(v); }, a);
+  });
+  const Array good = device_put(eye(6, float64) * 4.0, line(), P("x"));
+  expect_close(f(good), eye(6, float64) * std::pow(4.0, 1.0 / 1024), "values");
+  EXPECT_THROW(eval(f(-good)), LinAlgError);
+  expect_close(f(good), eye(6, float64) * std::pow(4.0, 1.0 / 1024), "values after a failure");
+}
+
+TEST(Failure, TheSearchForNanLooksIntoLoops) {
+  const auto f = jit([](const Array& x) {
+    return fori_loop(
+        0, 10, [](const Array& i, const Array& v) { return sqrt(v - i * 0.5); }, x);
+  });
+  const Array x = device_put(ones({10}), line(), P("x"));
+  debug::set_nan_check(true);
+  EXPECT_THROW(eval(f(x)), NanError);
+  debug::set_nan_check(false);
+}
+
+TEST(Profile, StepsInsideALoopAreCountedOnce) {
+  const auto f = jit([](const Array& x) {
+    return fori_loop(
+        0, 30, [](const Array&, const Array& v) { return cumsum(v, 0) * 0.1f; }, x);
+  });
+  const Array x = ones({10});
+  eval(f(x));
+  const debug::profile profile;
+  eval(f(x));
+  EXPECT_GE(profile.steps(), 60);
+  EXPECT_LE(profile.steps(), 65);
+  EXPECT_THAT(profile.table(), Not(HasSubstr("scan at")));
 }
 
 // ---- bad input ----
