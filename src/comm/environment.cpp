@@ -15,6 +15,7 @@
 #include "comm/agreement.hpp"
 #include "comm/group_cache.hpp"
 #include "comm/host_page.hpp"
+#include "comm/host_sharing.hpp"
 #include "comm/mpi_call.hpp"
 #include "comm/waiting.hpp"
 
@@ -81,8 +82,8 @@ void require_same_build(const std::string& build) {
                           "\nStart one program, built once, on all hosts");
 }
 
-// Starts the watchdog on a page that all ranks of the host see.
-void watch_this_host(double timeout_s) {
+// Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map each other's memory.
+void meet_this_host(double timeout_s) {
   auto& job = environment.job;
   if (job.size == 1) return;
   MPI_Comm host;
@@ -97,6 +98,7 @@ void watch_this_host(double timeout_s) {
   if (job.host_rank != 0) environment.page.open(name, bytes);
   MPI_Barrier(host);
   if (job.host_rank == 0) HostPage::unlink(name);
+  find_sharing_ranks(host, world().impl().handle);
   MPI_Comm_free(&host);
   start_watchdog(job.rank, environment.page.data(), job.host_size, job.host_rank, timeout_s);
 }
@@ -118,7 +120,7 @@ void start_on(MPI_Comm application, const StartOptions& options) {
   set_log_rank(job.rank, job.size);
   environment.started = true;
   require_same_build(options.build);
-  watch_this_host(options.timeout_s);
+  meet_this_host(options.timeout_s);
 }
 
 void refuse_second_start() {
@@ -170,6 +172,7 @@ void finish() {
   if (!environment.started) return;
   stop_watchdog();
   environment.page.close();
+  stop_sharing();
   environment.started = false;
   int finalized = 0;
   MPI_Finalized(&finalized);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/host_memory.hpp"
 #include "comm/pending.hpp"
 #include "comm/traffic.hpp"
 #include "comm/waiting.hpp"
@@ -278,7 +279,8 @@ class TalkStep final : public Step {
   void run(Frame& frame) override {
     if (!locals_[0].holds) return;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      auto& slot = frame.slots[static_cast<std::size_t>(outputs_[i])] = Buffer::allocate(static_cast<std::size_t>(locals_[i].bytes));
+      auto& slot = frame.slots[static_cast<std::size_t>(outputs_[i])];
+      slot = comm::allocate_on_host(static_cast<std::size_t>(locals_[i].bytes));  // peers may put their parts in place
       out_[i].data = slot.data();
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[static_cast<std::size_t>(inputs_[i])].data();

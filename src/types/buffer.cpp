@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "types/other_memory.hpp"
+
 namespace tessera {
 namespace {
 
@@ -55,13 +57,29 @@ class Pool {
   }
 
   void drop() {
+    void (*drop_other)() = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      drop_all();
+      drop_other = drop_other_;
+    }
+    if (drop_other != nullptr) drop_other();
+  }
+  void count_other(std::int64_t live_change, std::int64_t pooled_change) {
     const std::scoped_lock lock(mutex_);
-    drop_all();
+    other_pooled_bytes_ += pooled_change;
+    count(live_change);
+  }
+  void on_drop(void (*drop_other)()) {
+    const std::scoped_lock lock(mutex_);
+    drop_other_ = drop_other;
   }
 
   MemoryUse use() {
     const std::scoped_lock lock(mutex_);
-    return use_;
+    MemoryUse use = use_;
+    use.pooled_bytes += other_pooled_bytes_;
+    return use;
   }
   void reset_peak() {
     const std::scoped_lock lock(mutex_);
@@ -90,6 +108,8 @@ class Pool {
   std::mutex mutex_;
   std::map<std::size_t, std::vector<std::byte*>> free_;
   MemoryUse use_;
+  std::int64_t other_pooled_bytes_ = 0;
+  void (*drop_other_)() = nullptr;
 };
 
 Pool& pool() {
@@ -126,5 +146,7 @@ Buffer Buffer::wrap(void* data, std::size_t bytes, std::function<void()> release
 MemoryUse memory_use() { return pool().use(); }
 void reset_peak_memory() { pool().reset_peak(); }
 void release_pooled_memory() { pool().drop(); }
+void count_other_memory(std::int64_t live_change, std::int64_t pooled_change) { pool().count_other(live_change, pooled_change); }
+void on_release_pooled_memory(void (*drop)()) { pool().on_drop(drop); }
 
 }  // namespace tessera

@@ -1,0 +1,11 @@
+// Start and end of host_memory, for the environment. Collective.
+#pragma once
+#include <mpi.h>
+
+namespace tessera::comm {
+
+// Finds out whether the ranks of `host` can map each other's memory, all of them or none, and tells all ranks of the job.
+void find_sharing_ranks(MPI_Comm host, MPI_Comm world);
+void stop_sharing();
+
+}  // namespace tessera::comm
