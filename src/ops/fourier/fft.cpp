@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "comm/communicator.hpp"
+#include "mesh/reshard.hpp"
 #include "ops/build.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "ops/fourier/line.hpp"
+#include "ops/fourier/on_host.hpp"
 #include "ops/fourier/stages.hpp"
 #include "ops/functions.hpp"
 #include "program/builder.hpp"
@@ -84,6 +86,23 @@ Placement place_fft(const PlaceArgs& args) {
   return {{from}, {stages_of(nullptr, p, args.in[0], from, args.fixed_axes).out}, {}, "sum"};
 }
 
+// All stages as one instruction, by ranks that see each other's memory. It moves what the exchanges between the stages would.
+int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& plan, int v, const Sharding& to) {
+  const Type in = builder.value(v).type;
+  OnHostParams params{p.kind, p.sign, p.kind == FftKind::c2c ? -1 : p.dims.back(), p.scale, {}};
+  std::vector<TalkCost> costs;
+  std::vector<int> done;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    params.stages.emplace_back(plan.stages[s].layout, plan.stages[s].dims);
+    done.insert(done.end(), plan.stages[s].dims.begin(), plan.stages[s].dims.end());
+    const Type between = type_after(p, in, done);
+    const Sharding& next = s + 1 < plan.stages.size() ? plan.stages[s + 1].layout : to;
+    for (const auto& step : plan_reshard(plan.stages[s].layout, next, between.shape, between.dtype).steps)
+      costs.push_back({step_name(step.kind), step.axes, step.bytes, 1});
+  }
+  return builder.talk(fft_on_host_op, make_params(std::move(params)), {v}, {type_after(p, in, p.dims)}, {to}, std::move(costs))[0];
+}
+
 // The stages as instructions. The scale is worked in by the last one.
 std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
   const auto& p = node.params->as<FftParams>();
@@ -92,6 +111,9 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   const Sharding from = builder.value(in[0]).layout;
   const Type in_type = builder.value(in[0]).type;
   const FftStages plan = stages_of(node.params, p, {in_type.shape, in_type.dtype}, from, region ? region->manual_axes : none);
+  const Sharding to = target_of(p, from).value_or(plan.out);
+  if ((!region || region->manual_axes.empty()) && runs_on_host(plan, to, in_type))
+    return {lower_on_host(builder, p, plan, builder.reshard(in[0], plan.stages[0].layout), to)};
   int v = in[0];
   std::vector<int> done;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -111,8 +133,7 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
       v = builder.kernel(fft_local_op, make_params(local), {v}, {out}, {stage.layout})[0];
     }
   }
-  if (const auto to = target_of(p, from)) v = builder.reshard(v, *to);
-  return {v};
+  return {builder.reshard(v, to)};
 }
 
 // ---- gradient ----
