@@ -63,6 +63,7 @@ void write_pgm(const std::string& path, const Array& x) {
   std::ofstream file(path, std::ios::binary);
   file << "P5\n" << picture.shape()[1] << " " << picture.shape()[0] << "\n255\n";
   file.write(reinterpret_cast<const char*>(pixels.data()), static_cast<std::streamsize>(pixels.size()));
+  if (!file.flush()) throw IoError("lowpass: cannot write " + path);
 }
 
 // By definition: the sum over the whole array of the filter's own kernel, a product of cosine sums, at one point.
@@ -118,9 +119,11 @@ int main(int argc, char** argv) {
       }
     }
     const double contrast = item<double>(sqrt(var(after) / var(before)));
-    if (is_main_process())
-      std::printf("%s %s: contrast %.3f of what it was%s\n", in.c_str(), to_string(before.shape()).c_str(), contrast,
-                  verify ? (", largest error " + std::to_string(worst)).c_str() : "");
+    if (is_main_process()) {
+      std::printf("%s %s: contrast %.3f of what it was\n", in.c_str(), to_string(before.shape()).c_str(), contrast);
+      std::printf("%s-before.pgm, %s-after.pgm and %s.npy written\n", out.c_str(), out.c_str(), out.c_str());
+      if (verify) std::printf("largest error of some points: %.1e of the range\n", worst);
+    }
   });
   if (status == 0 && verify && worst > 1e-5) {
     std::fprintf(stderr, "lowpass: the result differs from the filter's definition by %g of the range\n", worst);

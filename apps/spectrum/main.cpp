@@ -38,6 +38,7 @@ Array random_field(std::int64_t n, double slope, std::int64_t seed, const Shardi
 
 struct Shells {
   std::vector<double> k, power, modes;
+  double energy_ratio = 0;  // of the modes' energy to the field's: 1 by Parseval's theorem
 };
 
 Shells measure(const Array& field) {
@@ -53,6 +54,7 @@ Shells measure(const Array& field) {
   }
   const auto table = to_vector<double>(stack(sums));
   Shells result;
+  result.energy_ratio = item<double>(sum(astype(energy, float64)) / sum(square(astype(field, float64))));
   for (std::size_t s = 0; s < table.size(); s += 3) {
     result.k.push_back(table[s + 2] / table[s + 1]);
     result.power.push_back(table[s] / table[s + 1]);
@@ -73,7 +75,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", seed, "of the noise");
   app.add_flag("--verify", verify, "exit with status 1 unless the measured spectrum is the field's within its sampling error");
   CLI11_PARSE(app, argc, argv);
-  double worst = 0;
+  double worst = 0, parseval_error = 0;
   const int status = run(argc, argv, [&] {
     const Sharding sharding = NamedSharding(make_mesh({process_count()}, {"x"}), P("x"));
     const Shells shells = measure(random_field(n, slope, seed, sharding));
@@ -85,7 +87,13 @@ int main(int argc, char** argv) {
                        std::abs(shells.power[s] / expected - 1) / (std::sqrt(2 / shells.modes[s]) + 0.05 * std::abs(slope) / shells.k[s]));
       if (is_main_process()) std::printf("%8.3f %14.6g %14.6g %10.0f\n", shells.k[s], shells.power[s], expected, shells.modes[s]);
     }
+    parseval_error = std::abs(shells.energy_ratio - 1);
+    if (is_main_process()) std::printf("energy of the modes / energy of the field - 1 = %.1e\n", shells.energy_ratio - 1);
   });
+  if (status == 0 && verify && parseval_error > 1e-5) {
+    std::fprintf(stderr, "spectrum: the modes hold %g more or less energy than the field\n", parseval_error);
+    return 1;
+  }
   if (status == 0 && verify && worst > 5) {
     std::fprintf(stderr, "spectrum: a shell is off by %.1f times its sampling error\n", worst);
     return 1;

@@ -114,8 +114,8 @@ void bytes_between(std::span<const std::int64_t> starts, std::int64_t item, std:
 
 }  // namespace
 
-// By measurement (apps/bench/collectives.cpp; Open MPI 4.1.4, one node, 2 to 8 ranks): its reduce-scatter loses by 1.2 to 7 times from 16 KiB a
-// block on; its all-reduce by 5 to 35 % from 64 KiB a block on; its all-gather where the rank count is no power of two.
+// By measurement (apps/bench/collectives.cpp; Open MPI 4.1.4, one node, 2 to 8 ranks): its reduce-scatter loses by 1.2 to 7 times from 16
+// KiB a block on; its all-reduce by 5 to 35 % from 64 KiB a block on; its all-gather where the rank count is no power of two.
 bool use_own(Collective collective, int ranks, std::int64_t bytes) {
   if (settings().collectives != "auto") return settings().collectives == "own";
   const std::int64_t block = bytes / ranks;
