@@ -68,9 +68,10 @@ HWY_INLINE void multiply_tile(std::int64_t depth, const T* HWY_RESTRICT a, const
   hn::Vec<decltype(hn::ScalableTag<T>())> sum[width][V];
 #pragma GCC unroll 8
   for (int j = 0; j < width; ++j) {
-    hwy::Prefetch(c + j * ldc);
 #pragma GCC unroll 3
     for (int v = 0; v < V; ++v) sum[j][v] = hn::Zero(d);
+#pragma GCC unroll 4
+    for (int v = 0; v <= V; ++v) hwy::Prefetch(c + j * ldc + v * Shape::lanes);  // needed at the end
   }
   for (std::int64_t l = 0; l < depth; ++l) {
     const T* row = a + l * Shape::rows;

@@ -54,7 +54,7 @@ std::vector<int> servers(std::span<const Rectangle> held, int receiver) {
 }
 
 GridShape grid_for(int ranks) {
-  if (ranks <= 3) return {1, ranks};
+  if (ranks <= 4) return {1, ranks};
   int rows = 1;
   for (int r = 1; r * r <= ranks; ++r)
     if (ranks % r == 0) rows = r;
