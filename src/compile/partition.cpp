@@ -161,6 +161,8 @@ class Partitioner {
       axes = own;
       ++count;
     }
+    for (const int a : axes)  // the ranks' terms are summed first where the op sums over the same axis itself
+      if (std::find(placement.partial_axes.begin(), placement.partial_axes.end(), a) != placement.partial_axes.end()) return {};
     // Inside a mapped function an operand that differs from rank to rank cannot be applied to terms: sum(x)*y is not sum(x*y).
     for (std::size_t i = 0; i < terms.size(); ++i)
       for (const int a : axes)

@@ -666,12 +666,16 @@ TEST(Mapped, ScanInsideShardMapWithWeightsThatAllRanksShare) {
     const auto step = [&](const Array& h, const Array& v) { return std::pair{tanh(matmul(h, weights) + v), h}; };
     return psum(sum(scan(step, zeros_like(block(slice(), 0)), moveaxis(block, 1, 0)).first), "x");
   };
-  const auto f = shard_map(body, mesh, {P(), P("x")}, P());
-  expect_close(jit(f)(w, x), f(w, x), "values");
-  const auto [gw, gx] = jit(grad<0, 1>(f))(w, x);
-  const auto [ew, ex] = grad<0, 1>(f)(w, x);
-  expect_close(gw, ew, "weights");
-  expect_close(gx, ex, "data");
+  for (const bool checked : {true, false}) {
+    const auto f = shard_map(body, mesh, {P(), P("x")}, P(), {.check_vma = checked});
+    expect_close(jit(f)(w, x), f(w, x), "values");
+    const auto [gw, gx] = jit(grad<0, 1>(f))(w, x);
+    const auto [ew, ex] = grad<0, 1>(f)(w, x);
+    expect_close(gw, ew, "weights");
+    expect_close(gx, ex, "data");
+    const auto pushed = [&](const Array& a, const Array& b) { return jvp(f, std::tuple(a, b), std::tuple(a, b)).second; };
+    expect_close(jit(pushed)(w, x), pushed(w, x), "tangents");
+  }
 }
 
 TEST(Mapped, ShardMapInsideScan) {
