@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
@@ -52,8 +53,8 @@ class Pool {
     use_.live_bytes -= static_cast<std::int64_t>(capacity);
     use_.pooled_bytes += static_cast<std::int64_t>(capacity);
     free_[capacity].push_back(data);
-    // What is kept never exceeds what was in use at the peak.
-    if (use_.pooled_bytes > use_.peak_bytes + slack_bytes) drop_all();
+    // What is kept never exceeds what was in use at the peak. Blocks of the size that is in use now stay longest.
+    while (use_.pooled_bytes > use_.peak_bytes + slack_bytes) drop_largest_but(capacity);
   }
 
   void drop() {
@@ -97,6 +98,14 @@ class Pool {
   void count(std::int64_t capacity) {
     use_.live_bytes += capacity;
     use_.peak_bytes = std::max(use_.peak_bytes, use_.live_bytes);
+  }
+  void drop_largest_but(std::size_t capacity) {
+    auto from = std::prev(free_.end());
+    if (from->first == capacity && from != free_.begin()) --from;
+    std::free(from->second.back());
+    from->second.pop_back();
+    use_.pooled_bytes -= static_cast<std::int64_t>(from->first);
+    if (from->second.empty()) free_.erase(from);
   }
   void drop_all() {
     for (auto& [capacity, blocks] : free_)
