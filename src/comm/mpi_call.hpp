@@ -16,6 +16,7 @@ struct Communicator::Impl {
   std::vector<int> device_ids;  // by rank
   std::vector<int> rank_of;     // by device id, -1 elsewhere
   std::string name;
+  int second_rounds = 0;  // started so far: the same on all ranks
 };
 
 // CommError when code is not MPI_SUCCESS: the MPI call, the rank, the group, what it was for, and MPI's own words.
@@ -23,7 +24,9 @@ void check(int code, const char* call, const Communicator& comm);
 void check(int code, const char* call, const std::string& where);
 
 // Messages of different purposes never match each other.
-enum Tag : int { tag_exchange = 1, tag_collective = 2, tag_group = 3, tag_user = 64 };
+// The second round of what started earlier is posted when the first is complete, in no order that ranks share: each has a tag of its own.
+enum Tag : int { tag_exchange = 1, tag_collective = 2, tag_group = 3, tag_user = 64, tag_second_round = 16384 };
+constexpr int second_round_tags = 16383;
 
 // Non-blocking sends and receives that are waited for together. Longer messages than TESSERA_MESSAGE_LIMIT travel in pieces, which
 // both sides cut alike.

@@ -120,7 +120,7 @@ bool use_own(Collective collective, int ranks, std::int64_t bytes) {
   if (settings().collectives != "auto") return settings().collectives == "own";
   const std::int64_t block = bytes / ranks;
   switch (collective) {
-    case Collective::reduce_scatter: return block >= 16 << 10;
+    case Collective::reduce_scatter: return block >= 32 << 10;
     case Collective::all_reduce: return block >= 64 << 10 && ranks <= 64;
     case Collective::all_gather: return bytes >= 16 << 10 && !std::has_single_bit(static_cast<unsigned>(ranks)) && ranks <= 16;
   }
@@ -143,6 +143,38 @@ void own_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
   std::vector<std::int64_t> bytes_of, offset_of;
   bytes_between(starts, item, bytes_of, offset_of);
   spread_blocks(comm, own_block, result, bytes_of, offset_of);
+}
+
+// Every rank's block of mine arrives beside the others; then they are added in pairwise_reduce's order, and the sum goes to everybody.
+void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, const void* in, void* out, std::int64_t count) {
+  const int ranks = pending.requests.comm().size(), me = pending.requests.comm().rank();
+  const auto item = static_cast<std::int64_t>(itemsize(dtype));
+  const auto starts = even_starts(count, ranks);
+  const auto own = static_cast<std::size_t>(me);
+  const std::int64_t own_count = starts[own + 1] - starts[own], own_bytes = own_count * item;
+  std::vector<std::int64_t> bytes_of, offset_of;
+  bytes_between(starts, item, bytes_of, offset_of);
+  const auto* mine = static_cast<const std::byte*>(in);
+  auto* result = static_cast<std::byte*>(out);
+  const Buffer arriving = Buffer::allocate(static_cast<std::size_t>(own_bytes * (ranks - 1)));
+  for (int step = 1; step < ranks; ++step)
+    pending.requests.receive(arriving.data() + (step - 1) * own_bytes, own_bytes, (me - step + ranks) % ranks, tag_collective);
+  for (int step = 1; step < ranks; ++step) {
+    const auto to = static_cast<std::size_t>((me + step) % ranks);
+    pending.requests.send(mine + offset_of[to], bytes_of[to], static_cast<int>(to), tag_collective);
+  }
+  int& second_rounds = pending.requests.comm().impl().second_rounds;
+  const int tag = tag_second_round + second_rounds++ % second_round_tags;
+  pending.next_round = [=, &pending] {
+    std::byte* sum = result + offset_of[own];
+    for (int step = 1; step < ranks; ++step)
+      combine(kind, dtype, step == 1 ? mine + offset_of[own] : sum, arriving.data() + (step - 1) * own_bytes, sum, own_count);
+    for (int step = 1; step < ranks; ++step) {
+      const auto from = static_cast<std::size_t>((me - step + ranks) % ranks);
+      pending.requests.receive(result + offset_of[from], bytes_of[from], static_cast<int>(from), tag);
+    }
+    for (int step = 1; step < ranks; ++step) pending.requests.send(sum, own_bytes, (me + step) % ranks, tag);
+  };
 }
 
 void own_all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, void* out, std::span<const std::int64_t> bytes_of,

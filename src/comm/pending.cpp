@@ -43,8 +43,14 @@ void Pending::wait() {
 bool Pending::Impl::move_on(bool block) {
   if (arrived)
     while (complete_some(block)) {}
-  if (block) requests.wait_all();
-  return block || requests.test_all();
+  for (;;) {
+    if (block)
+      requests.wait_all();
+    else if (!requests.test_all())
+      return false;
+    if (!next_round) return true;
+    std::exchange(next_round, nullptr)();
+  }
 }
 
 // Takes what has arrived of the receives, which are the first requests, and reports the messages that are whole. False when no

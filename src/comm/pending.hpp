@@ -1,6 +1,7 @@
 // Collectives that go on while the caller computes. Memory handed over stays alive and untouched until wait() returns.
 //
-// Everything is posted at the start; it moves on inside test(), wait() and any other call of this room.
+// It moves on inside test(), wait() and any other call of this room. A large all-reduce goes in two rounds, the second of which starts in
+// its own test() or wait(): ranks that wait for several wait in the same order.
 #pragma once
 #include <functional>
 #include <memory>

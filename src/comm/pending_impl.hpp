@@ -18,6 +18,9 @@ struct Pending::Impl {
   std::vector<int> pieces_missing;
   std::function<void(std::size_t)> arrived;
 
+  // What comes when all requests are complete, for algorithms of several rounds. It may post more, and set the one after it.
+  std::function<void()> next_round;
+
   bool move_on(bool block);  // true when all is complete
 
  private:

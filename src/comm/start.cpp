@@ -8,6 +8,7 @@
 
 #include "base/settings.hpp"
 #include "comm/mpi_types.hpp"
+#include "comm/own_collectives.hpp"
 #include "comm/pending_impl.hpp"
 
 namespace tessera::comm {
@@ -40,6 +41,10 @@ Pending start_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype,
     return {};
   }
   auto impl = std::make_unique<Pending::Impl>(comm, "all-reduce", count * item);
+  if (use_own(Collective::all_reduce, comm.size(), count * item)) {
+    start_own_all_reduce(*impl, kind, dtype, in, out, count);
+    return Pending(std::move(impl));
+  }
   in_pieces(count, *impl, [&](std::int64_t done, int n, MPI_Request* request) {
     const void* from = in == out ? MPI_IN_PLACE : static_cast<const std::byte*>(in) + done * item;
     check(MPI_Iallreduce(from, static_cast<std::byte*>(out) + done * item, n, mpi_type(dtype), mpi_op(kind, dtype), comm.impl().handle,

@@ -137,12 +137,14 @@ std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& ou
   inputs.clear();
   RunWatcher* const watcher = run_watcher();
   const bool nan_check = nan_check_on();
+  std::vector<std::size_t> under_way;  // started steps
   for (std::size_t n = 0; n < steps_.size(); ++n) {
-    for (const auto started : finish_before_[n]) steps_[started]->finish(frame);
+    for (const auto started : finish_before_[n]) steps_[started]->finish(frame), std::erase(under_way, started);
+    for (const auto started : under_way) steps_[started]->move_on();
     auto& step = *steps_[n];
     const double start_s = watcher != nullptr ? watch_clock_s() : 0;
     if (overlaps_[n])
-      step.start(frame);
+      step.start(frame), under_way.push_back(n);
     else
       step.run(frame);
     const auto& instruction = program_.instructions[n];

@@ -35,6 +35,7 @@ class Step {
   }
   virtual void start(Frame&) {}
   virtual void finish(Frame&) {}
+  virtual void move_on() {}                        // between start and finish: what is under way may take its next round
   virtual bool is_split() const { return false; }  // start and finish are worth separating
   virtual std::int64_t temporary_bytes() const { return 0; }
   std::vector<int> frees;  // values whose last use this is

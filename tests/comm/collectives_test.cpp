@@ -215,5 +215,24 @@ TEST_P(Collectives, several_collectives_under_way_at_once_do_not_mix) {
   for (int r = 0; r < ranks_; ++r) EXPECT_EQ(gathered[static_cast<std::size_t>(r * n + n - 1)], static_cast<float>(r));
 }
 
+// Their second rounds start in no order that ranks share: half of the ranks ask for the later one first.
+TEST_P(Collectives, large_all_reduces_under_way_do_not_mix_whichever_is_ready_first) {
+  const std::int64_t n = 70'001 * ranks_;
+  std::vector<double> a(static_cast<std::size_t>(n)), b(static_cast<std::size_t>(2 * n + 1)), sum_a(a.size()), whole(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = 1.0 / static_cast<double>(i + static_cast<std::size_t>(me_) + 1);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i) * (me_ + 1);
+  all_reduce(all_, ReduceKind::sum, float64, a.data(), whole.data(), n);
+  Pending first = start_all_reduce(all_, ReduceKind::sum, float64, a.data(), sum_a.data(), n);
+  Pending in_place = start_all_reduce(all_, ReduceKind::sum, float64, b.data(), b.data(), 2 * n + 1);
+  if (me_ % 2 == 0) {
+    for (bool later_done = false, first_done = false; !later_done || !first_done;) later_done = in_place.test(), first_done = first.test();
+  } else {
+    first.wait();
+    in_place.wait();
+  }
+  EXPECT_EQ(sum_a, whole);  // the same bits as at once, where both ways are the own one
+  for (std::size_t i = 0; i < b.size(); i += 997) ASSERT_EQ(b[i], static_cast<double>(i) * (ranks_ * (ranks_ + 1) / 2)) << i;
+}
+
 }  // namespace
 }  // namespace tessera::comm
