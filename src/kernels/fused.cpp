@@ -124,10 +124,23 @@ class Fused {
   // All buffers of a piece should fit the first-level cache with room for the next piece's operands, but a call per step should still be
   // worth its while. Whole strips, so that chains have no rest.
   std::int64_t piece_elements() const {
+    const auto n = static_cast<int>(program_.inputs.size());
     std::size_t bytes = 0;
-    for (const auto& input : program_.inputs) bytes += itemsize(input.dtype);
-    for (const auto& step : program_.steps) bytes += itemsize(step.out);
-    const auto fit = static_cast<std::int64_t>(16384 / std::max<std::size_t>(bytes, 1));
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      const auto& strides = inputs_[i].strides;
+      const bool one_element = !strides.empty() && std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
+      if (!one_element) bytes += itemsize(program_.inputs[i].dtype);
+    }
+    // A result that only the next step reads takes the place of one that dies.
+    for (int s = 0; s < static_cast<int>(program_.steps.size()); ++s) {
+      bool is_kept = s + 1 == static_cast<int>(program_.steps.size());
+      for (int later = s + 2; later < static_cast<int>(program_.steps.size()); ++later) {
+        const auto& step = program_.steps[static_cast<std::size_t>(later)];
+        is_kept |= std::find(step.in, step.in + step.n_in, n + s) != step.in + step.n_in;
+      }
+      if (is_kept) bytes += itemsize(program_.steps[static_cast<std::size_t>(s)].out);
+    }
+    const auto fit = static_cast<std::int64_t>(32768 / std::max<std::size_t>(bytes, 1));
     return std::clamp<std::int64_t>(fit / 512 * 512, 1024, 4096);
   }
 

@@ -43,7 +43,21 @@ template <class T> HWY_INLINE V<T> load(const std::byte* at) {
 template <class T> HWY_INLINE void store(const std::byte* at, V<T> v) {
   *reinterpret_cast<typename Vectors<T>::Loose*>(const_cast<std::byte*>(at)) = v;
 }
-template <class T> HWY_INLINE V<T> same(T value) { return V<T>{} + value; }
+template <class T> HWY_INLINE V<T> same(T value) { return value - V<T>{}; }  // -0 stays -0
+
+// What x86 has as one instruction, where comparing and choosing takes four: the second operand for NaN and for two zeros.
+template <StripOp op, class T> HWY_INLINE V<T> native(V<T> a, V<T> b) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::FixedTag<T, vector_bytes / sizeof(T)> d;
+  const auto va = hn::LoadU(d, reinterpret_cast<const T*>(&a)), vb = hn::LoadU(d, reinterpret_cast<const T*>(&b));
+  V<T> result;
+  hn::StoreU(op == StripOp::maximum ? hn::Max(va, vb) : hn::Min(va, vb), d, reinterpret_cast<T*>(&result));
+  return result;
+#else
+  return (op == StripOp::maximum ? a > b : a < b) ? a : b;
+#endif
+}
 
 template <StripOp op, class T> HWY_INLINE V<T> apply(V<T> a, V<T> b) {
   if constexpr (op == StripOp::add)
@@ -72,7 +86,7 @@ template <StripOp op, class T> HWY_INLINE V<T> apply(V<T> a) {
   else if constexpr (op == StripOp::reciprocal)
     return T(1) / a;
   else
-    return ((a > T(0)) | (a != a)) ? a : V<T>{};
+    return native<StripOp::maximum, T>(V<T>{}, a) + T(0);  // a NaN stays; -0 + 0 is 0
 }
 
 #define TESSERA_STRIP V<T> a0, V<T> a1, V<T> a2, V<T> a3, V<T> a4, V<T> a5, V<T> a6, V<T> a7
@@ -88,7 +102,17 @@ template <class T, StripOp op, bool reversed> void with_memory(Code code, std::s
   TESSERA_NEXT;
 }
 template <class T, StripOp op, bool reversed> void with_scalar(Code code, std::size_t offset, TESSERA_STRIP) {
-  const V<T> b = same<T>(*reinterpret_cast<const T*>(code->address));
+  const T value = *reinterpret_cast<const T*>(code->address);
+  const V<T> b = same<T>(value);
+  // Against a number other than 0 the machine's own says the same as the definition above, whichever operand was written first.
+  if constexpr (op == StripOp::maximum || op == StripOp::minimum) {
+    if (value < T(0) || value > T(0)) {
+#define TESSERA_DO(k) a##k = native<op, T>(b, a##k);
+      TESSERA_EACH(TESSERA_DO)
+#undef TESSERA_DO
+      TESSERA_NEXT;
+    }
+  }
 #define TESSERA_DO(k) a##k = reversed ? apply<op, T>(b, a##k) : apply<op, T>(a##k, b);
   TESSERA_EACH(TESSERA_DO)
 #undef TESSERA_DO

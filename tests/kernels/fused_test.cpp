@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernels/reduce.hpp"
 #include "kernels/values.hpp"
@@ -137,8 +138,11 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
       if constexpr (std::is_floating_point_v<T>)
         for (int round = 0; round < 60; ++round) {
           const std::int64_t rows = 3, columns = 4096 + pick(700), n = rows * columns;
-          const auto a = testing::random_values<T>(n, 1), b = testing::random_values<T>(n, 2);
-          const T constant = T(1.5);
+          auto a = testing::random_values<T>(n, 1);
+          const auto b = testing::random_values<T>(n, 2);
+          const T special[] = {T(1.5), T(0), T(-0.0), std::numeric_limits<T>::quiet_NaN(), T(-2), std::numeric_limits<T>::infinity()};
+          for (std::size_t e = 0; e < 1000; ++e) a[e * 7] = special[e % 6];
+          const T constant = special[round % 6];
           const std::int64_t dense[] = {columns, 1}, row[] = {0, 1}, scalar[] = {0, 0};
           FusedProgram program;
           program.inputs = {{dtype}, {dtype}, {dtype}};
