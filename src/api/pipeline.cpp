@@ -115,7 +115,7 @@ Program compile(const Graph& graph, const Layouts& layouts, const std::vector<st
   Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
   program = next(share_common(program), "3-shared");
   program = next(sink_reductions(merge_loops(program)), "4-loops");
-  program = next(fuse(program), "5-fused");
+  program = next(fuse(shrink_constants(program)), "5-fused");
   return next(schedule(program), "6-scheduled");
 }
 

@@ -1,5 +1,6 @@
 #include "compile/graph.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 #include <unordered_map>
@@ -34,8 +35,13 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
     }
     stack.push_back({&x});
   };
-  for (const auto& root : roots) {
-    enter(root);
+  // Oldest first. The results of a gradient then stand in the order of the backward pass: each all-reduce can start as soon as its
+  // product is there, and cotangents die early.
+  std::vector<const Array*> by_age;
+  for (const auto& root : roots) by_age.push_back(&root);
+  std::stable_sort(by_age.begin(), by_age.end(), [](const Array* a, const Array* b) { return a->node()->serial < b->node()->serial; });
+  for (const auto* root : by_age) {
+    enter(*root);
     while (!stack.empty()) {
       auto& frame = stack.back();
       const auto& inputs = frame.array->node()->inputs;

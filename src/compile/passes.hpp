@@ -10,6 +10,9 @@ Program fuse(const Program&);
 // Collectives start as early as their input exists; independent small all-reduces become one message.
 Program schedule(const Program&);
 
+// Elementwise ops read one element of a constant array through strides of 0; the array itself is not made for them.
+Program shrink_constants(const Program&);
+
 // Equal instructions on equal inputs once.
 Program share_common(const Program&);
 

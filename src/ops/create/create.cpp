@@ -93,6 +93,17 @@ const OpDef full_op{
 };
 const Registered registered_full(full_op);
 
+}  // namespace
+
+ParamsPtr params_of_one_element(const OpDef& op, const Params& params) {
+  if (&op != &full_op) return nullptr;
+  auto one = params.as<FullParams>();
+  one.shape = Shape{};
+  return make_params(std::move(one));
+}
+
+namespace {
+
 struct RangeParams {
   std::int64_t size;
   int dim;  // of the result, along which values rise

@@ -25,6 +25,8 @@ Array make_scalar(double, Dtype);
 std::optional<ScalarValue> scalar_value(const Array&);
 // Whether it is the op of zeros().
 bool fills_with_zero(const OpDef&, const Params&);
+// The params of a 0-d array with the one element of a constant array; nullptr for ops that are no constant.
+ParamsPtr params_of_one_element(const OpDef&, const Params&);
 // The element of `dtype` that stands for the value, at `out`.
 void write_scalar(const ScalarValue&, Dtype, void* out);
 

@@ -45,8 +45,9 @@ TESSERA_ROW(sqrt, elementwise("sqrt", DtypeRule::inexact, [](const VjpArgs& v) -
 TESSERA_ROW(cbrt, elementwise("cbrt", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) / (3 * y(v) * y(v))}; }))
 TESSERA_ROW(rsqrt, elementwise("rsqrt", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) * -0.5 * y(v) / x(v)}; }))
 TESSERA_ROW(sigmoid, elementwise("sigmoid", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * y(v) * (1 - y(v))}; }))
+// Asks the result, not the operand: what the operand was need not be kept for the backward pass.
 TESSERA_ROW(relu, elementwise("relu", DtypeRule::numeric,
-                              [](const VjpArgs& v) -> Cotangents { return {where(x(v) > 0, g(v), zeros_like(g(v)))}; }))
+                              [](const VjpArgs& v) -> Cotangents { return {where(y(v) > 0, g(v), zeros_like(g(v)))}; }))
 TESSERA_ROW(silu, elementwise("silu", DtypeRule::floating,
                               [](const VjpArgs& v) -> Cotangents { return {g(v) * (sigmoid(x(v)) * (1 + x(v) * (1 - sigmoid(x(v)))))}; }))
 TESSERA_ROW(softplus, elementwise("softplus", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * sigmoid(x(v))}; }))

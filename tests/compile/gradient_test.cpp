@@ -1,0 +1,54 @@
+// What a gradient compiles to, as text, on abstract meshes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tessera/grad.hpp>
+#include <tessera/jit.hpp>
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const Mesh line = abstract_mesh({4}, {"x"});
+
+Array placed(Shape shape, P spec) { return device_put(zeros(std::move(shape)), line, std::move(spec)); }
+template <class F, class... A> std::string text_of(F f, const A&... args) { return jit(std::move(f)).lower(args...).compile().as_text(); }
+
+Array loss_of(const Array& first, const Array& second, const Array& x) { return sum(square(matmul(relu(matmul(x, first) + 1), second))); }
+
+std::string two_layers() {
+  return text_of(value_and_grad(loss_of, {0, 1}), placed({512, 400}, P()), placed({400, 300}, P()), placed({64, 512}, P("x")));
+}
+
+TEST(Gradient, AllReducesStartInTheOrderOfTheBackwardPass) {
+  const auto text = two_layers();
+  const auto last_layer = text.find("f32[400,300] all-reduce"), first_layer = text.find("f32[512,400] dot");
+  ASSERT_NE(last_layer, std::string::npos) << text;
+  ASSERT_NE(first_layer, std::string::npos) << text;
+  EXPECT_LT(last_layer, first_layer) << text;
+}
+
+TEST(Gradient, OfReluKeepsItsResultOnly) {
+  const auto text = two_layers();
+  EXPECT_THAT(text, HasSubstr("fusion[add+relu]")) << text;  // the operand is never stored
+}
+
+TEST(Gradient, MasksReadOneZeroInsteadOfAnArrayOfThem) {
+  const auto text = two_layers();
+  EXPECT_THAT(text, HasSubstr("f32[] full()")) << text;
+  EXPECT_THAT(text, Not(HasSubstr("f32[16,400] full()"))) << text;
+}
+
+TEST(Constants, ThatAreReadWholeToo) {
+  const auto text = text_of(
+      [](Array x) {
+        const Array one = ones({8, 8});
+        return std::pair(x + one, matmul(x, one));
+      },
+      placed({8, 8}, P("x", None)));
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("f32[] full()"), HasSubstr("f32[8,8] full()"))) << text;
+}
+
+}  // namespace
+}  // namespace tessera
