@@ -33,6 +33,10 @@ bool Pending::test() {
   return impl_ == nullptr;
 }
 
+void Pending::move_on() {
+  if (impl_ != nullptr && impl_->next_round) impl_->move_on(false);
+}
+
 void Pending::wait() {
   if (impl_ == nullptr) return;
   const Waiting waiting(impl_->what, impl_->requests.comm(), impl_->bytes);

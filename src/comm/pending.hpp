@@ -15,8 +15,9 @@ class Pending {
   Pending();  // complete
   Pending(Pending&&) noexcept;
   Pending& operator=(Pending&&) noexcept;
-  ~Pending();   // waits; drops what is under way when an exception is passing
-  bool test();  // complete now?
+  ~Pending();      // waits; drops what is under way when an exception is passing
+  bool test();     // complete now?
+  void move_on();  // takes the next round if there is one; asks MPI nothing otherwise
   void wait();
 
   struct Impl;

@@ -102,7 +102,6 @@ class AllGatherStep final : public Step {
     pending_ = equal_ ? comm::start_all_gather(*communicator_, mine_.data(), bytes_[0], gathered_.data())
                       : comm::start_all_gather_v(*communicator_, mine_.data(), in_.bytes, gathered_.data(), bytes_, offsets_);
   }
-  void move_on() override { pending_.test(); }
   void finish(Frame& frame) override {
     if (!out_.holds) return;
     const comm::Purpose purpose(label_);
@@ -167,7 +166,7 @@ class AllReduceStep final : public Step {
     pending_ = comm::start_all_reduce(*communicator_, kind_, dtype(), in_.data(), out_.data(),
                                       bytes_ / static_cast<std::int64_t>(itemsize(dtype())));
   }
-  void move_on() override { pending_.test(); }
+  void move_on() override { pending_.move_on(); }
   void finish(Frame& frame) override {
     if (!locals_[0].holds) return;
     const comm::Purpose purpose(label_);

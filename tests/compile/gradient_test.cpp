@@ -18,7 +18,7 @@ template <class F, class... A> std::string text_of(F f, const A&... args) { retu
 Array loss_of(const Array& first, const Array& second, const Array& x) { return sum(square(matmul(relu(matmul(x, first) + 1), second))); }
 
 std::string two_layers() {
-  return text_of(value_and_grad(loss_of, {0, 1}), placed({512, 400}, P()), placed({400, 300}, P()), placed({64, 512}, P("x")));
+  return text_of(value_and_grad<0, 1>(loss_of), placed({512, 400}, P()), placed({400, 300}, P()), placed({64, 512}, P("x")));
 }
 
 TEST(Gradient, AllReducesStartInTheOrderOfTheBackwardPass) {
