@@ -1,6 +1,6 @@
 // A low-pass filter for images and volumes: fine detail goes, the rest stays.
 //
-//   mpirun -n 4 lowpass IN.npy|IN.pgm [--cutoff 0.15] [--out filtered] [--verify]
+//   mpirun -n 4 lowpass IN.npy|IN.pgm [--cutoff 0.4] [--out filtered] [--verify]
 //
 // Each frequency is multiplied by exp(-(f / cutoff)^2 / 2), f in units of the highest one: a Gaussian blur over periodic borders. Writes
 // filtered-before.pgm and filtered-after.pgm (of a volume: its middle slice), and filtered.npy with all values. An .npy of 8 x 8 digits
@@ -94,7 +94,7 @@ double by_definition(const std::vector<double>& x, const Shape& shape, double cu
 
 int main(int argc, char** argv) {
   std::string in, out = "filtered";
-  double cutoff = 0.15;
+  double cutoff = 0.4;
   bool verify = false;
   CLI::App app("Filters an image or a volume");
   app.add_option("in", in, ".npy or .pgm")->required()->check(CLI::ExistingFile);

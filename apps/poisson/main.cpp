@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
       if (is_main_process()) std::printf("%s\n", text.c_str());
     }
   });
-  if (status == 0 && verify && !(error < (n >= 32 ? 1e-12 : 1e-1))) {
+  if (status == 0 && verify && !(error < (n >= 44 ? 1e-12 : 1e-1))) {
     std::fprintf(stderr, "poisson: the error %.2e is above rounding level\n", error);
     return 1;
   }

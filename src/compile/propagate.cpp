@@ -70,6 +70,7 @@ class Backward {
     without[i].reset();
     PlaceArgs free = args;
     free.shardings = without;
+    free.wanted = placement.outputs[0];
     return place(*node.op, free).inputs[i];
   }
 

@@ -1,7 +1,8 @@
 // reshape, squeeze, expand_dims, broadcast_to.
 //
 // A reshape regroups dims: (6, 4) -> (24) has the factors i=6, j=4 with [i][j] -> [ij]. A rank's block keeps its element order, so the
-// local work is none at all; a split that does not survive the regrouping is gathered first (within its own factor group only).
+// local work is none at all; a split that does not survive the regrouping is gathered first (within its own factor group only),
+// but blocks that are merely uneven are brought into step (uneven.hpp).
 #include <algorithm>
 #include <numeric>
 
@@ -9,6 +10,7 @@
 #include "kernels/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/reshape/uneven.hpp"
 
 namespace tessera {
 namespace {
@@ -160,7 +162,9 @@ Array reshape(const Operand& x, Shape shape) {
     refuse("that would take " + std::to_string(known) + " elements");
   }
   if (shape == x.array.shape()) return x.array;
-  return record(reshape_op, make_params(ShapeParams{std::move(shape)}), {x.array}, x.where);
+  const Array aligned = with_agreeing_blocks(x.array, shape, x.where);
+  if (shape == aligned.shape()) return aligned;
+  return record(reshape_op, make_params(ShapeParams{std::move(shape)}), {aligned}, x.where);
 }
 
 Array squeeze(const Operand& x, Axes axes) {
