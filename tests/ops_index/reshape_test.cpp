@@ -38,9 +38,7 @@ TEST(Reshape, OfUnevenRowsSendsNeighboursWhatIsApart) {
     EXPECT_EQ(comm::traffic("all-gather").calls, gathers) << to_string(from) << " -> " << to_string(to);
     const std::int64_t block = x.sharding().shard_shape(from).elements() * 8;
     EXPECT_LE(comm::traffic().bytes - before, 3 * block);
-    if (p > 1) {
-      EXPECT_EQ(y.sharding(), NamedSharding(mesh, P("x")));
-    }
+    if (p > 1) { EXPECT_EQ(y.sharding(), NamedSharding(mesh, P("x"))); }
   }
 }
 

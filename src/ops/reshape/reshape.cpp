@@ -8,6 +8,7 @@
 
 #include "graph/elementwise_row.hpp"
 #include "kernels/copy.hpp"
+#include "mesh/factors.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/reshape/uneven.hpp"
@@ -20,65 +21,12 @@ struct ShapeParams {
   template <class V> void fields(V&& visit) const { visit("shape", shape); }
 };
 
-// Walks both shapes from the left; every run of dims with equal products shares its factors.
-//   in (2, 6), out (4, 3):   2*6 = 12 = 4*3,   factors 2, 2, 3:  in [a][bc], out [ab][c]
-FactorRule reshape_factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  const Shape &a = in[0].shape, &b = out[0].shape;
-  FactorRule rule;
-  rule.inputs.emplace_back(a.size());
-  rule.outputs.emplace_back(b.size());
-  if (a.elements() == 0) return rule;
-  std::size_t i = 0, j = 0;
-  std::int64_t rest_a = 1, rest_b = 1;  // of the dims being taken apart
-  std::size_t at_a = 0, at_b = 0;
-  const auto whole_rest = [&](std::int64_t size) {
-    rule.factors.push_back({size, FactorKind::whole});
-    return static_cast<int>(rule.factors.size()) - 1;
-  };
-  while (true) {
-    while (rest_a == 1 && i < a.size()) at_a = i, rest_a = a[i++];
-    while (rest_b == 1 && j < b.size()) at_b = j, rest_b = b[j++];
-    if (rest_a == 1 && rest_b == 1) return rule;
-    // The factor must be a divisor of both: the dims are taken apart from their major end.
-    std::int64_t size = 0;
-    if (rest_a % rest_b == 0)
-      size = rest_b;
-    else if (rest_b % rest_a == 0)
-      size = rest_a;
-    if (size == 0) {
-      // Coprime runs, as (2, 3) -> (3, 2): what is left of this run moves as one.
-      std::int64_t product_a = rest_a, product_b = rest_b;
-      std::vector<std::size_t> dims_a{at_a}, dims_b{at_b};
-      while (product_a != product_b) {
-        if (product_a < product_b)
-          dims_a.push_back(i), product_a *= a[i++];
-        else
-          dims_b.push_back(j), product_b *= b[j++];
-      }
-      const auto give = [&](std::vector<DimFactors>& dims, const std::vector<std::size_t>& which, const Shape& shape,
-                            std::int64_t first_rest) {
-        for (std::size_t n = 0; n < which.size(); ++n) dims[which[n]].push_back(whole_rest(n == 0 ? first_rest : shape[which[n]]));
-      };
-      give(rule.inputs[0], dims_a, a, rest_a);
-      give(rule.outputs[0], dims_b, b, rest_b);
-      rest_a = rest_b = 1;
-      continue;
-    }
-    rule.factors.push_back({size, FactorKind::pass});
-    const int factor = static_cast<int>(rule.factors.size()) - 1;
-    rule.inputs[0][at_a].push_back(factor);
-    rule.outputs[0][at_b].push_back(factor);
-    rest_a /= size;
-    rest_b /= size;
-  }
-}
-
 const OpDef reshape_op{
     .name = "reshape",
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}};
     },
-    .factors = reshape_factors,
+    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return reshape_rule(in[0].shape, out[0].shape); },
     .kernel = [](const KernelArgs& a) { std::copy_n(a.in[0].data, a.in[0].bytes(), a.out[0].data); },
     .vjp = [](const VjpArgs& v) -> Cotangents { return {reshape(v.cotangents[0], v.in[0].shape())}; },
     .batch = [](const BatchArgs& args) -> Batched {
