@@ -5,6 +5,9 @@
 #include <memory>
 
 #include "kernels/lapack_calls.hpp"
+#include "kernels/panel_factor.hpp"
+#include "kernels/threads.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -37,20 +40,37 @@ template <class T> T conjugate(T value) {
     return value;
 }
 
+// Large real matrices are factored with the library's own products, which suit a rank with one thread. Returns as getrf.
+template <class T> int factor_columns(int n, T* a, int ld, int* pivots) {
+  constexpr int large = 512;
+  if constexpr (!complex_type<T>)
+    if (n >= large && threads() == 1) {
+      std::vector<std::int64_t> exchanged(static_cast<std::size_t>(n));
+      const std::int64_t zero_pivot = lu_panel<T>(n, n, a, ld, exchanged.data());
+      std::transform(exchanged.begin(), exchanged.end(), pivots, [](std::int64_t row) { return static_cast<int>(row) + 1; });
+      return static_cast<int>(zero_pivot) + 1;
+    }
+  return lapack::getrf(n, n, a, ld, pivots);
+}
+
+// Columns of a large matrix start in different sets of the caches.
+int leading_dimension(int n) { return n >= 256 && n % 64 == 0 ? n + 8 : std::max(n, 1); }
+
 // a's memory read by columns is a^T: it is factored as it lies and used transposed, so that a is copied once and never turned around.
 template <class T> bool solve_one(int n, int k, const T* a, const T* b, T* x, T* factor, T* columns, int* pivots, std::int64_t& zero_at) {
-  std::copy(a, a + std::int64_t{n} * n, factor);
-  const int info = lapack::getrf(n, n, factor, std::max(n, 1), pivots);
+  const int ld = leading_dimension(n);
+  for (std::int64_t i = 0; i < n; ++i) std::copy(a + i * n, a + (i + 1) * n, factor + i * ld);
+  const int info = factor_columns(n, factor, ld, pivots);
   if (info > 0) {
     zero_at = info - 1;
     return false;
   }
   if (k == 1) {
     std::copy(b, b + n, x);
-    lapack::getrs('T', n, 1, factor, n, pivots, x, n);
+    lapack::getrs('T', n, 1, factor, ld, pivots, x, n);
   } else {
     transpose(b, n, k, columns);
-    lapack::getrs('T', n, k, factor, n, pivots, columns, n);
+    lapack::getrs('T', n, k, factor, ld, pivots, columns, n);
     transpose(columns, k, n, x);
   }
   return true;
@@ -66,13 +86,14 @@ template <class T> Breakdown solve_all(std::int64_t batch, std::int64_t n64, std
       solve_small_systems(dtype_of<T>(), batch, n, k, a, b, x, hard.get());
     }
   }
-  std::vector<T> factor(static_cast<std::size_t>(n64 * n64)), columns(k == 1 ? 0 : static_cast<std::size_t>(n64 * k64));
+  const Buffer memory = Buffer::allocate(static_cast<std::size_t>(leading_dimension(n) * n64) * sizeof(T));
+  std::vector<T> columns(k == 1 ? 0 : static_cast<std::size_t>(n64 * k64));
   std::vector<int> pivots(static_cast<std::size_t>(n));
   Breakdown breakdown;
   for (std::int64_t i = 0; i < batch; ++i) {
     if (hard && !hard[static_cast<std::size_t>(i)]) continue;
     std::int64_t zero_at = 0;
-    if (!solve_one(n, k, a + i * n64 * n64, b + i * n64 * k64, x + i * n64 * k64, factor.data(), columns.data(), pivots.data(), zero_at) &&
+    if (!solve_one(n, k, a + i * n64 * n64, b + i * n64 * k64, x + i * n64 * k64, as<T>(memory.data()), columns.data(), pivots.data(), zero_at) &&
         !breakdown.happened())
       breakdown = {i, zero_at};
   }
