@@ -1,7 +1,8 @@
 // NumPy-like text of an array: aligned columns, long dimensions abbreviated. Only what is shown travels.
+#include <charconv>
 #include <cmath>
 #include <complex>
-#include <cstring>
+#include <cstdlib>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
@@ -15,12 +16,34 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t most_elements = 1000, edge_items = 3, line_width = 75;
+constexpr std::int64_t most_elements = 1000, edge_items = 3;
+constexpr std::size_t line_width = 75;
+
+constexpr int most_decimals = 8;
 
 struct FloatStyle {
   bool scientific = false;
   int decimals = 0;
 };
+
+// Text with the fewest decimals that read back as v; where even most_decimals do not, with those, and without zeros at the end.
+std::string shortest_text(double v, bool scientific, bool is_double) {
+  char text[400];
+  for (int decimals = 0; decimals <= most_decimals; ++decimals) {
+    std::snprintf(text, sizeof text, scientific ? "%.*e" : "%.*f", decimals, v);
+    if (is_double ? std::strtod(text, nullptr) == v : std::strtof(text, nullptr) == static_cast<float>(v)) return text;
+  }
+  std::string result = text, exponent;
+  if (const auto e = result.find('e'); e != std::string::npos) exponent = result.substr(e), result.resize(e);
+  result.erase(result.find_last_not_of('0') + 1);
+  if (result.back() == '.') result.pop_back();
+  return result + exponent;
+}
+int decimals_in(const std::string& text) {
+  const auto point = text.find('.'), end = std::min(text.find('e'), text.size());
+  return point == std::string::npos ? 0 : static_cast<int>(end - point - 1);
+}
+
 // As NumPy: fixed notation with the decimals that the longest needs (8 at most), scientific when the range is large.
 FloatStyle style_of(const std::vector<double>& values, bool is_double) {
   FloatStyle style;
@@ -30,41 +53,51 @@ FloatStyle style_of(const std::vector<double>& values, bool is_double) {
     largest = std::max(largest, std::fabs(v));
     smallest = std::min(smallest, std::fabs(v));
   }
-  style.scientific = largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1000.0 * 1e4));
-  for (const double v : values) {
-    if (!std::isfinite(v)) continue;
-    char text[400];
-    for (int decimals = 0; decimals <= 8; ++decimals) {
-      std::snprintf(text, sizeof text, style.scientific ? "%.*e" : "%.*f", decimals, v);
-      style.decimals = std::max(style.decimals, decimals == 8 ? 8 : style.decimals);
-      const bool exact = is_double ? std::stod(text) == v : static_cast<float>(std::stod(text)) == static_cast<float>(v);
-      if (exact) {
-        style.decimals = std::max(style.decimals, decimals);
-        break;
-      }
-    }
-  }
+  style.scientific = largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1000.0));
+  for (const double v : values)
+    if (std::isfinite(v)) style.decimals = std::max(style.decimals, decimals_in(shortest_text(v, style.scientific, is_double)));
   return style;
 }
 // In fixed notation each number shows the decimals that it needs, padded so that the points stand under each other.
 std::string float_text(double v, const FloatStyle& style, bool is_double) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  char text[400];
   if (style.scientific) {
+    char text[400];
     std::snprintf(text, sizeof text, "%#.*e", style.decimals, v);  // with a point even where no decimals follow
     return text;
   }
-  int decimals = 0;
-  for (; decimals <= style.decimals; ++decimals) {
-    std::snprintf(text, sizeof text, "%.*f", decimals, v);
-    if (is_double ? std::stod(text) == v : static_cast<float>(std::stod(text)) == static_cast<float>(v)) break;
-  }
-  decimals = std::min(decimals, style.decimals);
-  std::snprintf(text, sizeof text, "%.*f", decimals, v);
-  std::string result = text;
+  std::string result = shortest_text(v, false, is_double);
+  const int decimals = decimals_in(result);
   if (decimals == 0) result += ".";
   return result + std::string(static_cast<std::size_t>(style.decimals - decimals), ' ');
+}
+
+// One number alone, as Python shows it: all its digits, 1.0 and not "1.", and an exponent where the number is very large or small.
+template <class T> std::string scalar_text(T v) {
+  if (std::isnan(v)) return "nan";
+  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  const auto size = std::abs(static_cast<double>(v));
+  const bool fixed = v == 0 || (size >= 1e-4 && size < 1e16);
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, v, fixed ? std::chars_format::fixed : std::chars_format::scientific).ptr;
+  std::string result(text, end);
+  if (!fixed || result.find('.') != std::string::npos) return result;
+  // A large float has digits that say nothing: 100000000.0, not 99999997.0.
+  const auto digits = std::to_chars(text, text + sizeof text, v, std::chars_format::scientific).ptr;
+  *digits = '\0';
+  const auto e = std::find(text, digits, 'e');
+  std::string shortest;
+  std::copy_if(text, e, std::back_inserter(shortest), [](char c) { return c != '.'; });
+  const auto places = static_cast<std::size_t>(std::atoi(e + 1)) + (v < 0 ? 2 : 1);  // before the point, and the sign
+  shortest.resize(std::max(shortest.size(), places), '0');
+  return shortest + ".0";
+}
+template <class T> std::string scalar_text(std::complex<T> v) {
+  std::string re = scalar_text(v.real()), im = scalar_text(v.imag());
+  for (auto* part : {&re, &im})
+    if (part->ends_with(".0")) part->resize(part->size() - 2);
+  return "(" + re + (im[0] == '-' ? "" : "+") + im + "j)";
 }
 
 std::string trimmed(std::string text) {
@@ -86,6 +119,12 @@ std::vector<std::string> element_texts(const HostArray& host) {
   const auto integers = [&]<class T>(std::span<const T> values) {
     for (const T v : values) texts.push_back(std::to_string(v));
   };
+  if (host.shape().empty()) {
+    if (d == float32) return {scalar_text(host.as<float>()[0])};
+    if (d == float64) return {scalar_text(host.as<double>()[0])};
+    if (d == complex64) return {scalar_text(host.as<std::complex<float>>()[0])};
+    if (d == complex128) return {scalar_text(host.as<std::complex<double>>()[0])};
+  }
   std::vector<double> re(n), im(n);
   switch (d.code) {
     case 0:
@@ -114,7 +153,10 @@ std::vector<std::string> element_texts(const HostArray& host) {
         re[i] = host.as<std::complex<double>>()[i].real(), im[i] = host.as<std::complex<double>>()[i].imag();
   }
   const auto real_texts = with_style(re), imag_texts = with_style(im);
-  for (std::size_t i = 0; i < n; ++i) texts.push_back(real_texts[i] + (imag_texts[i][0] == '-' ? "" : "+") + trimmed(imag_texts[i]) + "j");
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto part = trimmed(imag_texts[i]);  // the j stands right behind the number
+    texts.push_back(real_texts[i] + (part[0] == '-' ? "" : "+") + part + "j" + std::string(imag_texts[i].size() - part.size(), ' '));
+  }
   return texts;
 }
 
@@ -147,32 +189,36 @@ class Printer {
   }
 
  private:
+  // The innermost dim: words with a space between them, or a new line that begins below the first word.
+  void write_row(std::size_t d) {
+    std::size_t column = d + 1;  // of the line that is being written
+    const auto put = [&](const std::string& word, bool is_first) {
+      if (!is_first && column + 1 + word.size() + d + 1 > line_width) {
+        out_ = trimmed(std::move(out_)) + "\n" + std::string(d + 1, ' ');
+        column = d + 1;
+      } else if (!is_first) {
+        out_ += " ", ++column;
+      }
+      out_ += word;
+      column += word.size();
+    };
+    for (std::int64_t i = 0; i < shape_[d]; ++i) {
+      const auto& text = texts_[next_++];
+      put(std::string(width_ - text.size(), ' ') + text, i == 0);
+      if (cut_[d] && i + 1 == edge_items) put("...", false);
+    }
+  }
   void write(std::size_t d) {
     out_ += "[";
-    const auto n = shape_[d];
-    const bool last = d + 1 == shape_.size();
-    std::size_t column = d + 1;
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (last) {
-        const auto& text = texts_[next_++];
-        if (i > 0) {
-          if (column + width_ + 1 > line_width) {
-            out_ += "\n" + std::string(d + 1, ' ');
-            column = d + 1;
-          } else {
-            out_ += " ";
-            ++column;
-          }
-        }
-        out_ += std::string(width_ - text.size(), ' ') + text;
-        column += width_;
-        if (cut_[d] && i + 1 == edge_items) out_ += " ...", column += 4;
-      } else {
-        if (i > 0) out_ += std::string(shape_.size() - 1 - d, '\n') + std::string(d + 1, ' ');
+    const std::string between = std::string(shape_.size() - 1 - d, '\n') + std::string(d + 1, ' ');
+    if (d + 1 == shape_.size())
+      write_row(d);
+    else
+      for (std::int64_t i = 0; i < shape_[d]; ++i) {
+        if (i > 0) out_ += between;
         write(d + 1);
-        if (cut_[d] && i + 1 == edge_items) out_ += std::string(shape_.size() - 1 - d, '\n') + std::string(d + 1, ' ') + "...";
+        if (cut_[d] && i + 1 == edge_items) out_ += between + "...";
       }
-    }
     out_ += "]";
   }
 
