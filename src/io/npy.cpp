@@ -38,9 +38,7 @@ NpyHeader read_header(const File& file) {
     file.fail("has " + std::to_string(size) + " bytes, but its header claims shape " + to_string(header.shape) + " of " +
                   name(header.dtype) + ", which needs " + std::to_string(header.data_offset + bytes),
               "it was cut short: copy or write it again");
-  if (header.data_offset + bytes < size)
-    log_once(LogLevel::warn, "load_npy: " + quoted(file.path()) + " has " + std::to_string(size - header.data_offset - bytes) +
-                                 " bytes after its array; they are ignored");
+  header.bytes_behind = size - header.data_offset - bytes;
   return header;
 }
 
@@ -79,6 +77,9 @@ Array load_npy(const std::string& path, const Sharding& sharding) {
   reader.header = [&] {
     file.emplace("load_npy", path, File::Mode::read);
     header = read_header(*file);
+    if (header.bytes_behind > 0)
+      log_once(LogLevel::warn,
+               "load_npy: " + quoted(path) + " has " + format_count(header.bytes_behind, "byte") + " after its array; they are ignored");
     return info_of(header);
   };
   reader.block = [&](const Box& box, std::byte* out) {

@@ -15,7 +15,7 @@ struct NpyHeader {
   bool fortran_order = false;
   bool swap_bytes = false;  // the file's byte order is not this machine's
   int major = 1, minor = 0;
-  std::int64_t data_offset = 0;
+  std::int64_t data_offset = 0, bytes_behind = 0;  // of the array
 };
 
 // Magic, version, length, dict, padded to 64 bytes.
