@@ -7,11 +7,12 @@
 // (rows of 64) is laid out as a sheet.
 #include <tessera/tessera.hpp>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <numbers>
+
+#include "usage.hpp"
 
 using namespace tessera;
 
@@ -96,12 +97,12 @@ int main(int argc, char** argv) {
   std::string in, out = "filtered";
   double cutoff = 0.4;
   bool verify = false;
-  CLI::App app("Filters an image or a volume");
+  CLI::App app("Filters an image or a volume", "lowpass");
   app.add_option("in", in, ".npy or .pgm")->required()->check(CLI::ExistingFile);
   app.add_option("--out", out, "how the results' names begin");
   app.add_option("--cutoff", cutoff, "frequency of the filter's width, as a fraction of the highest")->check(CLI::PositiveNumber);
   app.add_flag("--verify", verify, "compare some points with the filter's definition");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = apps::status_of_words(app, argc, argv)) return *status;
   double worst = 0;
   const int status = run(argc, argv, [&] {
     const Array before = read_file(in, make_mesh({process_count()}, {"x"})), after = low_pass(before, cutoff);
@@ -126,7 +127,7 @@ int main(int argc, char** argv) {
     }
   });
   if (status == 0 && verify && worst > 1e-5) {
-    std::fprintf(stderr, "lowpass: the result differs from the filter's definition by %g of the range\n", worst);
+    if (apps::is_first_rank()) std::fprintf(stderr, "lowpass: the result differs from the filter's definition by %g of the range\n", worst);
     return 1;
   }
   return status;

@@ -7,11 +7,12 @@
 // the box is exchanged once each way.
 #include <tessera/tessera.hpp>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <numbers>
+
+#include "usage.hpp"
 
 using namespace tessera;
 
@@ -69,12 +70,12 @@ Sharding split_box(bool pencils) {
 int main(int argc, char** argv) {
   std::int64_t n = 128;
   bool pencils = false, verify = false, explains = false;
-  CLI::App app("Solves Poisson's equation on a periodic box of n^3 points");
+  CLI::App app("Solves Poisson's equation on a periodic box of n^3 points", "poisson");
   app.add_option("--n", n, "points along each axis")->check(CLI::Range(8, 4096));
   app.add_flag("--pencils", pencils, "split two axes of the box instead of one");
   app.add_flag("--verify", verify, "exit with status 1 unless the error is at rounding level");
   app.add_flag("--explain", explains, "show what the solution communicates");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = apps::status_of_words(app, argc, argv)) return *status;
   double error = 0;
   const int status = run(argc, argv, [&] {
     const Sharding sharding = split_box(pencils);
@@ -93,7 +94,7 @@ int main(int argc, char** argv) {
     }
   });
   if (status == 0 && verify && !(error < (n >= 44 ? 1e-12 : 1e-1))) {
-    std::fprintf(stderr, "poisson: the error %.2e is above rounding level\n", error);
+    if (apps::is_first_rank()) std::fprintf(stderr, "poisson: the error %.2e is above rounding level\n", error);
     return 1;
   }
   return status;

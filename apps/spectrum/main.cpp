@@ -6,9 +6,10 @@
 // |field_k|^2 over the modes of each shell k - 1/2 <= |k| < k + 1/2. The noise is the same on any number of ranks.
 #include <tessera/tessera.hpp>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
+
+#include "usage.hpp"
 
 using namespace tessera;
 
@@ -69,12 +70,12 @@ int main(int argc, char** argv) {
   std::int64_t n = 64, seed = 0;
   double slope = -2;
   bool verify = false;
-  CLI::App app("Measures the power spectrum of a random field of n^3 points");
+  CLI::App app("Measures the power spectrum of a random field of n^3 points", "spectrum");
   app.add_option("--n", n, "points along each axis")->check(CLI::Range(8, 2048));
   app.add_option("--slope", slope, "of the field's spectrum, P(k) = k^slope");
   app.add_option("--seed", seed, "of the noise");
   app.add_flag("--verify", verify, "exit with status 1 unless the measured spectrum is the field's within its sampling error");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = apps::status_of_words(app, argc, argv)) return *status;
   double worst = 0, parseval_error = 0;
   const int status = run(argc, argv, [&] {
     const Sharding sharding = NamedSharding(make_mesh({process_count()}, {"x"}), P("x"));
@@ -91,11 +92,11 @@ int main(int argc, char** argv) {
     if (is_main_process()) std::printf("energy of the modes / energy of the field - 1 = %.1e\n", shells.energy_ratio - 1);
   });
   if (status == 0 && verify && parseval_error > 1e-5) {
-    std::fprintf(stderr, "spectrum: the modes hold %g more or less energy than the field\n", parseval_error);
+    if (apps::is_first_rank()) std::fprintf(stderr, "spectrum: the modes hold %g more or less energy than the field\n", parseval_error);
     return 1;
   }
   if (status == 0 && verify && worst > 5) {
-    std::fprintf(stderr, "spectrum: a shell is off by %.1f times its sampling error\n", worst);
+    if (apps::is_first_rank()) std::fprintf(stderr, "spectrum: a shell is off by %.1f times its sampling error\n", worst);
     return 1;
   }
   return status;

@@ -4,17 +4,17 @@
 #include <tessera/multihost.hpp>
 #include <tessera/runtime.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 
+#include "viz/terminal.hpp"
+
 namespace train {
 
-Progress::Progress(int total) : total_(total), on_terminal_(tessera::is_main_process() && isatty(STDOUT_FILENO) == 1) {}
+Progress::Progress(int total) : total_(total), on_terminal_(tessera::is_main_process() && tessera::viz::stdout_ends_at_terminal()) {}
 
 void Progress::show(int done, const std::string& text) {
   if (!tessera::is_main_process()) return;

@@ -44,9 +44,11 @@ bool is_terminal_device(const struct stat& file) {
   return S_ISCHR(file.st_mode) && (major_number == consoles || (major_number >= pty_first && major_number <= pty_last));
 }
 
+}  // namespace
+
 // mpirun gives each rank a pseudo-terminal of its own and forwards what is written there, to a file as well as to a screen. So
 // isatty is true in both cases, and the launcher's own standard output decides: that of the first ancestor that has another one.
-bool ends_at_terminal() {
+bool stdout_ends_at_terminal() {
   if (!isatty(STDOUT_FILENO)) return false;
   if (!is_started_by_launcher()) return true;
   struct stat own, theirs;
@@ -59,11 +61,9 @@ bool ends_at_terminal() {
   return true;
 }
 
-}  // namespace
-
 ColourDepth stdout_colour_depth() {
   const char* term = std::getenv("TERM");
-  if (is_set("NO_COLOR") || !term || !*term || std::strcmp(term, "dumb") == 0 || !ends_at_terminal()) return ColourDepth::none;
+  if (is_set("NO_COLOR") || !term || !*term || std::strcmp(term, "dumb") == 0 || !stdout_ends_at_terminal()) return ColourDepth::none;
   const char* colour_term = std::getenv("COLORTERM");
   bool has_truecolour =
       (colour_term && (!std::strcmp(colour_term, "truecolor") || !std::strcmp(colour_term, "24bit"))) || std::strstr(term, "direct");

@@ -1,0 +1,32 @@
+// The words of a program's command line, read on every rank before MPI is up; one rank speaks.
+#pragma once
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+namespace apps {
+
+inline bool is_first_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"})
+    if (const char* rank = std::getenv(name)) return std::atoi(rank) == 0;
+  return true;
+}
+
+// The status to leave with: 0 after --help, 2 for wrong usage; none when there is work to do.
+inline std::optional<int> status_of_words(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      if (is_first_rank()) app.exit(error);
+      return 0;
+    }
+    if (is_first_rank()) std::fprintf(stderr, "%s: %s\nTry: %s --help\n", app.get_name().c_str(), error.what(), app.get_name().c_str());
+    return 2;
+  }
+}
+
+}  // namespace apps
