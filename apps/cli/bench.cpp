@@ -1,10 +1,12 @@
-// tessera bench --calibrate: measures what the planner's cost model asks for, between the ranks of this job. Without it the words go
-// to scripts/bench's program, which stands beside this one in a build tree.
+// tessera bench --calibrate: measures what the planner's cost model asks for, between the ranks of this job. Without it this process
+// becomes the benchmark program, which stands beside this one in a build tree.
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <functional>
 
 #include "comm/collectives.hpp"
@@ -45,9 +47,24 @@ double ring_seconds(std::int64_t bytes, int repeat) {
 
 }  // namespace
 
-int bench(const Order& order, int, char**) {
-  if (!order.calibrate)
-    throw UsageError("bench: tessera bench --calibrate measures this machine; the benchmark itself is scripts/bench in the source tree");
+int run_benchmark(const std::vector<std::string>& words) {
+  char self[4096] = "";
+  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) self[0] = '\0';
+  const auto program = std::filesystem::path(self).parent_path().parent_path() / "apps/bench/tessera_bench";
+  if (!std::filesystem::exists(program))
+    throw UsageError(
+        "bench: the benchmark is not installed; run scripts/bench in the source tree. tessera bench --calibrate measures this machine");
+  std::vector<std::string> all = {program.string()};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> argv;
+  for (auto& word : all) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  std::fprintf(stderr, "tessera: %s cannot be started: %s\n", argv[0], std::strerror(errno));
+  return 1;
+}
+
+int calibrate(const Order& order) {
   MachineModel model = machine_model();
   if (device_count() > 1) {
     model.latency_s = ring_seconds(8, 200);

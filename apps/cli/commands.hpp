@@ -27,12 +27,14 @@ struct Order {
 };
 
 int run_program(const Order&);  // does not return when it works
+int run_again_as_ranks(const Order&, int argc, char** argv);
 int show_info(const Order&);
 int show_settings(const Order&);
 int show_shard(const Order&);
-int compute(const std::string& command, const Order&, int argc, char** argv);
+int compute(const std::string& command, const Order&);
 int explain(const Order&);
-int bench(const Order&, int argc, char** argv);
+int calibrate(const Order&);
+int run_benchmark(const std::vector<std::string>& words);  // does not return when it works
 
 // ---- words ----
 tessera::Shape parse_shape(const std::string& text);                      // 4096x4096, 10, "" for none
@@ -48,10 +50,18 @@ tessera::io::FileInfo file_info(const std::string& name);
 bool is_shape(const std::string& word);
 tessera::io::FileInfo operand_info(const std::string& word, const std::string& dtype);  // a file's header, or a shape
 tessera::Array load(const std::string& name, const tessera::Sharding&);
+void check_output(const std::string& name);  // before any work: UsageError, IoError
 void save(const std::string& name, const tessera::Array&);
 
 bool is_first_rank();  // also before MPI is up
 bool under_launcher();
-std::string mpi_program();
+// What `work` refuses in the words of --mesh, --spec or --dtype is wrong usage.
+template <class Work> auto of_words(Work&& work) {
+  try {
+    return work();
+  } catch (const tessera::UserError& error) { throw UsageError(error.what()); }
+}
+// Where in this program an operation stands is no news to its user: " at compute.cpp:27" is left out.
+std::string without_places(const std::string& text);
 
 }  // namespace cli

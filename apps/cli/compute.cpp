@@ -19,31 +19,21 @@ std::string text_of(const auto& value) {
   return out.str();
 }
 
-[[maybe_unused]] [[noreturn]] void not_built(const char* command) {
-  throw UsageError(std::string(command) + ": this build of tessera does not have it");
-}
-
 Array apply(const std::string& command, const Order& order, const std::vector<Array>& x, const Mesh& mesh) {
   if (command == "matmul") return matmul(x[0], x[1]);
   if (command == "reshard")
-    return device_put(x[0], NamedSharding(mesh, order.specs.size() > 1 ? parse_spec(order.specs[1]) : PartitionSpec()));
+    return device_put(x[0], of_words([&] {
+                        const Sharding target = NamedSharding(mesh, order.specs.size() > 1 ? parse_spec(order.specs[1]) : PartitionSpec());
+                        target.check_fits(x[0].shape(), "reshard");
+                        return target;
+                      }));
   if (command == "fft") {
-#if __has_include(<tessera/fft.hpp>)
     fft::FftOptions options;
     options.axes = order.axes;
     if (order.real) return order.inverse ? fft::irfftn(x[0], options) : fft::rfftn(x[0], options);
     return order.inverse ? fft::ifftn(x[0], options) : fft::fftn(x[0], options);
-#else
-    not_built("fft");
-#endif
   }
-  if (command == "solve") {
-#if __has_include(<tessera/linalg.hpp>)
-    return linalg::solve(x[0], x[1]);
-#else
-    not_built("solve");
-#endif
-  }
+  if (command == "solve") return linalg::solve(x[0], x[1]);
   throw UsageError("explain: " + tessera::quoted(command) + " is unknown; there are matmul, fft, solve and reshard");
 }
 
@@ -54,21 +44,32 @@ void check_operands(const std::string& command, const Order& order) {
   if (order.operands.size() != expected)
     throw UsageError(command + ": takes " + format_count(static_cast<std::int64_t>(expected), "operand") + ", got " +
                      std::to_string(order.operands.size()));
+  const auto most = command == "reshard" ? 2 : expected;
+  if (order.specs.size() > most)
+    throw UsageError(command + ": takes " + format_count(static_cast<std::int64_t>(most), "--spec") + " at most, got " +
+                     std::to_string(order.specs.size()));
+}
+
+// The layout of operand n of this shape. Without --spec its first dim is split, if it has one.
+Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const Mesh& mesh) {
+  return of_words([&] {
+    const auto spec = spec_of(order, n);
+    const bool by_default = order.specs.empty() && static_cast<std::size_t>(shape.ndim()) < spec.dims().size();
+    const Sharding sharding = NamedSharding(mesh, by_default ? PartitionSpec() : spec);
+    sharding.check_fits(shape, tessera::quoted(order.operands[n]).c_str());
+    return sharding;
+  });
 }
 
 }  // namespace
 
 // Collective: called inside tessera::run.
-int compute(const std::string& command, const Order& order, int, char**) {
+int compute(const std::string& command, const Order& order) {
   check_operands(command, order);
   const Mesh mesh = job_mesh(order);
   std::vector<Array> x;
-  for (std::size_t n = 0; n < order.operands.size(); ++n) {
-    const auto dims = spec_of(order, n).dims().size();
-    const auto ndim = static_cast<std::size_t>(file_info(order.operands[n]).shape.ndim());
-    // Without --spec the first dim is split, if there is one.
-    x.push_back(load(order.operands[n], NamedSharding(mesh, order.specs.empty() && ndim < dims ? PartitionSpec() : spec_of(order, n))));
-  }
+  for (std::size_t n = 0; n < order.operands.size(); ++n)
+    x.push_back(load(order.operands[n], layout_of(order, n, file_info(order.operands[n]).shape, mesh)));
   debug::CommStats stats;
   const auto start = std::chrono::steady_clock::now();
   const Array result = apply(command, order, x, mesh);
@@ -101,20 +102,20 @@ int explain(const Order& order) {
   std::vector<Array> x;
   for (std::size_t n = 0; n < order.operands.size(); ++n) {
     const auto info = operand_info(order.operands[n], order.dtype);
-    const auto spec = spec_of(order, n);
-    const bool by_default = order.specs.empty() && info.shape.size() < spec.dims().size();
-    x.push_back(device_put(zeros(info.shape, info.dtype), NamedSharding(mesh, by_default ? PartitionSpec() : spec)));
+    x.push_back(device_put(zeros(info.shape, info.dtype), layout_of(order, n, info.shape, mesh)));
   }
   const auto function = [&](const std::vector<Array>& args) { return apply(order.what, order, args, mesh); };
   const auto compiled = jit(function).lower(x).compile();
   const auto plan = compiled.explanation();
   if (!order.json) {
-    std::printf("%s%s\n", to_string(plan).c_str(), order.as_text ? ("\n" + compiled.as_text()).c_str() : "");
+    std::printf("%s%s\n", without_places(to_string(plan)).c_str(),
+                order.as_text ? ("\n" + without_places(compiled.as_text())).c_str() : "");
     return 0;
   }
   json rows = json::array();
   for (const auto& c : plan.collectives)
-    rows.push_back({{"kind", c.kind}, {"axes", c.axes}, {"bytes_per_rank", c.bytes}, {"predicted_s", c.seconds}, {"for", c.what}});
+    rows.push_back(
+        {{"kind", c.kind}, {"axes", c.axes}, {"bytes_per_rank", c.bytes}, {"predicted_s", c.seconds}, {"for", without_places(c.what)}});
   std::printf("%s\n", json{{"collectives", rows},
                            {"bytes_per_rank", plan.bytes()},
                            {"flops_per_rank", plan.cost.flops},

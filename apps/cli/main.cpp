@@ -1,11 +1,16 @@
 // tessera: the command line. Exit status 0 done, 1 failed, 2 wrong usage.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
 #include "base/text.hpp"
 #include "commands.hpp"
+
+namespace tessera {
+extern const char* const build_id;
+}
 
 namespace {
 
@@ -24,13 +29,16 @@ Exit status: 0 done, 1 failed, 2 wrong usage.)";
 // The work of a command that needs the ranks.
 int in_runtime(int argc, char** argv, const std::function<int()>& work) {
   int status = 0;
-  std::string usage;
+  std::string usage, mistake;  // the words and the shapes are the same on every rank
   const int ended = tessera::run(argc, argv, [&] {
     try {
       status = work();
-    } catch (const cli::UsageError& error) { usage = error.what(); }  // the words are the same on every rank
+    } catch (const cli::UsageError& error) { usage = error.what(); } catch (const tessera::UserError& error) {
+      mistake = error.what();
+    } catch (const tessera::LinAlgError& error) { mistake = error.what(); }
   });
   if (!usage.empty()) throw cli::UsageError(usage);
+  if (!mistake.empty()) throw std::runtime_error(mistake);
   return ended != 0 ? (ended == 2 ? 2 : 1) : status;
 }
 
@@ -43,20 +51,20 @@ void add_json(CLI::App* command, Order& order) { command->add_flag("--json", ord
 int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "run") {
-    order.words =
-        app.get_subcommands().front()->remaining();  // from the first word that is not ours: options of mpirun, the program, its words
+    order.words = app.get_subcommands().front()->remaining();  // from the first that is not ours: mpirun's options, the program, its words
     return cli::run_program(order);
   }
   if (command == "env") return cli::is_first_rank() ? cli::show_settings(order) : 0;
   if (command == "shard") return cli::is_first_rank() ? cli::show_shard(order) : 0;
   if (command == "explain") return cli::is_first_rank() ? cli::explain(order) : 0;
   if (command == "info") return in_runtime(argc, argv, [&] { return cli::show_info(order); });
-  if (command == "bench") return in_runtime(argc, argv, [&] { return cli::bench(order, argc, argv); });
-  if (order.ranks > 0 && !cli::under_launcher()) {  // tessera matmul -n 4 ...: the same words again, as 4 ranks
-    order.words.assign(argv, argv + argc);
-    return cli::run_program(order);
+  if (command == "bench") {
+    if (!order.calibrate) return cli::run_benchmark(app.get_subcommands().front()->remaining());
+    return in_runtime(argc, argv, [&] { return cli::calibrate(order); });
   }
-  return in_runtime(argc, argv, [&] { return cli::compute(command, order, argc, argv); });
+  cli::check_output(order.output);
+  if (order.ranks > 0 && !cli::under_launcher()) return cli::run_again_as_ranks(order, argc, argv);
+  return in_runtime(argc, argv, [&] { return cli::compute(command, order); });
 }
 
 int refuse(const CLI::App& app, const std::string& text) {
@@ -70,11 +78,22 @@ int refuse(const CLI::App& app, const std::string& text) {
 
 }  // namespace
 
+// What CLI11 does not read as mpirun does: "-np 4", and "--" before the program.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty() || words[0] != "run") return words;
+  std::size_t at = 1;
+  for (; at < words.size() && (words[at] == "-n" || words[at] == "-np" || words[at] == "--np"); at += 2) words[at] = "--np";
+  if (at < words.size() && words[at] == "--") words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
+  return words;
+}
+
 int main(int argc, char** argv) {
   Order order;
   CLI::App app("tessera: distributed arrays over MPI", "tessera");
   app.footer(examples);
   app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("tessera ") + tessera::build_id, "the version and the build");
 
   auto* run = app.add_subcommand(
       "run", "start a program under mpirun, with settings for the machine at hand: run [-n N] [mpirun options] PROGRAM [its words]");
@@ -125,13 +144,17 @@ int main(int argc, char** argv) {
   add_layout(explain, order), add_json(explain, order);
   explain->footer("Example: tessera explain matmul 65536x65536 65536x65536 --mesh x=64,y=32 --spec x,y --spec x,y");
 
-  auto* bench = app.add_subcommand("bench", "measure this machine");
+  auto* bench = app.add_subcommand(
+      "bench", "measure this machine, or run the benchmark of a build tree: bench [--filter NAME] [--json FILE] [--list]");
+  bench->prefix_command();
   bench->add_flag("--calibrate", order.calibrate, "write the machine model that predictions use");
   add_json(bench, order);
   bench->footer("Example: tessera run -n 2 tessera bench --calibrate");
 
   try {
-    app.parse(argc, argv);
+    auto words = words_of(argc, argv);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return cli::is_first_rank() ? app.exit(error) : 0;  // --help
     if (argc > 1 && app.get_subcommands().empty() && argv[1][0] != '-') {
@@ -144,7 +167,7 @@ int main(int argc, char** argv) {
   try {
     return dispatch(app, order, argc, argv);
   } catch (const cli::UsageError& error) { return refuse(app, error.what()); } catch (const std::exception& error) {
-    if (cli::is_first_rank()) std::fprintf(stderr, "tessera: %s\n", error.what());
+    if (cli::is_first_rank()) std::fprintf(stderr, "tessera: %s\n", cli::without_places(error.what()).c_str());
     return 1;
   }
 }

@@ -93,8 +93,11 @@ int show_settings(const Order& order) {
 int show_shard(const Order& order) {
   const auto info = operand_info(order.operands.at(0), order.dtype);
   const Mesh mesh = planning_mesh(order);
-  const Sharding sharding = NamedSharding(mesh, spec_of(order, 0));
-  sharding.check_fits(info.shape, "shard");
+  const Sharding sharding = of_words([&] {
+    const Sharding asked = NamedSharding(mesh, spec_of(order, 0));
+    asked.check_fits(info.shape, "shard");
+    return asked;
+  });
   std::int64_t largest = 0;
   for (const auto& device : mesh.devices()) {
     largest = std::max(largest, sharding.memory_bytes(info.shape, info.dtype, device));

@@ -1,5 +1,6 @@
 // The small languages of the command line: shapes, meshes, specs, file names.
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/text.hpp"
 #include "commands.hpp"
@@ -25,7 +26,8 @@ std::int64_t parse_count(const std::string& word, const std::string& where, std:
   char* end = nullptr;
   errno = 0;
   const long long value = std::strtoll(word.c_str(), &end, 10);
-  if (word.empty() || *end != '\0' || errno != 0 || value < least)
+  if (errno == ERANGE) throw UsageError(tessera::quoted(word) + " in " + tessera::quoted(where) + " does not fit 64 bits");
+  if (word.empty() || *end != '\0' || value < least)
     throw UsageError(tessera::quoted(word) + " in " + tessera::quoted(where) + " is no number from " + std::to_string(least) + " up");
   return value;
 }
@@ -53,7 +55,9 @@ FileName parse_file(const std::string& word) {
 
 }  // namespace
 
-bool is_shape(const std::string& word) { return !word.empty() && word.find_first_not_of("0123456789x") == std::string::npos; }
+bool is_shape(const std::string& word) {
+  return !word.empty() && word[0] >= '0' && word[0] <= '9' && word.find_first_not_of("0123456789x") == std::string::npos;
+}
 
 Shape parse_shape(const std::string& text) {
   std::vector<std::int64_t> extents;
@@ -100,13 +104,13 @@ Mesh job_mesh(const Order& order) {
   std::vector<int> sizes;
   std::vector<std::string> names;
   names_and_sizes(order.mesh, sizes, names);
-  return make_mesh(sizes, names);
+  return of_words([&] { return make_mesh(sizes, names); });
 }
 Mesh planning_mesh(const Order& order) {
   std::vector<int> sizes;
   std::vector<std::string> names;
   names_and_sizes(order.mesh.empty() ? "x=1" : order.mesh, sizes, names);
-  return abstract_mesh(sizes, names);
+  return of_words([&] { return abstract_mesh(sizes, names); });
 }
 
 PartitionSpec spec_of(const Order& order, std::size_t operand) {
@@ -124,7 +128,7 @@ io::FileInfo file_info(const std::string& word) {
   }
 }
 io::FileInfo operand_info(const std::string& word, const std::string& dtype) {
-  if (is_shape(word)) return {parse_shape(word), dtype_from_name(dtype), "a shape"};
+  if (is_shape(word)) return {parse_shape(word), of_words([&] { return dtype_from_name(dtype); }), "a shape"};
   return file_info(word);
 }
 Array load(const std::string& word, const Sharding& sharding) {
@@ -135,13 +139,42 @@ Array load(const std::string& word, const Sharding& sharding) {
     default: return io::load_matrix_market(file.path, sharding);
   }
 }
+void check_output(const std::string& word) {
+  const auto file = parse_file(word);
+  if (file.format == Format::matrix_market)
+    throw UsageError("writing Matrix Market is not supported; write " + word.substr(0, word.size() - 4) + ".npy");
+  if (file.format == Format::hdf5 && (file.dataset.empty() || file.dataset.back() == '/'))
+    throw UsageError(tessera::quoted(word) + " names no dataset; write " + file.path + ":/dataset");
+  const auto folder = std::filesystem::path(file.path).parent_path();
+  std::error_code none;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, none))
+    throw IoError("there is no folder " + tessera::quoted(folder.string()) + " to write " + tessera::quoted(file.path) +
+                  " into; make it first");
+}
 void save(const std::string& word, const Array& x) {
   const auto file = parse_file(word);
   switch (file.format) {
     case Format::npy: return io::save_npy(file.path, x);
     case Format::hdf5: return io::save_hdf5(file.path, file.dataset, x);
-    default: throw UsageError("writing Matrix Market is not supported; write " + word.substr(0, word.size() - 4) + ".npy");
+    default: check_output(word);
   }
+}
+
+std::string without_places(const std::string& text) {
+  // " at compute.cpp:27" (and " compute.cpp:27" behind an instruction's #)
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto place = text.find(".cpp:", at);
+    if (place == std::string::npos) return result + text.substr(at);
+    auto begin = text.rfind(' ', place);
+    begin = begin == std::string::npos || begin < at ? at : begin;
+    auto end = place + 5;
+    while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+    if (begin >= at + 3 && text.compare(begin - 3, 3, " at") == 0) begin -= 3;
+    result += text.substr(at, begin - at);
+    at = end;
+  }
+  return result;
 }
 
 bool under_launcher() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr; }

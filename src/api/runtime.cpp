@@ -73,7 +73,7 @@ Outcome describe_exception() {
     return {comm::status_io, std::string("IoError: ") + e.what()};
   } catch (const CommError& e) { return {comm::status_failed, std::string("CommError: ") + e.what()}; } catch (const LinAlgError& e) {
     return {comm::status_failed, std::string("LinAlgError: ") + e.what()};
-  } catch (const InternalError& e) {
+  } catch (const NanError& e) { return {comm::status_failed, std::string("NanError: ") + e.what()}; } catch (const InternalError& e) {
     return {comm::status_failed, std::string("InternalError (a bug in tessera): ") + e.what()};
   } catch (const std::bad_alloc&) { return {comm::status_memory, "out of memory (std::bad_alloc)"}; } catch (const std::exception& e) {
     return {comm::status_failed, std::string("uncaught exception: ") + e.what()};

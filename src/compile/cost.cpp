@@ -295,13 +295,24 @@ const Explanation& Explanation::limit_bytes(std::int64_t budget) const {
                       ":\n" + to_string(*this));
 }
 
+namespace {
+bool alike(const PlannedCollective& a, const PlannedCollective& b) { return a.kind == b.kind && a.axes == b.axes && a.what == b.what; }
+}  // namespace
+
 std::string to_string(const Explanation& e) {
   std::ostringstream text;
   text << "collective          over      bytes/rank   predicted  for\n";
-  for (const auto& c : e.collectives) {
+  // Rows that follow each other and are alike become one: "broadcast ×9", the bytes and seconds of all.
+  for (std::size_t n = 0; n < e.collectives.size();) {
+    const auto& c = e.collectives[n];
+    std::int64_t bytes = 0, times = 0;
+    double seconds = 0;
+    for (; n < e.collectives.size() && alike(e.collectives[n], c); ++n)
+      bytes += e.collectives[n].bytes, seconds += e.collectives[n].seconds, ++times;
+    const std::string kind = c.kind + (times > 1 ? " ×" + std::to_string(times) : "");
     char row[160];
-    std::snprintf(row, sizeof row, "%-19s %-8s %12s %11s  ", c.kind.c_str(), c.axes.c_str(), human(static_cast<double>(c.bytes)).c_str(),
-                  human_seconds(c.seconds).c_str());
+    std::snprintf(row, sizeof row, "%-*s %-8s %12s %11s  ", times > 1 ? 20 : 19, kind.c_str(), c.axes.c_str(),  // × has two bytes
+                  human(static_cast<double>(bytes)).c_str(), human_seconds(seconds).c_str());
     text << row << c.what << "\n";
   }
   if (e.collectives.empty()) text << "(none: nothing moves)\n";

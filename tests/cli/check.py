@@ -13,23 +13,24 @@ images = data / "digits/images.npy"
 failures = 0
 
 
-def run(words, without_mpi=False):
-    environment = dict(os.environ)
-    environment |= {"PATH": "/nowhere"} if without_mpi else {}
-    done = subprocess.run([tessera] + [str(word) for word in words], capture_output=True, text=True, timeout=100, env=environment, cwd=folder)
+def run(words, **settings):
+    done = subprocess.run([tessera] + [str(word) for word in words], capture_output=True, text=True, timeout=100, env=os.environ | settings, cwd=folder)
     return done.returncode, done.stdout, done.stderr
 
 
-def check(name, words, status, out="", err="", test=None, **more):
+def check(name, words, status, out="", err="", test=None, errors=None, **settings):
+    """`err` stands in stderr; `errors` is all of it, line by line. After success stderr is empty."""
     global failures
-    code, stdout, stderr = run(words, **more)
+    code, stdout, stderr = run(words, **settings)
     wrong = []
     if code != status:
         wrong.append(f"status {code}, not {status}")
     if out not in stdout:
         wrong.append(f"no {out!r} on stdout")
-    if err not in stderr or (status == 0 and stderr.strip()):
+    if err not in stderr or (status == 0 and errors is None and stderr.strip()):
         wrong.append(f"stderr is not {err!r}")
+    if errors is not None and stderr.splitlines() != errors:
+        wrong.append(f"stderr is not exactly {errors}")
     try:
         if test and not wrong and not test(stdout):
             wrong.append("the output does not hold what it should")
@@ -40,17 +41,27 @@ def check(name, words, status, out="", err="", test=None, **more):
         print(f"{name}: {'; '.join(wrong)}\n  {' '.join(map(str, words))}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")
 
 
-check("help needs no MPI", ["--help"], 0, "Examples:", without_mpi=True)
+check("help needs no MPI", ["--help"], 0, "Examples:", PATH="/nowhere")
 check("help of a command", ["explain", "--help"], 0, "Example: tessera explain")
 check("nothing asked for", [], 2, err="Try: tessera --help")
 check("a mistyped command", ["matmull", "a", "b"], 2, err="did you mean 'matmul'?")
 check("an unknown option", ["shard", "8x8", "--meshes"], 2, err="--meshes")
 check("a mesh that is none", ["shard", "8x8", "--mesh", "x=4y=2"], 2, err="'4y=2'")
 check("a mesh of no devices", ["shard", "8x8", "--mesh", "x=0"], 2, err="from 1 up")
-check("an axis that the mesh lacks", ["shard", "8x8", "--mesh", "x=4", "--spec", "q"], 1, err="'q'")
+check("an axis that the mesh lacks", ["shard", "8x8", "--mesh", "x=4", "--spec", "q"], 2, err="'q'")
 check("a file that is not there", ["shard", "none.npy", "--mesh", "x=4"], 1, err="No such file")
 check("a file of an unknown kind", ["shard", "x.txt", "--mesh", "x=4"], 2, err="x.npy, x.h5:/dataset and x.mtx")
-check("an unknown dtype", ["shard", "8x8", "--dtype", "foo"], 1, err="foo")
+check("an unknown dtype", ["shard", "8x8", "--dtype", "foo"], 2, err="foo")
+check("an axis used twice", ["explain", "matmul", "8x8", "8x8", "--mesh", "x=2", "--spec", "x,x"], 2, err="used twice")
+check("two axes of one name", ["shard", "8x8", "--mesh", "x=2,x=2"], 2, err="'x'")
+check("a spec longer than the shape", ["shard", "8x8", "--mesh", "x=2", "--spec", "x,None,None"], 2, err="3 entries")
+check("a mesh larger than the job", ["reshard", images, "-o", "b.npy", "--mesh", "x=4"], 2, err="the job has 1")
+check("more specs than operands", ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--spec", "x", "--spec", "x", "--spec", "x"], 2, err="takes 2 --specs at most, got 3")
+check("a word that is neither file nor shape", ["shard", "x"], 2, err="'x' is no file")
+check("an extent beyond 64 bits", ["shard", "99999999999999999999x3"], 2, err="does not fit 64 bits")
+check("the version", ["--version"], 0, "tessera 0.")
+check("a file that cannot be written", ["reshard", images, "-o", "b.mtx", "-n", 2], 2, err="Matrix Market is not supported")
+check("a folder that is not there", ["reshard", images, "-o", "no/b.npy", "-n", 2], 1, err="there is no folder 'no'")
 check("too many ranks", ["matmul", "a", "b", "-o", "c", "-n", "99999999999999999999"], 2, err="-n")
 check("no program to run", ["run", "-n", "2"], 2, err="program")
 check("a picture", ["shard", "8x8", "--mesh", "x=4,y=2", "--spec", "x,y"], 0, "CPU 7")
@@ -60,6 +71,7 @@ check("settings", ["env"], 0, "TESSERA_TIMEOUT=300  (default)")
 check("settings for machines", ["env", "--json"], 0, test=lambda s: {"name", "value", "default", "set", "meaning"} == set(json.loads(s)[0]))
 check("what is here", ["info", "--json"], 0, test=lambda s: len(json.loads(s)["devices"]) == 1 and "Open MPI" in json.loads(s)["mpi"])
 check("what two ranks have", ["run", "-n", 2, tessera, "info", "--json"], 0, test=lambda s: [d["id"] for d in json.loads(s)["devices"]] == [0, 1])
+check("ranks as mpirun counts them", ["run", "-np", 2, "--", "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK"], 0, "rank 1")
 check("the status of the program", ["run", "-n", 1, "sh", "-c", "exit 7"], 7, err="")
 
 check("a product that moves nothing", ["explain", "matmul", "4096x4096", "4096x1024", "--mesh", "x=4,y=2", "--spec", "x,None", "--spec", "None,y"], 0, "nothing moves")
@@ -84,6 +96,14 @@ if (folder / "p.npy").exists() and (folder / "p.npy").read_bytes()[-32:] != b"".
     failures += 1
     print("matmul: [[1 2] [3 4]] squared is not [[7 10] [15 22]]")
 check("shapes that do not fit", ["matmul", images, images, "-o", "e.npy"], 1, err="inner sizes differ")
+check("one line says what is wrong with a job of several ranks", ["matmul", images, images, "-o", "e.npy", "-n", 3], 1,
+      errors=["tessera: matmul: the inner sizes differ: dimension 1 of (1797, 64) is 64, dimension 0 of (1797, 64) is 1797. Transpose or reshape one of them"])
+(folder / "killed").write_text("#!/bin/sh\nkill -9 $$\n")
+(folder / "killed").chmod(0o755)
+check("ranks that are killed", ["reshard", images, "-o", "b.npy", "-n", 2], 1, TESSERA_MPIRUN=folder / "killed",
+      errors=["tessera: the 2 ranks were ended by signal 9 (Killed)"])
+(folder / "long.npy").write_bytes(images.read_bytes() + b"more")
+check("bytes behind an array are named once", ["reshard", "long.npy", "-o", "b.npy"], 0, errors=["tessera: load_npy: 'long.npy' has 4 bytes after its array; they are ignored"])
 check("a dataset without a name", ["reshard", images, "-o", "c.h5"], 2, err="names no dataset")
 subprocess.run(["rm", "-r", folder], check=True)
 print(f"{failures} of the command line's checks failed")
