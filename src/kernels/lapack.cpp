@@ -93,7 +93,8 @@ template <class T> Breakdown solve_all(std::int64_t batch, std::int64_t n64, std
   for (std::int64_t i = 0; i < batch; ++i) {
     if (hard && !hard[static_cast<std::size_t>(i)]) continue;
     std::int64_t zero_at = 0;
-    if (!solve_one(n, k, a + i * n64 * n64, b + i * n64 * k64, x + i * n64 * k64, as<T>(memory.data()), columns.data(), pivots.data(), zero_at) &&
+    if (!solve_one(n, k, a + i * n64 * n64, b + i * n64 * k64, x + i * n64 * k64, as<T>(memory.data()), columns.data(), pivots.data(),
+                   zero_at) &&
         !breakdown.happened())
       breakdown = {i, zero_at};
   }

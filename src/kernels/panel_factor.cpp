@@ -69,15 +69,28 @@ template <class T> void copy_reflectors(std::int64_t m, std::int64_t n, const T*
   }
 }
 
-template <class T> void reflect(std::int64_t m, std::int64_t columns, std::int64_t n, const T* v, std::int64_t ldv, const T* t,
-                                std::int64_t ldt, bool adjoint, T* c, std::int64_t ldc) {
+template <class T> void PackedReflectors<T>::pack(std::int64_t m, std::int64_t n, const T* v, std::int64_t ldv) {
+  v_.pack(m, n, {v, 1, ldv});
+  v_adjoint_.pack(n, m, {v, ldv, 1, true});
+}
+
+template <class T>
+void PackedReflectors<T>::reflect(std::int64_t columns, const T* t, std::int64_t ldt, bool adjoint, T* c, std::int64_t ldc) const {
+  const std::int64_t m = v_.rows(), n = v_.depth();
   if (m == 0 || columns == 0 || n == 0) return;
   Buffer memory = Buffer::allocate(static_cast<std::size_t>(2 * n * columns) * sizeof(T));
   T *along = reinterpret_cast<T*>(memory.data()), *scaled = along + n * columns;
   const Steps<T> by_rows{t, 1, ldt}, by_columns{t, ldt, 1, true};
-  product<T>(n, columns, m, T(1), {v, ldv, 1, true}, {c, 1, ldc}, false, along, n);
+  v_adjoint_.product(columns, {c, 1, ldc}, along, n);
   product<T>(n, columns, n, T(1), adjoint ? by_columns : by_rows, {along, 1, n}, false, scaled, n);
-  product<T>(m, columns, n, T(-1), {v, 1, ldv}, {scaled, 1, n}, true, c, ldc);
+  v_.subtract_product(0, m, columns, {scaled, 1, n}, c, ldc);
+}
+
+template <class T> void reflect(std::int64_t m, std::int64_t columns, std::int64_t n, const T* v, std::int64_t ldv, const T* t,
+                                std::int64_t ldt, bool adjoint, T* c, std::int64_t ldc) {
+  PackedReflectors<T> packed;
+  packed.pack(m, n, v, ldv);
+  packed.reflect(columns, t, ldt, adjoint, c, ldc);
 }
 
 template <class T> void qr_panel(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, T* t, std::int64_t ldt) {
@@ -106,6 +119,7 @@ template <class T> void qr_panel(std::int64_t m, std::int64_t n, T* a, std::int6
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                                                 \
+  template class PackedReflectors<T>;                                                                                          \
   template std::int64_t lu_panel<T>(std::int64_t, std::int64_t, T*, std::int64_t, std::int64_t*);                              \
   template void exchange_rows<T>(std::int64_t, T*, std::int64_t, std::int64_t, std::int64_t, const std::int64_t*);             \
   template void solve_unit_lower<T>(std::int64_t, std::int64_t, const T*, std::int64_t, T*, std::int64_t);                     \

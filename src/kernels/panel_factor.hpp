@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include "kernels/panel_product.hpp"
+
 namespace tessera::kernels {
 
 // P L U of m x n in place, n <= m. exchanged[j]: the row, from 0, that row j was exchanged with. Returns the first step with a zero pivot,
@@ -22,8 +24,18 @@ template <class T> void solve_adjoint_right(std::int64_t m, std::int64_t n, cons
 template <class T> void qr_panel(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, T* t, std::int64_t ldt);
 // The reflectors as a full matrix: ones on the diagonal, zeros above.
 template <class T> void copy_reflectors(std::int64_t m, std::int64_t n, const T* a, std::int64_t ld, T* v, std::int64_t ldv);
-// c (m x columns) := (I - v t v^H) c, or with t^H (`adjoint`); v is a full matrix.
+// c (m x columns) := (I - v t v^H) c, or with t^H (`adjoint`); v (m x n) is a full matrix.
 template <class T> void reflect(std::int64_t m, std::int64_t columns, std::int64_t n, const T* v, std::int64_t ldv, const T* t,
                                 std::int64_t ldt, bool adjoint, T* c, std::int64_t ldc);
+
+// The same v for many blocks of columns: packed once, both ways in which the products read it.
+template <class T> class PackedReflectors {
+ public:
+  void pack(std::int64_t m, std::int64_t n, const T* v, std::int64_t ldv);
+  void reflect(std::int64_t columns, const T* t, std::int64_t ldt, bool adjoint, T* c, std::int64_t ldc) const;
+
+ private:
+  PackedPanel<T> v_, v_adjoint_;
+};
 
 }  // namespace tessera::kernels

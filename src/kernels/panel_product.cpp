@@ -241,13 +241,21 @@ void blas_product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps
                   ld(trans_b, b), beta, c, static_cast<int>(ldc));
 }
 
+// Depth of which a block of packed rows stays in the second-level cache.
+constexpr std::int64_t deepest = 256;
+
+template <class T> std::int64_t whole_strips(std::int64_t rows) {
+  const std::int64_t strip = functions<T>().strip_rows;
+  return (rows + strip - 1) / strip * strip;
+}
+
 }  // namespace
 
 template <class T> void PackedPanel<T>::pack(std::int64_t rows, std::int64_t depth, Steps<T> a) {
   rows_ = rows, depth_ = depth;
-  std::int64_t strip = 1;
-  if constexpr (!complex_type<T>) strip = functions<T>().strip_rows;
-  const auto bytes = static_cast<std::size_t>((rows + strip - 1) / strip * strip * depth) * sizeof(T) + 64;
+  std::int64_t padded = rows;
+  if constexpr (!complex_type<T>) padded = whole_strips<T>(rows);
+  const auto bytes = static_cast<std::size_t>(padded * depth) * sizeof(T) + 64;
   if (values_.bytes() < bytes) values_ = Buffer(), values_ = Buffer::allocate(bytes);
   T* packed = reinterpret_cast<T*>(values_.data());
   if constexpr (complex_type<T>) {
@@ -257,17 +265,30 @@ template <class T> void PackedPanel<T>::pack(std::int64_t rows, std::int64_t dep
         packed[i + l * rows] = a.conjugate ? std::conj(value) : value;
       }
   } else
-    functions<T>().pack(rows, depth, a, packed);
+    for (std::int64_t l = 0; l < depth; l += deepest)
+      functions<T>().pack(rows, std::min(deepest, depth - l), {a.data + l * a.column_step, a.row_step, a.column_step}, packed + padded * l);
+}
+
+template <class T> void PackedPanel<T>::add(T alpha, std::int64_t first_row, std::int64_t rows, std::int64_t columns, Steps<T> b, T* c,
+                                            std::int64_t ldc, std::int64_t diagonal) const {
+  if (rows <= 0 || columns <= 0) return;
+  const T* packed = reinterpret_cast<const T*>(values_.data());
+  if constexpr (complex_type<T>)
+    blas_product<T>(rows, columns, depth_, alpha, {packed + first_row, 1, rows_}, b, T(1), c, ldc);
+  else
+    for (std::int64_t l = 0; l < depth_; l += deepest)
+      functions<T>().multiply(first_row, rows, columns, std::min(deepest, depth_ - l), alpha, packed + whole_strips<T>(rows_) * l, rows_,
+                              {b.data + l * b.row_step, b.row_step, b.column_step}, c, ldc, diagonal);
+}
+
+template <class T> void PackedPanel<T>::product(std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc) const {
+  for (std::int64_t j = 0; j < columns; ++j) std::fill(c + j * ldc, c + j * ldc + rows_, T(0));
+  add(T(1), 0, rows_, columns, b, c, ldc, no_diagonal);
 }
 
 template <class T> void PackedPanel<T>::subtract_product(std::int64_t first_row, std::int64_t rows, std::int64_t columns, Steps<T> b, T* c,
                                                          std::int64_t ldc, std::int64_t diagonal) const {
-  if (rows <= 0 || columns <= 0 || depth_ == 0) return;
-  const T* packed = reinterpret_cast<const T*>(values_.data());
-  if constexpr (complex_type<T>)
-    blas_product<T>(rows, columns, depth_, T(-1), {packed + first_row, 1, rows_}, b, T(1), c, ldc);
-  else
-    functions<T>().multiply(first_row, rows, columns, depth_, T(-1), packed, rows_, b, c, ldc, diagonal);
+  add(T(-1), first_row, rows, columns, b, c, ldc, diagonal);
 }
 
 template <class T>
@@ -277,7 +298,6 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a
   if (!accumulate)
     for (std::int64_t j = 0; j < n; ++j) std::fill(c + j * ldc, c + j * ldc + m, T(0));
   if constexpr (!complex_type<T>) {
-    constexpr std::int64_t deepest = 256;
     const auto& f = functions<T>();
     Buffer memory = Buffer::allocate(static_cast<std::size_t>((m + f.strip_rows) * std::min(k, deepest)) * sizeof(T) + 64);
     T* packed = reinterpret_cast<T*>(memory.data());

@@ -20,13 +20,16 @@ template <class T> struct Steps {
   bool conjugate = false;
 };
 
-// The rows of a product's left operand, in the order in which the vector unit reads them: strips of some rows, each column by column.
+// The rows of a product's left operand, in the order in which the vector unit reads them: strips of some rows, each column by column, for
+// as much depth at a time as stays cached.
 template <class T> class PackedPanel {
  public:
   void pack(std::int64_t rows, std::int64_t depth, Steps<T> a);
   std::int64_t rows() const { return rows_; }
   std::int64_t depth() const { return depth_; }
 
+  // c = a * b
+  void product(std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc) const;
   // c -= a[first_row:first_row + rows, :] * b. With `diagonal`, c is a trapezoid: rows above diagonal + j of column j need not be
   // computed (some are).
   static constexpr std::int64_t no_diagonal = std::numeric_limits<std::int64_t>::min() / 2;
@@ -34,6 +37,8 @@ template <class T> class PackedPanel {
                         std::int64_t diagonal = no_diagonal) const;
 
  private:
+  void add(T alpha, std::int64_t first_row, std::int64_t rows, std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc,
+           std::int64_t diagonal) const;
   std::int64_t rows_ = 0, depth_ = 0;
   Buffer values_;
 };

@@ -22,7 +22,7 @@ template <class T> class Qr {
     Reflectors current, next;
     if (steps_ > 0) make(0, current);
     for (std::int64_t start = 0; start < steps_; start += columns_.block) {
-      current.arrival.wait();
+      current.wait();
       const std::int64_t after = start + current.width;
       std::int64_t first = columns_.count_below(grid_.column, after);
       if (after < steps_) {
@@ -53,7 +53,7 @@ template <class T> class Qr {
     if (panels > 0) send((panels - 1) * columns_.block, panel);
     for (std::int64_t p = panels; p-- > 0;) {
       const std::int64_t start = p * columns_.block;
-      panel.arrival.wait();
+      panel.wait();
       if (p > 0) send(start - columns_.block, next);
       const std::int64_t first = q.layout.columns.count_below(grid_.column, start);  // columns before it are zero where the reflectors act
       if (in_place) set_identity(q, first, columns_.count_below(grid_.column, start + panel.width));
@@ -72,8 +72,13 @@ template <class T> class Qr {
     std::int64_t rows = 0, width = 0;
     std::vector<T> values;
     comm::Pending arrival;
+    kernels::PackedReflectors<T> packed;  // once they are here
     T* v() { return values.data(); }
     T* t() { return values.data() + rows * width; }
+    void wait() {
+      arrival.wait();
+      packed.pack(rows, width, v(), rows);
+    }
   };
   void set_identity(GridMatrix<T>& q, std::int64_t first, std::int64_t end) {
     for (std::int64_t j = first; j < end; ++j) {
@@ -108,7 +113,7 @@ template <class T> class Qr {
   }
 
   void apply(Reflectors& panel, bool adjoint, T* to, std::int64_t ld, std::int64_t count) {
-    kernels::reflect(panel.rows, count, panel.width, panel.v(), panel.rows, panel.t(), panel.width, adjoint, to, ld);
+    panel.packed.reflect(count, panel.t(), panel.width, adjoint, to, ld);
   }
 
   const Grid& grid_;
