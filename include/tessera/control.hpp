@@ -121,7 +121,7 @@ std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location wher
   std::optional<Result> last;
   auto both = carried;
   both.insert(both.end(), leaves.begin(), leaves.end());
-  if (detail::is_compiled_loop(steps, both)) {
+  if (steps == 0 || detail::is_compiled_loop(steps, both)) {  // of no steps: recording one tells the types of the results
     const auto site = detail::site_of_loop("scan", where, init);
     const auto results = detail::compiled_scan(
         site,
@@ -146,7 +146,6 @@ std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location wher
     carry = last->first;
     rows.push_back(tree_leaves(last->second));
   }
-  if (!last) throw ArgumentError("scan: the leading dimension is 0, so the type of the stacked results is not known");
   return Result{std::move(carry), detail::with_leaves(last->second, detail::stack_leaves(rows))};
 }
 

@@ -150,8 +150,15 @@ TESSERA_BINARY(vdot) TESSERA_BINARY(inner) TESSERA_BINARY(outer) Array tensordot
 // clang-format on
 Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, std::vector<int>> axes);
 Array einsum_of(const std::string& expression, std::vector<Array> operands, std::source_location where = std::source_location::current());
-template <class... A> Array einsum(const std::string& expression, const A&... operands) {
-  return einsum_of(expression, {Array(operands)...});
+// An expression that remembers where it was written, as an Operand does: a parameter pack leaves no room for the place behind it.
+struct EinsumExpression {
+  EinsumExpression(std::string text, std::source_location where = std::source_location::current()) : text(std::move(text)), where(where) {}
+  EinsumExpression(const char* text, std::source_location where = std::source_location::current()) : text(text), where(where) {}
+  std::string text;
+  std::source_location where;
+};
+template <class... A> Array einsum(const EinsumExpression& expression, const A&... operands) {
+  return einsum_of(expression.text, {Array(operands)...}, expression.where);
 }
 Array trace(const Operand& x);
 struct ConvOptions {

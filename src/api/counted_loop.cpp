@@ -51,6 +51,7 @@ std::vector<int> lower_counted(ProgramBuilder& builder, const Node& node, std::s
     results.push_back(i < p.n_carried() ? placement.outputs[i] : without_first_dim(placement.outputs[i], out.back().shape.ndim()));
   }
   Control control{.kind = ControlKind::counted, .parts = {part_of(*p.body, results, operands)}};
+  control.call = p.name;
   control.length = p.length;
   control.carried = static_cast<int>(p.carried);
   control.stacks = static_cast<int>(p.stacks);

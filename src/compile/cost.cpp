@@ -208,7 +208,7 @@ namespace {
 
 // Where a row of the table stands: "in 100 steps of scan at train.cpp:12".
 std::string inside_text(const Instruction& i, std::size_t part) {
-  const auto name = i.op->name + " at " + site(i.where);
+  const auto name = (i.control->call.empty() ? i.op->name : i.control->call) + " at " + site(i.where);
   if (i.control->kind == ControlKind::counted) return ", in " + std::to_string(i.control->length) + " steps of " + name;
   if (i.control->kind == ControlKind::branch)
     return std::string(", where the predicate of ") + name + (part == 0 ? " is true" : " is false");

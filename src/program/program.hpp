@@ -98,6 +98,7 @@ struct Control {
   };
   std::vector<Expression> expressions = {};
   std::vector<int> results = {};  // operand or expression numbers
+  std::string call = {};          // what the user wrote: "fori_loop"; empty when that is the op's name
 };
 
 // "all-gather", ... for an instruction that communicates; "" for one that does not.

@@ -38,7 +38,9 @@ Dtype lift(Dtype strong, Dtype weak) {
 
 WeakDtype promote(WeakDtype a, WeakDtype b) {
   if (a.weak == b.weak) return {promote_strong(a.dtype, b.dtype), a.weak};
-  return a.weak ? WeakDtype{lift(b.dtype, a.dtype), false} : WeakDtype{lift(a.dtype, b.dtype), false};
+  const Dtype strong = a.weak ? b.dtype : a.dtype, weak = a.weak ? a.dtype : b.dtype;
+  if (is_bool(strong) && !is_bool(weak)) return {weak, true};  // bool has no width to keep: the number stays as weak as it was
+  return {lift(strong, weak), false};
 }
 
 // Strong operands first: the result must not depend on the order in which a scalar meets them.

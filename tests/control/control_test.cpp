@@ -111,7 +111,11 @@ TEST(Fori, BytesMovedAreBytesPredicted) {
   eval(compiled(x));
   SCOPED_TRACE(compiled.as_text() + to_string(compiled.explanation()));
   EXPECT_EQ(stats.bytes("all-reduce"), compiled.explanation().bytes("all-reduce"));
-  if (device_count() > 1) { EXPECT_EQ(compiled.explanation().calls("all-reduce"), 25); }
+  if (device_count() == 1) return;
+  EXPECT_EQ(compiled.explanation().calls("all-reduce"), 25);
+  // One row of the table for all of them, named as the user wrote it.
+  EXPECT_THAT(to_string(compiled.explanation()), HasSubstr(", in 25 steps of fori_loop at control_test.cpp:"));
+  EXPECT_THAT(to_string(compiled.explanation()), HasSubstr("all-reduce ×25 "));
 }
 
 TEST(Fori, MemoryDoesNotGrowWithTheSteps) {
@@ -196,6 +200,19 @@ TEST(Scan, CompiledIsTheLoopOutside) {
       expect_close(jitted_h, h, "carry");
       expect_close(jitted_ys, ys, "stack");
     }
+}
+
+// The types of the results are those of a step, though none is made.
+TEST(Scan, OfNoStepsGivesEmptyStacks) {
+  const auto step = [](const Array& sum, const Array& x) { return std::pair{sum + x, std::vector<Array>{stack({x, sum}), x > 0}}; };
+  const auto run = [&](const Array& xs) { return scan(step, zeros({3}), xs); };
+  for (const auto& [last, stacks] : {run(zeros({0, 3})), jit(run)(zeros({0, 3}))}) {
+    EXPECT_EQ(to_vector<float>(last), (std::vector<float>{0, 0, 0}));
+    EXPECT_EQ(stacks[0].shape(), (Shape{0, 2, 3}));
+    EXPECT_EQ(stacks[1].shape(), (Shape{0, 3}));
+    EXPECT_EQ(stacks[1].dtype(), bool_);
+    EXPECT_TRUE(to_vector<float>(stacks[0]).empty());
+  }
 }
 
 TEST(Scan, ResultsLieWhereTheyAreSaidTo) {

@@ -91,6 +91,7 @@ TEST(Einsum, ErrorsNameTheTerm) {
               HasSubstr("'j' is 3 in one operand and 4 in operand 1"));
   EXPECT_THAT(error_of<ArgumentError>([] { einsum("ij->ik", zeros({2, 3})); }), HasSubstr("'k' of the result stands in no operand"));
   EXPECT_THAT(error_of<ArgumentError>([] { einsum("i?", zeros({2, 3})); }), HasSubstr("'?' means nothing"));
+  EXPECT_THAT(error_of<ArgumentError>([] { einsum("i?", zeros({2, 3})); }), HasSubstr("einsum_test.cpp"));
 }
 
 }  // namespace

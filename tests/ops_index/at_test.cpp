@@ -74,6 +74,11 @@ TEST(Gather, SeveralIndexArraysPutTheirDimsWhereNumPyDoes) {
         x(newaxis, slice(None, None, -1), j), {1, 4, 2, 6}, [&](const Position& at) { return x_value(3 - at[1], 4 - at[2], at[3]); }, what);
     expect_elements(
         x(j(0), ellipsis), {5, 6}, [&](const Position& at) { return x_value(3, at[0], at[1]); }, what);  // 4 is clamped to 3
+    // What stands between them, be it for no dim, parts them.
+    expect_elements(
+        x(slice(), j, ellipsis, 2), {2, 4}, [&](const Position& at) { return x_value(at[1], 4 - at[0], 2); }, what);
+    expect_elements(
+        x(slice(), j, newaxis, 2), {2, 4, 1}, [&](const Position& at) { return x_value(at[1], 4 - at[0], 2); }, what);
   }
 }
 
@@ -189,6 +194,45 @@ TEST(At, ScattersByIndexArrays) {
     expect_elements(place.max(v), shape, expected([](double a, double b) { return std::max(a, b); }), what);
   }
   EXPECT_THAT(to_vector<float>(ones({3}).at(array({0, 0, 2})).divide(2)), ElementsAre(0.25f, 1.0f, 0.5f));
+}
+
+// A histogram: a long list that lies split, and few places to add to. What moves are the sums, not the list.
+TEST(At, AddingASplitListToFewPlacesMovesTheSums) {
+  const int n = device_count();
+  const Mesh mesh = make_mesh({n}, {"x"});
+  const std::int64_t count = 200 * n + 1;
+  const auto bin = [](std::int64_t k) { return k * 7 % 11; };  // 10 is out of range: dropped
+  const Array i = device_put(make({count}, int32, [&](const Position& at) { return static_cast<double>(bin(at[0])); }), mesh, P("x"));
+  const Array v =
+      device_put(make({count, 2}, float64, [](const Position& at) { return static_cast<double>(at[0] % 5 + at[1]); }), mesh, P("x"));
+  double sums[10][2] = {};
+  std::int64_t counts[10] = {};
+  for (std::int64_t k = 0; k < count; ++k) {
+    if (bin(k) > 9) continue;
+    ++counts[bin(k)];
+    for (const int c : {0, 1}) sums[bin(k)][c] += static_cast<double>(k % 5 + c);
+  }
+  expect_elements(
+      zeros({10}, int32).at(i).add(1), {10}, [&](const Position& at) { return static_cast<double>(counts[at[0]]); }, "counts");
+  expect_elements(
+      ones({10, 2}, float64).at(i).add(v), {10, 2}, [&](const Position& at) { return 1 + sums[at[0]][at[1]]; }, "sums");
+  expect_elements(
+      ones({2, 10}, float64).at(slice(), i).subtract(v.T()), {2, 10}, [&](const Position& at) { return 1 - sums[at[1]][at[0]]; },
+      "of rows");
+  if (n > 1) {
+    const auto text = program_of(zeros({10}, int32).at(i).add(1));
+    EXPECT_THAT(text, HasSubstr("all-reduce"));
+    EXPECT_THAT(text, Not(HasSubstr("all-gather")));
+  }
+  // A target that lies split gets its own part of the sums.
+  const Array target = device_put(zeros({16 * n}, float64), mesh, P("x"));
+  const Array summed = target.at(i).add(1);
+  EXPECT_EQ(summed.sharding(), target.sharding());
+  if (n > 1) {
+    const auto text = program_of(target.at(i).add(1));
+    EXPECT_THAT(text, HasSubstr("reduce-scatter"));
+    EXPECT_THAT(text, Not(HasSubstr("all-gather")));
+  }
 }
 
 TEST(At, AMaskChoosesElements) {

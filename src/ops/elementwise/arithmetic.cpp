@@ -47,11 +47,11 @@ TESSERA_ROW(divide, elementwise(
                               v, [&] { return g(v) / v.in[1]; }, [&] { return -g(v) * y(v) / v.in[1]; });
                         },
                         linear_unary))
-TESSERA_ROW(remainder, elementwise("remainder", DtypeRule::numeric, [](const VjpArgs& v) {
+TESSERA_ROW(remainder, elementwise("remainder", DtypeRule::ordered, [](const VjpArgs& v) {
               return both(
                   v, [&] { return g(v); }, [&] { return -g(v) * floor_divide(v.in[0], v.in[1]); });
             }))
-TESSERA_ROW(floor_divide, elementwise("floor_divide", DtypeRule::numeric, piecewise_constant))
+TESSERA_ROW(floor_divide, elementwise("floor_divide", DtypeRule::ordered, piecewise_constant))
 TESSERA_ROW(power, elementwise("power", DtypeRule::numeric, [](const VjpArgs& v) {
               const Array &a = v.in[0], &b = v.in[1];
               return both(
@@ -106,7 +106,7 @@ TESSERA_ROW(abs, elementwise("abs", DtypeRule::real_part, [](const VjpArgs& v) -
             }))
 TESSERA_ROW(floor, elementwise("floor", DtypeRule::floating, piecewise_constant))
 TESSERA_ROW(ceil, elementwise("ceil", DtypeRule::floating, piecewise_constant))
-TESSERA_ROW(round, elementwise("round", DtypeRule::numeric, piecewise_constant))
+TESSERA_ROW(round, elementwise("round", DtypeRule::ordered, piecewise_constant))
 TESSERA_ROW(trunc, elementwise("trunc", DtypeRule::floating, piecewise_constant))
 
 }  // namespace
@@ -130,11 +130,14 @@ Array positive(const Operand& x) { return x.array; }
 Array reciprocal(const Operand& x) { return apply(reciprocal_row(), {x}); }
 Array square(const Operand& x) { return apply(square_row(), {x}); }
 Array sign(const Operand& x) { return apply(sign_row(), {x}); }
-Array abs(const Operand& x) { return apply(abs_row(), {x}); }
+Array abs(const Operand& x) { return is_bool(x.array.dtype()) ? x.array : apply(abs_row(), {x}); }
 // Integers are whole already.
 Array floor(const Operand& x) { return is_inexact(x.array.dtype()) ? apply(floor_row(), {x}) : x.array; }
 Array ceil(const Operand& x) { return is_inexact(x.array.dtype()) ? apply(ceil_row(), {x}) : x.array; }
-Array round(const Operand& x) { return is_inexact(x.array.dtype()) ? apply(round_row(), {x}) : x.array; }
+Array round(const Operand& x) {
+  if (is_complex(x.array.dtype())) return make_complex(Operand(round(real(x)), x.where), round(imag(x)));
+  return is_inexact(x.array.dtype()) ? apply(round_row(), {x}) : x.array;
+}
 Array trunc(const Operand& x) { return is_inexact(x.array.dtype()) ? apply(trunc_row(), {x}) : x.array; }
 
 Array operator+(const Operand& a, const Operand& b) { return add(a, b); }

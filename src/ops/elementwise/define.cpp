@@ -23,11 +23,11 @@ Shape common_shape(std::span<const Type> in) {
 }
 
 template <DtypeRule rule> std::vector<Type> infer(std::span<const Type> in, const Params&) {
-  const Type& selects = in[in.size() == 3 && is_bool(in[0].dtype) ? 1 : 0];
-  Dtype dtype = selects.dtype;
+  const auto values = in.subspan(in.size() == 3 && is_bool(in[0].dtype) ? 1 : 0);  // of where, without the condition
+  Dtype dtype = values[0].dtype;
   if (rule == DtypeRule::real_part) dtype = real_dtype(dtype);
   if (rule == DtypeRule::predicate || rule == DtypeRule::comparison) dtype = bool_;
-  const bool weak = std::all_of(in.begin(), in.end(), [](const Type& t) { return t.weak; }) && !is_bool(dtype);
+  const bool weak = std::all_of(values.begin(), values.end(), [](const Type& t) { return t.weak; }) && !is_bool(dtype);
   return {{common_shape(in), dtype, weak}};
 }
 
@@ -76,12 +76,18 @@ WeakDtype operand_dtype(const Elementwise& op, std::span<const WeakDtype> types,
   switch (op.rule) {
     case DtypeRule::numeric:
     case DtypeRule::real_part: return is_bool(common.dtype) ? WeakDtype{int32, false} : common;
+    case DtypeRule::ordered:
+      if (is_complex(common.dtype)) refuse("numbers that have an order");
+      return is_bool(common.dtype) ? WeakDtype{int32, false} : common;
     case DtypeRule::inexact: return is_inexact(common.dtype) ? common : WeakDtype{float32, common.weak};
     case DtypeRule::floating:
       if (is_complex(common.dtype)) refuse("real numbers");
       return is_inexact(common.dtype) ? common : WeakDtype{float32, common.weak};
     case DtypeRule::integral:
       if (is_inexact(common.dtype)) refuse("integers or bool");
+      return common;
+    case DtypeRule::shift:
+      if (!is_integer(common.dtype)) refuse("integers");
       return common;
     default: return common;
   }
@@ -132,12 +138,7 @@ Array apply(const Elementwise& op, std::vector<Operand> operands) {
   if (operands.size() == 3) broadcast_shapes(operands[1].array.shape(), operands[2].array.shape(), op.def.name.c_str(), where);
   const auto dtype = operand_dtype(op, types, where);
   std::vector<Array> inputs;
-  for (auto& x : operands) {
-    if (dtype.weak && x.array.dtype() == dtype.dtype)
-      inputs.push_back(std::move(x.array));
-    else
-      inputs.push_back(cast_to(x.array, dtype.dtype, where));
-  }
+  for (const auto& x : operands) inputs.push_back(cast_as(x.array, dtype, where));
   return record(op.def, no_params(), std::move(inputs), where);
 }
 

@@ -2,18 +2,21 @@
 #pragma once
 #include "graph/elementwise_row.hpp"
 #include "ops/build.hpp"
+#include "types/promotion.hpp"
 
 namespace tessera {
 
 // Which dtypes an op takes and gives.
 enum class DtypeRule {
   numeric,     // any but bool (bool becomes int32); the result is the promoted dtype
+  ordered,     // numeric, but not complex
   any,         // any, kept
   inexact,     // integers become float32
   real_part,   // numeric; complex -> its real dtype
   predicate,   // any -> bool
   comparison,  // promoted -> bool
   integral,    // bool or integers only
+  shift,       // integers only
   floating,    // float only (integers become float32); no complex
 };
 
@@ -29,6 +32,8 @@ Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(cons
 // Not differentiable, and why.
 Elementwise elementwise_without_vjp(const char* name, DtypeRule rule, const char* why, const char* kernel = nullptr);
 
+// x as that dtype, weakly typed where it says so.
+Array cast_as(const Array& x, WeakDtype, std::source_location where);
 // Promotes, casts, records.
 Array apply(const Elementwise&, std::vector<Operand>);
 

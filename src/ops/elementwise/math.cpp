@@ -46,7 +46,7 @@ TESSERA_ROW(cbrt, elementwise("cbrt", DtypeRule::floating, [](const VjpArgs& v) 
 TESSERA_ROW(rsqrt, elementwise("rsqrt", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {g(v) * -0.5 * y(v) / x(v)}; }))
 TESSERA_ROW(sigmoid, elementwise("sigmoid", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents { return {g(v) * y(v) * (1 - y(v))}; }))
 // Asks the result, not the operand: what the operand was need not be kept for the backward pass.
-TESSERA_ROW(relu, elementwise("relu", DtypeRule::numeric,
+TESSERA_ROW(relu, elementwise("relu", DtypeRule::ordered,
                               [](const VjpArgs& v) -> Cotangents { return {where(y(v) > 0, g(v), zeros_like(g(v)))}; }))
 TESSERA_ROW(silu, elementwise("silu", DtypeRule::floating,
                               [](const VjpArgs& v) -> Cotangents { return {g(v) * (sigmoid(x(v)) * (1 + x(v) * (1 - sigmoid(x(v)))))}; }))
@@ -60,11 +60,17 @@ TESSERA_ROW(gelu, elementwise("gelu", DtypeRule::floating, [](const VjpArgs& v) 
 }  // namespace
 
 Array exp(const Operand& x) { return apply(exp_row(), {x}); }
-Array exp2(const Operand& x) { return apply(exp2_row(), {x}); }
+Array exp2(const Operand& x) {
+  return is_complex(x.array.dtype()) ? exp(Operand(0.69314718055994530942 * x.array, x.where)) : apply(exp2_row(), {x});
+}
 Array expm1(const Operand& x) { return apply(expm1_row(), {x}); }
 Array log(const Operand& x) { return apply(log_row(), {x}); }
-Array log2(const Operand& x) { return apply(log2_row(), {x}); }
-Array log10(const Operand& x) { return apply(log10_row(), {x}); }
+Array log2(const Operand& x) {
+  return is_complex(x.array.dtype()) ? Operand(log(x), x.where) * 1.44269504088896340736 : apply(log2_row(), {x});
+}
+Array log10(const Operand& x) {
+  return is_complex(x.array.dtype()) ? Operand(log(x), x.where) * 0.43429448190325182765 : apply(log10_row(), {x});
+}
 Array log1p(const Operand& x) { return apply(log1p_row(), {x}); }
 Array sin(const Operand& x) { return apply(sin_row(), {x}); }
 Array cos(const Operand& x) { return apply(cos_row(), {x}); }

@@ -1,4 +1,5 @@
 // Choosing and converting: where, clip, astype, real and imaginary parts, copy.
+#include "ops/create/scalar.hpp"
 #include "ops/elementwise/define.hpp"
 #include "ops/functions.hpp"
 
@@ -62,7 +63,11 @@ TESSERA_ROW(make_complex, complex_elementwise())
 
 struct CastParams {
   Dtype dtype;
-  template <class V> void fields(V&& visit) const { visit("dtype", dtype); }
+  bool weak = false;
+  template <class V> void fields(V&& visit) const {
+    visit("dtype", dtype);
+    if (weak) visit("weak", weak);
+  }
 };
 Elementwise cast_elementwise() {
   auto op = elementwise(
@@ -75,7 +80,7 @@ Elementwise cast_elementwise() {
       },
       [](const Params&) -> std::string { return ""; });
   op.def.infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
-    return {{in[0].shape, p.as<CastParams>().dtype, false}};
+    return {{in[0].shape, p.as<CastParams>().dtype, p.as<CastParams>().weak}};
   };
   op.row.kernel = nullptr;
   return op;
@@ -88,10 +93,9 @@ Array where(const Operand& condition, const Operand& a, const Operand& b) {
   const auto site = condition.where;
   for (const auto* x : {&condition, &a, &b}) check_usable(x->array, "where");
   broadcast_shapes(condition.array.shape(), broadcast_shapes(a.array.shape(), b.array.shape(), "where", site), "where", site);
-  const auto dtype =
-      promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()}, WeakDtype{b.array.dtype(), b.array.is_weakly_typed()}).dtype;
+  const auto dtype = promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()}, WeakDtype{b.array.dtype(), b.array.is_weakly_typed()});
   return record(where_row().def, no_params(),
-                {cast_to(condition.array, bool_, site), cast_to(a.array, dtype, site), cast_to(b.array, dtype, site)}, site);
+                {cast_to(condition.array, bool_, site), cast_as(a.array, dtype, site), cast_as(b.array, dtype, site)}, site);
 }
 
 Array clip(const Operand& x, const Operand& lo, const Operand& hi) {
@@ -104,6 +108,11 @@ Array conj(const Operand& x) { return is_complex(x.array.dtype()) ? apply(conj_r
 Array copy(const Operand& x) { return apply(copy_row(), {x}); }
 Array make_complex(const Operand& re, const Operand& im) { return apply(make_complex_row(), {re, im}); }
 
+Array cast_as(const Array& x, WeakDtype to, std::source_location where) {
+  if (x.dtype() == to.dtype && x.is_weakly_typed() == to.weak) return x;
+  if (const auto value = scalar_value(x)) return make_scalar(*value, to.dtype, to.weak, where);
+  return record(cast_row().def, make_params(CastParams{to.dtype, to.weak}), {x}, where);
+}
 Array astype(const Operand& x, Dtype dtype) {
   check_usable(x.array, "astype");
   if (x.array.dtype() == dtype && !x.array.is_weakly_typed()) return x.array;

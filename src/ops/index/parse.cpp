@@ -21,6 +21,7 @@ class Parser {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto& part = parts[i];
       dims_before.push_back(static_cast<int>(extents.size()));
+      if (part.kind == IndexPart::Kind::ellipsis) continue;
       if (part.kind == IndexPart::Kind::newaxis) {
         extents.push_back(1);
         continue;
@@ -63,9 +64,10 @@ class Parser {
       refuse("too many indices: " + std::to_string(used) + " for an array of " + std::to_string(shape_.ndim()) + " dimensions, shape " +
              to_string(shape_));
     if (ellipses == 0) parts.emplace_back(ellipsis);
+    const bool stands_for_none = used == shape_.ndim();  // kept even so: what stands on both sides of it is not side by side
     std::vector<IndexPart> expanded;
     for (auto& part : parts) {
-      if (part.kind != IndexPart::Kind::ellipsis)
+      if (part.kind != IndexPart::Kind::ellipsis || stands_for_none)
         expanded.push_back(std::move(part));
       else
         expanded.insert(expanded.end(), static_cast<std::size_t>(shape_.ndim() - used), IndexPart(slice()));

@@ -1,0 +1,61 @@
+// What the elementwise ops take and give, where it is not obvious. Values are NumPy's.
+#include <tessera/tessera.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Complex = std::complex<float>;
+
+TEST(Elementwise, AMaskPlusANumberAdaptsToTheIntegersItMeets) {
+  const Array mask = array({true, false, true});
+  const Array counted = mask + 1;
+  EXPECT_EQ(counted.dtype(), int32);
+  EXPECT_TRUE(counted.is_weakly_typed());
+  const Array sum = counted + astype(array({10, 20, 30}), int8);
+  EXPECT_EQ(sum.dtype(), int8);
+  EXPECT_THAT(to_vector<int>(sum), ElementsAre(12, 21, 32));
+  EXPECT_TRUE(where(mask, 1, 2).is_weakly_typed());
+  EXPECT_EQ((where(mask, 1, 2) + astype(mask, uint16)).dtype(), uint16);
+}
+
+TEST(Elementwise, RoundsBothPartsOfAComplexNumber) {
+  EXPECT_THAT(to_vector<Complex>(round(array({Complex(1.5f, -2.5f), Complex(-0.4f, 0.6f)}))), ElementsAre(Complex(2, -2), Complex(0, 1)));
+}
+
+TEST(Elementwise, LogarithmsAndPowersOfOtherBasesTakeComplexNumbers) {
+  const Array z = array({std::complex<double>(0, 8), std::complex<double>(-100, 0)});
+  const auto log2_z = to_vector<std::complex<double>>(log2(z)), log10_z = to_vector<std::complex<double>>(log10(z));
+  EXPECT_NEAR(log2_z[0].real(), 3, 1e-14);
+  EXPECT_NEAR(log2_z[0].imag(), 2.26618007091359690, 1e-14);
+  EXPECT_NEAR(log10_z[1].real(), 2, 1e-14);
+  EXPECT_NEAR(log10_z[1].imag(), 1.36437635384184135, 1e-14);
+  const auto back = to_vector<std::complex<double>>(exp2(log2(z)));
+  EXPECT_NEAR(std::abs(back[0] - std::complex<double>(0, 8)), 0, 1e-13);
+}
+
+TEST(Elementwise, TheAbsoluteValueOfBoolIsItself) { EXPECT_EQ(abs(array({true, false})).dtype(), bool_); }
+
+// Refused when it is written, not when it runs.
+TEST(Elementwise, WhatADtypeCannotDoIsRefusedAtTheCall) {
+  const Array z = array({Complex(1, 2)}), mask = array({true});
+  const auto refusal = [](auto f) -> std::string {
+    try {
+      f();
+    } catch (const DtypeError& e) { return e.what(); }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal([&] { z % z; }), HasSubstr("remainder at elementwise_test.cpp"));
+  EXPECT_THAT(refusal([&] { floor_divide(z, 2); }), HasSubstr("takes numbers that have an order, not complex64"));
+  EXPECT_THAT(refusal([&] { relu(z); }), HasSubstr("complex64"));
+  EXPECT_THAT(refusal([&] { bitwise_left_shift(mask, mask); }), HasSubstr("takes integers, not bool"));
+  EXPECT_THAT(refusal([&] { bitwise_right_shift(mask, 1.5); }), HasSubstr("takes integers"));
+  EXPECT_EQ(bitwise_left_shift(mask, 3).dtype(), int32);
+}
+
+}  // namespace
+}  // namespace tessera::test
