@@ -14,11 +14,22 @@ namespace {
 bool takes_part(const Sharding& sharding) { return sharding.mesh().position(local_devices()[0].id) >= 0; }
 
 // What went wrong with this rank's block is raised on all ranks of the mesh.
-void raise_everywhere(const Sharding& sharding, const std::string& mine, bool is_dtype) {
+template <class E> void raise_everywhere(const Sharding& sharding, const std::string& mine) {
   const auto text = comm::first_error(comm::group(sharding.mesh().device_ids()), mine);
-  if (text.empty()) return;
-  if (is_dtype) throw DtypeError(text);
-  throw ShapeError(text);
+  if (!text.empty()) throw E(text);
+}
+
+// The smallest and the largest value that a rank brings.
+std::pair<std::int64_t, std::int64_t> extremes(const comm::Communicator& group, std::int64_t mine) {
+  std::int64_t pair[2] = {mine, -mine};
+  comm::all_reduce(group, comm::ReduceKind::max, int64, pair, pair, 2);
+  return {-pair[1], pair[0]};
+}
+void check_one_dtype(const comm::Communicator& group, Dtype mine, const std::string& what) {
+  const auto [first, last] = extremes(group, mine.code);
+  if (first != last)
+    throw DtypeError(what + " of different ranks have different dtypes, among them " + name(Dtype{static_cast<int>(last)}) + " and " +
+                     name(Dtype{static_cast<int>(first)}) + "; give one dtype everywhere, for empty blocks too");
 }
 
 }  // namespace
@@ -31,22 +42,17 @@ Array make_array_from_callback(Shape shape, Sharding sharding, std::function<Hos
         "make_array_from_callback: this process is not one of the sharding's devices, so it cannot know the dtype; call it on the devices "
         "of the mesh only");
   const auto box = sharding.local_box(shape, local_devices()[0].id);
-  std::string wrong;
+  std::string wrong, failed;
   HostArray host;
   try {
     host = block(box);
     if (!(host.shape() == box_shape(box)))
       wrong = "make_array_from_callback: for the index " + to_string(box) + " of shape " + to_string(shape) +
               " the callback returned a block of shape " + to_string(host.shape()) + "; it must be " + to_string(box_shape(box));
-  } catch (const std::exception& error) { wrong = std::string("make_array_from_callback: the callback failed: ") + error.what(); }
-  raise_everywhere(sharding, wrong, false);
-  // One dtype on all ranks: they compare codes by the extremes.
-  const std::int32_t code = host.dtype().code;
-  std::int32_t pair[2] = {code, -code};
-  comm::all_reduce(comm::group(sharding.mesh().device_ids()), comm::ReduceKind::max, int32, pair, pair, 2);
-  if (pair[0] != -pair[1])
-    throw DtypeError("make_array_from_callback: the callbacks of different ranks returned different dtypes, among them " +
-                     name(Dtype{pair[0]}) + " and " + name(Dtype{-pair[1]}) + "; return one dtype everywhere");
+  } catch (const std::exception& error) { failed = std::string("make_array_from_callback: the callback failed: ") + error.what(); }
+  raise_everywhere<ArgumentError>(sharding, failed);
+  raise_everywhere<ShapeError>(sharding, wrong);
+  check_one_dtype(comm::group(sharding.mesh().device_ids()), host.dtype(), "make_array_from_callback: the blocks");
   Buffer buffer = Buffer::allocate(static_cast<std::size_t>(host.nbytes()));
   if (host.nbytes() > 0) std::memcpy(buffer.data(), host.bytes(), static_cast<std::size_t>(host.nbytes()));
   return make_leaf({std::move(shape), host.dtype()}, std::move(sharding), std::move(buffer), true, std::source_location::current());
@@ -57,6 +63,15 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
   if (!takes_part(sharding)) throw ShardingError(std::string(call) + ": this process is not one of the sharding's devices");
   const int me = local_devices()[0].id;
   const auto& group = comm::group(sharding.mesh().device_ids());
+  // Before sizes are exchanged: what the exchange itself depends on.
+  check_one_dtype(group, block.dtype(), std::string(call) + ": the blocks");
+  const auto [fewest_dims, most_dims] = extremes(group, block.shape().ndim());
+  if (fewest_dims != most_dims)
+    throw ShapeError(std::string(call) + ": the blocks of different ranks have from " + std::to_string(fewest_dims) + " to " +
+                     std::to_string(most_dims) + " dimensions; give blocks of one array");
+  const auto [one_global, other_global] = extremes(group, global ? static_cast<std::int64_t>(field_hash(*global) >> 1) : -1);
+  if (one_global != other_global)
+    throw ShapeError(std::string(call) + ": different ranks give different global shapes; give one shape everywhere, or none");
   if (!global) {
     // Along each dim: the sizes of the blocks of one line of devices through the grid add up.
     const int ndim = block.shape().ndim();
@@ -86,7 +101,7 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
     wrong = std::string(call) + ": the block of shape " + to_string(block.shape()) + " on device " + std::to_string(me) +
             " does not match: an array of shape " + to_string(*global) + " has there a block of shape " + to_string(expected) +
             ". Blocks are ceil(n/parts) long, the last ones may be shorter";
-  raise_everywhere(sharding, wrong, false);
+  raise_everywhere<ShapeError>(sharding, wrong);
   Buffer buffer = Buffer::allocate(static_cast<std::size_t>(block.nbytes()));
   if (block.nbytes() > 0) std::memcpy(buffer.data(), block.bytes(), static_cast<std::size_t>(block.nbytes()));
   return make_leaf({std::move(*global), block.dtype()}, std::move(sharding), std::move(buffer), true, std::source_location::current());

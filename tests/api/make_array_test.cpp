@@ -1,0 +1,84 @@
+// Arrays made of what each process holds: values, and that ranks which disagree hear of it together and can go on.
+#include <tessera/array.hpp>
+#include <tessera/ops.hpp>
+#include <tessera/runtime.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace tessera::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+int ranks() { return device_count(); }
+Sharding rows() { return NamedSharding(make_mesh({ranks()}, {"x"}), P("x")); }
+HostArray counted(const Shape& shape, int first) {
+  std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+  std::iota(values.begin(), values.end(), static_cast<float>(first));
+  return HostArray(values, shape);
+}
+template <class E, class F> std::string refusal(F f) {
+  try {
+    f();
+  } catch (const E& e) { return e.what(); } catch (const std::exception& e) {
+    return std::string("another error: ") + e.what();
+  }
+  return "accepted";
+}
+// The job works afterwards, and all ranks still say the same.
+void expect_alive() { EXPECT_EQ(item<int>(sum(device_put(arange(100), rows()))), 4950); }
+
+TEST(MakeArray, TheGlobalShapeIsThatOfTheBlocksInARow) {
+  const int me = process_index();
+  const Array x = make_array_from_process_local_data(rows(), counted({2, 3}, 6 * me));
+  EXPECT_EQ(x.shape(), (Shape{2 * ranks(), 3}));
+  EXPECT_EQ(item<int>(x(-1, -1)), 6 * ranks() - 1);
+  const Array short_one = make_array_from_process_local_data(rows(), counted({me + 1 < ranks() ? 2 : 1}, 2 * me));
+  EXPECT_EQ(short_one.shape(), (Shape{2 * ranks() - 1}));
+  EXPECT_EQ(item<int>(sum(short_one)), (2 * ranks() - 1) * (ranks() - 1));
+}
+
+TEST(MakeArray, BlocksThatAreNotOfOneArrayAreRefusedOnAllRanks) {
+  if (ranks() == 1) return;
+  const bool first = process_index() == 0;
+  EXPECT_THAT(refusal<DtypeError>([&] {
+                make_array_from_process_local_data(rows(), HostArray({1, 2}, first ? float64 : float32));
+              }),
+              HasSubstr("different dtypes, among them float64 and float32"));
+  EXPECT_THAT(refusal<ShapeError>([&] {
+                make_array_from_process_local_data(rows(), HostArray(first ? Shape{1} : Shape{1, 2}, int32));
+              }),
+              HasSubstr("from 1 to 2 dimensions"));
+  EXPECT_THAT(refusal<ShapeError>([&] { make_array_from_process_local_data(rows(), HostArray({1}, int32), Shape{first ? 9 : ranks()}); }),
+              HasSubstr("different global shapes"));
+  EXPECT_THAT(refusal<ShapeError>([&] { make_array_from_process_local_data(rows(), HostArray({first ? 1 : 2}, int32)); }),
+              HasSubstr("does not match"));
+  expect_alive();
+}
+
+TEST(MakeArray, WhatACallbackDoesWrongIsRaisedOnAllRanks) {
+  const int last = ranks() - 1;
+  const auto make = [&](auto block) { return [=] { make_array_from_callback({2 * ranks(), 3}, rows(), block); }; };
+  EXPECT_THAT(refusal<ShapeError>(make([=](const Index& i) {
+                return HostArray({i[0].start == 2 * last ? 1 : 2, 3}, int32);
+              })),
+              HasSubstr("the callback returned a block of shape (1, 3); it must be (2, 3)"));
+  EXPECT_THAT(refusal<ArgumentError>(make([=](const Index& i) {
+                if (i[0].start == 2 * last) throw std::runtime_error("no such sensor");
+                return HostArray({2, 3}, int32);
+              })),
+              HasSubstr("rank " + std::to_string(last) + ": make_array_from_callback: the callback failed: no such sensor"));
+  expect_alive();
+  if (last == 0) return;
+  EXPECT_THAT(refusal<DtypeError>(make([=](const Index& i) {
+                return HostArray({2, 3}, i[0].start == 2 * last ? int8 : int64);
+              })),
+              HasSubstr("int8"));
+  expect_alive();
+}
+
+}  // namespace
+}  // namespace tessera::test
