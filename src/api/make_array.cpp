@@ -41,6 +41,7 @@ Array make_array_from_callback(Shape shape, Sharding sharding, std::function<Hos
     throw ShardingError(
         "make_array_from_callback: this process is not one of the sharding's devices, so it cannot know the dtype; call it on the devices "
         "of the mesh only");
+  comm::agree_on_call(comm::group(sharding.mesh().device_ids()), "make_array_from_callback of shape " + to_string(shape));
   const auto box = sharding.local_box(shape, local_devices()[0].id);
   std::string wrong, failed;
   HostArray host;
@@ -49,7 +50,9 @@ Array make_array_from_callback(Shape shape, Sharding sharding, std::function<Hos
     if (!(host.shape() == box_shape(box)))
       wrong = "make_array_from_callback: for the index " + to_string(box) + " of shape " + to_string(shape) +
               " the callback returned a block of shape " + to_string(host.shape()) + "; it must be " + to_string(box_shape(box));
-  } catch (const std::exception& error) { failed = std::string("make_array_from_callback: the callback failed: ") + error.what(); }
+  } catch (const std::exception& error) {
+    failed = "make_array_from_callback: the callback failed at " + to_string(box) + ": " + error.what();
+  } catch (...) { failed = "make_array_from_callback: the callback failed at " + to_string(box) + " with what is no std::exception"; }
   raise_everywhere<ArgumentError>(sharding, failed);
   raise_everywhere<ShapeError>(sharding, wrong);
   check_one_dtype(comm::group(sharding.mesh().device_ids()), host.dtype(), "make_array_from_callback: the blocks");
@@ -63,6 +66,7 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
   if (!takes_part(sharding)) throw ShardingError(std::string(call) + ": this process is not one of the sharding's devices");
   const int me = local_devices()[0].id;
   const auto& group = comm::group(sharding.mesh().device_ids());
+  comm::agree_on_call(group, call);
   // Before sizes are exchanged: what the exchange itself depends on.
   check_one_dtype(group, block.dtype(), std::string(call) + ": the blocks");
   const auto [fewest_dims, most_dims] = extremes(group, block.shape().ndim());

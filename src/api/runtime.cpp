@@ -75,9 +75,11 @@ Outcome describe_exception() {
     return {comm::status_failed, std::string("LinAlgError: ") + e.what()};
   } catch (const NanError& e) { return {comm::status_failed, std::string("NanError: ") + e.what()}; } catch (const InternalError& e) {
     return {comm::status_failed, std::string("InternalError (a bug in tessera): ") + e.what()};
-  } catch (const std::bad_alloc&) { return {comm::status_memory, "out of memory (std::bad_alloc)"}; } catch (const std::exception& e) {
-    return {comm::status_failed, std::string("uncaught exception: ") + e.what()};
-  } catch (...) { return {comm::status_failed, "uncaught exception that is not a std::exception"}; }
+  } catch (const Error& e) { return {comm::status_failed, e.what()}; } catch (const std::bad_alloc&) {
+    return {comm::status_memory, "out of memory (std::bad_alloc)"};
+  } catch (const std::exception& e) { return {comm::status_failed, std::string("uncaught exception: ") + e.what()}; } catch (...) {
+    return {comm::status_failed, "uncaught exception that is not a std::exception"};
+  }
 }
 
 }  // namespace

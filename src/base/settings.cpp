@@ -63,7 +63,9 @@ const Row rows[] = {
      [](Settings& s, const std::string& name, const std::string& text) {
        s.timeout_s = parse_number(name, text, 0, 1e9, "seconds, 0 or more");
      }},
-    {"TESSERA_DUMP", "", "folder that receives the text of every program after each stage; empty: none",
+    {"TESSERA_DUMP", "",
+     "how the names of files begin that receive every program's text after each stage (dumps/p makes dumps/p.0001.1-recorded.txt); empty: "
+     "none",
      [](Settings& s, const std::string&, const std::string& text) { s.dump = text; }},
     {"TESSERA_MEM_LIMIT", "0", "bytes a rank may use (64M, 1.5G); a plan that needs more is refused; 0: what the machine has",
      [](Settings& s, const std::string& name, const std::string& text) { s.memory_limit_bytes = parse_bytes(name, text); }},

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "base/hash.hpp"
+#include "base/settings.hpp"
 #include "base/text.hpp"
 #include "comm/group_cache.hpp"
 #include "comm/mpi_call.hpp"
@@ -56,6 +58,10 @@ void agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
   throw DisagreementError(
       "the ranks disagree on what comes next:\n" + list_by_text(gather_texts(channel, describe()), channel.device_ids()) +
       "\nEvery rank must build and evaluate the same arrays in the same order; look for a branch that depends on the rank.");
+}
+
+void agree_on_call(const Communicator& comm, const std::string& call) {
+  if (settings().check > 0) agree(comm, hash_bytes(call.data(), call.size()), [&] { return call; });
 }
 
 bool all_ok(const Communicator& comm, bool ok) {

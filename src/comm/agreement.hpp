@@ -19,6 +19,10 @@ struct DisagreementError : CommError {
 // shows the distinct descriptions and who has which; describe() is called only then. One 16-byte all-reduce.
 void agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe);
 
+// All ranks make this call: the start of what is collective without evaluating anything. A rank that went elsewhere is found here at
+// once, and not by the watchdog. Nothing where TESSERA_CHECK is 0.
+void agree_on_call(const Communicator& comm, const std::string& call);
+
 // Whether every rank says true.
 bool all_ok(const Communicator& comm, bool ok);
 

@@ -5,12 +5,18 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "kernels/visit.hpp"
+
 namespace tessera {
 namespace {
 
 std::uint64_t next_visit() {
   static std::uint64_t visit = 0;
   return ++visit;
+}
+
+bool is_small_constant(const Output& output) {
+  return output.stored && !output.sharding && output.stored->buffer && output.stored->buffer.bytes() <= 16;
 }
 
 bool is_leaf(const Node& node) { return node.is_evaluated() || (node.op->infer != nullptr && node.op->name == "parameter"); }
@@ -115,7 +121,7 @@ GraphKey key_of(const Graph& graph) {
     if (output.stored) {
       add_agreed(output.stored->layout.hash());
       // Small constants that every rank is supposed to hold alike: a scalar that differs is caught here, not in the results.
-      if (!output.sharding && output.stored->buffer && output.stored->buffer.bytes() <= 16) {
+      if (is_small_constant(output)) {
         std::uint64_t bits[2] = {};
         std::memcpy(bits, output.stored->buffer.data(), output.stored->buffer.bytes());
         key.agreed = mix(mix(key.agreed, bits[0]), bits[1]);
@@ -136,6 +142,29 @@ GraphKey key_of(const Graph& graph) {
   return key;
 }
 
+namespace {
+
+// " = 2.5" of a small constant: where two ranks disagree it may be all that differs.
+std::string value_text(const Output& output) {
+  if (!is_small_constant(output)) return {};
+  std::ostringstream text;
+  text.precision(17);
+  kernels::visit(output.type.dtype, [&]<class T>(T) {
+    for (std::size_t at = 0; at + sizeof(T) <= output.stored->buffer.bytes(); at += sizeof(T)) {
+      T value;
+      std::memcpy(&value, output.stored->buffer.data() + at, sizeof value);
+      text << (at == 0 ? " = " : " ");
+      if constexpr (sizeof(T) == 1)
+        text << +value;
+      else
+        text << value;
+    }
+  });
+  return text.str();
+}
+
+}  // namespace
+
 std::string graph_text(const Graph& graph) {
   std::ostringstream text;
   std::unordered_map<const Node*, int> number;
@@ -149,7 +178,7 @@ std::string graph_text(const Graph& graph) {
     if (leaf.output() == 0) number[leaf.node().get()] = next++;
     const auto& output = output_of(leaf);
     text << "%" << number[leaf.node().get()] << (leaf.node()->outputs.size() > 1 ? "." + std::to_string(leaf.output()) : "") << " = "
-         << to_string(output.type) << sharding_text(output) << " parameter\n";
+         << to_string(output.type) << sharding_text(output) << " parameter" << value_text(output) << "\n";
   }
   for (const auto& node : graph.nodes) {
     number[node.get()] = next;

@@ -294,7 +294,7 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
   if (step < 0) throw ArgumentError("checkpoint::save: step " + std::to_string(step) + " is negative");
   for (const auto& x : leaves) check_usable(x, "checkpoint::save");
   eval(leaves);
-  const Team team(all_ids());
+  const Team team(all_ids(), "checkpoint::save of step " + std::to_string(step) + " to " + tessera::quoted(dir));
   const std::string target = dir + "/" + step_name(step), temporary = target + ".tmp-" + std::to_string(team.from_first(::getpid()));
   std::vector<std::int64_t> end_of_rank(static_cast<std::size_t>(device_count()), 0);
   std::vector<std::vector<LeafBlock>> blocks;
@@ -334,7 +334,7 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
 
 std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> step, const std::vector<Array>& like,
                                   const std::string& structure) {
-  const Team team(all_ids());
+  const Team team(all_ids(), "checkpoint::restore of " + (step ? "step " + std::to_string(*step) : std::string("the latest step")));
   std::string folder;
   json body;
   team.together([&] {

@@ -18,9 +18,11 @@
 
 namespace tessera::io {
 
-Team::Team(const std::vector<int>& device_ids) {
+Team::Team(const std::vector<int>& device_ids, const std::string& call) {
   const int me = process_index();
-  if (std::find(device_ids.begin(), device_ids.end(), me) != device_ids.end()) group_ = &comm::group(device_ids);
+  if (std::find(device_ids.begin(), device_ids.end(), me) == device_ids.end()) return;
+  group_ = &comm::group(device_ids);
+  comm::agree_on_call(*group_, call);
 }
 bool Team::is_first() const { return is_member() && group_->rank() == 0; }
 
@@ -68,7 +70,7 @@ Array load_blocks(const std::string& call, const std::string& path, const Shardi
   if (mesh.is_abstract())
     throw ShardingError(call +
                         ": the sharding lies on an abstract mesh, which has no processes; make_mesh gives one of this job's devices");
-  const Team team(mesh.device_ids());
+  const Team team(mesh.device_ids(), call);
   FileInfo info{{}, float32, {}};
   team.together([&] { info = reader.header(); });
   team.same(call, path, "an array of shape " + to_string(info.shape) + ", " + name(info.dtype) + ", " + info.detail);
@@ -106,6 +108,10 @@ void check_target(const std::string& call, const std::string& path) {
   if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
     throw IoError(call + ": " + quoted(path) + (S_ISDIR(facts.st_mode) ? " is a directory" : " is not a regular file") +
                   "; give the path of a file");
+  const auto slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (::stat(folder.c_str(), &facts) != 0 && errno == ENOENT)
+    throw IoError(call + ": " + quoted(path) + " cannot be created: there is no folder " + quoted(folder) + "; make it first");
 }
 
 }  // namespace
@@ -115,7 +121,7 @@ void save_blocks(const std::string& call, const std::string& path, const Array& 
   const Array placed = with_long_runs(x);
   eval({placed});
   const auto& stored = *output_of(placed).stored;
-  const Team team(stored.layout.mesh().device_ids());
+  const Team team(stored.layout.mesh().device_ids(), call + " to " + quoted(path));
   if (!team.is_member()) return;
   const auto number = team.from_first(::getpid());
   const std::string temporary = path + ".tmp-" + std::to_string(number);

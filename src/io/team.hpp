@@ -15,7 +15,8 @@ namespace tessera::io {
 
 class Team {
  public:
-  explicit Team(const std::vector<int>& device_ids);
+  // Its members meet in `call`: a member that is elsewhere is an error on all of them.
+  Team(const std::vector<int>& device_ids, const std::string& call);
   bool is_member() const { return group_ != nullptr; }
   bool is_first() const;  // the rank that does what is done once
   // Runs `work` on this rank; when it failed on any member, throws on all of them what the first one says.

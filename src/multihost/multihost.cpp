@@ -95,6 +95,7 @@ std::string index_text(std::int64_t flat, const Shape& shape) {
 
 HostArray process_allgather(const HostArray& x, bool tiled) {
   const comm::Purpose purpose("multihost::process_allgather");
+  comm::agree_on_call(comm::world(), "process_allgather");
   check_alike(x, "process_allgather");
   HostArray gathered(gathered_shape(x.shape(), tiled), x.dtype());
   if (x.nbytes() > 0) comm::all_gather(comm::world(), x.bytes(), x.nbytes(), gathered.bytes());
@@ -108,6 +109,7 @@ HostArray process_allgather(const Array& x, bool tiled) {
 
 HostArray broadcast_one_to_all(const HostArray& x) {
   const comm::Purpose purpose("multihost::broadcast_one_to_all");
+  comm::agree_on_call(comm::world(), "broadcast_one_to_all");
   check_alike(x, "broadcast_one_to_all");
   HostArray result(x.shape(), x.dtype());
   if (x.nbytes() == 0) return result;

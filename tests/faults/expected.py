@@ -27,7 +27,14 @@ faults = {
     "sleeper": (
         3, {"TESSERA_TIMEOUT": "2"}, 76, 9,
         {r"rank 1 computes since [\d.]+ s; its last call was #2 barrier": 1, r"rank [02] waits .* for matmul at model.cpp:12$": 2}),
-    "exit_zero": (3, {}, "nonzero", 8, {}),
+    "exit_zero": (3, {}, 76, 5, {"ranks 0, 2: x": 1, "rank 1: the program has ended": 1, "terminate called": 0}),
+    "exit_three": (3, {}, 3, 8, {r"\[rank 1\] tessera: std::exit\(3\) was called while": 1, "terminate called": 0}),
+    "exit_on_all": (3, {}, 5, 5, {r"^tessera: std::exit\(5\) was called while": 1, r"\[rank": 0, "terminate called": 0}),
+    "exit_zero_on_all": (3, {}, 0, 5, {"tessera": 0, "terminate called": 0}),
+    "exit_alone": (0, {}, 5, 5, {r"^tessera: std::exit\(5\)": 1}),
+    "save_on_one": (3, {}, 76, 5, {"rank 0: save_npy to 'x.npy'": 1, "ranks 1, 2: x": 1}),
+    "callback_on_one": (3, {}, 70, 5, {r"^tessera: ArgumentError: rank 1: make_array_from_callback: the callback failed at .*: no such part": 1, r"\[rank": 0}),
+    "different_constants": (3, {}, 76, 5, {r"ranks 0, 2: evaluates\n.*parameter = 2\.5": 1, r"rank 1: evaluates\n.*parameter = 3\.5": 1}),
     "killed": (3, {}, 137, 8, {}),
     "slow_but_right": (3, {"TESSERA_TIMEOUT": "6", "TESSERA_LOG": "error"}, 0, 8, {"tessera": 0}),
     "second_runtime": (2, {}, 0, 5, {"not so": 0}),
@@ -45,7 +52,7 @@ faults = {
 # What the program is told to do, where that is not the name.
 scenario_of = {
     "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
-    "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "log_of_the_start": "nothing",
+    "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "exit_alone": "exit_on_all", "log_of_the_start": "nothing",
 }
 
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include <tessera/error.hpp>
 #include <tessera/mpi.hpp>
-#include <tessera/runtime.hpp>
+#include <tessera/tessera.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -80,9 +80,40 @@ const std::map<std::string, Body> inside_run = {
      }},
     {"exit_zero",
      [] {
+       evaluate("w");
        if (me() == 1) std::exit(0);
+       evaluate("x");
+     }},
+    {"exit_three",
+     [] {
+       if (me() == 1) std::exit(3);
        meet();
      }},
+    {"exit_on_all",
+     [] {
+       evaluate("x");
+       std::exit(5);
+     }},
+    {"exit_zero_on_all",
+     [] {
+       evaluate("x");
+       std::exit(0);
+     }},
+    {"save_on_one",
+     [] {
+       const Array x = device_put(ones({12}), make_mesh({device_count()}, {"x"}), P("x"));
+       eval(x);
+       if (me() == 0) io::save_npy("x.npy", x);
+       evaluate("x");
+     }},
+    {"callback_on_one",
+     [] {
+       make_array_from_callback({device_count()}, NamedSharding(make_mesh({device_count()}, {"x"}), P("x")), [](const Index&) -> HostArray {
+         if (me() == 1) throw std::runtime_error("no such part");
+         return HostArray(std::vector<float>{1}, {1});
+       });
+     }},
+    {"different_constants", [] { eval(sum(array(std::vector<double>{me() == 1 ? 3.5 : 2.5}, {1}) * 2)); }},
     {"killed",
      [] {
        if (me() == 1) std::raise(SIGKILL);

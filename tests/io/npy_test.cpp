@@ -118,7 +118,7 @@ TEST_F(Npy, missing_files_directories_and_pipes_are_named) {
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_npy("/dev/null", all_rows()); }), HasSubstr("not a regular file"));
   EXPECT_THAT(text_of_error<IoError>([&] { io::save_npy(folder_, device_put(ones({4}), all_rows())); }), HasSubstr("is a directory"));
   EXPECT_THAT(text_of_error<IoError>([&] { io::save_npy(path("no/such/x.npy"), device_put(ones({4}), all_rows())); }),
-              HasSubstr("No such file"));
+              HasSubstr("there is no folder '" + path("no/such/") + "'; make it first"));
   EXPECT_THAT(text_of_error<ShardingError>([&] {
                 io::load_npy(put("v.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': ()}", bytes_of({1}))), all_rows());
               }),
