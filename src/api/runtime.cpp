@@ -1,11 +1,14 @@
 #include <tessera/error.hpp>
 #include <tessera/runtime.hpp>
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
+#include <thread>
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
@@ -39,6 +42,28 @@ void share_cores(int wanted) {
   log_once(LogLevel::info, format_count(job.size, "rank") + ", " + format_count(threads, "thread") + " each, build " + build_id);
 }
 
+std::thread::id starter;
+
+// std::exit while the runtime is up, on one rank or on all: the ranks part as if run's body had ended with that status. Without this
+// the others would wait for ever, and this process would end in the destructor of its own threads.
+void leave_at_exit(int status, void*) {
+  if (!comm::is_started()) return;
+  const std::string words = "std::exit(" + std::to_string(status) + ") was called while tessera's runtime was up";
+  if (std::this_thread::get_id() != starter) {  // MPI may be busy on its own thread
+    log(LogLevel::error, words + ", on another thread; the job ends");
+    std::fflush(nullptr);
+    _exit(status != 0 ? status : comm::status_failed);
+  }
+  int common = comm::status_failed;
+  try {
+    common = comm::leave(status, status != 0 ? words : "");
+  } catch (const std::exception& error) { log(LogLevel::error, error.what()); }
+  comm::finish();
+  if (common == status) return;  // what is left of the exit goes on
+  std::fflush(nullptr);
+  _exit(common);
+}
+
 void set_up(const RuntimeOptions& options) {
   const auto& job = comm::place_in_job();
   std::vector<Device> all;
@@ -46,6 +71,10 @@ void set_up(const RuntimeOptions& options) {
   set_devices(std::move(all), job.rank);
   report_unknown_settings();
   share_cores(options.threads);
+  starter = std::this_thread::get_id();
+  // Registered last: what leave_at_exit uses is destroyed after it.
+  static const int registered = on_exit(leave_at_exit, nullptr);
+  static_cast<void>(registered);
 }
 
 comm::StartOptions start_options(const RuntimeOptions& options) {

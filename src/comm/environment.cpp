@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <thread>
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
@@ -28,7 +27,6 @@ struct Environment {
   bool finalizes = false;  // start() began MPI, so finish() ends it
   HostPage page;           // where this host's ranks say what they wait for
   JobPlace job;
-  std::thread::id thread;  // the one that started
 };
 Environment environment;
 
@@ -105,31 +103,6 @@ void meet_this_host(double timeout_s) {
   start_watchdog(job.rank, environment.page.data(), job.host_size, job.host_rank, timeout_s);
 }
 
-// std::exit while the runtime is up, on one rank or on all: the ranks part as if run's body had ended with that status. Without this
-// the others would wait for ever, and this process would end in the destructor of its own threads.
-void leave_at_exit(int status, void*) {
-  if (!environment.started) return;
-  const std::string words = "std::exit(" + std::to_string(status) + ") was called while tessera's runtime was up";
-  if (std::this_thread::get_id() != environment.thread) {  // MPI may be busy on its own thread
-    log(LogLevel::error, words + ", on another thread; the job ends");
-    std::fflush(nullptr);
-    _exit(status != 0 ? status : status_failed);
-  }
-  int common = status_failed;
-  try {
-    common = leave(status, status != 0 ? words : "");
-  } catch (const std::exception& error) { log(LogLevel::error, error.what()); }
-  stop_watchdog();
-  environment.page.close();
-  environment.started = false;
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (environment.finalizes && !finalized) MPI_Finalize();
-  if (common == status) return;  // what is left of the exit goes on
-  std::fflush(nullptr);
-  _exit(common);
-}
-
 void start_on(MPI_Comm application, const StartOptions& options) {
   MPI_Comm handle;
   check(MPI_Comm_dup(application, &handle), "MPI_Comm_dup", "the application's communicator");
@@ -148,10 +121,6 @@ void start_on(MPI_Comm application, const StartOptions& options) {
   environment.started = true;
   require_same_build(options.build);
   meet_this_host(options.timeout_s);
-  environment.thread = std::this_thread::get_id();
-  // Registered last: what leave() uses is destroyed after it.
-  static const int registered = on_exit(leave_at_exit, nullptr);
-  static_cast<void>(registered);
 }
 
 void refuse_second_start() {
