@@ -60,8 +60,8 @@ Array rfftfreq(std::int64_t n, double d, Dtype);
 Array fftshift(const Operand& x, Axes = {});
 Array ifftshift(const Operand& x, Axes = {});
 
-// sum_j a[j] b[k - j] over all dims, by transforms: extents n + m - 1 ("full"), n ("same", the middle) or n - m + 1 ("valid"). b lies like
-// a.
+// sum_j a[j] b[k - j] over all dims, by transforms: extents n + m - 1 ("full"), n ("same", the middle) or |n - m| + 1 ("valid": one operand
+// fits into the other). The smaller one lies like the other, or b like a.
 Array convolve(const Operand& a, const Operand& b, const std::string& mode = "full");
 // sum_j a[j + k] conj(b[j]): scipy.signal.correlate.
 Array correlate(const Operand& a, const Operand& b, const std::string& mode = "full");

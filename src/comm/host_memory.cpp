@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -82,6 +83,10 @@ class Blocks {
     } else {
       const std::size_t step = std::max(std::bit_ceil(bytes) / 8, std::size_t{4096});
       block = make((bytes + step - 1) / step * step);
+      if (block.data == nullptr && !kept_.empty()) {  // what is kept holds files and mappings too
+        drop_all();
+        block = make((bytes + step - 1) / step * step);
+      }
       if (block.data == nullptr) return block;
     }
     live_[block.data] = block;
@@ -181,6 +186,15 @@ Sharing& sharing() {
   return instance;
 }
 
+// Each block holds a file: as many as the system lets this process have, within reason.
+void raise_limit_of_files() {
+  constexpr rlim_t enough = 65536;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= std::min(limit.rlim_max, enough)) return;
+  limit.rlim_cur = std::min(limit.rlim_max, enough);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // Whether every rank of a host can open every other's files.
 bool all_can_share(MPI_Comm host, int rank, int host_size) {
   struct Card {
@@ -256,6 +270,7 @@ void find_sharing_ranks(MPI_Comm host, MPI_Comm world) {
   MPI_Comm_size(host, &host_size);
   int first = rank;
   MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host);
+  if (host_size > 1) raise_limit_of_files();
   sharing().mine = host_size > 1 && all_can_share(host, rank, host_size);
   const int mine = sharing().mine ? first : -1;
   sharing().host_of.assign(static_cast<std::size_t>(size), -1);

@@ -1,6 +1,9 @@
 // What one needs around transforms: frequencies, shifts, convolutions.
 #include <tessera/fft.hpp>
 
+#include <algorithm>
+#include <functional>
+
 #include "ops/build.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "types/promotion.hpp"
@@ -30,8 +33,8 @@ Range window_of(const char* call, const std::string& mode, std::int64_t n, std::
   if (mode == "same") return {(m - 1) / 2, (m - 1) / 2 + n};
   if (mode != "valid") throw ArgumentError(call_text(call, where) + ": there is no mode \"" + mode + "\"; it is full, same or valid");
   if (m > n)
-    throw ShapeError(call_text(call, where) + ": valid needs a second operand that fits into the first, but " + std::to_string(m) + " > " +
-                     std::to_string(n));
+    throw ShapeError(call_text(call, where) + ": valid needs one operand that fits into the other in every dimension, but " +
+                     std::to_string(m) + " > " + std::to_string(n));
   return {m - 1, n};
 }
 
@@ -91,11 +94,33 @@ Array rfftfreq(std::int64_t n, double d) { return rfftfreq(n, d, float32); }
 Array fftshift(const Operand& x, Axes axes) { return shift("fftshift", x, axes, false); }
 Array ifftshift(const Operand& x, Axes axes) { return shift("ifftshift", x, axes, true); }
 
-Array convolve(const Operand& a, const Operand& b, const std::string& mode) { return convolve_as("convolve", a, b, mode); }
+namespace {
+
+// Whether the window of "valid" slides a over b: a fits into b in every dim, and not b into a.
+bool slides_first(const Operand& a, const Operand& b, const std::string& mode) {
+  const Shape &n = a.array.shape(), &m = b.array.shape();
+  return mode == "valid" && n.size() == m.size() && n != m && std::equal(n.begin(), n.end(), m.begin(), std::less_equal<>());
+}
+
+// x turned round in all dims, and conjugated.
+Operand turned(const Operand& x) {
+  const Array flipped = flip(x);
+  return Operand(is_complex(flipped.dtype()) ? conj(Operand(flipped, x.where)) : flipped, x.where);
+}
+
+}  // namespace
+
+Array convolve(const Operand& a, const Operand& b, const std::string& mode) {
+  check_usable(a.array, "convolve");
+  check_usable(b.array, "convolve");
+  return slides_first(a, b, mode) ? convolve_as("convolve", b, a, mode) : convolve_as("convolve", a, b, mode);
+}
 Array correlate(const Operand& a, const Operand& b, const std::string& mode) {
+  check_usable(a.array, "correlate");
   check_usable(b.array, "correlate");
-  const Array turned = flip(b);
-  return convolve_as("correlate", a, Operand(is_complex(turned.dtype()) ? conj(Operand(turned, b.where)) : turned, b.where), mode);
+  // Exchanged operands give the correlation turned round.
+  if (slides_first(a, b, mode)) return turned(Operand(convolve_as("correlate", b, turned(a), mode), a.where)).array;
+  return convolve_as("correlate", a, turned(b), mode);
 }
 
 }  // namespace tessera::fft

@@ -54,6 +54,7 @@ constexpr OpShape op_shapes[] = {
     {"complex", 2, Gives::complex},
     {"where", 3, Gives::same},
     {"clip", 3, Gives::same},
+    {"multiply_add", 3, Gives::same},
 };
 
 const OpShape* find_shape(std::string_view op) {

@@ -71,6 +71,13 @@ template <class T> void clip_map(const void* const* in, void* out, std::int64_t 
   for (; i < n; ++i) hn::StoreU(Clip(one, hn::LoadU(one, x + i), hn::LoadU(one, low + i), hn::LoadU(one, high + i)), one, r + i);
 }
 
+// x * y + z, rounded once.
+template <class T> void multiply_add_map(const void* const* in, void* out, std::int64_t n) {
+  const T *x = static_cast<const T*>(in[0]), *y = static_cast<const T*>(in[1]), *z = static_cast<const T*>(in[2]);
+  T* r = static_cast<T*>(out);
+  for (std::int64_t i = 0; i < n; ++i) r[i] = std::fma(x[i], y[i], z[i]);
+}
+
 #define TESSERA_MATH_1(Name)                                                            \
   struct Name##Op {                                                                     \
     template <class D, class V> static HWY_INLINE V of(D d, V x) { return Name(d, x); } \
@@ -199,6 +206,7 @@ template <class T> void add_unary(MapTable& table) {
 template <class T> void add_binary(MapTable& table) {
   constexpr Dtype d = dtype_of<T>();
   table.add("clip", d, clip_map<T>);
+  table.add("multiply_add", d, multiply_add_map<T>);
   table.add("power", d, vector_map2<PowOp, T>);
   table.add("atan2", d, vector_map2<Atan2Op, T>);
   table.add("hypot", d, vector_map2<HypotOp, T>);

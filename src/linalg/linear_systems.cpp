@@ -16,6 +16,7 @@ Array solve_refined(const System& s, factor::SolveHow how, std::source_location 
   const Dtype half = is_complex(s.a.dtype()) ? complex64 : float32;
   if (s.a.dtype() == half) return factor::solve(s.a, s.b, how, where);
   constexpr int rounds = 3;
+  how.refuse_singular = true;
   const auto [lu, pivots] = factor::lu_factor(astype(s.a, half), how, where);
   const LuFactor factored{lu, pivots};
   Array x = astype(lu_solve(factored, astype(s.b, half)), s.a.dtype());
@@ -55,7 +56,7 @@ LU lu(const Operand& operand) {
               right = m > k ? packed(ellipsis, slice(0, k), slice()) : packed;
   // Row i of L U is row permutation[i] of a: p[permutation[i], i] = 1.
   const Array permutation = expand_dims(factor::pivots_to_permutation(pivots, m, operand.where), -2);
-  const Array p = astype(equal(expand_dims(arange(static_cast<int>(m)), -1), permutation), a.dtype());
+  const Array p = astype(equal(expand_dims(arange(static_cast<int>(m)), -1), permutation), real_dtype(a.dtype()));
   return {p, factor::lower_part(left, -1) + eye(m, k, 0, a.dtype()), factor::upper_part(right)};
 }
 
@@ -125,6 +126,7 @@ Array matrix_power(const Operand& operand, int n) {
 // graph: the largest that may be needed is recorded, and each batch element takes part in as many as it needs.
 Array expm(const Operand& operand) {
   const Array a = matrices(operand, true, "expm");
+  if (rows_of(a) == 0) return a;
   static constexpr double b[] = {64764752532480000.,
                                  32382376266240000.,
                                  7771770303897600.,

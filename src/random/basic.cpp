@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/build.hpp"
+#include "ops/elementwise/internal.hpp"
 #include "ops/functions.hpp"
 #include "random/draw.hpp"
 #include "random/traced.hpp"
@@ -80,7 +81,8 @@ Array uniform(const Key& key, Shape shape, Dtype dtype, const Array& minval, con
   check_shape(shape, dtype, "uniform", where);
   drawn_shape(shape, {minval, maxval}, "uniform", where);
   const Array lo = cast_to(minval, dtype, where), hi = cast_to(maxval, dtype, where);
-  return maximum(Operand(lo, where), uniform_of(key, shape, dtype, 0, 1, where) * (hi - lo) + lo);
+  const Array u = uniform_of(key, shape, dtype, 0, 1, where), span = subtract(Operand(hi, where), Operand(lo, where));
+  return maximum(Operand(lo, where), Operand(multiply_add(Operand(u, where), Operand(span, where), Operand(lo, where)), where));
 }
 
 Array normal(const Key& key, Shape shape, Dtype dtype, Where where) {

@@ -1,8 +1,12 @@
 // Memory that the ranks of a host see in each other.
 #include "comm/host_memory.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -41,6 +45,31 @@ TEST(HostMemory, WhatAPeerWritesIsThere) {
     EXPECT_EQ(static_cast<int>(block.data()[shift - 1]), 0xff);
     barrier(world());
   }
+}
+
+// Each block holds a file: the soft limit of open files, 1024 as a rule, is raised as far as the system lets it.
+TEST(HostMemory, AsManyBlocksAsTheHardLimitOfFilesAllows) {
+  if (!everybody_shares()) GTEST_SKIP() << "no rank shares memory with this one";
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, 65536));
+}
+
+TEST(HostMemory, BlocksThatAreKeptMakeRoomWhenFilesRunOut) {
+  if (!everybody_shares()) GTEST_SKIP() << "no rank shares memory with this one";
+  { const Buffer kept = allocate_on_host(bytes / 8); }  // freed: kept for the next of its size, with its file
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int lowest_free = open("/dev/null", O_RDONLY);
+  close(lowest_free);
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(lowest_free);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);  // no file more than there are
+  const Buffer block = allocate_on_host(bytes);
+  const bool is_shared = host_address(block.data()).is_visible();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(block.data() != nullptr);
+  EXPECT_TRUE(is_shared);
 }
 
 TEST(HostMemory, IsPartOfMemoryUse) {

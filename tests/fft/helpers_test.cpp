@@ -27,6 +27,24 @@ TEST(Shifts, MoveZeroToTheMiddleAndBack) {
   EXPECT_EQ(to_vector<int>(fft::fftshift(x, 1))[0], 3);
 }
 
+TEST(Convolutions, ValidSlidesTheSmallerOperandWhicheverItIs) {
+  const Mesh mesh = make_mesh({process_count()}, {"x"});
+  const Array three = array({1.0, 2.0, 4.0}), seven = device_put(array({1.0, 0.0, -1.0, 2.0, 5.0, 3.0, -2.0}), mesh, P("x"));
+  const auto near = [](const Array& x, std::vector<double> expected) {
+    EXPECT_THAT(to_vector<double>(x), testing::Pointwise(testing::DoubleNear(1e-12), expected));
+  };
+  near(fft::convolve(seven, three, "valid"), {3, 0, 5, 21, 24});
+  near(fft::convolve(three, seven, "valid"), {3, 0, 5, 21, 24});  // scipy.signal.convolve
+  near(fft::correlate(seven, three, "valid"), {-3, 6, 23, 24, 3});
+  near(fft::correlate(three, seven, "valid"), {3, 24, 23, 6, -3});  // scipy.signal.correlate
+  const Array i = array({std::complex<double>(0, 1), std::complex<double>(2, 0)});
+  const auto turned = to_vector<std::complex<double>>(fft::correlate(i, array({1.0, 2.0, 4.0}), "valid"));
+  ASSERT_EQ(turned.size(), 2U);  // conj and turned: [4 * 2 + 2i, 2 * 2 + i]
+  EXPECT_NEAR(std::abs(turned[0] - std::complex<double>(8, 2)), 0, 1e-12);
+  EXPECT_NEAR(std::abs(turned[1] - std::complex<double>(4, 1)), 0, 1e-12);
+  EXPECT_THROW(fft::convolve(ones({2, 5}), ones({3, 4}), "valid"), ShapeError);
+}
+
 TEST(Convolutions, AreTheSums) {
   Random random(31);
   for (int round = 0; round < 12; ++round) {

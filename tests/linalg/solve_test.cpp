@@ -1,4 +1,6 @@
 // solve: batched and distributed, against residuals computed in plain loops.
+#include <gmock/gmock.h>
+
 #include "linalg/matrices.hpp"
 
 namespace tessera::test {
@@ -223,6 +225,20 @@ TEST(Solve, shapes_that_do_not_fit_are_named) {
 
 TEST(Solve, refinement_reaches_double_precision_with_a_single_precision_factor) {
   for (const auto& layout : layouts_of_matrices()) expect_solves<double>(40, 2, layout, {.refine = true});
+}
+
+TEST(Solve, refinement_refuses_a_singular_matrix_as_the_plain_solve_does) {
+  auto a = random_matrix<double>(12, 12, 1);
+  for (int j = 0; j < 12; ++j) a(j, 3) = 0;
+  const auto b = random_matrix<double>(12, 1, 2);
+  for (const auto& layout : layouts_of_matrices())
+    for (const bool refine : {false, true}) {
+      const Array x = linalg::solve(device_put(a.array(), layout), b.array(), {.refine = refine});
+      EXPECT_THAT(linalg_error([&] { eval({x}); }), testing::HasSubstr(refine ? "singular: pivot 3" : "singular: pivot "))
+          << text_of(layout) << " refine " << refine;
+    }
+  const Array stacked = linalg::solve(stack({eye(12, float64), a.array()}), b.array(), {.refine = true});
+  EXPECT_THAT(linalg_error([&] { eval({stacked}); }), testing::HasSubstr("pivot 3"));
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST(random_golden, continuous_distributions) {
                                        return truncated_normal(c.key, c.array(0), c.array(1), c.shape, c.dtype);
                                      },
                                      1)},
-            {"uniform", row([](const Case& c) { return uniform(c.key, c.shape, c.dtype, c.array(0), c.array(1)); }, 1)},
+            {"uniform", {[](const Case& c) { return uniform(c.key, c.shape, c.dtype, c.array(0), c.array(1)); }}},
             {"pareto", row([](const Case& c) { return pareto(c.key, c.array(0), c.shape, c.dtype); })},
             {"weibull_min", row([](const Case& c) { return weibull_min(c.key, c.array(0), c.array(1), c.shape, c.dtype); })},
             {"rayleigh", row([](const Case& c) { return rayleigh(c.key, c.array(0), c.shape, c.dtype); })},

@@ -132,6 +132,8 @@ def continuous(f):
         f.add("pareto", key, (3, 5), dtype, [b], lambda: r.pareto(key, b, (3, 5), dtype))
         f.add("truncated_normal", key, (3, 5), dtype, [-b, b], lambda: r.truncated_normal(key, -b, b, (3, 5), dtype))
         f.add("uniform", key, (3, 5), dtype, [-b, b], lambda: r.uniform(key, (3, 5), dtype, -b, b))
+        low, high = (np.array([[-0.3], [0.1], [-7]]) * b).astype(dtype), (b * 1.7).astype(dtype)  # spans that are no powers of two
+        f.add("uniform", key, (3, 5), dtype, [low, high], lambda: r.uniform(key, (3, 5), dtype, low, high))
 
 
 def rejection(f):

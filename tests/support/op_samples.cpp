@@ -1,4 +1,5 @@
 #include "support/op_samples.hpp"
+#include "ops/elementwise/internal.hpp"
 
 #include <tessera/collectives.hpp>
 #include <tessera/fft.hpp>
@@ -96,6 +97,9 @@ void elementwise(Table& t) {
   t.add("make_complex", {{{5, 3}}, {{5, 1}}}, [](In x) -> Out { return {make_complex(x[0], x[1])}; });
   t.add("where", {{{5, 3}, 0, 1, bool_}, {{5, 3}}, {{3}}}, [](In x) -> Out { return {where(x[0], x[1], x[2])}; });
   t.add("clip", {{{5, 3}}, {{3}, -1.5, -0.5}, {{5, 1}, 0.5, 1.5}}, [](In x) -> Out { return {clip(x[0], x[1], x[2])}; });
+  t.add("multiply_add", {{{5, 3}}, {{3}}, {{5, 1}}}, [](In x) -> Out { return {multiply_add(x[0], x[1], x[2])}; });
+  t.add(
+      "condition_estimate", {{{5, 3}}}, [](In x) -> Out { return {condition_estimate(x[0])}; }, Smooth::no);
   t.add("astype_real_to_complex", {{{5, 3}}}, [](In x) -> Out { return {astype(x[0], complex128)}; });
   t.add(
       "astype_to_float32_and_back", {{{5, 3}, -2, 2}}, [](In x) -> Out { return {astype(astype(x[0], float32), float64)}; }, Smooth::no);

@@ -1,5 +1,6 @@
 // + - * / and their kin. vjp rules write g for the cotangent, x, a, b for the operands, y for the result.
 #include "ops/elementwise/define.hpp"
+#include "ops/elementwise/internal.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera {
@@ -89,6 +90,17 @@ TESSERA_ROW(copysign, elementwise("copysign", DtypeRule::floating, [](const VjpA
                   v, [&] { return g(v) * copysign(ones_like(v.in[0]), v.in[0]) * copysign(ones_like(v.in[0]), v.in[1]); },
                   [&] { return zeros_like(g(v)); });
             }))
+TESSERA_ROW(multiply_add, elementwise("multiply_add", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents {
+              Cotangents result(3);
+              if (v.wanted[0]) result[0] = sum_to_operand(g(v) * v.in[1], v.in[0]);
+              if (v.wanted[1]) result[1] = sum_to_operand(g(v) * v.in[0], v.in[1]);
+              if (v.wanted[2]) result[2] = sum_to_operand(g(v), v.in[2]);
+              return result;
+            }))
+TESSERA_ROW(condition_estimate, elementwise_without_vjp("condition_estimate", DtypeRule::floating,
+                                                        "the estimate follows a few chosen vectors, and jumps where others are chosen; "
+                                                        "linalg::cond(a, 1) and cond(a) can be differentiated",
+                                                        "copy"))
 TESSERA_ROW(nextafter, elementwise_without_vjp("nextafter", DtypeRule::floating,
                                                "it moves by one unit in the last place, which is not differentiable"))
 TESSERA_ROW(negative, elementwise(
@@ -125,6 +137,8 @@ Array hypot(const Operand& a, const Operand& b) { return apply(hypot_row(), {a, 
 Array logaddexp(const Operand& a, const Operand& b) { return apply(logaddexp_row(), {a, b}); }
 Array copysign(const Operand& a, const Operand& b) { return apply(copysign_row(), {a, b}); }
 Array nextafter(const Operand& a, const Operand& b) { return apply(nextafter_row(), {a, b}); }
+Array multiply_add(const Operand& x, const Operand& y, const Operand& z) { return apply(multiply_add_row(), {x, y, z}); }
+Array condition_estimate(const Operand& x) { return apply(condition_estimate_row(), {x}); }
 Array negative(const Operand& x) { return apply(negative_row(), {x}); }
 Array positive(const Operand& x) { return x.array; }
 Array reciprocal(const Operand& x) { return apply(reciprocal_row(), {x}); }

@@ -6,8 +6,9 @@
 namespace tessera::factor {
 
 struct SolveHow {
-  std::int64_t block = 0;  // of the block-cyclic layout; 0: chosen
-  int grid_rows = 0;       // of the process grid; 0: chosen
+  std::int64_t block = 0;        // of the block-cyclic layout; 0: chosen
+  int grid_rows = 0;             // of the process grid; 0: chosen
+  bool refuse_singular = false;  // of lu_factor: LinAlgError where a pivot is zero
 };
 Array solve(const Array& a, const Array& b, SolveHow, std::source_location where);        // b: (..., n, k)
 std::pair<Array, Array> lu_factor(const Array& a, SolveHow, std::source_location where);  // lu, pivots

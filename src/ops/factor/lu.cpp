@@ -12,6 +12,15 @@ namespace {
 
 const MatrixDims dims{{"mn"}, {"mn", "k"}};
 
+struct LuParams {
+  FactorParams how;
+  bool refuse_singular = false;
+  template <class V> void fields(V&& visit) const {
+    how.fields(visit);
+    visit("refuse_singular", refuse_singular);
+  }
+};
+
 std::vector<Type> infer(std::span<const Type> in, const Params&) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1);
   return {{in[0].shape, in[0].dtype}, {with_matrix_dims(in[0].shape, {std::min(m, n)}), int32}};
@@ -21,10 +30,18 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
 void kernel(const KernelArgs& args) {
   const Tile& a = args.in[0];
   kernels::lu_factor(a.dtype, batch_count(a), extent(a, 2), extent(a, 1), a.data, args.out[0].data, args.out[1].as<std::int32_t>());
+  if (!args.params.as<LuParams>().refuse_singular) return;
+  const auto m = extent(a, 2), n = extent(a, 1);
+  kernels::visit_inexact(a.dtype, [&](auto zero) {
+    for (std::int64_t i = 0; i < batch_count(a); ++i)
+      for (std::int64_t j = 0; j < std::min(m, n); ++j)
+        if (Team::matrix<decltype(zero)>(args.out[0], i)[j * n + j] == zero) throw_singular(a, i, j);
+  });
 }
 
 template <class T> void factor_together(const TalkArgs& args) {
-  const auto& how = args.local.params.as<FactorParams>();
+  const auto& params = args.local.params.as<LuParams>();
+  const auto& how = params.how;
   const Team team(args, dims);
   const Grid grid(team.device_ids, grid_shape(how, static_cast<int>(team.device_ids.size())));
   const Tile &a = args.local.in[0], &lu_tile = args.local.out[0], &exchanged = args.local.out[1];
@@ -33,14 +50,17 @@ template <class T> void factor_together(const TalkArgs& args) {
   const std::int64_t block = how.block > 0 ? how.block : block_for(std::min(m, n), grid.shape.columns, widest_block(std::min(m, n)));
   const BlockCyclic layout{{m, block, grid.shape.rows}, {n, block, grid.shape.columns}};
   std::vector<std::int64_t> pivots;
+  std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     GridMatrix<T> matrix(grid, layout, 0, true);
     load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
-    lu(grid, matrix, 0, true, pivots);
+    const std::int64_t zero_pivot = lu(grid, matrix, 0, true, pivots);
+    if (zero_pivot >= 0 && bad_matrix < 0) bad_matrix = i, bad_pivot = zero_pivot;
     store(grid, out, Team::matrix<T>(lu_tile, i), layout, matrix.values.data(), matrix.ld);
     std::transform(pivots.begin(), pivots.end(), Team::matrix<std::int32_t>(exchanged, i, 1),
                    [](std::int64_t p) { return static_cast<std::int32_t>(p); });
   }
+  if (bad_matrix >= 0 && params.refuse_singular) throw_singular(a, bad_matrix, bad_pivot);
 }
 
 void talk(const TalkArgs& args) {
@@ -125,7 +145,7 @@ const Registered registered_permutation(permutation_op);
 }  // namespace
 
 std::pair<Array, Array> lu_factor(const Array& a, SolveHow how, std::source_location where) {
-  auto results = record_all(lu_op, make_params(FactorParams{how.block, how.grid_rows}), {a}, where);
+  auto results = record_all(lu_op, make_params(LuParams{{how.block, how.grid_rows}, how.refuse_singular}), {a}, where);
   return {results[0], results[1]};
 }
 
