@@ -15,8 +15,8 @@
 
 namespace tessera {
 
-// None (leave it to the planner), one sharding, or a list with one entry per argument (or member of the result); an entry stands for
-// all arrays below it.
+// None (leave it to the planner), one sharding, or a list with one entry per argument (or member of the result), which may be lists
+// again; an entry stands for all arrays below it.
 class ShardingTree {
  public:
   ShardingTree() = default;
@@ -25,7 +25,8 @@ class ShardingTree {
   ShardingTree(PositionalSharding sharding) : sharding_(Sharding(sharding)) {}
   ShardingTree(std::initializer_list<ShardingTree> children) : children_(children) {}
   ShardingTree(std::vector<ShardingTree> children) : children_(std::move(children)) {}
-  const std::optional<Sharding>& sharding() const { return sharding_; }
+  bool is_leaf() const { return children_.empty(); }
+  const std::optional<Sharding>& value() const { return sharding_; }
   const std::vector<ShardingTree>& children() const { return children_; }
 
  private:
@@ -36,7 +37,7 @@ class ShardingTree {
 struct JitOptions {
   ShardingTree in_shardings = {};  // a committed argument with another sharding is refused; an uncommitted one is placed there
   ShardingTree out_shardings = {};
-  std::vector<int> donate_argnums = {};  // their memory may be reused; they are deleted by the call
+  std::vector<int> donate_argnums = {};  // their memory may be reused; they are deleted by the call. Negative ones count from the end
   std::vector<int> static_argnums = {};  // numbers are static anyhow; named here for documentation and checked
 };
 
@@ -98,9 +99,11 @@ struct TraceRequest {
   std::source_location where;
 };
 // Placeholders in place of the arguments' arrays; call the function on them and hand the results to finish_trace.
-std::vector<Array> start_trace(const TraceRequest&);
+std::vector<Array> start_trace(const TraceRequest&, const TreeShape& arguments);
 TracedPtr finish_trace(const TraceRequest&, const std::vector<Array>& placeholders, const std::vector<Array>& results,
-                       const std::vector<int>& result_index);
+                       const TreeShape& result);
+// Whether the options name argument n of `count`.
+bool names_argument(const std::vector<int>& argnums, int n, std::size_t count);
 void abandon_trace();
 std::string traced_text(const TracedCore&);
 CompiledPtr compile_traced(const TracedPtr&);
@@ -138,21 +141,6 @@ template <class Tuple> TraceRequest request_of(const Tuple& args, const JitOptio
   }
   (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
   return request;
-}
-// For each leaf of a result the member of the outermost tuple, pair, vector or array that it belongs to.
-template <class R> std::vector<int> result_index_of(const R& result) {
-  std::vector<int> index;
-  const auto add = [&](const auto& child, int n) { index.resize(index.size() + tree_leaves(child).size(), n); };
-  int n = 0;
-  if constexpr (std::is_same_v<R, Array>)
-    index.push_back(0);
-  else if constexpr (IsVector<R>::value || IsStdArray<R>::value) {
-    for (const auto& child : result) add(child, n++);
-  } else if constexpr (TupleLike<R>)
-    std::apply([&](const auto&... child) { (add(child, n++), ...); }, result);
-  else
-    add(result, 0);
-  return index;
 }
 
 }  // namespace detail
@@ -255,7 +243,7 @@ template <class F> class Jitted {
     (std::make_index_sequence<std::tuple_size_v<Args>>{});
   }
   template <class Args> auto trace(const Args& args, const detail::TraceRequest& request) const {
-    const auto placeholders = detail::start_trace(request);
+    const auto placeholders = detail::start_trace(request, detail::shape_of_tree(args));
     struct Guard {
       ~Guard() { detail::abandon_trace(); }
     } guard;
@@ -264,9 +252,8 @@ template <class F> class Jitted {
     auto result = std::apply(*f_, traced);
     std::vector<bool> donated;
     for (const int argument : request.leaf_argument)
-      donated.push_back(std::find(options_.donate_argnums.begin(), options_.donate_argnums.end(), argument) !=
-                        options_.donate_argnums.end());
-    auto core = detail::finish_trace(request, placeholders, tree_leaves(result), detail::result_index_of(result));
+      donated.push_back(detail::names_argument(options_.donate_argnums, argument, std::tuple_size_v<Args>));
+    auto core = detail::finish_trace(request, placeholders, tree_leaves(result), detail::shape_of_tree(result));
     return Lowered<decltype(result)>(std::move(core), std::move(result), std::move(donated));
   }
 
@@ -288,7 +275,7 @@ template <class F, class... A> Explanation explain(F f, const A&... args) {
 template <class F, class... A> auto eval_shape(F f, const A&... args) {
   const detail::TraceArgs<F, A...> converted(args...);
   const auto request = detail::request_of(converted, {}, std::source_location::current());
-  const auto placeholders = detail::start_trace(request);
+  const auto placeholders = detail::start_trace(request, detail::shape_of_tree(converted));
   struct Guard {
     ~Guard() { detail::abandon_trace(); }
   } guard;

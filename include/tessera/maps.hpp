@@ -18,30 +18,6 @@
 namespace tessera {
 namespace detail {
 
-// What a tree looks like, without its types.
-struct TreeShape {
-  bool is_leaf = false;  // an array; numbers have no children
-  std::vector<TreeShape> children;
-};
-template <class T> TreeShape shape_of_tree(const T& tree) {
-  TreeShape shape;
-  if constexpr (std::is_same_v<T, Array>)
-    shape.is_leaf = true;
-  else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, Dtype>) {
-  } else if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
-    for (const auto& child : tree) shape.children.push_back(shape_of_tree(child));
-  } else if constexpr (IsMap<T>::value) {
-    for (const auto& [key, child] : tree) shape.children.push_back(shape_of_tree(child));
-  } else if constexpr (IsOptional<T>::value) {
-    if (tree) shape.children.push_back(shape_of_tree(*tree));
-  } else if constexpr (TupleLike<T>) {
-    std::apply([&](const auto&... child) { (shape.children.push_back(shape_of_tree(child)), ...); }, tree);
-  } else if constexpr (!std::is_empty_v<T>) {
-    with_fields(tree, [&](const auto&... child) { (shape.children.push_back(shape_of_tree(child)), ...); });
-  }
-  return shape;
-}
-
 // One call of a mapped function, without its types.
 struct MappedCall {
   std::vector<Array> leaves;  // of the arguments

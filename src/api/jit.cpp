@@ -12,6 +12,7 @@
 #include "compile/cost.hpp"
 #include "compile/propagate.hpp"
 #include "mesh/devices.hpp"
+#include "ops/collective/prefix.hpp"
 #include "ops/functions.hpp"
 
 #include <tessera/runtime.hpp>
@@ -21,14 +22,35 @@ namespace {
 
 thread_local int open_traces = 0;
 
-// The sharding that an options tree gives to argument (or result member) n.
-std::optional<Sharding> sharding_for(const ShardingTree& tree, int n) {
-  if (tree.sharding()) return tree.sharding();
-  if (n < static_cast<int>(tree.children().size())) {
-    const auto& child = tree.children()[static_cast<std::size_t>(n)];
-    return child.sharding() ? child.sharding() : sharding_for(child, 0);
-  }
-  return std::nullopt;
+using LeafShardings = std::vector<std::optional<Sharding>>;
+
+// What an options tree gives to each array of the arguments or of the result.
+LeafShardings shardings_of(const ShardingTree& options, const TreeShape& tree, std::source_location where, const char* option,
+                           const char* of) {
+  LeafShardings shardings;
+  spread_prefix(options, tree, "jit at " + site(where) + ": " + option, of, shardings);
+  return shardings;
+}
+// Arguments that are numbers may be left out of in_shardings.
+TreeShape of_arrays(const ShardingTree& options, const TreeShape& arguments) {
+  if (options.children().size() == arguments.children.size()) return arguments;
+  TreeShape arrays = arguments;
+  std::erase_if(arrays.children, [](const TreeShape& argument) { return count_leaves(argument) == 0; });
+  return arrays;
+}
+
+void check_argnums(const TraceRequest& request, const std::vector<int>& argnums, const char* option, int count) {
+  for (const int n : argnums)
+    if (n < -count || n >= count)
+      throw ArgumentError("jit at " + site(request.where) + ": " + option + " names argument " + std::to_string(n) +
+                          ", but the function was called with " + std::to_string(count) + "; arguments are counted from 0");
+}
+void check_static(const TraceRequest& request, std::size_t count) {
+  for (std::size_t i = 0; i < request.leaves.size(); ++i)
+    if (names_argument(request.options.static_argnums, request.leaf_argument[i], count))
+      throw ArgumentError("jit at " + site(request.where) + ": argument " + std::to_string(request.leaf_argument[i]) +
+                          " is named in static_argnums, but holds an array, " + describe(request.leaves[i]) +
+                          ". Static arguments are numbers and what else the function may look at while it is traced; pass item<T>(x)");
 }
 
 void check_in_sharding(const Array& leaf, const Sharding& wanted, int argument, std::source_location where) {
@@ -48,7 +70,6 @@ class TracedCore {
  public:
   Graph graph;
   std::vector<Array> placeholders;
-  std::vector<std::optional<Sharding>> given;         // in_shardings, per leaf
   std::vector<std::optional<Sharding>> root_layouts;  // out_shardings
   std::vector<bool> committed_roots;
   std::source_location where;
@@ -90,7 +111,18 @@ void report_miss(const std::string& key, const std::string& last_key) {
   log_once(settings().log_compile ? LogLevel::warn : LogLevel::info, std::string("jit: traces and compiles: ") + why);
 }
 
-std::vector<Array> start_trace(const TraceRequest& request) {
+bool names_argument(const std::vector<int>& argnums, int n, std::size_t count) {
+  return std::any_of(argnums.begin(), argnums.end(), [&](int named) { return named == n || named + static_cast<int>(count) == n; });
+}
+
+std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arguments) {
+  const int count = static_cast<int>(arguments.children.size());
+  check_argnums(request, request.options.donate_argnums, "donate_argnums", count);
+  check_argnums(request, request.options.static_argnums, "static_argnums", count);
+  check_static(request, arguments.children.size());
+  const auto& in_shardings = request.options.in_shardings;
+  const auto wanted_shardings =
+      shardings_of(in_shardings, of_arrays(in_shardings, arguments), request.where, "in_shardings", "the list of arguments");
   std::vector<Array> placeholders;
   for (std::size_t i = 0; i < request.leaves.size(); ++i) {
     const auto& leaf = request.leaves[i];
@@ -98,7 +130,7 @@ std::vector<Array> start_trace(const TraceRequest& request) {
     const auto& output = output_of(leaf);
     const int argument = request.leaf_argument[i];
     auto sharding = output.sharding;
-    if (const auto wanted = sharding_for(request.options.in_shardings, argument)) {
+    if (const auto& wanted = wanted_shardings[i]) {
       check_in_sharding(leaf, *wanted, argument, request.where);
       wanted->check_fits(leaf.shape(), "jit in_shardings");
       if (!sharding) sharding = wanted;
@@ -113,20 +145,17 @@ InlinedTrace::InlinedTrace() { ++open_traces; }
 InlinedTrace::~InlinedTrace() { --open_traces; }
 
 TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders, const std::vector<Array>& results,
-                       const std::vector<int>& result_index) {
+                       const TreeShape& result) {
   auto traced = std::make_shared<TracedCore>();
   traced->placeholders = placeholders;
   traced->where = request.where;
+  auto out_shardings = shardings_of(request.options.out_shardings, result, request.where, "out_shardings", "the result");
   for (std::size_t i = 0; i < results.size(); ++i) {
     check_usable(results[i], "jit");
-    auto layout = sharding_for(request.options.out_shardings, result_index[i]);
+    auto& layout = out_shardings[i];
     if (layout) layout->check_fits(results[i].shape(), "jit out_shardings");
     traced->committed_roots.push_back(layout || output_of(results[i]).sharding);
     traced->root_layouts.push_back(std::move(layout));
-  }
-  for (std::size_t i = 0; i < placeholders.size(); ++i) {
-    const bool given = output_of(placeholders[i]).sharding && !output_of(request.leaves[i]).sharding;
-    traced->given.push_back(given ? output_of(placeholders[i]).sharding : std::nullopt);
   }
   traced->graph = collect(results, false);
   return traced;
@@ -160,8 +189,7 @@ void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, 
   const auto& expected = output_of(core.traced->placeholders[i]);
   const auto& given = output_of(leaves[i]);
   const bool same_type = expected.type.shape == given.type.shape && expected.type.dtype == given.type.dtype;
-  const bool same_place = !given.sharding ? !expected.sharding || core.traced->given[i].has_value()
-                                          : expected.sharding && (*expected.sharding == *given.sharding);
+  const bool same_place = !given.sharding || (expected.sharding && *expected.sharding == *given.sharding);  // uncommitted: is placed
   if (same_type && same_place) return;
   std::ostringstream text;
   text << "the compiled function of " << site(core.traced->where) << " was made for argument array " << i << " as "
@@ -211,8 +239,10 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     if (!leaves[i].node()->is_evaluated()) pending.push_back(leaves[i]);
   }
   std::vector<Array> placed(leaves);
-  for (std::size_t i = 0; i < leaves.size(); ++i)
-    if (core.traced->given[i]) placed[i] = device_put(leaves[i], *core.traced->given[i]), pending.push_back(placed[i]);
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const auto& expected = output_of(placeholders[i]).sharding;
+    if (expected && !output_of(leaves[i]).sharding) placed[i] = device_put(leaves[i], *expected), pending.push_back(placed[i]);
+  }
   for (const auto& constant : core.constants)
     if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
   if (!pending.empty()) evaluate(pending);

@@ -278,6 +278,10 @@ std::int64_t Explanation::calls(const std::string& kind) const {
 }
 
 const Explanation& Explanation::forbid(const std::string& kind) const {
+  static const char* const kinds[] = {"all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", "broadcast"};
+  if (std::find(std::begin(kinds), std::end(kinds), kind) == std::end(kinds))
+    throw ArgumentError("forbid: there is no collective '" + kind +
+                        "'; name one of all-gather, all-reduce, reduce-scatter, all-to-all, collective-permute, broadcast");
   if (calls(kind) == 0) return *this;
   std::ostringstream text;
   text << "explain: " << calls(kind) << " " << kind << " would move " << human(static_cast<double>(bytes(kind))) << " per rank, and "

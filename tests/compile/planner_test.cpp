@@ -147,7 +147,46 @@ TEST(Explain, A8192ProductOn4096RanksIsPlannedAtOnce) {
   EXPECT_EQ(e.bytes(), 2 * 63 * 128 * 128 * 4);
   EXPECT_THROW(e.forbid("all-gather"), ShardingError);
   EXPECT_NO_THROW(e.forbid("all-to-all"));
+  EXPECT_THROW(e.forbid("allgather"), ArgumentError);  // a misspelt guard would guard nothing
   EXPECT_THROW(e.limit_bytes(1 << 20), ShardingError);
+}
+
+template <class E, class F> std::string refusal(F f) {
+  try {
+    f();
+  } catch (const E& e) { return e.what(); } catch (const std::exception& e) {
+    return std::string("another error: ") + e.what();
+  }
+  return "accepted";
+}
+
+TEST(Jit, ShardingsOfTreesAreTrees) {
+  using Pair = std::pair<Array, Array>;
+  const auto x = NamedSharding(line, P("x")), none = NamedSharding(line, P());
+  const auto f = jit(
+      [](Pair p, int, Array y) {
+        return std::tuple{Pair{p.first + 1, p.second + y}, std::vector<Array>{y, y * 2}};
+      },
+      {.in_shardings = {{x, none}, None, x}, .out_shardings = {{none, x}, {None, none}}});
+  const auto compiled = f.lower(Pair{zeros({8}), zeros({8})}, 3, zeros({8})).compile();
+  EXPECT_EQ(compiled.input_shardings(), (std::vector<Sharding>{x, none, x}));
+  EXPECT_EQ(compiled.output_shardings(), (std::vector<Sharding>{none, x, x, none}));
+  // The number needs no entry.
+  const auto g = jit([](Array a, int, Array b) { return a + b; }, {.in_shardings = {x, x}});
+  EXPECT_EQ(g.lower(zeros({8}), 3, zeros({8})).compile().output_shardings()[0], x);
+}
+
+TEST(Jit, OptionsThatFitNoArgumentAreRefused) {
+  const auto x = NamedSharding(line, P("x"));
+  const auto identity = [](Array a) { return a; };
+  const auto told = [&](JitOptions options) { return refusal<ArgumentError>([&] { jit(identity, options).lower(zeros({8})); }); };
+  EXPECT_THAT(told({.in_shardings = {x, x}}),
+              HasSubstr("in_shardings: the list of arguments has 1 parts, but the list given for it has 2"));
+  EXPECT_THAT(told({.out_shardings = {x, x}}), HasSubstr("out_shardings: the result is one array, but the list given for it has 2"));
+  EXPECT_THAT(told({.donate_argnums = {1}}), HasSubstr("donate_argnums names argument 1, but the function was called with 1"));
+  EXPECT_THAT(told({.static_argnums = {-2}}), HasSubstr("static_argnums names argument -2"));
+  EXPECT_THAT(told({.static_argnums = {0}}), HasSubstr("argument 0 is named in static_argnums, but holds an array"));
+  EXPECT_EQ(told({.donate_argnums = {-1}}), "accepted");
 }
 
 TEST(Jit, RefusesAnArgumentThatDisagreesWithInShardings) {

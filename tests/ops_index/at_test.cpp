@@ -242,6 +242,12 @@ TEST(At, AMaskChoosesElements) {
   EXPECT_THAT(error_of<IndexError>([&] { x.at(ones({4}, bool_)).set(1); }), HasSubstr("the mask has shape (4,), the array (5,)"));
 }
 
+TEST(At, AValueThatDoesNotFitIsSaidToStandWhereTheUserWroteIt) {
+  const auto text = error_of<ShapeError>([] { zeros({4, 3}).at(slice(0, 2)).add(ones({5, 3})); });
+  EXPECT_THAT(text, HasSubstr("at_test.cpp:"));
+  EXPECT_THAT(text, HasSubstr("(2, 3) and (5, 3)"));
+}
+
 TEST(At, KeepsTheDtypeAndDoesNotChangeItsArray) {
   const Array x = arange(3);
   EXPECT_TRUE(x.at(0).set(2.75).dtype() == int32);

@@ -18,7 +18,7 @@ inline std::size_t count_leaves(const detail::TreeShape& tree) {
 template <class Prefix, class Value> void spread_prefix(const Prefix& prefix, const detail::TreeShape& tree, const std::string& what,
                                                         const std::string& place, std::vector<Value>& values) {
   if (prefix.is_leaf()) {
-    values.insert(values.end(), count_leaves(tree), prefix.value());
+    for (auto n = count_leaves(tree); n > 0; --n) values.push_back(prefix.value());
     return;
   }
   const auto& children = prefix.children();

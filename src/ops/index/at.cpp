@@ -123,38 +123,39 @@ Array update(const Array& x, const std::vector<IndexPart>& parts, const Operand&
   const auto where = v.where;
   const Array value = cast_to(v.array, x.dtype(), where);
   if (const auto mask = mask_of(x, parts, where))
-    return tessera::where(Operand(*mask, where), cast_to(modify(x, value), x.dtype(), where), x);
+    return tessera::where(Operand(*mask, where), cast_to(modify(Operand(x, where), value), x.dtype(), where), x);
   const auto p = parse_index(x.shape(), parts, "x.at", where);
   if (!p.arrays.empty()) return scatter_at(scatter_op, x, p, value, where);
   const std::string set = "set";
-  return set_static(x, p, scatter_op == set ? value : cast_to(modify(static_slice(x, p, where), value), x.dtype(), where), where);
+  return set_static(x, p, scatter_op == set ? value : cast_to(modify(Operand(static_slice(x, p, where), where), value), x.dtype(), where),
+                    where);
 }
 
 }  // namespace
 
 Array At::get() const { return index(x_, parts_, where_); }
 Array At::set(const Operand& v) const {
-  return update(x_, parts_, v, "set", [](const Array&, const Array& b) { return b; });
+  return update(x_, parts_, v, "set", [](const Operand&, const Array& b) { return b; });
 }
 Array At::add(const Operand& v) const {
-  return update(x_, parts_, v, "add", [](const Array& a, const Array& b) { return a + b; });
+  return update(x_, parts_, v, "add", [](const Operand& a, const Array& b) { return tessera::add(a, b); });
 }
 Array At::subtract(const Operand& v) const { return add(Operand(negative(v), v.where)); }
 Array At::multiply(const Operand& v) const {
-  return update(x_, parts_, v, "multiply", [](const Array& a, const Array& b) { return a * b; });
+  return update(x_, parts_, v, "multiply", [](const Operand& a, const Array& b) { return tessera::multiply(a, b); });
 }
 Array At::divide(const Operand& v) const {
   const bool has_arrays =
       std::any_of(parts_.begin(), parts_.end(), [](const IndexPart& part) { return part.kind == IndexPart::Kind::array; });
   if (!has_arrays || mask_of(x_, parts_, v.where))
-    return update(x_, parts_, v, "divide", [](const Array& a, const Array& b) { return a / b; });
+    return update(x_, parts_, v, "divide", [](const Operand& a, const Array& b) { return tessera::divide(a, b); });
   return cast_to(x_ / At(ones_like(x_), parts_, where_).multiply(v), x_.dtype(), v.where);
 }
 Array At::min(const Operand& v) const {
-  return update(x_, parts_, v, "min", [](const Array& a, const Array& b) { return minimum(a, b); });
+  return update(x_, parts_, v, "min", [](const Operand& a, const Array& b) { return minimum(a, b); });
 }
 Array At::max(const Operand& v) const {
-  return update(x_, parts_, v, "max", [](const Array& a, const Array& b) { return maximum(a, b); });
+  return update(x_, parts_, v, "max", [](const Operand& a, const Array& b) { return maximum(a, b); });
 }
 
 }  // namespace tessera
