@@ -29,6 +29,20 @@ TEST(Program, no_factorization_of_a_split_matrix_gathers_it) {
   }
 }
 
+TEST(Program, substitution_of_few_right_hand_sides_sends_sums_and_no_panels) {
+  if (device_count() == 1) GTEST_SKIP() << "nothing is split";
+  constexpr std::int64_t n = 64, k = 2;
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const Array a = device_put(positive_definite<double>(n, 1).array(), mesh, P("x")), b = device_put(ones({n, k}, float64), mesh, P("x"));
+  eval({a, b});
+  const debug::CommStats stats;
+  eval({linalg::triangular_solve(a, b, {.lower = true})});
+  EXPECT_EQ(stats.calls("broadcast"), 0);
+  EXPECT_GT(stats.bytes("all-reduce"), 0);
+  EXPECT_LE(stats.bytes("all-reduce"), 2 * n * k * 8 + 64);
+  EXPECT_EQ(stats.calls("all-gather"), 0);
+}
+
 TEST(Program, a_split_batch_moves_nothing) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array a = device_put(array(random_values<double>(16 * 5 * 5, 1), Shape{16, 5, 5}), mesh, P("x"));

@@ -61,6 +61,8 @@ struct GridShape {
   int rows = 1, columns = 1;
 };
 GridShape grid_for(int ranks);
+// Whether a matrix in blocks stays where it is for k right-hand sides, and sums travel (substitute_few).
+inline bool is_few(GridShape grid, std::int64_t block, std::int64_t k) { return grid.columns == 1 || k < 2 * block; }
 // A block size that gives every rank of the grid several blocks, up to `most`.
 std::int64_t block_for(std::int64_t extent, int parts, std::int64_t most);
 // The most that is worthwhile: small matrices gain from narrow panels, large ones from deep products. By measurement

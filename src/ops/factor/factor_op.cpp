@@ -157,19 +157,24 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
     return results;
   }
 
-  // What it moves: each rank's shards to the block-cyclic layout and back, and panels along the rows and columns of the grid.
-  std::int64_t shard_bytes = 0, panel_bytes = 0;
+  // What it moves: each rank's shards to the block-cyclic layout and back, and panels along the rows and columns of the grid, or sums.
+  std::int64_t shard_bytes = 0;
   const auto bytes_of = [&](const Type& type, const Sharding& layout) {
     return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
   };
   for (std::size_t i = 0; i < in_types.size(); ++i) shard_bytes += bytes_of(in_types[i], placed.inputs[i]);
-  panel_bytes = bytes_of(in_types[0], placed.inputs[0]) * axes_size(mesh, axes) / std::max(grid_for(ranks).rows, 1);
   for (std::size_t i = 0; i < out_types.size(); ++i) shard_bytes += bytes_of(out_types[i], placed.outputs[i]);
-  const std::int64_t panels =
-      extent(in_types[0], 1) / std::max<std::int64_t>(block_for(extent(in_types[0], 1), ranks, widest_block(extent(in_types[0], 1))), 1) +
-      1;
+  const GridShape grid = grid_for(ranks);
+  const std::int64_t n = extent(in_types[0], 1), block = std::max<std::int64_t>(block_for(n, grid.columns, widest_block(n)), 1);
+  const std::int64_t matrix_bytes = bytes_of(in_types[0], placed.inputs[0]) * axes_size(mesh, axes), panels = n / block + 1;
+  const TalkCost deal{"all-to-all", axes, shard_bytes * (ranks - 1) / ranks, 1};
+  if (dims.substitutes && is_few(grid, block, extent(in_types[1], 1))) {
+    const std::int64_t right_bytes = n == 0 ? 0 : matrix_bytes / n * extent(in_types[1], 1);
+    return builder.talk(*node.op, node.params, inputs, out_types, placed.outputs,
+                        {deal, {"all-reduce", axes, 2 * right_bytes / std::max(grid.rows, 1), panels + 1}});
+  }
   return builder.talk(*node.op, node.params, inputs, out_types, placed.outputs,
-                      {{"all-to-all", axes, shard_bytes * (ranks - 1) / ranks, 1}, {"broadcast", axes, panel_bytes, panels}});
+                      {deal, {"broadcast", axes, matrix_bytes / std::max(grid.rows, 1), panels}});
 }
 
 Team::Team(const TalkArgs& args, const MatrixDims& dims) {

@@ -18,7 +18,8 @@ namespace tessera::factor {
 // The trailing dims of each operand by letter: {"nn", "nc"} -> {"nc"} for solve. The dim "c" may be split for nothing.
 struct MatrixDims {
   std::vector<std::string> in, out;
-  int like = 0;  // the input whose layout the matrix outputs have
+  int like = 0;              // the input whose layout the matrix outputs have
+  bool substitutes = false;  // only: of few right-hand sides sums travel, not panels of the matrix
 };
 
 FactorRule factor_rule(const MatrixDims&, std::span<const Type> in, std::span<const Type> out);

@@ -29,7 +29,7 @@ template <class T> Rest rest_of(const Grid& grid, const GridMatrix<T>& a, bool l
 
 }  // namespace
 
-RightSides::RightSides(const Grid& grid, const CyclicDim& rows, std::int64_t k) : few(grid.shape.columns == 1 || k < 2 * rows.block) {
+RightSides::RightSides(const Grid& grid, const CyclicDim& rows, std::int64_t k) : few(is_few(grid.shape, rows.block, k)) {
   const int parts = grid.shape.columns;
   layout.rows = rows;
   layout.columns = {k, few ? std::max<std::int64_t>(k, 1) : std::clamp<std::int64_t>((k + parts - 1) / parts, 1, rows.block), parts};

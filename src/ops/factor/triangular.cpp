@@ -9,7 +9,7 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims{{"nn", "nc"}, {"nc"}, 1};
+const MatrixDims dims{{"nn", "nc"}, {"nc"}, 1, true};
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
 FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return factor_rule(dims, in, out); }
