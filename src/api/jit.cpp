@@ -82,6 +82,7 @@ class CompiledCore {
   std::vector<int> source;            // program input -> leaf of the arguments; -1: a constant of the trace
   std::vector<Array> constants;       // per program input
   std::unique_ptr<Executable> bound;  // at the first call: abstract meshes have no ranks to bind to
+  int bound_in = 0;                   // runtime_number()
   GraphKey key;
   std::vector<int> participants;
   bool checked_memory = false, bound_once = false;
@@ -246,7 +247,10 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   for (const auto& constant : core.constants)
     if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
   if (!pending.empty()) evaluate(pending);
-  if (!core.bound) core.bound = std::make_unique<Executable>(core.program, process_index());
+  if (!core.bound || core.bound_in != runtime_number()) {
+    core.bound = std::make_unique<Executable>(core.program, process_index());
+    core.bound_in = runtime_number();
+  }
   agree_on(core.traced->graph, core.key, core.participants);
   if (!core.checked_memory) check_memory(core.bound->peak_bytes(), "the compiled function of " + site(core.traced->where));
   core.checked_memory = true;

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "api/pipeline.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/text.hpp"
@@ -69,6 +70,7 @@ void set_up(const RuntimeOptions& options) {
   std::vector<Device> all;
   for (int r = 0; r < job.size; ++r) all.push_back({r, r, job.hosts[static_cast<std::size_t>(r)]});
   set_devices(std::move(all), job.rank);
+  begin_runtime();
   report_unknown_settings();
   share_cores(options.threads);
   starter = std::this_thread::get_id();

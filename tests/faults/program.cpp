@@ -144,16 +144,28 @@ void unwind(int argc, char** argv, bool everywhere) {
   }
 }
 
+// The same program in each of several runtimes: nothing that was bound in one may be used in the next.
+void same_work_again(const std::function<Array(Array)>& doubled) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const auto n = 10 * device_count();
+  const Array x = device_put(arange(n), mesh, P("x"));
+  require(item<int>(sum(x)) == n * (n - 1) / 2, "the sum in this runtime");
+  require(item<int>(sum(doubled(x))) == n * (n - 1), "a function that was compiled in another runtime");
+}
+
 // Everything an application may expect of its own MPI before, while and after tessera runs inside it.
 void inside_application(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  auto compiled = jit([](Array x) { return x * 2 + sum(x) - sum(x); });
+  const auto doubled = [&](Array x) { return compiled(x); };
   {
     Runtime adopted(argc, argv);
     require(device_count() == size && me() == rank, "the runtime adopts MPI_COMM_WORLD");
     evaluate("x");
+    same_work_again(doubled);
   }
   MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);  // reversed order
@@ -172,6 +184,14 @@ void inside_application(int argc, char** argv) {
     comm::all_reduce(comm::world(), comm::ReduceKind::sum, int32, &one, &sum, 1);
     require(sum == half_size, "the halves do not mix, also after the communicator is freed");
     evaluate(rank % 2 ? "odd" : "even");
+    same_work_again(doubled);
+  }
+  for (int again = 0; again < 2; ++again) {
+    MPI_Comm other_half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &other_half);
+    Runtime runtime = Runtime::attach(other_half);
+    MPI_Comm_free(&other_half);
+    same_work_again(doubled);
   }
   int total = 0;
   MPI_Allreduce(&rank, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
