@@ -82,7 +82,7 @@ void require_same_build(const std::string& build) {
                           "\nStart one program, built once, on all hosts");
 }
 
-// Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map each other's memory.
+// Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map and read each other's memory.
 void meet_this_host(double timeout_s) {
   auto& job = environment.job;
   if (job.size == 1) return;
@@ -99,6 +99,7 @@ void meet_this_host(double timeout_s) {
   MPI_Barrier(host);
   if (job.host_rank == 0) HostPage::unlink(name);
   find_sharing_ranks(host, world().impl().handle);
+  find_readable_ranks(host, world().impl().handle);
   MPI_Comm_free(&host);
   start_watchdog(job.rank, environment.page.data(), job.host_size, job.host_rank, timeout_s);
 }
@@ -173,6 +174,7 @@ void finish() {
   stop_watchdog();
   environment.page.close();
   stop_sharing();
+  forget_readable_ranks();
   environment.started = false;
   int finalized = 0;
   MPI_Finalized(&finalized);

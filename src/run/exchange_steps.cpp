@@ -1,64 +1,25 @@
 // Steps that move boxes: reshards and remaps. One message per peer, in pieces: a piece that lies in one run of memory is sent from, or
 // received into, its place; others are packed just before they leave. So a reshard takes the memory of source, destination and a few
-// pieces.
+// pieces. What consists of long runs and lies on the same host is not sent at all: the receiver reads it where it is.
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <span>
 
+#include "comm/direct_read.hpp"
 #include "comm/piecewise.hpp"
 #include "comm/traffic.hpp"
 #include "comm/waiting.hpp"
 #include "kernels/copy.hpp"
 #include "run/executable.hpp"
+#include "run/strided_box.hpp"
 
 namespace tessera {
 namespace {
 
-// Where a transfer lies in a tile's memory.
-struct Region {
-  std::int64_t offset = 0;  // elements
-  std::vector<std::int64_t> strides;
-  Shape extents;
-  std::int64_t elements = 0;
-  bool contiguous = false;
-};
-
-bool is_contiguous(const Region& r) {
-  std::int64_t expected = 1;
-  for (std::size_t d = r.extents.size(); d-- > 0;) {
-    if (r.extents[d] != 1 && r.strides[d] != expected) return false;
-    expected *= r.extents[d];
-  }
-  return true;
-}
-
-Region destination_region(const Tile& tile, const Index& to) {
-  Region r;
-  r.strides = row_major_strides(tile.shape());
-  r.extents = box_shape(to);
-  r.elements = r.extents.elements();
-  for (std::size_t d = 0; d < to.size(); ++d) r.offset += (to[d].start - tile.box[d].start) * r.strides[d];
-  r.contiguous = is_contiguous(r);
-  return r;
-}
-
-Region source_region(const Tile& tile, const Piece& piece, const Index& to) {
-  Region r;
-  r.strides = row_major_strides(tile.shape());
-  r.extents = box_shape(to);
-  r.elements = r.extents.elements();
-  for (std::size_t d = 0; d < to.size(); ++d) {
-    r.offset += (piece.offset[d] + piece.step[d] * to[d].start - tile.box[d].start) * r.strides[d];
-    r.strides[d] *= piece.step[d];
-  }
-  r.contiguous = is_contiguous(r);
-  return r;
-}
-
 struct Block {
   int source = 0;  // operand number (sends, local copies)
-  Region source_place, destination_place;
+  StridedBox source_place, destination_place;
   std::int64_t elements = 0;
 };
 
@@ -89,6 +50,27 @@ template <class F> void for_each_cut(const Index& box, std::int64_t most, F&& us
   }
 }
 
+// What one peer's operands hold for this rank, to be read where it lies.
+struct DirectSource {
+  struct Block {
+    std::size_t operand = 0;
+    StridedBox there, here;
+  };
+  int peer = 0;
+  std::vector<Block> blocks;
+};
+
+// What a pair moves in one direction, as both of them work it out.
+struct PairTotals {
+  static constexpr std::int64_t least_bytes = std::int64_t{64} << 10, least_run_bytes = 4096;
+  std::int64_t bytes = 0, runs = 0;
+  void add(const StridedBox& there, const StridedBox& here, std::size_t item) {
+    bytes += there.elements * static_cast<std::int64_t>(item);
+    runs += there.elements / std::max<std::int64_t>(common_run(there, here), 1);
+  }
+  bool is_read_directly() const { return bytes >= least_bytes && bytes >= runs * least_run_bytes; }
+};
+
 constexpr std::int64_t local_bytes = std::int64_t{16} << 20;  // copied between two looks at the messages
 
 class ExchangeStep final : public Step {
@@ -114,20 +96,55 @@ class ExchangeStep final : public Step {
     const auto plan =
         plan_exchange(map, from, shapes, context.value(output_).layout, out_.tile.global, context.me, region ? region->manual_axes : none);
     const auto limit = std::max<std::int64_t>(1, comm::piece_limit() / static_cast<std::int64_t>(item_));
+    // Where a transfer lies on both sides: the operand's tile of one rank, the result's of the other.
+    const auto places = [&](const Transfer& t, int from_rank, int to_rank) {
+      const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
+      const auto source = static_cast<std::size_t>(piece.source);
+      const Tile theirs{nullptr, out_.tile.dtype, from[source].local_box(shapes[source], from_rank), shapes[source]};
+      const Tile here{nullptr, out_.tile.dtype, context.value(output_).layout.local_box(out_.tile.global, to_rank), out_.tile.global};
+      return std::pair(source_box(theirs, piece, t.to), destination_box(here, t.to));
+    };
+    std::map<int, PairTotals> sent, received;
+    for (const auto& t : plan.sends)
+      if (comm::reads_directly(context.me, t.peer)) {
+        const auto [there, here] = places(t, context.me, t.peer);
+        sent[t.peer].add(there, here, item_);
+      }
+    for (const auto& t : plan.receives)
+      if (comm::reads_directly(context.me, t.peer)) {
+        const auto [there, here] = places(t, t.peer, context.me);
+        received[t.peer].add(there, here, item_);
+      }
+    for (const auto& [peer, totals] : sent)
+      if (totals.is_read_directly()) readers_.push_back(peer);
+    for (const auto& [peer, totals] : received)
+      if (totals.is_read_directly()) sources_.push_back({peer, {}}), source_peers_.push_back(peer);
+
     std::map<int, PeerMessage> sends, receives;
     for (const auto& t : plan.sends) {
+      if (sent[t.peer].is_read_directly()) continue;
       const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
       for_each_cut(t.to, limit, [&](const Index& to) {
-        add(sends[t.peer], limit, {piece.source, source_region(tiles[static_cast<std::size_t>(piece.source)], piece, to), {}, 0});
+        add(sends[t.peer], limit, {piece.source, source_box(tiles[static_cast<std::size_t>(piece.source)], piece, to), {}, 0});
       });
     }
-    for (const auto& t : plan.receives)
-      for_each_cut(t.to, limit, [&](const Index& to) { add(receives[t.peer], limit, {0, {}, destination_region(out_.tile, to), 0}); });
+    for (const auto& t : plan.receives) {
+      if (received[t.peer].is_read_directly()) {
+        const auto source = std::find(source_peers_.begin(), source_peers_.end(), t.peer) - source_peers_.begin();
+        const auto [there, here] = places(t, t.peer, context.me);
+        const auto operand = static_cast<std::size_t>(map.pieces[static_cast<std::size_t>(t.piece)].source);
+        sources_[static_cast<std::size_t>(source)].blocks.push_back({operand, there, here});
+        covered_ += here.elements;
+        received_bytes_ += here.elements * static_cast<std::int64_t>(item_);
+        continue;
+      }
+      for_each_cut(t.to, limit, [&](const Index& to) { add(receives[t.peer], limit, {0, {}, destination_box(out_.tile, to), 0}); });
+    }
     for (const auto& t : plan.local) {
       const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
       for_each_cut(t.to, local_bytes / static_cast<std::int64_t>(item_), [&](const Index& to) {
         local_.push_back(
-            {piece.source, source_region(tiles[static_cast<std::size_t>(piece.source)], piece, to), destination_region(out_.tile, to), 0});
+            {piece.source, source_box(tiles[static_cast<std::size_t>(piece.source)], piece, to), destination_box(out_.tile, to), 0});
         covered_ += local_.back().destination_place.elements;
       });
     }
@@ -152,9 +169,11 @@ class ExchangeStep final : public Step {
     auto& result = frame.slots[static_cast<std::size_t>(output_)];
     if (out_.holds) result = Buffer::allocate(static_cast<std::size_t>(out_.bytes));
     if (out_.holds && covered_ < out_.tile.elements()) fill(result);
-    if (!sends_.empty() || !receives_.empty()) {
+    if (!sends_.empty() || !receives_.empty() || !readers_.empty() || !sources_.empty()) {
       const comm::Purpose purpose(label_);
-      exchange(frame, result);
+      std::size_t copied = 0;  // of the local blocks
+      if (!readers_.empty() || !sources_.empty()) read_directly(frame, result, copied);
+      exchange(frame, result, copied);
       if (!kind_.empty()) comm::count(kind_, received_bytes_);
     } else {
       for (const auto& block : local_) copy_local(frame, result, block);
@@ -184,7 +203,7 @@ class ExchangeStep final : public Step {
       kernels::fill(result.data(), fill_.data(), item_, out_.tile.elements());
   }
 
-  std::byte* at(std::byte* data, const Region& r) const { return data + r.offset * static_cast<std::int64_t>(item_); }
+  std::byte* at(std::byte* data, const StridedBox& r) const { return data + r.offset * static_cast<std::int64_t>(item_); }
 
   void copy_local(Frame& frame, Buffer& result, const Block& block) const {
     const auto& from = frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])];
@@ -192,7 +211,24 @@ class ExchangeStep final : public Step {
                           block.source_place.strides, block.destination_place.extents, item_);
   }
 
-  void exchange(Frame& frame, Buffer& result) const {
+  void read_directly(Frame& frame, Buffer& result, std::size_t& copied) const {
+    std::vector<std::uint64_t> operands;
+    for (const int v : inputs_) operands.push_back(reinterpret_cast<std::uint64_t>(frame.slots[static_cast<std::size_t>(v)].data()));
+    comm::DirectWork work;
+    work.meanwhile = [&] {
+      while (copied < local_.size()) copy_local(frame, result, local_[copied++]);
+    };
+    work.read = [&](std::size_t source, std::span<const std::uint64_t> theirs, comm::DirectReader& reader) {
+      for (const auto& block : sources_[source].blocks)
+        for_each_run(block.there, block.here, [&](std::int64_t there, std::int64_t here, std::int64_t elements) {
+          reader.add(theirs[block.operand] + static_cast<std::uint64_t>(there) * item_,
+                     result.data() + here * static_cast<std::int64_t>(item_), static_cast<std::size_t>(elements) * item_);
+        });
+    };
+    comm::exchange_by_reading(comm::world(), operands, readers_, source_peers_, work, label_.c_str());
+  }
+
+  void exchange(Frame& frame, Buffer& result, std::size_t& copied) const {
     const auto data_of = [&](const Block& block) {
       return frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])].data();
     };
@@ -219,7 +255,6 @@ class ExchangeStep final : public Step {
         from += block.elements * static_cast<std::int64_t>(item_);
       }
     };
-    std::size_t copied = 0;
     work.meanwhile = [&] {
       if (copied < local_.size()) copy_local(frame, result, local_[copied++]);
       return copied < local_.size();
@@ -235,6 +270,8 @@ class ExchangeStep final : public Step {
   std::vector<PeerMessage> sends_, receives_;
   std::vector<comm::PiecewiseMessage> outgoing_, incoming_;
   std::vector<Block> local_;
+  std::vector<int> readers_, source_peers_;
+  std::vector<DirectSource> sources_;
   std::vector<std::byte> fill_;
   std::int64_t received_bytes_ = 0, covered_ = 0;
 };

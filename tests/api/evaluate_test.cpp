@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "comm/direct_read.hpp"
 #include "comm/traffic.hpp"
 #include "types/buffer.hpp"
 
@@ -138,6 +139,28 @@ TEST(DevicePut, AnyLayoutToAnyLayoutAcrossMeshesAndSubsets) {
     const Array back = device_put(there, to, random_spec(random, to, 3));
     EXPECT_EQ(to_vector<float>(back), to_vector<float>(plain)) << "seed " << seed;
   }
+}
+
+// Long runs are read where they lie when that is on the same host.
+TEST(DevicePut, LargeBlocksOfAnyLayoutToAnyLayout) {
+  const auto read_before = comm::bytes_read_directly();
+  const int p = device_count();
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    Random random(seed);
+    const Shape shape = seed % 2 == 0 ? Shape{1 + pick(random, 40), 9000 + pick(random, 3000)}
+                                      : Shape{1 + pick(random, 9), 1 + pick(random, 9), 8000 + pick(random, 999)};
+    const Array plain = reshape(arange(shape.elements()), shape);
+    const Mesh from = random_mesh(random), to = random_mesh(random);
+    const Array there = device_put(plain, from, random_spec(random, from, shape.ndim()));
+    const Array back = device_put(there, to, random_spec(random, to, shape.ndim()));
+    const auto both = to_vector<std::int64_t>(concatenate({back, back(slice(), slice(1))}, 1));
+    const auto expected = to_vector<std::int64_t>(concatenate({plain, plain(slice(), slice(1))}, 1));
+    ASSERT_EQ(both, expected) << "seed " << seed;
+  }
+  const Mesh line = make_mesh({p}, {"x"});
+  const Array rows = device_put(reshape(arange(64 * p * 1024 * p), {64 * p, 1024 * p}), line, P("x", None));
+  EXPECT_EQ(to_vector<std::int64_t>(device_put(rows, line, P(None, "x"))), to_vector<std::int64_t>(rows));
+  if (p > 1 && comm::reads_directly(0, 1)) { EXPECT_GT(comm::bytes_read_directly(), read_before); }
 }
 
 TEST(Pending, LongChainsAreComputedOnTheWay) {

@@ -1,6 +1,6 @@
 // Compiled functions called with arguments that lie elsewhere.
-#include <tessera/transforms.hpp>
 #include <tessera/runtime.hpp>
+#include <tessera/transforms.hpp>
 
 #include <gtest/gtest.h>
 
