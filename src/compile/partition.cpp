@@ -83,7 +83,7 @@ class Partitioner {
       auto mesh = unify_meshes(*node.op, node.inputs, shardings, node.where);
       if (!mesh) mesh = node.op->commit(*node.params);
       versions = {Version{std::nullopt, place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt}), {}}};
-      if (layouts_.contains(&node)) prefer_wanted(node, versions[0], {in, out, shardings, *node.params, *mesh, fixed, std::nullopt});
+      prefer_wanted(graph_.nodes[n], versions[0], {in, out, shardings, *node.params, *mesh, fixed, std::nullopt});
     } else {
       for (auto& version : versions)
         version.placement = place(*node.op, {in, out, shardings, *node.params, version.wanted->mesh(), fixed, version.wanted});
@@ -92,14 +92,18 @@ class Partitioner {
       for (std::size_t i = 0; i < node.inputs.size(); ++i) demand(node.inputs[i], version.placement.inputs[i]);
   }
 
-  // Computing straight into the layout that jit chose may move less than computing forward and moving the result.
-  void prefer_wanted(const Node& node, Version& version, PlaceArgs args) const {
-    const Sharding& target = layouts_.at(&node)[0];
-    if (same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim()) && version.placement.partial_axes.empty())
-      return;
+  // Computing straight into the layout that jit chose, or that was recorded before jit chose another one for an operand, may move or
+  // compute less than going forward and moving the result.
+  void prefer_wanted(const NodePtr& shared, Version& version, PlaceArgs args) const {
+    const Node& node = *shared;
+    const bool may_move = node.outputs.size() == 1 && node.op->lower == nullptr && node.op->talk == nullptr && node.op->place == nullptr;
+    if (!layouts_.contains(&node) && !may_move) return;
+    const Sharding target = *sharding_of_value(Array(shared, 0));
+    const bool in_place = same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim());
+    if (in_place && (version.placement.partial_axes.empty() || !layouts_.contains(&node))) return;
     args.wanted = target;
     auto backward = place(*node.op, args);
-    if (placement_bytes(node, backward, target, args) <= placement_bytes(node, version.placement, target, args))
+    if (placement_cost(node, backward, target, args) <= placement_cost(node, version.placement, target, args))
       version.placement = std::move(backward);
   }
 

@@ -89,12 +89,12 @@ class Backward {
     Placement best_placement;
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       Placement own = placement;
-      std::int64_t bytes = placement_bytes(*node, placement, candidates[c], args);
+      std::int64_t bytes = placement_cost(*node, placement, candidates[c], args);
       if (c > 0) {
         PlaceArgs backward = args;
         backward.wanted = candidates[c];
         Placement pulled = place(*node->op, backward);
-        if (const auto pulled_bytes = placement_bytes(*node, pulled, candidates[c], args); pulled_bytes <= bytes) {
+        if (const auto pulled_bytes = placement_cost(*node, pulled, candidates[c], args); pulled_bytes <= bytes) {
           bytes = pulled_bytes;
           own = std::move(pulled);
         }
@@ -118,10 +118,20 @@ class Backward {
   Layouts layouts_;
 };
 
+// Of products, convolutions, factorizations; what else is computed takes less time than moving its operands.
+std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, const PlaceArgs& args) {
+  constexpr double flops_per_moved_byte = 5;  // a core's product against what a network brings it; not measured: ranks must agree
+  if (node.op->flops == nullptr) return 0;
+  std::vector<Type> in, out;
+  for (std::size_t i = 0; i < args.in.size(); ++i) in.push_back({placement.inputs[i].shard_shape(args.in[i].shape), args.in[i].dtype});
+  for (std::size_t i = 0; i < args.out.size(); ++i) out.push_back({placement.outputs[i].shard_shape(args.out[i].shape), args.out[i].dtype});
+  return static_cast<std::int64_t>(std::min(1e17, node.op->flops(in, out, *node.params) / flops_per_moved_byte));
+}
+
 }  // namespace
 
-std::int64_t placement_bytes(const Node& node, const Placement& placement, const Sharding& target, const PlaceArgs& args) {
-  std::int64_t bytes = 0;
+std::int64_t placement_cost(const Node& node, const Placement& placement, const Sharding& target, const PlaceArgs& args) {
+  std::int64_t bytes = arithmetic_as_bytes(node, placement, args);
   for (std::size_t i = 0; i < args.in.size(); ++i)
     if (args.shardings[i] && !same_layout(*args.shardings[i], placement.inputs[i], args.in[i].shape.ndim()))
       bytes += plan_reshard(*args.shardings[i], placement.inputs[i], args.in[i].shape, args.in[i].dtype, args.fixed_axes).bytes;

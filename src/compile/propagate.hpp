@@ -8,7 +8,8 @@ namespace tessera {
 // when that moves fewer bytes. Decided from shapes and shardings alone, in one fixed order: the same on every rank.
 Layouts propagate_backward(const Graph&, const std::vector<std::optional<Sharding>>& root_layouts);
 
-// Bytes that the busiest rank receives when the node runs as placed and its result is then wanted in `target`.
-std::int64_t placement_bytes(const Node&, const Placement&, const Sharding& target, const PlaceArgs&);
+// What it costs when the node runs as placed and its result is then wanted in `target`: bytes that the busiest rank receives, and the
+// arithmetic of one rank as the bytes that could move meanwhile. A product that all ranks compute whole saves no time by moving nothing.
+std::int64_t placement_cost(const Node&, const Placement&, const Sharding& target, const PlaceArgs&);
 
 }  // namespace tessera

@@ -140,6 +140,30 @@ TEST(Uncommitted, OperandsAreComputedInTheLayoutOfTheOthers) {
   EXPECT_THAT(text, HasSubstr("f32[16] iota()")) << text;
 }
 
+// Gathering the thin operand and computing the square on every rank would move less, and take eight times as long.
+TEST(Explain, AProductIsNotRepeatedOnEveryRankToSaveBytes) {
+  const Mesh eight = abstract_mesh({8}, {"x"});
+  const auto gram_squared = [](Array x) {
+    const Array gram = matmul(x, x.T());
+    return matmul(gram, gram);
+  };
+  for (const std::int64_t k : {16, 512, 1000}) {
+    const std::int64_t n = 1024;
+    const auto e = explain(gram_squared, placed({n, k}, eight, P("x", None)));
+    EXPECT_LE(e.cost.flops, 1.01 * 2.0 * static_cast<double>(n * n * k + n * n * n) / 8) << e;
+    EXPECT_LE(e.bytes("all-gather"), 7 * (n * n + n * k) * 4 / 8) << e;
+  }
+}
+
+// Where an operand becomes whole for somebody else, an op that was to give a block computes that block only.
+TEST(Propagation, AnOpOnWholeOperandsComputesOnlyTheBlockThatIsWanted) {
+  const auto split = NamedSharding(line, P("x", None));
+  const auto text = text_of([&](Array a, Array b) { return with_sharding_constraint(matmul(device_put(a, line, P()), b), split); },
+                            placed({64, 64}, line, P("x")), placed({64, 64}, line, P()));
+  EXPECT_THAT(text, HasSubstr("f32[16,64] dot(")) << text;
+  EXPECT_EQ(collectives(text), 0) << text;
+}
+
 TEST(Explain, A8192ProductOn4096RanksIsPlannedAtOnce) {
   const Mesh big = abstract_mesh({64, 64}, {"x", "y"});
   const auto e = explain(product, placed({8192, 8192}, big, P("x", "y")), placed({8192, 8192}, big, P("x", "y")));
