@@ -41,6 +41,13 @@ TEST(MakeArray, TheGlobalShapeIsThatOfTheBlocksInARow) {
   EXPECT_EQ(item<int>(sum(short_one)), (2 * ranks() - 1) * (ranks() - 1));
 }
 
+TEST(MakeArray, ARangeThatDoesNotFitItsDtypeIsRefused) {
+  const std::int64_t far = 3'000'000'000;
+  EXPECT_THAT(refusal<ArgumentError>([&] { arange(far, far + 2); }), HasSubstr("from 3000000000 to 3000000001 do not fit int32"));
+  EXPECT_EQ(item<std::int64_t>((astype(arange(2), int64) + far)(1)), far + 1);
+  EXPECT_EQ(item<int>(arange(std::int64_t{2'147'483'646}, std::int64_t{2'147'483'648})(1)), 2'147'483'647);
+}
+
 TEST(MakeArray, BlocksThatAreNotOfOneArrayAreRefusedOnAllRanks) {
   if (ranks() == 1) return;
   const bool first = process_index() == 0;

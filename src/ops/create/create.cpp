@@ -240,6 +240,13 @@ Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype 
   const __int128 count = (span > 0) == (step > 0) && span != 0 ? (span + step - (step > 0 ? 1 : -1)) / step : 0;
   if (count > std::numeric_limits<std::int64_t>::max()) throw ArgumentError("arange: more than 2^63 elements; use a larger step");
   const auto n = static_cast<std::int64_t>(count);
+  const __int128 last = start + (count - 1) * static_cast<__int128>(step);
+  const auto fits = [](__int128 value) {
+    return value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max();
+  };
+  if (dtype == int32 && n > 0 && !(fits(start) && fits(last)))
+    throw ArgumentError("arange: the values from " + std::to_string(start) + " to " + std::to_string(static_cast<std::int64_t>(last)) +
+                        " do not fit int32; make them of smaller ones, as astype(arange(n), int64) * step + start");
   return record(iota_op,
                 make_params(RangeParams{n, 0, Shape{n}, dtype, static_cast<double>(start), static_cast<double>(step), start, step}), {},
                 std::source_location::current());
