@@ -1,6 +1,7 @@
 // qr, svd, eigh and what follows from them.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "linalg/operands.hpp"
@@ -104,7 +105,9 @@ Array matrix_norm(const Array& x, double ord, std::source_location where) {  // 
   if (ord == -std::numeric_limits<double>::infinity()) return min(sum(magnitude, -1), -1);
   if (ord == 2) return max(factor::svdvals(x, where), -1);
   if (ord == -2) return min(factor::svdvals(x, where), -1);
-  throw_unknown_order("matrix", std::to_string(ord), "1, -1, 2, -2, inf, -inf, \"fro\" or \"nuc\"", where);
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", ord);
+  throw_unknown_order("matrix", text, "1, -1, 2, -2, inf, -inf, \"fro\" or \"nuc\"", where);
 }
 
 std::vector<int> norm_dims(const Array& x, const Axes& axes, std::size_t matrix, std::source_location where) {
@@ -112,9 +115,13 @@ std::vector<int> norm_dims(const Array& x, const Axes& axes, std::size_t matrix,
   for (const int axis : axes.values) dims.push_back(checked_dim(axis, x.ndim(), "norm", where));
   if (dims.empty())
     for (int d = 0; d < x.ndim(); ++d) dims.push_back(d);
-  if (dims.size() > 2 || (matrix == 2 && dims.size() != 2) || dims.empty() || (dims.size() == 2 && dims[0] == dims[1]))
-    throw ArgumentError(call_text("norm", where) + ": an order needs one axis (a vector norm) or two different ones (a matrix norm), got " +
-                        std::to_string(dims.size()) + " for shape " + to_string(x.shape()) + ". Name them");
+  const bool is_twice = dims.size() == 2 && dims[0] == dims[1];
+  if (dims.size() > 2 || dims.size() < (matrix == 2 ? 2 : 1) || is_twice)
+    throw ArgumentError(call_text("norm", where) + ": " +
+                        (matrix == 2 ? "\"fro\" and \"nuc\" are matrix norms and need two different axes"
+                                     : "an order needs one axis (a vector norm) or two different ones (a matrix norm)") +
+                        ", got " + (is_twice ? "axis " + std::to_string(dims[0]) + " twice" : std::to_string(dims.size())) + " for shape " +
+                        to_string(x.shape()) + ". Name them");
   return dims;
 }
 

@@ -280,6 +280,19 @@ TEST(Factor, norms_of_a_known_matrix) {
   EXPECT_NEAR(item<double>(linalg::cond(a, 1)), 6 * 0.7, 1e-13);  // the inverse is [[4, 2], [-3, 1]] / 10: its columns sum to 0.7 and 0.3
 }
 
+TEST(Factor, norm_says_what_is_wrong_with_its_order_or_axes) {
+  const auto text_of_norm = [](auto order, Axes axes) -> std::string {
+    try {
+      linalg::norm(zeros({3, 4, 5}), order, axes);
+    } catch (const ArgumentError& error) { return error.what(); }
+    return "no error";
+  };
+  EXPECT_NE(text_of_norm(3.0, {0, 1}).find(": 3 is no order of a matrix norm"), std::string::npos);
+  EXPECT_NE(text_of_norm(2.0, {1, -2}).find("got axis 1 twice for shape (3, 4, 5)"), std::string::npos);
+  EXPECT_NE(text_of_norm("nuc", {1}).find("need two different axes, got 1 for"), std::string::npos);
+  EXPECT_NE(text_of_norm(1.0, {}).find("got 3 for shape"), std::string::npos);
+}
+
 TEST(Factor, expm_of_matrices_without_rows_is_empty) {
   EXPECT_EQ(linalg::expm(zeros({0, 0})).shape(), (Shape{0, 0}));
   EXPECT_EQ(to_host(linalg::expm(zeros({5, 0, 0}, float64))).shape(), (Shape{5, 0, 0}));
