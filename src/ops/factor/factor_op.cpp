@@ -166,7 +166,10 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
   for (std::size_t i = 0; i < out_types.size(); ++i) shard_bytes += bytes_of(out_types[i], placed.outputs[i]);
   const GridShape grid = grid_for(ranks);
   const std::int64_t n = extent(in_types[0], 1), block = std::max<std::int64_t>(block_for(n, grid.columns, widest_block(n)), 1);
-  const std::int64_t matrix_bytes = bytes_of(in_types[0], placed.inputs[0]) * axes_size(mesh, axes), panels = n / block + 1;
+  const Shape held = placed.inputs[0].shard_shape(in_types[0].shape);
+  std::int64_t matrix_bytes = extent(in_types[0], 2) * n * static_cast<std::int64_t>(itemsize(in_types[0].dtype));
+  for (std::size_t d = 0; d < lead; ++d) matrix_bytes *= held[d];
+  const std::int64_t panels = n / block + 1;
   const TalkCost deal{"all-to-all", axes, shard_bytes * (ranks - 1) / ranks, 1};
   if (dims.substitutes && is_few(grid, block, extent(in_types[1], 1))) {
     const std::int64_t right_bytes = n == 0 ? 0 : matrix_bytes / n * extent(in_types[1], 1);
