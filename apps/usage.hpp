@@ -2,9 +2,11 @@
 #pragma once
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
 namespace apps {
 
@@ -24,7 +26,10 @@ inline std::optional<int> status_of_words(CLI::App& app, int argc, char** argv) 
       if (is_first_rank()) app.exit(error);
       return 0;
     }
-    if (is_first_rank()) std::fprintf(stderr, "%s: %s\nTry: %s --help\n", app.get_name().c_str(), error.what(), app.get_name().c_str());
+    if (is_first_rank())
+      std::fprintf(stderr, "%s: %s\nTry: %s --help\n", app.get_name().c_str(), error.what(), app.get_name().c_str());
+    else
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));  // mpirun ends them all when the first one has gone
     return 2;
   }
 }

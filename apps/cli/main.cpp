@@ -2,8 +2,10 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <thread>
 
 #include "base/text.hpp"
 #include "commands.hpp"
@@ -26,19 +28,33 @@ constexpr const char* examples = R"(Examples:
 Files are x.npy, x.h5:/dataset and x.mtx. A spec names, per dimension, the mesh axes that split it: x,None  x+y,None.
 Exit status: 0 done, 1 failed, 2 wrong usage.)";
 
-// The work of a command that needs the ranks.
-int in_runtime(int argc, char** argv, const std::function<int()>& work) {
+int refuse(const CLI::App& app, const std::string& text) {
+  if (cli::is_first_rank()) {
+    const auto chosen = app.get_subcommands();
+    std::fprintf(stderr, "tessera: %s\nTry: tessera %s--help\n", text.c_str(),
+                 chosen.empty() ? "" : (chosen.front()->get_name() + " ").c_str());
+  } else {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // mpirun ends them all when the first one has gone
+  }
+  return 2;
+}
+
+int fail(const std::exception& error) {
+  if (cli::is_first_rank()) std::fprintf(stderr, "tessera: %s\n", cli::without_places(error.what()).c_str());
+  return 1;
+}
+
+// The work of a command that needs the ranks. What is wrong with its words and shapes is wrong on every rank, and is said before they
+// part: mpirun ends them all when the first one has gone.
+int in_runtime(const CLI::App& app, int argc, char** argv, const std::function<int()>& work) {
   int status = 0;
-  std::string usage, mistake;  // the words and the shapes are the same on every rank
   const int ended = tessera::run(argc, argv, [&] {
     try {
       status = work();
-    } catch (const cli::UsageError& error) { usage = error.what(); } catch (const tessera::UserError& error) {
-      mistake = error.what();
-    } catch (const tessera::LinAlgError& error) { mistake = error.what(); }
+    } catch (const cli::UsageError& error) { status = refuse(app, error.what()); } catch (const tessera::UserError& error) {
+      status = fail(error);
+    } catch (const tessera::LinAlgError& error) { status = fail(error); }
   });
-  if (!usage.empty()) throw cli::UsageError(usage);
-  if (!mistake.empty()) throw std::runtime_error(mistake);
   return ended != 0 ? (ended == 2 ? 2 : 1) : status;
 }
 
@@ -57,23 +73,14 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   if (command == "env") return cli::is_first_rank() ? cli::show_settings(order) : 0;
   if (command == "shard") return cli::is_first_rank() ? cli::show_shard(order) : 0;
   if (command == "explain") return cli::is_first_rank() ? cli::explain(order) : 0;
-  if (command == "info") return in_runtime(argc, argv, [&] { return cli::show_info(order); });
+  if (command == "info") return in_runtime(app, argc, argv, [&] { return cli::show_info(order); });
   if (command == "bench") {
     if (!order.calibrate) return cli::run_benchmark(app.get_subcommands().front()->remaining());
-    return in_runtime(argc, argv, [&] { return cli::calibrate(order); });
+    return in_runtime(app, argc, argv, [&] { return cli::calibrate(order); });
   }
   cli::check_output(order.output);
   if (order.ranks > 0 && !cli::under_launcher()) return cli::run_again_as_ranks(order, argc, argv);
-  return in_runtime(argc, argv, [&] { return cli::compute(command, order); });
-}
-
-int refuse(const CLI::App& app, const std::string& text) {
-  if (cli::is_first_rank()) {
-    const auto chosen = app.get_subcommands();
-    std::fprintf(stderr, "tessera: %s\nTry: tessera %s--help\n", text.c_str(),
-                 chosen.empty() ? "" : (chosen.front()->get_name() + " ").c_str());
-  }
-  return 2;
+  return in_runtime(app, argc, argv, [&] { return cli::compute(command, order); });
 }
 
 }  // namespace
@@ -167,7 +174,6 @@ int main(int argc, char** argv) {
   try {
     return dispatch(app, order, argc, argv);
   } catch (const cli::UsageError& error) { return refuse(app, error.what()); } catch (const std::exception& error) {
-    if (cli::is_first_rank()) std::fprintf(stderr, "tessera: %s\n", cli::without_places(error.what()).c_str());
-    return 1;
+    return fail(error);
   }
 }
