@@ -53,7 +53,6 @@ tessera::Array load(const std::string& name, const tessera::Sharding&);
 void check_output(const std::string& name);  // before any work: UsageError, IoError
 void save(const std::string& name, const tessera::Array&);
 
-bool is_first_rank();  // also before MPI is up
 bool under_launcher();
 // What `work` refuses in the words of --mesh, --spec or --dtype is wrong usage.
 template <class Work> auto of_words(Work&& work) {

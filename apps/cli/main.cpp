@@ -2,13 +2,12 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <exception>
-#include <thread>
 
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "usage.hpp"
 
 namespace tessera {
 extern const char* const build_id;
@@ -29,18 +28,12 @@ Files are x.npy, x.h5:/dataset and x.mtx. A spec names, per dimension, the mesh 
 Exit status: 0 done, 1 failed, 2 wrong usage.)";
 
 int refuse(const CLI::App& app, const std::string& text) {
-  if (cli::is_first_rank()) {
-    const auto chosen = app.get_subcommands();
-    std::fprintf(stderr, "tessera: %s\nTry: tessera %s--help\n", text.c_str(),
-                 chosen.empty() ? "" : (chosen.front()->get_name() + " ").c_str());
-  } else {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // mpirun ends them all when the first one has gone
-  }
-  return 2;
+  const auto chosen = app.get_subcommands();
+  return apps::refuse_words("tessera", chosen.empty() ? "tessera" : "tessera " + chosen.front()->get_name(), text);
 }
 
 int fail(const std::exception& error) {
-  if (cli::is_first_rank()) std::fprintf(stderr, "tessera: %s\n", cli::without_places(error.what()).c_str());
+  if (apps::is_first_rank()) std::fprintf(stderr, "tessera: %s\n", cli::without_places(error.what()).c_str());
   return 1;
 }
 
@@ -70,9 +63,9 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
     order.words = app.get_subcommands().front()->remaining();  // from the first that is not ours: mpirun's options, the program, its words
     return cli::run_program(order);
   }
-  if (command == "env") return cli::is_first_rank() ? cli::show_settings(order) : 0;
-  if (command == "shard") return cli::is_first_rank() ? cli::show_shard(order) : 0;
-  if (command == "explain") return cli::is_first_rank() ? cli::explain(order) : 0;
+  if (command == "env") return apps::is_first_rank() ? cli::show_settings(order) : 0;
+  if (command == "shard") return apps::is_first_rank() ? cli::show_shard(order) : 0;
+  if (command == "explain") return apps::is_first_rank() ? cli::explain(order) : 0;
   if (command == "info") return in_runtime(app, argc, argv, [&] { return cli::show_info(order); });
   if (command == "bench") {
     if (!order.calibrate) return cli::run_benchmark(app.get_subcommands().front()->remaining());
@@ -163,7 +156,7 @@ int main(int argc, char** argv) {
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return cli::is_first_rank() ? app.exit(error) : 0;  // --help
+    if (error.get_exit_code() == 0) return apps::is_first_rank() ? app.exit(error) : 0;  // --help
     if (argc > 1 && app.get_subcommands().empty() && argv[1][0] != '-') {
       std::vector<std::string> names;
       for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());

@@ -19,13 +19,12 @@
 namespace tessera::comm {
 namespace {
 
-struct Process {
-  std::int64_t id = 0;
-  std::int64_t host = -1;  // the first rank of those that read each other's memory; -1: nobody reads here
+struct Readable {
+  std::vector<int> host_of;              // by device id: the first rank of those that read each other's memory; -1: nobody reads here
+  std::vector<std::int64_t> process_of;  // by device id
 };
-
-std::vector<Process>& processes() {  // by device id
-  static std::vector<Process> instance;
+Readable& readable() {
+  static Readable instance;
   return instance;
 }
 
@@ -54,23 +53,19 @@ bool all_can_read(MPI_Comm host, int host_size) {
 }  // namespace
 
 void find_readable_ranks(MPI_Comm host, MPI_Comm world) {
-  int rank = 0, size = 1, host_size = 1;
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(world, &size);
+  int host_size = 1;
   MPI_Comm_size(host, &host_size);
-  int first = rank;
-  MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host);
-  const Process mine{getpid(), host_size > 1 && all_can_read(host, host_size) ? first : -1};
-  processes().resize(static_cast<std::size_t>(size));
-  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, processes().data(), sizeof mine, MPI_BYTE, world);
+  readable().host_of = first_ranks_of_hosts(host_size > 1 && all_can_read(host, host_size), host, world);
+  const std::int64_t mine = getpid();
+  readable().process_of.resize(readable().host_of.size());
+  MPI_Allgather(&mine, 1, MPI_INT64_T, readable().process_of.data(), 1, MPI_INT64_T, world);
 }
 
-void forget_readable_ranks() { processes().clear(); }
+void forget_readable_ranks() { readable() = {}; }
 
 bool reads_directly(int device, int other) {
-  const auto host_of = [](int id) {
-    return id >= 0 && id < static_cast<int>(processes().size()) ? processes()[static_cast<std::size_t>(id)].host : -1;
-  };
+  const auto& hosts = readable().host_of;
+  const auto host_of = [&](int id) { return id >= 0 && id < static_cast<int>(hosts.size()) ? hosts[static_cast<std::size_t>(id)] : -1; };
   return host_of(device) >= 0 && host_of(device) == host_of(other) && settings().collectives != "mpi";
 }
 
@@ -99,7 +94,7 @@ void DirectReader::flush() {
   std::size_t first = 0;
   while (first < theirs_.size()) {
     const auto count = static_cast<unsigned long>(theirs_.size() - first);
-    const pid_t process = static_cast<pid_t>(processes()[static_cast<std::size_t>(device_)].id);
+    const auto process = static_cast<pid_t>(readable().process_of[static_cast<std::size_t>(device_)]);
     auto copied = process_vm_readv(process, &mine_[first], count, &theirs_[first], count, 0);
     if (copied < 0 && errno == EINTR) continue;
     if (copied <= 0)

@@ -263,18 +263,25 @@ Buffer map(const HostAddress& address) {
   return Buffer::wrap(mapping->data + address.offset, mapping->bytes - static_cast<std::size_t>(address.offset), [mapping] {});
 }
 
-void find_sharing_ranks(MPI_Comm host, MPI_Comm world) {
-  int rank = 0, size = 1, host_size = 1;
+std::vector<int> first_ranks_of_hosts(bool works, MPI_Comm host, MPI_Comm world) {
+  int rank = 0, size = 1;
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
-  MPI_Comm_size(host, &host_size);
   int first = rank;
   MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host);
+  if (!works) first = -1;
+  std::vector<int> by_rank(static_cast<std::size_t>(size));
+  MPI_Allgather(&first, 1, MPI_INT, by_rank.data(), 1, MPI_INT, world);
+  return by_rank;
+}
+
+void find_sharing_ranks(MPI_Comm host, MPI_Comm world) {
+  int rank = 0, host_size = 1;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(host, &host_size);
   if (host_size > 1) raise_limit_of_files();
   sharing().mine = host_size > 1 && all_can_share(host, rank, host_size);
-  const int mine = sharing().mine ? first : -1;
-  sharing().host_of.assign(static_cast<std::size_t>(size), -1);
-  MPI_Allgather(&mine, 1, MPI_INT, sharing().host_of.data(), 1, MPI_INT, world);
+  sharing().host_of = first_ranks_of_hosts(sharing().mine, host, world);
 }
 
 void stop_sharing() {
