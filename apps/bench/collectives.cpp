@@ -37,21 +37,34 @@ class Size {
 
   void rows() {
     row(
-        "all_reduce", [&] { comm::all_reduce(world_, comm::ReduceKind::sum, float32, in_.data(), out_.data(), all_); }, "MPI_Allreduce",
+        "all_reduce",
+        [&] { comm::all_reduce(world_, comm::ReduceKind::sum, float32, in_.data(), out_.data(), all_); },
+        "MPI_Allreduce",
         [&] { MPI_Allreduce(in_.data(), out_.data(), all_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); });
     row(
-        "all_gather", [&] { comm::all_gather(world_, in_.data(), block_bytes_, out_.data()); }, "MPI_Allgather",
-        [&] { MPI_Allgather(in_.data(), block_, MPI_FLOAT, out_.data(), block_, MPI_FLOAT, MPI_COMM_WORLD); });
+        "all_gather", [&] { comm::all_gather(world_, in_.data(), block_bytes_, out_.data()); },
+        "MPI_Allgather",
+        [&] {
+          MPI_Allgather(in_.data(), block_, MPI_FLOAT, out_.data(), block_, MPI_FLOAT, MPI_COMM_WORLD);
+        });
     const std::vector<std::int64_t> counts(static_cast<std::size_t>(bench::ranks()), block_);
-    const bool chooses_badly = bench::ranks() == 2 && block_bytes_ >= std::int64_t{512} << 10;  // Open MPI, from 1 MiB on
+    const bool chooses_badly = bench::ranks() == 2 && block_bytes_ >= std::int64_t{512}
+                                                                          << 10;  // Open MPI, from 1 MiB on
     row(
-        "reduce_scatter", [&] { comm::reduce_scatter(world_, comm::ReduceKind::sum, float32, in_.data(), out_.data(), counts); },
-        "MPI_Reduce_scatter", [&] { MPI_Reduce_scatter_block(in_.data(), out_.data(), block_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
+        "reduce_scatter",
+        [&] {
+          comm::reduce_scatter(world_, comm::ReduceKind::sum, float32, in_.data(), out_.data(), counts);
+        },
+        "MPI_Reduce_scatter",
+        [&] {
+          MPI_Reduce_scatter_block(in_.data(), out_.data(), block_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        },
         chooses_badly ? 1.5 : 0);
     row(
         "all_to_all", [&] { all_to_all(); }, "MPI_Alltoall",
         [&] { MPI_Alltoall(in_.data(), block_, MPI_FLOAT, out_.data(), block_, MPI_FLOAT, MPI_COMM_WORLD); });
-    const int next = (bench::rank() + 1) % bench::ranks(), before = (bench::rank() + bench::ranks() - 1) % bench::ranks();
+    const int next = (bench::rank() + 1) % bench::ranks(),
+              before = (bench::rank() + bench::ranks() - 1) % bench::ranks();
     const std::int64_t bytes = std::int64_t{4} * all_;
     row(
         "permute",
@@ -62,7 +75,8 @@ class Size {
         },
         "MPI_Sendrecv",
         [&, next, before] {
-          MPI_Sendrecv(in_.data(), all_, MPI_FLOAT, next, 0, out_.data(), all_, MPI_FLOAT, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+          MPI_Sendrecv(in_.data(), all_, MPI_FLOAT, next, 0, out_.data(), all_, MPI_FLOAT, before, 0,
+                       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         });
     row(
         "broadcast", [&, bytes] { comm::broadcast(world_, in_.data(), bytes, 0); }, "MPI_Bcast",
@@ -70,7 +84,8 @@ class Size {
   }
 
  private:
-  void row(const char* what, const bench::Work& ours, const char* peer, const bench::Work& raw, double goal = 0) const {
+  void row(const char* what, const bench::Work& ours, const char* peer, const bench::Work& raw,
+           double goal = 0) const {
     const std::string name = std::string(what) + "_" + name_;
     if (!bench::wanted(name)) return;
     const auto repeat = [this](const bench::Work& call) {
@@ -81,7 +96,9 @@ class Size {
     if (goal > 0)
       bench::compare(name, repeat(ours), {{peer, repeat(raw), goal}});
     else
-      bench::compare(name, repeat(ours), {{std::string(peer) + " + 2 us", repeat(raw), 1 / factor, 0, calls_ * allowance_s / factor}});
+      bench::compare(
+          name, repeat(ours),
+          {{std::string(peer) + " + 2 us", repeat(raw), 1 / factor, 0, calls_ * allowance_s / factor}});
   }
 
   // As the executor does it: the own block is a copy, the others are messages.
@@ -92,7 +109,8 @@ class Size {
     std::memcpy(at(out_, bench::rank()), at(in_, bench::rank()), static_cast<std::size_t>(block_bytes_));
     std::vector<comm::Message> sends, receives;
     for (int step = 1; step < bench::ranks(); ++step) {
-      const int to = (bench::rank() + step) % bench::ranks(), from = (bench::rank() - step + bench::ranks()) % bench::ranks();
+      const int to = (bench::rank() + step) % bench::ranks(),
+                from = (bench::rank() - step + bench::ranks()) % bench::ranks();
       sends.push_back({to, at(in_, to), block_bytes_});
       receives.push_back({from, at(out_, from), block_bytes_});
     }
@@ -114,11 +132,13 @@ void agreement_row() {
   std::uint64_t all[2];
   bench::compare("agreement_x1000",
                  [] {
-                   for (int i = 0; i < calls; ++i) comm::agree(comm::world(), 7, [] { return std::string(); });
+                   for (int i = 0; i < calls; ++i)
+                     comm::agree(comm::world(), 7, [] { return std::string(); });
                  },
                  {{"MPI_Allreduce + 2 us",
                    [&] {
-                     for (int i = 0; i < calls; ++i) MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+                     for (int i = 0; i < calls; ++i)
+                       MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
                    },
                    1 / factor, 0, calls * allowance_s / factor}});
 }

@@ -21,11 +21,13 @@ void rows() {
         {{"memcpy", [&] { std::memcpy(to.data(), from.data(), mine * sizeof(float)); }, 0.8}}, 7);
   }
   if (bench::wanted("sin_f32_8192x8192") && bench::ranks() > 1) {
-    const Array x = device_put(reshape(astype(arange(8192 * 8192), float32), {8192, 8192}) * 1e-4f, bench::split(P("x")));
+    const Array x =
+        device_put(reshape(astype(arange(8192 * 8192), float32), {8192, 8192}) * 1e-4f, bench::split(P("x")));
     const Array alone = device_put(x, bench::on_one());
     eval(x), eval(alone);
     bench::compare(
-        "sin_f32_8192x8192", [&] { eval(sin(x)); }, {{"one rank", [&] { eval(sin(alone)); }, bench::ranks() == 2 ? 1.8 : 0}}, 7);
+        "sin_f32_8192x8192", [&] { eval(sin(x)); },
+        {{"one rank", [&] { eval(sin(alone)); }, bench::ranks() == 2 ? 1.8 : 0}}, 7);
   }
   if (bench::wanted("one_op_on_4_floats") && bench::ranks() == 1) {
     const Array x = device_put(ones({4}), bench::split(P("x")));

@@ -100,7 +100,8 @@ template <class R> void cube(std::int64_t n, bool is_real) {
       return is_real ? Fftw<R>::r2c(3, extents, in, out, flags) : Fftw<R>::c2c(3, extents, in, out, flags);
     });
     bench::compare(
-        row, [&] { transform(x, place); }, {{place == fft::keep ? "FFTW-MPI" : "FFTW-MPI TRANSPOSED_OUT", [&] { peer.run(); }, 1.5}}, 7);
+        row, [&] { transform(x, place); },
+        {{place == fft::keep ? "FFTW-MPI" : "FFTW-MPI TRANSPOSED_OUT", [&] { peer.run(); }, 1.5}}, 7);
   }
 }
 
@@ -122,9 +123,11 @@ void batch() {
   const std::string row = "fft_batch_256x256^2_complex128";
   if (bench::ranks() == 1 || !bench::wanted(row)) return;
   const Shape shape{256, 256, 256};
-  const Array x = filled(shape, complex128, bench::split(P("x"))), alone = filled(shape, complex128, bench::on_one());
+  const Array x = filled(shape, complex128, bench::split(P("x"))),
+              alone = filled(shape, complex128, bench::on_one());
   bench::compare(
-      row, [&] { eval(fft::fft2(x)); }, {{"one rank", [&] { eval(fft::fft2(alone)); }, bench::ranks() == 2 ? 1.8 : 0}}, 7);
+      row, [&] { eval(fft::fft2(x)); },
+      {{"one rank", [&] { eval(fft::fft2(alone)); }, bench::ranks() == 2 ? 1.8 : 0}}, 7);
 }
 
 void rows() {

@@ -35,10 +35,13 @@ void cached_call_rows() {
   eval(x, w);
   const auto f = jit(ten_ops);
   const auto ours = repeat([&] { eval(f(x, w)); });
-  if (bench::ranks() == 1) return bench::compare("jit_call_of_10_ops_x1000", ours, {{"budget of 10 us a call", {}, 1, 10e-6 * calls}});
+  if (bench::ranks() == 1)
+    return bench::compare("jit_call_of_10_ops_x1000", ours,
+                          {{"budget of 10 us a call", {}, 1, 10e-6 * calls}});
   float mine[4] = {}, all[4];
   bench::compare("jit_call_of_10_ops_x1000", ours,
-                 {{"MPI_Allreduce + 5 us a call", repeat([&] { MPI_Allreduce(mine, all, 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }),
+                 {{"MPI_Allreduce + 5 us a call",
+                   repeat([&] { MPI_Allreduce(mine, all, 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }),
                    bench::ranks() == 2 ? 1.0 : 0, 0, 5e-6 * calls}});
 }
 
@@ -46,7 +49,8 @@ void cached_call_rows() {
 void planning_row() {
   if (!bench::wanted("jit_plans_1000_ops") || bench::ranks() > 1) return;
   const Mesh mesh = abstract_mesh({64, 64}, {"x", "y"});
-  const Array x = device_put(zeros({8192, 8192}), mesh, P("x", "y")), w = device_put(zeros({8192, 8192}), mesh, P("y", None));
+  const Array x = device_put(zeros({8192, 8192}), mesh, P("x", "y")),
+              w = device_put(zeros({8192, 8192}), mesh, P("y", None));
   const auto layers = [](Array x, const Array& w) {
     for (int layer = 0; layer < 100; ++layer) {
       const Array h = matmul(x, w) + 1;                    // 2 ops
@@ -56,7 +60,8 @@ void planning_row() {
     return x;
   };
   bench::compare(
-      "jit_plans_1000_ops", [&] { (void)jit(layers).lower(x, w).compile().as_text().size(); }, {{"budget of 1 s", {}, 1, 1.0}}, 5);
+      "jit_plans_1000_ops", [&] { (void)jit(layers).lower(x, w).compile().as_text().size(); },
+      {{"budget of 1 s", {}, 1, 1.0}}, 5);
 }
 
 Array chain_of_16(const Array& x) {
@@ -65,7 +70,8 @@ Array chain_of_16(const Array& x) {
   const Array c = minimum(maximum(b, -1) * 1.5f, 2) + a;  // 12
   return (c * x - b) * 0.125f + 7;                        // 16
 }
-__attribute__((target_clones("avx512f", "avx2", "default"))) void chain_by_hand(const float* x, float* y, std::int64_t n) {
+__attribute__((target_clones("avx512f", "avx2", "default"))) void chain_by_hand(const float* x, float* y,
+                                                                                std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     const float a = ((x[i] + 1) * 0.5f - 2) * x[i];
     const float b = std::abs(a + 3) * 0.25f - x[i];

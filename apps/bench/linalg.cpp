@@ -21,18 +21,21 @@ void blacs_gridinit_(int* context, const char* order, const int* rows, const int
 void blacs_gridinfo_(const int* context, int* rows, int* columns, int* row, int* column);
 void blacs_gridexit_(const int* context);
 int numroc_(const int* n, const int* block, const int* process, const int* source, const int* processes);
-void pdgesv_(const int* n, const int* k, double* a, const int* ia, const int* ja, const int* desc_a, int* pivots, double* b, const int* ib,
-             const int* jb, const int* desc_b, int* info);
-void pdpotrf_(const char* uplo, const int* n, double* a, const int* ia, const int* ja, const int* desc_a, int* info);
-void pdgeqrf_(const int* m, const int* n, double* a, const int* ia, const int* ja, const int* desc_a, double* tau, double* work,
-              const int* lwork, int* info);
-void pdorgqr_(const int* m, const int* n, const int* k, double* a, const int* ia, const int* ja, const int* desc_a, const double* tau,
-              double* work, const int* lwork, int* info);
-void dgesv_(const int* n, const int* k, double* a, const int* lda, int* pivots, double* b, const int* ldb, int* info);
+void pdgesv_(const int* n, const int* k, double* a, const int* ia, const int* ja, const int* desc_a,
+             int* pivots, double* b, const int* ib, const int* jb, const int* desc_b, int* info);
+void pdpotrf_(const char* uplo, const int* n, double* a, const int* ia, const int* ja, const int* desc_a,
+              int* info);
+void pdgeqrf_(const int* m, const int* n, double* a, const int* ia, const int* ja, const int* desc_a,
+              double* tau, double* work, const int* lwork, int* info);
+void pdorgqr_(const int* m, const int* n, const int* k, double* a, const int* ia, const int* ja,
+              const int* desc_a, const double* tau, double* work, const int* lwork, int* info);
+void dgesv_(const int* n, const int* k, double* a, const int* lda, int* pivots, double* b, const int* ldb,
+            int* info);
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
-void dgeqrf_(const int* m, const int* n, double* a, const int* lda, double* tau, double* work, const int* lwork, int* info);
-void dorgqr_(const int* m, const int* n, const int* k, double* a, const int* lda, const double* tau, double* work, const int* lwork,
-             int* info);
+void dgeqrf_(const int* m, const int* n, double* a, const int* lda, double* tau, double* work,
+             const int* lwork, int* info);
+void dorgqr_(const int* m, const int* n, const int* k, double* a, const int* lda, const double* tau,
+             double* work, const int* lwork, int* info);
 }
 
 namespace {
@@ -49,7 +52,8 @@ double flops_of(Kind kind, int n) {
 // A factorization by ScaLAPACK on some grid and block size; by LAPACK when there is one rank. QR makes q as ours does.
 class Scalapack {
  public:
-  Scalapack(Kind kind, int n, int block, int grid_rows) : kind_(kind), n_(n), block_(block), grid_rows_(grid_rows) {
+  Scalapack(Kind kind, int n, int block, int grid_rows)
+      : kind_(kind), n_(n), block_(block), grid_rows_(grid_rows) {
     const int grid_columns = bench::ranks() / grid_rows, zero = 0;
     int handle = MPI_Comm_c2f(MPI_COMM_WORLD), row = 0, column = 0, rows_again = 0, columns_again = 0;
     context_ = sys2blacs_handle_(&handle);
@@ -68,8 +72,10 @@ class Scalapack {
     if (kind == Kind::cholesky)
       for (int j = 0; j < columns; ++j)
         for (int i = 0; i < rows; ++i)
-          if ((i / block * grid_rows + row) * block + i % block == (j / block * grid_columns + column) * block + j % block)
-            given_[static_cast<std::size_t>(j) * static_cast<std::size_t>(rows) + static_cast<std::size_t>(i)] += 2 * n;
+          if ((i / block * grid_rows + row) * block + i % block ==
+              (j / block * grid_columns + column) * block + j % block)
+            given_[static_cast<std::size_t>(j) * static_cast<std::size_t>(rows) +
+                   static_cast<std::size_t>(i)] += 2 * n;
     pivots_.resize(static_cast<std::size_t>(rows + block));
     vector_.resize(static_cast<std::size_t>(std::max(rows, columns) + block));
     if (kind == Kind::qr) {
@@ -88,7 +94,9 @@ class Scalapack {
   ~Scalapack() { blacs_gridexit_(&context_); }
 
   std::string name() const {
-    const std::string call = kind_ == Kind::solve ? "dgesv" : kind_ == Kind::cholesky ? "dpotrf" : "dgeqrf + orgqr";
+    const std::string call = kind_ == Kind::solve      ? "dgesv"
+                             : kind_ == Kind::cholesky ? "dpotrf"
+                                                       : "dgeqrf + orgqr";
     if (bench::ranks() == 1) return call;
     return "p" + call + " " + std::to_string(block_) + " on " + std::to_string(grid_rows_) + "x" +
            std::to_string(bench::ranks() / grid_rows_);
@@ -103,9 +111,11 @@ class Scalapack {
     const int one = 1, lwork = static_cast<int>(work_.size());
     const bool alone = bench::ranks() == 1;
     int info = 0;
-    if (kind_ == Kind::solve && alone) dgesv_(&n_, &one, a_.data(), &n_, pivots_.data(), vector_.data(), &n_, &info);
+    if (kind_ == Kind::solve && alone)
+      dgesv_(&n_, &one, a_.data(), &n_, pivots_.data(), vector_.data(), &n_, &info);
     if (kind_ == Kind::solve && !alone)
-      pdgesv_(&n_, &one, a_.data(), &one, &one, desc_a_, pivots_.data(), vector_.data(), &one, &one, desc_b_, &info);
+      pdgesv_(&n_, &one, a_.data(), &one, &one, desc_a_, pivots_.data(), vector_.data(), &one, &one, desc_b_,
+              &info);
     if (kind_ == Kind::cholesky && alone) dpotrf_("L", &n_, a_.data(), &n_, &info);
     if (kind_ == Kind::cholesky && !alone) pdpotrf_("L", &n_, a_.data(), &one, &one, desc_a_, &info);
     if (kind_ == Kind::qr) {
@@ -164,17 +174,21 @@ bench::Work products_of(double flops) {
     double* a = values->data();
     double *b = a + static_cast<std::ptrdiff_t>(n) * n, *c = b + static_cast<std::ptrdiff_t>(n) * n;
     for (double rest = share / (2.0 * n * n); rest >= 1; rest -= n)
-      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, static_cast<int>(std::min<double>(rest, n)), 1, a, n, b, n, 0, c, n);
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n,
+                  static_cast<int>(std::min<double>(rest, n)), 1, a, n, b, n, 0, c, n);
   };
 }
 
 void dense_row(Kind kind, int n, double goal, double goal_of_dgemm) {
   static const char* const names[] = {"solve", "cholesky", "qr"};
-  const std::string name = std::string("linalg_") + names[static_cast<int>(kind)] + "_f64_" + std::to_string(n);
+  const std::string name =
+      std::string("linalg_") + names[static_cast<int>(kind)] + "_f64_" + std::to_string(n);
   if (!bench::wanted(name)) return;
   const Array noise = random::uniform(random::key(1), {n, n}, float64) - 0.5;
-  const Array positive = kind == Kind::cholesky ? noise + noise.T() + static_cast<double>(n) * eye(n, float64) : noise;
-  const Array a = device_put(positive, bench::split(P("x", None))), b = device_put(ones({n}, float64), bench::split(P("x")));
+  const Array positive =
+      kind == Kind::cholesky ? noise + noise.T() + static_cast<double>(n) * eye(n, float64) : noise;
+  const Array a = device_put(positive, bench::split(P("x", None))),
+              b = device_put(ones({n}, float64), bench::split(P("x")));
   eval(a, b);
   const auto peer = best_scalapack(kind, n);
   const auto ours = [&] {
@@ -185,13 +199,14 @@ void dense_row(Kind kind, int n, double goal, double goal_of_dgemm) {
       eval(q, r);
     }
   };
-  bench::compare(name, ours,
-                 {{peer->name(), [&] { peer->work(); }, bench::ranks() > 1 ? goal : 0, 0, 0, [&] { peer->prepare(); }},
-                  {"dgemm of as many flops", products_of(flops_of(kind, n)), goal_of_dgemm}},
-                 n <= 2048          ? 9
-                 : n <= 4096        ? 5
-                 : kind == Kind::qr ? 1
-                                    : 3);
+  bench::compare(
+      name, ours,
+      {{peer->name(), [&] { peer->work(); }, bench::ranks() > 1 ? goal : 0, 0, 0, [&] { peer->prepare(); }},
+       {"dgemm of as many flops", products_of(flops_of(kind, n)), goal_of_dgemm}},
+      n <= 2048          ? 9
+      : n <= 4096        ? 5
+      : kind == Kind::qr ? 1
+                         : 3);
 }
 
 // 10,000 systems of 16 x 16, split over the ranks.
@@ -215,7 +230,8 @@ void batch_row() {
     }
   };
   std::vector<bench::Peer> peers{{"a loop over dgesv", loop, 3}};
-  if (bench::ranks() > 1) peers.push_back({"one rank", [&] { eval(linalg::solve(a_one, b_one)); }, bench::ranks() == 2 ? 1.8 : 0});
+  if (bench::ranks() > 1)
+    peers.push_back({"one rank", [&] { eval(linalg::solve(a_one, b_one)); }, bench::ranks() == 2 ? 1.8 : 0});
   bench::compare(
       name, [&] { eval(linalg::solve(a, b)); }, peers);
 }

@@ -46,18 +46,20 @@ void planning_row() {
   if (!bench::wanted("jit_plans_fori_10000_steps")) return;
   const Array x = device_put(ones({elements}), bench::split(P("x")));
   bench::compare(
-      "jit_plans_fori_10000_steps", [&] { (void)jit(relaxed).lower(x).compile().as_text().size(); }, {{"budget of 1 s", {}, 1, 1.0}}, 5);
+      "jit_plans_fori_10000_steps", [&] { (void)jit(relaxed).lower(x).compile().as_text().size(); },
+      {{"budget of 1 s", {}, 1, 1.0}}, 5);
   const auto by_number = [](const Array& v0) {
     return fori_loop(
-        0, steps, [](int i, const Array& v) { return v * 0.999f + 0.001f / static_cast<float>(i + 1) * sum(v); }, v0);
+        0, steps,
+        [](int i, const Array& v) { return v * 0.999f + 0.001f / static_cast<float>(i + 1) * sum(v); }, v0);
   };
   bench::compare(
-      "jit_plans_fori_10000_numbers", [&] { (void)jit(by_number).lower(x).compile().as_text().size(); }, {{"budget of 1 s", {}, 1, 1.0}},
-      5);
+      "jit_plans_fori_10000_numbers", [&] { (void)jit(by_number).lower(x).compile().as_text().size(); },
+      {{"budget of 1 s", {}, 1, 1.0}}, 5);
   const auto loss = [](const Array& v) { return sum(relaxed(v)); };
   bench::compare(
-      "jit_plans_grad_of_fori_10000", [&] { (void)jit(grad(loss)).lower(x).compile().as_text().size(); }, {{"budget of 1 s", {}, 1, 1.0}},
-      5);
+      "jit_plans_grad_of_fori_10000", [&] { (void)jit(grad(loss)).lower(x).compile().as_text().size(); },
+      {{"budget of 1 s", {}, 1, 1.0}}, 5);
 }
 
 const bench::Group group([] {

@@ -61,15 +61,18 @@ void compare(const std::string& name, const Work& ours, const std::vector<Peer>&
   if (state().rank != 0) return;
   const double ours_s = median(our_times);
   for (std::size_t p = 0; p < peers.size(); ++p) {
-    const double peer_s = (peers[p].work ? median(peer_times[p]) : peers[p].fixed_s) + peers[p].extra_s, ratio = peer_s / ours_s;
+    const double peer_s = (peers[p].work ? median(peer_times[p]) : peers[p].fixed_s) + peers[p].extra_s,
+                 ratio = peer_s / ours_s;
     const char* verdict = peers[p].goal == 0 ? "" : ratio >= peers[p].goal ? "reached" : "MISSED";
-    std::printf("%-28s %2d ranks %12.1f us   %-28s %12.1f us   ratio %6.2f   goal %5.2f %s\n", name.c_str(), state().ranks, ours_s * 1e6,
-                peers[p].name.c_str(), peer_s * 1e6, ratio, peers[p].goal, verdict);
+    std::printf("%-28s %2d ranks %12.1f us   %-28s %12.1f us   ratio %6.2f   goal %5.2f %s\n", name.c_str(),
+                state().ranks, ours_s * 1e6, peers[p].name.c_str(), peer_s * 1e6, ratio, peers[p].goal,
+                verdict);
     std::fflush(stdout);
     if (state().json_path.empty()) continue;
     std::ofstream(state().json_path, std::ios::app)
-        << nlohmann::json{{"name", name},     {"ranks", state().ranks}, {"ours_s", ours_s},     {"peer", peers[p].name},
-                          {"peer_s", peer_s}, {"ratio", ratio},         {"goal", peers[p].goal}}
+        << nlohmann::json{{"name", name},          {"ranks", state().ranks}, {"ours_s", ours_s},
+                          {"peer", peers[p].name}, {"peer_s", peer_s},       {"ratio", ratio},
+                          {"goal", peers[p].goal}}
                .dump()
         << "\n";
   }
@@ -77,7 +80,9 @@ void compare(const std::string& name, const Work& ours, const std::vector<Peer>&
 
 int rank() { return state().rank; }
 int ranks() { return state().ranks; }
-tessera::Sharding split(const tessera::PartitionSpec& spec) { return tessera::NamedSharding(tessera::make_mesh({ranks()}, {"x"}), spec); }
+tessera::Sharding split(const tessera::PartitionSpec& spec) {
+  return tessera::NamedSharding(tessera::make_mesh({ranks()}, {"x"}), spec);
+}
 tessera::Sharding on_one() { return tessera::SingleDeviceSharding(tessera::devices()[0]); }
 
 }  // namespace bench

@@ -25,27 +25,30 @@ struct RowsToColumns {
     std::vector<MPI_Datatype> send, receive;
     std::vector<int> ones(static_cast<std::size_t>(p), 1), zeros(static_cast<std::size_t>(p), 0);
     for (int r = 0; r < p; ++r) {
-      const int whole_from[2] = {b, n}, whole_to[2] = {n, b}, part[2] = {b, b}, at_from[2] = {0, r * b}, at_to[2] = {r * b, 0};
+      const int whole_from[2] = {b, n}, whole_to[2] = {n, b}, part[2] = {b, b}, at_from[2] = {0, r * b},
+                at_to[2] = {r * b, 0};
       send.emplace_back(), receive.emplace_back();
       MPI_Type_create_subarray(2, whole_from, part, at_from, MPI_ORDER_C, MPI_DOUBLE, &send.back());
       MPI_Type_create_subarray(2, whole_to, part, at_to, MPI_ORDER_C, MPI_DOUBLE, &receive.back());
       MPI_Type_commit(&send.back()), MPI_Type_commit(&receive.back());
     }
-    MPI_Alltoallw(from.data(), ones.data(), zeros.data(), send.data(), to.data(), ones.data(), zeros.data(), receive.data(),
-                  MPI_COMM_WORLD);
-    for (int r = 0; r < p; ++r) MPI_Type_free(&send[static_cast<std::size_t>(r)]), MPI_Type_free(&receive[static_cast<std::size_t>(r)]);
+    MPI_Alltoallw(from.data(), ones.data(), zeros.data(), send.data(), to.data(), ones.data(), zeros.data(),
+                  receive.data(), MPI_COMM_WORLD);
+    for (int r = 0; r < p; ++r)
+      MPI_Type_free(&send[static_cast<std::size_t>(r)]), MPI_Type_free(&receive[static_cast<std::size_t>(r)]);
   }
 
   void pack_alltoallv() {
     const std::size_t row = static_cast<std::size_t>(b) * sizeof(double);
     double* out = packed.data();
     for (int r = 0; r < p; ++r)
-      for (int i = 0; i < b; ++i, out += b) std::memcpy(out, from.data() + static_cast<std::ptrdiff_t>(i) * n + r * b, row);
+      for (int i = 0; i < b; ++i, out += b)
+        std::memcpy(out, from.data() + static_cast<std::ptrdiff_t>(i) * n + r * b, row);
     std::vector<int> counts(static_cast<std::size_t>(p), b * b), offsets(static_cast<std::size_t>(p));
     for (int r = 0; r < p; ++r) offsets[static_cast<std::size_t>(r)] = r * b * b;
     // What arrives from rank r is its rows of my columns: already in place.
-    MPI_Alltoallv(packed.data(), counts.data(), offsets.data(), MPI_DOUBLE, to.data(), counts.data(), offsets.data(), MPI_DOUBLE,
-                  MPI_COMM_WORLD);
+    MPI_Alltoallv(packed.data(), counts.data(), offsets.data(), MPI_DOUBLE, to.data(), counts.data(),
+                  offsets.data(), MPI_DOUBLE, MPI_COMM_WORLD);
   }
 };
 
@@ -58,7 +61,9 @@ void rows() {
   const auto columns = bench::split(P(None, "x"));
   bench::compare(
       "reshard_f64_8192x8192", [&] { eval(device_put(x, columns)); },
-      {{"MPI_Alltoallw", [&] { raw.alltoallw(); }, 1}, {"pack + MPI_Alltoallv", [&] { raw.pack_alltoallv(); }, 1}}, 7);
+      {{"MPI_Alltoallw", [&] { raw.alltoallw(); }, 1},
+       {"pack + MPI_Alltoallv", [&] { raw.pack_alltoallv(); }, 1}},
+      7);
 }
 
 const bench::Group group(rows);

@@ -49,8 +49,9 @@ class Products {
   }
 
  private:
-  static void product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const std::vector<float>& a, int lda,
-                      const std::vector<float>& b, int ldb, std::vector<float>& c) {
+  static void product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k,
+                      const std::vector<float>& a, int lda, const std::vector<float>& b, int ldb,
+                      std::vector<float>& c) {
     cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1e-3f, a.data(), lda, b.data(), ldb, 0, c.data(), n);
   }
   int rows_;
@@ -68,7 +69,8 @@ void rows() {
                                  {"its products by OpenBLAS", [&] { products.run(); }, 0.9}};
   const Problem alone = bench::ranks() > 1 ? problem_on(bench::on_one(), bench::on_one()) : Problem{};
   if (bench::ranks() > 1)
-    peers.push_back({"one rank", [&] { eval(gradient(alone.network, alone.x, alone.y)); }, bench::ranks() == 2 ? 1.8 : 0});
+    peers.push_back({"one rank", [&] { eval(gradient(alone.network, alone.x, alone.y)); },
+                     bench::ranks() == 2 ? 1.8 : 0});
   bench::compare(
       name, [&] { eval(gradient(all.network, all.x, all.y)); }, peers, 5);
 }

@@ -40,7 +40,8 @@ double ring_seconds(std::int64_t bytes, int repeat) {
   return seconds_of([&] {
            for (int r = 0; r < repeat; ++r)
              comm::exchange(
-                 comm::world(), std::span(&send, 1), std::span(&receive, 1), [](std::size_t) {}, "calibration");
+                 comm::world(), std::span(&send, 1), std::span(&receive, 1), [](std::size_t) {},
+                 "calibration");
          }) /
          repeat;
 }
@@ -53,7 +54,8 @@ int run_benchmark(const std::vector<std::string>& words) {
   const auto program = std::filesystem::path(self).parent_path().parent_path() / "apps/bench/tessera_bench";
   if (!std::filesystem::exists(program))
     throw UsageError(
-        "bench: the benchmark is not installed; run scripts/bench in the source tree. tessera bench --calibrate measures this machine");
+        "bench: the benchmark is not installed; run scripts/bench in the source tree. tessera bench "
+        "--calibrate measures this machine");
   std::vector<std::string> all = {program.string()};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> argv;
@@ -73,22 +75,29 @@ int calibrate(const Order& order) {
   }
   constexpr std::int64_t n = 768;
   const Sharding here = NamedSharding(make_mesh({device_count()}, {"x"}), P("x"));
-  const Array a = device_put(full({device_count(), n, n}, 1.5f), here), b = device_put(full({device_count(), n, n}, 0.5f), here);
+  const Array a = device_put(full({device_count(), n, n}, 1.5f), here),
+              b = device_put(full({device_count(), n, n}, 0.5f), here);
   eval(a, b);
   model.flops_per_s = 2.0 * n * n * n / seconds_of([&] { eval(matmul(a, b)); });
   const std::int64_t elements = 8 << 20;
   const Array x = device_put(ones({device_count(), elements}), here);
   eval(x);
-  model.memory_bytes_per_s = 8.0 * static_cast<double>(elements) / seconds_of([&] { eval(x + 1); });  // one read, one write
+  model.memory_bytes_per_s =
+      8.0 * static_cast<double>(elements) / seconds_of([&] { eval(x + 1); });  // one read, one write
   if (!is_main_process()) return 0;
   save_machine_model(model);
   if (order.json)
-    std::printf("{\"latency_s\": %.3g, \"bytes_per_s\": %.4g, \"flops_per_s\": %.4g, \"memory_bytes_per_s\": %.4g, \"path\": \"%s\"}\n",
-                model.latency_s, model.bytes_per_s, model.flops_per_s, model.memory_bytes_per_s, machine_model_path().c_str());
+    std::printf(
+        "{\"latency_s\": %.3g, \"bytes_per_s\": %.4g, \"flops_per_s\": %.4g, \"memory_bytes_per_s\": %.4g, "
+        "\"path\": \"%s\"}\n",
+        model.latency_s, model.bytes_per_s, model.flops_per_s, model.memory_bytes_per_s,
+        machine_model_path().c_str());
   else
-    std::printf("latency %.2f us, %.2f GB/s between ranks, %.1f Gflop/s and %.1f GB/s of memory per rank; kept in %s\n",
-                model.latency_s * 1e6, model.bytes_per_s / 1e9, model.flops_per_s / 1e9, model.memory_bytes_per_s / 1e9,
-                machine_model_path().c_str());
+    std::printf(
+        "latency %.2f us, %.2f GB/s between ranks, %.1f Gflop/s and %.1f GB/s of memory per rank; kept in "
+        "%s\n",
+        model.latency_s * 1e6, model.bytes_per_s / 1e9, model.flops_per_s / 1e9,
+        model.memory_bytes_per_s / 1e9, machine_model_path().c_str());
   return 0;
 }
 

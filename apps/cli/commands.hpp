@@ -48,7 +48,8 @@ tessera::PartitionSpec spec_of(const Order&, std::size_t operand);
 // ---- files: x.npy, x.h5:/dataset, x.mtx ----
 tessera::io::FileInfo file_info(const std::string& name);
 bool is_shape(const std::string& word);
-tessera::io::FileInfo operand_info(const std::string& word, const std::string& dtype);  // a file's header, or a shape
+tessera::io::FileInfo operand_info(const std::string& word,
+                                   const std::string& dtype);  // a file's header, or a shape
 tessera::Array load(const std::string& name, const tessera::Sharding&);
 void check_output(const std::string& name);  // before any work: UsageError, IoError
 void save(const std::string& name, const tessera::Array&);
@@ -58,7 +59,9 @@ bool under_launcher();
 template <class Work> auto of_words(Work&& work) {
   try {
     return work();
-  } catch (const tessera::UserError& error) { throw UsageError(error.what()); }
+  } catch (const tessera::UserError& error) {
+    throw UsageError(error.what());
+  }
 }
 // Where in this program an operation stands is no news to its user: " at compute.cpp:27" is left out.
 std::string without_places(const std::string& text);

@@ -23,7 +23,8 @@ Array apply(const std::string& command, const Order& order, const std::vector<Ar
   if (command == "matmul") return matmul(x[0], x[1]);
   if (command == "reshard")
     return device_put(x[0], of_words([&] {
-                        const Sharding target = NamedSharding(mesh, order.specs.size() > 1 ? parse_spec(order.specs[1]) : PartitionSpec());
+                        const Sharding target = NamedSharding(
+                            mesh, order.specs.size() > 1 ? parse_spec(order.specs[1]) : PartitionSpec());
                         target.check_fits(x[0].shape(), "reshard");
                         return target;
                       }));
@@ -34,27 +35,31 @@ Array apply(const std::string& command, const Order& order, const std::vector<Ar
     return order.inverse ? fft::ifftn(x[0], options) : fft::fftn(x[0], options);
   }
   if (command == "solve") return linalg::solve(x[0], x[1]);
-  throw UsageError("explain: " + tessera::quoted(command) + " is unknown; there are matmul, fft, solve and reshard");
+  throw UsageError("explain: " + tessera::quoted(command) +
+                   " is unknown; there are matmul, fft, solve and reshard");
 }
 
-std::size_t operands_of(const std::string& command) { return command == "matmul" || command == "solve" ? 2 : 1; }
+std::size_t operands_of(const std::string& command) {
+  return command == "matmul" || command == "solve" ? 2 : 1;
+}
 
 void check_operands(const std::string& command, const Order& order) {
   const auto expected = operands_of(command);
   if (order.operands.size() != expected)
-    throw UsageError(command + ": takes " + format_count(static_cast<std::int64_t>(expected), "operand") + ", got " +
-                     std::to_string(order.operands.size()));
+    throw UsageError(command + ": takes " + format_count(static_cast<std::int64_t>(expected), "operand") +
+                     ", got " + std::to_string(order.operands.size()));
   const auto most = command == "reshard" ? 2 : expected;
   if (order.specs.size() > most)
-    throw UsageError(command + ": takes " + format_count(static_cast<std::int64_t>(most), "--spec") + " at most, got " +
-                     std::to_string(order.specs.size()));
+    throw UsageError(command + ": takes " + format_count(static_cast<std::int64_t>(most), "--spec") +
+                     " at most, got " + std::to_string(order.specs.size()));
 }
 
 // The layout of operand n of this shape. Without --spec its first dim is split, if it has one.
 Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const Mesh& mesh) {
   return of_words([&] {
     const auto spec = spec_of(order, n);
-    const bool by_default = order.specs.empty() && static_cast<std::size_t>(shape.ndim()) < spec.dims().size();
+    const bool by_default =
+        order.specs.empty() && static_cast<std::size_t>(shape.ndim()) < spec.dims().size();
     const Sharding sharding = NamedSharding(mesh, by_default ? PartitionSpec() : spec);
     sharding.check_fits(shape, tessera::quoted(order.operands[n]).c_str());
     return sharding;
@@ -90,8 +95,9 @@ int compute(const std::string& command, const Order& order) {
                             .dump(2)
                             .c_str());
   else
-    std::printf("%s: %s%s, %s over %s, %.3g s, %s, %s received by rank 0\n", order.output.c_str(), name(result.dtype()).c_str(),
-                to_string(result.shape()).c_str(), text_of(result.sharding().spec()).c_str(), text_of(mesh).c_str(), seconds,
+    std::printf("%s: %s%s, %s over %s, %.3g s, %s, %s received by rank 0\n", order.output.c_str(),
+                name(result.dtype()).c_str(), to_string(result.shape()).c_str(),
+                text_of(result.sharding().spec()).c_str(), text_of(mesh).c_str(), seconds,
                 format_count(stats.calls(), "collective").c_str(), format_bytes(stats.bytes()).c_str());
   return 0;
 }
@@ -114,8 +120,11 @@ int explain(const Order& order) {
   }
   json rows = json::array();
   for (const auto& c : plan.collectives)
-    rows.push_back(
-        {{"kind", c.kind}, {"axes", c.axes}, {"bytes_per_rank", c.bytes}, {"predicted_s", c.seconds}, {"for", without_places(c.what)}});
+    rows.push_back({{"kind", c.kind},
+                    {"axes", c.axes},
+                    {"bytes_per_rank", c.bytes},
+                    {"predicted_s", c.seconds},
+                    {"for", without_places(c.what)}});
   std::printf("%s\n", json{{"collectives", rows},
                            {"bytes_per_rank", plan.bytes()},
                            {"flops_per_rank", plan.cost.flops},

@@ -36,13 +36,15 @@ std::vector<std::string> launcher(const Order& order) {
 int become(std::vector<std::string> words) {
   // One BLAS thread per rank unless the user says otherwise: the ranks share the cores.
   for (const char* name : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}) setenv(name, "1", 0);
-  if (geteuid() == 0) setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0), setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+  if (geteuid() == 0)
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0), setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());
-  std::fprintf(stderr, "tessera: %s cannot be started: %s; install openmpi-bin, or name another with TESSERA_MPIRUN\n", argv[0],
-               std::strerror(errno));
+  std::fprintf(
+      stderr, "tessera: %s cannot be started: %s; install openmpi-bin, or name another with TESSERA_MPIRUN\n",
+      argv[0], std::strerror(errno));
   return 1;
 }
 
@@ -88,7 +90,8 @@ int run_again_as_ranks(const Order& order, int argc, char** argv) {
   if (WIFEXITED(status) && WEXITSTATUS(status) <= 2) return WEXITSTATUS(status);
   const int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
   if (number > 0 && number <= SIGSYS)
-    std::fprintf(stderr, "tessera: the %d ranks were ended by signal %d (%s)\n", order.ranks, number, strsignal(number));
+    std::fprintf(stderr, "tessera: the %d ranks were ended by signal %d (%s)\n", order.ranks, number,
+                 strsignal(number));
   else
     std::fprintf(stderr, "tessera: %s ended with status %d\n", mpi_program().c_str(), WEXITSTATUS(status));
   return 1;

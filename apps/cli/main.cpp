@@ -29,7 +29,8 @@ Exit status: 0 done, 1 failed, 2 wrong usage.)";
 
 int refuse(const CLI::App& app, const std::string& text) {
   const auto chosen = app.get_subcommands();
-  return apps::refuse_words("tessera", chosen.empty() ? "tessera" : "tessera " + chosen.front()->get_name(), text);
+  return apps::refuse_words("tessera", chosen.empty() ? "tessera" : "tessera " + chosen.front()->get_name(),
+                            text);
 }
 
 int fail(const std::exception& error) {
@@ -44,23 +45,33 @@ int in_runtime(const CLI::App& app, int argc, char** argv, const std::function<i
   const int ended = tessera::run(argc, argv, [&] {
     try {
       status = work();
-    } catch (const cli::UsageError& error) { status = refuse(app, error.what()); } catch (const tessera::UserError& error) {
+    } catch (const cli::UsageError& error) {
+      status = refuse(app, error.what());
+    } catch (const tessera::UserError& error) {
       status = fail(error);
-    } catch (const tessera::LinAlgError& error) { status = fail(error); }
+    } catch (const tessera::LinAlgError& error) {
+      status = fail(error);
+    }
   });
   return ended != 0 ? (ended == 2 ? 2 : 1) : status;
 }
 
 void add_layout(CLI::App* command, Order& order) {
   command->add_option("--mesh", order.mesh, "axes and sizes: x=4,y=2 (default: one axis x over all devices)");
-  command->add_option("--spec", order.specs, "per operand, the axes that split its dimensions: x,None")->allow_extra_args(false);
+  command->add_option("--spec", order.specs, "per operand, the axes that split its dimensions: x,None")
+      ->allow_extra_args(false);
 }
-void add_json(CLI::App* command, Order& order) { command->add_flag("--json", order.json, "one JSON document on stdout"); }
+void add_json(CLI::App* command, Order& order) {
+  command->add_flag("--json", order.json, "one JSON document on stdout");
+}
 
 int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "run") {
-    order.words = app.get_subcommands().front()->remaining();  // from the first that is not ours: mpirun's options, the program, its words
+    order.words =
+        app.get_subcommands()
+            .front()
+            ->remaining();  // from the first that is not ours: mpirun's options, the program, its words
     return cli::run_program(order);
   }
   if (command == "env") return apps::is_first_rank() ? cli::show_settings(order) : 0;
@@ -83,7 +94,8 @@ std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty() || words[0] != "run") return words;
   std::size_t at = 1;
-  for (; at < words.size() && (words[at] == "-n" || words[at] == "-np" || words[at] == "--np"); at += 2) words[at] = "--np";
+  for (; at < words.size() && (words[at] == "-n" || words[at] == "-np" || words[at] == "--np"); at += 2)
+    words[at] = "--np";
   if (at < words.size() && words[at] == "--") words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
   return words;
 }
@@ -95,12 +107,15 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("tessera ") + tessera::build_id, "the version and the build");
 
-  auto* run = app.add_subcommand(
-      "run", "start a program under mpirun, with settings for the machine at hand: run [-n N] [mpirun options] PROGRAM [its words]");
-  run->add_option("-n,--np", order.ranks, "ranks (default: what mpirun or the SLURM job says)")->check(CLI::Range(1, 1000000));
+  auto* run = app.add_subcommand("run",
+                                 "start a program under mpirun, with settings for the machine at hand: run "
+                                 "[-n N] [mpirun options] PROGRAM [its words]");
+  run->add_option("-n,--np", order.ranks, "ranks (default: what mpirun or the SLURM job says)")
+      ->check(CLI::Range(1, 1000000));
   run->prefix_command();
   run->footer(
-      "Example: tessera run -n 8 ./heat --steps 100\nInside a SLURM job the job's own allocation is used: salloc -n 16 tessera run ./heat");
+      "Example: tessera run -n 8 ./heat --steps 100\nInside a SLURM job the job's own allocation is used: "
+      "salloc -n 16 tessera run ./heat");
 
   auto* info = app.add_subcommand("info", "devices, hosts, libraries");
   add_json(info, order);
@@ -119,7 +134,9 @@ int main(int argc, char** argv) {
         {"solve", "x with A x = b", 2},
         {"reshard", "the same array in another layout or file; the second --spec is the new one", 1}}) {
     auto* command = app.add_subcommand(name, what);
-    command->add_option("files", order.operands, "x.npy, x.h5:/dataset, x.mtx")->required()->expected(operands);
+    command->add_option("files", order.operands, "x.npy, x.h5:/dataset, x.mtx")
+        ->required()
+        ->expected(operands);
     command->add_option("-o,--output", order.output, "x.npy or x.h5:/dataset")->required();
     command->add_option("-n,--np", order.ranks, "start that many ranks")->check(CLI::Range(1, 1000000));
     if (std::string(name) == "fft") {
@@ -128,10 +145,12 @@ int main(int argc, char** argv) {
       command->add_option("--axes", order.axes, "the dimensions to transform (default: all)")->delimiter(',');
     }
     add_layout(command, order), add_json(command, order);
-    command->footer(std::string("Example: tessera ") + name + (operands == 2 ? " a.npy b.npy -o out.npy -n 4" : " a.npy -o out.npy -n 4"));
+    command->footer(std::string("Example: tessera ") + name +
+                    (operands == 2 ? " a.npy b.npy -o out.npy -n 4" : " a.npy -o out.npy -n 4"));
   }
 
-  auto* explain = app.add_subcommand("explain", "what an operation would move and need, without running it; for any number of ranks");
+  auto* explain = app.add_subcommand(
+      "explain", "what an operation would move and need, without running it; for any number of ranks");
   explain->add_option("operation", order.what, "matmul, fft, solve or reshard")
       ->required()
       ->check(CLI::IsMember({"matmul", "fft", "solve", "reshard"}));
@@ -142,10 +161,12 @@ int main(int argc, char** argv) {
   explain->add_option("--axes", order.axes, "fft: the dimensions to transform")->delimiter(',');
   explain->add_flag("--text", order.as_text, "also the program, one line per instruction");
   add_layout(explain, order), add_json(explain, order);
-  explain->footer("Example: tessera explain matmul 65536x65536 65536x65536 --mesh x=64,y=32 --spec x,y --spec x,y");
+  explain->footer(
+      "Example: tessera explain matmul 65536x65536 65536x65536 --mesh x=64,y=32 --spec x,y --spec x,y");
 
-  auto* bench = app.add_subcommand(
-      "bench", "measure this machine, or run the benchmark of a build tree: bench [--filter NAME] [--json FILE] [--list]");
+  auto* bench = app.add_subcommand("bench",
+                                   "measure this machine, or run the benchmark of a build tree: bench "
+                                   "[--filter NAME] [--json FILE] [--list]");
   bench->prefix_command();
   bench->add_flag("--calibrate", order.calibrate, "write the machine model that predictions use");
   add_json(bench, order);
@@ -160,13 +181,16 @@ int main(int argc, char** argv) {
     if (argc > 1 && app.get_subcommands().empty() && argv[1][0] != '-') {
       std::vector<std::string> names;
       for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
-      return refuse(app, "there is no command " + tessera::quoted(argv[1]) + tessera::did_you_mean(argv[1], names));
+      return refuse(
+          app, "there is no command " + tessera::quoted(argv[1]) + tessera::did_you_mean(argv[1], names));
     }
     return refuse(app, error.what());
   }
   try {
     return dispatch(app, order, argc, argv);
-  } catch (const cli::UsageError& error) { return refuse(app, error.what()); } catch (const std::exception& error) {
+  } catch (const cli::UsageError& error) {
+    return refuse(app, error.what());
+  } catch (const std::exception& error) {
     return fail(error);
   }
 }

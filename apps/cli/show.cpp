@@ -43,16 +43,17 @@ int show_info(const Order& order) {
   json devices_json = json::array();
   for (const auto& device : devices()) devices_json.push_back({{"id", device.id}, {"host", device.host}});
   const std::set<std::string> hosts(place.hosts.begin(), place.hosts.end());
-  const json facts = {{"build", build_id},
-                      {"devices", devices_json},
-                      {"hosts", hosts},
-                      {"cores_of_host", place.cores},
-                      {"mpi", comm::mpi_library()},
-                      {"blas", openblas_get_config()},
-                      {"blas_core", openblas_get_corename()},
-                      {"blas_threads", openblas_get_num_threads()},
-                      {"fftw", std::string(static_cast<const char*>(fftw_version))},
-                      {"hdf5", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release)}};
+  const json facts = {
+      {"build", build_id},
+      {"devices", devices_json},
+      {"hosts", hosts},
+      {"cores_of_host", place.cores},
+      {"mpi", comm::mpi_library()},
+      {"blas", openblas_get_config()},
+      {"blas_core", openblas_get_corename()},
+      {"blas_threads", openblas_get_num_threads()},
+      {"fftw", std::string(static_cast<const char*>(fftw_version))},
+      {"hdf5", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release)}};
   if (!is_main_process()) return 0;
   if (order.json) {
     std::printf("%s\n", facts.dump(2).c_str());
@@ -81,12 +82,17 @@ int show_settings(const Order& order) {
   if (order.json) {
     json rows = json::array();
     for (const auto& row : settings_table())
-      rows.push_back({{"name", row.name}, {"value", row.value}, {"default", row.fallback}, {"set", row.is_set}, {"meaning", row.meaning}});
+      rows.push_back({{"name", row.name},
+                      {"value", row.value},
+                      {"default", row.fallback},
+                      {"set", row.is_set},
+                      {"meaning", row.meaning}});
     std::printf("%s\n", rows.dump(2).c_str());
     return 0;
   }
   for (const auto& row : settings_table())
-    std::printf("%s=%s%s\n    %s\n", row.name.c_str(), row.value.c_str(), row.is_set ? "" : "  (default)", row.meaning.c_str());
+    std::printf("%s=%s%s\n    %s\n", row.name.c_str(), row.value.c_str(), row.is_set ? "" : "  (default)",
+                row.meaning.c_str());
   return 0;
 }
 
@@ -108,7 +114,8 @@ int show_shard(const Order& order) {
     for (const auto& [device, index] : sharding.devices_indices_map(info.shape)) {
       json ranges = json::array();
       for (const auto& range : index) ranges.push_back({range.start, range.stop});
-      blocks.push_back({{"device", device.id}, {"box", ranges}, {"replica", sharding.replica_id(info.shape, device)}});
+      blocks.push_back(
+          {{"device", device.id}, {"box", ranges}, {"replica", sharding.replica_id(info.shape, device)}});
     }
     std::printf("%s\n", json{{"shape", info.shape.vector()},
                              {"dtype", name(info.dtype)},
@@ -120,9 +127,10 @@ int show_shard(const Order& order) {
                             .c_str());
     return 0;
   }
-  std::printf("%s%s (%s), %s over %s: blocks of %s, %s per device\n", name(info.dtype).c_str(), to_string(info.shape).c_str(),
-              info.detail.c_str(), text_of(sharding.spec()).c_str(), text_of(mesh).c_str(),
-              to_string(sharding.shard_shape(info.shape)).c_str(), format_bytes(largest).c_str());
+  std::printf("%s%s (%s), %s over %s: blocks of %s, %s per device\n", name(info.dtype).c_str(),
+              to_string(info.shape).c_str(), info.detail.c_str(), text_of(sharding.spec()).c_str(),
+              text_of(mesh).c_str(), to_string(sharding.shard_shape(info.shape)).c_str(),
+              format_bytes(largest).c_str());
   std::printf("%s\n", debug::visualize_sharding(info.shape, sharding).c_str());
   return 0;
 }

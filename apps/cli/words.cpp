@@ -26,9 +26,11 @@ std::int64_t parse_count(const std::string& word, const std::string& where, std:
   char* end = nullptr;
   errno = 0;
   const long long value = std::strtoll(word.c_str(), &end, 10);
-  if (errno == ERANGE) throw UsageError(tessera::quoted(word) + " in " + tessera::quoted(where) + " does not fit 64 bits");
+  if (errno == ERANGE)
+    throw UsageError(tessera::quoted(word) + " in " + tessera::quoted(where) + " does not fit 64 bits");
   if (word.empty() || *end != '\0' || value < least)
-    throw UsageError(tessera::quoted(word) + " in " + tessera::quoted(where) + " is no number from " + std::to_string(least) + " up");
+    throw UsageError(tessera::quoted(word) + " in " + tessera::quoted(where) + " is no number from " +
+                     std::to_string(least) + " up");
   return value;
 }
 
@@ -44,19 +46,22 @@ struct FileName {
 FileName parse_file(const std::string& word) {
   for (const std::string ending : {".h5:", ".hdf5:"}) {
     const auto at = word.find(ending);
-    if (at != std::string::npos) return {Format::hdf5, word.substr(0, at + ending.size() - 1), word.substr(at + ending.size())};
+    if (at != std::string::npos)
+      return {Format::hdf5, word.substr(0, at + ending.size() - 1), word.substr(at + ending.size())};
   }
   if (ends_with(word, ".npy")) return {Format::npy, word, ""};
   if (ends_with(word, ".mtx")) return {Format::matrix_market, word, ""};
   if (ends_with(word, ".h5") || ends_with(word, ".hdf5"))
     throw UsageError(tessera::quoted(word) + " names no dataset; write " + word + ":/dataset");
-  throw UsageError(tessera::quoted(word) + " is no file that tessera knows; there are x.npy, x.h5:/dataset and x.mtx");
+  throw UsageError(tessera::quoted(word) +
+                   " is no file that tessera knows; there are x.npy, x.h5:/dataset and x.mtx");
 }
 
 }  // namespace
 
 bool is_shape(const std::string& word) {
-  return !word.empty() && word[0] >= '0' && word[0] <= '9' && word.find_first_not_of("0123456789x") == std::string::npos;
+  return !word.empty() && word[0] >= '0' && word[0] <= '9' &&
+         word.find_first_not_of("0123456789x") == std::string::npos;
 }
 
 Shape parse_shape(const std::string& text) {
@@ -115,7 +120,8 @@ Mesh planning_mesh(const Order& order) {
 
 PartitionSpec spec_of(const Order& order, std::size_t operand) {
   if (order.specs.empty())
-    return order.mesh.empty() ? P("x") : PartitionSpec(std::vector<DimSpec>{DimSpec(parse_mesh(order.mesh)[0].first)});
+    return order.mesh.empty() ? P("x")
+                              : PartitionSpec(std::vector<DimSpec>{DimSpec(parse_mesh(order.mesh)[0].first)});
   return parse_spec(order.specs[std::min(operand, order.specs.size() - 1)]);
 }
 
@@ -142,14 +148,15 @@ Array load(const std::string& word, const Sharding& sharding) {
 void check_output(const std::string& word) {
   const auto file = parse_file(word);
   if (file.format == Format::matrix_market)
-    throw UsageError("writing Matrix Market is not supported; write " + word.substr(0, word.size() - 4) + ".npy");
+    throw UsageError("writing Matrix Market is not supported; write " + word.substr(0, word.size() - 4) +
+                     ".npy");
   if (file.format == Format::hdf5 && (file.dataset.empty() || file.dataset.back() == '/'))
     throw UsageError(tessera::quoted(word) + " names no dataset; write " + file.path + ":/dataset");
   const auto folder = std::filesystem::path(file.path).parent_path();
   std::error_code none;
   if (!folder.empty() && !std::filesystem::is_directory(folder, none))
-    throw IoError("there is no folder " + tessera::quoted(folder.string()) + " to write " + tessera::quoted(file.path) +
-                  " into; make it first");
+    throw IoError("there is no folder " + tessera::quoted(folder.string()) + " to write " +
+                  tessera::quoted(file.path) + " into; make it first");
 }
 void save(const std::string& word, const Array& x) {
   const auto file = parse_file(word);
@@ -177,6 +184,8 @@ std::string without_places(const std::string& text) {
   return result;
 }
 
-bool under_launcher() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr; }
+bool under_launcher() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr;
+}
 
 }  // namespace cli

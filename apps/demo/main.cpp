@@ -23,11 +23,13 @@ Array the_data(const std::string& folder, const Mesh& mesh) {
   const auto path = folder + "/digits/images.npy";
   const auto rows = NamedSharding(mesh, P(axes("x", "y"), None));
   const Array images = io::load_npy(path, rows);
-  say("io::load_npy(\"digits/images.npy\", NamedSharding(mesh, P(axes(\"x\", \"y\"), None)))  ->  " + name(images.dtype()) +
-      text(images.shape()) + ". Every rank opened the file and read its part alone; 1797 rows do not divide by 8, and need not:");
+  say("io::load_npy(\"digits/images.npy\", NamedSharding(mesh, P(axes(\"x\", \"y\"), None)))  ->  " +
+      name(images.dtype()) + text(images.shape()) +
+      ". Every rank opened the file and read its part alone; 1797 rows do not divide by 8, and need not:");
   std::vector<std::vector<std::string>> lines;
   for (const auto& [device, index] : rows.devices_indices_map(images.shape()))
-    lines.push_back({std::to_string(device.id), to_string(index), bytes_text(rows.memory_bytes(images.shape(), images.dtype(), device))});
+    lines.push_back({std::to_string(device.id), to_string(index),
+                     bytes_text(rows.memory_bytes(images.shape(), images.dtype(), device))});
   table({"rank", "block", "bytes read"}, lines);
   return images;
 }
@@ -38,11 +40,12 @@ void the_layouts(const Mesh& mesh) {
   options.use_color = false;
   options.scale = 0.8;
   options.max_width = 34;
-  const std::vector<std::pair<std::string, P>> specs = {{"P(\"x\", \"y\")", P("x", "y")},
-                                                        {"P(\"y\", \"x\")", P("y", "x")},
-                                                        {"P(\"x\", None)", P("x", None)},
-                                                        {"P(None, \"y\")", P(None, "y")},
-                                                        {"P(axes(\"x\", \"y\"), None)", P(axes("x", "y"), None)}};
+  const std::vector<std::pair<std::string, P>> specs = {
+      {"P(\"x\", \"y\")", P("x", "y")},
+      {"P(\"y\", \"x\")", P("y", "x")},
+      {"P(\"x\", None)", P("x", None)},
+      {"P(None, \"y\")", P(None, "y")},
+      {"P(axes(\"x\", \"y\"), None)", P(axes("x", "y"), None)}};
   std::vector<std::string> pictures;
   for (const auto& [title, spec] : specs)
     pictures.push_back(under(title, debug::visualize_sharding({8, 8}, NamedSharding(mesh, spec), options)));
@@ -80,7 +83,8 @@ void the_means(const Array& images, const Array& labels) {
   const auto values = to_vector<double>(class_means);
   for (std::size_t row = 0; row < 2; ++row) {
     std::vector<std::string> pictures;
-    for (std::size_t d = 5 * row; d < 5 * row + 5; ++d) pictures.push_back(digit_picture(std::span(values).subspan(64 * d, 64)));
+    for (std::size_t d = 5 * row; d < 5 * row + 5; ++d)
+      pictures.push_back(digit_picture(std::span(values).subspan(64 * d, 64)));
     show(beside(pictures));
   }
   char percent[16];
@@ -88,7 +92,8 @@ void the_means(const Array& images, const Array& labels) {
   table({"step", "collectives on rank 0"}, {{"mean(pixels, 0)", of_mean},
                                             {"matmul(is_digit.T(), pixels) / counts", of_classes},
                                             {"nearest mean: matmul, min, compare, mean", of_guess}});
-  say("Guessing each image's digit by the nearest of the ten means is right for " + std::string(percent) + " of them.");
+  say("Guessing each image's digit by the nearest of the ten means is right for " + std::string(percent) +
+      " of them.");
 }
 
 Array covariance(const Array& pixels) {
@@ -105,7 +110,8 @@ double largest_difference(const Array& a, const Array& b) {
 
 void the_covariance(const Array& images, const Mesh& mesh) {
   heading(5, "The covariance of the 64 pixels under three layouts, against one rank");
-  say("centred = pixels - mean(pixels, 0);  matmul(centred.T(), centred) / (n - 1).  The program is the same each time; only the sharding "
+  say("centred = pixels - mean(pixels, 0);  matmul(centred.T(), centred) / (n - 1).  The program is the same "
+      "each time; only the sharding "
       "of its input differs.");
   const Array alone = device_put(astype(images, float64), devices()[0]);
   const Array reference = covariance(alone);
@@ -113,8 +119,9 @@ void the_covariance(const Array& images, const Mesh& mesh) {
   const double alone_s = time_of([&] { eval(covariance(alone)); });
   std::vector<std::vector<std::string>> rows = {
       {"one rank", "", text(reference.shape()) + " on rank 0", "nothing", seconds_text(alone_s), ""}};
-  const std::vector<std::pair<std::string, P>> layouts = {
-      {"P(('x', 'y'), None)", P(axes("x", "y"), None)}, {"P('x', 'y')", P("x", "y")}, {"P(None, ('x', 'y'))", P(None, axes("x", "y"))}};
+  const std::vector<std::pair<std::string, P>> layouts = {{"P(('x', 'y'), None)", P(axes("x", "y"), None)},
+                                                          {"P('x', 'y')", P("x", "y")},
+                                                          {"P(None, ('x', 'y'))", P(None, axes("x", "y"))}};
   for (const auto& [title, spec] : layouts) {
     const Array pixels = device_put(astype(images, float64), mesh, spec);
     eval(pixels);
@@ -124,7 +131,8 @@ void the_covariance(const Array& images, const Mesh& mesh) {
     const auto traffic = traffic_text(stats);
     char difference[24];
     std::snprintf(difference, sizeof difference, "%.0e", largest_difference(result, reference));
-    rows.push_back({title, text(pixels.sharding().shard_shape(pixels.shape())), text(result.sharding().spec()), traffic,
+    rows.push_back({title, text(pixels.sharding().shard_shape(pixels.shape())),
+                    text(result.sharding().spec()), traffic,
                     seconds_text(time_of([&] { eval(covariance(pixels)); })), difference});
   }
   table({"pixels", "block", "result", "collectives on rank 0", "time", "differs by"}, rows);
@@ -139,8 +147,10 @@ void the_products(const Mesh& mesh) {
   eval(alone_a, alone_b);
   const double alone_s = time_of([&] { eval(matmul(alone_a, alone_b)); });
   std::vector<std::vector<std::string>> rows = {{"one rank", "", "", "nothing", seconds_text(alone_s)}};
-  const std::vector<std::pair<P, P>> pairs = {
-      {P("x", None), P(None, "y")}, {P("x", "y"), P("x", "y")}, {P(None, "x"), P("x", None)}, {P(axes("x", "y"), None), P()}};
+  const std::vector<std::pair<P, P>> pairs = {{P("x", None), P(None, "y")},
+                                              {P("x", "y"), P("x", "y")},
+                                              {P(None, "x"), P("x", None)},
+                                              {P(axes("x", "y"), None), P()}};
   for (const auto& [spec_a, spec_b] : pairs) {
     const Array x = device_put(a, mesh, spec_a), y = device_put(b, mesh, spec_b);
     eval(x, y);
@@ -148,15 +158,18 @@ void the_products(const Mesh& mesh) {
     const Array c = matmul(x, y);
     eval(c);
     const auto traffic = traffic_text(stats);
-    rows.push_back({text(spec_a), text(spec_b), text(c.sharding().spec()), traffic, seconds_text(time_of([&] { eval(matmul(x, y)); }))});
+    rows.push_back({text(spec_a), text(spec_b), text(c.sharding().spec()), traffic,
+                    seconds_text(time_of([&] { eval(matmul(x, y)); }))});
   }
   table({"A  " + std::to_string(n) + "²", "B", "A B", "collectives on rank 0", "time"}, rows);
 }
 
 void the_plan(const Mesh& mesh) {
   heading(7, "What would run is known before it runs");
-  const Array a = device_put(zeros({4096, 4096}), mesh, P("x", "y")), b = device_put(zeros({4096, 1024}), mesh, P("x", "y"));
-  say("explain([](Array a, Array b) { return softmax(matmul(a, b)); }, a, b) — nothing is computed, not even a and b:");
+  const Array a = device_put(zeros({4096, 4096}), mesh, P("x", "y")),
+              b = device_put(zeros({4096, 1024}), mesh, P("x", "y"));
+  say("explain([](Array a, Array b) { return softmax(matmul(a, b)); }, a, b) — nothing is computed, not even "
+      "a and b:");
   show(to_string(explain([](const Array& a, const Array& b) { return softmax(matmul(a, b)); }, a, b)));
 }
 
@@ -178,7 +191,8 @@ int main(int argc, char** argv) {
     the_products(mesh);
     the_plan(mesh);
     heading(8, "Where to go on");
-    say("README.md has the twenty lines that begin a program of your own. (Eight ranks on a small machine share its cores: the times above "
+    say("README.md has the twenty lines that begin a program of your own. (Eight ranks on a small machine "
+        "share its cores: the times above "
         "show what runs, not how fast it can.)");
   });
 }

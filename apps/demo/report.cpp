@@ -19,7 +19,9 @@ std::size_t width(const std::string& s) {
   }
   return columns;
 }
-std::string padded(const std::string& s, std::size_t columns) { return s + std::string(columns - std::min(columns, width(s)), ' '); }
+std::string padded(const std::string& s, std::size_t columns) {
+  return s + std::string(columns - std::min(columns, width(s)), ' ');
+}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -76,7 +78,8 @@ void table(const std::vector<std::string>& names, const std::vector<std::vector<
 std::string beside(const std::vector<std::string>& pictures, int gap) {
   std::vector<std::vector<std::string>> columns;
   std::size_t height = 0;
-  for (const auto& picture : pictures) columns.push_back(lines_of(picture)), height = std::max(height, columns.back().size());
+  for (const auto& picture : pictures)
+    columns.push_back(lines_of(picture)), height = std::max(height, columns.back().size());
   std::string all;
   for (std::size_t row = 0; row < height; ++row) {
     for (const auto& column : columns) {
@@ -102,25 +105,29 @@ std::string bytes_text(std::int64_t bytes) {
 }
 std::string seconds_text(double seconds) {
   char text[32];
-  std::snprintf(text, sizeof text, seconds < 1e-3 ? "%.0f µs" : "%.2f ms", seconds < 1e-3 ? seconds * 1e6 : seconds * 1e3);
+  std::snprintf(text, sizeof text, seconds < 1e-3 ? "%.0f µs" : "%.2f ms",
+                seconds < 1e-3 ? seconds * 1e6 : seconds * 1e3);
   return text;
 }
 std::string traffic_text(const tessera::debug::CommStats& stats) {
   std::string all;
   for (const auto& kind : stats.kinds()) {
     const auto calls = stats.calls(kind);
-    all += (all.empty() ? "" : " + ") + (calls > 1 ? std::to_string(calls) + " " : "") + kind + " " + bytes_text(stats.bytes(kind));
+    all += (all.empty() ? "" : " + ") + (calls > 1 ? std::to_string(calls) + " " : "") + kind + " " +
+           bytes_text(stats.bytes(kind));
   }
   return all.empty() ? "nothing" : all;
 }
 
 double time_of(const std::function<void()>& work, int repetitions) {
-  const auto everywhere = tessera::NamedSharding(tessera::make_mesh({tessera::device_count()}, {"ranks"}), tessera::P("ranks"));
+  const auto everywhere =
+      tessera::NamedSharding(tessera::make_mesh({tessera::device_count()}, {"ranks"}), tessera::P("ranks"));
   std::vector<double> seconds;
   for (int r = 0; r <= repetitions; ++r) {
     // The sum over all ranks is a barrier: nobody starts the clock before all are here, nobody stops it before all are done.
     const auto wait_for_all = [&] {
-      tessera::item<float>(tessera::sum(tessera::device_put(tessera::ones({tessera::device_count()}), everywhere)));
+      tessera::item<float>(
+          tessera::sum(tessera::device_put(tessera::ones({tessera::device_count()}), everywhere)));
     };
     wait_for_all();
     const auto start = std::chrono::steady_clock::now();

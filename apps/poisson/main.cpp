@@ -33,14 +33,17 @@ Problem known_problem(std::int64_t n, const Sharding& sharding) {
   const Array x = coordinate(n, 0), y = coordinate(n, 1), z = coordinate(n, 2);
   const Array u = device_put(exp(sin(x) + cos(y) + sin(2 * z)), sharding);
   // u_xx = u (cos^2 x - sin x), u_yy = u (sin^2 y - cos y), u_zz = u (4 cos^2 2z - 4 sin 2z)
-  const Array f = -(u * (square(cos(x)) - sin(x) + square(sin(y)) - cos(y) + 4 * square(cos(2 * z)) - 4 * sin(2 * z)));
+  const Array f =
+      -(u * (square(cos(x)) - sin(x) + square(sin(y)) - cos(y) + 4 * square(cos(2 * z)) - 4 * sin(2 * z)));
   return {u - mean(u), f};
 }
 
 Array solve(const Array& f) {
   const auto n = f.shape()[0];
-  const Array k = fft::fftfreq(n, 1.0 / static_cast<double>(n), float64), k_half = fft::rfftfreq(n, 1.0 / static_cast<double>(n), float64);
-  const Array k_squared = square(reshape(k, {n, 1, 1})) + square(reshape(k, {1, n, 1})) + square(reshape(k_half, {1, 1, n / 2 + 1}));
+  const Array k = fft::fftfreq(n, 1.0 / static_cast<double>(n), float64),
+              k_half = fft::rfftfreq(n, 1.0 / static_cast<double>(n), float64);
+  const Array k_squared = square(reshape(k, {n, 1, 1})) + square(reshape(k, {1, n, 1})) +
+                          square(reshape(k_half, {1, 1, n / 2 + 1}));
   const Array spectrum = fft::rfftn(f, {.out_sharding = fft::transposed});
   const Array solution = where(k_squared == 0, 0, spectrum / where(k_squared == 0, 1, k_squared));
   return fft::irfftn(solution, {.given = f.sharding(), .s = {n, n, n}});
@@ -79,22 +82,27 @@ int main(int argc, char** argv) {
   double error = 0;
   const int status = run(argc, argv, [&] {
     const Sharding sharding = split_box(pencils);
-    for (std::int64_t size = std::min<std::int64_t>(n, 8); size <= n; size = size == n ? n + 1 : std::min(2 * size, n)) {
+    for (std::int64_t size = std::min<std::int64_t>(n, 8); size <= n;
+         size = size == n ? n + 1 : std::min(2 * size, n)) {
       const auto [u, f] = known_problem(size, sharding);
       error = item<double>(max(abs(solve(f) - u)) / max(abs(u)));
-      if (is_main_process()) std::printf("n = %4lld   largest error %.2e of the largest value\n", static_cast<long long>(size), error);
+      if (is_main_process())
+        std::printf("n = %4lld   largest error %.2e of the largest value\n", static_cast<long long>(size),
+                    error);
     }
     const auto [u, f] = known_problem(n, sharding);
     eval(f);
     const double seconds = seconds_of(f);
-    if (is_main_process()) std::printf("%lld^3 points on %d ranks: %.4f s\n", static_cast<long long>(n), process_count(), seconds);
+    if (is_main_process())
+      std::printf("%lld^3 points on %d ranks: %.4f s\n", static_cast<long long>(n), process_count(), seconds);
     if (explains) {
       const auto text = to_string(explain(solve, f));
       if (is_main_process()) std::printf("%s\n", text.c_str());
     }
   });
   if (status == 0 && verify && !(error < (n >= 44 ? 1e-12 : 1e-1))) {
-    if (apps::is_first_rank()) std::fprintf(stderr, "poisson: the error %.2e is above rounding level\n", error);
+    if (apps::is_first_rank())
+      std::fprintf(stderr, "poisson: the error %.2e is above rounding level\n", error);
     return 1;
   }
   return status;

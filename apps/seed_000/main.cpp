@@ -37,7 +37,8 @@ void convolutions() {
   print(convolve(x, w));
 
   const int n = device_count();
-  const Array xs = reshape(arange(5 * n), {n, 5}), ws = stack(std::vector<Array>(static_cast<std::size_t>(n), w));
+  const Array xs = reshape(arange(5 * n), {n, 5}),
+              ws = stack(std::vector<Array>(static_cast<std::size_t>(n), w));
   say("xs, one row per device");
   print(xs);
   say("vmap(convolve)(xs, ws): all rows at once");
@@ -46,7 +47,8 @@ void convolutions() {
   const Array y = pmap(convolve)(xs, ws);
   print(y);
   say("... and there it stays:");
-  if (is_main_process()) std::printf("%s\n", debug::visualize_array_sharding(y, {.use_color = false}).c_str());
+  if (is_main_process())
+    std::printf("%s\n", debug::visualize_array_sharding(y, {.use_color = false}).c_str());
   say("pmap(convolve)(xs, pmap(convolve)(xs, ws)): the inner results never leave their devices");
   print(pmap(convolve)(xs, pmap(convolve)(xs, ws)));
   say("pmap(convolve, {.in_axes = {0, None}})(xs, w): w is the same for all");
@@ -63,7 +65,8 @@ void nested_maps() {
   const int n = device_count();
   const Array x = reshape(arange(static_cast<float>(n * 3)), {n, 3}) + 1;
   const auto f = [](const Array& v) { return std::pair{v / psum(v, "i"), v / psum(v, "j")}; };
-  const auto [over_devices, over_batch] = vmap(pmap(f, {.axis_name = "i"}), {.in_axes = 1, .out_axes = 1, .axis_name = "j"})(x);
+  const auto [over_devices, over_batch] =
+      vmap(pmap(f, {.axis_name = "i"}), {.in_axes = 1, .out_axes = 1, .axis_name = "j"})(x);
   say("vmap(pmap(f, \"i\"), \"j\")(x): x / psum(x, \"i\") sums to 1 over the devices (columns)");
   print(sum(over_devices, 0));
   say("... and x / psum(x, \"j\") over the batch (rows)");
@@ -87,7 +90,8 @@ std::pair<Params, Array> update(const Params& params, const Array& xs, const Arr
   auto [loss, grads] = value_and_grad(loss_fn)(params, xs, ys);
   grads = pmean(grads, "num_devices");
   loss = pmean(loss, "num_devices");
-  return {tree_map([](const Array& p, const Array& g) { return p - g * learning_rate; }, params, grads), loss};
+  return {tree_map([](const Array& p, const Array& g) { return p - g * learning_rate; }, params, grads),
+          loss};
 }
 
 void regression() {
@@ -99,7 +103,8 @@ void regression() {
 
   const auto keys = random::split(random::key(123));
   const Params initial{random::normal(keys[0]), random::normal(keys[1])};
-  Params params = tree_map([n](const Array& p) { return broadcast_to(p, {n}); }, initial);  // a copy per device
+  Params params =
+      tree_map([n](const Array& p) { return broadcast_to(p, {n}); }, initial);  // a copy per device
 
   const auto parallel_update = jit(pmap(update, {.axis_name = "num_devices"}));
   say("1000 steps of gradient descent on y = 2 x - 1 + noise");

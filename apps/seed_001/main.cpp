@@ -21,7 +21,9 @@ template <class T> std::string text_of(const T& x) {
   text << x;
   return text.str();
 }
-void show(const char* what, const Array& x) { say(std::string(what) + "\n" + debug::visualize_array_sharding(x)); }
+void show(const char* what, const Array& x) {
+  say(std::string(what) + "\n" + debug::visualize_array_sharding(x));
+}
 
 // Median seconds of five evaluations.
 template <class F> double seconds(F f) {
@@ -47,18 +49,23 @@ Array predict(const Params& params, Array inputs) {
   }
   return outputs;
 }
-Array loss(const Params& params, const Batch& batch) { return mean(sum(square(predict(params, batch.first) - batch.second), -1)); }
+Array loss(const Params& params, const Batch& batch) {
+  return mean(sum(square(predict(params, batch.first) - batch.second), -1));
+}
 
 std::pair<Params, Batch> init_model(const random::Key& key, const std::vector<int>& sizes, int batch_size) {
   const auto keys = random::split(key, static_cast<int>(sizes.size()));
   Params params;
   for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
     const auto pair = random::split(keys[i + 1], 2);
-    params.emplace_back(random::normal(pair[0], {sizes[i], sizes[i + 1]}) / std::sqrt(static_cast<float>(sizes[i])),
-                        random::normal(pair[1], {sizes[i + 1]}));
+    params.emplace_back(
+        random::normal(pair[0], {sizes[i], sizes[i + 1]}) / std::sqrt(static_cast<float>(sizes[i])),
+        random::normal(pair[1], {sizes[i + 1]}));
   }
   const auto data = random::split(keys[0], 3);
-  return {std::move(params), {random::normal(data[1], {batch_size, sizes.front()}), random::normal(data[2], {batch_size, sizes.back()})}};
+  return {std::move(params),
+          {random::normal(data[1], {batch_size, sizes.front()}),
+           random::normal(data[2], {batch_size, sizes.back()})}};
 }
 
 Params step(const Params& params, const Params& gradient, float rate) {
@@ -73,7 +80,8 @@ void placement(const Array& start, const PositionalSharding& sharding) {
   show("x over sharding.reshape(4, 2):", device_put(start, sharding.reshape(4, 2)));
   show("x over sharding.reshape(1, 8):", device_put(start, sharding.reshape(1, 8)));
   const auto grid = sharding.reshape(4, 2);
-  say(text_of(grid.replicate(0, true)) + " of shape " + text_of(grid.replicate(0).shape()) + ", " + text_of(grid.replicate(1).shape()));
+  say(text_of(grid.replicate(0, true)) + " of shape " + text_of(grid.replicate(0).shape()) + ", " +
+      text_of(grid.replicate(1).shape()));
   show("replicate(0): two shards, each on four devices", device_put(start, grid.replicate(0)));
   show("replicate(1): four shards, each on two devices", device_put(start, grid.replicate(1)));
 }
@@ -81,7 +89,8 @@ void placement(const Array& start, const PositionalSharding& sharding) {
 void computation(const Array& start, const PositionalSharding& sharding) {
   const Array x = device_put(start, sharding.reshape(4, 2));
   show("sin(x) follows x:", sin(x));
-  const Array y = device_put(x, sharding.reshape(4, 2).replicate(1)), z = device_put(x, sharding.reshape(4, 2).replicate(0));
+  const Array y = device_put(x, sharding.reshape(4, 2).replicate(1)),
+              z = device_put(x, sharding.reshape(4, 2).replicate(0));
   const Array w = dot(y, z);
   show("rows times columns, without communication:", w);
   show("a copy keeps the layout:", copy(w));
@@ -99,12 +108,17 @@ void disagreement(const Array& start) {
       second(std::vector<Device>(all.begin() + 4, all.end()));
   try {
     device_put(start, first.reshape(2, 2)) + device_put(start, second.reshape(2, 2));
-  } catch (const ShardingError& error) { say(std::string("ShardingError: ") + error.what()); }
+  } catch (const ShardingError& error) {
+    say(std::string("ShardingError: ") + error.what());
+  }
   std::vector<Device> permuted;
   for (const int i : {0, 1, 2, 3, 6, 7, 4, 5}) permuted.push_back(all[static_cast<std::size_t>(i)]);
   try {
-    device_put(start, PositionalSharding(all).reshape(4, 2)) + device_put(start, PositionalSharding(permuted).reshape(4, 2));
-  } catch (const ShardingError& error) { say(std::string("ShardingError: ") + error.what()); }
+    device_put(start, PositionalSharding(all).reshape(4, 2)) +
+        device_put(start, PositionalSharding(permuted).reshape(4, 2));
+  } catch (const ShardingError& error) {
+    say(std::string("ShardingError: ") + error.what());
+  }
   const Array y = device_put(start, PositionalSharding(all).reshape(4, 2));
   eval(y + ones_like(y), y + reshape(arange(y.size()), y.shape()));
   say("uncommitted operands: no error");
@@ -138,7 +152,8 @@ void train(const std::vector<int>& sizes, int batch_size, int steps) {
   batch = device_put(batch, grid.replicate(1));
   params[0] = device_put(params[0], grid.replicate());
   params[1] = device_put(params[1], grid.replicate(0));
-  params[2] = {device_put(params[2].first, grid.replicate(0).T()), device_put(params[2].second, grid.replicate())};
+  params[2] = {device_put(params[2].first, grid.replicate(0).T()),
+               device_put(params[2].second, grid.replicate())};
   params[3] = device_put(params[3], grid.replicate());
   show("W2:", params[1].first);
   show("W3:", params[2].first);

@@ -35,7 +35,8 @@ template <class F> double seconds(F f) {
 }
 
 void placement(const Array& x, const Mesh& mesh) {
-  for (const P& spec : {P("a", "b"), P("b", "a"), P("a", None), P(None, "b"), P(None, "a"), P(axes("a", "b"), None)})
+  for (const P& spec :
+       {P("a", "b"), P("b", "a"), P("a", None), P(None, "b"), P(None, "a"), P(axes("a", "b"), None)})
     show(text_of(spec) + ":", device_put(x, mesh, spec));
 }
 
@@ -52,7 +53,8 @@ void computation(const Array& start, const Mesh& mesh) {
   const double off = item<double>(max(abs(device_put(dot(single, single), w.sharding()) - w)));
   say("largest difference from one device's product: " + text_of(off));
   const double sin_one = seconds([&] { return sin(single); }), sin_eight = seconds([&] { return sin(x); });
-  const double dot_one = seconds([&] { return dot(single, single); }), dot_eight = seconds([&] { return dot(y, z); });
+  const double dot_one = seconds([&] { return dot(single, single); }),
+               dot_eight = seconds([&] { return dot(y, z); });
   say("sin on one device " + text_of(sin_one * 1e3) + " ms, on eight " + text_of(sin_eight * 1e3) + " ms");
   say("dot on one device " + text_of(dot_one * 1e3) + " ms, on eight " + text_of(dot_eight * 1e3) + " ms");
   show("a copy keeps the layout:", copy(w));
@@ -67,7 +69,9 @@ void disagreement(const Array& x) {
   for (const auto& [a, b] : {std::pair(over(first), over(second)), std::pair(over(all), over(permuted))}) {
     try {
       device_put(x, a) + device_put(x, b);
-    } catch (const ShardingError& error) { say(std::string("ShardingError: ") + error.what()); }
+    } catch (const ShardingError& error) {
+      say(std::string("ShardingError: ") + error.what());
+    }
   }
   const Array y = device_put(x, over(all));
   eval(y + ones_like(y), y + reshape(arange(y.size()), y.shape()));
@@ -76,8 +80,10 @@ void disagreement(const Array& x) {
 
 void constraints(const Array& start, const Mesh& mesh) {
   const Array x = device_put(start, mesh, P("a", "b"));
-  const auto turned = jit([&](Array x) { return with_sharding_constraint(x + 1, NamedSharding(mesh, P("b", "a"))); });
-  const auto replicated = jit([&](Array x) { return with_sharding_constraint(x + 1, NamedSharding(mesh, P())); });
+  const auto turned =
+      jit([&](Array x) { return with_sharding_constraint(x + 1, NamedSharding(mesh, P("b", "a"))); });
+  const auto replicated =
+      jit([&](Array x) { return with_sharding_constraint(x + 1, NamedSharding(mesh, P())); });
   show("constrained to P('b', 'a') inside jit:", turned(x));
   show("constrained to P():", replicated(x));
 }
@@ -94,18 +100,23 @@ Array predict(const Params& params, Array inputs) {
   }
   return outputs;
 }
-Array loss(const Params& params, const Batch& batch) { return mean(sum(square(predict(params, batch.first) - batch.second), -1)); }
+Array loss(const Params& params, const Batch& batch) {
+  return mean(sum(square(predict(params, batch.first) - batch.second), -1));
+}
 
 std::pair<Params, Batch> init_model(const random::Key& key, const std::vector<int>& sizes, int batch_size) {
   const auto keys = random::split(key, static_cast<int>(sizes.size()));
   Params params;
   for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
     const auto pair = random::split(keys[i + 1], 2);
-    params.emplace_back(random::normal(pair[0], {sizes[i], sizes[i + 1]}) / std::sqrt(static_cast<float>(sizes[i])),
-                        random::normal(pair[1], {sizes[i + 1]}));
+    params.emplace_back(
+        random::normal(pair[0], {sizes[i], sizes[i + 1]}) / std::sqrt(static_cast<float>(sizes[i])),
+        random::normal(pair[1], {sizes[i + 1]}));
   }
   const auto data = random::split(keys[0], 3);
-  return {std::move(params), {random::normal(data[1], {batch_size, sizes.front()}), random::normal(data[2], {batch_size, sizes.back()})}};
+  return {std::move(params),
+          {random::normal(data[1], {batch_size, sizes.front()}),
+           random::normal(data[2], {batch_size, sizes.back()})}};
 }
 
 void train(const std::vector<int>& sizes, int batch_size, int steps) {
@@ -113,7 +124,8 @@ void train(const std::vector<int>& sizes, int batch_size, int steps) {
   const auto gradient = jit(grad(loss));
   const auto descend = [&](Params params, const Batch& batch) {
     for (int i = 0; i < steps; ++i)
-      params = tree_map([](const Array& p, const Array& g) { return p - 1e-5f * g; }, params, gradient(params, batch));
+      params = tree_map([](const Array& p, const Array& g) { return p - 1e-5f * g; }, params,
+                        gradient(params, batch));
     return params;
   };
   auto [params, batch] = init_model(random::key(0), sizes, batch_size);
@@ -128,7 +140,8 @@ void train(const std::vector<int>& sizes, int batch_size, int steps) {
   const auto replicated = NamedSharding(grid, P());
   batch = device_put(batch, NamedSharding(grid, P("batch", None)));
   params[0] = device_put(params[0], replicated);
-  params[1] = {device_put(params[1].first, grid, P(None, "model")), device_put(params[1].second, grid, P("model"))};
+  params[1] = {device_put(params[1].first, grid, P(None, "model")),
+               device_put(params[1].second, grid, P("model"))};
   params[2] = {device_put(params[2].first, grid, P("model", None)), device_put(params[2].second, replicated)};
   params[3] = device_put(params[3], replicated);
   show("W2:", params[1].first);
@@ -146,13 +159,15 @@ void random_numbers() {
   const Array x = device_put(arange(24), NamedSharding(make_mesh({8}, {"x"}), P("x")));
   show("f(key, x):", f(key, x));
   say(std::string("Communicating? ") +
-      (f.lower(key, x).compile().as_text().find("collective-permute") != std::string::npos ? "True" : "False"));
+      (f.lower(key, x).compile().as_text().find("collective-permute") != std::string::npos ? "True"
+                                                                                           : "False"));
   say("Partitionable:");
   print(f(key, x));
   const random::ThreefryScope old(random::Threefry::original);
   const auto g = jit([](const random::Key& key, Array x) { return x + random::uniform(key, x.shape()); });
   say(std::string("Stable (the old mode), communicating? ") +
-      (g.lower(key, x).compile().as_text().find("collective-permute") != std::string::npos ? "True" : "False"));
+      (g.lower(key, x).compile().as_text().find("collective-permute") != std::string::npos ? "True"
+                                                                                           : "False"));
   print(g(key, x));
 }
 

@@ -24,7 +24,8 @@ template <class F> double milliseconds(F f) {
     const auto start = std::chrono::steady_clock::now();
     block_until_ready(f());
     multihost::sync_global_devices("timed");
-    best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(
+        best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }
@@ -35,14 +36,16 @@ void products(std::int64_t size) {
   const int n = device_count();
   say("one matrix of ones per device, made where it is used");
   const Array xd = pmap([size](const Array&) { return ones({size, size}); })(arange(n));
-  if (is_main_process()) std::printf("shape (%d, %ld, %ld)\n", n, static_cast<long>(size), static_cast<long>(size));
+  if (is_main_process())
+    std::printf("shape (%d, %ld, %ld)\n", n, static_cast<long>(size), static_cast<long>(size));
   const auto product = pmap([](const Array& a, const Array& b) { return matmul(a, b); });
   const Array yd = product(xd, xd);
   say("pmap(matmul)(xd, xd)[0]");
   print(yd(0));
   const double time_ms = milliseconds([&] { return product(xd, xd); });
   if (is_main_process()) {
-    const double flops = 2.0 * n * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
+    const double flops =
+        2.0 * n * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
     std::printf("%d products: %.2f ms, %.1f GFLOP/s in all\n", n, time_ms, flops / time_ms / 1e6);
   }
 }

@@ -20,7 +20,9 @@ void picture(const Array& x) {
   if (is_main_process()) std::printf("%s\n", text.c_str());
 }
 // Collective: reads whether all elements agree.
-bool allclose(const Array& a, const Array& b, double tolerance) { return item<bool>(all(abs(a - b) <= tolerance + abs(b) * tolerance)); }
+bool allclose(const Array& a, const Array& b, double tolerance) {
+  return item<bool>(all(abs(a - b) <= tolerance + abs(b) * tolerance));
+}
 void claim(bool holds, const std::string& what) {
   if (!holds) throw ArgumentError("seed_004: it does not hold that " + what);
   if (is_main_process()) std::printf("  holds: %s\n", what.c_str());
@@ -60,7 +62,8 @@ void solvers() {
   const Mesh mesh = make_mesh({8}, {"x"});
   const Array a = device_put(stack(matrices), mesh, P("x")), b = device_put(stack(sides), mesh, P("x"));
   const auto batch_solvers =
-      shard_map([](const Array& a, const Array& b) { return expand_dims(linalg::solve(a(0), b(0)), 0); }, mesh, P("x"), P("x"));
+      shard_map([](const Array& a, const Array& b) { return expand_dims(linalg::solve(a(0), b(0)), 0); },
+                mesh, P("x"), P("x"));
   eval(a, b);
   const debug::CommStats stats;
   const Array x = block_until_ready(batch_solvers(a, b));
@@ -98,22 +101,26 @@ void products(const Mesh& mesh) {
 // ---- 3.2 Products whose terms lie on different devices ----
 void block_products(const Mesh& mesh) {
   const Array a = device_put(matrix(0), mesh, P("x", "y"));
-  const Array b_rows = device_put(matrix(1), mesh, P("y")), b_columns = device_put(matrix(1), mesh, P(None, "y")),
+  const Array b_rows = device_put(matrix(1), mesh, P("y")),
+              b_columns = device_put(matrix(1), mesh, P(None, "y")),
               b_whole = device_put(matrix(1), mesh, P());
 
   // a is split where it is summed over, and so is b: every device has a term of its block row.
-  const auto times_rows =
-      shard_map([](const Array& a, const Array& b) { return psum(matmul(a, b), "y"); }, mesh, {P("x", "y"), P("y")}, P("x"));
+  const auto times_rows = shard_map([](const Array& a, const Array& b) { return psum(matmul(a, b), "y"); },
+                                    mesh, {P("x", "y"), P("y")}, P("x"));
   say("blocks times rows: one sum over y");
   picture(times_rows(a, b_rows));
-  claim(allclose(times_rows(a, b_rows), matmul(a, b_rows), 1e-5) && times_rows(a, b_rows).sharding() == matmul(a, b_rows).sharding(),
+  claim(allclose(times_rows(a, b_rows), matmul(a, b_rows), 1e-5) &&
+            times_rows(a, b_rows).sharding() == matmul(a, b_rows).sharding(),
         "blocks times rows has the values and the sharding of matmul");
 
   // b is split over its columns: a's block row is put together first.
   const auto times_columns =
-      shard_map([](const Array& a, const Array& b) { return matmul(all_gather(a, "y", {.axis = 1, .tiled = true}), b); }, mesh,
-                {P("x", "y"), P(None, "y")}, P("x", "y"));
-  claim(allclose(times_columns(a, b_columns), matmul(a, b_columns), 1e-5), "blocks times columns: one gather over y");
+      shard_map([](const Array& a,
+                   const Array& b) { return matmul(all_gather(a, "y", {.axis = 1, .tiled = true}), b); },
+                mesh, {P("x", "y"), P(None, "y")}, P("x", "y"));
+  claim(allclose(times_columns(a, b_columns), matmul(a, b_columns), 1e-5),
+        "blocks times columns: one gather over y");
 
   // b is whole on every device: each takes the rows that its block of a meets.
   const auto times_whole = shard_map(
@@ -122,7 +129,8 @@ void block_products(const Mesh& mesh) {
         return psum(matmul(a, take(b, arange(static_cast<int>(rows)) + axis_index("y") * rows, 0)), "y");
       },
       mesh, {P("x", "y"), P()}, P("x"));
-  claim(allclose(times_whole(a, b_whole), matmul(a, b_whole), 1e-5), "blocks times the whole: one sum over y");
+  claim(allclose(times_whole(a, b_whole), matmul(a, b_whole), 1e-5),
+        "blocks times the whole: one sum over y");
 }
 
 // ---- 3.3 Four matrices with one collective ----
@@ -131,10 +139,12 @@ void block_products(const Mesh& mesh) {
 //                  . D P(None, "y")  ->  P("x", "y")    nothing moves
 void chain(const Mesh& mesh) {
   const Array a = matrix(0), b = matrix(1), c = matrix(2), d = matrix(3);
-  const Array a_rows = device_put(a, mesh, P("x")), b_columns = device_put(b, mesh, P(None, "y")), c_rows = device_put(c, mesh, P("y")),
-              d_columns = device_put(d, mesh, P(None, "y"));
+  const Array a_rows = device_put(a, mesh, P("x")), b_columns = device_put(b, mesh, P(None, "y")),
+              c_rows = device_put(c, mesh, P("y")), d_columns = device_put(d, mesh, P(None, "y"));
   eval(a_rows, b_columns, c_rows, d_columns);
-  const auto product = [](const Array& a, const Array& b, const Array& c, const Array& d) { return matmul(matmul(matmul(a, b), c), d); };
+  const auto product = [](const Array& a, const Array& b, const Array& c, const Array& d) {
+    return matmul(matmul(matmul(a, b), c), d);
+  };
   say("A B C D with A by rows, B by columns, C by rows, D by columns");
   const auto plan = explain(product, a_rows, b_columns, c_rows, d_columns);
   if (is_main_process()) std::cout << plan << "\n";
@@ -142,7 +152,8 @@ void chain(const Mesh& mesh) {
   const Array abcd = block_until_ready(product(a_rows, b_columns, c_rows, d_columns));
   claim(stats.calls() == 1, "four matrices need one collective");
   claim(allclose(abcd, product(a, b, c, d), 1e-4), "the product is right");
-  const Array b_whole = device_put(b, mesh, P()), c_whole = device_put(c, mesh, P()), d_whole = device_put(d, mesh, P());
+  const Array b_whole = device_put(b, mesh, P()), c_whole = device_put(c, mesh, P()),
+              d_whole = device_put(d, mesh, P());
   eval(b_whole, c_whole, d_whole);
   const debug::CommStats none;
   block_until_ready(product(a_rows, b_whole, c_whole, d_whole));
@@ -154,7 +165,8 @@ void chain(const Mesh& mesh) {
 int main(int argc, char** argv) {
   return run(argc, argv, [] {
     if (device_count() != 8)
-      throw ArgumentError("seed_004 takes 8 devices, not " + std::to_string(device_count()) + ": tessera run -n 8 seed_004");
+      throw ArgumentError("seed_004 takes 8 devices, not " + std::to_string(device_count()) +
+                          ": tessera run -n 8 seed_004");
     pictures();
     solvers();
     const Mesh mesh = make_mesh({4, 2}, {"x", "y"});

@@ -23,7 +23,8 @@ struct Modes {
 Modes modes_of(std::int64_t n) {
   const double spacing = 1.0 / static_cast<double>(n);
   const Array k = fft::fftfreq(n, spacing), k_half = fft::rfftfreq(n, spacing);
-  const Array squares = square(reshape(k, {n, 1, 1})) + square(reshape(k, {1, n, 1})) + square(reshape(k_half, {1, 1, n / 2 + 1}));
+  const Array squares = square(reshape(k, {n, 1, 1})) + square(reshape(k, {1, n, 1})) +
+                        square(reshape(k_half, {1, 1, n / 2 + 1}));
   const Array alone = (k_half == 0) | (k_half * 2 == static_cast<float>(n));
   return {sqrt(squares), reshape(where(alone, 1.0f, 2.0f), {1, 1, n / 2 + 1})};
 }
@@ -32,7 +33,8 @@ Modes modes_of(std::int64_t n) {
 Array random_field(std::int64_t n, double slope, std::int64_t seed, const Sharding& sharding) {
   const Array noise = device_put(random::normal(random::key(seed), {n, n, n}), sharding);
   const Modes modes = modes_of(n);
-  const Array amplitude = where(modes.length == 0, 0, power(where(modes.length == 0, 1, modes.length), static_cast<float>(slope / 2)));
+  const Array amplitude = where(
+      modes.length == 0, 0, power(where(modes.length == 0, 1, modes.length), static_cast<float>(slope / 2)));
   const Array spectrum = fft::rfftn(noise, {.norm = "ortho", .out_sharding = fft::transposed}) * amplitude;
   return fft::irfftn(spectrum, {.norm = "ortho", .given = sharding, .s = {n, n, n}});
 }
@@ -47,11 +49,13 @@ Shells measure(const Array& field) {
   const Modes modes = modes_of(n);
   const Array half = fft::rfftn(field, {.norm = "ortho", .out_sharding = fft::transposed});
   const Array energy = (square(real(half)) + square(imag(half))) * modes.weight;
-  const Array shell = round(modes.length), counted = broadcast_to(modes.weight, half.shape()), lengths = modes.length * modes.weight;
+  const Array shell = round(modes.length), counted = broadcast_to(modes.weight, half.shape()),
+              lengths = modes.length * modes.weight;
   std::vector<Array> sums;  // one pass over the spectrum, one small sum over ranks per shell
   for (std::int64_t s = 1; s < shells; ++s) {
     const Array inside = shell == static_cast<float>(s);
-    sums.push_back(stack({sum(where(inside, energy, 0.0f)), sum(where(inside, counted, 0.0f)), sum(where(inside, lengths, 0.0f))}));
+    sums.push_back(stack({sum(where(inside, energy, 0.0f)), sum(where(inside, counted, 0.0f)),
+                          sum(where(inside, lengths, 0.0f))}));
   }
   const auto table = to_vector<double>(stack(sums));
   Shells result;
@@ -74,7 +78,8 @@ int main(int argc, char** argv) {
   app.add_option("--n", n, "points along each axis")->check(CLI::Range(8, 2048));
   app.add_option("--slope", slope, "of the field's spectrum, P(k) = k^slope");
   app.add_option("--seed", seed, "of the noise");
-  app.add_flag("--verify", verify, "exit with status 1 unless the measured spectrum is the field's within its sampling error");
+  app.add_flag("--verify", verify,
+               "exit with status 1 unless the measured spectrum is the field's within its sampling error");
   if (const auto status = apps::status_of_words(app, argc, argv)) return *status;
   double worst = 0, parseval_error = 0;
   const int status = run(argc, argv, [&] {
@@ -84,19 +89,24 @@ int main(int argc, char** argv) {
     for (std::size_t s = 0; s < shells.k.size(); ++s) {
       const double expected = std::pow(shells.k[s], slope);
       // A shell of m independent modes is uncertain by sqrt(2 / m); within a shell k^slope varies, more so for the first ones.
-      worst = std::max(worst,
-                       std::abs(shells.power[s] / expected - 1) / (std::sqrt(2 / shells.modes[s]) + 0.05 * std::abs(slope) / shells.k[s]));
-      if (is_main_process()) std::printf("%8.3f %14.6g %14.6g %10.0f\n", shells.k[s], shells.power[s], expected, shells.modes[s]);
+      worst = std::max(worst, std::abs(shells.power[s] / expected - 1) /
+                                  (std::sqrt(2 / shells.modes[s]) + 0.05 * std::abs(slope) / shells.k[s]));
+      if (is_main_process())
+        std::printf("%8.3f %14.6g %14.6g %10.0f\n", shells.k[s], shells.power[s], expected, shells.modes[s]);
     }
     parseval_error = std::abs(shells.energy_ratio - 1);
-    if (is_main_process()) std::printf("energy of the modes / energy of the field - 1 = %.1e\n", shells.energy_ratio - 1);
+    if (is_main_process())
+      std::printf("energy of the modes / energy of the field - 1 = %.1e\n", shells.energy_ratio - 1);
   });
   if (status == 0 && verify && parseval_error > 1e-5) {
-    if (apps::is_first_rank()) std::fprintf(stderr, "spectrum: the modes hold %g more or less energy than the field\n", parseval_error);
+    if (apps::is_first_rank())
+      std::fprintf(stderr, "spectrum: the modes hold %g more or less energy than the field\n",
+                   parseval_error);
     return 1;
   }
   if (status == 0 && verify && worst > 5) {
-    if (apps::is_first_rank()) std::fprintf(stderr, "spectrum: a shell is off by %.1f times its sampling error\n", worst);
+    if (apps::is_first_rank())
+      std::fprintf(stderr, "spectrum: a shell is off by %.1f times its sampling error\n", worst);
     return 1;
   }
   return status;

@@ -26,7 +26,8 @@ Split load(const std::string& folder, const Mesh& mesh) {
   return {take(images, rest, 0), take(labels, rest, 0), take(images, test, 0), take(labels, test, 0)};
 }
 
-template <class Optimizer> double train_with(const Optimizer& optimizer, const DigitsOptions& options, const Mesh& mesh) {
+template <class Optimizer>
+double train_with(const Optimizer& optimizer, const DigitsOptions& options, const Mesh& mesh) {
   const Split data = load(options.data, mesh);
   std::vector<std::int64_t> sizes{64};
   sizes.insert(sizes.end(), options.hidden.begin(), options.hidden.end());
@@ -42,9 +43,9 @@ template <class Optimizer> double train_with(const Optimizer& optimizer, const D
       on_test{"on test digits", "#d62728", {}};
   for (int epoch = 0; epoch < options.epochs; ++epoch) {
     // A new order, dealt out as steps x batch; each batch is split over "data".
-    const Array order =
-        reshape(random::permutation(random::fold_in(random::key(options.seed + 1), epoch), examples)(slice(0, steps * options.batch)),
-                {steps, options.batch});
+    const Array order = reshape(random::permutation(random::fold_in(random::key(options.seed + 1), epoch),
+                                                    examples)(slice(0, steps * options.batch)),
+                                {steps, options.batch});
     const Array x = device_put(take(data.train_x, order, 0), mesh, P(None, "data")),
                 y = device_put(take(data.train_y, order, 0), mesh, P(None, "data"));
     Array total = 0.f, loss;
@@ -56,13 +57,14 @@ template <class Optimizer> double train_with(const Optimizer& optimizer, const D
     on_train.values.push_back(item<double>(score(network, data.train_x, data.train_y)));
     on_test.values.push_back(item<double>(score(network, data.test_x, data.test_y)));
     char text[96];
-    std::snprintf(text, sizeof text, "loss %.4f   accuracy %.1f %% (training), %.1f %% (test)", losses.values.back(),
-                  100 * on_train.values.back(), 100 * on_test.values.back());
+    std::snprintf(text, sizeof text, "loss %.4f   accuracy %.1f %% (training), %.1f %% (test)",
+                  losses.values.back(), 100 * on_train.values.back(), 100 * on_test.values.back());
     progress.show(epoch + 1, text);
   }
   if (!options.plot.empty()) {
     write_file(options.plot,
-               training_plot("Handwritten digits on " + std::to_string(device_count()) + " ranks", losses, {on_train, on_test}));
+               training_plot("Handwritten digits on " + std::to_string(device_count()) + " ranks", losses,
+                             {on_train, on_test}));
     if (is_main_process()) std::printf("wrote %s\n", options.plot.c_str());
   }
   return on_test.values.back();
@@ -73,11 +75,16 @@ template <class Optimizer> double train_with(const Optimizer& optimizer, const D
 int train_digits(const DigitsOptions& options) {
   const Mesh mesh = training_mesh(options.mesh);
   if (options.batch < 1 || options.batch > 1797 - test_count)
-    throw ArgumentError("train digits: --batch " + std::to_string(options.batch) + " must lie in 1.." + std::to_string(1797 - test_count));
-  const double reached = options.optimizer == "adam"       ? train_with(Adam{options.rate > 0 ? options.rate : 3e-3}, options, mesh)
-                         : options.optimizer == "momentum" ? train_with(Momentum{options.rate > 0 ? options.rate : 0.05}, options, mesh)
-                                                           : train_with(Sgd{options.rate > 0 ? options.rate : 0.2}, options, mesh);
-  if (is_main_process()) std::printf("accuracy on %lld digits never seen: %.2f %%\n", static_cast<long long>(test_count), 100 * reached);
+    throw ArgumentError("train digits: --batch " + std::to_string(options.batch) + " must lie in 1.." +
+                        std::to_string(1797 - test_count));
+  const double reached = options.optimizer == "adam"
+                             ? train_with(Adam{options.rate > 0 ? options.rate : 3e-3}, options, mesh)
+                         : options.optimizer == "momentum"
+                             ? train_with(Momentum{options.rate > 0 ? options.rate : 0.05}, options, mesh)
+                             : train_with(Sgd{options.rate > 0 ? options.rate : 0.2}, options, mesh);
+  if (is_main_process())
+    std::printf("accuracy on %lld digits never seen: %.2f %%\n", static_cast<long long>(test_count),
+                100 * reached);
   return reached >= options.demand ? 0 : 1;
 }
 

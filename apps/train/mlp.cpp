@@ -40,7 +40,8 @@ int train_mlp(const MlpOptions& options) {
   const Mesh mesh = training_mesh(options.mesh);
   const auto keys = random::split(random::key(0), 3);
   Network network = placed(initial_network(keys[0], options.sizes), mesh);
-  const Array x = device_put(random::normal(keys[1], {options.batch, options.sizes.front()}), mesh, P("data"));
+  const Array x =
+      device_put(random::normal(keys[1], {options.batch, options.sizes.front()}), mesh, P("data"));
   const Array y = device_put(random::normal(keys[2], {options.batch, options.sizes.back()}), mesh, P("data"));
   const Sgd sgd{1e-3};
   const auto step = jit(step_of(sgd, squared_error));
@@ -59,20 +60,23 @@ int train_mlp(const MlpOptions& options) {
   const double gradient_s = seconds_of([&] { eval(backward(network, x, y)); }, 7);
   const double step_s = seconds_of([&] { eval(step(network, state, x, y)); }, 7);
   const auto plan = explain(value_and_grad(squared_error), network, x, y);
-  const double gflops = 3 * products_flops(options) / gradient_s / 1e9;  // the backward pass has two products per product
+  const double gflops =
+      3 * products_flops(options) / gradient_s / 1e9;  // the backward pass has two products per product
   if (!is_main_process()) return 0;
   if (options.json)
     std::printf(
-        "{\"ranks\": %d, \"forward_s\": %.6f, \"value_and_grad_s\": %.6f, \"step_s\": %.6f, \"gflops\": %.2f, \"all_reduces\": %lld, "
+        "{\"ranks\": %d, \"forward_s\": %.6f, \"value_and_grad_s\": %.6f, \"step_s\": %.6f, \"gflops\": "
+        "%.2f, \"all_reduces\": %lld, "
         "\"bytes\": %lld}\n",
-        device_count(), forward_s, gradient_s, step_s, gflops, static_cast<long long>(plan.calls("all-reduce")),
-        static_cast<long long>(plan.bytes()));
+        device_count(), forward_s, gradient_s, step_s, gflops,
+        static_cast<long long>(plan.calls("all-reduce")), static_cast<long long>(plan.bytes()));
   else
     std::printf(
-        "forward %.2f ms, value and gradient %.2f ms (%.2f x), step %.2f ms; about %.1f Gflop/s\n%lld collectives, %lld bytes per rank and "
+        "forward %.2f ms, value and gradient %.2f ms (%.2f x), step %.2f ms; about %.1f Gflop/s\n%lld "
+        "collectives, %lld bytes per rank and "
         "gradient\n",
-        forward_s * 1e3, gradient_s * 1e3, gradient_s / forward_s, step_s * 1e3, gflops, static_cast<long long>(plan.calls()),
-        static_cast<long long>(plan.bytes()));
+        forward_s * 1e3, gradient_s * 1e3, gradient_s / forward_s, step_s * 1e3, gflops,
+        static_cast<long long>(plan.calls()), static_cast<long long>(plan.bytes()));
   return 0;
 }
 

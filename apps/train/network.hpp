@@ -21,7 +21,8 @@ inline Network initial_network(const random::Key& key, const std::vector<std::in
   const auto keys = random::split(key, static_cast<int>(sizes.size()));
   for (std::size_t i = 0; i + 1 < sizes.size(); ++i)
     network.push_back(
-        {random::normal(keys[i], {sizes[i], sizes[i + 1]}) * std::sqrt(2.0 / static_cast<double>(sizes[i])), zeros({sizes[i + 1]})});
+        {random::normal(keys[i], {sizes[i], sizes[i + 1]}) * std::sqrt(2.0 / static_cast<double>(sizes[i])),
+         zeros({sizes[i + 1]})});
   return network;
 }
 
@@ -55,7 +56,8 @@ inline Array accuracy(const Network& network, const Array& x, const Array& label
 inline Network placed(Network network, const Mesh& mesh) {
   for (std::size_t i = 0; i < network.size(); ++i) {
     auto& [weight, bias] = network[i];
-    const bool is_pair = i % 2 == 1 && i + 2 < network.size(), ends_pair = i % 2 == 0 && i >= 2 && i + 1 < network.size();
+    const bool is_pair = i % 2 == 1 && i + 2 < network.size(),
+               ends_pair = i % 2 == 0 && i >= 2 && i + 1 < network.size();
     weight = device_put(weight, mesh, is_pair ? P(None, "model") : ends_pair ? P("model", None) : P());
     bias = device_put(bias, mesh, is_pair ? P("model") : P());
   }

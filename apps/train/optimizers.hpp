@@ -10,15 +10,21 @@ namespace train {
 using namespace tessera;
 
 template <class Tree> Tree zeros_of(const Tree& tree) {
-  return tree_map([](const Array& x) { return x.is_committed() ? device_put(zeros_like(x), x.sharding()) : zeros_like(x); }, tree);
+  return tree_map(
+      [](const Array& x) {
+        return x.is_committed() ? device_put(zeros_like(x), x.sharding()) : zeros_like(x);
+      },
+      tree);
 }
 
 struct Sgd {
   double rate = 0.1;
   template <class Tree> struct State {};
   template <class Tree> State<Tree> start(const Tree&) const { return {}; }
-  template <class Tree> std::pair<Tree, State<Tree>> update(const Tree& gradients, const State<Tree>&, const Tree& parameters) const {
-    return {tree_map([&](const Array& p, const Array& g) { return p - rate * g; }, parameters, gradients), {}};
+  template <class Tree> std::pair<Tree, State<Tree>> update(const Tree& gradients, const State<Tree>&,
+                                                            const Tree& parameters) const {
+    return {tree_map([&](const Array& p, const Array& g) { return p - rate * g; }, parameters, gradients),
+            {}};
   }
 };
 
@@ -27,9 +33,12 @@ struct Momentum {
   double rate = 0.1, keep = 0.9;
   template <class Tree> struct State { Tree velocity; };
   template <class Tree> State<Tree> start(const Tree& parameters) const { return {zeros_of(parameters)}; }
-  template <class Tree> std::pair<Tree, State<Tree>> update(const Tree& gradients, const State<Tree>& state, const Tree& parameters) const {
-    const Tree velocity = tree_map([&](const Array& v, const Array& g) { return keep * v + g; }, state.velocity, gradients);
-    return {tree_map([&](const Array& p, const Array& v) { return p - rate * v; }, parameters, velocity), {velocity}};
+  template <class Tree> std::pair<Tree, State<Tree>> update(const Tree& gradients, const State<Tree>& state,
+                                                            const Tree& parameters) const {
+    const Tree velocity =
+        tree_map([&](const Array& v, const Array& g) { return keep * v + g; }, state.velocity, gradients);
+    return {tree_map([&](const Array& p, const Array& v) { return p - rate * v; }, parameters, velocity),
+            {velocity}};
   }
 };
 
@@ -43,14 +52,20 @@ struct Adam {
   template <class Tree> State<Tree> start(const Tree& parameters) const {
     return {zeros_of(parameters), zeros_of(parameters), zeros({}, float32)};
   }
-  template <class Tree> std::pair<Tree, State<Tree>> update(const Tree& gradients, const State<Tree>& state, const Tree& parameters) const {
+  template <class Tree> std::pair<Tree, State<Tree>> update(const Tree& gradients, const State<Tree>& state,
+                                                            const Tree& parameters) const {
     const Array steps = state.steps + 1;
-    const Tree mean = tree_map([&](const Array& m, const Array& g) { return keep_mean * m + (1 - keep_mean) * g; }, state.mean, gradients);
+    const Tree mean =
+        tree_map([&](const Array& m, const Array& g) { return keep_mean * m + (1 - keep_mean) * g; },
+                 state.mean, gradients);
     const Tree square =
-        tree_map([&](const Array& s, const Array& g) { return keep_square * s + (1 - keep_square) * g * g; }, state.square, gradients);
+        tree_map([&](const Array& s, const Array& g) { return keep_square * s + (1 - keep_square) * g * g; },
+                 state.square, gradients);
     const Array mean_share = 1 - power(keep_mean, steps), square_share = 1 - power(keep_square, steps);
     const Tree next = tree_map(
-        [&](const Array& p, const Array& m, const Array& s) { return p - rate * (m / mean_share) / (sqrt(s / square_share) + epsilon); },
+        [&](const Array& p, const Array& m, const Array& s) {
+          return p - rate * (m / mean_share) / (sqrt(s / square_share) + epsilon);
+        },
         parameters, mean, square);
     return {next, {mean, square, steps}};
   }

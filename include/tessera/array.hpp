@@ -36,15 +36,18 @@ class HostArray {
   HostArray() : HostArray(Shape{0}, float32) {}
   HostArray(Shape shape, Dtype dtype);  // zeros
   // ShapeError unless there are as many values as the shape has elements.
-  template <class T> HostArray(const std::vector<T>& values, const Shape& shape) : HostArray(shape, dtype_of<T>()) {
+  template <class T> HostArray(const std::vector<T>& values, const Shape& shape)
+      : HostArray(shape, dtype_of<T>()) {
     check_count(static_cast<std::int64_t>(values.size()));
     if constexpr (std::is_same_v<T, bool>) {
-      for (std::size_t i = 0; i < values.size(); ++i) data_.get()[i] = static_cast<std::byte>(values[i] ? 1 : 0);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        data_.get()[i] = static_cast<std::byte>(values[i] ? 1 : 0);
     } else {
       copy_from(values.data());
     }
   }
-  template <class T> HostArray(std::span<const T> values, const Shape& shape) : HostArray(shape, dtype_of<T>()) {
+  template <class T> HostArray(std::span<const T> values, const Shape& shape)
+      : HostArray(shape, dtype_of<T>()) {
     check_count(static_cast<std::int64_t>(values.size()));
     copy_from(values.data());
   }
@@ -106,24 +109,29 @@ class Array {
   using Where = std::source_location;
   Array operator()(const IndexPart& a, Where = Where::current()) const;
   Array operator()(const IndexPart& a, const IndexPart& b, Where = Where::current()) const;
-  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where = Where::current()) const;
-  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where = Where::current()) const;
-  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e,
+  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c,
                    Where = Where::current()) const;
-  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
+  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
                    Where = Where::current()) const;
+  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
+                   const IndexPart& e, Where = Where::current()) const;
+  Array operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
+                   const IndexPart& e, const IndexPart& f, Where = Where::current()) const;
   template <class... I>
-  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...)) Array operator()(
-      const I&... parts) const;
+  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...)) Array
+  operator()(const I&... parts) const;
   At at(const IndexPart& a, Where = Where::current()) const;
   At at(const IndexPart& a, const IndexPart& b, Where = Where::current()) const;
   At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where = Where::current()) const;
-  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where = Where::current()) const;
-  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, Where = Where::current()) const;
-  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
+  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
         Where = Where::current()) const;
+  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e,
+        Where = Where::current()) const;
+  At at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e,
+        const IndexPart& f, Where = Where::current()) const;
   template <class... I>
-  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...)) At at(const I&... parts)
+  requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...)) At
+      at(const I&... parts)
   const;
 
   const std::shared_ptr<Node>& node() const { return node_; }
@@ -148,12 +156,16 @@ struct Shard {
 // An array argument that remembers where in the user's program it was passed: what error messages and program texts cite.
 class Operand {
  public:
-  Operand(const Array& array, std::source_location where = std::source_location::current()) : array(array), where(where) {}
-  Operand(Array&& array, std::source_location where = std::source_location::current()) : array(std::move(array)), where(where) {}
+  Operand(const Array& array, std::source_location where = std::source_location::current())
+      : array(array), where(where) {}
+  Operand(Array&& array, std::source_location where = std::source_location::current())
+      : array(std::move(array)), where(where) {}
   template <class S>
-  requires(std::is_arithmetic_v<S>) Operand(S value, std::source_location where = std::source_location::current())
+  requires(std::is_arithmetic_v<S>)
+      Operand(S value, std::source_location where = std::source_location::current())
       : array(value), where(where) {}
-  template <class R> Operand(std::complex<R> value, std::source_location where = std::source_location::current())
+  template <class R>
+  Operand(std::complex<R> value, std::source_location where = std::source_location::current())
       : array(value), where(where) {}
   Array array;
   std::source_location where;
@@ -178,7 +190,8 @@ inline constexpr NoneType newaxis{};
 struct IndexPart {
   enum class Kind { integer, slice, ellipsis, newaxis, array };
   template <class I>
-  requires(std::is_integral_v<I> && !std::is_same_v<I, bool>) IndexPart(I i) : kind(Kind::integer), integer(static_cast<std::int64_t>(i)) {}
+  requires(std::is_integral_v<I> && !std::is_same_v<I, bool>) IndexPart(I i)
+      : kind(Kind::integer), integer(static_cast<std::int64_t>(i)) {}
   IndexPart(const Slice& s) : kind(Kind::slice), slice(s) {}
   IndexPart(const Ellipsis&) : kind(Kind::ellipsis) {}
   IndexPart(NoneType) : kind(Kind::newaxis) {}
@@ -188,7 +201,8 @@ struct IndexPart {
   Slice slice;
   Array array;
 };
-Array index(const Array& x, std::vector<IndexPart> parts, std::source_location where = std::source_location::current());
+Array index(const Array& x, std::vector<IndexPart> parts,
+            std::source_location where = std::source_location::current());
 
 // x.at(0, slice()).set(v): a new array in which the indexed part is replaced; x itself does not change. v broadcasts to the part and
 // takes x's dtype. The result has x's sharding; v travels to where it is put. Of an index array, entries out of range are skipped and
@@ -213,19 +227,23 @@ class At {
 };
 
 inline Array Array::operator()(const IndexPart& a, Where where) const { return index(*this, {a}, where); }
-inline Array Array::operator()(const IndexPart& a, const IndexPart& b, Where where) const { return index(*this, {a, b}, where); }
-inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where where) const {
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, Where where) const {
+  return index(*this, {a, b}, where);
+}
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c,
+                               Where where) const {
   return index(*this, {a, b, c}, where);
 }
-inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where where) const {
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
+                               Where where) const {
   return index(*this, {a, b, c, d}, where);
 }
-inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e,
-                               Where where) const {
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
+                               const IndexPart& e, Where where) const {
   return index(*this, {a, b, c, d, e}, where);
 }
-inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e,
-                               const IndexPart& f, Where where) const {
+inline Array Array::operator()(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
+                               const IndexPart& e, const IndexPart& f, Where where) const {
   return index(*this, {a, b, c, d, e, f}, where);
 }
 template <class... I>
@@ -234,20 +252,27 @@ requires((sizeof...(I) == 0 || sizeof...(I) > 6) &&
   return index(*this, {IndexPart(parts)...});
 }
 inline At Array::at(const IndexPart& a, Where where) const { return At(*this, {a}, where); }
-inline At Array::at(const IndexPart& a, const IndexPart& b, Where where) const { return At(*this, {a, b}, where); }
-inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where where) const { return At(*this, {a, b, c}, where); }
-inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, Where where) const {
+inline At Array::at(const IndexPart& a, const IndexPart& b, Where where) const {
+  return At(*this, {a, b}, where);
+}
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, Where where) const {
+  return At(*this, {a, b, c}, where);
+}
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
+                    Where where) const {
   return At(*this, {a, b, c, d}, where);
 }
-inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, Where where) const {
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
+                    const IndexPart& e, Where where) const {
   return At(*this, {a, b, c, d, e}, where);
 }
-inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d, const IndexPart& e, const IndexPart& f,
-                    Where where) const {
+inline At Array::at(const IndexPart& a, const IndexPart& b, const IndexPart& c, const IndexPart& d,
+                    const IndexPart& e, const IndexPart& f, Where where) const {
   return At(*this, {a, b, c, d, e, f}, where);
 }
 template <class... I>
-requires((sizeof...(I) == 0 || sizeof...(I) > 6) && (std::is_convertible_v<I, IndexPart> && ...)) At Array::at(const I&... parts)
+requires((sizeof...(I) == 0 || sizeof...(I) > 6) &&
+         (std::is_convertible_v<I, IndexPart> && ...)) At Array::at(const I&... parts)
 const { return At(*this, {IndexPart(parts)...}); }
 
 // ---- creation: uncommitted, computed in the layout of whoever consumes them ----
@@ -274,12 +299,18 @@ template <class T> Array arange(T stop) { return arange(T{0}, stop, T{1}); }
 Array linspace(double start, double stop, std::int64_t num = 50);
 Array zeros_like(const Array&);
 Array ones_like(const Array&);
-template <class T> Array full_like(const Array& like, T value) { return full_from_host(like.shape(), &value, dtype_of<T>(), like.dtype()); }
+template <class T> Array full_like(const Array& like, T value) {
+  return full_from_host(like.shape(), &value, dtype_of<T>(), like.dtype());
+}
 // Same values on every rank.
 Array array_from_host(const void* values, Shape, Dtype);
 Array array(const HostArray&);
-template <class T> Array array(std::span<const T> values, Shape shape) { return array(HostArray(values, shape)); }
-template <class T> Array array(const std::vector<T>& values, Shape shape) { return array(HostArray(values, shape)); }
+template <class T> Array array(std::span<const T> values, Shape shape) {
+  return array(HostArray(values, shape));
+}
+template <class T> Array array(const std::vector<T>& values, Shape shape) {
+  return array(HostArray(values, shape));
+}
 template <class T> Array array(const std::vector<T>& values) {
   return array(HostArray(values, Shape{static_cast<std::int64_t>(values.size())}));
 }
@@ -291,17 +322,19 @@ template <class T> Array array(std::initializer_list<std::initializer_list<T>> r
   const auto width = rows.size() ? rows.begin()->size() : 0;
   for (const auto& row : rows) {
     if (row.size() != width)
-      throw ShapeError("array: row " + std::to_string(values.size() / (width ? width : 1)) + " has " + std::to_string(row.size()) +
-                       " values, the first row has " + std::to_string(width));
+      throw ShapeError("array: row " + std::to_string(values.size() / (width ? width : 1)) + " has " +
+                       std::to_string(row.size()) + " values, the first row has " + std::to_string(width));
     values.insert(values.end(), row.begin(), row.end());
   }
-  return array(HostArray(values, Shape{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)}));
+  return array(
+      HostArray(values, Shape{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)}));
 }
 // Calls `block` once per block that this process holds. ShapeError/DtypeError, raised on every rank, if a block does not have the shape
 // asked for. Collective over the sharding's devices.
 Array make_array_from_callback(Shape, Sharding, std::function<HostArray(const Index&)> block);
 // The global shape is worked out from the blocks unless given. Collective.
-Array make_array_from_process_local_data(Sharding, HostArray block, std::optional<Shape> global = std::nullopt);
+Array make_array_from_process_local_data(Sharding, HostArray block,
+                                         std::optional<Shape> global = std::nullopt);
 
 // ---- placement ----
 Array device_put(Operand, Sharding);  // commits; any layout to any layout, other meshes too

@@ -68,56 +68,81 @@ Array pmax_leaf(const Array&, const AxisName&, const Groups&, CallSite);
 Array pmin_leaf(const Array&, const AxisName&, const Groups&, CallSite);
 Array psum_scatter_leaf(const Array&, const AxisName&, const PsumScatterOptions&, CallSite);
 Array all_gather_leaf(const Array&, const AxisName&, const AllGatherOptions&, CallSite);
-Array all_to_all_leaf(const Array&, const AxisName&, int split_axis, int concat_axis, const AllToAllOptions&, const char* call, CallSite);
-Array ppermute_leaf(const Array&, const AxisName&, const std::vector<std::pair<int, int>>&, const char* call, CallSite);
+Array all_to_all_leaf(const Array&, const AxisName&, int split_axis, int concat_axis, const AllToAllOptions&,
+                      const char* call, CallSite);
+Array ppermute_leaf(const Array&, const AxisName&, const std::vector<std::pair<int, int>>&, const char* call,
+                    CallSite);
 Array pbroadcast_leaf(const Array&, const AxisName&, int source, CallSite);
 std::vector<std::pair<int, int>> pairs_of_shuffle(const AxisName&, const std::vector<int>& perm, CallSite);
 int reduced_size(const AxisName&, const Groups&, const char* call, CallSite);
 }  // namespace detail
 
 // A plain number is the same on every rank: psum multiplies it by n, the others return it.
-template <class T> T psum(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
+template <class T>
+T psum(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
   if constexpr (std::is_arithmetic_v<T>)
-    return static_cast<T>(x * static_cast<T>(detail::reduced_size(axis, options.axis_index_groups, "psum", where)));
+    return static_cast<T>(
+        x * static_cast<T>(detail::reduced_size(axis, options.axis_index_groups, "psum", where)));
   else
-    return tree_map([&](const Array& leaf) { return detail::psum_leaf(leaf, axis, options.axis_index_groups, where); }, x);
+    return tree_map(
+        [&](const Array& leaf) { return detail::psum_leaf(leaf, axis, options.axis_index_groups, where); },
+        x);
 }
-#define TESSERA_REDUCING_COLLECTIVE(name)                                                                                       \
-  template <class T> T name(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {      \
-    if constexpr (std::is_arithmetic_v<T>)                                                                                      \
-      return detail::reduced_size(axis, options.axis_index_groups, #name, where), x;                                            \
-    else                                                                                                                        \
-      return tree_map([&](const Array& leaf) { return detail::name##_leaf(leaf, axis, options.axis_index_groups, where); }, x); \
+#define TESSERA_REDUCING_COLLECTIVE(name)                                                               \
+  template <class T>                                                                                    \
+  T name(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) { \
+    if constexpr (std::is_arithmetic_v<T>)                                                              \
+      return detail::reduced_size(axis, options.axis_index_groups, #name, where), x;                    \
+    else                                                                                                \
+      return tree_map(                                                                                  \
+          [&](const Array& leaf) {                                                                      \
+            return detail::name##_leaf(leaf, axis, options.axis_index_groups, where);                   \
+          },                                                                                            \
+          x);                                                                                           \
   }
 TESSERA_REDUCING_COLLECTIVE(pmean)
 TESSERA_REDUCING_COLLECTIVE(pmax)
 TESSERA_REDUCING_COLLECTIVE(pmin)
 #undef TESSERA_REDUCING_COLLECTIVE
 
-template <class T> T psum_scatter(const T& x, AxisName axis, PsumScatterOptions options = {}, CallSite where = CallSite::current()) {
-  return tree_map([&](const Array& leaf) { return detail::psum_scatter_leaf(leaf, axis, options, where); }, x);
+template <class T> T psum_scatter(const T& x, AxisName axis, PsumScatterOptions options = {},
+                                  CallSite where = CallSite::current()) {
+  return tree_map([&](const Array& leaf) { return detail::psum_scatter_leaf(leaf, axis, options, where); },
+                  x);
 }
-template <class T> T all_gather(const T& x, AxisName axis, AllGatherOptions options = {}, CallSite where = CallSite::current()) {
+template <class T>
+T all_gather(const T& x, AxisName axis, AllGatherOptions options = {}, CallSite where = CallSite::current()) {
   return tree_map([&](const Array& leaf) { return detail::all_gather_leaf(leaf, axis, options, where); }, x);
 }
 // Not tiled: x.shape[split_axis] is n; that dimension goes and one of size n is inserted at concat_axis. Tiled: the split dimension
 // shrinks to 1/n, the other grows n times.
-template <class T> T all_to_all(const T& x, AxisName axis, int split_axis, int concat_axis, AllToAllOptions options = {},
-                                CallSite where = CallSite::current()) {
+template <class T> T all_to_all(const T& x, AxisName axis, int split_axis, int concat_axis,
+                                AllToAllOptions options = {}, CallSite where = CallSite::current()) {
   return tree_map(
-      [&](const Array& leaf) { return detail::all_to_all_leaf(leaf, axis, split_axis, concat_axis, options, "all_to_all", where); }, x);
+      [&](const Array& leaf) {
+        return detail::all_to_all_leaf(leaf, axis, split_axis, concat_axis, options, "all_to_all", where);
+      },
+      x);
 }
-template <class T> T ppermute(const T& x, AxisName axis, std::vector<std::pair<int, int>> perm, CallSite where = CallSite::current()) {
-  return tree_map([&](const Array& leaf) { return detail::ppermute_leaf(leaf, axis, perm, "ppermute", where); }, x);
+template <class T> T ppermute(const T& x, AxisName axis, std::vector<std::pair<int, int>> perm,
+                              CallSite where = CallSite::current()) {
+  return tree_map(
+      [&](const Array& leaf) { return detail::ppermute_leaf(leaf, axis, perm, "ppermute", where); }, x);
 }
 // Rank i gets the x of rank perm[i].
-template <class T> T pshuffle(const T& x, AxisName axis, std::vector<int> perm, CallSite where = CallSite::current()) {
+template <class T>
+T pshuffle(const T& x, AxisName axis, std::vector<int> perm, CallSite where = CallSite::current()) {
   const auto pairs = detail::pairs_of_shuffle(axis, perm, where);
-  return tree_map([&](const Array& leaf) { return detail::ppermute_leaf(leaf, axis, pairs, "pshuffle", where); }, x);
+  return tree_map(
+      [&](const Array& leaf) { return detail::ppermute_leaf(leaf, axis, pairs, "pshuffle", where); }, x);
 }
 // Exchanges the mapped axis with dimension `dim` of x, whose size is n.
 template <class T> T pswapaxes(const T& x, AxisName axis, int dim, CallSite where = CallSite::current()) {
-  return tree_map([&](const Array& leaf) { return detail::all_to_all_leaf(leaf, axis, dim, dim, {}, "pswapaxes", where); }, x);
+  return tree_map(
+      [&](const Array& leaf) {
+        return detail::all_to_all_leaf(leaf, axis, dim, dim, {}, "pswapaxes", where);
+      },
+      x);
 }
 template <class T> T pbroadcast(const T& x, AxisName axis, int source, CallSite where = CallSite::current()) {
   return tree_map([&](const Array& leaf) { return detail::pbroadcast_leaf(leaf, axis, source, where); }, x);

@@ -22,7 +22,9 @@
 namespace tessera {
 namespace detail {
 
-bool is_unknown(const Array& x);  // depends on an argument of a traced function, or is each rank's own: there is no value to look at
+bool is_unknown(
+    const Array&
+        x);  // depends on an argument of a traced function, or is each rank's own: there is no value to look at
 bool any_unknown(const std::vector<Array>& leaves);
 void check_predicate(const Array& predicate, const char* call);
 std::int64_t leading_size(const std::vector<Array>& leaves);
@@ -38,14 +40,19 @@ struct LoopSite {
 };
 using Leaves = std::vector<Array>;
 using LeafFunction = std::function<Leaves(const Leaves&)>;
-Leaves compiled_scan(const LoopSite&, const std::function<Leaves(const Leaves& carried, const Leaves& entries)>& step, const Leaves& init,
-                     const Leaves& xs);
-Leaves compiled_fori(const LoopSite&, int lo, int hi, const std::function<Leaves(const Array& i, const Leaves&)>& body, const Leaves& init);
+Leaves compiled_scan(const LoopSite&,
+                     const std::function<Leaves(const Leaves& carried, const Leaves& entries)>& step,
+                     const Leaves& init, const Leaves& xs);
+Leaves compiled_fori(const LoopSite&, int lo, int hi,
+                     const std::function<Leaves(const Array& i, const Leaves&)>& body, const Leaves& init);
 // For a body that wants i as a number: nullopt when its steps do not record the same ops.
-std::optional<Leaves> compiled_alike(const LoopSite&, int lo, int hi, const std::function<Leaves(int i, const Leaves&)>& body,
+std::optional<Leaves> compiled_alike(const LoopSite&, int lo, int hi,
+                                     const std::function<Leaves(int i, const Leaves&)>& body,
                                      const Leaves& init);
-Leaves compiled_while(const LoopSite&, const LeafFunction& condition, const LeafFunction& body, const Leaves& init);
-Leaves compiled_cond(const Array& predicate, const std::function<Leaves()>& where_true, const std::function<Leaves()>& where_false);
+Leaves compiled_while(const LoopSite&, const LeafFunction& condition, const LeafFunction& body,
+                      const Leaves& init);
+Leaves compiled_cond(const Array& predicate, const std::function<Leaves()>& where_true,
+                     const std::function<Leaves()>& where_false);
 void check_same_structure(const LoopSite&, const std::string& given, const std::string& returned);
 
 // A body whose first parameter is an Array. One with `auto` is called with a number, as outside a trace.
@@ -59,7 +66,8 @@ template <class F, class T> constexpr bool takes_array_index() {
 }
 
 // Where the leaves of a tree stand: "[0]", ".first", "['bias']" after one another, "" for an Array by itself.
-template <class T> void append_leaf_names(const T& tree, const std::string& path, std::vector<std::string>& names) {
+template <class T>
+void append_leaf_names(const T& tree, const std::string& path, std::vector<std::string>& names) {
   if constexpr (std::is_same_v<T, Array>) {
     names.push_back(path);
   } else if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
@@ -71,10 +79,15 @@ template <class T> void append_leaf_names(const T& tree, const std::string& path
     if (tree) append_leaf_names(*tree, path, names);
   } else if constexpr (TupleLike<T>) {
     std::size_t n = 0;
-    std::apply([&](const auto&... child) { (append_leaf_names(child, path + "[" + std::to_string(n++) + "]", names), ...); }, tree);
+    std::apply(
+        [&](const auto&... child) {
+          (append_leaf_names(child, path + "[" + std::to_string(n++) + "]", names), ...);
+        },
+        tree);
   } else {
     std::size_t n = 0;  // an aggregate: its members by number
-    for (const auto& leaf : tree_leaves(tree)) static_cast<void>(leaf), names.push_back(path + "[" + std::to_string(n++) + "]");
+    for (const auto& leaf : tree_leaves(tree))
+      static_cast<void>(leaf), names.push_back(path + "[" + std::to_string(n++) + "]");
   }
 }
 template <class T> LoopSite site_of_loop(const char* call, std::source_location where, const T& init) {
@@ -92,7 +105,8 @@ template <class T> Leaves leaves_like(const LoopSite& site, const T& given, cons
 
 // body(i, value) for i in [lo, hi). In a trace, a body that takes i as an Array is recorded once; one that takes a number is called for
 // every i, and the loop is unrolled when the steps differ in more than the numbers that they use.
-template <class F, class T> T fori_loop(int lo, int hi, F body, T init, std::source_location where = std::source_location::current()) {
+template <class F, class T>
+T fori_loop(int lo, int hi, F body, T init, std::source_location where = std::source_location::current()) {
   const auto leaves = tree_leaves(init);
   if (!leaves.empty() && detail::is_compiled_loop(std::int64_t{hi} - lo, leaves)) {
     const auto site = detail::site_of_loop("fori_loop", where, init);
@@ -114,14 +128,16 @@ template <class F, class T> T fori_loop(int lo, int hi, F body, T init, std::sou
 // f(carry, x) -> pair{carry, y} along the leading dim of xs; returns the last carry and the ys stacked. In a trace the leading dim of xs
 // is made whole on every rank, once; the ys have it whole. ShapeError when the leading sizes of xs differ.
 template <class F, class C, class X>
-std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location where = std::source_location::current()) {
+std::invoke_result_t<F&, C, X> scan(F f, C init, X xs,
+                                    std::source_location where = std::source_location::current()) {
   using Result = std::invoke_result_t<F&, C, X>;
   const auto leaves = tree_leaves(xs), carried = tree_leaves(init);
   const auto steps = detail::leading_size(leaves);
   std::optional<Result> last;
   auto both = carried;
   both.insert(both.end(), leaves.begin(), leaves.end());
-  if (steps == 0 || detail::is_compiled_loop(steps, both)) {  // of no steps: recording one tells the types of the results
+  if (steps == 0 ||
+      detail::is_compiled_loop(steps, both)) {  // of no steps: recording one tells the types of the results
     const auto site = detail::site_of_loop("scan", where, init);
     const auto results = detail::compiled_scan(
         site,
@@ -152,7 +168,8 @@ std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location wher
 // pred ? f(args...) : g(args...): only one of them runs. In a trace both are recorded and must return the same structure, shapes and
 // dtypes; the predicate is made the same on all ranks, which enter the same branch together. Where a predicate differs from rank to rank
 // of a mapped function, or from example to example of vmap, both branches run and the results are selected from.
-template <class F, class G, class... A> std::invoke_result_t<F&, const A&...> cond(const Array& predicate, F f, G g, const A&... args) {
+template <class F, class G, class... A>
+std::invoke_result_t<F&, const A&...> cond(const Array& predicate, F f, G g, const A&... args) {
   using Result = std::invoke_result_t<F&, const A&...>;
   detail::check_predicate(predicate, "cond");
   if (!detail::is_unknown(predicate)) return item<bool>(predicate) ? f(args...) : g(args...);
@@ -183,7 +200,10 @@ T while_loop(C condition, F body, T init, std::source_location where = std::sour
   }
   const auto site = detail::site_of_loop("while_loop", where, init);
   const auto results = detail::compiled_while(
-      site, [&](const std::vector<Array>& values) { return std::vector<Array>{Array(condition(detail::with_leaves(init, values)))}; },
+      site,
+      [&](const std::vector<Array>& values) {
+        return std::vector<Array>{Array(condition(detail::with_leaves(init, values)))};
+      },
       [&](const std::vector<Array>& values) {
         const T given = detail::with_leaves(init, values);
         const T returned = body(T(given));

@@ -34,7 +34,9 @@ requires(std::is_arithmetic_v<T>) std::string text_for_print(T value) {
   else
     return text_for_print(static_cast<double>(value));
 }
-template <class... T> void print(const std::string& format, const T&... x) { print_texts(format, {text_for_print(x)...}); }
+template <class... T> void print(const std::string& format, const T&... x) {
+  print_texts(format, {text_for_print(x)...});
+}
 
 // What this rank has communicated since the scope began. `kind`: all-gather, all-reduce, reduce-scatter, all-to-all,
 // collective-permute. bytes: those that arrive at this rank, the measure of explain(). Calls of which this rank is part.

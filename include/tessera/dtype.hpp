@@ -14,8 +14,8 @@ struct Dtype {
   friend constexpr bool operator==(const Dtype&, const Dtype&) = default;
 };
 
-inline constexpr Dtype bool_{0}, int8{1}, int16{2}, int32{3}, int64{4}, uint8{5}, uint16{6}, uint32{7}, uint64{8}, float32{9}, float64{10},
-    complex64{11}, complex128{12};
+inline constexpr Dtype bool_{0}, int8{1}, int16{2}, int32{3}, int64{4}, uint8{5}, uint16{6}, uint32{7},
+    uint64{8}, float32{9}, float64{10}, complex64{11}, complex128{12};
 inline constexpr int dtype_count = 13;
 
 std::ostream& operator<<(std::ostream&, Dtype);  // prints float32

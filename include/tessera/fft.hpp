@@ -21,15 +21,19 @@ namespace tessera::fft {
 // keep: the result is split like the operand. transposed: as the last stage leaves it, which saves the way back; its sharding() says
 // how, and an inverse from there costs no more. given: FftOptions::given.
 enum class OutSharding { keep, transposed, given };
-inline constexpr OutSharding keep = OutSharding::keep, transposed = OutSharding::transposed, given = OutSharding::given;
+inline constexpr OutSharding keep = OutSharding::keep, transposed = OutSharding::transposed,
+                             given = OutSharding::given;
 
 struct FftOptions {
-  std::vector<int> axes = {};     // fft, ...: one, the last by default; fft2: two, the last two; fftn: several, all. The last one is the
-                                  // halved one of real transforms.
-  std::string norm = "backward";  // who divides by n: backward (the inverse), ortho (both by its root), forward
+  std::vector<int> axes =
+      {};  // fft, ...: one, the last by default; fft2: two, the last two; fftn: several, all. The last one is the
+           // halved one of real transforms.
+  std::string norm =
+      "backward";  // who divides by n: backward (the inverse), ortho (both by its root), forward
   OutSharding out_sharding = OutSharding::keep;
   std::optional<Sharding> given = {};
-  std::vector<std::int64_t> s = {};  // points transformed per axis, as many as there are axes; of irfft...: of the result
+  std::vector<std::int64_t> s =
+      {};  // points transformed per axis, as many as there are axes; of irfft...: of the result
 };
 
 // n and s: points transformed; the operand is cut off or followed by zeros. irfft gives n real values, 2 (m - 1) of m by default.

@@ -44,9 +44,10 @@ FileInfo matrix_market_info(const std::string& path);
 namespace checkpoint {
 
 namespace detail {
-void save_leaves(const std::string& dir, int step, const std::vector<Array>& leaves, const std::string& structure);
-std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> step, const std::vector<Array>& like,
-                                  const std::string& structure);
+void save_leaves(const std::string& dir, int step, const std::vector<Array>& leaves,
+                 const std::string& structure);
+std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> step,
+                                  const std::vector<Array>& like, const std::string& structure);
 }  // namespace detail
 
 // Collective over all ranks. The step appears under its name only when every rank's file is on the disk. IoError if it exists.
@@ -56,8 +57,10 @@ template <class Tree> void save(const std::string& dir, int step, const Tree& tr
 // The latest (or the given) step, each leaf with the shape, dtype and sharding of its counterpart in `like`, which may lie on another
 // mesh than the one that was saved; numbers are taken from `like`. Collective over all ranks. Each rank reads the pieces it needs and
 // checks their sums. IoError: no step, a file missing or damaged, other structure, shapes or dtypes.
-template <class Tree> Tree restore(const std::string& dir, const Tree& like, std::optional<int> step = std::nullopt) {
-  return tessera::detail::with_leaves(like, detail::restore_leaves(dir, step, tree_leaves(like), tessera::detail::structure_of(like)));
+template <class Tree>
+Tree restore(const std::string& dir, const Tree& like, std::optional<int> step = std::nullopt) {
+  return tessera::detail::with_leaves(
+      like, detail::restore_leaves(dir, step, tree_leaves(like), tessera::detail::structure_of(like)));
 }
 // Of the complete steps; nullopt if there is none.
 std::optional<int> latest_step(const std::string& dir);

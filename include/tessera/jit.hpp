@@ -35,10 +35,13 @@ class ShardingTree {
 };
 
 struct JitOptions {
-  ShardingTree in_shardings = {};  // a committed argument with another sharding is refused; an uncommitted one is placed there
+  ShardingTree in_shardings =
+      {};  // a committed argument with another sharding is refused; an uncommitted one is placed there
   ShardingTree out_shardings = {};
-  std::vector<int> donate_argnums = {};  // their memory may be reused; they are deleted by the call. Negative ones count from the end
-  std::vector<int> static_argnums = {};  // numbers are static anyhow; named here for documentation and checked
+  std::vector<int> donate_argnums =
+      {};  // their memory may be reused; they are deleted by the call. Negative ones count from the end
+  std::vector<int> static_argnums =
+      {};  // numbers are static anyhow; named here for documentation and checked
 };
 
 // What a compiled program costs, per rank (the busiest one).
@@ -100,15 +103,16 @@ struct TraceRequest {
 };
 // Placeholders in place of the arguments' arrays; call the function on them and hand the results to finish_trace.
 std::vector<Array> start_trace(const TraceRequest&, const TreeShape& arguments);
-TracedPtr finish_trace(const TraceRequest&, const std::vector<Array>& placeholders, const std::vector<Array>& results,
-                       const TreeShape& result);
+TracedPtr finish_trace(const TraceRequest&, const std::vector<Array>& placeholders,
+                       const std::vector<Array>& results, const TreeShape& result);
 // Whether the options name argument n of `count`.
 bool names_argument(const std::vector<int>& argnums, int n, std::size_t count);
 void abandon_trace();
 std::string traced_text(const TracedCore&);
 CompiledPtr compile_traced(const TracedPtr&);
 std::string compiled_text(const CompiledCore&);
-std::vector<Array> call_compiled(CompiledCore&, const std::vector<Array>& leaves, const std::vector<bool>& donated);
+std::vector<Array> call_compiled(CompiledCore&, const std::vector<Array>& leaves,
+                                 const std::vector<bool>& donated);
 std::vector<Sharding> compiled_input_shardings(const CompiledCore&);
 std::vector<Sharding> compiled_output_shardings(const CompiledCore&);
 CostAnalysis compiled_cost(const CompiledCore&);
@@ -129,15 +133,20 @@ void report_miss(const std::string& key, const std::string& last_key);
 
 // A number that the function takes as an Array becomes one; otherwise it is a static argument.
 template <class F, class... A> constexpr bool numbers_become_arrays =
-    (std::is_arithmetic_v<A> || ...) && std::is_invocable_v<F&, std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>;
+    (std::is_arithmetic_v<A> || ...) &&
+    std::is_invocable_v<F&, std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>;
 template <class F, class... A> using TraceArgs =
-    std::conditional_t<numbers_become_arrays<F, A...>, std::tuple<std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>,
+    std::conditional_t<numbers_become_arrays<F, A...>,
+                       std::tuple<std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>,
                        std::tuple<A...>>;
 
-template <class Tuple> TraceRequest request_of(const Tuple& args, const JitOptions& options, std::source_location where) {
+template <class Tuple>
+TraceRequest request_of(const Tuple& args, const JitOptions& options, std::source_location where) {
   TraceRequest request{{}, {}, options, where};
   [&]<std::size_t... n>(std::index_sequence<n...>) {
-    ((append_leaves(std::get<n>(args), request.leaves), request.leaf_argument.resize(request.leaves.size(), static_cast<int>(n))), ...);
+    ((append_leaves(std::get<n>(args), request.leaves),
+      request.leaf_argument.resize(request.leaves.size(), static_cast<int>(n))),
+     ...);
   }
   (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
   return request;
@@ -155,7 +164,9 @@ template <class R> class Compiled {
     (append(args, leaves), ...);
     return run(leaves);
   }
-  R run(const std::vector<Array>& leaves) const { return detail::with_leaves(result_, detail::call_compiled(*core_, leaves, donated_)); }
+  R run(const std::vector<Array>& leaves) const {
+    return detail::with_leaves(result_, detail::call_compiled(*core_, leaves, donated_));
+  }
   std::string as_text() const { return detail::compiled_text(*core_); }
   std::vector<Sharding> input_shardings() const { return detail::compiled_input_shardings(*core_); }
   std::vector<Sharding> output_shardings() const { return detail::compiled_output_shardings(*core_); }
@@ -239,7 +250,9 @@ template <class F> class Jitted {
       return detail::structure_of(args);
   }
   template <class Args> static constexpr bool only_arrays() {
-    return []<std::size_t... n>(std::index_sequence<n...>) { return (std::is_same_v<std::tuple_element_t<n, Args>, Array> && ...); }
+    return []<std::size_t... n>(std::index_sequence<n...>) {
+      return (std::is_same_v<std::tuple_element_t<n, Args>, Array> && ...);
+    }
     (std::make_index_sequence<std::tuple_size_v<Args>>{});
   }
   template <class Args> auto trace(const Args& args, const detail::TraceRequest& request) const {
@@ -253,16 +266,19 @@ template <class F> class Jitted {
     std::vector<bool> donated;
     for (const int argument : request.leaf_argument)
       donated.push_back(detail::names_argument(options_.donate_argnums, argument, std::tuple_size_v<Args>));
-    auto core = detail::finish_trace(request, placeholders, tree_leaves(result), detail::shape_of_tree(result));
+    auto core =
+        detail::finish_trace(request, placeholders, tree_leaves(result), detail::shape_of_tree(result));
     return Lowered<decltype(result)>(std::move(core), std::move(result), std::move(donated));
   }
 
   std::shared_ptr<F> f_;
   JitOptions options_;
   std::source_location where_;
-  std::shared_ptr<std::map<const void*, std::shared_ptr<void>>> caches_ = std::make_shared<std::map<const void*, std::shared_ptr<void>>>();
+  std::shared_ptr<std::map<const void*, std::shared_ptr<void>>> caches_ =
+      std::make_shared<std::map<const void*, std::shared_ptr<void>>>();
 };
-template <class F> Jitted<F> jit(F f, JitOptions options = {}, std::source_location where = std::source_location::current()) {
+template <class F>
+Jitted<F> jit(F f, JitOptions options = {}, std::source_location where = std::source_location::current()) {
   return Jitted<F>(std::move(f), std::move(options), where);
 }
 

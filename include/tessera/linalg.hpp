@@ -44,8 +44,9 @@ struct SvdOptions {
   bool full_matrices = true;
 };
 struct SolveOptions {
-  bool refine = false;     // factor in float32 (complex64), correct with residuals in float64 (complex128). For matrices whose rcond is
-                           // well above float32's rounding unit, 6e-8; LinAlgError where the factor is singular in float32
+  bool refine =
+      false;  // factor in float32 (complex64), correct with residuals in float64 (complex128). For matrices whose rcond is
+  // well above float32's rounding unit, 6e-8; LinAlgError where the factor is singular in float32
   std::int64_t block = 0;  // of the block-cyclic layout; 0: chosen
   int grid_rows = 0;       // of the grid of ranks; must divide their number, 0: chosen
 };

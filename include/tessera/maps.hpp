@@ -80,13 +80,15 @@ struct PmapOptions {
 };
 struct ShardMapOptions {
   std::vector<std::string> axis_names = {};  // the axes of which the function sees blocks; all when empty
-  bool check_vma = true;                     // refuse results that may differ between ranks along axes that their spec leaves out
+  bool check_vma =
+      true;  // refuse results that may differ between ranks along axes that their spec leaves out
 };
 
 // A function with the signature of F that maps F over its arguments.
 template <class F> class Mapped {
  public:
-  Mapped(F function, std::shared_ptr<const detail::MapRule> rule) : function_(std::move(function)), rule_(std::move(rule)) {}
+  Mapped(F function, std::shared_ptr<const detail::MapRule> rule)
+      : function_(std::move(function)), rule_(std::move(rule)) {}
 
   template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const {
     using Result = std::decay_t<std::invoke_result_t<F&, const A&...>>;
@@ -98,7 +100,8 @@ template <class F> class Mapped {
     call.body = [&](const std::vector<Array>& leaves) {
       std::size_t next = 0;
       const std::tuple<A...> replaced{detail::with_leaves(args, leaves, next)...};
-      result.emplace(std::apply([&](const A&... a) -> std::invoke_result_t<F&, const A&...> { return function_(a...); }, replaced));
+      result.emplace(std::apply(
+          [&](const A&... a) -> std::invoke_result_t<F&, const A&...> { return function_(a...); }, replaced));
       call.result = detail::shape_of_tree(*result);
       return tree_leaves(*result);
     };
@@ -114,20 +117,23 @@ template <class F> class Mapped {
 namespace detail {
 std::shared_ptr<const MapRule> vmap_rule(VmapOptions, std::source_location);
 std::shared_ptr<const MapRule> pmap_rule(PmapOptions, std::source_location);
-std::shared_ptr<const MapRule> shard_map_rule(Mesh, SpecTree in_specs, SpecTree out_specs, ShardMapOptions, std::source_location);
+std::shared_ptr<const MapRule> shard_map_rule(Mesh, SpecTree in_specs, SpecTree out_specs, ShardMapOptions,
+                                              std::source_location);
 }  // namespace detail
 
 // f on every example along the mapped dimensions at once. f is called once; its ops are then applied to whole batches. Results get the
 // batch at out_axes. Errors: ArgumentError when mapped sizes differ, nothing is mapped and no axis_size is given, or a result that
 // depends on the example has out_axes None.
-template <class F> Mapped<F> vmap(F f, VmapOptions options = {}, std::source_location where = std::source_location::current()) {
+template <class F>
+Mapped<F> vmap(F f, VmapOptions options = {}, std::source_location where = std::source_location::current()) {
   return {std::move(f), detail::vmap_rule(std::move(options), where)};
 }
 
 // Example i of the mapped dimensions on device i: the first devices, or options.devices. Arguments are moved there, results stay there.
 // A pmap inside f maps over further devices. Donated arguments are deleted after the call. Errors: as vmap; ShardingError when there are
 // fewer devices than examples.
-template <class F> Mapped<F> pmap(F f, PmapOptions options = {}, std::source_location where = std::source_location::current()) {
+template <class F>
+Mapped<F> pmap(F f, PmapOptions options = {}, std::source_location where = std::source_location::current()) {
   return {std::move(f), detail::pmap_rule(std::move(options), where)};
 }
 
@@ -137,9 +143,11 @@ template <class F> Mapped<F> pmap(F f, PmapOptions options = {}, std::source_loc
 // Arrays that f takes from outside are seen whole. A size that the axes do not divide is allowed when no block is empty, collectives
 // meet equal shapes on all ranks, and the blocks of the results are those of an array; f is then called once more per block shape.
 // Errors (ShardingError): specs that do not fit; results that may differ between ranks where their spec promises one value.
-template <class F> Mapped<F> shard_map(F f, Mesh mesh, SpecTree in_specs, SpecTree out_specs, ShardMapOptions options = {},
+template <class F> Mapped<F> shard_map(F f, Mesh mesh, SpecTree in_specs, SpecTree out_specs,
+                                       ShardMapOptions options = {},
                                        std::source_location where = std::source_location::current()) {
-  return {std::move(f), detail::shard_map_rule(std::move(mesh), std::move(in_specs), std::move(out_specs), std::move(options), where)};
+  return {std::move(f), detail::shard_map_rule(std::move(mesh), std::move(in_specs), std::move(out_specs),
+                                               std::move(options), where)};
 }
 
 }  // namespace tessera

@@ -23,7 +23,8 @@ class NdDevices {
   NdDevices(std::initializer_list<NdDevices> rows);
   NdDevices(const Device& device);
   NdDevices(int id);
-  template <class T> NdDevices(const std::vector<T>& rows) : NdDevices(stack_rows(std::vector<NdDevices>(rows.begin(), rows.end()))) {}
+  template <class T> NdDevices(const std::vector<T>& rows)
+      : NdDevices(stack_rows(std::vector<NdDevices>(rows.begin(), rows.end()))) {}
   NdDevices(std::vector<int> sizes, std::vector<int> ids);  // ids in row-major order
 
   const std::vector<int>& sizes() const { return sizes_; }
@@ -63,8 +64,9 @@ class Mesh {
   bool is_abstract() const;           // made by abstract_mesh: no processes behind it
   std::size_t hash() const;
 
-  bool same_devices(const Mesh&) const;                                          // the same devices in the same order, whatever the axes
-  Mesh with_axes(std::vector<int> sizes, std::vector<std::string> names) const;  // these devices in this order, cut into other axes
+  bool same_devices(const Mesh&) const;  // the same devices in the same order, whatever the axes
+  Mesh with_axes(std::vector<int> sizes,
+                 std::vector<std::string> names) const;  // these devices in this order, cut into other axes
 
   friend bool operator==(const Mesh&, const Mesh&);  // axis names, sizes and device order
 
@@ -77,7 +79,8 @@ class Mesh {
 std::ostream& operator<<(std::ostream&, const Mesh&);  // Mesh('x': 4, 'y': 2)
 
 // The first sizes[0]*sizes[1]*... of `devices`, as a grid. ShardingError when there are too few, with both numbers.
-Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices = tessera::devices());
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names,
+               std::vector<Device> devices = tessera::devices());
 // All devices, ordered so that the last axis stays on one host as far as the hosts' sizes allow.
 NdDevices create_device_mesh(std::vector<int> sizes);
 // For planning: any size, no processes behind it. Its devices are 0..n-1 on the host "abstract".

@@ -110,13 +110,17 @@ Array moveaxis(const Operand& x, int from, int to);
 Array squeeze(const Operand& x, Axes axes = {});
 Array expand_dims(const Operand& x, int axis);
 Array broadcast_to(const Operand& x, Shape shape);
-Array concatenate(std::vector<Array> arrays, int axis = 0, std::source_location where = std::source_location::current());
-Array stack(std::vector<Array> arrays, int axis = 0, std::source_location where = std::source_location::current());
+Array concatenate(std::vector<Array> arrays, int axis = 0,
+                  std::source_location where = std::source_location::current());
+Array stack(std::vector<Array> arrays, int axis = 0,
+            std::source_location where = std::source_location::current());
 std::vector<Array> split(const Operand& x, int parts, int axis = 0);
-std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, int axis = 0);  // [0:p0], [p0:p1], ...
+std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places,
+                            int axis = 0);  // [0:p0], [p0:p1], ...
 Array flip(const Operand& x, Axes axes = {});
 Array roll(const Operand& x, int shift, int axis);
-Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double value = 0);  // one pair stands for all dims
+Array pad(const Operand& x, std::vector<std::pair<int, int>> widths,
+          double value = 0);  // one pair stands for all dims
 Array tile(const Operand& x, std::vector<int> repeats);
 Array repeat(const Operand& x, int n, int axis);
 Array tril(const Operand& x, int k = 0);
@@ -135,12 +139,15 @@ std::pair<Array, Array> top_k(const Operand& x, int k);
 Array diff(const Operand& x, int n = 1, int axis = -1);  // x[1:] - x[:-1], n times
 std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy",
                             std::source_location where = std::source_location::current());
-Array isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
-Array allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);  // one bool
-Array ptp(const Operand& x, Axes axes = {}, bool keepdims = false);                                                  // max - min
-Array median(const Operand& x);  // of all elements; NaN if there is one
+Array isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
+              bool equal_nan = false);
+Array allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
+               bool equal_nan = false);                              // one bool
+Array ptp(const Operand& x, Axes axes = {}, bool keepdims = false);  // max - min
+Array median(const Operand& x);                                      // of all elements; NaN if there is one
 Array median(const Operand& x, int axis, bool keepdims = false);
-Array average(const Operand& x, const Operand& weights, Axes axes = {}, bool keepdims = false);  // weights broadcast to x
+Array average(const Operand& x, const Operand& weights, Axes axes = {},
+              bool keepdims = false);  // weights broadcast to x
 
 // ---- contraction ----
 // clang-format off
@@ -149,11 +156,14 @@ TESSERA_BINARY(dot)
 TESSERA_BINARY(vdot) TESSERA_BINARY(inner) TESSERA_BINARY(outer) Array tensordot(const Operand& a, const Operand& b, int n = 2);
 // clang-format on
 Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, std::vector<int>> axes);
-Array einsum_of(const std::string& expression, std::vector<Array> operands, std::source_location where = std::source_location::current());
+Array einsum_of(const std::string& expression, std::vector<Array> operands,
+                std::source_location where = std::source_location::current());
 // An expression that remembers where it was written, as an Operand does: a parameter pack leaves no room for the place behind it.
 struct EinsumExpression {
-  EinsumExpression(std::string text, std::source_location where = std::source_location::current()) : text(std::move(text)), where(where) {}
-  EinsumExpression(const char* text, std::source_location where = std::source_location::current()) : text(text), where(where) {}
+  EinsumExpression(std::string text, std::source_location where = std::source_location::current())
+      : text(std::move(text)), where(where) {}
+  EinsumExpression(const char* text, std::source_location where = std::source_location::current())
+      : text(text), where(where) {}
   std::string text;
   std::source_location where;
 };

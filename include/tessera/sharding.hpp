@@ -33,7 +33,9 @@ class DimSpec {
  private:
   std::vector<std::string> names_;
 };
-template <class... Names> DimSpec axes(Names... names) { return DimSpec(std::vector<std::string>{std::string(names)...}); }
+template <class... Names> DimSpec axes(Names... names) {
+  return DimSpec(std::vector<std::string>{std::string(names)...});
+}
 
 // P("x", "y")  P("x", None)  P(axes("x", "y"), None)  P()  P{"x", {"y", "z"}}. Equal by meaning: P("x") == P("x", None).
 class PartitionSpec {
@@ -66,11 +68,14 @@ class Sharding {
  public:
   Sharding(const PositionalSharding&);
 
-  Shape shard_shape(const Shape& global) const;                 // of the first, largest shard
-  Shape local_shape(const Shape& global, const Device&) const;  // of this device's block; ShardingError if it is not in the mesh
-  Index local_box(const Shape& global, int device_id) const;    // its place; an empty box for a device outside the mesh
+  Shape shard_shape(const Shape& global) const;  // of the first, largest shard
+  Shape local_shape(const Shape& global,
+                    const Device&) const;  // of this device's block; ShardingError if it is not in the mesh
+  Index local_box(const Shape& global,
+                  int device_id) const;  // its place; an empty box for a device outside the mesh
   std::vector<std::pair<Device, Index>> devices_indices_map(const Shape& global) const;  // in mesh order
-  int replica_id(const Shape& global, const Device&) const;  // 0 for the first device in mesh order that holds the block
+  int replica_id(const Shape& global,
+                 const Device&) const;  // 0 for the first device in mesh order that holds the block
   std::set<Device> device_set() const;
   int num_devices() const;
   bool is_fully_replicated() const;
@@ -95,7 +100,9 @@ class Sharding {
 
   struct Impl;
   explicit Sharding(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  const Impl* identity() const { return impl_.get(); }  // equal pointers mean equal shardings (not the converse)
+  const Impl* identity() const {
+    return impl_.get();
+  }  // equal pointers mean equal shardings (not the converse)
 
  private:
   std::shared_ptr<const Impl> impl_;
@@ -127,8 +134,9 @@ class PositionalSharding {
 
  private:
   friend class Sharding;
-  std::pair<Mesh, std::vector<std::vector<int>>> as_mesh() const;  // unnamed axes, and those that split each dim
-  NdDevices base_;                                                 // as constructed: the device order, which reshape, T and replicate keep
+  std::pair<Mesh, std::vector<std::vector<int>>> as_mesh()
+      const;        // unnamed axes, and those that split each dim
+  NdDevices base_;  // as constructed: the device order, which reshape, T and replicate keep
   std::vector<int> sizes_;
   std::vector<std::vector<int>> sets_;  // each in base order
 };

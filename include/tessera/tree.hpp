@@ -74,7 +74,8 @@ template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf
   using U = std::remove_const_t<T>;
   if constexpr (std::is_same_v<U, Array>)
     leaf(tree);
-  else if constexpr (std::is_arithmetic_v<U> || std::is_enum_v<U> || std::is_same_v<U, std::string> || std::is_same_v<U, Dtype>)
+  else if constexpr (std::is_arithmetic_v<U> || std::is_enum_v<U> || std::is_same_v<U, std::string> ||
+                     std::is_same_v<U, Dtype>)
     number(tree);
   else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
     for (auto& child : tree) walk_tree(child, leaf, number);
@@ -87,7 +88,8 @@ template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf
   } else if constexpr (std::is_empty_v<U>) {
   } else {
     static_assert(std::is_aggregate_v<U>,
-                  "not a tree: use Array, numbers, tuple, pair, vector, array, map<string, tree> or a plain aggregate of those");
+                  "not a tree: use Array, numbers, tuple, pair, vector, array, map<string, tree> or a plain "
+                  "aggregate of those");
     with_fields(tree, [&](auto&... child) { (walk_tree(child, leaf, number), ...); });
   }
 }
@@ -101,7 +103,8 @@ template <class T> TreeShape shape_of_tree(const T& tree) {
   TreeShape shape;
   if constexpr (std::is_same_v<T, Array>)
     shape.is_leaf = true;
-  else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, Dtype>) {
+  else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
+                     std::is_same_v<T, Dtype>) {
   } else if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
     for (const auto& child : tree) shape.children.push_back(shape_of_tree(child));
   } else if constexpr (IsMap<T>::value) {
@@ -183,8 +186,8 @@ template <class F, class T, class... R> T tree_map(F fn, const T& tree, const R&
   const std::array<std::vector<Array>, sizeof...(R)> rest = {tree_leaves(others)...};
   for (const auto& leaves : rest)
     if (leaves.size() != first.size())
-      throw ArgumentError("tree_map: the trees have " + std::to_string(first.size()) + " and " + std::to_string(leaves.size()) +
-                          " leaves; they must have the same structure");
+      throw ArgumentError("tree_map: the trees have " + std::to_string(first.size()) + " and " +
+                          std::to_string(leaves.size()) + " leaves; they must have the same structure");
   std::vector<Array> results;
   for (std::size_t i = 0; i < first.size(); ++i) [&]<std::size_t... n>(std::index_sequence<n...>) {
       results.push_back(fn(first[i], rest[n][i]...));
@@ -195,14 +198,16 @@ template <class F, class T, class... R> T tree_map(F fn, const T& tree, const R&
 
 // Every array of a tree moved to one sharding (or device).
 template <class T, class Where>
-requires(!std::is_convertible_v<T, Operand> && (std::is_convertible_v<Where, Sharding> || std::is_same_v<Where, Device>)) T
+requires(!std::is_convertible_v<T, Operand> &&
+         (std::is_convertible_v<Where, Sharding> || std::is_same_v<Where, Device>)) T
     device_put(const T& tree, const Where& where) {
   return tree_map([&](const Array& x) { return device_put(x, where); }, tree);
 }
 
 // eval(x, tree, ...): computes all leaves at once. Collective.
 template <class... T>
-requires(sizeof...(T) > 0 && !(sizeof...(T) == 1 && (std::is_same_v<T, std::vector<Array>> && ...))) void eval(const T&... trees) {
+requires(sizeof...(T) > 0 && !(sizeof...(T) == 1 &&
+                               (std::is_same_v<T, std::vector<Array>> && ...))) void eval(const T&... trees) {
   std::vector<Array> leaves;
   (detail::append_leaves(trees, leaves), ...);
   eval(leaves);

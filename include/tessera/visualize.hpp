@@ -11,10 +11,11 @@
 namespace tessera::debug {
 
 struct VisualizeOptions {
-  bool use_color = true;  // coloured areas instead of boxes, where the reader is a terminal that can show them
-  double scale = 1.0;     // the first dimension is drawn 10 * scale lines high
-  int min_width = 9;      // of one block, in characters
-  int max_width = 80;     // of the whole picture
+  bool use_color =
+      true;            // coloured areas instead of boxes, where the reader is a terminal that can show them
+  double scale = 1.0;  // the first dimension is drawn 10 * scale lines high
+  int min_width = 9;   // of one block, in characters
+  int max_width = 80;  // of the whole picture
   // Whether the text goes to a colour terminal. Unset: ask where standard output ends up (through mpirun too), TERM and NO_COLOR.
   std::optional<bool> is_terminal = std::nullopt;
 };

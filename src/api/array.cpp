@@ -56,7 +56,8 @@ std::vector<Shard> Array::addressable_shards() const {
   if (stored.layout.mesh().position(me) < 0) return {};
   const Device device = local_devices()[0];
   const auto box = stored.layout.local_box(shape(), me);
-  Array data = make_leaf({box_shape(box), dtype()}, SingleDeviceSharding(device), stored.buffer, true, node_->where);
+  Array data =
+      make_leaf({box_shape(box), dtype()}, SingleDeviceSharding(device), stored.buffer, true, node_->where);
   return {Shard{device, box, stored.layout.replica_id(shape(), device), std::move(data)}};
 }
 
@@ -64,12 +65,13 @@ void eval(const std::vector<Array>& arrays) { evaluate(arrays); }
 
 HostArray::HostArray(Shape shape, Dtype dtype) : shape_(std::move(shape)), dtype_(dtype) {
   const auto bytes = checked_bytes(shape_, itemsize(dtype), "HostArray");
-  data_ = std::shared_ptr<std::byte[]>(new std::byte[static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))]());
+  data_ = std::shared_ptr<std::byte[]>(
+      new std::byte[static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))]());
 }
 void HostArray::check_count(std::int64_t count) const {
   if (count != shape_.elements())
-    throw ShapeError("HostArray: " + std::to_string(count) + " values do not fill the shape " + to_string(shape_) + ", which has " +
-                     std::to_string(shape_.elements()) + " elements");
+    throw ShapeError("HostArray: " + std::to_string(count) + " values do not fill the shape " +
+                     to_string(shape_) + ", which has " + std::to_string(shape_.elements()) + " elements");
 }
 void HostArray::check_dtype(Dtype dtype) const {
   if (!(dtype == dtype_))
@@ -83,9 +85,10 @@ void HostArray::copy_from(const void* values) {
 HostArray to_host(const Array& x) {
   check_usable(x, "to_host");
   if (x.node()->region)
-    throw ArgumentError("the whole value of " + describe(x) +
-                        " is asked for inside a mapped function (shard_map or pmap), where every rank has its own block. " +
-                        "Return it, look at local(x), or use debug::print");
+    throw ArgumentError(
+        "the whole value of " + describe(x) +
+        " is asked for inside a mapped function (shard_map or pmap), where every rank has its own block. " +
+        "Return it, look at local(x), or use debug::print");
   const Array everywhere = output_of(x).sharding ? device_put(x, replicated_everywhere()) : x;
   evaluate({everywhere});
   HostArray host(x.shape(), x.dtype());
@@ -114,7 +117,8 @@ namespace detail {
 
 const std::byte* local_bytes(const Array& x, Dtype dtype, std::int64_t& elements) {
   check_usable(x, "local");
-  if (!(x.dtype() == dtype)) throw DtypeError("local: " + describe(x) + " holds " + name(x.dtype()) + ", not " + name(dtype));
+  if (!(x.dtype() == dtype))
+    throw DtypeError("local: " + describe(x) + " holds " + name(x.dtype()) + ", not " + name(dtype));
   evaluate({x});
   const auto& stored = *output_of(x).stored;
   const int me = local_devices()[0].id;
@@ -138,7 +142,8 @@ Array array_from_host(const void* values, Shape shape, Dtype dtype) {
   const auto bytes = checked_bytes(shape, itemsize(dtype), "array");
   Buffer buffer = Buffer::allocate(static_cast<std::size_t>(bytes));
   if (bytes > 0) std::memcpy(buffer.data(), values, static_cast<std::size_t>(bytes));
-  return make_leaf({std::move(shape), dtype}, replicated_everywhere(), std::move(buffer), false, std::source_location::current());
+  return make_leaf({std::move(shape), dtype}, replicated_everywhere(), std::move(buffer), false,
+                   std::source_location::current());
 }
 Array array(const HostArray& host) { return array_from_host(host.bytes(), host.shape(), host.dtype()); }
 

@@ -23,14 +23,17 @@ struct BranchParams {
   std::vector<std::optional<Sharding>> layouts;  // of the results
   std::optional<Mesh> mesh;
   std::uint64_t agreed_hash() const { return mix(where_true->key().agreed, where_false->key().agreed); }
-  template <class V> void fields(V&& visit) const { visit("layouts", layouts), visit("true", where_true), visit("false", where_false); }
+  template <class V> void fields(V&& visit) const {
+    visit("layouts", layouts), visit("true", where_true), visit("false", where_false);
+  }
 };
 const BranchParams& params_of(const Params& p) { return p.as<BranchParams>(); }
 
 std::vector<Type> infer_branch(std::span<const Type>, const Params& params) {
   std::vector<Type> types;
   const auto &a = params_of(params).where_true->results(), &b = params_of(params).where_false->results();
-  for (std::size_t i = 0; i < a.size(); ++i) types.push_back({a[i].shape(), a[i].dtype(), type_of(a[i]).weak && type_of(b[i]).weak});
+  for (std::size_t i = 0; i < a.size(); ++i)
+    types.push_back({a[i].shape(), a[i].dtype(), type_of(a[i]).weak && type_of(b[i]).weak});
   return types;
 }
 
@@ -52,12 +55,15 @@ std::vector<int> lower_branch(ProgramBuilder& builder, const Node& node, std::sp
   const auto placement = builder.placement();
   const std::vector<Sharding> operands(placement.inputs.begin() + 1, placement.inputs.end());
   Control control{.kind = ControlKind::branch,
-                  .parts = {part_of(*p.where_true, placement.outputs, operands), part_of(*p.where_false, placement.outputs, operands)}};
-  return builder.control(std::move(control), {in.begin(), in.end()}, infer_branch({}, *node.params), placement.outputs);
+                  .parts = {part_of(*p.where_true, placement.outputs, operands),
+                            part_of(*p.where_false, placement.outputs, operands)}};
+  return builder.control(std::move(control), {in.begin(), in.end()}, infer_branch({}, *node.params),
+                         placement.outputs);
 }
 
 // The same call on other operands: the predicate, and what the branches make of them.
-std::vector<Array> selected(const Array& predicate, const std::vector<Array>& a, const std::vector<Array>& b) {
+std::vector<Array> selected(const Array& predicate, const std::vector<Array>& a,
+                            const std::vector<Array>& b) {
   std::vector<Array> results;
   for (std::size_t i = 0; i < a.size(); ++i) results.push_back(where(predicate, a[i], b[i]));
   return results;
@@ -70,10 +76,12 @@ Batched batch_branch(const BatchArgs& args) {
   for (std::size_t i = 1; i < args.in.size(); ++i) operands.push_back({args.in[i], args.dims[i]});
   const auto results_of = [&](const FunctionPtr& f) {
     std::vector<Array> results;
-    for (const auto& [value, dim] : replay_batched(f->results(), f->parameters(), operands, args.size, frame)) {
+    for (const auto& [value, dim] :
+         replay_batched(f->results(), f->parameters(), operands, args.size, frame)) {
       auto extents = value.shape().vector();
       extents.insert(extents.begin(), args.size);
-      results.push_back(dim == not_batched ? broadcast_to(expand_dims(value, 0), Shape(std::move(extents))) : batch_first(value, dim));
+      results.push_back(dim == not_batched ? broadcast_to(expand_dims(value, 0), Shape(std::move(extents)))
+                                           : batch_first(value, dim));
     }
     return results;
   };
@@ -81,7 +89,8 @@ Batched batch_branch(const BatchArgs& args) {
   batched.dims.assign(p.layouts.size(), 0);
   if (args.dims[0] == not_batched) {
     batched.out = record_branch(
-        args.in[0], [&] { return results_of(p.where_true); }, [&] { return results_of(p.where_false); }, args.node.where);
+        args.in[0], [&] { return results_of(p.where_true); }, [&] { return results_of(p.where_false); },
+        args.node.where);
     return batched;
   }
   const auto a = results_of(p.where_true), b = results_of(p.where_false);
@@ -110,7 +119,8 @@ Cotangents vjp_of_branch(const VjpArgs& v) {
   const std::vector<bool> wanted(v.wanted.begin() + 1, v.wanted.end());
   const auto pulled = [&](const FunctionPtr& f) {
     const WatchedBranch branch(f, v.in.subspan(1), wanted);
-    auto found = detail::Tape(branch.watched, branch.results, {}, "grad").pull_back({v.cotangents.begin(), v.cotangents.end()});
+    auto found = detail::Tape(branch.watched, branch.results, {}, "grad")
+                     .pull_back({v.cotangents.begin(), v.cotangents.end()});
     for (std::size_t w = 0; w < found.size(); ++w)
       if (!found[w].node()) found[w] = detail::zeros_for(branch.watched[w]);
     return found;
@@ -136,11 +146,13 @@ std::vector<Array> jvp_of_branch(const JvpArgs& args) {
     const auto found = detail::Tape(branch.watched, branch.results, {}, args.call).push_forward(tangents);
     std::vector<Array> inexact;
     for (std::size_t i = 0; i < found.size(); ++i)
-      if (is_inexact(branch.results[i].dtype())) inexact.push_back(found[i].node() ? found[i] : detail::zeros_for(branch.results[i]));
+      if (is_inexact(branch.results[i].dtype()))
+        inexact.push_back(found[i].node() ? found[i] : detail::zeros_for(branch.results[i]));
     return inexact;
   };
   const auto found = record_branch(
-      args.in[0], [&] { return pushed(p.where_true); }, [&] { return pushed(p.where_false); }, args.node.where);
+      args.in[0], [&] { return pushed(p.where_true); }, [&] { return pushed(p.where_false); },
+      args.node.where);
   std::vector<Array> result(args.out.size());
   for (std::size_t i = 0, next = 0; i < result.size(); ++i)
     if (is_inexact(args.out[i].dtype())) result[i] = found[next++];
@@ -156,7 +168,8 @@ const OpDef branch_op{
     .lower = lower_branch,
     .output_varying = [](std::size_t output, const Params& params) -> std::uint64_t {
       const auto& p = params_of(params);
-      return output_of(p.where_true->results()[output]).varying | output_of(p.where_false->results()[output]).varying;
+      return output_of(p.where_true->results()[output]).varying |
+             output_of(p.where_false->results()[output]).varying;
     },
     .commit = [](const Params& params) -> std::optional<Mesh> { return params_of(params).mesh; },
 };
@@ -166,8 +179,8 @@ const HasJvpRule forward_rule(branch_op, jvp_of_branch);
 // Both as they are, or one in the dtype of the other when it is a number without a dtype of its own.
 void meet(std::vector<Array>& a, std::vector<Array>& b, std::source_location where) {
   if (a.size() != b.size())
-    throw ArgumentError(call_text("cond", where) + ": the branches return " + std::to_string(a.size()) + " and " +
-                        std::to_string(b.size()) + " arrays; they must return the same structure");
+    throw ArgumentError(call_text("cond", where) + ": the branches return " + std::to_string(a.size()) +
+                        " and " + std::to_string(b.size()) + " arrays; they must return the same structure");
   for (std::size_t i = 0; i < a.size(); ++i) {
     check_usable(a[i], "cond");
     check_usable(b[i], "cond");
@@ -175,9 +188,11 @@ void meet(std::vector<Array>& a, std::vector<Array>& b, std::source_location whe
     const auto both = promote({ta.dtype, ta.weak}, {tb.dtype, tb.weak});
     const bool may_convert = (ta.dtype == both.dtype || ta.weak) && (tb.dtype == both.dtype || tb.weak);
     if (!(ta.shape == tb.shape) || !may_convert)
-      throw ArgumentError(call_text("cond", where) + ": result " + std::to_string(i) + " of the branches differs: " + describe(a[i]) +
-                          " where the predicate is true, " + describe(b[i]) +
-                          " where it is false; both must have the same shape and dtype, so convert one with astype or reshape");
+      throw ArgumentError(call_text("cond", where) + ": result " + std::to_string(i) +
+                          " of the branches differs: " + describe(a[i]) + " where the predicate is true, " +
+                          describe(b[i]) +
+                          " where it is false; both must have the same shape and dtype, so convert one with "
+                          "astype or reshape");
     if (ta.dtype != both.dtype) a[i] = cast_to(a[i], both.dtype, where);
     if (tb.dtype != both.dtype) b[i] = cast_to(b[i], both.dtype, where);
   }
@@ -204,14 +219,16 @@ void vary_alike(std::vector<Array>& a, std::vector<Array>& b, std::source_locati
     for (Array* x : {&a[i], &b[i]}) {
       if (all == output_of(*x).varying) continue;
       if (x->node()->region != region) *x = region_hooks().enter(*x, region, where);
-      if (const auto missing = all & ~output_of(*x).varying; missing != 0) *x = region_hooks().vary(*x, missing, where);
+      if (const auto missing = all & ~output_of(*x).varying; missing != 0)
+        *x = region_hooks().vary(*x, missing, where);
     }
   }
 }
 
 }  // namespace
 
-std::vector<Array> record_branch(const Array& given, const Thunk& where_true, const Thunk& where_false, std::source_location where) {
+std::vector<Array> record_branch(const Array& given, const Thunk& where_true, const Thunk& where_false,
+                                 std::source_location where) {
   const Array predicate = is_bool(given.dtype()) ? given : cast_to(given, bool_, where);
   const auto before = last_serial();
   auto a = where_true(), b = where_false();

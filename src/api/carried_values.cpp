@@ -16,15 +16,19 @@ namespace {
 
 constexpr int most_rounds = 8;
 
-[[noreturn]] void throw_type_mismatch(const LoopCall& call, std::size_t i, const Array& init, const Array& result) {
-  const auto leaf = i < call.leaf_names.size() && !call.leaf_names[i].empty() ? "carried value" + call.leaf_names[i]
-                                                                              : "carried value " + std::to_string(i);
+[[noreturn]] void throw_type_mismatch(const LoopCall& call, std::size_t i, const Array& init,
+                                      const Array& result) {
+  const auto leaf = i < call.leaf_names.size() && !call.leaf_names[i].empty()
+                        ? "carried value" + call.leaf_names[i]
+                        : "carried value " + std::to_string(i);
   const bool same_shape = init.shape() == result.shape();
-  const std::string what = call_text(call.name, call.where) + ": the body must return what it is given, but " + leaf + " goes in as " +
-                           to_string(type_of(init)) + " (" + describe(init) + ") and comes back as " + to_string(type_of(result)) +
-                           " from " + site(result.node()->where) + ". ";
+  const std::string what = call_text(call.name, call.where) +
+                           ": the body must return what it is given, but " + leaf + " goes in as " +
+                           to_string(type_of(init)) + " (" + describe(init) + ") and comes back as " +
+                           to_string(type_of(result)) + " from " + site(result.node()->where) + ". ";
   if (same_shape)
-    throw DtypeError(what + "Convert the result with astype(..., " + name(init.dtype()) + "), or begin with " + name(result.dtype()));
+    throw DtypeError(what + "Convert the result with astype(..., " + name(init.dtype()) +
+                     "), or begin with " + name(result.dtype()));
   throw ShapeError(what + "Reshape or reduce the result, or begin with an array of its shape");
 }
 
@@ -32,7 +36,8 @@ std::uint64_t missing_axes(const Array& x, std::uint64_t varying) { return varyi
 
 class Settling {
  public:
-  Settling(const LoopCall& call, std::vector<Array> init, const LeafFunction& body) : call_(call), init_(std::move(init)), body_(body) {
+  Settling(const LoopCall& call, std::vector<Array> init, const LeafFunction& body)
+      : call_(call), init_(std::move(init)), body_(body) {
     for (const auto& x : init_) {
       const auto& output = output_of(x);
       kinds_.push_back({output.type, output.sharding, x.node()->region, output.varying});
@@ -44,7 +49,8 @@ class Settling {
       auto traced = trace();
       if (!adapt(traced)) return finished(std::move(traced));
     }
-    throw InternalError(call_text(call_.name, call_.where) + ": the types of the carried values do not settle");
+    throw InternalError(call_text(call_.name, call_.where) +
+                        ": the types of the carried values do not settle");
   }
 
  private:
@@ -59,11 +65,13 @@ class Settling {
     CarriedValues traced;
     traced.before = last_serial();
     for (const auto& kind : kinds_)
-      traced.parameters.push_back(make_placeholder(kind.type, kind.sharding, kind.region, kind.varying, call_.where));
+      traced.parameters.push_back(
+          make_placeholder(kind.type, kind.sharding, kind.region, kind.varying, call_.where));
     traced.results = body_(traced.parameters);
     for (const auto& x : traced.results) check_usable(x, call_.name);
     if (traced.results.size() < init_.size())
-      throw ArgumentError(call_text(call_.name, call_.where) + ": the body must return what it is given: " + std::to_string(init_.size()) +
+      throw ArgumentError(call_text(call_.name, call_.where) +
+                          ": the body must return what it is given: " + std::to_string(init_.size()) +
                           " arrays go in, " + std::to_string(traced.results.size()) + " come back");
     return traced;
   }
@@ -79,7 +87,8 @@ class Settling {
       const auto& output = output_of(result);
       if (!kind.sharding && output.sharding) kind.sharding = output.sharding, changed = true;
       const auto& region = result.node()->region;
-      if (region && kind.region != region && !lies_around(region, kind.region)) kind.region = region, changed = true;
+      if (region && kind.region != region && !lies_around(region, kind.region))
+        kind.region = region, changed = true;
       if ((output.varying & ~kind.varying) != 0) kind.varying |= output.varying, changed = true;
     }
     return changed;
@@ -117,7 +126,8 @@ class Settling {
       if (!kind.region || !kind.region->check_varying) continue;
       for (Array* x : {&traced.init[i], &traced.results[i]}) {
         if (x->node()->region != kind.region) *x = region_hooks().enter(*x, kind.region, call_.where);
-        if (const auto missing = missing_axes(*x, kind.varying); missing != 0) *x = region_hooks().vary(*x, missing, call_.where);
+        if (const auto missing = missing_axes(*x, kind.varying); missing != 0)
+          *x = region_hooks().vary(*x, missing, call_.where);
       }
     }
     return traced;
@@ -162,7 +172,8 @@ std::optional<Mesh> mesh_of(const std::vector<FunctionPtr>& functions) {
 
 std::vector<Sharding> layouts_on(const Mesh& mesh, const std::vector<Array>& values) {
   std::vector<Sharding> layouts;
-  for (const auto& x : values) layouts.push_back(output_of(x).sharding ? *output_of(x).sharding : Sharding::replicated(mesh));
+  for (const auto& x : values)
+    layouts.push_back(output_of(x).sharding ? *output_of(x).sharding : Sharding::replicated(mesh));
   return layouts;
 }
 

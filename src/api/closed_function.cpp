@@ -52,9 +52,11 @@ Graph cut(const std::vector<Array>& roots, const IsOutside& is_outside) {
 ClosedFunction::ClosedFunction(std::vector<Array> parameters, std::vector<Array> results) {
   graph_ = cut(results, [](const NodePtr& node) { return is_parameter(*node); });
   for (const auto& leaf : graph_.leaves)
-    if (std::none_of(parameters.begin(), parameters.end(), [&](const Array& p) { return p.node() == leaf.node(); }))
+    if (std::none_of(parameters.begin(), parameters.end(),
+                     [&](const Array& p) { return p.node() == leaf.node(); }))
       throw ArgumentError("the value " + describe(leaf) +
-                          " was made while another branch or loop body was recorded and exists only there; return it from that body");
+                          " was made while another branch or loop body was recorded and exists only there; "
+                          "return it from that body");
   graph_.leaves = std::move(parameters);
   key_ = key_of(graph_);
 }
@@ -96,14 +98,16 @@ std::vector<Array> call(const ClosedFunction& f, const std::vector<Array>& argum
   return replayed(f.graph(), std::move(values));
 }
 
-Closed close(const std::vector<std::vector<Array>>& results, const std::vector<Array>& parameters, std::uint64_t before,
-             Invariants invariants) {
+Closed close(const std::vector<std::vector<Array>>& results, const std::vector<Array>& parameters,
+             std::uint64_t before, Invariants invariants) {
   std::vector<Array> roots;
   for (const auto& list : results) roots.insert(roots.end(), list.begin(), list.end());
   std::unordered_map<const Node*, bool> outside;
   std::unordered_set<const Node*> depends;
   for (const auto& p : parameters) depends.insert(p.node().get());
-  const Graph all = cut(roots, [&](const NodePtr& node) { return node->serial <= before || node->is_evaluated() || is_parameter(*node); });
+  const Graph all = cut(roots, [&](const NodePtr& node) {
+    return node->serial <= before || node->is_evaluated() || is_parameter(*node);
+  });
   for (const auto& leaf : all.leaves) outside[leaf.node().get()] = true;
   for (const auto& node : all.nodes) {
     bool reads_parameter = false, only_outside = true;
@@ -122,7 +126,9 @@ Closed close(const std::vector<std::vector<Array>>& results, const std::vector<A
   ArrayMap values;
   auto all_parameters = parameters;
   for (const auto& leaf : inside.leaves) {
-    if (std::any_of(parameters.begin(), parameters.end(), [&](const Array& p) { return p.node() == leaf.node(); })) continue;
+    if (std::any_of(parameters.begin(), parameters.end(),
+                    [&](const Array& p) { return p.node() == leaf.node(); }))
+      continue;
     closed.captures.push_back(leaf);
     all_parameters.push_back(placeholder_like(leaf, leaf.node()->where));
     values[key_of_array(leaf)] = all_parameters.back();
@@ -139,7 +145,9 @@ Closed close(const std::vector<std::vector<Array>>& results, const std::vector<A
 }
 
 std::uint64_t last_serial() {
-  return make_placeholder({Shape{}, int32}, std::nullopt, nullptr, 0, std::source_location::current()).node()->serial;
+  return make_placeholder({Shape{}, int32}, std::nullopt, nullptr, 0, std::source_location::current())
+      .node()
+      ->serial;
 }
 
 Array placeholder_like(const Array& x, std::source_location where) {

@@ -52,7 +52,8 @@ struct Closed {
 // Loops compute once, before they start, what does not change from step to step; branches keep their work inside.
 enum class Invariants { inside, outside };
 // What was recorded up to the serial `before`, values and whatever else does not depend on the parameters become captures.
-Closed close(const std::vector<std::vector<Array>>& results, const std::vector<Array>& parameters, std::uint64_t before, Invariants);
+Closed close(const std::vector<std::vector<Array>>& results, const std::vector<Array>& parameters,
+             std::uint64_t before, Invariants);
 
 // The serial number of what is recorded last.
 std::uint64_t last_serial();

@@ -17,14 +17,16 @@ constexpr std::int64_t longest_unrolled_loop = 8;
 LoopCall call_of(const LoopSite& site) { return {site.call, site.where, site.leaf_names}; }
 
 bool same_bytes(const Output& a, const Output& b) {
-  return a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type && a.stored->buffer.bytes() == b.stored->buffer.bytes() &&
+  return a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type &&
+         a.stored->buffer.bytes() == b.stored->buffer.bytes() &&
          std::memcmp(a.stored->buffer.data(), b.stored->buffer.data(), a.stored->buffer.bytes()) == 0;
 }
 
 // The steps of a loop whose body takes i as a number, traced on the same arrays: one graph, in which only numbers differ.
 class AlikeSteps {
  public:
-  AlikeSteps(const CarriedValues& first, int steps) : steps_(static_cast<std::size_t>(steps)), before_(first.before) {
+  AlikeSteps(const CarriedValues& first, int steps)
+      : steps_(static_cast<std::size_t>(steps)), before_(first.before) {
     graph_ = graph_of(first.results);
     key_ = key_of(graph_);
     values_.resize(graph_.leaves.size());
@@ -39,7 +41,8 @@ class AlikeSteps {
     return true;
   }
 
-  std::vector<Array> run(const LoopCall& call, const std::vector<Array>& parameters, std::vector<Array> init) const {
+  std::vector<Array> run(const LoopCall& call, const std::vector<Array>& parameters,
+                         std::vector<Array> init) const {
     std::vector<Array> stacks;
     std::vector<std::size_t> varied;
     for (std::size_t l = 0; l < values_.size(); ++l) {
@@ -53,31 +56,38 @@ class AlikeSteps {
     const StepFunction step = [&](const std::vector<Array>& carried, const std::vector<Array>& entries) {
       ArrayMap values;
       for (std::size_t i = 0; i < parameters.size(); ++i) values[key_of_array(parameters[i])] = carried[i];
-      for (std::size_t e = 0; e < entries.size(); ++e) values[key_of_array(graph_.leaves[varied[e]])] = entries[e];
+      for (std::size_t e = 0; e < entries.size(); ++e)
+        values[key_of_array(graph_.leaves[varied[e]])] = entries[e];
       return replayed(graph_, std::move(values));
     };
-    return record_counted_loop(call, step, std::move(init), std::move(stacks), static_cast<std::int64_t>(steps_));
+    return record_counted_loop(call, step, std::move(init), std::move(stacks),
+                               static_cast<std::int64_t>(steps_));
   }
 
  private:
   Graph graph_of(const std::vector<Array>& results) const {
-    return cut(results,
-               [this](const NodePtr& node) { return node->serial <= before_ || node->is_evaluated() || node->op->name == "parameter"; });
+    return cut(results, [this](const NodePtr& node) {
+      return node->serial <= before_ || node->is_evaluated() || node->op->name == "parameter";
+    });
   }
 
-  static bool same_ops(const GraphKey& a, const GraphKey& b) { return a.a == b.a && a.b == b.b; }  // whatever the numbers
+  static bool same_ops(const GraphKey& a, const GraphKey& b) {
+    return a.a == b.a && a.b == b.b;
+  }  // whatever the numbers
 
   bool add_leaf(std::size_t n, std::size_t l, const Array& leaf) {
     const Array& first = graph_.leaves[l];
     const auto &a = output_of(first), &b = output_of(leaf);
     const bool same = first.node() == leaf.node() || same_bytes(a, b);
     if (same && values_[l].empty()) return true;
-    const bool is_number = a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type && first.size() == 1;
+    const bool is_number =
+        a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type && first.size() == 1;
     if (!is_number) return false;
     const auto bytes = itemsize(first.dtype());
     if (values_[l].empty()) {  // the first step that differs: those before it had the same number
       values_[l].resize(steps_ * bytes);
-      for (std::size_t step = 0; step < n; ++step) std::memcpy(values_[l].data() + step * bytes, a.stored->buffer.data(), bytes);
+      for (std::size_t step = 0; step < n; ++step)
+        std::memcpy(values_[l].data() + step * bytes, a.stored->buffer.data(), bytes);
     }
     std::memcpy(values_[l].data() + n * bytes, b.stored->buffer.data(), bytes);
     return true;
@@ -93,35 +103,42 @@ class AlikeSteps {
 }  // namespace
 
 bool is_unknown(const Array& x) { return x.node()->has_placeholder || x.node()->region; }
-bool any_unknown(const std::vector<Array>& leaves) { return std::any_of(leaves.begin(), leaves.end(), is_unknown); }
+bool any_unknown(const std::vector<Array>& leaves) {
+  return std::any_of(leaves.begin(), leaves.end(), is_unknown);
+}
 
 bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves) {
   if (steps <= longest_unrolled_loop) return false;
   for (const auto& x : leaves)
     if (!x.node()) return false;  // the body will say so
-  return inside_trace({}) || std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node()->has_placeholder; });
+  return inside_trace({}) ||
+         std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node()->has_placeholder; });
 }
 
 void check_predicate(const Array& predicate, const char* call) {
   check_usable(predicate, call);
   if (predicate.ndim() != 0)
-    throw ShapeError(std::string(call) + ": the predicate must be a scalar, not " + describe(predicate) + "; reduce it with all or any");
+    throw ShapeError(std::string(call) + ": the predicate must be a scalar, not " + describe(predicate) +
+                     "; reduce it with all or any");
 }
 
 void check_same_structure(const LoopSite& site, const std::string& given, const std::string& returned) {
   if (given == returned) return;
-  throw ArgumentError(
-      call_text(site.call, site.where) + ": the body must return what it is given, but a value of the structure " + given +
-      " goes in and " + returned +
-      " comes back (* stands for an array). Numbers belong to the structure: what changes from step to step must be an Array");
+  throw ArgumentError(call_text(site.call, site.where) +
+                      ": the body must return what it is given, but a value of the structure " + given +
+                      " goes in and " + returned +
+                      " comes back (* stands for an array). Numbers belong to the structure: what changes "
+                      "from step to step must be an Array");
 }
 
-std::vector<Array> compiled_scan(const LoopSite& site, const std::function<Leaves(const Leaves&, const Leaves&)>& step, const Leaves& init,
-                                 const Leaves& xs) {
+std::vector<Array> compiled_scan(const LoopSite& site,
+                                 const std::function<Leaves(const Leaves&, const Leaves&)>& step,
+                                 const Leaves& init, const Leaves& xs) {
   return record_counted_loop(call_of(site), step, init, xs, leading_size(xs));
 }
 
-std::vector<Array> compiled_fori(const LoopSite& site, int lo, int hi, const std::function<Leaves(const Array&, const Leaves&)>& body,
+std::vector<Array> compiled_fori(const LoopSite& site, int lo, int hi,
+                                 const std::function<Leaves(const Array&, const Leaves&)>& body,
                                  const Leaves& init) {
   auto call = call_of(site);
   call.leaf_names.insert(call.leaf_names.begin(), " i");
@@ -138,17 +155,20 @@ std::vector<Array> compiled_fori(const LoopSite& site, int lo, int hi, const std
   return results;
 }
 
-std::optional<Leaves> compiled_alike(const LoopSite& site, int lo, int hi, const std::function<Leaves(int, const Leaves&)>& body,
+std::optional<Leaves> compiled_alike(const LoopSite& site, int lo, int hi,
+                                     const std::function<Leaves(int, const Leaves&)>& body,
                                      const Leaves& init) {
   const auto call = call_of(site);
-  const auto first = settle_carried(call, init, [&](const std::vector<Array>& values) { return body(lo, values); });
+  const auto first =
+      settle_carried(call, init, [&](const std::vector<Array>& values) { return body(lo, values); });
   AlikeSteps steps(first, hi - lo);
   for (int i = lo + 1; i < hi; ++i)
     if (!steps.add(static_cast<std::size_t>(i - lo), body(i, first.parameters))) return std::nullopt;
   return steps.run(call, first.parameters, first.init);
 }
 
-std::vector<Array> compiled_while(const LoopSite& site, const LeafFunction& condition, const LeafFunction& body, const Leaves& init) {
+std::vector<Array> compiled_while(const LoopSite& site, const LeafFunction& condition,
+                                  const LeafFunction& body, const Leaves& init) {
   return record_until_loop(call_of(site), condition, body, init);
 }
 
@@ -171,9 +191,12 @@ std::int64_t leading_size(const std::vector<Array>& leaves) {
   if (leaves.empty()) throw ArgumentError("scan: xs holds no arrays");
   for (const auto& x : leaves) {
     check_usable(x, "scan");
-    if (x.ndim() == 0) throw ShapeError("scan: " + describe(x) + " is a scalar; every array of xs needs a leading dimension to step along");
+    if (x.ndim() == 0)
+      throw ShapeError("scan: " + describe(x) +
+                       " is a scalar; every array of xs needs a leading dimension to step along");
     if (x.shape()[0] != leaves[0].shape()[0])
-      throw ShapeError("scan: the leading sizes of xs differ: " + describe(leaves[0]) + " and " + describe(x));
+      throw ShapeError("scan: the leading sizes of xs differ: " + describe(leaves[0]) + " and " +
+                       describe(x));
   }
   return leaves[0].shape()[0];
 }

@@ -13,7 +13,8 @@
 namespace tessera {
 
 // One step on arrays: (carried, entries of the stacks that are read) -> carried, then entries of the stacks that are made.
-using StepFunction = std::function<std::vector<Array>(const std::vector<Array>& carried, const std::vector<Array>& entries)>;
+using StepFunction =
+    std::function<std::vector<Array>(const std::vector<Array>& carried, const std::vector<Array>& entries)>;
 using LeafFunction = std::function<std::vector<Array>(const std::vector<Array>&)>;
 
 struct LoopCall {
@@ -23,12 +24,14 @@ struct LoopCall {
 };
 
 // The last carried values, then the stacks made. length >= 1.
-std::vector<Array> record_counted_loop(const LoopCall&, const StepFunction&, std::vector<Array> init, std::vector<Array> stacks,
-                                       std::int64_t length, bool reverse = false);
-std::vector<Array> record_until_loop(const LoopCall&, const LeafFunction& condition, const LeafFunction& body, std::vector<Array> init);
+std::vector<Array> record_counted_loop(const LoopCall&, const StepFunction&, std::vector<Array> init,
+                                       std::vector<Array> stacks, std::int64_t length, bool reverse = false);
+std::vector<Array> record_until_loop(const LoopCall&, const LeafFunction& condition, const LeafFunction& body,
+                                     std::vector<Array> init);
 // What both branches return: same shapes and dtypes.
 using Thunk = std::function<std::vector<Array>()>;
-std::vector<Array> record_branch(const Array& predicate, const Thunk& where_true, const Thunk& where_false, std::source_location where);
+std::vector<Array> record_branch(const Array& predicate, const Thunk& where_true, const Thunk& where_false,
+                                 std::source_location where);
 
 // ---- for the three ----
 // The types, layouts and mapped axes under which a body gives back what it is given.

@@ -24,18 +24,22 @@ std::vector<Type> infer_counted(std::span<const Type>, const Params& params) {
   const auto& p = params_of(params);
   std::vector<Type> types;
   for (std::size_t i = 0; i < p.body->results().size(); ++i)
-    types.push_back(i < p.n_carried() ? type_of(p.body->parameters()[i]) : stacked(type_of(p.body->results()[i]), p.length));
+    types.push_back(i < p.n_carried() ? type_of(p.body->parameters()[i])
+                                      : stacked(type_of(p.body->results()[i]), p.length));
   return types;
 }
 
 Placement place_counted(const PlaceArgs& args) {
   const auto& p = params_of(args.params);
-  const auto operands = layouts_on(mesh_for(args), p.body->parameters()), results = layouts_on(mesh_for(args), p.body->results());
+  const auto operands = layouts_on(mesh_for(args), p.body->parameters()),
+             results = layouts_on(mesh_for(args), p.body->results());
   Placement placement;
   for (std::size_t i = 0; i < operands.size(); ++i)
-    placement.inputs.push_back(p.is_stack(i) ? stacked(operands[i], p.body->parameters()[i].ndim()) : operands[i]);
+    placement.inputs.push_back(p.is_stack(i) ? stacked(operands[i], p.body->parameters()[i].ndim())
+                                             : operands[i]);
   for (std::size_t i = 0; i < results.size(); ++i)
-    placement.outputs.push_back(i < p.n_carried() ? operands[i] : stacked(results[i], p.body->results()[i].ndim()));
+    placement.outputs.push_back(i < p.n_carried() ? operands[i]
+                                                  : stacked(results[i], p.body->results()[i].ndim()));
   return placement;
 }
 
@@ -44,11 +48,13 @@ std::vector<int> lower_counted(ProgramBuilder& builder, const Node& node, std::s
   const auto placement = builder.placement();
   std::vector<Sharding> operands, results;
   for (std::size_t i = 0; i < in.size(); ++i)
-    operands.push_back(p.is_stack(i) ? without_first_dim(placement.inputs[i], node.inputs[i].ndim()) : placement.inputs[i]);
+    operands.push_back(p.is_stack(i) ? without_first_dim(placement.inputs[i], node.inputs[i].ndim())
+                                     : placement.inputs[i]);
   std::vector<Type> out;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     out.push_back(node.outputs[i].type);
-    results.push_back(i < p.n_carried() ? placement.outputs[i] : without_first_dim(placement.outputs[i], out.back().shape.ndim()));
+    results.push_back(i < p.n_carried() ? placement.outputs[i]
+                                        : without_first_dim(placement.outputs[i], out.back().shape.ndim()));
   }
   Control control{.kind = ControlKind::counted, .parts = {part_of(*p.body, results, operands)}};
   control.call = p.name;
@@ -88,11 +94,13 @@ void find_batched_carried(BatchedOperands& operands) {
       const Array& like = p.body->parameters()[i];
       auto extents = like.shape().vector();
       if (operands.is_batched[i]) extents.insert(extents.begin(), operands.args.size);
-      const Array example = make_placeholder({Shape(std::move(extents)), like.dtype(), type_of(like).weak}, std::nullopt,
-                                             like.node()->region, output_of(like).varying, operands.args.node.where);
+      const Array example =
+          make_placeholder({Shape(std::move(extents)), like.dtype(), type_of(like).weak}, std::nullopt,
+                           like.node()->region, output_of(like).varying, operands.args.node.where);
       values.push_back({example, operands.is_batched[i] ? 0 : not_batched});
     }
-    const auto results = replay_batched(p.body->results(), p.body->parameters(), values, operands.args.size, replayed_frame());
+    const auto results =
+        replay_batched(p.body->results(), p.body->parameters(), values, operands.args.size, replayed_frame());
     for (std::size_t i = 0; i < p.n_carried(); ++i)
       if (results[i].dim != not_batched && !operands.is_batched[i]) grew = operands.is_batched[i] = true;
   }
@@ -118,7 +126,8 @@ Batched batch_counted(const BatchArgs& args) {
   const auto frame = replayed_frame();
   const StepFunction step = [&](const std::vector<Array>& carried, const std::vector<Array>& entries) {
     std::vector<BatchedValue> values;
-    for (std::size_t i = 0; i < carried.size(); ++i) values.push_back({carried[i], operands.is_batched[i] ? 0 : not_batched});
+    for (std::size_t i = 0; i < carried.size(); ++i)
+      values.push_back({carried[i], operands.is_batched[i] ? 0 : not_batched});
     for (std::size_t i = 0; i < entries.size(); ++i)
       values.push_back({entries[i], operands.is_batched[carried.size() + i] ? 0 : not_batched});
     values.insert(values.end(), captures.begin(), captures.end());
@@ -129,13 +138,17 @@ Batched batch_counted(const BatchArgs& args) {
       auto& [value, dim] = results[i];
       const bool is_batched = i < p.n_carried() ? operands.is_batched[i] : dim != not_batched;
       made_batched.push_back(is_batched);
-      out.push_back(!is_batched ? value : dim == not_batched ? operands.broadcast_in_front(value) : batch_first(value, dim));
+      out.push_back(!is_batched          ? value
+                    : dim == not_batched ? operands.broadcast_in_front(value)
+                                         : batch_first(value, dim));
     }
     return out;
   };
   Batched batched;
-  batched.out = record_counted_loop({p.name.c_str(), args.node.where}, step, std::move(init), std::move(stacks), p.length, p.reverse);
-  for (std::size_t i = 0; i < batched.out.size(); ++i) batched.dims.push_back(!made_batched[i] ? not_batched : i < p.n_carried() ? 0 : 1);
+  batched.out = record_counted_loop({p.name.c_str(), args.node.where}, step, std::move(init),
+                                    std::move(stacks), p.length, p.reverse);
+  for (std::size_t i = 0; i < batched.out.size(); ++i)
+    batched.dims.push_back(!made_batched[i] ? not_batched : i < p.n_carried() ? 0 : 1);
   return batched;
 }
 
@@ -148,7 +161,8 @@ const OpDef counted_op{
     .lower = lower_counted,
     .output_varying = [](std::size_t output, const Params& params) -> std::uint64_t {
       const auto& p = params_of(params);
-      return output_of(output < p.n_carried() ? p.body->parameters()[output] : p.body->results()[output]).varying;
+      return output_of(output < p.n_carried() ? p.body->parameters()[output] : p.body->results()[output])
+          .varying;
     },
     .commit = [](const Params& params) -> std::optional<Mesh> { return params_of(params).mesh; },
 };
@@ -167,12 +181,16 @@ std::int64_t bytes_between(const Array& from, const Sharding& to) {
   const auto& sharding = output_of(from).sharding;
   static const std::vector<int> none;
   const auto& region = from.node()->region;
-  return sharding ? plan_reshard(*sharding, to, from.shape(), from.dtype(), region ? region->manual_axes : none).bytes : 0;
+  return sharding
+             ? plan_reshard(*sharding, to, from.shape(), from.dtype(), region ? region->manual_axes : none)
+                   .bytes
+             : 0;
 }
 
 class Drafting {
  public:
-  Drafting(const LoopCall& call, const StepFunction& step, std::int64_t length) : call_(call), step_(step), length_(length) {}
+  Drafting(const LoopCall& call, const StepFunction& step, std::int64_t length)
+      : call_(call), step_(step), length_(length) {}
 
   // Operands where they are; then, where that moves fewer bytes, stacks whose steps are split over ranks split along another dim instead
   // of gathered, and values carried where the body leaves them.
@@ -213,10 +231,12 @@ class Drafting {
     wanted.resize(d.carried.results.size());
     std::int64_t bytes = length_ * bytes_of_call(*d.closed.functions[0], wanted);
     for (std::size_t i = 0; i < n; ++i)
-      if (output_of(d.carried.parameters[i]).sharding) bytes += bytes_between(init_[i], *output_of(d.carried.parameters[i]).sharding);
+      if (output_of(d.carried.parameters[i]).sharding)
+        bytes += bytes_between(init_[i], *output_of(d.carried.parameters[i]).sharding);
     for (std::size_t i = 0; i < stacks_.size(); ++i)
       if (const auto& sharding = output_of(d.stacks[i]).sharding)
-        bytes += bytes_between(stacks_[i], stacked(without_first_dim(*sharding, stacks_[i].ndim()), stacks_[i].ndim() - 1));
+        bytes += bytes_between(
+            stacks_[i], stacked(without_first_dim(*sharding, stacks_[i].ndim()), stacks_[i].ndim() - 1));
     return bytes;
   }
 
@@ -255,7 +275,9 @@ class Drafting {
     bool any = false;
     for (std::size_t c = 0; c < captures.size(); ++c) {
       const auto& node = *captures[c].node();
-      if (output_of(captures[c]).sharding || captures[c].ndim() == 0 || node.is_evaluated() || node.inputs.empty()) continue;
+      if (output_of(captures[c]).sharding || captures[c].ndim() == 0 || node.is_evaluated() ||
+          node.inputs.empty())
+        continue;
       const auto wanted = only_layout_read(part, part.inputs[f.parameters().size() - captures.size() + c]);
       if (!wanted) continue;
       captures[c] = device_put(captures[c], *wanted);
@@ -288,7 +310,8 @@ class Drafting {
     bool any = false;
     auto init = d.init;
     for (std::size_t i = 0; i < init.size(); ++i) {
-      const auto &before = output_of(d.carried.parameters[i]).sharding, &after = output_of(d.carried.results[i]).sharding;
+      const auto &before = output_of(d.carried.parameters[i]).sharding,
+                 &after = output_of(d.carried.results[i]).sharding;
       if (!before || !after || *before == *after) continue;
       init[i] = device_put(init[i], *after);
       any = true;
@@ -304,7 +327,8 @@ class Drafting {
 
 }  // namespace
 
-std::vector<Array> record_counted_loop(const LoopCall& call, const StepFunction& step, std::vector<Array> init, std::vector<Array> stacks,
+std::vector<Array> record_counted_loop(const LoopCall& call, const StepFunction& step,
+                                       std::vector<Array> init, std::vector<Array> stacks,
                                        std::int64_t length, bool reverse) {
   const Draft loop = Drafting(call, step, length).run(std::move(init), std::move(stacks));
   if (loop.carried.results.empty()) return {};

@@ -12,12 +12,15 @@ struct CountedParams {
   bool reverse;
   std::optional<Mesh> mesh;  // nullopt: nothing is committed
   std::size_t n_carried() const { return static_cast<std::size_t>(carried); }
-  bool is_stack(std::size_t operand) const { return operand >= n_carried() && operand < static_cast<std::size_t>(carried + stacks); }
+  bool is_stack(std::size_t operand) const {
+    return operand >= n_carried() && operand < static_cast<std::size_t>(carried + stacks);
+  }
   std::uint64_t agreed_hash() const {
     return mix(body->key().agreed, mix(field_hash(length), mix(field_hash(carried), field_hash(stacks))));
   }
   template <class V> void fields(V&& visit) const {
-    visit("steps", length), visit("carried", carried), visit("stacks", stacks), visit("reverse", reverse), visit("body", body);
+    visit("steps", length), visit("carried", carried), visit("stacks", stacks), visit("reverse", reverse),
+        visit("body", body);
   }
 };
 

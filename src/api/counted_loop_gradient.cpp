@@ -21,11 +21,13 @@ namespace {
 
 // Computed again in the backward pass rather than kept.
 bool is_cheap(const Node& node) {
-  return node.inputs.empty() || node.op->is_alias || (node.op->elementwise != nullptr && node.op->elementwise->is_broadcast);
+  return node.inputs.empty() || node.op->is_alias ||
+         (node.op->elementwise != nullptr && node.op->elementwise->is_broadcast);
 }
 
 Array placeholder_of(const Type& type, const Array& like, std::uint64_t varying) {
-  return make_placeholder({type.shape, type.dtype, false}, output_of(like).sharding, like.node()->region, varying, like.node()->where);
+  return make_placeholder({type.shape, type.dtype, false}, output_of(like).sharding, like.node()->region,
+                          varying, like.node()->where);
 }
 
 class LoopGradient {
@@ -75,11 +77,13 @@ class LoopGradient {
   // The backward body on placeholders: cotangents of the results -> of the watched operands. Inside a mapped function a cotangent may
   // come to differ from rank to rank along an axis; then it is said to do so from the beginning.
   void settle_axes() {
-    for (const auto k : from_) varying_.push_back(v_.cotangents[k].node() ? output_of(v_.cotangents[k]).varying : 0);
+    for (const auto k : from_)
+      varying_.push_back(v_.cotangents[k].node() ? output_of(v_.cotangents[k]).varying : 0);
     for (int round = 0;; ++round) {
       cotangents_.clear();
       for (std::size_t n = 0; n < from_.size(); ++n)
-        cotangents_.push_back(placeholder_of(type_of(results_[from_[n]]), carried_or_result(from_[n]), varying_[n]));
+        cotangents_.push_back(
+            placeholder_of(type_of(results_[from_[n]]), carried_or_result(from_[n]), varying_[n]));
       pulled_ = tape_->pull_back(cotangents_);
       bool changed = false;
       for (std::size_t w = 0, n = 0; w < watched_.size() && n < from_.size() && summed_carried(w); ++w, ++n) {
@@ -92,7 +96,9 @@ class LoopGradient {
   }
   // Watched operands begin with the carried ones, and so do the results from which cotangents come: in the same order.
   bool summed_carried(std::size_t w) const { return summed_.size() > w && summed_[w] < p_.n_carried(); }
-  const Array& carried_or_result(std::size_t k) const { return k < p_.n_carried() ? p_.body->parameters()[k] : results_[k]; }
+  const Array& carried_or_result(std::size_t k) const {
+    return k < p_.n_carried() ? p_.body->parameters()[k] : results_[k];
+  }
 
   std::vector<Array> reached() const {
     std::vector<Array> roots;
@@ -120,17 +126,19 @@ class LoopGradient {
     for (const auto& node : forward_.nodes) forward.insert(node.get());
     auto results = results_;
     for (const auto& leaf : backward_.leaves) {
-      const auto found =
-          std::find_if(p_.body->parameters().begin(), p_.body->parameters().end(), [&](const Array& x) { return x.node() == leaf.node(); });
+      const auto found = std::find_if(p_.body->parameters().begin(), p_.body->parameters().end(),
+                                      [&](const Array& x) { return x.node() == leaf.node(); });
       const auto i = static_cast<std::size_t>(found - p_.body->parameters().begin());
-      const bool is_kept = found == p_.body->parameters().end() ? forward.contains(leaf.node().get()) : i < p_.n_carried();
+      const bool is_kept =
+          found == p_.body->parameters().end() ? forward.contains(leaf.node().get()) : i < p_.n_carried();
       if (is_kept) kept_.push_back(leaf);
     }
     results.insert(results.end(), kept_.begin(), kept_.end());
     if (kept_.empty()) return {};
     CountedParams params = p_;
     params.body = std::make_shared<const ClosedFunction>(p_.body->parameters(), std::move(results));
-    const auto all = record_all(*v_.node.op, make_params(std::move(params)), {v_.in.begin(), v_.in.end()}, v_.node.where);
+    const auto all =
+        record_all(*v_.node.op, make_params(std::move(params)), {v_.in.begin(), v_.in.end()}, v_.node.where);
     return {all.begin() + static_cast<std::ptrdiff_t>(v_.out.size()), all.end()};
   }
 
@@ -139,8 +147,10 @@ class LoopGradient {
     std::vector<Array> init, stacks, placeholders;  // placeholders: whose place the entries take
     for (const auto i : summed_) init.push_back(first_sum(i));
     for (std::size_t n = 0; n < from_.size(); ++n)
-      if (from_[n] >= p_.n_carried()) stacks.push_back(v_.cotangents[from_[n]]), placeholders.push_back(cotangents_[n]);
-    for (std::size_t r = 0; r < residuals.size(); ++r) stacks.push_back(residuals[r]), placeholders.push_back(kept_[r]);
+      if (from_[n] >= p_.n_carried())
+        stacks.push_back(v_.cotangents[from_[n]]), placeholders.push_back(cotangents_[n]);
+    for (std::size_t r = 0; r < residuals.size(); ++r)
+      stacks.push_back(residuals[r]), placeholders.push_back(kept_[r]);
     ArrayMap outer;  // captures are what they are outside
     for (std::size_t i = p_.n_carried(); i < v_.in.size(); ++i) {
       const Array& parameter = p_.body->parameters()[i];
@@ -157,7 +167,8 @@ class LoopGradient {
       for (std::size_t e = 0; e < entries.size(); ++e) values[key_of_array(placeholders[e])] = entries[e];
       return backward_step(replayed(backward_, std::move(values)), carried);
     };
-    return record_counted_loop({p_.name.c_str(), v_.node.where}, step, std::move(init), std::move(stacks), p_.length, !p_.reverse);
+    return record_counted_loop({p_.name.c_str(), v_.node.where}, step, std::move(init), std::move(stacks),
+                               p_.length, !p_.reverse);
   }
 
   Array first_sum(std::size_t i) const {
@@ -182,14 +193,16 @@ class LoopGradient {
       else
         out.push_back(term.node() ? term : zeros_like(carried[s]));
     }
-    for (const auto i : stacks_) out.push_back(pulled[i].node() ? pulled[i] : zeros_like(p_.body->parameters()[i]));
+    for (const auto i : stacks_)
+      out.push_back(pulled[i].node() ? pulled[i] : zeros_like(p_.body->parameters()[i]));
     return out;
   }
 
   const VjpArgs& v_;
   const CountedParams& p_;
-  std::vector<bool> is_varied_;               // per operand of the body
-  std::vector<std::size_t> from_;             // results whose cotangents count: every inexact carried one, and stacks that have one
+  std::vector<bool> is_varied_;  // per operand of the body
+  std::vector<std::size_t>
+      from_;  // results whose cotangents count: every inexact carried one, and stacks that have one
   std::vector<std::size_t> summed_, stacks_;  // watched operands: carried and captured; entries
   std::vector<Array> operands_, watched_, results_;
   std::unique_ptr<detail::Tape> tape_;
@@ -208,10 +221,12 @@ std::vector<Array> jvp_of_counted_loop(const JvpArgs& args) {
   const auto n = p.n_carried();
   const auto& parameters = p.body->parameters();
   std::vector<bool> varied;
-  std::vector<Array> init(args.in.begin(), args.in.begin() + static_cast<std::ptrdiff_t>(n)), stacks, first_tangents, stack_tangents;
+  std::vector<Array> init(args.in.begin(), args.in.begin() + static_cast<std::ptrdiff_t>(n)), stacks,
+      first_tangents, stack_tangents;
   for (std::size_t i = 0; i < args.in.size(); ++i) {
     varied.push_back(i < n ? is_inexact(parameters[i].dtype()) : args.tangents[i].node() != nullptr);
-    if (i < n && varied[i]) first_tangents.push_back(args.tangents[i].node() ? args.tangents[i] : detail::zeros_for(args.in[i]));
+    if (i < n && varied[i])
+      first_tangents.push_back(args.tangents[i].node() ? args.tangents[i] : detail::zeros_for(args.in[i]));
     if (p.is_stack(i)) stacks.push_back(args.in[i]);
     if (p.is_stack(i) && varied[i]) stack_tangents.push_back(args.tangents[i]);
   }
@@ -227,7 +242,9 @@ std::vector<Array> jvp_of_counted_loop(const JvpArgs& args) {
       operands.push_back(varied[i] ? make_alias(value) : value);
       if (!varied[i]) continue;
       watched.push_back(operands.back());
-      tangents.push_back(i < n ? carried[next_carried++] : p.is_stack(i) ? entries[next_entry++] : args.tangents[i]);
+      tangents.push_back(i < n           ? carried[next_carried++]
+                         : p.is_stack(i) ? entries[next_entry++]
+                                         : args.tangents[i]);
     }
     auto results = call(*p.body, operands);
     const auto pushed = detail::Tape(watched, results, {}, args.call).push_forward(tangents);
@@ -240,7 +257,8 @@ std::vector<Array> jvp_of_counted_loop(const JvpArgs& args) {
       if (pushed[k].node()) out.push_back(pushed[k]), made_tangent[k] = true;
     return out;
   };
-  const auto all = record_counted_loop({p.name.c_str(), args.node.where}, step, std::move(init), std::move(stacks), p.length, p.reverse);
+  const auto all = record_counted_loop({p.name.c_str(), args.node.where}, step, std::move(init),
+                                       std::move(stacks), p.length, p.reverse);
   std::vector<Array> result(args.out.size());
   std::size_t next = n;
   for (std::size_t k = 0; k < n; ++k)

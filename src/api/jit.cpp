@@ -25,8 +25,8 @@ thread_local int open_traces = 0;
 using LeafShardings = std::vector<std::optional<Sharding>>;
 
 // What an options tree gives to each array of the arguments or of the result.
-LeafShardings shardings_of(const ShardingTree& options, const TreeShape& tree, std::source_location where, const char* option,
-                           const char* of) {
+LeafShardings shardings_of(const ShardingTree& options, const TreeShape& tree, std::source_location where,
+                           const char* option, const char* of) {
   LeafShardings shardings;
   spread_prefix(options, tree, "jit at " + site(where) + ": " + option, of, shardings);
   return shardings;
@@ -39,18 +39,22 @@ TreeShape of_arrays(const ShardingTree& options, const TreeShape& arguments) {
   return arrays;
 }
 
-void check_argnums(const TraceRequest& request, const std::vector<int>& argnums, const char* option, int count) {
+void check_argnums(const TraceRequest& request, const std::vector<int>& argnums, const char* option,
+                   int count) {
   for (const int n : argnums)
     if (n < -count || n >= count)
-      throw ArgumentError("jit at " + site(request.where) + ": " + option + " names argument " + std::to_string(n) +
-                          ", but the function was called with " + std::to_string(count) + "; arguments are counted from 0");
+      throw ArgumentError("jit at " + site(request.where) + ": " + option + " names argument " +
+                          std::to_string(n) + ", but the function was called with " + std::to_string(count) +
+                          "; arguments are counted from 0");
 }
 void check_static(const TraceRequest& request, std::size_t count) {
   for (std::size_t i = 0; i < request.leaves.size(); ++i)
     if (names_argument(request.options.static_argnums, request.leaf_argument[i], count))
-      throw ArgumentError("jit at " + site(request.where) + ": argument " + std::to_string(request.leaf_argument[i]) +
+      throw ArgumentError("jit at " + site(request.where) + ": argument " +
+                          std::to_string(request.leaf_argument[i]) +
                           " is named in static_argnums, but holds an array, " + describe(request.leaves[i]) +
-                          ". Static arguments are numbers and what else the function may look at while it is traced; pass item<T>(x)");
+                          ". Static arguments are numbers and what else the function may look at while it is "
+                          "traced; pass item<T>(x)");
 }
 
 void check_in_sharding(const Array& leaf, const Sharding& wanted, int argument, std::source_location where) {
@@ -60,7 +64,8 @@ void check_in_sharding(const Array& leaf, const Sharding& wanted, int argument, 
   text << "jit at " << site(where) << ": argument " << argument
        << " is committed to a sharding that disagrees with in_shardings.\n  argument: " << describe(leaf)
        << "\n  in_shardings: " << wanted.spec() << " over " << wanted.mesh()
-       << "\nMove it first: device_put(argument, in_sharding), or leave in_shardings out to follow the argument.";
+       << "\nMove it first: device_put(argument, in_sharding), or leave in_shardings out to follow the "
+          "argument.";
   throw ShardingError(text.str());
 }
 
@@ -90,15 +95,17 @@ class CompiledCore {
 
 bool inside_trace(const std::vector<Array>& leaves) {
   if (open_traces > 0) return true;
-  return std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node() && (x.node()->traced || x.node()->region); });
+  return std::any_of(leaves.begin(), leaves.end(),
+                     [](const Array& x) { return x.node() && (x.node()->traced || x.node()->region); });
 }
 
 void signature_of(const std::vector<Array>& leaves, std::string& key) {
   for (const auto& x : leaves) {
     check_usable(x, "jit");
     const auto& output = output_of(x);
-    std::uint64_t h = mix(field_hash(output.type.shape),
-                          static_cast<std::uint64_t>(output.type.dtype.code) * 4 + (output.type.weak ? 2 : 0) + (output.sharding ? 1 : 0));
+    std::uint64_t h =
+        mix(field_hash(output.type.shape), static_cast<std::uint64_t>(output.type.dtype.code) * 4 +
+                                               (output.type.weak ? 2 : 0) + (output.sharding ? 1 : 0));
     h = mix(h, output.stored ? output.stored->layout.hash() : output.sharding ? output.sharding->hash() : 0);
     key.append(reinterpret_cast<const char*>(&h), sizeof h);
   }
@@ -106,14 +113,17 @@ void signature_of(const std::vector<Array>& leaves, std::string& key) {
 
 void report_miss(const std::string& key, const std::string& last_key) {
   if (!settings().log_compile && !logs(LogLevel::info)) return;
-  const char* why = last_key.empty()                ? "first call"
-                    : key.size() != last_key.size() ? "the arguments have another structure than at the last compilation"
-                                                    : "shapes, dtypes, shardings or static values differ from the last compilation";
-  log_once(settings().log_compile ? LogLevel::warn : LogLevel::info, std::string("jit: traces and compiles: ") + why);
+  const char* why = last_key.empty() ? "first call"
+                    : key.size() != last_key.size()
+                        ? "the arguments have another structure than at the last compilation"
+                        : "shapes, dtypes, shardings or static values differ from the last compilation";
+  log_once(settings().log_compile ? LogLevel::warn : LogLevel::info,
+           std::string("jit: traces and compiles: ") + why);
 }
 
 bool names_argument(const std::vector<int>& argnums, int n, std::size_t count) {
-  return std::any_of(argnums.begin(), argnums.end(), [&](int named) { return named == n || named + static_cast<int>(count) == n; });
+  return std::any_of(argnums.begin(), argnums.end(),
+                     [&](int named) { return named == n || named + static_cast<int>(count) == n; });
 }
 
 std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arguments) {
@@ -122,8 +132,8 @@ std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arg
   check_argnums(request, request.options.static_argnums, "static_argnums", count);
   check_static(request, arguments.children.size());
   const auto& in_shardings = request.options.in_shardings;
-  const auto wanted_shardings =
-      shardings_of(in_shardings, of_arrays(in_shardings, arguments), request.where, "in_shardings", "the list of arguments");
+  const auto wanted_shardings = shardings_of(in_shardings, of_arrays(in_shardings, arguments), request.where,
+                                             "in_shardings", "the list of arguments");
   std::vector<Array> placeholders;
   for (std::size_t i = 0; i < request.leaves.size(); ++i) {
     const auto& leaf = request.leaves[i];
@@ -136,7 +146,8 @@ std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arg
       wanted->check_fits(leaf.shape(), "jit in_shardings");
       if (!sharding) sharding = wanted;
     }
-    placeholders.push_back(make_placeholder(output.type, sharding, leaf.node()->region, output.varying, request.where));
+    placeholders.push_back(
+        make_placeholder(output.type, sharding, leaf.node()->region, output.varying, request.where));
   }
   ++open_traces;
   return placeholders;
@@ -145,12 +156,13 @@ void abandon_trace() { --open_traces; }
 InlinedTrace::InlinedTrace() { ++open_traces; }
 InlinedTrace::~InlinedTrace() { --open_traces; }
 
-TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders, const std::vector<Array>& results,
-                       const TreeShape& result) {
+TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders,
+                       const std::vector<Array>& results, const TreeShape& result) {
   auto traced = std::make_shared<TracedCore>();
   traced->placeholders = placeholders;
   traced->where = request.where;
-  auto out_shardings = shardings_of(request.options.out_shardings, result, request.where, "out_shardings", "the result");
+  auto out_shardings =
+      shardings_of(request.options.out_shardings, result, request.where, "out_shardings", "the result");
   for (std::size_t i = 0; i < results.size(); ++i) {
     check_usable(results[i], "jit");
     auto& layout = out_shardings[i];
@@ -190,17 +202,20 @@ void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, 
   const auto& expected = output_of(core.traced->placeholders[i]);
   const auto& given = output_of(leaves[i]);
   const bool same_type = expected.type.shape == given.type.shape && expected.type.dtype == given.type.dtype;
-  const bool same_place = !given.sharding || (expected.sharding && *expected.sharding == *given.sharding);  // uncommitted: is placed
+  const bool same_place =
+      !given.sharding ||
+      (expected.sharding && *expected.sharding == *given.sharding);  // uncommitted: is placed
   if (same_type && same_place) return;
   std::ostringstream text;
-  text << "the compiled function of " << site(core.traced->where) << " was made for argument array " << i << " as "
-       << to_string(expected.type);
+  text << "the compiled function of " << site(core.traced->where) << " was made for argument array " << i
+       << " as " << to_string(expected.type);
   if (expected.sharding)
     text << " " << expected.sharding->spec() << " over " << expected.sharding->mesh();
   else
     text << " (uncommitted)";
   text << ", but was called with " << describe(leaves[i])
-       << ". Call the jitted function itself, which compiles once per signature, or convert the argument with astype/device_put";
+       << ". Call the jitted function itself, which compiles once per signature, or convert the argument "
+          "with astype/device_put";
   if (same_type) throw ShardingError(text.str());
   throw ArgumentError(text.str());
 }
@@ -222,17 +237,20 @@ static void report_unusable_donations(const CompiledCore& core, const std::vecto
         usable |= bytes_of(core.program.values[static_cast<std::size_t>(v)].type,
                            core.program.values[static_cast<std::size_t>(v)].layout) == bytes;
     if (!usable)
-      log_once(LogLevel::warn, "jit at " + site(core.traced->where) + ": the donated argument array " + std::to_string(i) + " (" +
-                                   to_string(type_of(argument)) +
-                                   ") cannot be reused: no result or temporary has its size. It is deleted all the same");
+      log_once(LogLevel::warn,
+               "jit at " + site(core.traced->where) + ": the donated argument array " + std::to_string(i) +
+                   " (" + to_string(type_of(argument)) +
+                   ") cannot be reused: no result or temporary has its size. It is deleted all the same");
   }
 }
 
-std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves, const std::vector<bool>& donated) {
+std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves,
+                                 const std::vector<bool>& donated) {
   const auto& placeholders = core.traced->placeholders;
   if (leaves.size() != placeholders.size())
-    throw ArgumentError("the compiled function of " + site(core.traced->where) + " takes " + std::to_string(placeholders.size()) +
-                        " arrays, but was called with " + std::to_string(leaves.size()));
+    throw ArgumentError("the compiled function of " + site(core.traced->where) + " takes " +
+                        std::to_string(placeholders.size()) + " arrays, but was called with " +
+                        std::to_string(leaves.size()));
   std::vector<Array> pending;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     check_usable(leaves[i], "jit");
@@ -242,7 +260,8 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   std::vector<Array> placed(leaves);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const auto& expected = output_of(placeholders[i]).sharding;
-    if (expected && !output_of(leaves[i]).sharding) placed[i] = device_put(leaves[i], *expected), pending.push_back(placed[i]);
+    if (expected && !output_of(leaves[i]).sharding)
+      placed[i] = device_put(leaves[i], *expected), pending.push_back(placed[i]);
   }
   for (const auto& constant : core.constants)
     if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
@@ -252,12 +271,14 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     core.bound_in = runtime_number();
   }
   agree_on(core.traced->graph, core.key, core.participants);
-  if (!core.checked_memory) check_memory(core.bound->peak_bytes(), "the compiled function of " + site(core.traced->where));
+  if (!core.checked_memory)
+    check_memory(core.bound->peak_bytes(), "the compiled function of " + site(core.traced->where));
   core.checked_memory = true;
   std::vector<Buffer> buffers;
   buffers.reserve(core.source.size());
   for (std::size_t i = 0; i < core.source.size(); ++i) {
-    const auto& x = core.source[i] >= 0 ? placed[static_cast<std::size_t>(core.source[i])] : core.constants[i];
+    const auto& x =
+        core.source[i] >= 0 ? placed[static_cast<std::size_t>(core.source[i])] : core.constants[i];
     buffers.push_back(output_of(x).stored->buffer);
   }
   if (!core.bound_once) report_unusable_donations(core, donated);
@@ -273,7 +294,8 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   arrays.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& value = core.program.values[static_cast<std::size_t>(core.program.outputs[i])];
-    arrays.push_back(make_leaf(value.type, value.layout, std::move(results[i]), core.traced->committed_roots[i], core.traced->where));
+    arrays.push_back(make_leaf(value.type, value.layout, std::move(results[i]),
+                               core.traced->committed_roots[i], core.traced->where));
   }
   return arrays;
 }
@@ -285,7 +307,8 @@ std::vector<Sharding> compiled_input_shardings(const CompiledCore& core) {
 }
 std::vector<Sharding> compiled_output_shardings(const CompiledCore& core) {
   std::vector<Sharding> shardings;
-  for (const int v : core.program.outputs) shardings.push_back(core.program.values[static_cast<std::size_t>(v)].layout);
+  for (const int v : core.program.outputs)
+    shardings.push_back(core.program.values[static_cast<std::size_t>(v)].layout);
   return shardings;
 }
 CostAnalysis compiled_cost(const CompiledCore& core) { return cost_of(core.program); }

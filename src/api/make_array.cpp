@@ -28,8 +28,9 @@ std::pair<std::int64_t, std::int64_t> extremes(const comm::Communicator& group, 
 void check_one_dtype(const comm::Communicator& group, Dtype mine, const std::string& what) {
   const auto [first, last] = extremes(group, mine.code);
   if (first != last)
-    throw DtypeError(what + " of different ranks have different dtypes, among them " + name(Dtype{static_cast<int>(last)}) + " and " +
-                     name(Dtype{static_cast<int>(first)}) + "; give one dtype everywhere, for empty blocks too");
+    throw DtypeError(what + " of different ranks have different dtypes, among them " +
+                     name(Dtype{static_cast<int>(last)}) + " and " + name(Dtype{static_cast<int>(first)}) +
+                     "; give one dtype everywhere, for empty blocks too");
 }
 
 }  // namespace
@@ -39,9 +40,11 @@ Array make_array_from_callback(Shape shape, Sharding sharding, std::function<Hos
   sharding.check_fits(shape, "make_array_from_callback");
   if (!takes_part(sharding))
     throw ShardingError(
-        "make_array_from_callback: this process is not one of the sharding's devices, so it cannot know the dtype; call it on the devices "
+        "make_array_from_callback: this process is not one of the sharding's devices, so it cannot know the "
+        "dtype; call it on the devices "
         "of the mesh only");
-  comm::agree_on_call(comm::group(sharding.mesh().device_ids()), "make_array_from_callback of shape " + to_string(shape));
+  comm::agree_on_call(comm::group(sharding.mesh().device_ids()),
+                      "make_array_from_callback of shape " + to_string(shape));
   const auto box = sharding.local_box(shape, local_devices()[0].id);
   std::string wrong, failed;
   HostArray host;
@@ -49,21 +52,28 @@ Array make_array_from_callback(Shape shape, Sharding sharding, std::function<Hos
     host = block(box);
     if (!(host.shape() == box_shape(box)))
       wrong = "make_array_from_callback: for the index " + to_string(box) + " of shape " + to_string(shape) +
-              " the callback returned a block of shape " + to_string(host.shape()) + "; it must be " + to_string(box_shape(box));
+              " the callback returned a block of shape " + to_string(host.shape()) + "; it must be " +
+              to_string(box_shape(box));
   } catch (const std::exception& error) {
     failed = "make_array_from_callback: the callback failed at " + to_string(box) + ": " + error.what();
-  } catch (...) { failed = "make_array_from_callback: the callback failed at " + to_string(box) + " with what is no std::exception"; }
+  } catch (...) {
+    failed = "make_array_from_callback: the callback failed at " + to_string(box) +
+             " with what is no std::exception";
+  }
   raise_everywhere<ArgumentError>(sharding, failed);
   raise_everywhere<ShapeError>(sharding, wrong);
-  check_one_dtype(comm::group(sharding.mesh().device_ids()), host.dtype(), "make_array_from_callback: the blocks");
+  check_one_dtype(comm::group(sharding.mesh().device_ids()), host.dtype(),
+                  "make_array_from_callback: the blocks");
   Buffer buffer = Buffer::allocate(static_cast<std::size_t>(host.nbytes()));
   if (host.nbytes() > 0) std::memcpy(buffer.data(), host.bytes(), static_cast<std::size_t>(host.nbytes()));
-  return make_leaf({std::move(shape), host.dtype()}, std::move(sharding), std::move(buffer), true, std::source_location::current());
+  return make_leaf({std::move(shape), host.dtype()}, std::move(sharding), std::move(buffer), true,
+                   std::source_location::current());
 }
 
 Array make_array_from_process_local_data(Sharding sharding, HostArray block, std::optional<Shape> global) {
   const char* call = "make_array_from_process_local_data";
-  if (!takes_part(sharding)) throw ShardingError(std::string(call) + ": this process is not one of the sharding's devices");
+  if (!takes_part(sharding))
+    throw ShardingError(std::string(call) + ": this process is not one of the sharding's devices");
   const int me = local_devices()[0].id;
   const auto& group = comm::group(sharding.mesh().device_ids());
   comm::agree_on_call(group, call);
@@ -71,15 +81,19 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
   check_one_dtype(group, block.dtype(), std::string(call) + ": the blocks");
   const auto [fewest_dims, most_dims] = extremes(group, block.shape().ndim());
   if (fewest_dims != most_dims)
-    throw ShapeError(std::string(call) + ": the blocks of different ranks have from " + std::to_string(fewest_dims) + " to " +
-                     std::to_string(most_dims) + " dimensions; give blocks of one array");
-  const auto [one_global, other_global] = extremes(group, global ? static_cast<std::int64_t>(field_hash(*global) >> 1) : -1);
+    throw ShapeError(std::string(call) + ": the blocks of different ranks have from " +
+                     std::to_string(fewest_dims) + " to " + std::to_string(most_dims) +
+                     " dimensions; give blocks of one array");
+  const auto [one_global, other_global] =
+      extremes(group, global ? static_cast<std::int64_t>(field_hash(*global) >> 1) : -1);
   if (one_global != other_global)
-    throw ShapeError(std::string(call) + ": different ranks give different global shapes; give one shape everywhere, or none");
+    throw ShapeError(std::string(call) +
+                     ": different ranks give different global shapes; give one shape everywhere, or none");
   if (!global) {
     // Along each dim: the sizes of the blocks of one line of devices through the grid add up.
     const int ndim = block.shape().ndim();
-    std::vector<std::int64_t> mine(block.shape().begin(), block.shape().end()), all(static_cast<std::size_t>(ndim * group.size()));
+    std::vector<std::int64_t> mine(block.shape().begin(), block.shape().end()),
+        all(static_cast<std::size_t>(ndim * group.size()));
     comm::all_gather(group, mine.data(), ndim * 8, all.data());
     const auto axes = sharding.dim_axes(ndim);
     const Mesh mesh = sharding.mesh();
@@ -93,7 +107,8 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
           const bool splits = std::find(own.begin(), own.end(), a) != own.end();
           on_line &= splits || coords[static_cast<std::size_t>(a)] == 0;
         }
-        if (on_line) extents[static_cast<std::size_t>(d)] += all[static_cast<std::size_t>(position * ndim + d)];
+        if (on_line)
+          extents[static_cast<std::size_t>(d)] += all[static_cast<std::size_t>(position * ndim + d)];
       }
     }
     global = Shape(std::move(extents));
@@ -102,13 +117,15 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
   const auto expected = box_shape(sharding.local_box(*global, me));
   std::string wrong;
   if (!(expected == block.shape()))
-    wrong = std::string(call) + ": the block of shape " + to_string(block.shape()) + " on device " + std::to_string(me) +
-            " does not match: an array of shape " + to_string(*global) + " has there a block of shape " + to_string(expected) +
+    wrong = std::string(call) + ": the block of shape " + to_string(block.shape()) + " on device " +
+            std::to_string(me) + " does not match: an array of shape " + to_string(*global) +
+            " has there a block of shape " + to_string(expected) +
             ". Blocks are ceil(n/parts) long, the last ones may be shorter";
   raise_everywhere<ShapeError>(sharding, wrong);
   Buffer buffer = Buffer::allocate(static_cast<std::size_t>(block.nbytes()));
   if (block.nbytes() > 0) std::memcpy(buffer.data(), block.bytes(), static_cast<std::size_t>(block.nbytes()));
-  return make_leaf({std::move(*global), block.dtype()}, std::move(sharding), std::move(buffer), true, std::source_location::current());
+  return make_leaf({std::move(*global), block.dtype()}, std::move(sharding), std::move(buffer), true,
+                   std::source_location::current());
 }
 
 }  // namespace tessera

@@ -35,7 +35,8 @@ void dump(int number, const char* stage, const std::string& text) {
 // The most that a rank may take of the host's memory.
 std::int64_t memory_share() {
   if (settings().memory_limit_bytes > 0) return settings().memory_limit_bytes;
-  const auto pages = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)), page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+  const auto pages = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)),
+             page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
   return pages * page / std::max(1, comm::place_in_job().host_size);
 }
 
@@ -59,7 +60,8 @@ const bool pending_hook = (
 void store(const Graph& graph, const Program& program, std::vector<Buffer> buffers) {
   for (std::size_t i = 0; i < graph.roots.size(); ++i) {
     auto& output = mutable_output_of(graph.roots[i]);
-    output.stored = Stored{program.values[static_cast<std::size_t>(program.outputs[i])].layout, std::move(buffers[i])};
+    output.stored =
+        Stored{program.values[static_cast<std::size_t>(program.outputs[i])].layout, std::move(buffers[i])};
   }
   for (const auto& root : graph.roots) {
     auto& node = *root.node();
@@ -105,12 +107,15 @@ void check_memory(std::int64_t bytes, const std::string& what) {
     std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(b) / (1 << 30));
     return std::string(text);
   };
-  throw MemoryError(what + " needs " + gib(bytes) + " (" + std::to_string(bytes) + " bytes) on each rank, but a rank may use " +
-                    gib(limit) + " (" + std::to_string(comm::place_in_job().host_size) +
-                    " ranks share the host). Use more hosts, a smaller dtype, or a sharding that splits more dimensions");
+  throw MemoryError(
+      what + " needs " + gib(bytes) + " (" + std::to_string(bytes) +
+      " bytes) on each rank, but a rank may use " + gib(limit) + " (" +
+      std::to_string(comm::place_in_job().host_size) +
+      " ranks share the host). Use more hosts, a smaller dtype, or a sharding that splits more dimensions");
 }
 
-Program compile(const Graph& graph, const Layouts& layouts, const std::vector<std::optional<Sharding>>& root_layouts) {
+Program compile(const Graph& graph, const Layouts& layouts,
+                const std::vector<std::optional<Sharding>>& root_layouts) {
   static int number = 0;
   ++number;
   const bool dumps = !settings().dump.empty();
@@ -129,7 +134,9 @@ Program compile(const Graph& graph, const Layouts& layouts, const std::vector<st
 }
 
 void agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& ids) {
-  if (settings().check == 0 || ids.size() <= 1 || std::find(ids.begin(), ids.end(), process_index()) == ids.end()) return;
+  if (settings().check == 0 || ids.size() <= 1 ||
+      std::find(ids.begin(), ids.end(), process_index()) == ids.end())
+    return;
   comm::agree(comm::group(ids), key.agreed, [&] { return "evaluates\n" + graph_text(graph); });
 }
 
@@ -138,14 +145,15 @@ void evaluate(const std::vector<Array>& arrays) {
   for (const auto& x : arrays) {
     check_usable(x, "eval");
     if (x.node()->has_placeholder)
-      throw ArgumentError(
-          "the value of " + describe(x) +
-          " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap or eval_shape): it is not known yet. "
-          "Return it instead, use where/cond for decisions, or debug::print to see it");
+      throw ArgumentError("the value of " + describe(x) +
+                          " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap "
+                          "or eval_shape): it is not known yet. "
+                          "Return it instead, use where/cond for decisions, or debug::print to see it");
     if (output_of(x).sharding && output_of(x).sharding->mesh().is_abstract())
-      throw ShardingError("the value of " + describe(x) +
-                          " is asked for, but its mesh is abstract: no processes stand behind it. Use explain or "
-                          "lower(...).compile().as_text() to plan on it");
+      throw ShardingError(
+          "the value of " + describe(x) +
+          " is asked for, but its mesh is abstract: no processes stand behind it. Use explain or "
+          "lower(...).compile().as_text() to plan on it");
     if (!x.node()->is_evaluated()) roots.push_back(x);
   }
   if (roots.empty()) return;

@@ -8,7 +8,8 @@
 namespace tessera {
 
 // Graph -> Program through all passes; every stage is verified and, with TESSERA_DUMP, printed.
-Program compile(const Graph&, const Layouts& layouts = {}, const std::vector<std::optional<Sharding>>& root_layouts = {});
+Program compile(const Graph&, const Layouts& layouts = {},
+                const std::vector<std::optional<Sharding>>& root_layouts = {});
 
 // Computes what has no value yet and stores it in the nodes. Collective over the devices of the values (all devices for an uncommitted
 // one).

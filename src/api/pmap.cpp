@@ -61,7 +61,9 @@ class Pmap final : public detail::MapRule {
     VmapRequest request{{}, options_.out_axes, options_.axis_name, 1, call_text_, where_};
     request.in_dims = leaf_axes(options_.in_axes, call, call_text_ + ": in_axes");
     request.size = mapped_size(request.in_dims, call.leaves, std::nullopt, call_text_);
-    if (request.size < 1) throw ArgumentError(call_text_ + ": the mapped axes have the size 0; there must be at least one example");
+    if (request.size < 1)
+      throw ArgumentError(call_text_ +
+                          ": the mapped axes have the size 0; there must be at least one example");
     if (discovery != nullptr) return discover(call, request);
     const auto around = current_region();
     if (product != nullptr && around == product->region && product->next_axis < product->mesh.ndim() &&
@@ -106,19 +108,23 @@ class Pmap final : public detail::MapRule {
     }
     for (std::size_t i = 0; i < names.size(); ++i) {  // every axis of a mesh has a name, once
       if (names[i].empty()) names[i] = "pmap" + std::to_string(i);
-      while (std::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != 0) names[i] += "'";
+      while (std::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != 0)
+        names[i] += "'";
     }
     std::int64_t needed = 1;
     for (const int n : sizes) needed *= n;
     auto devices = options_.devices.empty() ? tessera::devices() : options_.devices;
     if (needed > static_cast<std::int64_t>(devices.size()))
       throw ShardingError(call_text_ + ": " + std::to_string(needed) + " examples" +
-                          (sizes.size() > 1 ? " (the sizes of the nested pmaps are " + field_text(sizes) + ")" : std::string()) +
-                          " need as many devices, but " + (options_.devices.empty() ? "the job has " : "the option devices names ") +
-                          std::to_string(devices.size()) + ". Start more ranks, or use vmap for a part of the examples");
+                          (sizes.size() > 1 ? " (the sizes of the nested pmaps are " + field_text(sizes) + ")"
+                                            : std::string()) +
+                          " need as many devices, but " +
+                          (options_.devices.empty() ? "the job has " : "the option devices names ") +
+                          std::to_string(devices.size()) +
+                          ". Start more ranks, or use vmap for a part of the examples");
     if (!options_.devices.empty() && static_cast<std::int64_t>(devices.size()) != needed)
-      throw ShardingError(call_text_ + ": the option devices names " + std::to_string(devices.size()) + " devices for " +
-                          std::to_string(needed) + " examples; name one per example");
+      throw ShardingError(call_text_ + ": the option devices names " + std::to_string(devices.size()) +
+                          " devices for " + std::to_string(needed) + " examples; name one per example");
     return make_mesh(std::move(sizes), std::move(names), std::move(devices));
   }
 
@@ -128,14 +134,16 @@ class Pmap final : public detail::MapRule {
     return key;
   }
 
-  std::vector<Array> run(detail::MappedCall& call, const VmapRequest& request, const Mesh& mesh, int axis, const RegionPtr& around) const {
+  std::vector<Array> run(detail::MappedCall& call, const VmapRequest& request, const Mesh& mesh, int axis,
+                         const RegionPtr& around) const {
     Region region{mesh, {}, false, false, around ? around->position : 0, around};
     if (!around) region.position = std::max(0, mesh.position(local_devices()[0].id));
     for (int a = 0; a <= axis; ++a) region.manual_axes.push_back(a);
     if (around) region.uneven = around->uneven;
     const auto inside = std::make_shared<const Region>(std::move(region));
     std::vector<Array> blocks;
-    for (std::size_t i = 0; i < call.leaves.size(); ++i) blocks.push_back(block_of(call.leaves[i], request.in_dims[i], inside, axis));
+    for (std::size_t i = 0; i < call.leaves.size(); ++i)
+      blocks.push_back(block_of(call.leaves[i], request.in_dims[i], inside, axis));
     const Product inner{mesh, axis + 1, inside};
     std::vector<Array> results;
     {
@@ -157,9 +165,10 @@ class Pmap final : public detail::MapRule {
         extents[static_cast<std::size_t>(*out[i])] = request.size;
         global = Shape(std::move(extents));
       } else if ((output_of(value).varying >> axis & 1) != 0) {
-        throw ArgumentError(call_text_ + ": result " + std::to_string(i) +
-                            " may differ between the examples, but its out_axes is None, which promises " +
-                            "one value for all; give it an axis, or reduce it inside (psum over the axis name)");
+        throw ArgumentError(
+            call_text_ + ": result " + std::to_string(i) +
+            " may differ between the examples, but its out_axes is None, which promises " +
+            "one value for all; give it an axis, or reduce it inside (psum over the axis name)");
       }
       mapped.push_back(exit_region(value, inside, std::move(dims), std::move(global), where_));
     }
@@ -189,10 +198,11 @@ class Pmap final : public detail::MapRule {
     for (int n : options_.donate_argnums) {
       const int arguments = static_cast<int>(call.args.children.size());
       if (n < -arguments || n >= arguments)
-        throw ArgumentError(call_text_ + ": donate_argnums names argument " + std::to_string(n) + ", but the call has " +
-                            std::to_string(arguments));
+        throw ArgumentError(call_text_ + ": donate_argnums names argument " + std::to_string(n) +
+                            ", but the call has " + std::to_string(arguments));
       if (n < 0) n += arguments;
-      for (std::size_t i = first[static_cast<std::size_t>(n)]; i < first[static_cast<std::size_t>(n) + 1]; ++i)
+      for (std::size_t i = first[static_cast<std::size_t>(n)]; i < first[static_cast<std::size_t>(n) + 1];
+           ++i)
         if (!call.leaves[i].node()->traced) given.push_back(call.leaves[i]);
     }
     if (given.empty()) return;

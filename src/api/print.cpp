@@ -31,7 +31,8 @@ std::string shortest_text(double v, bool scientific, bool is_double) {
   char text[400];
   for (int decimals = 0; decimals <= most_decimals; ++decimals) {
     std::snprintf(text, sizeof text, scientific ? "%.*e" : "%.*f", decimals, v);
-    if (is_double ? std::strtod(text, nullptr) == v : std::strtof(text, nullptr) == static_cast<float>(v)) return text;
+    if (is_double ? std::strtod(text, nullptr) == v : std::strtof(text, nullptr) == static_cast<float>(v))
+      return text;
   }
   std::string result = text, exponent;
   if (const auto e = result.find('e'); e != std::string::npos) exponent = result.substr(e), result.resize(e);
@@ -55,7 +56,8 @@ FloatStyle style_of(const std::vector<double>& values, bool is_double) {
   }
   style.scientific = largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1000.0));
   for (const double v : values)
-    if (std::isfinite(v)) style.decimals = std::max(style.decimals, decimals_in(shortest_text(v, style.scientific, is_double)));
+    if (std::isfinite(v))
+      style.decimals = std::max(style.decimals, decimals_in(shortest_text(v, style.scientific, is_double)));
   return style;
 }
 // In fixed notation each number shows the decimals that it needs, padded so that the points stand under each other.
@@ -64,7 +66,8 @@ std::string float_text(double v, const FloatStyle& style, bool is_double) {
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
   if (style.scientific) {
     char text[400];
-    std::snprintf(text, sizeof text, "%#.*e", style.decimals, v);  // with a point even where no decimals follow
+    std::snprintf(text, sizeof text, "%#.*e", style.decimals,
+                  v);  // with a point even where no decimals follow
     return text;
   }
   std::string result = shortest_text(v, false, is_double);
@@ -80,7 +83,9 @@ template <class T> std::string scalar_text(T v) {
   const auto size = std::abs(static_cast<double>(v));
   const bool fixed = v == 0 || (size >= 1e-4 && size < 1e16);
   char text[64];
-  const auto end = std::to_chars(text, text + sizeof text, v, fixed ? std::chars_format::fixed : std::chars_format::scientific).ptr;
+  const auto end = std::to_chars(text, text + sizeof text, v,
+                                 fixed ? std::chars_format::fixed : std::chars_format::scientific)
+                       .ptr;
   std::string result(text, end);
   if (!fixed || result.find('.') != std::string::npos) return result;
   // A large float has digits that say nothing: 100000000.0, not 99999997.0.
@@ -89,7 +94,8 @@ template <class T> std::string scalar_text(T v) {
   const auto e = std::find(text, digits, 'e');
   std::string shortest;
   std::copy_if(text, e, std::back_inserter(shortest), [](char c) { return c != '.'; });
-  const auto places = static_cast<std::size_t>(std::atoi(e + 1)) + (v < 0 ? 2 : 1);  // before the point, and the sign
+  const auto places =
+      static_cast<std::size_t>(std::atoi(e + 1)) + (v < 0 ? 2 : 1);  // before the point, and the sign
   shortest.resize(std::max(shortest.size(), places), '0');
   return shortest + ".0";
 }
@@ -155,7 +161,8 @@ std::vector<std::string> element_texts(const HostArray& host) {
   const auto real_texts = with_style(re), imag_texts = with_style(im);
   for (std::size_t i = 0; i < n; ++i) {
     const auto part = trimmed(imag_texts[i]);  // the j stands right behind the number
-    texts.push_back(real_texts[i] + (part[0] == '-' ? "" : "+") + part + "j" + std::string(imag_texts[i].size() - part.size(), ' '));
+    texts.push_back(real_texts[i] + (part[0] == '-' ? "" : "+") + part + "j" +
+                    std::string(imag_texts[i].size() - part.size(), ' '));
   }
   return texts;
 }
@@ -179,7 +186,8 @@ Array corners(Array x, std::vector<bool>& cut) {
 
 class Printer {
  public:
-  Printer(const HostArray& host, const std::vector<bool>& cut) : shape_(host.shape()), cut_(cut), texts_(element_texts(host)) {
+  Printer(const HostArray& host, const std::vector<bool>& cut)
+      : shape_(host.shape()), cut_(cut), texts_(element_texts(host)) {
     for (const auto& text : texts_) width_ = std::max(width_, text.size());
   }
   std::string text() {
@@ -244,7 +252,8 @@ std::string text_of_blocks(Array x) {
     const auto axes = own_axes(*region);
     extents[0] = axes_size(mesh, axes);
     std::string own;
-    for (const int a : axes) own += (own.empty() ? "" : ", ") + mesh.axis_names()[static_cast<std::size_t>(a)];
+    for (const int a : axes)
+      own += (own.empty() ? "" : ", ") + mesh.axis_names()[static_cast<std::size_t>(a)];
     names = own + (names.empty() ? "" : ", " + names);
     x = exit_region(x, region, {axes}, Shape(std::move(extents)), x.node()->where);
   }

@@ -30,7 +30,8 @@ extern const char* const build_id;
 namespace {
 
 void report_unknown_settings() {
-  for (const auto& name : unknown_settings()) log_once(LogLevel::warn, "there is no setting " + name + "; it is ignored");
+  for (const auto& name : unknown_settings())
+    log_once(LogLevel::warn, "there is no setting " + name + "; it is ignored");
 }
 
 // Several ranks on a host share its cores: without this each rank's BLAS would start as many threads as there are cores.
@@ -38,9 +39,12 @@ void share_cores(int wanted) {
   const auto& job = comm::place_in_job();
   if (wanted == 0) wanted = settings().threads;
   const int threads = wanted > 0 ? wanted : std::max(1, job.cores / job.host_size);
-  if (openblas_set_num_threads != nullptr && std::getenv("OPENBLAS_NUM_THREADS") == nullptr) openblas_set_num_threads(threads);
-  if (omp_set_num_threads != nullptr && (wanted > 0 || std::getenv("OMP_NUM_THREADS") == nullptr)) omp_set_num_threads(threads);
-  log_once(LogLevel::info, format_count(job.size, "rank") + ", " + format_count(threads, "thread") + " each, build " + build_id);
+  if (openblas_set_num_threads != nullptr && std::getenv("OPENBLAS_NUM_THREADS") == nullptr)
+    openblas_set_num_threads(threads);
+  if (omp_set_num_threads != nullptr && (wanted > 0 || std::getenv("OMP_NUM_THREADS") == nullptr))
+    omp_set_num_threads(threads);
+  log_once(LogLevel::info, format_count(job.size, "rank") + ", " + format_count(threads, "thread") +
+                               " each, build " + build_id);
 }
 
 std::thread::id starter;
@@ -49,7 +53,8 @@ std::thread::id starter;
 // the others would wait for ever, and this process would end in the destructor of its own threads.
 void leave_at_exit(int status, void*) {
   if (!comm::is_started()) return;
-  const std::string words = "std::exit(" + std::to_string(status) + ") was called while tessera's runtime was up";
+  const std::string words =
+      "std::exit(" + std::to_string(status) + ") was called while tessera's runtime was up";
   if (std::this_thread::get_id() != starter) {  // MPI may be busy on its own thread
     log(LogLevel::error, words + ", on another thread; the job ends");
     std::fflush(nullptr);
@@ -58,7 +63,9 @@ void leave_at_exit(int status, void*) {
   int common = comm::status_failed;
   try {
     common = comm::leave(status, status != 0 ? words : "");
-  } catch (const std::exception& error) { log(LogLevel::error, error.what()); }
+  } catch (const std::exception& error) {
+    log(LogLevel::error, error.what());
+  }
   comm::finish();
   if (common == status) return;  // what is left of the exit goes on
   std::fflush(nullptr);
@@ -92,23 +99,39 @@ struct Outcome {
 Outcome describe_exception() {
   try {
     throw;
-  } catch (const comm::DisagreementError& e) { return {comm::status_disagreement, e.what()}; } catch (const ShapeError& e) {
+  } catch (const comm::DisagreementError& e) {
+    return {comm::status_disagreement, e.what()};
+  } catch (const ShapeError& e) {
     return {comm::status_failed, std::string("ShapeError: ") + e.what()};
-  } catch (const DtypeError& e) { return {comm::status_failed, std::string("DtypeError: ") + e.what()}; } catch (const ShardingError& e) {
+  } catch (const DtypeError& e) {
+    return {comm::status_failed, std::string("DtypeError: ") + e.what()};
+  } catch (const ShardingError& e) {
     return {comm::status_failed, std::string("ShardingError: ") + e.what()};
   } catch (const AxisNameError& e) {
     return {comm::status_failed, std::string("AxisNameError: ") + e.what()};
-  } catch (const IndexError& e) { return {comm::status_failed, std::string("IndexError: ") + e.what()}; } catch (const ArgumentError& e) {
+  } catch (const IndexError& e) {
+    return {comm::status_failed, std::string("IndexError: ") + e.what()};
+  } catch (const ArgumentError& e) {
     return {comm::status_failed, std::string("ArgumentError: ") + e.what()};
-  } catch (const MemoryError& e) { return {comm::status_memory, std::string("MemoryError: ") + e.what()}; } catch (const IoError& e) {
+  } catch (const MemoryError& e) {
+    return {comm::status_memory, std::string("MemoryError: ") + e.what()};
+  } catch (const IoError& e) {
     return {comm::status_io, std::string("IoError: ") + e.what()};
-  } catch (const CommError& e) { return {comm::status_failed, std::string("CommError: ") + e.what()}; } catch (const LinAlgError& e) {
+  } catch (const CommError& e) {
+    return {comm::status_failed, std::string("CommError: ") + e.what()};
+  } catch (const LinAlgError& e) {
     return {comm::status_failed, std::string("LinAlgError: ") + e.what()};
-  } catch (const NanError& e) { return {comm::status_failed, std::string("NanError: ") + e.what()}; } catch (const InternalError& e) {
+  } catch (const NanError& e) {
+    return {comm::status_failed, std::string("NanError: ") + e.what()};
+  } catch (const InternalError& e) {
     return {comm::status_failed, std::string("InternalError (a bug in tessera): ") + e.what()};
-  } catch (const Error& e) { return {comm::status_failed, e.what()}; } catch (const std::bad_alloc&) {
+  } catch (const Error& e) {
+    return {comm::status_failed, e.what()};
+  } catch (const std::bad_alloc&) {
     return {comm::status_memory, "out of memory (std::bad_alloc)"};
-  } catch (const std::exception& e) { return {comm::status_failed, std::string("uncaught exception: ") + e.what()}; } catch (...) {
+  } catch (const std::exception& e) {
+    return {comm::status_failed, std::string("uncaught exception: ") + e.what()};
+  } catch (...) {
     return {comm::status_failed, "uncaught exception that is not a std::exception"};
   }
 }
@@ -122,24 +145,29 @@ int run(int argc, char** argv, std::function<void()> body) {
   } catch (const std::exception& e) {
     // Before MPI is up every rank would print the same.
     const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
-    if (rank == nullptr || std::atoi(rank) == 0) std::fprintf(stderr, "tessera: cannot start: %s\n", e.what());
+    if (rank == nullptr || std::atoi(rank) == 0)
+      std::fprintf(stderr, "tessera: cannot start: %s\n", e.what());
     return comm::status_usage;
   }
   Outcome outcome;
   try {
     body();
-  } catch (...) { outcome = describe_exception(); }
+  } catch (...) {
+    outcome = describe_exception();
+  }
   const int status = comm::leave(outcome.status, outcome.words);
   comm::finish();
   return status;
 }
 
-Runtime::Runtime(int& argc, char**& argv, RuntimeOptions options) : exceptions_before_(std::uncaught_exceptions()) {
+Runtime::Runtime(int& argc, char**& argv, RuntimeOptions options)
+    : exceptions_before_(std::uncaught_exceptions()) {
   comm::start(&argc, &argv, start_options(options));
   set_up(options);
 }
 
-Runtime::Runtime(Attach, const void* mpi_comm, RuntimeOptions options) : exceptions_before_(std::uncaught_exceptions()) {
+Runtime::Runtime(Attach, const void* mpi_comm, RuntimeOptions options)
+    : exceptions_before_(std::uncaught_exceptions()) {
   comm::attach(mpi_comm, start_options(options));
   set_up(options);
 }

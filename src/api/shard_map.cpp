@@ -36,14 +36,16 @@ struct Trace {
 
 class ShardMap final : public detail::MapRule {
  public:
-  ShardMap(Mesh mesh, SpecTree in_specs, SpecTree out_specs, ShardMapOptions options, std::source_location where)
+  ShardMap(Mesh mesh, SpecTree in_specs, SpecTree out_specs, ShardMapOptions options,
+           std::source_location where)
       : mesh_(std::move(mesh)),
         in_specs_(std::move(in_specs)),
         out_specs_(std::move(out_specs)),
         options_(std::move(options)),
         where_(where) {
     for (const auto& name : options_.axis_names)
-      if (mesh_.axis_number(name) < 0) refuse("axis_names names '" + name + "', which is no axis of " + field_text(mesh_));
+      if (mesh_.axis_number(name) < 0)
+        refuse("axis_names names '" + name + "', which is no axis of " + field_text(mesh_));
   }
 
   std::vector<Array> apply(detail::MappedCall& call) const override {
@@ -65,24 +67,29 @@ class ShardMap final : public detail::MapRule {
     for (std::size_t i = 0; i < out.size(); ++i) {
       const Array value = brought_inside(traced.results[i], shared, where_);
       check_replication(value, i, out[i], *shared);
-      results.push_back(exit_region(value, shared, out[i].dims, global_shape(value, i, out[i], others), where_));
+      results.push_back(
+          exit_region(value, shared, out[i].dims, global_shape(value, i, out[i], others), where_));
     }
     return results;
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const { throw ShardingError(call_text("shard_map", where_) + ": " + why); }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw ShardingError(call_text("shard_map", where_) + ": " + why);
+  }
 
   Region region_inside(const RegionPtr& parent) const {
     Region region{mesh_, {}, options_.check_vma, false, 0, parent};
     if (parent && !(parent->mesh == mesh_))
       refuse("inside a function that is mapped over " + field_text(parent->mesh) +
-             ", a shard_map must be over the same mesh, with other axes as axis_names; it is over " + field_text(mesh_));
+             ", a shard_map must be over the same mesh, with other axes as axis_names; it is over " +
+             field_text(mesh_));
     std::vector<int> own;
     for (const auto& name : options_.axis_names) own.push_back(mesh_.axis_number(name));
     if (options_.axis_names.empty())
       for (int a = 0; a < mesh_.ndim(); ++a)
-        if (!parent || !std::binary_search(parent->manual_axes.begin(), parent->manual_axes.end(), a)) own.push_back(a);
+        if (!parent || !std::binary_search(parent->manual_axes.begin(), parent->manual_axes.end(), a))
+          own.push_back(a);
     if (parent) {
       for (const int a : own)
         if (std::binary_search(parent->manual_axes.begin(), parent->manual_axes.end(), a))
@@ -93,12 +100,13 @@ class ShardMap final : public detail::MapRule {
     }
     region.manual_axes.insert(region.manual_axes.end(), own.begin(), own.end());
     std::sort(region.manual_axes.begin(), region.manual_axes.end());
-    region.manual_axes.erase(std::unique(region.manual_axes.begin(), region.manual_axes.end()), region.manual_axes.end());
+    region.manual_axes.erase(std::unique(region.manual_axes.begin(), region.manual_axes.end()),
+                             region.manual_axes.end());
     return region;
   }
 
-  std::vector<Leaf> leaves_of(const SpecTree& specs, const detail::TreeShape& tree, const char* which, const char* what,
-                              const Region& region) const {
+  std::vector<Leaf> leaves_of(const SpecTree& specs, const detail::TreeShape& tree, const char* which,
+                              const char* what, const Region& region) const {
     std::vector<PartitionSpec> spread;
     spread_prefix(specs, tree, call_text("shard_map", where_) + ": " + which, what, spread);
     const auto own = own_axes(region);
@@ -134,9 +142,10 @@ class ShardMap final : public detail::MapRule {
       if (n % parts == 0) continue;
       uneven = true;
       if ((parts - 1) * block_size(n, parts) >= n)
-        refuse("argument " + std::to_string(number) + ", " + describe(x) + ", with the spec " + text_of(leaf.spec) + ": dimension " +
-               std::to_string(d) + " of " + std::to_string(n) + " in " + std::to_string(parts) + " blocks of " +
-               std::to_string(block_size(n, parts)) + " leaves ranks without a block. Multiples of " + std::to_string(parts) +
+        refuse("argument " + std::to_string(number) + ", " + describe(x) + ", with the spec " +
+               text_of(leaf.spec) + ": dimension " + std::to_string(d) + " of " + std::to_string(n) + " in " +
+               std::to_string(parts) + " blocks of " + std::to_string(block_size(n, parts)) +
+               " leaves ranks without a block. Multiples of " + std::to_string(parts) +
                " always do; pad it to " + std::to_string((n + parts - 1) / parts * parts));
     }
     return uneven;
@@ -144,24 +153,33 @@ class ShardMap final : public detail::MapRule {
 
   void check_length(const Array& x, const char* what, std::size_t number, const Leaf& leaf) const {
     if (leaf.dims.size() > x.shape().size())
-      refuse(std::string(what) + " " + std::to_string(number) + ", " + describe(x) + ", has " + std::to_string(x.ndim()) +
-             " dimensions, fewer than the entries of its spec " + text_of(leaf.spec));
+      refuse(std::string(what) + " " + std::to_string(number) + ", " + describe(x) + ", has " +
+             std::to_string(x.ndim()) + " dimensions, fewer than the entries of its spec " +
+             text_of(leaf.spec));
   }
 
   std::vector<AxisBinding> bindings(const RegionPtr& region) const {
     std::vector<AxisBinding> bound;
     for (const int a : own_axes(*region)) {
       const auto axis = static_cast<std::size_t>(a);
-      bound.push_back({mesh_.axis_names()[axis], mesh_.axis_sizes()[axis], call_text("shard_map", where_), 0, {}, region, a});
+      bound.push_back({mesh_.axis_names()[axis],
+                       mesh_.axis_sizes()[axis],
+                       call_text("shard_map", where_),
+                       0,
+                       {},
+                       region,
+                       a});
     }
     return bound;
   }
 
-  Trace trace(detail::MappedCall& call, const std::vector<Array>& arguments, const std::vector<Leaf>& in, const RegionPtr& region) const {
+  Trace trace(detail::MappedCall& call, const std::vector<Array>& arguments, const std::vector<Leaf>& in,
+              const RegionPtr& region) const {
     Trace result{region->position, {}, {}};
     ShapeLog log;
     std::vector<Array> blocks;
-    for (std::size_t i = 0; i < in.size(); ++i) blocks.push_back(enter_region(arguments[i], region, in[i].dims, where_));
+    for (std::size_t i = 0; i < in.size(); ++i)
+      blocks.push_back(enter_region(arguments[i], region, in[i].dims, where_));
     {
       const AxisScope scope(bindings(region));
       result.results = call.body(blocks);
@@ -173,7 +191,8 @@ class ShardMap final : public detail::MapRule {
 
   // Uneven blocks: every rank traces every block shape that occurs, with placeholders, so that all ranks come to the same verdict.
   // The result has one trace per place in the mesh.
-  std::vector<Trace> trace_all_shapes(detail::MappedCall& call, const std::vector<Leaf>& in, Region region) const {
+  std::vector<Trace> trace_all_shapes(detail::MappedCall& call, const std::vector<Leaf>& in,
+                                      Region region) const {
     region.uneven = true;
     std::map<std::vector<std::int64_t>, std::size_t> known;
     std::vector<Trace> traces, by_position;
@@ -182,7 +201,8 @@ class ShardMap final : public detail::MapRule {
       for (std::size_t i = 0; i < in.size(); ++i) {
         auto dims = in[i].dims;
         const auto box =
-            Sharding::from_dim_axes(mesh_, dims).local_box(call.leaves[i].shape(), mesh_.device_ids()[static_cast<std::size_t>(position)]);
+            Sharding::from_dim_axes(mesh_, dims)
+                .local_box(call.leaves[i].shape(), mesh_.device_ids()[static_cast<std::size_t>(position)]);
         for (const auto& range : box) extents.push_back(range.size());
       }
       const auto [found, is_new] = known.emplace(std::move(extents), traces.size());
@@ -190,7 +210,8 @@ class ShardMap final : public detail::MapRule {
         region.position = position;
         std::vector<Array> placeholders;
         for (const auto& x : call.leaves)
-          placeholders.push_back(make_placeholder(type_of(x), output_of(x).sharding, x.node()->region, output_of(x).varying, where_));
+          placeholders.push_back(make_placeholder(type_of(x), output_of(x).sharding, x.node()->region,
+                                                  output_of(x).varying, where_));
         traces.push_back(trace(call, placeholders, in, std::make_shared<const Region>(region)));
         if (traces.size() > 1) check_alike(traces.front(), traces.back());
       }
@@ -201,24 +222,28 @@ class ShardMap final : public detail::MapRule {
 
   void check_alike(const Trace& a, const Trace& b) const {
     const auto devices = [&] {
-      return "the blocks of device " + std::to_string(mesh_.device_ids()[static_cast<std::size_t>(a.position)]) + " and of device " +
+      return "the blocks of device " +
+             std::to_string(mesh_.device_ids()[static_cast<std::size_t>(a.position)]) + " and of device " +
              std::to_string(mesh_.device_ids()[static_cast<std::size_t>(b.position)]);
     };
     const std::string mend = ". Pad the arguments to sizes that their axes divide";
     for (std::size_t i = 0; i < std::min(a.met.size(), b.met.size()); ++i) {
       if (a.met[i].call != b.met[i].call)
-        refuse("with blocks of different sizes the function takes another way on some ranks: for " + devices() + " it calls " +
-               a.met[i].call + " and " + b.met[i].call + mend);
+        refuse("with blocks of different sizes the function takes another way on some ranks: for " +
+               devices() + " it calls " + a.met[i].call + " and " + b.met[i].call + mend);
       if (!(a.met[i].shape == b.met[i].shape))
-        refuse(a.met[i].call + " meets the shapes " + to_string(a.met[i].shape) + " and " + to_string(b.met[i].shape) + " for " +
-               devices() + ", but a collective needs the same shape on all ranks" + mend);
+        refuse(a.met[i].call + " meets the shapes " + to_string(a.met[i].shape) + " and " +
+               to_string(b.met[i].shape) + " for " + devices() +
+               ", but a collective needs the same shape on all ranks" + mend);
     }
     if (a.met.size() != b.met.size() || a.results.size() != b.results.size())
-      refuse("with blocks of different sizes the function takes another way on some ranks: " + std::to_string(a.met.size()) + " and " +
-             std::to_string(b.met.size()) + " collectives for " + devices() + mend);
+      refuse("with blocks of different sizes the function takes another way on some ranks: " +
+             std::to_string(a.met.size()) + " and " + std::to_string(b.met.size()) + " collectives for " +
+             devices() + mend);
   }
 
-  void check_replication(const Array& value, std::size_t number, const Leaf& leaf, const Region& region) const {
+  void check_replication(const Array& value, std::size_t number, const Leaf& leaf,
+                         const Region& region) const {
     check_length(value, "result", number, leaf);
     if (!region.check_varying) return;
     std::uint64_t named = 0;
@@ -228,13 +253,16 @@ class ShardMap final : public detail::MapRule {
       if ((output_of(value).varying & ~named) >> a & 1)
         axes += (axes.empty() ? "'" : ", '") + mesh_.axis_names()[static_cast<std::size_t>(a)] + "'";
     if (axes.empty()) return;
-    refuse("result " + std::to_string(number) + ", " + to_string(type_of(value)) + " from " + site(value.node()->where) +
-           ", may differ between the ranks along " + axes + ", but its spec " + text_of(leaf.spec) +
-           " does not name it and so promises one value. Combine it (psum, pmean, all_gather), name the axis in out_specs, or pass "
+    refuse("result " + std::to_string(number) + ", " + to_string(type_of(value)) + " from " +
+           site(value.node()->where) + ", may differ between the ranks along " + axes + ", but its spec " +
+           text_of(leaf.spec) +
+           " does not name it and so promises one value. Combine it (psum, pmean, all_gather), name the axis "
+           "in out_specs, or pass "
            "check_vma = false if you know that it is the same");
   }
 
-  Shape global_shape(const Array& value, std::size_t number, const Leaf& leaf, const std::vector<Trace>& traces) const {
+  Shape global_shape(const Array& value, std::size_t number, const Leaf& leaf,
+                     const std::vector<Trace>& traces) const {
     auto extents = value.shape().vector();
     for (std::size_t d = 0; d < extents.size(); ++d) {
       const auto axes = d < leaf.dims.size() ? leaf.dims[d] : std::vector<int>{};
@@ -248,25 +276,27 @@ class ShardMap final : public detail::MapRule {
   }
 
   // The ranks' results must be the blocks that an array of that many elements has.
-  std::int64_t uneven_extent(std::size_t number, std::size_t d, const std::vector<int>& axes, std::int64_t parts,
-                             const std::vector<Trace>& traces) const {
+  std::int64_t uneven_extent(std::size_t number, std::size_t d, const std::vector<int>& axes,
+                             std::int64_t parts, const std::vector<Trace>& traces) const {
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(parts), -1);
     // Which block a place holds: it starts there in an array of one element per block.
     const auto sharding = Sharding::from_dim_axes(mesh_, {axes});
     bool fits = true;
     std::int64_t total = 0;
     for (int position = 0; position < mesh_.size(); ++position) {
-      const auto part =
-          static_cast<std::size_t>(sharding.local_box(Shape{parts}, mesh_.device_ids()[static_cast<std::size_t>(position)])[0].start);
+      const auto part = static_cast<std::size_t>(
+          sharding.local_box(Shape{parts}, mesh_.device_ids()[static_cast<std::size_t>(position)])[0].start);
       const auto& shape = traces[static_cast<std::size_t>(position)].results[number].shape();
       const auto n = d < shape.size() ? shape[d] : -1;
       if (sizes[part] < 0) sizes[part] = n, total += n;
       fits &= sizes[part] == n;
     }
-    for (std::int64_t i = 0; i < parts; ++i) fits &= sizes[static_cast<std::size_t>(i)] == block_range(total, parts, i).size();
+    for (std::int64_t i = 0; i < parts; ++i)
+      fits &= sizes[static_cast<std::size_t>(i)] == block_range(total, parts, i).size();
     if (!fits)
-      refuse("result " + std::to_string(number) + ": along dimension " + std::to_string(d) + " the ranks' results have the sizes " +
-             text_of(sizes) + ", which are not the blocks of an array of " + std::to_string(total) + " elements over " +
+      refuse("result " + std::to_string(number) + ": along dimension " + std::to_string(d) +
+             " the ranks' results have the sizes " + text_of(sizes) +
+             ", which are not the blocks of an array of " + std::to_string(total) + " elements over " +
              std::to_string(parts) + " ranks (blocks of " + std::to_string(block_size(total, parts)) +
              "). Arguments whose sizes are multiples of the axis sizes always do; pad them");
     return total;
@@ -280,9 +310,11 @@ class ShardMap final : public detail::MapRule {
 
 }  // namespace
 
-std::shared_ptr<const detail::MapRule> detail::shard_map_rule(Mesh mesh, SpecTree in_specs, SpecTree out_specs, ShardMapOptions options,
+std::shared_ptr<const detail::MapRule> detail::shard_map_rule(Mesh mesh, SpecTree in_specs,
+                                                              SpecTree out_specs, ShardMapOptions options,
                                                               std::source_location where) {
-  return std::make_shared<const ShardMap>(std::move(mesh), std::move(in_specs), std::move(out_specs), std::move(options), where);
+  return std::make_shared<const ShardMap>(std::move(mesh), std::move(in_specs), std::move(out_specs),
+                                          std::move(options), where);
 }
 
 }  // namespace tessera

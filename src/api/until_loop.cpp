@@ -22,13 +22,16 @@ struct UntilParams {
   std::optional<Mesh> mesh;
   std::size_t n_carried() const { return static_cast<std::size_t>(carried); }
   std::uint64_t agreed_hash() const { return mix(condition->key().agreed, body->key().agreed); }
-  template <class V> void fields(V&& visit) const { visit("carried", carried), visit("condition", condition), visit("body", body); }
+  template <class V> void fields(V&& visit) const {
+    visit("carried", carried), visit("condition", condition), visit("body", body);
+  }
 };
 const UntilParams& params_of(const Params& p) { return p.as<UntilParams>(); }
 
 std::vector<Type> infer_until(std::span<const Type>, const Params& params) {
   std::vector<Type> types;
-  for (std::size_t i = 0; i < params_of(params).n_carried(); ++i) types.push_back(type_of(params_of(params).body->parameters()[i]));
+  for (std::size_t i = 0; i < params_of(params).n_carried(); ++i)
+    types.push_back(type_of(params_of(params).body->parameters()[i]));
   return types;
 }
 
@@ -36,7 +39,8 @@ Placement place_until(const PlaceArgs& args) {
   const auto& p = params_of(args.params);
   Placement placement;
   placement.inputs = layouts_on(p.mesh.value_or(args.mesh), p.body->parameters());
-  placement.outputs.assign(placement.inputs.begin(), placement.inputs.begin() + static_cast<std::ptrdiff_t>(p.carried));
+  placement.outputs.assign(placement.inputs.begin(),
+                           placement.inputs.begin() + static_cast<std::ptrdiff_t>(p.carried));
   return placement;
 }
 
@@ -45,9 +49,11 @@ void check_may_differ(const UntilParams& p, const Control& control, std::source_
   if (output_of(p.condition->results()[0]).varying == 0) return;
   for (const auto& part : control.parts)
     if (moves_anything(part))
-      throw ShardingError(call_text("while_loop", where) +
-                          ": its condition may differ from rank to rank, but the ranks communicate in the loop and would wait for each "
-                          "other forever. Make the condition the same on all of them, e.g. pmax(condition, axis)");
+      throw ShardingError(
+          call_text("while_loop", where) +
+          ": its condition may differ from rank to rank, but the ranks communicate in the loop and would "
+          "wait for each "
+          "other forever. Make the condition the same on all of them, e.g. pmax(condition, axis)");
 }
 
 std::vector<int> lower_until(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
@@ -60,7 +66,8 @@ std::vector<int> lower_until(ProgramBuilder& builder, const Node& node, std::spa
   control.carried = static_cast<int>(p.carried);
   check_may_differ(p, control, node.where);
   add_expressions({p.condition, p.body}, control);
-  return builder.control(std::move(control), {in.begin(), in.end()}, infer_until({}, *node.params), placement.outputs);
+  return builder.control(std::move(control), {in.begin(), in.end()}, infer_until({}, *node.params),
+                         placement.outputs);
 }
 
 // ---- batches: as long as any example goes on; those that are done keep their values ----
@@ -92,7 +99,8 @@ struct BatchedLoop {
       std::vector<Array> carried;
       for (std::size_t i = 0; i < p.n_carried(); ++i) {
         const Array x = operand(i);
-        carried.push_back(make_placeholder(type_of(x), output_of(x).sharding, x.node()->region, output_of(x).varying, args.node.where));
+        carried.push_back(make_placeholder(type_of(x), output_of(x).sharding, x.node()->region,
+                                           output_of(x).varying, args.node.where));
       }
       stops_alone |= replay(p.condition, carried)[0].dim != not_batched;
       const auto results = replay(p.body, carried);
@@ -129,7 +137,9 @@ Batched batch_until(const BatchArgs& args) {
     std::vector<Array> out;
     for (std::size_t i = 0; i < results.size(); ++i) {
       const auto& [value, dim] = results[i];
-      Array next = !loop.is_batched[i] ? value : dim == not_batched ? loop.repeated(value) : batch_first(value, dim);
+      Array next = !loop.is_batched[i]  ? value
+                   : dim == not_batched ? loop.repeated(value)
+                                        : batch_first(value, dim);
       out.push_back(loop.stops_alone ? where(in_front_of(goes_on, next), next, carried[i]) : next);
     }
     return out;
@@ -153,7 +163,9 @@ std::vector<Array> jvp_of_until(const JvpArgs& args) {
     operands.insert(operands.end(), args.in.begin() + static_cast<std::ptrdiff_t>(n), args.in.end());
     return operands;
   };
-  const LeafFunction condition = [&](const std::vector<Array>& carried) { return call(*p.condition, operands_of(carried)); };
+  const LeafFunction condition = [&](const std::vector<Array>& carried) {
+    return call(*p.condition, operands_of(carried));
+  };
   const LeafFunction body = [&](const std::vector<Array>& carried) {
     auto operands = operands_of(carried);
     std::vector<Array> watched, tangents;
@@ -180,13 +192,16 @@ const OpDef until_op{
     .name = "while_loop",
     .infer = infer_until,
     .no_vjp =
-        "the number of its steps is known only when it runs, so that there is no place to keep what going back needs. "
-        "Use scan or fori_loop, which run a fixed number of steps (with where, for steps that shall do nothing), or jvp",
+        "the number of its steps is known only when it runs, so that there is no place to keep what going "
+        "back needs. "
+        "Use scan or fori_loop, which run a fixed number of steps (with where, for steps that shall do "
+        "nothing), or jvp",
     .batch = batch_until,
     .place = place_until,
     .lower = lower_until,
     .output_varying = [](std::size_t output, const Params& params) -> std::uint64_t {
-      return output_of(params_of(params).body->parameters()[output]).varying | output_of(params_of(params).condition->results()[0]).varying;
+      return output_of(params_of(params).body->parameters()[output]).varying |
+             output_of(params_of(params).condition->results()[0]).varying;
     },
     .commit = [](const Params& params) -> std::optional<Mesh> { return params_of(params).mesh; },
 };
@@ -195,17 +210,19 @@ const HasJvpRule forward_rule(until_op, jvp_of_until);
 
 void check_condition(const LoopCall& call, const std::vector<Array>& verdict) {
   if (verdict.size() != 1 || verdict[0].ndim() != 0)
-    throw ShapeError(call_text(call.name, call.where) + ": the condition must return one scalar, not " +
-                     (verdict.size() == 1 ? describe(verdict[0]) : std::to_string(verdict.size()) + " arrays") +
-                     "; reduce it with all or any");
+    throw ShapeError(
+        call_text(call.name, call.where) + ": the condition must return one scalar, not " +
+        (verdict.size() == 1 ? describe(verdict[0]) : std::to_string(verdict.size()) + " arrays") +
+        "; reduce it with all or any");
   if (!is_bool(verdict[0].dtype()))
-    throw DtypeError(call_text(call.name, call.where) + ": the condition returns " + describe(verdict[0]) + "; it must be bool");
+    throw DtypeError(call_text(call.name, call.where) + ": the condition returns " + describe(verdict[0]) +
+                     "; it must be bool");
 }
 
 }  // namespace
 
-std::vector<Array> record_until_loop(const LoopCall& call, const LeafFunction& condition, const LeafFunction& body,
-                                     std::vector<Array> init) {
+std::vector<Array> record_until_loop(const LoopCall& call, const LeafFunction& condition,
+                                     const LeafFunction& body, std::vector<Array> init) {
   std::vector<Array> verdict;
   const auto n = init.size();
   const auto carried = settle_carried(call, std::move(init), [&](const std::vector<Array>& values) {
@@ -214,12 +231,14 @@ std::vector<Array> record_until_loop(const LoopCall& call, const LeafFunction& c
     return body(values);
   });
   if (carried.results.size() != n)
-    throw ArgumentError(call_text(call.name, call.where) + ": the body must return what it is given: " + std::to_string(n) +
-                        " arrays go in, " + std::to_string(carried.results.size()) + " come back");
+    throw ArgumentError(call_text(call.name, call.where) +
+                        ": the body must return what it is given: " + std::to_string(n) + " arrays go in, " +
+                        std::to_string(carried.results.size()) + " come back");
   auto closed = close({verdict, carried.results}, carried.parameters, carried.before, Invariants::outside);
   std::vector<Array> inputs = carried.init;
   inputs.insert(inputs.end(), closed.captures.begin(), closed.captures.end());
-  UntilParams params{closed.functions[0], closed.functions[1], static_cast<std::int64_t>(n), mesh_of(closed.functions)};
+  UntilParams params{closed.functions[0], closed.functions[1], static_cast<std::int64_t>(n),
+                     mesh_of(closed.functions)};
   return record_all(until_op, make_params(std::move(params)), std::move(inputs), call.where);
 }
 

@@ -18,24 +18,28 @@ namespace {
   throw ArgumentError(name + "=" + quoted(text) + " is not usable: it takes " + takes);
 }
 
-double parse_number(const std::string& name, const std::string& text, double low, double high, const std::string& takes) {
+double parse_number(const std::string& name, const std::string& text, double low, double high,
+                    const std::string& takes) {
   errno = 0;
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || errno == ERANGE || !(value >= low && value <= high)) refuse(name, text, takes);
+  if (text.empty() || *end != '\0' || errno == ERANGE || !(value >= low && value <= high))
+    refuse(name, text, takes);
   return value;
 }
 
-std::int64_t parse_integer(const std::string& name, const std::string& text, std::int64_t low, std::int64_t high,
-                           const std::string& takes) {
+std::int64_t parse_integer(const std::string& name, const std::string& text, std::int64_t low,
+                           std::int64_t high, const std::string& takes) {
   errno = 0;
   char* end = nullptr;
   const long long value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || errno == ERANGE || value < low || value > high) refuse(name, text, takes);
+  if (text.empty() || *end != '\0' || errno == ERANGE || value < low || value > high)
+    refuse(name, text, takes);
   return value;
 }
 
-template <class Choice> Choice parse_choice(const std::string& name, const std::string& text, const std::vector<std::string>& words) {
+template <class Choice>
+Choice parse_choice(const std::string& name, const std::string& text, const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i)
     if (text == words[i]) return static_cast<Choice>(i);
   refuse(name, text, join(words, " | ") + did_you_mean(text, words));
@@ -49,26 +53,35 @@ struct Row {
 };
 
 const Row rows[] = {
-    {"TESSERA_LOG", "warn", "what goes to stderr: error | warn | info | debug | compile (warn, and why jit traced and compiled)",
+    {"TESSERA_LOG", "warn",
+     "what goes to stderr: error | warn | info | debug | compile (warn, and why jit traced and compiled)",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.log_compile = text == "compile";
-       s.log = s.log_compile ? LogLevel::warn : parse_choice<LogLevel>(name, text, {"error", "warn", "info", "debug", "compile"});
+       s.log = s.log_compile
+                   ? LogLevel::warn
+                   : parse_choice<LogLevel>(name, text, {"error", "warn", "info", "debug", "compile"});
      }},
     {"TESSERA_CHECK", "1",
-     "do the ranks say the same? 0 never asked | 1 before each evaluation | 2 before each collective, and replicated values are compared",
+     "do the ranks say the same? 0 never asked | 1 before each evaluation | 2 before each collective, and "
+     "replicated values are compared",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.check = parse_choice<int>(name, text, {"0", "1", "2"});
      }},
-    {"TESSERA_TIMEOUT", "300", "seconds that a rank may wait for others before the job is ended with a report; 0 waits for ever",
+    {"TESSERA_TIMEOUT", "300",
+     "seconds that a rank may wait for others before the job is ended with a report; 0 waits for ever",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.timeout_s = parse_number(name, text, 0, 1e9, "seconds, 0 or more");
      }},
     {"TESSERA_DUMP", "",
-     "how the names of files begin that receive every program's text after each stage (dumps/p makes dumps/p.0001.1-recorded.txt); empty: "
+     "how the names of files begin that receive every program's text after each stage (dumps/p makes "
+     "dumps/p.0001.1-recorded.txt); empty: "
      "none",
      [](Settings& s, const std::string&, const std::string& text) { s.dump = text; }},
-    {"TESSERA_MEM_LIMIT", "0", "bytes a rank may use (64M, 1.5G); a plan that needs more is refused; 0: what the machine has",
-     [](Settings& s, const std::string& name, const std::string& text) { s.memory_limit_bytes = parse_bytes(name, text); }},
+    {"TESSERA_MEM_LIMIT", "0",
+     "bytes a rank may use (64M, 1.5G); a plan that needs more is refused; 0: what the machine has",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.memory_limit_bytes = parse_bytes(name, text);
+     }},
     {"TESSERA_MESSAGE_LIMIT", "1073741824", "elements in one MPI message at most; longer ones are split",
      [](Settings& s, const std::string& name, const std::string& text) {
        const std::int64_t most = std::numeric_limits<int>::max();
@@ -88,13 +101,15 @@ const Row rows[] = {
        s.collectives = text;
      }},
     {"TESSERA_FFT_PLAN", "auto",
-     "how FFTW plans: auto (estimate a shape's first transform, measure at its second) | estimate (the same bits every time) | measure",
+     "how FFTW plans: auto (estimate a shape's first transform, measure at its second) | estimate (the same "
+     "bits every time) | measure",
      [](Settings& s, const std::string& name, const std::string& text) {
        parse_choice<int>(name, text, {"auto", "estimate", "measure"});
        s.fft_plan = text;
      }},
     {"TESSERA_FFT_WISDOM", "",
-     "folder in which measured FFT plans are kept; empty: $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; off: not kept",
+     "folder in which measured FFT plans are kept; empty: $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; "
+     "off: not kept",
      [](Settings& s, const std::string&, const std::string& text) { s.fft_wisdom = text; }},
 };
 
@@ -171,7 +186,8 @@ std::int64_t parse_bytes(const std::string& what, const std::string& text) {
   if (!digits.empty() && digits.back() == 'i') digits.pop_back();
   if (!digits.empty()) {
     const auto power = std::string_view("KMGT").find(static_cast<char>(std::toupper(digits.back())));
-    if (power != std::string_view::npos) unit = std::pow(1024.0, static_cast<double>(power + 1)), digits.pop_back();
+    if (power != std::string_view::npos)
+      unit = std::pow(1024.0, static_cast<double>(power + 1)), digits.pop_back();
   }
   return static_cast<std::int64_t>(parse_number(what, digits, 0, 9e18 / unit, takes) * unit);
 }

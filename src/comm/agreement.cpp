@@ -16,14 +16,17 @@ std::vector<std::string> gather_texts(const Communicator& comm, const std::strin
   const Waiting waiting("exchange of texts", comm, 0);
   const int bytes = static_cast<int>(mine.size());
   std::vector<int> bytes_of(static_cast<std::size_t>(comm.size())), offset_of(bytes_of.size());
-  check(MPI_Allgather(&bytes, 1, MPI_INT, bytes_of.data(), 1, MPI_INT, comm.impl().handle), "MPI_Allgather", comm);
+  check(MPI_Allgather(&bytes, 1, MPI_INT, bytes_of.data(), 1, MPI_INT, comm.impl().handle), "MPI_Allgather",
+        comm);
   std::exclusive_scan(bytes_of.begin(), bytes_of.end(), offset_of.begin(), 0);
   std::string all(static_cast<std::size_t>(offset_of.back() + bytes_of.back()), '\0');
-  check(MPI_Allgatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR, comm.impl().handle),
+  check(MPI_Allgatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR,
+                       comm.impl().handle),
         "MPI_Allgatherv", comm);
   std::vector<std::string> texts;
   for (std::size_t r = 0; r < bytes_of.size(); ++r)
-    texts.push_back(all.substr(static_cast<std::size_t>(offset_of[r]), static_cast<std::size_t>(bytes_of[r])));
+    texts.push_back(
+        all.substr(static_cast<std::size_t>(offset_of[r]), static_cast<std::size_t>(bytes_of[r])));
   return texts;
 }
 
@@ -39,12 +42,14 @@ std::string list_by_text(const std::vector<std::string>& text_of_rank, const std
       }
     if (seen_before) continue;
     if (!list.empty()) list += "\n";
-    list += "  " + std::string(same.size() == 1 ? "rank " : "ranks ") + format_ids(same) + ": " + text_of_rank[first];
+    list += "  " + std::string(same.size() == 1 ? "rank " : "ranks ") + format_ids(same) + ": " +
+            text_of_rank[first];
   }
   return list;
 }
 
-void agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe) {
+void agree(const Communicator& comm, std::uint64_t fingerprint,
+           const std::function<std::string()>& describe) {
   if (comm.size() == 1) return;
   // Every group of all devices agrees on one channel, so that a rank whose program ended meets the others there (leave()).
   const Communicator& channel = comm.size() == world().size() ? control() : comm;
@@ -52,12 +57,14 @@ void agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
   std::uint64_t largest[2];
   {
     const Waiting waiting("agreement", channel, 0);
-    check(MPI_Allreduce(mine, largest, 2, MPI_UINT64_T, MPI_MAX, channel.impl().handle), "MPI_Allreduce", channel);
+    check(MPI_Allreduce(mine, largest, 2, MPI_UINT64_T, MPI_MAX, channel.impl().handle), "MPI_Allreduce",
+          channel);
   }
   if (largest[0] == ~largest[1]) return;
-  throw DisagreementError(
-      "the ranks disagree on what comes next:\n" + list_by_text(gather_texts(channel, describe()), channel.device_ids()) +
-      "\nEvery rank must build and evaluate the same arrays in the same order; look for a branch that depends on the rank.");
+  throw DisagreementError("the ranks disagree on what comes next:\n" +
+                          list_by_text(gather_texts(channel, describe()), channel.device_ids()) +
+                          "\nEvery rank must build and evaluate the same arrays in the same order; look for "
+                          "a branch that depends on the rank.");
 }
 
 void agree_on_call(const Communicator& comm, const std::string& call) {
@@ -73,7 +80,8 @@ bool all_ok(const Communicator& comm, bool ok) {
 }
 
 std::string first_error(const Communicator& comm, const std::string& mine) {
-  if (comm.size() == 1) return mine.empty() ? "" : "rank " + std::to_string(comm.device_ids()[0]) + ": " + mine;
+  if (comm.size() == 1)
+    return mine.empty() ? "" : "rank " + std::to_string(comm.device_ids()[0]) + ": " + mine;
   const Waiting waiting("agreement on success", comm, 0);
   const int bid = mine.empty() ? comm.size() : comm.rank();
   int lowest = 0;

@@ -24,18 +24,21 @@ bool fits_one_message(std::int64_t count) { return count <= settings().message_l
 
 }  // namespace
 
-void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const void* in, void* out, std::int64_t count) {
+void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const void* in, void* out,
+                std::int64_t count) {
   require_reducible(kind, dtype);
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   if (comm.size() == 1) return copy_bytes(out, in, count * item);
   const Waiting waiting("all-reduce", comm, count * item);
-  if (use_own(Collective::all_reduce, comm.size(), count * item)) return own_all_reduce(comm, kind, dtype, in, out, count);
+  if (use_own(Collective::all_reduce, comm.size(), count * item))
+    return own_all_reduce(comm, kind, dtype, in, out, count);
   const std::int64_t most = settings().message_limit;
   for (std::int64_t done = 0; done < count; done += most) {
     const int n = static_cast<int>(std::min(most, count - done));
     auto* to = static_cast<std::byte*>(out) + done * item;
     const void* from = in == out ? MPI_IN_PLACE : static_cast<const std::byte*>(in) + done * item;
-    check(MPI_Allreduce(from, to, n, mpi_type(dtype), mpi_op(kind, dtype), comm.impl().handle), "MPI_Allreduce", comm);
+    check(MPI_Allreduce(from, to, n, mpi_type(dtype), mpi_op(kind, dtype), comm.impl().handle),
+          "MPI_Allreduce", comm);
   }
 }
 
@@ -45,16 +48,19 @@ void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, vo
   const Waiting waiting("all-gather", comm, bytes);
   if (fits_one_message(bytes) && !use_own(Collective::all_gather, comm.size(), bytes)) {
     const int n = static_cast<int>(bytes);
-    check(MPI_Allgather(in == own_place ? MPI_IN_PLACE : in, n, MPI_BYTE, out, n, MPI_BYTE, comm.impl().handle), "MPI_Allgather", comm);
+    check(
+        MPI_Allgather(in == own_place ? MPI_IN_PLACE : in, n, MPI_BYTE, out, n, MPI_BYTE, comm.impl().handle),
+        "MPI_Allgather", comm);
     return;
   }
-  std::vector<std::int64_t> bytes_of(static_cast<std::size_t>(comm.size()), bytes), offset_of(bytes_of.size());
+  std::vector<std::int64_t> bytes_of(static_cast<std::size_t>(comm.size()), bytes),
+      offset_of(bytes_of.size());
   std::exclusive_scan(bytes_of.begin(), bytes_of.end(), offset_of.begin(), std::int64_t{0});
   own_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
 }
 
-void all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, void* out, std::span<const std::int64_t> bytes_of,
-                  std::span<const std::int64_t> offset_of) {
+void all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, void* out,
+                  std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of) {
   if (comm.size() == 1) return copy_bytes(static_cast<std::byte*>(out) + offset_of[0], in, bytes);
   const Waiting waiting("all-gather", comm, bytes);
   own_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
@@ -70,8 +76,9 @@ void reduce_scatter(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
   if (!fits_one_message(total) || use_own(Collective::reduce_scatter, comm.size(), total * item))
     return own_reduce_scatter(comm, kind, dtype, in, out, counts);
   std::vector<int> int_counts(counts.begin(), counts.end());
-  check(MPI_Reduce_scatter(in, out, int_counts.data(), mpi_type(dtype), mpi_op(kind, dtype), comm.impl().handle), "MPI_Reduce_scatter",
-        comm);
+  check(MPI_Reduce_scatter(in, out, int_counts.data(), mpi_type(dtype), mpi_op(kind, dtype),
+                           comm.impl().handle),
+        "MPI_Reduce_scatter", comm);
 }
 
 void broadcast(const Communicator& comm, void* data, std::int64_t bytes, int root) {
@@ -79,9 +86,9 @@ void broadcast(const Communicator& comm, void* data, std::int64_t bytes, int roo
   const Waiting waiting("broadcast", comm, bytes);
   const std::int64_t most = settings().message_limit;
   for (std::int64_t done = 0; done < bytes; done += most)
-    check(
-        MPI_Bcast(static_cast<std::byte*>(data) + done, static_cast<int>(std::min(most, bytes - done)), MPI_BYTE, root, comm.impl().handle),
-        "MPI_Bcast", comm);
+    check(MPI_Bcast(static_cast<std::byte*>(data) + done, static_cast<int>(std::min(most, bytes - done)),
+                    MPI_BYTE, root, comm.impl().handle),
+          "MPI_Bcast", comm);
 }
 
 void barrier(const Communicator& comm) {

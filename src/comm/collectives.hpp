@@ -21,11 +21,12 @@ void all_reduce(const Communicator&, ReduceKind, Dtype, const void* in, void* ou
 // out receives the ranks' blocks in rank order; in may be this rank's place in out.
 void all_gather(const Communicator&, const void* in, std::int64_t bytes, void* out);
 // Blocks of any sizes at any places of out: rank r's bytes_of[r] bytes at offset_of[r].
-void all_gather_v(const Communicator&, const void* in, std::int64_t bytes, void* out, std::span<const std::int64_t> bytes_of,
-                  std::span<const std::int64_t> offset_of);
+void all_gather_v(const Communicator&, const void* in, std::int64_t bytes, void* out,
+                  std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of);
 
 // in: counts[0] + counts[1] + ... elements; rank r receives the reduction of the r-th block. out must not overlap in.
-void reduce_scatter(const Communicator&, ReduceKind, Dtype, const void* in, void* out, std::span<const std::int64_t> counts);
+void reduce_scatter(const Communicator&, ReduceKind, Dtype, const void* in, void* out,
+                    std::span<const std::int64_t> counts);
 
 void broadcast(const Communicator&, void* data, std::int64_t bytes, int root);
 void barrier(const Communicator&);

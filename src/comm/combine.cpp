@@ -36,7 +36,8 @@ template <class T> T wrapped_product(T x, T y) {
     return x * y;
 }
 
-template <class T> void combine_real(ReduceKind kind, const void* a, const void* b, void* out, std::int64_t n) {
+template <class T>
+void combine_real(ReduceKind kind, const void* a, const void* b, void* out, std::int64_t n) {
   switch (kind) {
     case ReduceKind::sum: return each<T>(a, b, out, n, [](T x, T y) { return wrapped_sum(x, y); });
     case ReduceKind::prod: return each<T>(a, b, out, n, [](T x, T y) { return wrapped_product(x, y); });
@@ -46,8 +47,10 @@ template <class T> void combine_real(ReduceKind kind, const void* a, const void*
   }
   if constexpr (std::is_integral_v<T>) {
     switch (kind) {
-      case ReduceKind::logical_and: return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x != 0 && y != 0); });
-      case ReduceKind::logical_or: return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x != 0 || y != 0); });
+      case ReduceKind::logical_and:
+        return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x != 0 && y != 0); });
+      case ReduceKind::logical_or:
+        return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x != 0 || y != 0); });
       case ReduceKind::bit_and: return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x & y); });
       case ReduceKind::bit_or: return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x | y); });
       case ReduceKind::bit_xor: return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x ^ y); });
@@ -56,10 +59,13 @@ template <class T> void combine_real(ReduceKind kind, const void* a, const void*
   }
 }
 
-template <class T> void combine_complex(ReduceKind kind, const void* a, const void* b, void* out, std::int64_t n) {
+template <class T>
+void combine_complex(ReduceKind kind, const void* a, const void* b, void* out, std::int64_t n) {
   if (kind == ReduceKind::sum) return each<T>(a, b, out, 2 * n, [](T x, T y) { return x + y; });
   using C = std::complex<T>;
-  each<C>(a, b, out, n, [](C x, C y) { return C(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()); });
+  each<C>(a, b, out, n, [](C x, C y) {
+    return C(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
+  });
 }
 
 void combine_bool(ReduceKind kind, const void* a, const void* b, void* out, std::int64_t n) {
@@ -77,7 +83,8 @@ void combine_bool(ReduceKind kind, const void* a, const void* b, void* out, std:
 }  // namespace
 
 const char* name(ReduceKind kind) {
-  constexpr const char* names[] = {"sum", "prod", "max", "min", "logical_and", "logical_or", "bit_and", "bit_or", "bit_xor"};
+  constexpr const char* names[] = {"sum",        "prod",    "max",    "min",    "logical_and",
+                                   "logical_or", "bit_and", "bit_or", "bit_xor"};
   return names[static_cast<int>(kind)];
 }
 

@@ -16,7 +16,9 @@ namespace tessera::comm {
 namespace {
 
 struct HashIds {
-  std::size_t operator()(const std::vector<int>& ids) const { return hash_bytes(ids.data(), ids.size() * sizeof(int)); }
+  std::size_t operator()(const std::vector<int>& ids) const {
+    return hash_bytes(ids.data(), ids.size() * sizeof(int));
+  }
 };
 
 struct Cache {
@@ -31,7 +33,8 @@ std::unique_ptr<Communicator> make(MPI_Comm handle, int rank, std::vector<int> d
   impl->handle = handle;
   impl->rank = rank;
   impl->rank_of.assign(static_cast<std::size_t>(world_size), -1);
-  for (std::size_t r = 0; r < device_ids.size(); ++r) impl->rank_of[static_cast<std::size_t>(device_ids[r])] = static_cast<int>(r);
+  for (std::size_t r = 0; r < device_ids.size(); ++r)
+    impl->rank_of[static_cast<std::size_t>(device_ids[r])] = static_cast<int>(r);
   impl->name = (device_ids.size() == 1 ? "device " : "devices ") + format_ids(device_ids);
   impl->device_ids = std::move(device_ids);
   return std::make_unique<Communicator>(std::move(impl));
@@ -51,13 +54,14 @@ int find_own_rank(const std::vector<int>& ids, int world_size, int me) {
   for (std::size_t r = 0; r < ids.size(); ++r) {
     const int id = ids[r];
     if (id < 0 || id >= world_size || seen[static_cast<std::size_t>(id)])
-      throw InternalError("comm::group of devices " + format_ids(ids) + ": device " + std::to_string(id) + " is unknown or stands twice");
+      throw InternalError("comm::group of devices " + format_ids(ids) + ": device " + std::to_string(id) +
+                          " is unknown or stands twice");
     seen[static_cast<std::size_t>(id)] = true;
     if (id == me) rank = static_cast<int>(r);
   }
   if (rank < 0)
-    throw InternalError("comm::group of devices " + format_ids(ids) + " was called on rank " + std::to_string(me) +
-                        ", which is not a member");
+    throw InternalError("comm::group of devices " + format_ids(ids) + " was called on rank " +
+                        std::to_string(me) + ", which is not a member");
   return rank;
 }
 
@@ -95,8 +99,10 @@ const Communicator& group(const std::vector<int>& device_ids) {
     const Waiting waiting("the making of a group", all, 0);
     MPI_Group everybody, members;
     check(MPI_Comm_group(all.impl().handle, &everybody), "MPI_Comm_group", all);
-    check(MPI_Group_incl(everybody, static_cast<int>(device_ids.size()), device_ids.data(), &members), "MPI_Group_incl", all);
-    check(MPI_Comm_create_group(all.impl().handle, members, tag_of(device_ids), &handle), "MPI_Comm_create_group", all);
+    check(MPI_Group_incl(everybody, static_cast<int>(device_ids.size()), device_ids.data(), &members),
+          "MPI_Group_incl", all);
+    check(MPI_Comm_create_group(all.impl().handle, members, tag_of(device_ids), &handle),
+          "MPI_Comm_create_group", all);
     MPI_Group_free(&members);
     MPI_Group_free(&everybody);
     MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);

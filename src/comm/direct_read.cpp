@@ -20,7 +20,8 @@ namespace tessera::comm {
 namespace {
 
 struct Readable {
-  std::vector<int> host_of;              // by device id: the first rank of those that read each other's memory; -1: nobody reads here
+  std::vector<int>
+      host_of;  // by device id: the first rank of those that read each other's memory; -1: nobody reads here
   std::vector<std::int64_t> process_of;  // by device id
 };
 Readable& readable() {
@@ -43,10 +44,13 @@ bool all_can_read(MPI_Comm host, int host_size) {
   for (const auto& card : cards) {
     std::int64_t found = 0;
     const iovec here{&found, sizeof found}, there{reinterpret_cast<void*>(card.place), sizeof found};
-    if (process_vm_readv(static_cast<pid_t>(card.process), &here, 1, &there, 1, 0) != sizeof found || found != card.password) works = 0;
+    if (process_vm_readv(static_cast<pid_t>(card.process), &here, 1, &there, 1, 0) != sizeof found ||
+        found != card.password)
+      works = 0;
   }
   int all_work = 0;
-  MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host);  // and nobody's password goes before everybody has read it
+  MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN,
+                host);  // and nobody's password goes before everybody has read it
   return all_work == 1;
 }
 
@@ -65,7 +69,9 @@ void forget_readable_ranks() { readable() = {}; }
 
 bool reads_directly(int device, int other) {
   const auto& hosts = readable().host_of;
-  const auto host_of = [&](int id) { return id >= 0 && id < static_cast<int>(hosts.size()) ? hosts[static_cast<std::size_t>(id)] : -1; };
+  const auto host_of = [&](int id) {
+    return id >= 0 && id < static_cast<int>(hosts.size()) ? hosts[static_cast<std::size_t>(id)] : -1;
+  };
   return host_of(device) >= 0 && host_of(device) == host_of(other) && settings().collectives != "mpi";
 }
 
@@ -77,8 +83,9 @@ DirectReader::~DirectReader() = default;
 void DirectReader::add(std::uint64_t there, std::byte* here, std::size_t bytes) {
   constexpr std::size_t most = IOV_MAX;
   if (bytes == 0) return;
-  const bool goes_on = !theirs_.empty() && static_cast<std::byte*>(mine_.back().iov_base) + mine_.back().iov_len == here &&
-                       reinterpret_cast<std::uint64_t>(theirs_.back().iov_base) + theirs_.back().iov_len == there;
+  const bool goes_on =
+      !theirs_.empty() && static_cast<std::byte*>(mine_.back().iov_base) + mine_.back().iov_len == here &&
+      reinterpret_cast<std::uint64_t>(theirs_.back().iov_base) + theirs_.back().iov_len == there;
   if (goes_on) {
     theirs_.back().iov_len += bytes;
     mine_.back().iov_len += bytes;
@@ -98,8 +105,9 @@ void DirectReader::flush() {
     auto copied = process_vm_readv(process, &mine_[first], count, &theirs_[first], count, 0);
     if (copied < 0 && errno == EINTR) continue;
     if (copied <= 0)
-      throw SystemError("cannot read the memory of rank " + std::to_string(device_) + " (process " + std::to_string(process) +
-                        ") on this host: " + std::strerror(errno) + ". TESSERA_COLLECTIVES=mpi sends messages instead");
+      throw SystemError("cannot read the memory of rank " + std::to_string(device_) + " (process " +
+                        std::to_string(process) + ") on this host: " + std::strerror(errno) +
+                        ". TESSERA_COLLECTIVES=mpi sends messages instead");
     bytes_read += copied;
     while (copied > 0) {
       const auto part = std::min(static_cast<std::size_t>(copied), theirs_[first].iov_len);
@@ -115,8 +123,9 @@ void DirectReader::flush() {
   mine_.clear();
 }
 
-void exchange_by_reading(const Communicator& comm, std::span<const std::uint64_t> operands, std::span<const int> readers,
-                         std::span<const int> sources, const DirectWork& work, const char* label) {
+void exchange_by_reading(const Communicator& comm, std::span<const std::uint64_t> operands,
+                         std::span<const int> readers, std::span<const int> sources, const DirectWork& work,
+                         const char* label) {
   const Waiting waiting(label, comm, 0);
   const auto bytes = static_cast<int>(operands.size_bytes());
   std::vector<std::uint64_t> told(operands.size() * sources.size());
@@ -126,16 +135,20 @@ void exchange_by_reading(const Communicator& comm, std::span<const std::uint64_t
   std::vector<char> done_words(readers.size());
   // Of a pair that reads both ways, addresses come before the word that all was read: in the order in which they are received here.
   for (std::size_t s = 0; s < sources.size(); ++s)
-    check(MPI_Irecv(told.data() + s * operands.size(), bytes, MPI_BYTE, comm.rank_of(sources[s]), tag_exchange, comm.impl().handle,
-                    &arrivals[s]),
+    check(MPI_Irecv(told.data() + s * operands.size(), bytes, MPI_BYTE, comm.rank_of(sources[s]),
+                    tag_exchange, comm.impl().handle, &arrivals[s]),
           "MPI_Irecv", comm);
-  for (const int reader : readers) departures.send(operands.data(), bytes, comm.rank_of(reader), tag_exchange);
+  for (const int reader : readers)
+    departures.send(operands.data(), bytes, comm.rank_of(reader), tag_exchange);
   for (std::size_t r = 0; r < readers.size(); ++r)
-    check(MPI_Irecv(&done_words[r], 1, MPI_BYTE, comm.rank_of(readers[r]), tag_exchange, comm.impl().handle, &dones[r]), "MPI_Irecv", comm);
+    check(MPI_Irecv(&done_words[r], 1, MPI_BYTE, comm.rank_of(readers[r]), tag_exchange, comm.impl().handle,
+                    &dones[r]),
+          "MPI_Irecv", comm);
   if (work.meanwhile) work.meanwhile();
   for (std::size_t i = 0; i < sources.size(); ++i) {
     int s = 0;
-    check(MPI_Waitany(static_cast<int>(arrivals.size()), arrivals.data(), &s, MPI_STATUS_IGNORE), "MPI_Waitany", comm);
+    check(MPI_Waitany(static_cast<int>(arrivals.size()), arrivals.data(), &s, MPI_STATUS_IGNORE),
+          "MPI_Waitany", comm);
     const auto source = static_cast<std::size_t>(s);
     DirectReader reader(sources[source]);
     work.read(source, {told.data() + source * operands.size(), operands.size()}, reader);

@@ -43,7 +43,8 @@ struct DirectWork {
 
 // Everybody tells `readers` where its operands lie and reads from `sources` (device ids, as many operands each). Returns when nobody reads
 // here any more. Collective over those who read or are read.
-void exchange_by_reading(const Communicator&, std::span<const std::uint64_t> operands, std::span<const int> readers,
-                         std::span<const int> sources, const DirectWork&, const char* label);
+void exchange_by_reading(const Communicator&, std::span<const std::uint64_t> operands,
+                         std::span<const int> readers, std::span<const int> sources, const DirectWork&,
+                         const char* label);
 
 }  // namespace tessera::comm

@@ -39,9 +39,12 @@ int number_in_environment(const char* name) {
 int usable_cores() {
   auto cores = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
   double quota = 0, period = 0;
-  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> quota >> period && period > 0) cores = std::min(cores, quota / period);
-  std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  if (v1_quota >> quota && v1_period >> period && quota > 0 && period > 0) cores = std::min(cores, quota / period);
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> quota >> period && period > 0)
+    cores = std::min(cores, quota / period);
+  std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
+      v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  if (v1_quota >> quota && v1_period >> period && quota > 0 && period > 0)
+    cores = std::min(cores, quota / period);
   return std::max(1, static_cast<int>(cores));
 }
 
@@ -51,19 +54,21 @@ void yield_when_cores_are_short() {
   int host_ranks = number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE");
   if (host_ranks == 0) host_ranks = number_in_environment("SLURM_STEP_TASKS_PER_NODE");
   if (host_ranks <= usable_cores()) return;
-  if (setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0) == 0 && number_in_environment("OMPI_COMM_WORLD_RANK") == 0)
-    log_once(LogLevel::info,
-             std::to_string(host_ranks) + " ranks share " + format_count(usable_cores(), "core") + ": they yield while they wait");
+  if (setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0) == 0 &&
+      number_in_environment("OMPI_COMM_WORLD_RANK") == 0)
+    log_once(LogLevel::info, std::to_string(host_ranks) + " ranks share " +
+                                 format_count(usable_cores(), "core") + ": they yield while they wait");
 }
 
 void require_whole_job(int world_size) {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     const int promised = number_in_environment(name);
     if (promised > world_size)
-      throw ArgumentError("the launcher started " + std::to_string(promised) + " processes (" + name + ") but MPI knows " +
-                          std::to_string(world_size) +
-                          ": launcher and MPI library do not match. Use the mpirun of the MPI that tessera is "
-                          "linked with, or srun --mpi=pmix");
+      throw ArgumentError(
+          "the launcher started " + std::to_string(promised) + " processes (" + name + ") but MPI knows " +
+          std::to_string(world_size) +
+          ": launcher and MPI library do not match. Use the mpirun of the MPI that tessera is "
+          "linked with, or srun --mpi=pmix");
   }
 }
 
@@ -78,7 +83,8 @@ void require_same_build(const std::string& build) {
   const auto builds = gather_texts(world(), build);
   for (const auto& other : builds)
     if (other != builds[0])
-      throw ArgumentError("the ranks run different builds of tessera:\n" + list_by_text(builds, world().device_ids()) +
+      throw ArgumentError("the ranks run different builds of tessera:\n" +
+                          list_by_text(builds, world().device_ids()) +
                           "\nStart one program, built once, on all hosts");
 }
 
@@ -87,7 +93,8 @@ void meet_this_host(double timeout_s) {
   auto& job = environment.job;
   if (job.size == 1) return;
   MPI_Comm host;
-  check(MPI_Comm_split_type(world().impl().handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type", world());
+  check(MPI_Comm_split_type(world().impl().handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
+        "MPI_Comm_split_type", world());
   MPI_Comm_rank(host, &job.host_rank);
   MPI_Comm_size(host, &job.host_size);
   std::string name = HostPage::new_name();
@@ -125,7 +132,8 @@ void start_on(MPI_Comm application, const StartOptions& options) {
 }
 
 void refuse_second_start() {
-  if (environment.started) throw ArgumentError("the runtime is running already: one tessera::run or tessera::Runtime at a time");
+  if (environment.started)
+    throw ArgumentError("the runtime is running already: one tessera::run or tessera::Runtime at a time");
 }
 
 }  // namespace
@@ -136,7 +144,9 @@ void start(int* argc, char*** argv, const StartOptions& options) {
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   if (finalized)
-    throw ArgumentError("MPI has been finalized in this process and cannot start again: keep one tessera::Runtime for the whole program");
+    throw ArgumentError(
+        "MPI has been finalized in this process and cannot start again: keep one tessera::Runtime for the "
+        "whole program");
   if (!initialized) {
     yield_when_cores_are_short();
     int provided = 0;
@@ -155,13 +165,18 @@ void attach(const void* mpi_comm, const StartOptions& options) {
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   if (!initialized || finalized)
-    throw ArgumentError("Runtime::attach: MPI is not running; call MPI_Init first, or construct tessera::Runtime(argc, argv)");
+    throw ArgumentError(
+        "Runtime::attach: MPI is not running; call MPI_Init first, or construct tessera::Runtime(argc, "
+        "argv)");
   const MPI_Comm comm = *static_cast<const MPI_Comm*>(mpi_comm);
   if (comm == MPI_COMM_NULL)
-    throw ArgumentError("Runtime::attach: the communicator is MPI_COMM_NULL on this rank; only its members attach");
+    throw ArgumentError(
+        "Runtime::attach: the communicator is MPI_COMM_NULL on this rank; only its members attach");
   int is_inter = 0;
   MPI_Comm_test_inter(comm, &is_inter);
-  if (is_inter) throw ArgumentError("Runtime::attach: an inter-communicator has two groups; merge them with MPI_Intercomm_merge first");
+  if (is_inter)
+    throw ArgumentError(
+        "Runtime::attach: an inter-communicator has two groups; merge them with MPI_Intercomm_merge first");
   environment.finalizes = false;
   start_on(comm, options);
 }
@@ -192,7 +207,8 @@ void abort_job(int status) {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
-  if (initialized && !finalized) MPI_Abort(environment.started ? control().impl().handle : MPI_COMM_WORLD, status);
+  if (initialized && !finalized)
+    MPI_Abort(environment.started ? control().impl().handle : MPI_COMM_WORLD, status);
   _exit(status);
 }
 
@@ -209,8 +225,10 @@ void print_words(const std::vector<Farewell>& all, const std::string& words) {
   std::vector<int> same;
   bool somebody_failed = false;
   for (std::size_t r = 0; r < all.size(); ++r) {
-    if (all[r].status == all[me].status && all[r].words_hash == all[me].words_hash) same.push_back(static_cast<int>(r));
-    somebody_failed = somebody_failed || (all[r].status != status_done && all[r].status != status_disagreement);
+    if (all[r].status == all[me].status && all[r].words_hash == all[me].words_hash)
+      same.push_back(static_cast<int>(r));
+    somebody_failed =
+        somebody_failed || (all[r].status != status_done && all[r].status != status_disagreement);
   }
   if (all[me].status == status_done || same.front() != environment.job.rank) return;
   if (all[me].status == status_disagreement && somebody_failed) return;
@@ -253,16 +271,19 @@ int leave(int status, const std::string& what_happened) {
     return status;
   }
   const auto deadline = status == 0 ? nullptr : end_job_soon(status, words);
-  if (settings().check > 0 && status != status_disagreement) meet_the_others(status, words);  // a disagreement was that meeting
+  if (settings().check > 0 && status != status_disagreement)
+    meet_the_others(status, words);  // a disagreement was that meeting
 
   const Waiting waiting("the end of the program", control(), 0);
   const Farewell mine{static_cast<std::uint64_t>(status), hash_bytes(words.data(), words.size())};
   std::vector<Farewell> all(static_cast<std::size_t>(environment.job.size));
-  check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle), "MPI_Allgather", control());
+  check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
+        "MPI_Allgather", control());
   print_words(all, words);
   int common = 0;  // the first rank's that failed by itself, if there is one
   for (const Farewell& one : all)
-    if (one.status != 0 && (common == 0 || common == status_disagreement)) common = static_cast<int>(one.status);
+    if (one.status != 0 && (common == 0 || common == status_disagreement))
+      common = static_cast<int>(one.status);
   return common;
 }
 

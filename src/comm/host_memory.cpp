@@ -34,10 +34,12 @@ constexpr std::size_t most_mappings = 256;  // of peers' blocks that are kept fo
 // A mapping of all of a file, at the start of a huge page if it is as large as one. nullptr if the system refuses.
 std::byte* map_file(int file, std::size_t bytes) {
   const std::size_t spare = bytes >= huge_page ? huge_page : 0;
-  void* reserved = mmap(nullptr, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* reserved =
+      mmap(nullptr, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return nullptr;
   auto* start = static_cast<std::byte*>(reserved);
-  const std::size_t skipped = spare == 0 ? 0 : (huge_page - reinterpret_cast<std::uintptr_t>(start) % huge_page) % huge_page;
+  const std::size_t skipped =
+      spare == 0 ? 0 : (huge_page - reinterpret_cast<std::uintptr_t>(start) % huge_page) % huge_page;
   if (skipped > 0) munmap(start, skipped);
   if (spare > skipped) munmap(start + skipped + bytes, spare - skipped);
   void* mapped = mmap(start + skipped, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
@@ -52,7 +54,8 @@ std::byte* map_file(int file, std::size_t bytes) {
 }
 
 int open_file_of(std::int64_t process, std::int64_t file) {
-  return open(("/proc/" + std::to_string(process) + "/fd/" + std::to_string(file)).c_str(), O_RDWR | O_CLOEXEC);
+  return open(("/proc/" + std::to_string(process) + "/fd/" + std::to_string(file)).c_str(),
+              O_RDWR | O_CLOEXEC);
 }
 
 struct Block {
@@ -118,7 +121,8 @@ class Blocks {
     if (found == live_.begin()) return {};
     const Block& block = std::prev(found)->second;
     if (place >= block.data + block.capacity) return {};
-    return {getpid(), block.file, block.serial, static_cast<std::int64_t>(block.capacity), place - block.data};
+    return {getpid(), block.file, block.serial, static_cast<std::int64_t>(block.capacity),
+            place - block.data};
   }
 
  private:
@@ -202,13 +206,16 @@ bool all_can_share(MPI_Comm host, int rank, int host_size) {
   };
   const int file = memfd_create("tessera", MFD_CLOEXEC);
   const Card mine{getpid(), file, getpid() * std::int64_t{1'000'003} + rank};
-  int works = file >= 0 && pwrite(file, &mine.password, sizeof mine.password, 0) == sizeof mine.password ? 1 : 0;
+  int works =
+      file >= 0 && pwrite(file, &mine.password, sizeof mine.password, 0) == sizeof mine.password ? 1 : 0;
   std::vector<Card> cards(static_cast<std::size_t>(host_size));
   MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host);
   for (const auto& card : cards) {
     const int other = open_file_of(card.process, card.file);
     std::int64_t password = 0;
-    if (other < 0 || pread(other, &password, sizeof password, 0) != sizeof password || password != card.password) works = 0;
+    if (other < 0 || pread(other, &password, sizeof password, 0) != sizeof password ||
+        password != card.password)
+      works = 0;
     if (other >= 0) close(other);
   }
   int all_work = 0;
@@ -227,7 +234,9 @@ Buffer allocate_on_host(std::size_t bytes) {
 }
 
 HostAddress host_address(const void* place) {
-  return sharing().mine && place != nullptr ? Blocks::instance().address_of(static_cast<const std::byte*>(place)) : HostAddress{};
+  return sharing().mine && place != nullptr
+             ? Blocks::instance().address_of(static_cast<const std::byte*>(place))
+             : HostAddress{};
 }
 
 bool share_memory(std::span<const int> ranks) {
@@ -235,8 +244,9 @@ bool share_memory(std::span<const int> ranks) {
     const auto r = static_cast<std::size_t>(rank);
     return r < sharing().host_of.size() ? sharing().host_of[r] : -1;
   };
-  return !ranks.empty() && host_of(ranks[0]) >= 0 &&
-         std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return host_of(rank) == host_of(ranks[0]); });
+  return !ranks.empty() && host_of(ranks[0]) >= 0 && std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+    return host_of(rank) == host_of(ranks[0]);
+  });
 }
 
 Buffer map(const HostAddress& address) {
@@ -245,13 +255,15 @@ Buffer map(const HostAddress& address) {
   if (known == nullptr) {
     known = std::make_shared<Mapping>();
     const int file = open_file_of(address.process, address.file);
-    if (file >= 0) known->bytes = static_cast<std::size_t>(address.block_bytes), known->data = map_file(file, known->bytes);
+    if (file >= 0)
+      known->bytes = static_cast<std::size_t>(address.block_bytes),
+      known->data = map_file(file, known->bytes);
     const int error = errno;
     if (file >= 0) close(file);
     if (known->data == nullptr) {
       mappings().erase(name);
-      throw SystemError("cannot map " + std::to_string(address.block_bytes) + " bytes of process " + std::to_string(address.process) +
-                        " on this host: " + std::strerror(error));
+      throw SystemError("cannot map " + std::to_string(address.block_bytes) + " bytes of process " +
+                        std::to_string(address.process) + " on this host: " + std::strerror(error));
     }
     mapping_order().push_back(name);
   }
@@ -260,7 +272,8 @@ Buffer map(const HostAddress& address) {
     mappings().erase(mapping_order().front());
     mapping_order().pop_front();
   }
-  return Buffer::wrap(mapping->data + address.offset, mapping->bytes - static_cast<std::size_t>(address.offset), [mapping] {});
+  return Buffer::wrap(mapping->data + address.offset,
+                      mapping->bytes - static_cast<std::size_t>(address.offset), [mapping] {});
 }
 
 std::vector<int> first_ranks_of_hosts(bool works, MPI_Comm host, MPI_Comm world) {

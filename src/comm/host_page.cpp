@@ -13,7 +13,8 @@ std::string HostPage::new_name() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   char name[64];
-  std::snprintf(name, sizeof name, "/tessera-%010d-%010lld-%09ld", getpid(), static_cast<long long>(now.tv_sec), now.tv_nsec);
+  std::snprintf(name, sizeof name, "/tessera-%010d-%010lld-%09ld", getpid(),
+                static_cast<long long>(now.tv_sec), now.tv_nsec);
   return name;
 }
 
@@ -30,7 +31,9 @@ void HostPage::map(const std::string& name, std::size_t bytes, int flags) {
   ::close(file);
 }
 
-void HostPage::create(const std::string& name, std::size_t bytes) { map(name, bytes, O_CREAT | O_EXCL | O_RDWR); }
+void HostPage::create(const std::string& name, std::size_t bytes) {
+  map(name, bytes, O_CREAT | O_EXCL | O_RDWR);
+}
 void HostPage::open(const std::string& name, std::size_t bytes) { map(name, bytes, O_RDWR); }
 void HostPage::unlink(const std::string& name) { shm_unlink(name.c_str()); }
 

@@ -12,10 +12,11 @@ class HostPage {
   HostPage& operator=(const HostPage&) = delete;
   ~HostPage() { close(); }
 
-  static std::string new_name();                            // of fixed length; unique on the host
-  void create(const std::string& name, std::size_t bytes);  // by one rank; the others open it afterwards. Where /dev/shm is
-  void open(const std::string& name, std::size_t bytes);    // missing or full, data() stays nullptr
-  static void unlink(const std::string& name);              // once all have opened it
+  static std::string new_name();  // of fixed length; unique on the host
+  void create(const std::string& name,
+              std::size_t bytes);  // by one rank; the others open it afterwards. Where /dev/shm is
+  void open(const std::string& name, std::size_t bytes);  // missing or full, data() stays nullptr
+  static void unlink(const std::string& name);            // once all have opened it
   void* data() const { return data_; }
   void close();
 

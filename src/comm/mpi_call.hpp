@@ -25,7 +25,13 @@ void check(int code, const char* call, const std::string& where);
 
 // Messages of different purposes never match each other.
 // The second round of what started earlier is posted when the first is complete, in no order that ranks share: each has a tag of its own.
-enum Tag : int { tag_exchange = 1, tag_collective = 2, tag_group = 3, tag_user = 64, tag_second_round = 16384 };
+enum Tag : int {
+  tag_exchange = 1,
+  tag_collective = 2,
+  tag_group = 3,
+  tag_user = 64,
+  tag_second_round = 16384
+};
 constexpr int second_round_tags = 16383;
 
 // Non-blocking sends and receives that are waited for together. Longer messages than TESSERA_MESSAGE_LIMIT travel in pieces, which

@@ -17,7 +17,8 @@ namespace {
 constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
 
 std::int64_t piece_elements(Dtype dtype) {  // a piece is one message
-  return std::max<std::int64_t>(1, std::min(settings().message_limit, piece_bytes) / static_cast<std::int64_t>(itemsize(dtype)));
+  return std::max<std::int64_t>(
+      1, std::min(settings().message_limit, piece_bytes) / static_cast<std::int64_t>(itemsize(dtype)));
 }
 
 // n elements over the ranks: first elements of the blocks, and the end.
@@ -32,7 +33,11 @@ std::vector<std::int64_t> even_starts(std::int64_t n, int ranks) {
 class AddingReceiver {
  public:
   AddingReceiver(const Communicator& comm, ReduceKind kind, Dtype dtype)
-      : comm_(comm), kind_(kind), dtype_(dtype), item_(static_cast<std::int64_t>(itemsize(dtype))), piece_(piece_elements(dtype)) {
+      : comm_(comm),
+        kind_(kind),
+        dtype_(dtype),
+        item_(static_cast<std::int64_t>(itemsize(dtype))),
+        piece_(piece_elements(dtype)) {
     for (auto& scratch : scratch_) scratch = Buffer::allocate(static_cast<std::size_t>(piece_ * item_));
   }
 
@@ -48,8 +53,8 @@ class AddingReceiver {
     const auto length = [&](std::int64_t piece) { return std::min(piece_, count - piece * piece_); };
     const auto post = [&](std::int64_t piece) {
       const auto slot = static_cast<std::size_t>(piece % 2);
-      check(MPI_Irecv(scratch_[slot].data(), static_cast<int>(length(piece) * item_), MPI_BYTE, from, tag_collective, comm_.impl().handle,
-                      &requests[slot]),
+      check(MPI_Irecv(scratch_[slot].data(), static_cast<int>(length(piece) * item_), MPI_BYTE, from,
+                      tag_collective, comm_.impl().handle, &requests[slot]),
             "MPI_Irecv", comm_);
     };
     if (pieces > 0) post(0);
@@ -74,12 +79,14 @@ class AddingReceiver {
 // of the additions depends on the rank count alone, so that results repeat.
 //
 //   step 1 of 4:   0 -> 1 -> 2 -> 3 -> 0       step 2:   0 <-> 2, 1 <-> 3       step 3:   0 -> 3 -> 2 -> 1 -> 0
-void pairwise_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const std::byte* in, std::span<const std::int64_t> starts,
-                     std::byte* own_block) {
+void pairwise_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const std::byte* in,
+                     std::span<const std::int64_t> starts, std::byte* own_block) {
   const int ranks = comm.size(), me = comm.rank();
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   const auto block = [&](int r) { return in + starts[static_cast<std::size_t>(r)] * item; };
-  const auto count = [&](int r) { return starts[static_cast<std::size_t>(r) + 1] - starts[static_cast<std::size_t>(r)]; };
+  const auto count = [&](int r) {
+    return starts[static_cast<std::size_t>(r) + 1] - starts[static_cast<std::size_t>(r)];
+  };
   AddingReceiver receiver(comm, kind, dtype);
   for (int step = 1; step < ranks; ++step) {
     const int to = (me + step) % ranks, from = (me - step + ranks) % ranks;
@@ -91,8 +98,8 @@ void pairwise_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, con
 }
 
 // P - 1 steps as above, in which each rank sends its own block: nothing is passed on.
-void spread_blocks(const Communicator& comm, const std::byte* own_block, std::byte* out, std::span<const std::int64_t> bytes_of,
-                   std::span<const std::int64_t> offset_of) {
+void spread_blocks(const Communicator& comm, const std::byte* own_block, std::byte* out,
+                   std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of) {
   const int ranks = comm.size(), me = comm.rank();
   for (int step = 1; step < ranks; ++step) {
     const int from = (me - step + ranks) % ranks;
@@ -104,8 +111,8 @@ void spread_blocks(const Communicator& comm, const std::byte* own_block, std::by
   }
 }
 
-void bytes_between(std::span<const std::int64_t> starts, std::int64_t item, std::vector<std::int64_t>& bytes_of,
-                   std::vector<std::int64_t>& offset_of) {
+void bytes_between(std::span<const std::int64_t> starts, std::int64_t item,
+                   std::vector<std::int64_t>& bytes_of, std::vector<std::int64_t>& offset_of) {
   for (std::size_t r = 0; r + 1 < starts.size(); ++r) {
     offset_of.push_back(starts[r] * item);
     bytes_of.push_back((starts[r + 1] - starts[r]) * item);
@@ -122,7 +129,8 @@ bool use_own(Collective collective, int ranks, std::int64_t bytes) {
   switch (collective) {
     case Collective::reduce_scatter: return block >= 32 << 10;
     case Collective::all_reduce: return block >= 64 << 10 && ranks <= 64;
-    case Collective::all_gather: return bytes >= 16 << 10 && !std::has_single_bit(static_cast<unsigned>(ranks)) && ranks <= 16;
+    case Collective::all_gather:
+      return bytes >= 16 << 10 && !std::has_single_bit(static_cast<unsigned>(ranks)) && ranks <= 16;
   }
   return false;
 }
@@ -134,7 +142,8 @@ void own_reduce_scatter(const Communicator& comm, ReduceKind kind, Dtype dtype, 
   pairwise_reduce(comm, kind, dtype, static_cast<const std::byte*>(in), starts, static_cast<std::byte*>(out));
 }
 
-void own_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const void* in, void* out, std::int64_t count) {
+void own_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const void* in, void* out,
+                    std::int64_t count) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   const auto starts = even_starts(count, comm.size());
   auto* result = static_cast<std::byte*>(out);
@@ -146,7 +155,8 @@ void own_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
 }
 
 // Every rank's block of mine arrives beside the others; then they are added in pairwise_reduce's order, and the sum goes to everybody.
-void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, const void* in, void* out, std::int64_t count) {
+void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, const void* in, void* out,
+                          std::int64_t count) {
   const int ranks = pending.requests.comm().size(), me = pending.requests.comm().rank();
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   const auto starts = even_starts(count, ranks);
@@ -158,7 +168,8 @@ void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, 
   auto* result = static_cast<std::byte*>(out);
   const Buffer arriving = Buffer::allocate(static_cast<std::size_t>(own_bytes * (ranks - 1)));
   for (int step = 1; step < ranks; ++step)
-    pending.requests.receive(arriving.data() + (step - 1) * own_bytes, own_bytes, (me - step + ranks) % ranks, tag_collective);
+    pending.requests.receive(arriving.data() + (step - 1) * own_bytes, own_bytes, (me - step + ranks) % ranks,
+                             tag_collective);
   for (int step = 1; step < ranks; ++step) {
     const auto to = static_cast<std::size_t>((me + step) % ranks);
     pending.requests.send(mine + offset_of[to], bytes_of[to], static_cast<int>(to), tag_collective);
@@ -168,7 +179,8 @@ void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, 
   pending.next_round = [=, &pending] {
     std::byte* sum = result + offset_of[own];
     for (int step = 1; step < ranks; ++step)
-      combine(kind, dtype, step == 1 ? mine + offset_of[own] : sum, arriving.data() + (step - 1) * own_bytes, sum, own_count);
+      combine(kind, dtype, step == 1 ? mine + offset_of[own] : sum, arriving.data() + (step - 1) * own_bytes,
+              sum, own_count);
     for (int step = 1; step < ranks; ++step) {
       const auto from = static_cast<std::size_t>((me - step + ranks) % ranks);
       pending.requests.receive(result + offset_of[from], bytes_of[from], static_cast<int>(from), tag);
@@ -177,8 +189,8 @@ void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, 
   };
 }
 
-void own_all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, void* out, std::span<const std::int64_t> bytes_of,
-                      std::span<const std::int64_t> offset_of) {
+void own_all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, void* out,
+                      std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of) {
   auto* result = static_cast<std::byte*>(out);
   std::byte* own_place = result + offset_of[static_cast<std::size_t>(comm.rank())];
   if (bytes > 0 && own_place != in) std::memmove(own_place, in, static_cast<std::size_t>(bytes));

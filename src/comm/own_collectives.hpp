@@ -17,8 +17,9 @@ bool use_own(Collective, int ranks, std::int64_t bytes);
 void own_all_reduce(const Communicator&, ReduceKind, Dtype, const void* in, void* out, std::int64_t count);
 // The same bits, as two rounds of messages on the way.
 void start_own_all_reduce(Pending::Impl&, ReduceKind, Dtype, const void* in, void* out, std::int64_t count);
-void own_reduce_scatter(const Communicator&, ReduceKind, Dtype, const void* in, void* out, std::span<const std::int64_t> counts);
-void own_all_gather_v(const Communicator&, const void* in, std::int64_t bytes, void* out, std::span<const std::int64_t> bytes_of,
-                      std::span<const std::int64_t> offset_of);
+void own_reduce_scatter(const Communicator&, ReduceKind, Dtype, const void* in, void* out,
+                        std::span<const std::int64_t> counts);
+void own_all_gather_v(const Communicator&, const void* in, std::int64_t bytes, void* out,
+                      std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of);
 
 }  // namespace tessera::comm

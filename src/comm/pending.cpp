@@ -65,12 +65,15 @@ bool Pending::Impl::complete_some(bool block) {
   int count = 0;
   auto* list = requests.list().data();
   if (block)
-    check(MPI_Waitsome(receives, list, &count, done.data(), MPI_STATUSES_IGNORE), "MPI_Waitsome", requests.comm());
+    check(MPI_Waitsome(receives, list, &count, done.data(), MPI_STATUSES_IGNORE), "MPI_Waitsome",
+          requests.comm());
   else
-    check(MPI_Testsome(receives, list, &count, done.data(), MPI_STATUSES_IGNORE), "MPI_Testsome", requests.comm());
+    check(MPI_Testsome(receives, list, &count, done.data(), MPI_STATUSES_IGNORE), "MPI_Testsome",
+          requests.comm());
   if (count == MPI_UNDEFINED || count == 0) return false;
   for (int i = 0; i < count; ++i) {
-    const std::size_t message = receive_of_request[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
+    const std::size_t message =
+        receive_of_request[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
     if (--pieces_missing[message] == 0) arrived(message);
   }
   return true;

@@ -27,10 +27,11 @@ class Pending {
   std::unique_ptr<Impl> impl_;
 };
 
-Pending start_all_reduce(const Communicator&, ReduceKind, Dtype, const void* in, void* out, std::int64_t count);
+Pending start_all_reduce(const Communicator&, ReduceKind, Dtype, const void* in, void* out,
+                         std::int64_t count);
 Pending start_all_gather(const Communicator&, const void* in, std::int64_t bytes, void* out);
-Pending start_all_gather_v(const Communicator&, const void* in, std::int64_t bytes, void* out, std::span<const std::int64_t> bytes_of,
-                           std::span<const std::int64_t> offset_of);
+Pending start_all_gather_v(const Communicator&, const void* in, std::int64_t bytes, void* out,
+                           std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of);
 Pending start_broadcast(const Communicator&, void* data, std::int64_t bytes, int root);
 // arrived(i) is called from test() and wait().
 Pending start_exchange(const Communicator&, std::span<const Message> sends, std::span<const Message> receives,

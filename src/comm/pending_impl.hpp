@@ -8,7 +8,8 @@
 namespace tessera::comm {
 
 struct Pending::Impl {
-  Impl(const Communicator& comm, const char* what_, std::int64_t bytes_) : requests(comm), what(what_), bytes(bytes_) {}
+  Impl(const Communicator& comm, const char* what_, std::int64_t bytes_)
+      : requests(comm), what(what_), bytes(bytes_) {}
   Requests requests;
   const char* what;
   std::int64_t bytes;

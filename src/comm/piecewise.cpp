@@ -25,29 +25,34 @@ struct Queue {
   std::size_t next_message = 0, next_piece = 0;
   std::int64_t under_way = 0;
 
-  Queue(const Communicator& comm, std::span<const PiecewiseMessage> messages, int direction, const char* label) : order(messages.size()) {
+  Queue(const Communicator& comm, std::span<const PiecewiseMessage> messages, int direction,
+        const char* label)
+      : order(messages.size()) {
     std::vector<int> distance;
     for (const auto& message : messages) {
       const int peer = comm.rank_of(message.peer);
       if (peer < 0 || peer == comm.rank())
-        throw InternalError("comm::exchange for " + std::string(label) + ": device " + std::to_string(message.peer) +
-                            (peer < 0 ? " is not among " + comm.name() : " is this rank itself; copy instead"));
+        throw InternalError(
+            "comm::exchange for " + std::string(label) + ": device " + std::to_string(message.peer) +
+            (peer < 0 ? " is not among " + comm.name() : " is this rank itself; copy instead"));
       distance.push_back((direction * (peer - comm.rank()) + comm.size()) % comm.size());
     }
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return distance[a] < distance[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return distance[a] < distance[b]; });
   }
 
   bool exhausted(std::span<const PiecewiseMessage> messages) {
-    while (next_message < order.size() && next_piece == messages[order[next_message]].pieces.size()) ++next_message, next_piece = 0;
+    while (next_message < order.size() && next_piece == messages[order[next_message]].pieces.size())
+      ++next_message, next_piece = 0;
     return next_message == order.size();
   }
 };
 
 class PiecewiseExchange {
  public:
-  PiecewiseExchange(const Communicator& comm, std::span<const PiecewiseMessage> sends, std::span<const PiecewiseMessage> receives,
-                    const PieceWork& work, const char* label)
+  PiecewiseExchange(const Communicator& comm, std::span<const PiecewiseMessage> sends,
+                    std::span<const PiecewiseMessage> receives, const PieceWork& work, const char* label)
       : comm_(comm),
         sends_(sends),
         receives_(receives),
@@ -109,8 +114,9 @@ class PiecewiseExchange {
       flight.room = Buffer::allocate(static_cast<std::size_t>(flight.bytes));
       data = flight.room.data();
     }
-    check(MPI_Irecv(data, static_cast<int>(flight.bytes), MPI_BYTE, comm_.rank_of(receives_[flight.message].peer), tag_exchange,
-                    comm_.impl().handle, &requests_.list()[at]),
+    check(MPI_Irecv(data, static_cast<int>(flight.bytes), MPI_BYTE,
+                    comm_.rank_of(receives_[flight.message].peer), tag_exchange, comm_.impl().handle,
+                    &requests_.list()[at]),
           "MPI_Irecv", comm_);
   }
 
@@ -123,9 +129,10 @@ class PiecewiseExchange {
       work_.pack(flight.message, flight.piece, flight.room.data());
       data = flight.room.data();
     }
-    check(MPI_Isend(data, static_cast<int>(flight.bytes), MPI_BYTE, comm_.rank_of(sends_[flight.message].peer), tag_exchange,
-                    comm_.impl().handle, &requests_.list()[at]),
-          "MPI_Isend", comm_);
+    check(
+        MPI_Isend(data, static_cast<int>(flight.bytes), MPI_BYTE, comm_.rank_of(sends_[flight.message].peer),
+                  tag_exchange, comm_.impl().handle, &requests_.list()[at]),
+        "MPI_Isend", comm_);
   }
 
   // Takes what is complete; false when nothing was.
@@ -134,9 +141,11 @@ class PiecewiseExchange {
     const int all = static_cast<int>(flights_.size());
     done_.resize(flights_.size());
     if (block)
-      check(MPI_Waitsome(all, requests_.list().data(), &count, done_.data(), MPI_STATUSES_IGNORE), "MPI_Waitsome", comm_);
+      check(MPI_Waitsome(all, requests_.list().data(), &count, done_.data(), MPI_STATUSES_IGNORE),
+            "MPI_Waitsome", comm_);
     else
-      check(MPI_Testsome(all, requests_.list().data(), &count, done_.data(), MPI_STATUSES_IGNORE), "MPI_Testsome", comm_);
+      check(MPI_Testsome(all, requests_.list().data(), &count, done_.data(), MPI_STATUSES_IGNORE),
+            "MPI_Testsome", comm_);
     if (count == MPI_UNDEFINED || count == 0) return false;
     for (int i = 0; i < count; ++i) {
       const auto at = static_cast<std::size_t>(done_[static_cast<std::size_t>(i)]);
@@ -163,10 +172,12 @@ class PiecewiseExchange {
 
 std::int64_t piece_limit() { return std::min(settings().message_limit, best_piece_bytes); }
 
-void exchange_piecewise(const Communicator& comm, std::span<const PiecewiseMessage> sends, std::span<const PiecewiseMessage> receives,
-                        const PieceWork& work, const char* label) {
+void exchange_piecewise(const Communicator& comm, std::span<const PiecewiseMessage> sends,
+                        std::span<const PiecewiseMessage> receives, const PieceWork& work,
+                        const char* label) {
   std::int64_t bytes = 0;
-  for (const auto& message : sends) bytes = std::accumulate(message.pieces.begin(), message.pieces.end(), bytes);
+  for (const auto& message : sends)
+    bytes = std::accumulate(message.pieces.begin(), message.pieces.end(), bytes);
   const Waiting waiting(label, comm, bytes);
   PiecewiseExchange(comm, sends, receives, work, label).run();
 }

@@ -30,7 +30,7 @@ struct PieceWork {
 };
 
 // Collective over those who send or receive. Messages of a pair match in order. Not to oneself.
-void exchange_piecewise(const Communicator&, std::span<const PiecewiseMessage> sends, std::span<const PiecewiseMessage> receives,
-                        const PieceWork& work, const char* label);
+void exchange_piecewise(const Communicator&, std::span<const PiecewiseMessage> sends,
+                        std::span<const PiecewiseMessage> receives, const PieceWork& work, const char* label);
 
 }  // namespace tessera::comm

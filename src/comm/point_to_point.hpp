@@ -13,10 +13,12 @@ void receive(const Communicator&, void* data, std::int64_t bytes, int from, int 
 Pending start_send(const Communicator&, const void* data, std::int64_t bytes, int to, int tag = 0);
 Pending start_receive(const Communicator&, void* data, std::int64_t bytes, int from, int tag = 0);
 // Sends to one rank while it receives from another; either may be this rank itself when both are (a copy).
-void send_receive(const Communicator&, const void* out, std::int64_t out_bytes, int to, void* in, std::int64_t in_bytes, int from,
-                  int tag = 0);
+void send_receive(const Communicator&, const void* out, std::int64_t out_bytes, int to, void* in,
+                  std::int64_t in_bytes, int from, int tag = 0);
 
-template <class T> constexpr std::int64_t bytes_of(std::span<T> s) { return static_cast<std::int64_t>(s.size_bytes()); }
+template <class T> constexpr std::int64_t bytes_of(std::span<T> s) {
+  return static_cast<std::int64_t>(s.size_bytes());
+}
 
 template <class T> void send(const Communicator& comm, std::span<const T> data, int to, int tag = 0) {
   static_assert(std::is_trivially_copyable_v<T>);

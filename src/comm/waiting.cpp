@@ -82,7 +82,8 @@ std::string describe(const Call& call) {
 
 std::string seconds_since(std::int64_t start_ns) {
   const double s = static_cast<double>(now_ns() - start_ns) * 1e-9;
-  return std::to_string(static_cast<std::int64_t>(s)) + "." + std::to_string(static_cast<int>(s * 10) % 10) + " s";
+  return std::to_string(static_cast<std::int64_t>(s)) + "." + std::to_string(static_cast<int>(s * 10) % 10) +
+         " s";
 }
 
 std::string describe_place() {
@@ -103,9 +104,11 @@ bool somebody_expired() {
 [[noreturn]] void report_and_end() {
   std::string text = describe_place();
   const std::string recent = recent_calls(4);
-  log(LogLevel::error, "TESSERA_TIMEOUT of " + std::to_string(static_cast<std::int64_t>(watchdog.timeout_s)) + " s: rank " +
-                           std::to_string(watchdog.rank) + " " + text + (recent.empty() ? "" : "\n         its last calls: " + recent));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // every rank of the host says where it stands
+  log(LogLevel::error, "TESSERA_TIMEOUT of " + std::to_string(static_cast<std::int64_t>(watchdog.timeout_s)) +
+                           " s: rank " + std::to_string(watchdog.rank) + " " + text +
+                           (recent.empty() ? "" : "\n         its last calls: " + recent));
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(1500));  // every rank of the host says where it stands
   _exit(76);
 }
 
@@ -136,7 +139,8 @@ Purpose::Purpose(std::string_view text) : before_(recorder.purpose) { recorder.p
 Purpose::~Purpose() { recorder.purpose = before_; }
 std::string current_purpose() { return std::string(recorder.purpose); }
 
-Waiting::Waiting(const char* call, const Communicator& comm, std::int64_t bytes) : outermost_(recorder.depth++ == 0) {
+Waiting::Waiting(const char* call, const Communicator& comm, std::int64_t bytes)
+    : outermost_(recorder.depth++ == 0) {
   if (!outermost_) return;
   const std::int64_t now = now_ns();
   {
@@ -157,7 +161,8 @@ Waiting::~Waiting() {
   --recorder.depth;
   if (!outermost_) return;
   my_place->waiting_since_ns.store(0, std::memory_order_relaxed);
-  recorder.ring[static_cast<std::size_t>(recorder.calls - 1) % kept_calls].stop_ns.store(now_ns(), std::memory_order_relaxed);
+  recorder.ring[static_cast<std::size_t>(recorder.calls - 1) % kept_calls].stop_ns.store(
+      now_ns(), std::memory_order_relaxed);
 }
 
 std::string recent_calls(int most) {
@@ -178,7 +183,8 @@ struct Deadline::Timer {
 Deadline::Deadline(double seconds, std::function<void()> expired) : timer_(std::make_unique<Timer>()) {
   timer_->thread = std::thread([timer = timer_.get(), seconds, expired = std::move(expired)] {
     std::unique_lock lock(timer->mutex);
-    if (!timer->stopping.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return timer->stop; })) expired();
+    if (!timer->stopping.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return timer->stop; }))
+      expired();
   });
 }
 

@@ -18,12 +18,14 @@ Program shrink_constants(const Program& given) {
   std::map<int, int> element_of;         // constant -> its one element
   for (std::size_t n = 0; n < program.instructions.size(); ++n) {
     Instruction instruction = program.instructions[n];
-    if (instruction.kind == InstructionKind::kernel && instruction.inputs.empty() && instruction.outputs.size() == 1 &&
+    if (instruction.kind == InstructionKind::kernel && instruction.inputs.empty() &&
+        instruction.outputs.size() == 1 &&
         program.values[static_cast<std::size_t>(instruction.outputs[0])].type.shape.ndim() > 0 &&
         params_of_one_element(*instruction.op, *instruction.params) != nullptr)
       constants[instruction.outputs[0]] = n;
-    const bool reads_elements =
-        instruction.kind == InstructionKind::kernel && instruction.op->elementwise != nullptr && !instruction.op->elementwise->is_broadcast;
+    const bool reads_elements = instruction.kind == InstructionKind::kernel &&
+                                instruction.op->elementwise != nullptr &&
+                                !instruction.op->elementwise->is_broadcast;
     for (std::size_t i = 0; reads_elements && i < instruction.inputs.size(); ++i) {
       int& v = instruction.inputs[i];
       const auto constant = constants.find(v);

@@ -12,7 +12,8 @@ namespace tessera {
 namespace {
 
 std::int64_t block_bytes(const ProgramValue& value) {
-  return value.layout.shard_shape(value.type.shape).elements() * static_cast<std::int64_t>(itemsize(value.type.dtype));
+  return value.layout.shard_shape(value.type.shape).elements() *
+         static_cast<std::int64_t>(itemsize(value.type.dtype));
 }
 
 int group_size(const Mesh& mesh, const std::vector<int>& axes) {
@@ -30,10 +31,14 @@ double collective_seconds(const std::string& kind, std::int64_t bytes, int p, co
 }
 
 double flops_of(const Program& program, const Instruction& i) {
-  const auto value = [&](int v) -> const ProgramValue& { return program.values[static_cast<std::size_t>(v)]; };
+  const auto value = [&](int v) -> const ProgramValue& {
+    return program.values[static_cast<std::size_t>(v)];
+  };
   std::vector<Type> in, out;
-  for (const int v : i.inputs) in.push_back({value(v).layout.shard_shape(value(v).type.shape), value(v).type.dtype});
-  for (const int v : i.outputs) out.push_back({value(v).layout.shard_shape(value(v).type.shape), value(v).type.dtype});
+  for (const int v : i.inputs)
+    in.push_back({value(v).layout.shard_shape(value(v).type.shape), value(v).type.dtype});
+  for (const int v : i.outputs)
+    out.push_back({value(v).layout.shard_shape(value(v).type.shape), value(v).type.dtype});
   if (i.kind == InstructionKind::fused) {
     const auto& result = value(i.reduced_value >= 0 ? i.reduced_value : i.outputs[0]);
     return static_cast<double>(i.chain.size() + (i.reduced_value >= 0)) *
@@ -77,7 +82,8 @@ std::string human_seconds(double s) {
 std::string machine_model_path() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
-  const std::string base = cache != nullptr && *cache != 0 ? cache : std::string(home != nullptr ? home : "/tmp") + "/.cache";
+  const std::string base =
+      cache != nullptr && *cache != 0 ? cache : std::string(home != nullptr ? home : "/tmp") + "/.cache";
   return base + "/tessera/machine.json";
 }
 
@@ -158,8 +164,10 @@ CostAnalysis cost_of(const Program& program) {
     cost.flops += flops_of(program, i);
     if (i.kind != InstructionKind::alias)
       for (const auto* list : {&i.inputs, &i.outputs})
-        for (const int v : *list) cost.bytes_accessed += block_bytes(program.values[static_cast<std::size_t>(v)]);
-    for (const auto& t : traffic_of(i)) cost.communication_bytes += t.bytes, cost.communication_calls += t.calls;
+        for (const int v : *list)
+          cost.bytes_accessed += block_bytes(program.values[static_cast<std::size_t>(v)]);
+    for (const auto& t : traffic_of(i))
+      cost.communication_bytes += t.bytes, cost.communication_calls += t.calls;
   }
   return cost;
 }
@@ -172,13 +180,15 @@ MemoryAnalysis memory_of(const Program& program) {
   const auto count = program.instructions.size();
   for (std::size_t n = 0; n < count; ++n) {
     const auto& i = program.instructions[n];
-    if (i.kind == InstructionKind::alias) buffer[static_cast<std::size_t>(i.outputs[0])] = buffer[static_cast<std::size_t>(i.inputs[0])];
+    if (i.kind == InstructionKind::alias)
+      buffer[static_cast<std::size_t>(i.outputs[0])] = buffer[static_cast<std::size_t>(i.inputs[0])];
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const int v : *list) last_use[static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)])] = n;
   }
   std::vector<bool> is_input(program.values.size()), is_output(program.values.size());
   for (const int v : program.inputs)
-    memory.argument_bytes += block_bytes(program.values[static_cast<std::size_t>(v)]), is_input[static_cast<std::size_t>(v)] = true;
+    memory.argument_bytes += block_bytes(program.values[static_cast<std::size_t>(v)]),
+        is_input[static_cast<std::size_t>(v)] = true;
   for (const int v : program.outputs) {
     const auto b = static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)]);
     if (!is_input[b] && !is_output[b]) memory.output_bytes += block_bytes(program.values[b]);
@@ -189,7 +199,8 @@ MemoryAnalysis memory_of(const Program& program) {
   for (std::size_t n = 0; n < count; ++n) {
     const auto& i = program.instructions[n];
     for (const int v : i.outputs)
-      if (buffer[static_cast<std::size_t>(v)] == v) live += block_bytes(program.values[static_cast<std::size_t>(v)]);
+      if (buffer[static_cast<std::size_t>(v)] == v)
+        live += block_bytes(program.values[static_cast<std::size_t>(v)]);
     peak = std::max(peak, live + peak_inside(i));
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const int v : *list) {
@@ -209,28 +220,32 @@ namespace {
 // Where a row of the table stands: "in 100 steps of scan at train.cpp:12".
 std::string inside_text(const Instruction& i, std::size_t part) {
   const auto name = (i.control->call.empty() ? i.op->name : i.control->call) + " at " + site(i.where);
-  if (i.control->kind == ControlKind::counted) return ", in " + std::to_string(i.control->length) + " steps of " + name;
+  if (i.control->kind == ControlKind::counted)
+    return ", in " + std::to_string(i.control->length) + " steps of " + name;
   if (i.control->kind == ControlKind::branch)
     return std::string(", where the predicate of ") + name + (part == 0 ? " is true" : " is false");
   return ", in each step of " + name;
 }
 
 // The rows of a program that runs `times` times. Both parts of a branch have rows; its arithmetic is counted by cost_of.
-void add_rows(Explanation& e, const Program& program, std::int64_t times, const std::string& inside, const MachineModel& machine) {
+void add_rows(Explanation& e, const Program& program, std::int64_t times, const std::string& inside,
+              const MachineModel& machine) {
   for (const auto& i : program.instructions) {
     if (i.control) {
       for (std::size_t p = 0; p < i.control->parts.size(); ++p)
         add_rows(e, i.control->parts[p], times * i.control->length, inside_text(i, p) + inside, machine);
       continue;
     }
-    const Mesh mesh = i.step ? i.step->from.mesh() : program.values[static_cast<std::size_t>(i.outputs[0])].layout.mesh();
+    const Mesh mesh =
+        i.step ? i.step->from.mesh() : program.values[static_cast<std::size_t>(i.outputs[0])].layout.mesh();
     for (const auto& t : traffic_of(i)) {
       const auto calls = t.calls * times;
       for (std::int64_t call = 0; call < calls; ++call) {
         const auto bytes = t.bytes / t.calls + (call < times ? t.bytes % t.calls : 0);
         const double seconds = collective_seconds(t.kind, bytes, group_size(mesh, t.axes), machine);
-        e.collectives.push_back({t.kind, axes_text(mesh, t.axes), bytes, seconds,
-                                 (i.op ? i.op->name : std::string("result")) + " at " + site(i.where) + inside});
+        e.collectives.push_back(
+            {t.kind, axes_text(mesh, t.axes), bytes, seconds,
+             (i.op ? i.op->name : std::string("result")) + " at " + site(i.where) + inside});
         e.predicted_seconds += seconds;
         if (calls > 64) {  // one row stands for all of them
           e.collectives.back().bytes = t.bytes * times;
@@ -251,12 +266,13 @@ Explanation explanation_of(const Program& program) {
   add_rows(e, program, 1, "", machine);
   e.cost = cost_of(program);
   e.memory = memory_of(program);
-  e.predicted_seconds += e.cost.flops / machine.flops_per_s + static_cast<double>(e.cost.bytes_accessed) / machine.memory_bytes_per_s;
+  e.predicted_seconds += e.cost.flops / machine.flops_per_s +
+                         static_cast<double>(e.cost.bytes_accessed) / machine.memory_bytes_per_s;
   for (const int v : program.outputs) {
     const auto& value = program.values[static_cast<std::size_t>(v)];
     std::ostringstream text;
-    text << to_string(value.type) << " " << value.layout.spec() << " over " << value.layout.mesh() << ", block "
-         << to_string(value.layout.shard_shape(value.type.shape));
+    text << to_string(value.type) << " " << value.layout.spec() << " over " << value.layout.mesh()
+         << ", block " << to_string(value.layout.shard_shape(value.type.shape));
     e.outputs.push_back(text.str());
   }
   return e;
@@ -274,33 +290,39 @@ std::int64_t Explanation::bytes(const std::string& kind) const {
   return total;
 }
 std::int64_t Explanation::calls(const std::string& kind) const {
-  return std::count_if(collectives.begin(), collectives.end(), [&](const PlannedCollective& c) { return kind.empty() || c.kind == kind; });
+  return std::count_if(collectives.begin(), collectives.end(),
+                       [&](const PlannedCollective& c) { return kind.empty() || c.kind == kind; });
 }
 
 const Explanation& Explanation::forbid(const std::string& kind) const {
-  static const char* const kinds[] = {"all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", "broadcast"};
+  static const char* const kinds[] = {"all-gather", "all-reduce",         "reduce-scatter",
+                                      "all-to-all", "collective-permute", "broadcast"};
   if (std::find(std::begin(kinds), std::end(kinds), kind) == std::end(kinds))
-    throw ArgumentError("forbid: there is no collective '" + kind +
-                        "'; name one of all-gather, all-reduce, reduce-scatter, all-to-all, collective-permute, broadcast");
+    throw ArgumentError(
+        "forbid: there is no collective '" + kind +
+        "'; name one of all-gather, all-reduce, reduce-scatter, all-to-all, collective-permute, broadcast");
   if (calls(kind) == 0) return *this;
   std::ostringstream text;
-  text << "explain: " << calls(kind) << " " << kind << " would move " << human(static_cast<double>(bytes(kind))) << " per rank, and "
-       << kind << " is forbidden:";
+  text << "explain: " << calls(kind) << " " << kind << " would move "
+       << human(static_cast<double>(bytes(kind))) << " per rank, and " << kind << " is forbidden:";
   for (const auto& c : collectives)
     if (c.kind == kind)
-      text << "\n  " << c.kind << " over " << c.axes << ", " << human(static_cast<double>(c.bytes)) << " per rank, for " << c.what;
+      text << "\n  " << c.kind << " over " << c.axes << ", " << human(static_cast<double>(c.bytes))
+           << " per rank, for " << c.what;
   text << "\nPlace the operands so that their split dimensions agree, or allow it.";
   throw ShardingError(text.str());
 }
 
 const Explanation& Explanation::limit_bytes(std::int64_t budget) const {
   if (bytes() <= budget) return *this;
-  throw ShardingError("explain: " + std::to_string(bytes()) + " bytes per rank would move, the budget is " + std::to_string(budget) +
-                      ":\n" + to_string(*this));
+  throw ShardingError("explain: " + std::to_string(bytes()) + " bytes per rank would move, the budget is " +
+                      std::to_string(budget) + ":\n" + to_string(*this));
 }
 
 namespace {
-bool alike(const PlannedCollective& a, const PlannedCollective& b) { return a.kind == b.kind && a.axes == b.axes && a.what == b.what; }
+bool alike(const PlannedCollective& a, const PlannedCollective& b) {
+  return a.kind == b.kind && a.axes == b.axes && a.what == b.what;
+}
 }  // namespace
 
 std::string to_string(const Explanation& e) {
@@ -315,19 +337,23 @@ std::string to_string(const Explanation& e) {
       bytes += e.collectives[n].bytes, seconds += e.collectives[n].seconds, ++times;
     const std::string kind = c.kind + (times > 1 ? " ×" + std::to_string(times) : "");
     char row[160];
-    std::snprintf(row, sizeof row, "%-*s %-8s %12s %11s  ", times > 1 ? 20 : 19, kind.c_str(), c.axes.c_str(),  // × has two bytes
+    std::snprintf(row, sizeof row, "%-*s %-8s %12s %11s  ", times > 1 ? 20 : 19, kind.c_str(),
+                  c.axes.c_str(),  // × has two bytes
                   human(static_cast<double>(bytes)).c_str(), human_seconds(seconds).c_str());
     text << row << c.what << "\n";
   }
   if (e.collectives.empty()) text << "(none: nothing moves)\n";
   char line[200];
   std::snprintf(line, sizeof line, "total moved per rank %s, %.3g flop per rank, predicted %s\n",
-                human(static_cast<double>(e.bytes())).c_str(), e.cost.flops, human_seconds(e.predicted_seconds).c_str());
+                human(static_cast<double>(e.bytes())).c_str(), e.cost.flops,
+                human_seconds(e.predicted_seconds).c_str());
   std::string all = text.str() + line;
   all += "memory per rank: arguments " + human(static_cast<double>(e.memory.argument_bytes)) + ", results " +
-         human(static_cast<double>(e.memory.output_bytes)) + ", temporaries " + human(static_cast<double>(e.memory.temporary_bytes)) +
-         ", peak " + human(static_cast<double>(e.memory.peak_bytes)) + "\n";
-  for (std::size_t i = 0; i < e.outputs.size(); ++i) all += "result " + std::to_string(i) + ": " + e.outputs[i] + "\n";
+         human(static_cast<double>(e.memory.output_bytes)) + ", temporaries " +
+         human(static_cast<double>(e.memory.temporary_bytes)) + ", peak " +
+         human(static_cast<double>(e.memory.peak_bytes)) + "\n";
+  for (std::size_t i = 0; i < e.outputs.size(); ++i)
+    all += "result " + std::to_string(i) + ": " + e.outputs[i] + "\n";
   return all;
 }
 std::ostream& operator<<(std::ostream& out, const Explanation& e) { return out << to_string(e); }

@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::size_t max_chain_operands = 24;
 
-bool is_elementwise(const Instruction& i) { return i.kind == InstructionKind::kernel && i.op->elementwise != nullptr; }
+bool is_elementwise(const Instruction& i) {
+  return i.kind == InstructionKind::kernel && i.op->elementwise != nullptr;
+}
 
 struct Uses {
   std::vector<int> producer;                // instruction that defines a value; -1 for inputs
@@ -23,8 +25,10 @@ Uses uses_of(const Program& program) {
   Uses uses{std::vector<int>(program.values.size(), -1), std::vector<std::vector<int>>(program.values.size()),
             std::vector<bool>(program.values.size())};
   for (std::size_t n = 0; n < program.instructions.size(); ++n) {
-    for (const int v : program.instructions[n].outputs) uses.producer[static_cast<std::size_t>(v)] = static_cast<int>(n);
-    for (const int v : program.instructions[n].inputs) uses.consumers[static_cast<std::size_t>(v)].push_back(static_cast<int>(n));
+    for (const int v : program.instructions[n].outputs)
+      uses.producer[static_cast<std::size_t>(v)] = static_cast<int>(n);
+    for (const int v : program.instructions[n].inputs)
+      uses.consumers[static_cast<std::size_t>(v)].push_back(static_cast<int>(n));
   }
   for (const int v : program.outputs) uses.is_output[static_cast<std::size_t>(v)] = true;
   return uses;
@@ -47,7 +51,8 @@ std::vector<bool> live_instructions(const Program& program) {
 
 bool same_block_shapes(const ProgramValue& a, const ProgramValue& b) {
   return a.type.shape == b.type.shape && a.layout.mesh() == b.layout.mesh() &&
-         a.layout.dim_axes(a.type.shape.ndim()) == b.layout.dim_axes(b.type.shape.ndim()) && a.region == b.region;
+         a.layout.dim_axes(a.type.shape.ndim()) == b.layout.dim_axes(b.type.shape.ndim()) &&
+         a.region == b.region;
 }
 
 class Fuser {
@@ -60,7 +65,8 @@ class Fuser {
 
   Program run() {
     for (std::size_t n = program_.instructions.size(); n-- > 0;)
-      if (live_[n] && owner_[n] < 0 && is_elementwise(program_.instructions[n]) && !program_.instructions[n].op->elementwise->is_broadcast)
+      if (live_[n] && owner_[n] < 0 && is_elementwise(program_.instructions[n]) &&
+          !program_.instructions[n].op->elementwise->is_broadcast)
         grow(static_cast<int>(n));
     for (std::size_t n = 0; n < program_.instructions.size(); ++n)
       if (live_[n]) end_in_reduction(static_cast<int>(n));
@@ -100,7 +106,8 @@ class Fuser {
         const auto& producer = program_.instructions[static_cast<std::size_t>(p)];
         if (!is_elementwise(producer) || !same_block_shapes(value(v), result)) continue;
         const auto& readers = uses_.consumers[static_cast<std::size_t>(v)];
-        if (!std::all_of(readers.begin(), readers.end(), [&](int r) { return inside.contains(r) || !live_[static_cast<std::size_t>(r)]; }))
+        if (!std::all_of(readers.begin(), readers.end(),
+                         [&](int r) { return inside.contains(r) || !live_[static_cast<std::size_t>(r)]; }))
           continue;
         auto after = operands;
         after.erase(v);
@@ -119,12 +126,16 @@ class Fuser {
   // A reduction whose operand is the result of a chain that nobody else reads: the chain's result is never stored.
   void end_in_reduction(int n) {
     const auto& instruction = program_.instructions[static_cast<std::size_t>(n)];
-    if (instruction.kind != InstructionKind::kernel || !reduction_of(*instruction.op, *instruction.params)) return;
+    if (instruction.kind != InstructionKind::kernel || !reduction_of(*instruction.op, *instruction.params))
+      return;
     const int v = instruction.inputs[0];
     const int p = uses_.producer[static_cast<std::size_t>(v)];
-    if (p < 0 || owner_[static_cast<std::size_t>(p)] != p || uses_.is_output[static_cast<std::size_t>(v)]) return;
+    if (p < 0 || owner_[static_cast<std::size_t>(p)] != p || uses_.is_output[static_cast<std::size_t>(v)])
+      return;
     const auto& readers = uses_.consumers[static_cast<std::size_t>(v)];
-    if (std::any_of(readers.begin(), readers.end(), [&](int r) { return r != n && live_[static_cast<std::size_t>(r)]; })) return;
+    if (std::any_of(readers.begin(), readers.end(),
+                    [&](int r) { return r != n && live_[static_cast<std::size_t>(r)]; }))
+      return;
     reductions_[n] = p;
     reduced_chains_.insert(p);
   }
@@ -197,14 +208,16 @@ Program share_common(const Program& given) {
   for (auto instruction : program.instructions) {
     for (int& v : instruction.inputs) v = replaced[static_cast<std::size_t>(v)];
     const bool mergeable =
-        (instruction.kind == InstructionKind::kernel || instruction.kind == InstructionKind::alias) && !instruction.op->is_value_dependent;
+        (instruction.kind == InstructionKind::kernel || instruction.kind == InstructionKind::alias) &&
+        !instruction.op->is_value_dependent;
     if (mergeable) {
-      std::string key =
-          std::to_string(static_cast<int>(instruction.kind)) + instruction.op->name + "#" + std::to_string(instruction.params->hash());
+      std::string key = std::to_string(static_cast<int>(instruction.kind)) + instruction.op->name + "#" +
+                        std::to_string(instruction.params->hash());
       for (const int v : instruction.inputs) key += "," + std::to_string(v);
       for (const int v : instruction.outputs) {
         const auto& value = program.values[static_cast<std::size_t>(v)];
-        key += ";" + to_string(value.type) + std::to_string(value.type.weak) + "@" + std::to_string(value.layout.hash());
+        key += ";" + to_string(value.type) + std::to_string(value.type.weak) + "@" +
+               std::to_string(value.layout.hash());
       }
       const auto [found, is_new] = seen.emplace(key, instruction.outputs);
       if (!is_new) {

@@ -19,7 +19,9 @@ bool is_small_constant(const Output& output) {
   return output.stored && !output.sharding && output.stored->buffer && output.stored->buffer.bytes() <= 16;
 }
 
-bool is_leaf(const Node& node) { return node.is_evaluated() || (node.op->infer != nullptr && node.op->name == "parameter"); }
+bool is_leaf(const Node& node) {
+  return node.is_evaluated() || (node.op->infer != nullptr && node.op->name == "parameter");
+}
 
 }  // namespace
 
@@ -45,7 +47,8 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
   // product is there, and cotangents die early.
   std::vector<const Array*> by_age;
   for (const auto& root : roots) by_age.push_back(&root);
-  std::stable_sort(by_age.begin(), by_age.end(), [](const Array* a, const Array* b) { return a->node()->serial < b->node()->serial; });
+  std::stable_sort(by_age.begin(), by_age.end(),
+                   [](const Array* a, const Array* b) { return a->node()->serial < b->node()->serial; });
   for (const auto* root : by_age) {
     enter(*root);
     while (!stack.empty()) {
@@ -135,10 +138,12 @@ GraphKey key_of(const Graph& graph) {
     add_agreed(field_hash(node->op->name));
     add(node->params->hash());
     if (!differs) key.agreed = mix(key.agreed, node->params->agreed_hash());
-    for (const auto& input : node->inputs) add_agreed(input.node()->visit_index + static_cast<std::uint32_t>(input.output()));
+    for (const auto& input : node->inputs)
+      add_agreed(input.node()->visit_index + static_cast<std::uint32_t>(input.output()));
     for (const auto& output : node->outputs) add_output(output, !differs);
   }
-  for (const auto& root : graph.roots) add_agreed(root.node()->visit_index + static_cast<std::uint32_t>(root.output()) + 0x10000u);
+  for (const auto& root : graph.roots)
+    add_agreed(root.node()->visit_index + static_cast<std::uint32_t>(root.output()) + 0x10000u);
   return key;
 }
 
@@ -177,7 +182,8 @@ std::string graph_text(const Graph& graph) {
   for (const auto& leaf : graph.leaves) {
     if (leaf.output() == 0) number[leaf.node().get()] = next++;
     const auto& output = output_of(leaf);
-    text << "%" << number[leaf.node().get()] << (leaf.node()->outputs.size() > 1 ? "." + std::to_string(leaf.output()) : "") << " = "
+    text << "%" << number[leaf.node().get()]
+         << (leaf.node()->outputs.size() > 1 ? "." + std::to_string(leaf.output()) : "") << " = "
          << to_string(output.type) << sharding_text(output) << " parameter" << value_text(output) << "\n";
   }
   for (const auto& node : graph.nodes) {
@@ -209,7 +215,8 @@ void verify(const Graph& graph) {
   for (const auto& leaf : graph.leaves) defined[leaf.node().get()] = true;
   for (const auto& node : graph.nodes) {
     for (const auto& input : node->inputs)
-      if (!defined[input.node().get()]) throw InternalError("graph: " + node->op->name + " reads a value that is not defined before it");
+      if (!defined[input.node().get()])
+        throw InternalError("graph: " + node->op->name + " reads a value that is not defined before it");
     defined[node.get()] = true;
     for (const auto& output : node->outputs)
       if (output.sharding) output.sharding->check_fits(output.type.shape, node->op->name.c_str());

@@ -21,7 +21,8 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
 // The same for equal graphs: ops, params, types, shardings and how they are wired; not the values of leaves.
 struct GraphKey {
   std::uint64_t a = 0, b = 0;
-  std::uint64_t agreed = 0;  // what all ranks must have in common: leaves out shapes that may differ from rank to rank
+  std::uint64_t agreed =
+      0;  // what all ranks must have in common: leaves out shapes that may differ from rank to rank
   friend bool operator==(const GraphKey&, const GraphKey&) = default;
 };
 struct GraphKeyHash {

@@ -13,15 +13,21 @@ namespace tessera {
 namespace {
 
 std::size_t at(int v) { return static_cast<std::size_t>(v); }
-bool contains(const std::vector<int>& values, int v) { return std::find(values.begin(), values.end(), v) != values.end(); }
+bool contains(const std::vector<int>& values, int v) {
+  return std::find(values.begin(), values.end(), v) != values.end();
+}
 
 // What a loop computes, told apart by value: operand i of the body is its number as a carried value, else the program's value.
 std::vector<std::uint64_t> keys_of_results(const Instruction& loop) {
   const Control& inside = *loop.control;
   std::vector<std::uint64_t> keys;
   for (std::size_t i = 0; i < loop.inputs.size(); ++i) {
-    const bool is_carried = i < at(inside.carried), is_stack = !is_carried && i < at(inside.carried + inside.stacks);
-    keys.push_back(mix(is_carried ? 1 : is_stack ? 2 : 3, is_carried ? i : static_cast<std::uint64_t>(loop.inputs[i])));
+    const bool is_carried = i < at(inside.carried),
+               is_stack = !is_carried && i < at(inside.carried + inside.stacks);
+    keys.push_back(mix(is_carried ? 1
+                       : is_stack ? 2
+                                  : 3,
+                       is_carried ? i : static_cast<std::uint64_t>(loop.inputs[i])));
   }
   for (const auto& expression : inside.expressions) {
     std::uint64_t key = expression.op;
@@ -39,10 +45,11 @@ bool same_place(const Program& program, int a, int b) {
 }
 
 // Per output of `a` the output of `b` that has its value; nullopt unless there is one for each.
-std::optional<std::vector<int>> covered_by(const Program& program, const Instruction& a, const Instruction& b) {
+std::optional<std::vector<int>> covered_by(const Program& program, const Instruction& a,
+                                           const Instruction& b) {
   const Control &ca = *a.control, &cb = *b.control;
-  if (ca.kind != cb.kind || ca.kind == ControlKind::branch || ca.length != cb.length || ca.reverse != cb.reverse ||
-      ca.carried > cb.carried || ca.results.empty() || cb.results.empty())
+  if (ca.kind != cb.kind || ca.kind == ControlKind::branch || ca.length != cb.length ||
+      ca.reverse != cb.reverse || ca.carried > cb.carried || ca.results.empty() || cb.results.empty())
     return std::nullopt;
   auto of_a = keys_of_results(a), of_b = keys_of_results(b);
   if (ca.kind == ControlKind::until) {  // the condition comes first
@@ -71,7 +78,8 @@ std::optional<std::vector<bool>> needed_between(const Program& program, std::siz
   std::vector<bool> needed(program.instructions.size());
   for (std::size_t n = last; n-- > first;) {
     const auto& i = program.instructions[n];
-    if (!std::any_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return contains(wanted, v); })) continue;
+    if (!std::any_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return contains(wanted, v); }))
+      continue;
     if (n == first) return std::nullopt;
     needed[n] = true;
     wanted.insert(wanted.end(), i.inputs.begin(), i.inputs.end());
@@ -152,7 +160,8 @@ void drop_unread(Instruction& instruction, std::vector<bool> read) {
   Control inside = *instruction.control;
   const auto carried = at(inside.carried);
   std::vector<bool> operand(instruction.inputs.size());
-  const auto first = inside.kind == ControlKind::branch ? std::size_t{1} : std::size_t{0};  // behind the predicate
+  const auto first =
+      inside.kind == ControlKind::branch ? std::size_t{1} : std::size_t{0};  // behind the predicate
   for (bool grew = true; grew;) {
     grew = false;
     for (std::size_t p = 0; p < inside.parts.size(); ++p) {
@@ -162,7 +171,8 @@ void drop_unread(Instruction& instruction, std::vector<bool> read) {
         for (std::size_t i = 0; i < from[r].size(); ++i)
           if (from[r][i] && (is_condition || read[r])) operand[first + i] = true;
     }
-    for (std::size_t k = 0; k < carried; ++k)  // a carried value that is read in the next step has to be made in this one
+    for (std::size_t k = 0; k < carried;
+         ++k)  // a carried value that is read in the next step has to be made in this one
       if (operand[k] != read[k]) grew = operand[k] = read[k] = true;
   }
   if (first == 1) operand[0] = true;
@@ -188,7 +198,8 @@ void drop_dead(Program& program) {
     auto& instruction = program.instructions[n];
     std::vector<bool> read;
     for (const int v : instruction.outputs) read.push_back(wanted[at(v)]);
-    live[n] = std::count(read.begin(), read.end(), true) > 0 || (instruction.op != nullptr && instruction.op->is_value_dependent);
+    live[n] = std::count(read.begin(), read.end(), true) > 0 ||
+              (instruction.op != nullptr && instruction.op->is_value_dependent);
     if (!live[n]) continue;
     if (instruction.control) drop_unread(instruction, std::move(read));
     for (const int v : instruction.inputs) wanted[at(v)] = true;
@@ -197,7 +208,8 @@ void drop_dead(Program& program) {
 }
 
 bool has_control(const Program& program) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) { return i.control != nullptr; });
+  return std::any_of(program.instructions.begin(), program.instructions.end(),
+                     [](const Instruction& i) { return i.control != nullptr; });
 }
 
 Program merge_and_drop(const Program& program) {
@@ -220,6 +232,8 @@ Program on_parts(const Program& program, Program (*pass)(const Program&)) {
   return out;
 }
 
-Program merge_loops(const Program& program) { return has_control(program) ? merge_and_drop(program) : program; }
+Program merge_loops(const Program& program) {
+  return has_control(program) ? merge_and_drop(program) : program;
+}
 
 }  // namespace tessera

@@ -7,7 +7,9 @@
 namespace tessera {
 namespace {
 
-bool same_layout(const Sharding& a, const Sharding& b, int ndim) { return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim); }
+bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
+  return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim);
+}
 
 // One way in which a node is computed. Committed nodes have one; an uncommitted node has one per layout that its consumers ask for.
 struct Version {
@@ -20,7 +22,8 @@ class Partitioner {
  public:
   Partitioner(const Graph& graph, const Layouts& layouts) : graph_(graph), layouts_(layouts) {}
 
-  Program run(const std::vector<std::optional<Sharding>>& root_layouts, const std::vector<std::optional<Sharding>>& leaf_layouts) {
+  Program run(const std::vector<std::optional<Sharding>>& root_layouts,
+              const std::vector<std::optional<Sharding>>& leaf_layouts) {
     index_nodes();
     std::vector<Sharding> wanted;
     for (std::size_t i = 0; i < graph_.roots.size(); ++i) {
@@ -53,7 +56,8 @@ class Partitioner {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) number_[graph_.nodes[n].get()] = n;
     for (const auto& node : graph_.nodes)
       for (const auto& input : node->inputs) ++uses_[{input.node().get(), input.output()}];
-    for (const auto& root : graph_.roots) uses_[{root.node().get(), root.output()}] += 2;  // a root's terms are always combined
+    for (const auto& root : graph_.roots)
+      uses_[{root.node().get(), root.output()}] += 2;  // a root's terms are always combined
   }
 
   // Somebody wants x in this layout: an uncommitted node is computed once per layout asked for, which costs no communication.
@@ -82,24 +86,30 @@ class Partitioner {
     if (committed) {
       auto mesh = unify_meshes(*node.op, node.inputs, shardings, node.where);
       if (!mesh) mesh = node.op->commit(*node.params);
-      versions = {Version{std::nullopt, place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt}), {}}};
-      prefer_wanted(graph_.nodes[n], versions[0], {in, out, shardings, *node.params, *mesh, fixed, std::nullopt});
+      versions = {Version{
+          std::nullopt, place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt}), {}}};
+      prefer_wanted(graph_.nodes[n], versions[0],
+                    {in, out, shardings, *node.params, *mesh, fixed, std::nullopt});
     } else {
       for (auto& version : versions)
-        version.placement = place(*node.op, {in, out, shardings, *node.params, version.wanted->mesh(), fixed, version.wanted});
+        version.placement = place(
+            *node.op, {in, out, shardings, *node.params, version.wanted->mesh(), fixed, version.wanted});
     }
     for (const auto& version : versions)
-      for (std::size_t i = 0; i < node.inputs.size(); ++i) demand(node.inputs[i], version.placement.inputs[i]);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        demand(node.inputs[i], version.placement.inputs[i]);
   }
 
   // Computing straight into the layout that jit chose, or that was recorded before jit chose another one for an operand, may move or
   // compute less than going forward and moving the result.
   void prefer_wanted(const NodePtr& shared, Version& version, PlaceArgs args) const {
     const Node& node = *shared;
-    const bool may_move = node.outputs.size() == 1 && node.op->lower == nullptr && node.op->talk == nullptr && node.op->place == nullptr;
+    const bool may_move = node.outputs.size() == 1 && node.op->lower == nullptr && node.op->talk == nullptr &&
+                          node.op->place == nullptr;
     if (!layouts_.contains(&node) && !may_move) return;
     const Sharding target = *sharding_of_value(Array(shared, 0));
-    const bool in_place = same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim());
+    const bool in_place =
+        same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim());
     if (in_place && (version.placement.partial_axes.empty() || !layouts_.contains(&node))) return;
     args.wanted = target;
     auto backward = place(*node.op, args);
@@ -127,7 +137,8 @@ class Partitioner {
       return builder_.reshard(leaf->second, layout);
     const auto& versions = versions_[number_.at(x.node().get())];
     for (const auto& version : versions)
-      if (same_layout(builder_.value(version.values[static_cast<std::size_t>(x.output())]).layout, layout, ndim))
+      if (same_layout(builder_.value(version.values[static_cast<std::size_t>(x.output())]).layout, layout,
+                      ndim))
         return builder_.reshard(version.values[static_cast<std::size_t>(x.output())], layout);
     return builder_.reshard(versions.front().values[static_cast<std::size_t>(x.output())], layout);
   }
@@ -135,10 +146,13 @@ class Partitioner {
   // The unreduced form of an input, when the op may work on terms: it is linear in it, nobody else needs the sum, and the terms lie
   // where the op wants its input.
   int get_partial(const Array& x, const Sharding& layout) {
-    if (leaf_values_.contains({x.node().get(), x.output()}) || uses_[{x.node().get(), x.output()}] != 1) return -1;
+    if (leaf_values_.contains({x.node().get(), x.output()}) || uses_[{x.node().get(), x.output()}] != 1)
+      return -1;
     const int v = versions_[number_.at(x.node().get())].front().values[static_cast<std::size_t>(x.output())];
     const auto& value = builder_.value(v);
-    if (value.partial_axes.empty() || value.reduce_kind != "sum" || !same_layout(value.layout, layout, x.ndim())) return -1;
+    if (value.partial_axes.empty() || value.reduce_kind != "sum" ||
+        !same_layout(value.layout, layout, x.ndim()))
+      return -1;
     return v;
   }
 
@@ -166,13 +180,16 @@ class Partitioner {
       ++count;
     }
     for (const int a : axes)  // the ranks' terms are summed first where the op sums over the same axis itself
-      if (std::find(placement.partial_axes.begin(), placement.partial_axes.end(), a) != placement.partial_axes.end()) return {};
+      if (std::find(placement.partial_axes.begin(), placement.partial_axes.end(), a) !=
+          placement.partial_axes.end())
+        return {};
     // Inside a mapped function an operand that differs from rank to rank cannot be applied to terms: sum(x)*y is not sum(x*y).
     for (std::size_t i = 0; i < terms.size(); ++i)
       for (const int a : axes)
         if (terms[i] < 0 && (output_of(node.inputs[i]).varying >> a & 1) != 0) return {};
     const bool separately = rule.find('|') != std::string::npos;
-    const std::size_t joint = static_cast<std::size_t>(std::count_if(rule.begin(), rule.end(), [](char c) { return c != '|'; }));
+    const std::size_t joint =
+        static_cast<std::size_t>(std::count_if(rule.begin(), rule.end(), [](char c) { return c != '|'; }));
     if (count == 0 || (separately ? count != 1 : count != joint)) return {};
     if (node.op->lower != nullptr) return terms;  // a reshard combines terms on its way
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
@@ -188,7 +205,8 @@ class Partitioner {
     const auto terms = linear_terms(node, version.placement, term_axes);
     std::vector<int> inputs;
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
-      inputs.push_back(!terms.empty() && terms[i] >= 0 ? terms[i] : get(node.inputs[i], version.placement.inputs[i]));
+      inputs.push_back(!terms.empty() && terms[i] >= 0 ? terms[i]
+                                                       : get(node.inputs[i], version.placement.inputs[i]));
     std::vector<Type> out;
     for (const auto& o : node.outputs) out.push_back(o.type);
     if (node.op->lower != nullptr) {
@@ -201,7 +219,8 @@ class Partitioner {
       version.values = builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
     }
     auto partial = version.placement.partial_axes;
-    if (!terms.empty() && node.op->lower == nullptr) partial.insert(partial.end(), term_axes.begin(), term_axes.end());
+    if (!terms.empty() && node.op->lower == nullptr)
+      partial.insert(partial.end(), term_axes.begin(), term_axes.end());
     for (const int v : version.values) {
       builder_.set_region(v, node.region);
       if (!partial.empty()) builder_.set_partial(v, partial, version.placement.reduce_kind);
@@ -214,7 +233,8 @@ class Partitioner {
     }
   }
 
-  std::vector<int> emit_talk(const Node& node, const Version& version, const std::vector<int>& inputs, const std::vector<Type>& out) {
+  std::vector<int> emit_talk(const Node& node, const Version& version, const std::vector<int>& inputs,
+                             const std::vector<Type>& out) {
     std::vector<Type> in;
     std::vector<std::optional<Sharding>> shardings;
     for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -223,8 +243,9 @@ class Partitioner {
     const auto& fixed = node.region ? node.region->manual_axes : none;
     std::vector<TalkCost> costs;
     if (node.op->talk_cost != nullptr)
-      costs = node.op->talk_cost({in, out, shardings, *node.params, version.placement.outputs[0].mesh(), fixed, std::nullopt},
-                                 version.placement);
+      costs = node.op->talk_cost(
+          {in, out, shardings, *node.params, version.placement.outputs[0].mesh(), fixed, std::nullopt},
+          version.placement);
     if (costs.empty()) return builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
     return builder_.talk(*node.op, node.params, inputs, out, version.placement.outputs, std::move(costs));
   }
@@ -239,7 +260,8 @@ class Partitioner {
 
 }  // namespace
 
-Program partition(const Graph& graph, const Layouts& layouts, const std::vector<std::optional<Sharding>>& root_layouts,
+Program partition(const Graph& graph, const Layouts& layouts,
+                  const std::vector<std::optional<Sharding>>& root_layouts,
                   const std::vector<std::optional<Sharding>>& leaf_layouts) {
   return Partitioner(graph, layouts).run(root_layouts, leaf_layouts);
 }

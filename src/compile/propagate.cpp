@@ -6,7 +6,9 @@
 namespace tessera {
 namespace {
 
-bool same_layout(const Sharding& a, const Sharding& b, int ndim) { return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim); }
+bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
+  return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim);
+}
 
 const std::vector<int>& fixed_axes_of(const Node& node) {
   static const std::vector<int> none;
@@ -40,11 +42,14 @@ class Backward {
   }
 
  private:
-  void want(const Array& x, const Sharding& layout) { wanted_[{x.node().get(), x.output()}].push_back(layout); }
+  void want(const Array& x, const Sharding& layout) {
+    wanted_[{x.node().get(), x.output()}].push_back(layout);
+  }
 
   Operands operands_of(const Node& node) const {
     Operands o;
-    for (const auto& x : node.inputs) o.in.push_back(type_of(x)), o.shardings.push_back(output_of(x).sharding);
+    for (const auto& x : node.inputs)
+      o.in.push_back(type_of(x)), o.shardings.push_back(output_of(x).sharding);
     for (const auto& output : node.outputs) o.out.push_back(output.type);
     o.mesh = unify_meshes(*node.op, node.inputs, o.shardings, node.where);
     if (!o.mesh && node.op->commit != nullptr) o.mesh = node.op->commit(*node.params);
@@ -54,18 +59,21 @@ class Backward {
   void visit(const NodePtr& node) {
     if (!node->outputs[0].sharding) return;
     const Operands o = operands_of(*node);
-    const PlaceArgs args{o.in, o.out, o.shardings, *node->params, *o.mesh, fixed_axes_of(*node), std::nullopt};
+    const PlaceArgs args{o.in,        o.out, o.shardings, *node->params, *o.mesh, fixed_axes_of(*node),
+                         std::nullopt};
     Placement placement = place(*node->op, args);
-    const bool may_move =
-        node->outputs.size() == 1 && node->op->lower == nullptr && node->op->talk == nullptr && node->op->place == nullptr;
+    const bool may_move = node->outputs.size() == 1 && node->op->lower == nullptr &&
+                          node->op->talk == nullptr && node->op->place == nullptr;
     if (may_move) choose(node, args, placement);
-    for (std::size_t i = 0; i < node->inputs.size(); ++i) want(node->inputs[i], wish(*node, args, placement, i));
+    for (std::size_t i = 0; i < node->inputs.size(); ++i)
+      want(node->inputs[i], wish(*node, args, placement, i));
   }
 
   // Where an op would like an operand: a move wants it at its target already.
   static Sharding wish(const Node& node, const PlaceArgs& args, const Placement& placement, std::size_t i) {
     if (node.op->lower == nullptr || node.op->place == nullptr) return placement.inputs[i];
-    if (node.op->flops != nullptr) return placement.inputs[i];  // not a move: it computes (fft), and knows best from where
+    if (node.op->flops != nullptr)
+      return placement.inputs[i];  // not a move: it computes (fft), and knows best from where
     std::vector<std::optional<Sharding>> without(args.shardings.begin(), args.shardings.end());
     without[i].reset();
     PlaceArgs free = args;
@@ -81,7 +89,8 @@ class Backward {
     std::vector<Sharding> candidates{recorded};
     for (const auto& w : wishes)
       if (w.mesh() == recorded.mesh() &&
-          std::none_of(candidates.begin(), candidates.end(), [&](const Sharding& c) { return same_layout(c, w, ndim); }))
+          std::none_of(candidates.begin(), candidates.end(),
+                       [&](const Sharding& c) { return same_layout(c, w, ndim); }))
         candidates.push_back(w);
     if (candidates.size() == 1 || candidates.size() > 4) return;
     std::int64_t least = -1;
@@ -94,18 +103,21 @@ class Backward {
         PlaceArgs backward = args;
         backward.wanted = candidates[c];
         Placement pulled = place(*node->op, backward);
-        if (const auto pulled_bytes = placement_cost(*node, pulled, candidates[c], args); pulled_bytes <= bytes) {
+        if (const auto pulled_bytes = placement_cost(*node, pulled, candidates[c], args);
+            pulled_bytes <= bytes) {
           bytes = pulled_bytes;
           own = std::move(pulled);
         }
       }
       const auto& type = node->outputs[0].type;
       for (const auto& w : wishes)
-        if (!same_layout(candidates[c], w, ndim)) bytes += plan_reshard(candidates[c], w, type.shape, type.dtype, args.fixed_axes).bytes;
+        if (!same_layout(candidates[c], w, ndim))
+          bytes += plan_reshard(candidates[c], w, type.shape, type.dtype, args.fixed_axes).bytes;
       // A tie goes to what a consumer asked for: the same bytes, and smaller blocks on the way if they are split.
       const bool better =
           least < 0 || bytes < least ||
-          (bytes == least && best == 0 && candidates[c].shard_shape(type.shape).elements() < recorded.shard_shape(type.shape).elements());
+          (bytes == least && best == 0 &&
+           candidates[c].shard_shape(type.shape).elements() < recorded.shard_shape(type.shape).elements());
       if (better) least = bytes, best = c, best_placement = std::move(own);
     }
     if (best == 0) return;
@@ -120,21 +132,28 @@ class Backward {
 
 // Of products, convolutions, factorizations; what else is computed takes less time than moving its operands.
 std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, const PlaceArgs& args) {
-  constexpr double flops_per_moved_byte = 5;  // a core's product against what a network brings it; not measured: ranks must agree
+  constexpr double flops_per_moved_byte =
+      5;  // a core's product against what a network brings it; not measured: ranks must agree
   if (node.op->flops == nullptr) return 0;
   std::vector<Type> in, out;
-  for (std::size_t i = 0; i < args.in.size(); ++i) in.push_back({placement.inputs[i].shard_shape(args.in[i].shape), args.in[i].dtype});
-  for (std::size_t i = 0; i < args.out.size(); ++i) out.push_back({placement.outputs[i].shard_shape(args.out[i].shape), args.out[i].dtype});
-  return static_cast<std::int64_t>(std::min(1e17, node.op->flops(in, out, *node.params) / flops_per_moved_byte));
+  for (std::size_t i = 0; i < args.in.size(); ++i)
+    in.push_back({placement.inputs[i].shard_shape(args.in[i].shape), args.in[i].dtype});
+  for (std::size_t i = 0; i < args.out.size(); ++i)
+    out.push_back({placement.outputs[i].shard_shape(args.out[i].shape), args.out[i].dtype});
+  return static_cast<std::int64_t>(
+      std::min(1e17, node.op->flops(in, out, *node.params) / flops_per_moved_byte));
 }
 
 }  // namespace
 
-std::int64_t placement_cost(const Node& node, const Placement& placement, const Sharding& target, const PlaceArgs& args) {
+std::int64_t placement_cost(const Node& node, const Placement& placement, const Sharding& target,
+                            const PlaceArgs& args) {
   std::int64_t bytes = arithmetic_as_bytes(node, placement, args);
   for (std::size_t i = 0; i < args.in.size(); ++i)
     if (args.shardings[i] && !same_layout(*args.shardings[i], placement.inputs[i], args.in[i].shape.ndim()))
-      bytes += plan_reshard(*args.shardings[i], placement.inputs[i], args.in[i].shape, args.in[i].dtype, args.fixed_axes).bytes;
+      bytes += plan_reshard(*args.shardings[i], placement.inputs[i], args.in[i].shape, args.in[i].dtype,
+                            args.fixed_axes)
+                   .bytes;
   const auto& type = node.outputs[0].type;
   if (!placement.partial_axes.empty()) {
     ProgramBuilder builder;

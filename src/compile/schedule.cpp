@@ -15,12 +15,14 @@ namespace {
 constexpr std::int64_t small_message_bytes = 256 << 10;
 
 bool may_start_early(const Instruction& i) {
-  return i.kind == InstructionKind::all_reduce || (i.kind == InstructionKind::move && i.step->kind == StepKind::all_gather);
+  return i.kind == InstructionKind::all_reduce ||
+         (i.kind == InstructionKind::move && i.step->kind == StepKind::all_gather);
 }
 
 std::int64_t block_bytes(const Program& program, int v) {
   const auto& value = program.values[static_cast<std::size_t>(v)];
-  return value.layout.shard_shape(value.type.shape).elements() * static_cast<std::int64_t>(itemsize(value.type.dtype));
+  return value.layout.shard_shape(value.type.shape).elements() *
+         static_cast<std::int64_t>(itemsize(value.type.dtype));
 }
 
 std::int64_t all_reduce_bytes(const Program& program, const Instruction& i) {
@@ -33,16 +35,20 @@ std::int64_t all_reduce_bytes(const Program& program, const Instruction& i) {
 
 // Whether two reductions can be one message.
 bool can_join(const Program& program, const Instruction& a, const Instruction& b) {
-  if (a.kind != InstructionKind::all_reduce || b.kind != InstructionKind::all_reduce || a.axes != b.axes || a.reduce_kind != b.reduce_kind)
+  if (a.kind != InstructionKind::all_reduce || b.kind != InstructionKind::all_reduce || a.axes != b.axes ||
+      a.reduce_kind != b.reduce_kind)
     return false;
-  const auto &va = program.values[static_cast<std::size_t>(a.outputs[0])], &vb = program.values[static_cast<std::size_t>(b.outputs[0])];
+  const auto &va = program.values[static_cast<std::size_t>(a.outputs[0])],
+             &vb = program.values[static_cast<std::size_t>(b.outputs[0])];
   std::int64_t bytes = block_bytes(program, b.outputs[0]);
   for (const int v : a.outputs) bytes += block_bytes(program, v);
-  return va.type.dtype == vb.type.dtype && va.layout.mesh() == vb.layout.mesh() && va.region == vb.region && bytes <= small_message_bytes;
+  return va.type.dtype == vb.type.dtype && va.layout.mesh() == vb.layout.mesh() && va.region == vb.region &&
+         bytes <= small_message_bytes;
 }
 
 bool reads_any(const Instruction& i, const std::vector<int>& values) {
-  return std::any_of(i.inputs.begin(), i.inputs.end(), [&](int v) { return std::find(values.begin(), values.end(), v) != values.end(); });
+  return std::any_of(i.inputs.begin(), i.inputs.end(),
+                     [&](int v) { return std::find(values.begin(), values.end(), v) != values.end(); });
 }
 
 // Small reductions wait for each other until somebody reads the result of one: one message instead of many.
@@ -59,12 +65,13 @@ Program join_small_reductions(const Program& program) {
         ++w;
       }
     }
-    if (instruction.kind != InstructionKind::all_reduce || block_bytes(program, instruction.outputs[0]) > small_message_bytes) {
+    if (instruction.kind != InstructionKind::all_reduce ||
+        block_bytes(program, instruction.outputs[0]) > small_message_bytes) {
       out.instructions.push_back(instruction);
       continue;
     }
-    const auto other =
-        std::find_if(waiting.begin(), waiting.end(), [&](const Instruction& w) { return can_join(program, w, instruction); });
+    const auto other = std::find_if(waiting.begin(), waiting.end(),
+                                    [&](const Instruction& w) { return can_join(program, w, instruction); });
     if (other == waiting.end()) {
       waiting.push_back(instruction);
       continue;
@@ -81,7 +88,8 @@ Program join_small_reductions(const Program& program) {
 Program start_early(const Program& program) {
   Program out = program;
   out.instructions.clear();
-  std::vector<std::size_t> defined_at(program.values.size(), 0);  // position behind the definition; 0 for inputs
+  std::vector<std::size_t> defined_at(program.values.size(),
+                                      0);  // position behind the definition; 0 for inputs
   for (const auto& instruction : program.instructions) {
     std::size_t at = out.instructions.size();
     if (may_start_early(instruction)) {
@@ -99,6 +107,8 @@ Program start_early(const Program& program) {
 
 }  // namespace
 
-Program schedule(const Program& program) { return start_early(join_small_reductions(on_parts(program, schedule))); }
+Program schedule(const Program& program) {
+  return start_early(join_small_reductions(on_parts(program, schedule)));
+}
 
 }  // namespace tessera

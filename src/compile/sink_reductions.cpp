@@ -17,7 +17,8 @@ std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
 // Where a value of a part is made and read.
 struct Uses {
-  std::vector<int> producer, readers;  // instruction, -1: none; how many times it is read, as a result of the part too
+  std::vector<int> producer,
+      readers;  // instruction, -1: none; how many times it is read, as a result of the part too
   explicit Uses(const Program& part) : producer(part.values.size(), -1), readers(part.values.size()) {
     for (std::size_t n = 0; n < part.instructions.size(); ++n) {
       for (const int v : part.instructions[n].outputs) producer[at(v)] = static_cast<int>(n);
@@ -46,8 +47,9 @@ std::optional<Sum> sum_of(const Program& part, const Uses& uses, std::size_t k) 
   if (sum.reduction < 0 || uses.readers[at(reduced)] != 1) return std::nullopt;
   const auto& reduction = part.instructions[at(sum.reduction)];
   const auto &a = part.values[at(carried)], &b = part.values[at(reduced)];
-  const bool fits = reduction.kind == InstructionKind::all_reduce && reduction.reduce_kind == "sum" && reduction.inputs.size() == 1 &&
-                    a.type.shape == b.type.shape && a.type.dtype == b.type.dtype && a.layout == b.layout;
+  const bool fits = reduction.kind == InstructionKind::all_reduce && reduction.reduce_kind == "sum" &&
+                    reduction.inputs.size() == 1 && a.type.shape == b.type.shape &&
+                    a.type.dtype == b.type.dtype && a.layout == b.layout;
   return fits ? std::optional(sum) : std::nullopt;
 }
 

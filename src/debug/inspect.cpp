@@ -15,9 +15,13 @@ std::string visualize_array_sharding(const Array& x, VisualizeOptions options) {
   return visualize_sharding(x.shape(), x.sharding(), options);
 }
 
-void inspect_array_sharding(const Array& x, const std::function<void(const Sharding&)>& callback) { callback(x.sharding()); }
+void inspect_array_sharding(const Array& x, const std::function<void(const Sharding&)>& callback) {
+  callback(x.sharding());
+}
 
-std::string text_for_print(const Array& x) { return x.node() && x.node()->has_placeholder ? describe(x) : to_string(x); }
+std::string text_for_print(const Array& x) {
+  return x.node() && x.node()->has_placeholder ? describe(x) : to_string(x);
+}
 std::string text_for_print(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", value);
@@ -35,15 +39,17 @@ void print_texts(const std::string& format, const std::vector<std::string>& argu
       if (used < arguments.size()) text += arguments[used];
       ++used, ++i;
     } else if (format[i] == '{' || format[i] == '}') {
-      throw ArgumentError("debug::print: a single " + quoted(std::string(1, format[i])) + " at byte " + std::to_string(i) + " of " +
-                          quoted(format) + "; write {} for an argument and {{ or }} for a brace");
+      throw ArgumentError("debug::print: a single " + quoted(std::string(1, format[i])) + " at byte " +
+                          std::to_string(i) + " of " + quoted(format) +
+                          "; write {} for an argument and {{ or }} for a brace");
     } else {
       text += format[i];
     }
   }
   if (used != arguments.size())
-    throw ArgumentError("debug::print: " + quoted(format) + " has " + format_count(static_cast<std::int64_t>(used), "placeholder") +
-                        ", but " + format_count(static_cast<std::int64_t>(arguments.size()), "argument") + " follow" +
+    throw ArgumentError("debug::print: " + quoted(format) + " has " +
+                        format_count(static_cast<std::int64_t>(used), "placeholder") + ", but " +
+                        format_count(static_cast<std::int64_t>(arguments.size()), "argument") + " follow" +
                         (arguments.size() == 1 ? "s" : ""));
   if (!is_main_process()) return;
   std::printf("%s\n", text.c_str());
@@ -61,11 +67,13 @@ void CommStats::restart() {
   before_.push_back({"", total.calls, total.bytes});
 }
 std::int64_t CommStats::calls(const std::string& kind) const {
-  const auto found = std::find_if(before_.begin(), before_.end(), [&](const Count& c) { return c.kind == kind; });
+  const auto found =
+      std::find_if(before_.begin(), before_.end(), [&](const Count& c) { return c.kind == kind; });
   return comm::traffic(kind).calls - (found == before_.end() ? 0 : found->calls);
 }
 std::int64_t CommStats::bytes(const std::string& kind) const {
-  const auto found = std::find_if(before_.begin(), before_.end(), [&](const Count& c) { return c.kind == kind; });
+  const auto found =
+      std::find_if(before_.begin(), before_.end(), [&](const Count& c) { return c.kind == kind; });
   return comm::traffic(kind).bytes - (found == before_.end() ? 0 : found->bytes);
 }
 std::vector<std::string> CommStats::kinds() const {

@@ -44,12 +44,14 @@ struct profile::Impl : RunWatcher {
   double start_s = 0;
   void step(const StepTime& time) override {
     const auto kind = collective_kind(time.instruction);
-    events.push_back({name_of(time.instruction), kind.empty() ? "compute" : kind, site(time.instruction.where), time.start_s, time.seconds,
+    events.push_back({name_of(time.instruction), kind.empty() ? "compute" : kind,
+                      site(time.instruction.where), time.start_s, time.seconds,
                       kind.empty() ? 0 : time.instruction.bytes});
   }
 };
 
-profile::profile(std::string trace_path) : impl_(std::make_unique<Impl>()), trace_path_(std::move(trace_path)) {
+profile::profile(std::string trace_path)
+    : impl_(std::make_unique<Impl>()), trace_path_(std::move(trace_path)) {
   impl_->outer = run_watcher();
   impl_->start_s = watch_clock_s();
   run_watcher() = impl_.get();
@@ -60,7 +62,9 @@ profile::~profile() {
   if (trace_path_.empty()) return;
   try {
     write(trace_path_);
-  } catch (const std::exception& error) { log(LogLevel::error, error.what()); }
+  } catch (const std::exception& error) {
+    log(LogLevel::error, error.what());
+  }
 }
 
 double profile::seconds() const {
@@ -83,13 +87,16 @@ std::string profile::table() const {
     row.seconds += event.seconds;
   }
   std::vector<std::pair<std::string, Row>> sorted(rows.begin(), rows.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   const double total = seconds();
   char line[256];
-  std::string text = "     calls         ms   share       bytes  step (rank " + std::to_string(process_index()) + ")\n";
+  std::string text =
+      "     calls         ms   share       bytes  step (rank " + std::to_string(process_index()) + ")\n";
   for (const auto& [name, row] : sorted) {
-    std::snprintf(line, sizeof line, "%10lld %10.3f %6.1f%% %11s  ", static_cast<long long>(row.calls), row.seconds * 1e3,
-                  total > 0 ? 100 * row.seconds / total : 0, row.bytes > 0 ? format_bytes(row.bytes).c_str() : "");
+    std::snprintf(line, sizeof line, "%10lld %10.3f %6.1f%% %11s  ", static_cast<long long>(row.calls),
+                  row.seconds * 1e3, total > 0 ? 100 * row.seconds / total : 0,
+                  row.bytes > 0 ? format_bytes(row.bytes).c_str() : "");
     text += line + name + "\n";
   }
   return text;
@@ -99,9 +106,10 @@ std::string profile::table() const {
 void profile::write(const std::string& path) const {
   const auto dot = path.rfind('.');
   const bool has_ending = dot != std::string::npos && path.find('/', dot) == std::string::npos;
-  const std::string own = process_count() == 1 ? path
-                                               : (has_ending ? path.substr(0, dot) : path) + "." + std::to_string(process_index()) +
-                                                     (has_ending ? path.substr(dot) : "");
+  const std::string own = process_count() == 1
+                              ? path
+                              : (has_ending ? path.substr(0, dot) : path) + "." +
+                                    std::to_string(process_index()) + (has_ending ? path.substr(dot) : "");
   nlohmann::json events = nlohmann::json::array();
   for (const auto& event : impl_->events)
     events.push_back({{"name", event.name},

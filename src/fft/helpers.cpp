@@ -28,12 +28,16 @@ Array shift(const char* call, const Operand& x, const Axes& axes, bool back) {
 }
 
 // The points of the full result at which `mode` begins, and how many.
-Range window_of(const char* call, const std::string& mode, std::int64_t n, std::int64_t m, std::source_location where) {
+Range window_of(const char* call, const std::string& mode, std::int64_t n, std::int64_t m,
+                std::source_location where) {
   if (mode == "full") return {0, n + m - 1};
   if (mode == "same") return {(m - 1) / 2, (m - 1) / 2 + n};
-  if (mode != "valid") throw ArgumentError(call_text(call, where) + ": there is no mode \"" + mode + "\"; it is full, same or valid");
+  if (mode != "valid")
+    throw ArgumentError(call_text(call, where) + ": there is no mode \"" + mode +
+                        "\"; it is full, same or valid");
   if (m > n)
-    throw ShapeError(call_text(call, where) + ": valid needs one operand that fits into the other in every dimension, but " +
+    throw ShapeError(call_text(call, where) +
+                     ": valid needs one operand that fits into the other in every dimension, but " +
                      std::to_string(m) + " > " + std::to_string(n));
   return {m - 1, n};
 }
@@ -53,8 +57,8 @@ Array convolve_as(const char* call, const Operand& a, const Operand& b, const st
   check_usable(b.array, call);
   const Shape &n = a.array.shape(), &m = b.array.shape();
   if (n.size() != m.size() || n.empty() || n.elements() == 0 || m.elements() == 0)
-    throw ShapeError(call_text(call, a.where) + ": the operands have shapes " + to_string(n) + " and " + to_string(m) +
-                     "; both need elements and as many dimensions");
+    throw ShapeError(call_text(call, a.where) + ": the operands have shapes " + to_string(n) + " and " +
+                     to_string(m) + "; both need elements and as many dimensions");
   Shape padded = n;
   std::vector<IndexPart> window;
   for (std::size_t d = 0; d < n.size(); ++d) {
@@ -72,8 +76,10 @@ Array convolve_as(const char* call, const Operand& a, const Operand& b, const st
     second = device_put(Operand(second, b.where), a.array.sharding());
   if (a.array.is_committed()) back.out_sharding = given, back.given = a.array.sharding();
   const Operand left(a.array, a.where), right(second, b.where);
-  const Array product = is_real ? rfftn(left, forth) * rfftn(right, forth) : fftn(left, forth) * fftn(right, forth);
-  const Array full = is_real ? irfftn(Operand(product, a.where), back) : ifftn(Operand(product, a.where), back);
+  const Array product =
+      is_real ? rfftn(left, forth) * rfftn(right, forth) : fftn(left, forth) * fftn(right, forth);
+  const Array full =
+      is_real ? irfftn(Operand(product, a.where), back) : ifftn(Operand(product, a.where), back);
   return index(full, window, a.where);
 }
 
@@ -82,11 +88,13 @@ Array convolve_as(const char* call, const Operand& a, const Operand& b, const st
 Array fftfreq(std::int64_t n, double d, Dtype dtype) {
   check_samples("fftfreq", n, d);
   const Array k = arange_of(std::int64_t{0}, n, std::int64_t{1}, int64);
-  return astype(where(k < Array((n + 1) / 2), k, k - Array(n)), dtype) * Array(1 / (static_cast<double>(n) * d));
+  return astype(where(k < Array((n + 1) / 2), k, k - Array(n)), dtype) *
+         Array(1 / (static_cast<double>(n) * d));
 }
 Array rfftfreq(std::int64_t n, double d, Dtype dtype) {
   check_samples("rfftfreq", n, d);
-  return astype(arange_of(std::int64_t{0}, n / 2 + 1, std::int64_t{1}, int64), dtype) * Array(1 / (static_cast<double>(n) * d));
+  return astype(arange_of(std::int64_t{0}, n / 2 + 1, std::int64_t{1}, int64), dtype) *
+         Array(1 / (static_cast<double>(n) * d));
 }
 Array fftfreq(std::int64_t n, double d) { return fftfreq(n, d, float32); }
 Array rfftfreq(std::int64_t n, double d) { return rfftfreq(n, d, float32); }
@@ -99,7 +107,8 @@ namespace {
 // Whether the window of "valid" slides a over b: a fits into b in every dim, and not b into a.
 bool slides_first(const Operand& a, const Operand& b, const std::string& mode) {
   const Shape &n = a.array.shape(), &m = b.array.shape();
-  return mode == "valid" && n.size() == m.size() && n != m && std::equal(n.begin(), n.end(), m.begin(), std::less_equal<>());
+  return mode == "valid" && n.size() == m.size() && n != m &&
+         std::equal(n.begin(), n.end(), m.begin(), std::less_equal<>());
 }
 
 // x turned round in all dims, and conjugated.
@@ -119,7 +128,8 @@ Array correlate(const Operand& a, const Operand& b, const std::string& mode) {
   check_usable(a.array, "correlate");
   check_usable(b.array, "correlate");
   // Exchanged operands give the correlation turned round.
-  if (slides_first(a, b, mode)) return turned(Operand(convolve_as("correlate", b, turned(a), mode), a.where)).array;
+  if (slides_first(a, b, mode))
+    return turned(Operand(convolve_as("correlate", b, turned(a), mode), a.where)).array;
   return convolve_as("correlate", a, turned(b), mode);
 }
 

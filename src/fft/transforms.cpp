@@ -28,13 +28,17 @@ std::vector<int> dims_of(const Call& call, const Operand& x, const FftOptions& o
     const auto count = call.axes != 0 ? call.axes : lengths != 0 ? lengths : static_cast<std::size_t>(ndim);
     for (std::size_t i = 0; i < count; ++i) axes.push_back(static_cast<int>(i) - static_cast<int>(count));
     if (count > static_cast<std::size_t>(ndim) && ndim > 0)
-      throw ArgumentError(call_text(call.name, x.where) + ": it transforms " + std::to_string(count) + " axes of an array of " +
-                          std::to_string(ndim) + " dimensions, " + describe(x.array));
-    if (axes.empty()) throw ArgumentError(call_text(call.name, x.where) + ": an array without dimensions has no axis to transform");
+      throw ArgumentError(call_text(call.name, x.where) + ": it transforms " + std::to_string(count) +
+                          " axes of an array of " + std::to_string(ndim) + " dimensions, " +
+                          describe(x.array));
+    if (axes.empty())
+      throw ArgumentError(call_text(call.name, x.where) +
+                          ": an array without dimensions has no axis to transform");
   }
   if (call.axes != 0 && axes.size() != call.axes)
-    throw ArgumentError(call_text(call.name, x.where) + ": it transforms " + std::to_string(call.axes) + " axes, but options.axes names " +
-                        std::to_string(axes.size()) + ". Use the n-d form, " +
+    throw ArgumentError(call_text(call.name, x.where) + ": it transforms " + std::to_string(call.axes) +
+                        " axes, but options.axes names " + std::to_string(axes.size()) +
+                        ". Use the n-d form, " +
                         (call.kind == FftKind::c2c ? "fftn or ifftn" : "rfftn or irfftn"));
   checked_dims(axes, ndim, false, call.name, x.where);
   std::vector<int> dims;
@@ -48,14 +52,16 @@ double scale_of(const Call& call, const std::string& norm, double points, std::s
   if (norm == "backward") return forward ? 1 : 1 / points;
   if (norm == "ortho") return 1 / std::sqrt(points);
   if (norm == "forward") return forward ? 1 / points : 1;
-  throw ArgumentError(call_text(call.name, where) + ": there is no norm \"" + norm + "\"; it is backward, ortho or forward");
+  throw ArgumentError(call_text(call.name, where) + ": there is no norm \"" + norm +
+                      "\"; it is backward, ortho or forward");
 }
 
 Array as_operand_of(const Call& call, const Operand& x) {
   const Dtype inexact = to_inexact(x.array.dtype());
   if (call.kind == FftKind::r2c) {
     if (is_complex(inexact))
-      throw DtypeError(call_text(call.name, x.where) + ": it transforms real numbers, the operand is " + describe(x.array) + ". Use " +
+      throw DtypeError(call_text(call.name, x.where) + ": it transforms real numbers, the operand is " +
+                       describe(x.array) + ". Use " +
                        (call.axes == 1   ? "fft"
                         : call.axes == 2 ? "fft2"
                                          : "fftn") +
@@ -65,13 +71,15 @@ Array as_operand_of(const Call& call, const Operand& x) {
   return cast_to(x.array, complex_dtype(inexact), x.where);
 }
 
-Array transform(const Call& call, const Operand& x, std::optional<std::int64_t> n_given, const FftOptions& options) {
+Array transform(const Call& call, const Operand& x, std::optional<std::int64_t> n_given,
+                const FftOptions& options) {
   check_usable(x.array, call.name);
   const std::vector<std::int64_t> lengths = n_given ? std::vector<std::int64_t>{*n_given} : options.s;
-  FftParams p{call.kind, call.sign, dims_of(call, x, options, lengths.size()), 0, 1, FftPlace::keep, std::nullopt};
+  FftParams p{call.kind,      call.sign,   dims_of(call, x, options, lengths.size()), 0, 1,
+              FftPlace::keep, std::nullopt};
   if (!lengths.empty() && lengths.size() != p.dims.size())
-    throw ArgumentError(call_text(call.name, x.where) + ": " + std::to_string(lengths.size()) + " lengths for " +
-                        std::to_string(p.dims.size()) + " axes");
+    throw ArgumentError(call_text(call.name, x.where) + ": " + std::to_string(lengths.size()) +
+                        " lengths for " + std::to_string(p.dims.size()) + " axes");
   Shape extents = x.array.shape();
   double points = 1;
   for (std::size_t i = 0; i < p.dims.size(); ++i) {
@@ -79,8 +87,9 @@ Array transform(const Call& call, const Operand& x, std::optional<std::int64_t> 
     const bool is_halved = call.kind == FftKind::c2r && i + 1 == p.dims.size();
     const auto n = !lengths.empty() ? lengths[i] : is_halved ? 2 * (extent - 1) : extent;
     if (n < 1)
-      throw ArgumentError(call_text(call.name, x.where) + ": " + std::to_string(n) + " points along axis " + std::to_string(p.dims[i]) +
-                          " of shape " + to_string(x.array.shape()) + "; a transform needs at least 1" +
+      throw ArgumentError(call_text(call.name, x.where) + ": " + std::to_string(n) + " points along axis " +
+                          std::to_string(p.dims[i]) + " of shape " + to_string(x.array.shape()) +
+                          "; a transform needs at least 1" +
                           (is_halved && lengths.empty() ? " (2 (m - 1) of m by default: pass n)" : ""));
     points *= static_cast<double>(n);
     if (is_halved) p.length = n;
@@ -88,9 +97,12 @@ Array transform(const Call& call, const Operand& x, std::optional<std::int64_t> 
   }
   p.scale = scale_of(call, options.norm, points, x.where);
   const Array operand = record_fft_resize(as_operand_of(call, x), extents, x.where);
-  p.place = options.out_sharding == keep ? FftPlace::keep : options.out_sharding == transposed ? FftPlace::transposed : FftPlace::given;
+  p.place = options.out_sharding == keep         ? FftPlace::keep
+            : options.out_sharding == transposed ? FftPlace::transposed
+                                                 : FftPlace::given;
   if (p.place == FftPlace::given && !options.given)
-    throw ArgumentError(call_text(call.name, x.where) + ": out_sharding is given, but options.given holds no sharding");
+    throw ArgumentError(call_text(call.name, x.where) +
+                        ": out_sharding is given, but options.given holds no sharding");
   if (options.given) {
     p.place = FftPlace::given;
     p.given = options.given;
@@ -125,11 +137,15 @@ Array inverse_hermitian(const Operand& x, std::optional<std::int64_t> n, const F
 
 }  // namespace
 
-#define TESSERA_FFT(name, kind, sign, axes) \
-  Array name(const Operand& x, FftOptions options) { return transform({#name, kind, sign, axes}, x, std::nullopt, options); }
-#define TESSERA_FFT_1D(name, kind, sign) \
-  TESSERA_FFT(name, kind, sign, 1)       \
-  Array name(const Operand& x, std::int64_t n, FftOptions options) { return transform({#name, kind, sign, 1}, x, n, options); }
+#define TESSERA_FFT(name, kind, sign, axes)                                \
+  Array name(const Operand& x, FftOptions options) {                       \
+    return transform({#name, kind, sign, axes}, x, std::nullopt, options); \
+  }
+#define TESSERA_FFT_1D(name, kind, sign)                             \
+  TESSERA_FFT(name, kind, sign, 1)                                   \
+  Array name(const Operand& x, std::int64_t n, FftOptions options) { \
+    return transform({#name, kind, sign, 1}, x, n, options);         \
+  }
 #define TESSERA_FFT_ND(name, kind, sign, axes) TESSERA_FFT(name, kind, sign, axes)
 
 TESSERA_FFT_1D(fft, c2c, forward)

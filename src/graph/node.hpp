@@ -46,7 +46,8 @@ struct Stored {
 struct Output {
   Type type;
   std::optional<Sharding> sharding;  // nullopt: uncommitted, computed in the layout of its consumers
-  std::uint64_t varying = 0;         // in a region: bit a is set when ranks along mesh axis a may hold different values
+  std::uint64_t varying =
+      0;  // in a region: bit a is set when ranks along mesh axis a may hold different values
   std::optional<Stored> stored;
   bool deleted = false;
 };
@@ -56,11 +57,12 @@ struct Node {
   ParamsPtr params;
   std::vector<Array> inputs;
   std::vector<Output> outputs;
-  RegionPtr region;                 // nullptr: the global world
-  std::source_location where;       // of the user's call
-  std::uint64_t serial = 0;         // recording order on this rank
-  std::uint32_t pending = 0;        // about how many nodes without a value lie below: a long chain is computed before it grows further
-  bool traced = false;              // depends on a transformation's placeholder: inputs are kept after evaluation
+  RegionPtr region;            // nullptr: the global world
+  std::source_location where;  // of the user's call
+  std::uint64_t serial = 0;    // recording order on this rank
+  std::uint32_t pending =
+      0;  // about how many nodes without a value lie below: a long chain is computed before it grows further
+  bool traced = false;  // depends on a transformation's placeholder: inputs are kept after evaluation
   bool has_placeholder = false;     // depends on a placeholder without a value: cannot be evaluated
   mutable std::uint64_t visit = 0;  // scratch of the graph walk that runs
   mutable std::uint32_t visit_index = 0;
@@ -75,8 +77,12 @@ std::string site(const std::source_location&);
 // "f32[8,4] P('x', None) over Mesh('x': 4) from train.cpp:12"
 std::string describe(const Array&);
 
-inline const Output& output_of(const Array& x) { return x.node()->outputs[static_cast<std::size_t>(x.output())]; }
-inline Output& mutable_output_of(const Array& x) { return x.node()->outputs[static_cast<std::size_t>(x.output())]; }
+inline const Output& output_of(const Array& x) {
+  return x.node()->outputs[static_cast<std::size_t>(x.output())];
+}
+inline Output& mutable_output_of(const Array& x) {
+  return x.node()->outputs[static_cast<std::size_t>(x.output())];
+}
 inline Type type_of(const Array& x) { return output_of(x).type; }
 
 }  // namespace tessera

@@ -94,19 +94,26 @@ struct OpDef {
   Batched (*batch)(const BatchArgs&) = nullptr;
   const char* no_batch = nullptr;  // why there is no batch rule
   // optional
-  Placement (*place)(const PlaceArgs&) = nullptr;                                              // instead of factors
-  std::vector<int> (*lower)(ProgramBuilder&, const Node&, std::span<const int> in) = nullptr;  // instead of kernel: several instructions
-  void (*talk)(const TalkArgs&) = nullptr;                                                     // when a dim it works on is split
+  Placement (*place)(const PlaceArgs&) = nullptr;  // instead of factors
+  std::vector<int> (*lower)(ProgramBuilder&, const Node&,
+                            std::span<const int> in) = nullptr;  // instead of kernel: several instructions
+  void (*talk)(const TalkArgs&) = nullptr;                       // when a dim it works on is split
   std::vector<TalkCost> (*talk_cost)(const PlaceArgs&, const Placement&) = nullptr;
-  std::string (*linear_in)(const Params&) = nullptr;  // inputs (as digits) in which it is linear: partial sums pass through
+  std::string (*linear_in)(const Params&) =
+      nullptr;  // inputs (as digits) in which it is linear: partial sums pass through
   double (*flops)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
-  std::uint64_t (*varying)(std::span<const std::uint64_t> in, const Params&) = nullptr;  // in a region; union of the inputs otherwise
-  std::uint64_t (*output_varying)(std::size_t output, const Params&) = nullptr;          // of an op whose outputs differ in that
-  std::optional<Mesh> (*commit)(const Params&) = nullptr;                 // the result is committed to this mesh even when no input is
-  RegionPtr (*region)(const Params&, const RegionPtr& inputs) = nullptr;  // of the outputs, when it is not that of the inputs
-  bool is_alias = false;                                                  // the output is the input's bytes under another type or layout
+  std::uint64_t (*varying)(std::span<const std::uint64_t> in,
+                           const Params&) = nullptr;  // in a region; union of the inputs otherwise
+  std::uint64_t (*output_varying)(std::size_t output,
+                                  const Params&) = nullptr;  // of an op whose outputs differ in that
+  std::optional<Mesh> (*commit)(const Params&) =
+      nullptr;  // the result is committed to this mesh even when no input is
+  RegionPtr (*region)(const Params&, const RegionPtr& inputs) =
+      nullptr;            // of the outputs, when it is not that of the inputs
+  bool is_alias = false;  // the output is the input's bytes under another type or layout
   const ElementwiseRow* elementwise = nullptr;
-  bool works_in_place = false;      // its kernel may write its result over its first input, when that is dead and as large
+  bool works_in_place =
+      false;  // its kernel may write its result over its first input, when that is dead and as large
   bool may_fail = false;            // its kernel throws LinAlgError: agreed over all ranks when the run ends
   bool is_value_dependent = false;  // reads a value at record time or has an effect: never merged by CSE
 };
@@ -122,7 +129,8 @@ extern void (*compute_pending)(const std::vector<Array>&);
 
 // What happens to operands where they meet inside a mapped function. ops/collective, which owns those ops, sets both.
 struct RegionHooks {
-  Array (*enter)(const Array& outer, const RegionPtr& region, std::source_location where) = nullptr;  // as every rank's own copy
+  Array (*enter)(const Array& outer, const RegionPtr& region,
+                 std::source_location where) = nullptr;  // as every rank's own copy
   // Said to vary over these axes: where a value that is the same on all ranks meets one that is not, its cotangent is summed.
   Array (*vary)(const Array& x, std::uint64_t axes, std::source_location where) = nullptr;
 };
@@ -146,8 +154,8 @@ class AttributedTo {
 
 // The committed inputs' shardings brought onto one mesh (that of the first, or a common refinement of their axes), which is returned.
 // ShardingError naming both operands when their devices or device orders differ; nullopt when no input is committed.
-std::optional<Mesh> unify_meshes(const OpDef&, std::span<const Array> inputs, std::vector<std::optional<Sharding>>&,
-                                 std::source_location where);
+std::optional<Mesh> unify_meshes(const OpDef&, std::span<const Array> inputs,
+                                 std::vector<std::optional<Sharding>>&, std::source_location where);
 
 // Where the op puts its inputs and outputs, by its place rule or its factors.
 Placement place(const OpDef&, const PlaceArgs&);
@@ -157,7 +165,8 @@ Placement place_by(const FactorRule&, const PlaceArgs&, std::int64_t* bytes = nu
 // A leaf with a value. layout is replicated over all devices for uncommitted values.
 Array make_leaf(Type, Sharding layout, Buffer, bool committed, std::source_location where);
 // A leaf without a value: a transformation's argument.
-Array make_placeholder(Type, std::optional<Sharding>, RegionPtr, std::uint64_t varying, std::source_location where);
+Array make_placeholder(Type, std::optional<Sharding>, RegionPtr, std::uint64_t varying,
+                       std::source_location where);
 // Identity in the graph, so that a transformation can tell its own argument from the caller's array.
 Array make_alias(const Array&);
 

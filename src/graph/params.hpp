@@ -33,7 +33,9 @@ requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) std::uint64_t field_hash(
   std::memcpy(&bits, &value, sizeof value);
   return bits;
 }
-inline std::uint64_t field_hash(std::complex<double> v) { return mix(field_hash(v.real()), field_hash(v.imag())); }
+inline std::uint64_t field_hash(std::complex<double> v) {
+  return mix(field_hash(v.real()), field_hash(v.imag()));
+}
 inline std::uint64_t field_hash(Dtype d) { return static_cast<std::uint64_t>(d.code); }
 inline std::uint64_t field_hash(const std::string& s) {
   std::uint64_t h = 0xcbf29ce484222325ull;
@@ -43,11 +45,17 @@ inline std::uint64_t field_hash(const std::string& s) {
 inline std::uint64_t field_hash(const Sharding& s) { return s.hash(); }
 inline std::uint64_t field_hash(const Mesh& m) { return m.hash(); }
 inline std::uint64_t field_hash(const Shape& s);
-inline std::uint64_t field_hash(const Range& r) { return mix(static_cast<std::uint64_t>(r.start), static_cast<std::uint64_t>(r.stop)); }
+inline std::uint64_t field_hash(const Range& r) {
+  return mix(static_cast<std::uint64_t>(r.start), static_cast<std::uint64_t>(r.stop));
+}
 template <class A, class B> std::uint64_t field_hash(const std::pair<A, B>& p);
 template <class T> std::uint64_t field_hash(const std::vector<T>& values);
-template <class T> std::uint64_t field_hash(const std::optional<T>& value) { return value ? mix(1, field_hash(*value)) : 0; }
-template <class A, class B> std::uint64_t field_hash(const std::pair<A, B>& p) { return mix(field_hash(p.first), field_hash(p.second)); }
+template <class T> std::uint64_t field_hash(const std::optional<T>& value) {
+  return value ? mix(1, field_hash(*value)) : 0;
+}
+template <class A, class B> std::uint64_t field_hash(const std::pair<A, B>& p) {
+  return mix(field_hash(p.first), field_hash(p.second));
+}
 template <class T> std::uint64_t field_hash(const std::vector<T>& values) {
   std::uint64_t h = values.size();
   for (const auto& v : values) h = mix(h, field_hash(T(v)));
@@ -66,7 +74,9 @@ requires(std::is_arithmetic_v<T>) std::string field_text(T value) {
   }
 }
 template <class T>
-requires(std::is_enum_v<T>) std::string field_text(T value) { return std::to_string(static_cast<int>(value)); }
+requires(std::is_enum_v<T>) std::string field_text(T value) {
+  return std::to_string(static_cast<int>(value));
+}
 inline std::string field_text(std::complex<double> v) {
   std::ostringstream text;
   text << v.real();
@@ -76,7 +86,9 @@ inline std::string field_text(std::complex<double> v) {
 inline std::string field_text(Dtype d) { return short_name(d); }
 inline std::string field_text(const std::string& s) { return s; }
 inline std::string field_text(const Shape& s) { return to_string(s); }
-inline std::string field_text(const Range& r) { return std::to_string(r.start) + ":" + std::to_string(r.stop); }
+inline std::string field_text(const Range& r) {
+  return std::to_string(r.start) + ":" + std::to_string(r.stop);
+}
 inline std::string field_text(const Sharding& s) {
   std::ostringstream text;
   text << s;
@@ -88,7 +100,9 @@ inline std::string field_text(const Mesh& m) {
   return text.str();
 }
 template <class T> std::string field_text(const std::vector<T>& values);
-template <class T> std::string field_text(const std::optional<T>& value) { return value ? field_text(*value) : "none"; }
+template <class T> std::string field_text(const std::optional<T>& value) {
+  return value ? field_text(*value) : "none";
+}
 template <class A, class B> std::string field_text(const std::pair<A, B>& p) {
   return "(" + field_text(p.first) + "," + field_text(p.second) + ")";
 }
@@ -122,8 +136,9 @@ template <class P> class ParamsOf final : public Params {
   }
   std::string text() const override {
     std::string text;
-    value.fields(
-        [&](const char* name, const auto& field) { text += (text.empty() ? "" : " ") + std::string(name) + "=" + field_text(field); });
+    value.fields([&](const char* name, const auto& field) {
+      text += (text.empty() ? "" : " ") + std::string(name) + "=" + field_text(field);
+    });
     return text;
   }
   P value;
@@ -134,7 +149,9 @@ template <class P> class ParamsOf final : public Params {
 
 template <class P> const P& Params::as() const { return static_cast<const ParamsOf<P>&>(*this).value; }
 using ParamsPtr = std::shared_ptr<const Params>;
-template <class P> ParamsPtr make_params(P value) { return std::make_shared<const ParamsOf<P>>(std::move(value)); }
+template <class P> ParamsPtr make_params(P value) {
+  return std::make_shared<const ParamsOf<P>>(std::move(value));
+}
 ParamsPtr no_params();
 
 }  // namespace tessera

@@ -32,15 +32,17 @@ std::string devices_text(const Sharding& sharding) {
   return text + "]";
 }
 
-[[noreturn]] void throw_device_mismatch(const OpDef& op, const Array& a, std::size_t i, const Array& b, std::size_t j,
-                                        std::source_location where) {
+[[noreturn]] void throw_device_mismatch(const OpDef& op, const Array& a, std::size_t i, const Array& b,
+                                        std::size_t j, std::source_location where) {
   const auto& sa = *output_of(a).sharding;
   const auto& sb = *output_of(b).sharding;
   const bool same_set = sa.device_set() == sb.device_set();
   std::ostringstream text;
-  text << op.name << " at " << site(where) << ": the operands are committed to different " << (same_set ? "device orders" : "device sets")
-       << ".\n  operand " << i << ": " << describe(a) << " on devices " << devices_text(sa) << "\n  operand " << j << ": " << describe(b)
-       << " on devices " << devices_text(sb) << "\n  " << (same_set ? "The devices are the same, only their order differs. " : "")
+  text << op.name << " at " << site(where) << ": the operands are committed to different "
+       << (same_set ? "device orders" : "device sets") << ".\n  operand " << i << ": " << describe(a)
+       << " on devices " << devices_text(sa) << "\n  operand " << j << ": " << describe(b) << " on devices "
+       << devices_text(sb) << "\n  "
+       << (same_set ? "The devices are the same, only their order differs. " : "")
        << "Move one to the other's devices first, e.g. device_put(b, a.sharding()).";
   throw ShardingError(text.str());
 }
@@ -59,20 +61,22 @@ RegionPtr common_region(const OpDef& op, std::span<const Array> inputs, std::sou
     const auto& own = x.node()->region;
     if (lies_in(region, own)) continue;
     if (!lies_in(own, region))
-      throw ShardingError(
-          op.name + " at " + site(where) +
-          ": the operands belong to two different mapped functions (shard_map/pmap); pass values out through their results");
+      throw ShardingError(op.name + " at " + site(where) +
+                          ": the operands belong to two different mapped functions (shard_map/pmap); pass "
+                          "values out through their results");
     region = own;
   }
   return region;
 }
 
 // Uncommitted constants are computed by every rank for itself and need no entrance.
-void bring_inside(const OpDef& op, const RegionPtr& region, std::vector<Array>& inputs, std::source_location where) {
+void bring_inside(const OpDef& op, const RegionPtr& region, std::vector<Array>& inputs,
+                  std::source_location where) {
   std::uint64_t varying = 0;
   for (auto& x : inputs) {
     const Node& node = *x.node();
-    if (node.region != region && (node.region || node.traced || output_of(x).sharding)) x = region_hooks().enter(x, region, where);
+    if (node.region != region && (node.region || node.traced || output_of(x).sharding))
+      x = region_hooks().enter(x, region, where);
     varying |= output_of(x).varying;
   }
   if (!region->check_varying || op.varying != nullptr || op.output_varying != nullptr) return;
@@ -93,7 +97,8 @@ Ops& ops() {
 
 void (*compute_pending)(const std::vector<Array>&) = nullptr;
 
-AttributedTo::AttributedTo(std::optional<std::source_location> where) : outer_(std::exchange(attribution(), where)) {}
+AttributedTo::AttributedTo(std::optional<std::source_location> where)
+    : outer_(std::exchange(attribution(), where)) {}
 AttributedTo::~AttributedTo() { attribution() = outer_; }
 
 void register_op(const OpDef* op) { ops().all.push_back(op); }
@@ -103,7 +108,8 @@ RegionHooks& region_hooks() {
   return hooks;
 }
 
-std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs, std::vector<std::optional<Sharding>>& shardings,
+std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs,
+                                 std::vector<std::optional<Sharding>>& shardings,
                                  std::source_location where) {
   std::optional<std::size_t> first;
   bool several_meshes = false;
@@ -115,7 +121,8 @@ std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs,
     }
     const Mesh mesh_a = shardings[*first]->mesh(), mesh_b = shardings[i]->mesh();
     if (mesh_a == mesh_b) continue;
-    if (mesh_a.device_ids() != mesh_b.device_ids()) throw_device_mismatch(op, inputs[*first], *first, inputs[i], i, where);
+    if (mesh_a.device_ids() != mesh_b.device_ids())
+      throw_device_mismatch(op, inputs[*first], *first, inputs[i], i, where);
     several_meshes = true;
   }
   if (!first) return std::nullopt;
@@ -154,11 +161,14 @@ Placement place_by(const FactorRule& rule, const PlaceArgs& args, std::int64_t* 
     FactorAxes axes = factors_of(rule, *args.wanted, 0, true);
     // A split that the other operands cannot have is given up; the consumer slices instead.
     for (std::size_t f = axes.size(); f-- > 0 && !is_allowed(rule, axes, args.mesh);) axes[f].clear();
-    for (int i = 0; i < static_cast<int>(args.in.size()); ++i) result.inputs.push_back(sharding_of(rule, axes, args.mesh, i, false));
-    for (int i = 0; i < static_cast<int>(args.out.size()); ++i) result.outputs.push_back(sharding_of(rule, axes, args.mesh, i, true));
+    for (int i = 0; i < static_cast<int>(args.in.size()); ++i)
+      result.inputs.push_back(sharding_of(rule, axes, args.mesh, i, false));
+    for (int i = 0; i < static_cast<int>(args.out.size()); ++i)
+      result.outputs.push_back(sharding_of(rule, axes, args.mesh, i, true));
     return result;
   }
-  auto found = propagate_forward(rule, args.shardings, in_shapes, in_dtypes, out_shapes, out_dtypes, args.mesh);
+  auto found =
+      propagate_forward(rule, args.shardings, in_shapes, in_dtypes, out_shapes, out_dtypes, args.mesh);
   result.inputs = std::move(found.inputs);
   result.outputs = std::move(found.outputs);
   result.partial_axes = std::move(found.partial_axes);
@@ -171,13 +181,17 @@ Placement place(const OpDef& op, const PlaceArgs& args) {
 }
 
 void check_usable(const Array& x, const char* call) {
-  if (!x.node()) throw ArgumentError(std::string(call) + ": the array holds nothing (it was default-constructed or moved from)");
+  if (!x.node())
+    throw ArgumentError(std::string(call) +
+                        ": the array holds nothing (it was default-constructed or moved from)");
   if (output_of(x).deleted)
-    throw ArgumentError(std::string(call) + ": the array " + describe(x) +
-                        " was deleted or donated; its value is gone. Keep a copy, or do not delete it before its last use");
+    throw ArgumentError(
+        std::string(call) + ": the array " + describe(x) +
+        " was deleted or donated; its value is gone. Keep a copy, or do not delete it before its last use");
 }
 
-std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs, std::source_location where) {
+std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs,
+                              std::source_location where) {
   if (attribution()) where = *attribution();
   auto node = std::make_shared<Node>();
   for (const auto& x : inputs) check_usable(x, op.name.c_str());
@@ -222,7 +236,8 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
   node->serial = next_serial();
   std::vector<Array> results;
   for (std::size_t i = 0; i < node->outputs.size(); ++i) results.emplace_back(node, static_cast<int>(i));
-  if (node->pending > longest_pending_chain && !node->traced && compute_pending != nullptr) compute_pending(results);
+  if (node->pending > longest_pending_chain && !node->traced && compute_pending != nullptr)
+    compute_pending(results);
   return results;
 }
 
@@ -249,7 +264,8 @@ Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed, std::
   return {std::move(node), 0};
 }
 
-Array make_placeholder(Type type, std::optional<Sharding> sharding, RegionPtr region, std::uint64_t varying, std::source_location where) {
+Array make_placeholder(Type type, std::optional<Sharding> sharding, RegionPtr region, std::uint64_t varying,
+                       std::source_location where) {
   static const OpDef placeholder{.name = "parameter", .infer = infer_nothing};
   auto node = std::make_shared<Node>();
   node->op = &placeholder;

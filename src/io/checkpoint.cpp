@@ -109,7 +109,8 @@ std::vector<LeafBlock> blocks_of(const Array& x, std::vector<std::int64_t>& end_
   return blocks;
 }
 
-RankFile write_rank_file(const std::string& path, const std::vector<Array>& leaves, const std::vector<std::vector<LeafBlock>>& blocks) {
+RankFile write_rank_file(const std::string& path, const std::vector<Array>& leaves,
+                         const std::vector<std::vector<LeafBlock>>& blocks) {
   File file("checkpoint::save", path, File::Mode::create);
   PieceSums sums;
   RankFile result;
@@ -137,17 +138,22 @@ json box_json(const Box& box) {
 }
 
 std::string manifest_text(int step, const std::string& structure, const std::vector<Array>& leaves,
-                          const std::vector<std::vector<LeafBlock>>& blocks, const std::vector<RankFile>& files) {
-  json body = {{"format", format_version}, {"step", step}, {"structure", structure}, {"piece_bytes", piece_bytes}};
+                          const std::vector<std::vector<LeafBlock>>& blocks,
+                          const std::vector<RankFile>& files) {
+  json body = {
+      {"format", format_version}, {"step", step}, {"structure", structure}, {"piece_bytes", piece_bytes}};
   for (std::size_t n = 0; n < leaves.size(); ++n) {
-    json leaf = {{"shape", leaves[n].shape().vector()}, {"dtype", name(leaves[n].dtype())}, {"blocks", json::array()}};
+    json leaf = {
+        {"shape", leaves[n].shape().vector()}, {"dtype", name(leaves[n].dtype())}, {"blocks", json::array()}};
     for (const auto& block : blocks[n])
-      leaf["blocks"].push_back({{"box", box_json(block.box)}, {"rank", block.rank}, {"offset", block.offset}});
+      leaf["blocks"].push_back(
+          {{"box", box_json(block.box)}, {"rank", block.rank}, {"offset", block.offset}});
     body["leaves"].push_back(std::move(leaf));
   }
   for (std::size_t r = 0; r < files.size(); ++r)
-    body["files"].push_back(
-        {{"name", rank_file(static_cast<int>(r))}, {"data_bytes", files[r].data_bytes}, {"xxh3_of_sums", hex(files[r].sum)}});
+    body["files"].push_back({{"name", rank_file(static_cast<int>(r))},
+                             {"data_bytes", files[r].data_bytes},
+                             {"xxh3_of_sums", hex(files[r].sum)}});
   const auto text = body.dump();
   return json{{"body", body}, {"xxh3", hex(XXH3_64bits(text.data(), text.size()))}}.dump(1) + "\n";
 }
@@ -159,27 +165,30 @@ std::map<int, std::string> steps_in(const std::string& dir) {
   for (const auto& entry : fs::directory_iterator(dir, none)) {
     const auto name = entry.path().filename().string();
     int step = 0, used = 0;
-    if (std::sscanf(name.c_str(), "step_%d%n", &step, &used) == 1 && static_cast<std::size_t>(used) == name.size() &&
-        fs::exists(entry.path() / "manifest.json", none))
+    if (std::sscanf(name.c_str(), "step_%d%n", &step, &used) == 1 &&
+        static_cast<std::size_t>(used) == name.size() && fs::exists(entry.path() / "manifest.json", none))
       steps[step] = entry.path().string();
   }
   return steps;
 }
 
 [[noreturn]] void damaged(const std::string& path, const std::string& facts) {
-  throw IoError("checkpoint::restore: " + tessera::quoted(path) + " " + facts + "; restore another step, or write this one again");
+  throw IoError("checkpoint::restore: " + tessera::quoted(path) + " " + facts +
+                "; restore another step, or write this one again");
 }
 
 json read_manifest(const std::string& folder) {
   const auto path = folder + "/manifest.json";
   const auto text = read_text("checkpoint::restore", path);
   const json whole = json::parse(text, nullptr, false);
-  if (whole.is_discarded() || !whole.is_object() || !whole.contains("body") || !whole.contains("xxh3")) damaged(path, "is no manifest");
+  if (whole.is_discarded() || !whole.is_object() || !whole.contains("body") || !whole.contains("xxh3"))
+    damaged(path, "is no manifest");
   const auto body = whole["body"].dump();
-  if (whole["xxh3"] != hex(XXH3_64bits(body.data(), body.size()))) damaged(path, "does not have the checksum that it names");
+  if (whole["xxh3"] != hex(XXH3_64bits(body.data(), body.size())))
+    damaged(path, "does not have the checksum that it names");
   if (whole["body"].value("format", 0) != format_version)
-    damaged(path, "has the format " + std::to_string(whole["body"].value("format", 0)) + ", this library reads " +
-                      std::to_string(format_version));
+    damaged(path, "has the format " + std::to_string(whole["body"].value("format", 0)) +
+                      ", this library reads " + std::to_string(format_version));
   return whole["body"];
 }
 
@@ -187,11 +196,13 @@ json read_manifest(const std::string& folder) {
 class RankReader {
  public:
   RankReader(const std::string& folder, const json& facts)
-      : file_("checkpoint::restore", folder + "/" + facts["name"].get<std::string>(), File::Mode::read), data_bytes_(facts["data_bytes"]) {
+      : file_("checkpoint::restore", folder + "/" + facts["name"].get<std::string>(), File::Mode::read),
+        data_bytes_(facts["data_bytes"]) {
     sums_.resize(static_cast<std::size_t>(pieces_of(data_bytes_)));
     const auto sums_bytes = static_cast<std::int64_t>(sums_.size() * sizeof(std::uint64_t));
     if (file_.bytes() != data_bytes_ + sums_bytes)
-      damaged(file_.path(), "has " + std::to_string(file_.bytes()) + " bytes instead of " + std::to_string(data_bytes_ + sums_bytes));
+      damaged(file_.path(), "has " + std::to_string(file_.bytes()) + " bytes instead of " +
+                                std::to_string(data_bytes_ + sums_bytes));
     file_.read(sums_.data(), sums_bytes, data_bytes_);
     if (hex(XXH3_64bits(sums_.data(), static_cast<std::size_t>(sums_bytes))) != facts["xxh3_of_sums"])
       damaged(file_.path(), "has damaged checksums");
@@ -199,14 +210,16 @@ class RankReader {
   }
   void read(std::int64_t offset, std::int64_t bytes, std::byte* out) {
     if (offset < 0 || offset + bytes > data_bytes_) damaged(file_.path(), "is shorter than its blocks");
-    for (auto piece = offset / piece_bytes; bytes > 0 && piece * piece_bytes < offset + bytes; ++piece) check(piece);
+    for (auto piece = offset / piece_bytes; bytes > 0 && piece * piece_bytes < offset + bytes; ++piece)
+      check(piece);
     file_.read(out, bytes, offset);
   }
 
  private:
   void check(std::int64_t piece) {
     if (checked_[static_cast<std::size_t>(piece)]) return;
-    std::vector<std::byte> data(static_cast<std::size_t>(std::min(piece_bytes, data_bytes_ - piece * piece_bytes)));
+    std::vector<std::byte> data(
+        static_cast<std::size_t>(std::min(piece_bytes, data_bytes_ - piece * piece_bytes)));
     file_.read(data.data(), static_cast<std::int64_t>(data.size()), piece * piece_bytes);
     if (XXH3_64bits(data.data(), data.size()) != sums_[static_cast<std::size_t>(piece)])
       damaged(file_.path(), "is damaged between the bytes " + std::to_string(piece * piece_bytes) + " and " +
@@ -219,8 +232,10 @@ class RankReader {
   std::vector<bool> checked_;
 };
 
-void copy_common(const Box& from_box, const std::byte* from, const Box& to_box, std::byte* to, const Box& common, std::int64_t width) {
-  const auto from_strides = row_major_strides(box_shape(from_box)), to_strides = row_major_strides(box_shape(to_box));
+void copy_common(const Box& from_box, const std::byte* from, const Box& to_box, std::byte* to,
+                 const Box& common, std::int64_t width) {
+  const auto from_strides = row_major_strides(box_shape(from_box)),
+             to_strides = row_major_strides(box_shape(to_box));
   const std::size_t last = common.empty() ? 0 : common.size() - 1;
   const std::int64_t run = common.empty() ? 1 : common[last].size();
   std::vector<std::int64_t> at;
@@ -228,7 +243,8 @@ void copy_common(const Box& from_box, const std::byte* from, const Box& to_box, 
   for (bool more = !is_empty(common); more;) {
     std::int64_t source = 0, target = 0;
     for (std::size_t d = 0; d < at.size(); ++d)
-      source += (at[d] - from_box[d].start) * from_strides[d], target += (at[d] - to_box[d].start) * to_strides[d];
+      source += (at[d] - from_box[d].start) * from_strides[d],
+          target += (at[d] - to_box[d].start) * to_strides[d];
     std::memcpy(to + target * width, from + source * width, static_cast<std::size_t>(run * width));
     more = false;
     for (std::size_t d = last; d-- > 0 && !more;) {
@@ -240,8 +256,8 @@ void copy_common(const Box& from_box, const std::byte* from, const Box& to_box, 
   }
 }
 
-Buffer read_leaf(const json& leaf, const Box& mine, std::int64_t width, const std::string& folder, const json& files,
-                 std::map<int, RankReader>& readers) {
+Buffer read_leaf(const json& leaf, const Box& mine, std::int64_t width, const std::string& folder,
+                 const json& files, std::map<int, RankReader>& readers) {
   Buffer buffer = Buffer::allocate(static_cast<std::size_t>(box_elements(mine) * width));
   std::int64_t found = 0;
   for (const auto& block : leaf["blocks"]) {
@@ -261,28 +277,32 @@ Buffer read_leaf(const json& leaf, const Box& mine, std::int64_t width, const st
     if (!rows.empty()) rows[0] = common[0];
     const auto row_bytes = box.empty() ? width : box_elements(box) / box[0].size() * width;
     std::vector<std::byte> part(static_cast<std::size_t>(box_elements(rows) * width));
-    reader->second.read(block["offset"].get<std::int64_t>() + (box.empty() ? 0 : (rows[0].start - box[0].start) * row_bytes),
-                        static_cast<std::int64_t>(part.size()), part.data());
+    reader->second.read(
+        block["offset"].get<std::int64_t>() + (box.empty() ? 0 : (rows[0].start - box[0].start) * row_bytes),
+        static_cast<std::int64_t>(part.size()), part.data());
     copy_common(rows, part.data(), mine, buffer.data(), common, width);
     found += box_elements(common);
   }
   if (found != box_elements(mine))
-    damaged(folder, "holds " + std::to_string(found) + " of " + std::to_string(box_elements(mine)) + " elements of a block");
+    damaged(folder, "holds " + std::to_string(found) + " of " + std::to_string(box_elements(mine)) +
+                        " elements of a block");
   return buffer;
 }
 
-void check_alike(const json& body, const std::string& folder, const std::vector<Array>& like, const std::string& structure) {
+void check_alike(const json& body, const std::string& folder, const std::vector<Array>& like,
+                 const std::string& structure) {
   if (body["structure"] != structure)
-    throw IoError("checkpoint::restore: " + tessera::quoted(folder) + " holds the tree " + body["structure"].get<std::string>() +
-                  ", asked for is " + structure + " (* is an array); give a tree like the one that was saved");
+    throw IoError("checkpoint::restore: " + tessera::quoted(folder) + " holds the tree " +
+                  body["structure"].get<std::string>() + ", asked for is " + structure +
+                  " (* is an array); give a tree like the one that was saved");
   const auto& leaves = body.contains("leaves") ? body["leaves"] : json::array();
   for (std::size_t n = 0; n < like.size(); ++n) {
     const Shape shape(leaves.at(n)["shape"].get<std::vector<std::int64_t>>());
     const std::string dtype = leaves[n]["dtype"];
     if (!(shape == like[n].shape()) || dtype != name(like[n].dtype()))
-      throw IoError("checkpoint::restore: array " + std::to_string(n) + " of " + tessera::quoted(folder) + " is " + dtype +
-                    to_string(shape) + ", asked for is " + name(like[n].dtype()) + to_string(like[n].shape()) +
-                    "; give a tree like the one that was saved");
+      throw IoError("checkpoint::restore: array " + std::to_string(n) + " of " + tessera::quoted(folder) +
+                    " is " + dtype + to_string(shape) + ", asked for is " + name(like[n].dtype()) +
+                    to_string(like[n].shape()) + "; give a tree like the one that was saved");
   }
 }
 
@@ -290,12 +310,15 @@ void check_alike(const json& body, const std::string& folder, const std::vector<
 
 namespace detail {
 
-void save_leaves(const std::string& dir, int step, const std::vector<Array>& leaves, const std::string& structure) {
+void save_leaves(const std::string& dir, int step, const std::vector<Array>& leaves,
+                 const std::string& structure) {
   if (step < 0) throw ArgumentError("checkpoint::save: step " + std::to_string(step) + " is negative");
   for (const auto& x : leaves) check_usable(x, "checkpoint::save");
   eval(leaves);
-  const Team team(all_ids(), "checkpoint::save of step " + std::to_string(step) + " to " + tessera::quoted(dir));
-  const std::string target = dir + "/" + step_name(step), temporary = target + ".tmp-" + std::to_string(team.from_first(::getpid()));
+  const Team team(all_ids(),
+                  "checkpoint::save of step " + std::to_string(step) + " to " + tessera::quoted(dir));
+  const std::string target = dir + "/" + step_name(step),
+                    temporary = target + ".tmp-" + std::to_string(team.from_first(::getpid()));
   std::vector<std::int64_t> end_of_rank(static_cast<std::size_t>(device_count()), 0);
   std::vector<std::vector<LeafBlock>> blocks;
   for (const auto& x : leaves) blocks.push_back(blocks_of(x, end_of_rank));
@@ -303,15 +326,17 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
     team.once([&] {
       std::error_code error;
       if (fs::exists(target, error))
-        throw IoError("checkpoint::save: " + tessera::quoted(target) + " exists; remove it first, or save under another step");
+        throw IoError("checkpoint::save: " + tessera::quoted(target) +
+                      " exists; remove it first, or save under another step");
       fs::remove_all(temporary, error);
       fs::create_directories(temporary, error);
       if (error)
-        throw IoError("checkpoint::save: the folder " + tessera::quoted(temporary) + " cannot be made: " + error.message() +
-                      "; check the path and its permissions");
+        throw IoError("checkpoint::save: the folder " + tessera::quoted(temporary) +
+                      " cannot be made: " + error.message() + "; check the path and its permissions");
     });
     RankFile mine;
-    team.together([&] { mine = write_rank_file(temporary + "/" + rank_file(process_index()), leaves, blocks); });
+    team.together(
+        [&] { mine = write_rank_file(temporary + "/" + rank_file(process_index()), leaves, blocks); });
     std::vector<RankFile> files(static_cast<std::size_t>(device_count()));
     comm::all_gather(team.group(), &mine, sizeof mine, files.data());
     team.once([&] {
@@ -321,8 +346,9 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
       manifest.sync();
       sync_folder_of("checkpoint::save", temporary + "/manifest.json");
       if (std::rename(temporary.c_str(), target.c_str()) != 0)
-        throw IoError("checkpoint::save: " + tessera::quoted(temporary) + " cannot be renamed to " + tessera::quoted(target) + ": " +
-                      std::strerror(errno) + "; check the permissions of the folder");
+        throw IoError("checkpoint::save: " + tessera::quoted(temporary) + " cannot be renamed to " +
+                      tessera::quoted(target) + ": " + std::strerror(errno) +
+                      "; check the permissions of the folder");
       sync_folder_of("checkpoint::save", target);
     });
   } catch (...) {
@@ -332,9 +358,10 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
   }
 }
 
-std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> step, const std::vector<Array>& like,
-                                  const std::string& structure) {
-  const Team team(all_ids(), "checkpoint::restore of " + (step ? "step " + std::to_string(*step) : std::string("the latest step")));
+std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> step,
+                                  const std::vector<Array>& like, const std::string& structure) {
+  const Team team(all_ids(), "checkpoint::restore of " +
+                                 (step ? "step " + std::to_string(*step) : std::string("the latest step")));
   std::string folder;
   json body;
   team.together([&] {
@@ -342,10 +369,12 @@ std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> ste
     std::vector<std::string> names;
     for (const auto& [number, path] : steps) names.push_back(std::to_string(number));
     if (steps.empty())
-      throw IoError("checkpoint::restore: " + tessera::quoted(dir) + " holds no complete step; check the path (a step is a folder like " +
-                    step_name(0) + " with a manifest.json)");
+      throw IoError("checkpoint::restore: " + tessera::quoted(dir) +
+                    " holds no complete step; check the path (a step is a folder like " + step_name(0) +
+                    " with a manifest.json)");
     if (step && !steps.contains(*step))
-      throw IoError("checkpoint::restore: " + tessera::quoted(dir) + " has no step " + std::to_string(*step) + "; it has " + join(names));
+      throw IoError("checkpoint::restore: " + tessera::quoted(dir) + " has no step " + std::to_string(*step) +
+                    "; it has " + join(names));
     folder = step ? steps.at(*step) : steps.rbegin()->second;
     body = read_manifest(folder);
     check_alike(body, folder, like, structure);
@@ -358,13 +387,14 @@ std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> ste
     std::map<int, RankReader> readers;
     for (std::size_t n = 0; n < like.size(); ++n)
       if (layouts[n].mesh().position(process_index()) >= 0)
-        buffers[n] = read_leaf(body["leaves"][n], layouts[n].local_box(like[n].shape(), process_index()),
-                               static_cast<std::int64_t>(itemsize(like[n].dtype())), folder, body["files"], readers);
+        buffers[n] =
+            read_leaf(body["leaves"][n], layouts[n].local_box(like[n].shape(), process_index()),
+                      static_cast<std::int64_t>(itemsize(like[n].dtype())), folder, body["files"], readers);
   });
   std::vector<Array> leaves;
   for (std::size_t n = 0; n < like.size(); ++n)
-    leaves.push_back(make_leaf({like[n].shape(), like[n].dtype()}, layouts[n], std::move(buffers[n]), like[n].is_committed(),
-                               std::source_location::current()));
+    leaves.push_back(make_leaf({like[n].shape(), like[n].dtype()}, layouts[n], std::move(buffers[n]),
+                               like[n].is_committed(), std::source_location::current()));
   return leaves;
 }
 

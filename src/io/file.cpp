@@ -36,18 +36,25 @@ std::string mend_of(int error) {
 }  // namespace
 
 File::File(std::string call, std::string path, Mode mode) : call_(std::move(call)), path_(std::move(path)) {
-  const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK : mode == Mode::write ? O_RDWR : O_RDWR | O_CREAT | O_EXCL;
+  const int flags = mode == Mode::read    ? O_RDONLY | O_NONBLOCK
+                    : mode == Mode::write ? O_RDWR
+                                          : O_RDWR | O_CREAT | O_EXCL;
   descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0666);
   if (descriptor_ < 0)
-    fail_errno(mode == Mode::read ? "cannot be opened" : mode == Mode::write ? "cannot be opened for writing" : "cannot be created");
+    fail_errno(mode == Mode::read    ? "cannot be opened"
+               : mode == Mode::write ? "cannot be opened for writing"
+                                     : "cannot be created");
   struct stat facts {};
   if (::fstat(descriptor_, &facts) != 0) fail_errno("cannot be examined");
   if (S_ISREG(facts.st_mode)) return;
   ::close(std::exchange(descriptor_, -1));
-  fail(S_ISDIR(facts.st_mode) ? "is a directory" : "is not a regular file (a pipe or a device)", "give the path of a file");
+  fail(S_ISDIR(facts.st_mode) ? "is a directory" : "is not a regular file (a pipe or a device)",
+       "give the path of a file");
 }
 File::File(File&& other) noexcept
-    : call_(std::move(other.call_)), path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : call_(std::move(other.call_)),
+      path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
 File::~File() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
@@ -70,11 +77,13 @@ void File::read(void* out, std::int64_t bytes, std::int64_t offset) const {
   auto* to = static_cast<std::byte*>(out);
   for (std::int64_t done = 0; done < bytes;) {
     const auto got =
-        ::pread(descriptor_, to + done, static_cast<std::size_t>(std::min(bytes - done, std::int64_t{1} << 30)), offset + done);
+        ::pread(descriptor_, to + done,
+                static_cast<std::size_t>(std::min(bytes - done, std::int64_t{1} << 30)), offset + done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_errno("cannot be read");
     if (got == 0)
-      fail("ends after " + std::to_string(offset + done) + " bytes, where " + std::to_string(offset + bytes) + " are needed",
+      fail("ends after " + std::to_string(offset + done) + " bytes, where " + std::to_string(offset + bytes) +
+               " are needed",
            "it was cut short: copy or write it again");
     done += got;
   }
@@ -84,7 +93,8 @@ void File::write(const void* in, std::int64_t bytes, std::int64_t offset) {
   const auto* from = static_cast<const std::byte*>(in);
   for (std::int64_t done = 0; done < bytes;) {
     const auto put =
-        ::pwrite(descriptor_, from + done, static_cast<std::size_t>(std::min(bytes - done, std::int64_t{1} << 30)), offset + done);
+        ::pwrite(descriptor_, from + done,
+                 static_cast<std::size_t>(std::min(bytes - done, std::int64_t{1} << 30)), offset + done);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) fail_errno("cannot be written");
     done += put;
@@ -92,7 +102,8 @@ void File::write(const void* in, std::int64_t bytes, std::int64_t offset) {
 }
 
 void File::resize(std::int64_t bytes) {
-  if (::ftruncate(descriptor_, bytes) != 0) fail_errno(("cannot be made " + format_bytes(bytes) + " long").c_str());
+  if (::ftruncate(descriptor_, bytes) != 0)
+    fail_errno(("cannot be made " + format_bytes(bytes) + " long").c_str());
 }
 void File::sync() {
   if (::fsync(descriptor_) != 0) fail_errno("cannot be brought to the disk");
@@ -110,14 +121,15 @@ void sync_folder_of(const std::string& call, const std::string& path) {
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
-    throw IoError(call + ": the directory " + quoted(folder) + " cannot be opened: " + std::strerror(errno) + "; " + mend_of(errno));
+    throw IoError(call + ": the directory " + quoted(folder) + " cannot be opened: " + std::strerror(errno) +
+                  "; " + mend_of(errno));
   const int failed = ::fsync(descriptor);
   const int error = errno;
   ::close(descriptor);
   // Some file systems cannot sync a directory and say EINVAL: there is nothing more to do then.
   if (failed != 0 && error != EINVAL)
-    throw IoError(call + ": the directory " + quoted(folder) + " cannot be brought to the disk: " + std::strerror(error) + "; " +
-                  mend_of(error));
+    throw IoError(call + ": the directory " + quoted(folder) +
+                  " cannot be brought to the disk: " + std::strerror(error) + "; " + mend_of(error));
 }
 
 namespace {
@@ -175,7 +187,8 @@ template <class Visit> void for_each_run(const Runs& runs, Visit&& visit) {
 }
 
 constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
-constexpr std::int64_t short_run_bytes = 32 << 10;  // shorter ones are read together, with the gaps between them
+constexpr std::int64_t short_run_bytes = 32
+                                         << 10;  // shorter ones are read together, with the gaps between them
 
 }  // namespace
 
@@ -192,7 +205,8 @@ void read_box(const File& file, const DenseInFile& dense, const Box& box, std::b
   }
   // Runs are collected until they span a window or lie too far apart to read what is between.
   std::vector<std::int64_t> pending;
-  const std::unique_ptr<std::byte[]> window(new std::byte[static_cast<std::size_t>(window_bytes + short_run_bytes)]);
+  const std::unique_ptr<std::byte[]> window(
+      new std::byte[static_cast<std::size_t>(window_bytes + short_run_bytes)]);
   const auto flush = [&] {
     if (pending.empty()) return;
     file.read(window.get(), pending.back() + runs.bytes - pending.front(), pending.front());
@@ -203,7 +217,9 @@ void read_box(const File& file, const DenseInFile& dense, const Box& box, std::b
     pending.clear();
   };
   for_each_run(runs, [&](std::int64_t offset) {
-    if (!pending.empty() && (offset - pending.front() > window_bytes || offset - pending.back() - runs.bytes > short_run_bytes)) flush();
+    if (!pending.empty() &&
+        (offset - pending.front() > window_bytes || offset - pending.back() - runs.bytes > short_run_bytes))
+      flush();
     pending.push_back(offset);
   });
   flush();

@@ -90,7 +90,8 @@ Handle memory_type(Dtype dtype) {
                          H5T_NATIVE_FLOAT,
                          H5T_NATIVE_DOUBLE};
   if (dtype == bool_) return bool_type();
-  if (is_complex(dtype)) return complex_type(dtype == complex64 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, itemsize(dtype) / 2);
+  if (is_complex(dtype))
+    return complex_type(dtype == complex64 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, itemsize(dtype) / 2);
   return Handle(H5Tcopy(plain[dtype.code]), H5Tclose);
 }
 
@@ -111,8 +112,8 @@ Dtype dtype_of_dataset(const Source& source, hid_t dataset) {
       if (bytes == 1 && H5Tget_nmembers(type) == 2) return bool_;
       break;
     case H5T_COMPOUND:
-      if (H5Tget_nmembers(type) == 2 && H5Tget_member_class(type, 0) == H5T_FLOAT && H5Tget_member_index(type, "r") == 0 &&
-          H5Tget_member_index(type, "i") == 1) {
+      if (H5Tget_nmembers(type) == 2 && H5Tget_member_class(type, 0) == H5T_FLOAT &&
+          H5Tget_member_index(type, "r") == 0 && H5Tget_member_index(type, "i") == 1) {
         if (bytes == 8) return complex64;
         if (bytes == 16) return complex128;
       }
@@ -120,8 +121,8 @@ Dtype dtype_of_dataset(const Source& source, hid_t dataset) {
     case H5T_STRING: source.fail("holds texts in its dataset " + tessera::quoted(source.dataset), mend);
     default: break;
   }
-  source.fail("holds elements of " + std::to_string(bytes) + " bytes in its dataset " + tessera::quoted(source.dataset) +
-                  " that are no plain numbers",
+  source.fail("holds elements of " + std::to_string(bytes) + " bytes in its dataset " +
+                  tessera::quoted(source.dataset) + " that are no plain numbers",
               mend);
 }
 
@@ -134,7 +135,8 @@ Shape shape_of_dataset(const Source& source, hid_t dataset) {
   H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   for (const auto extent : extents)
     if (extent > static_cast<hsize_t>(INT64_MAX))
-      source.fail("claims an extent beyond 2^63 in its dataset " + tessera::quoted(source.dataset), "it is damaged: write it again");
+      source.fail("claims an extent beyond 2^63 in its dataset " + tessera::quoted(source.dataset),
+                  "it is damaged: write it again");
   return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
 }
 
@@ -142,17 +144,20 @@ void list_datasets(hid_t file, std::vector<std::string>& names) {
   H5Ovisit2(
       file, H5_INDEX_NAME, H5_ITER_NATIVE,
       [](hid_t, const char* name, const H5O_info_t* info, void* out) {
-        if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(out)->push_back(std::string("/") + name);
+        if (info->type == H5O_TYPE_DATASET)
+          static_cast<std::vector<std::string>*>(out)->push_back(std::string("/") + name);
         return herr_t{0};
       },
       &names, H5O_INFO_BASIC);
 }
 
 Handle open_file(const Source& source, unsigned mode) {
-  const File exists(source.call, source.path, File::Mode::read);  // its messages are clearer than the library's
+  const File exists(source.call, source.path,
+                    File::Mode::read);  // its messages are clearer than the library's
   Handle file(H5Fopen(source.path.c_str(), mode, H5P_DEFAULT), H5Fclose);
   if (!file.ok())
-    source.fail("cannot be opened as HDF5: " + reason(), "check that it is an HDF5 file, whole and not open for writing elsewhere");
+    source.fail("cannot be opened as HDF5: " + reason(),
+                "check that it is an HDF5 file, whole and not open for writing elsewhere");
   return file;
 }
 Handle open_dataset(const Source& source, hid_t file) {
@@ -160,8 +165,9 @@ Handle open_dataset(const Source& source, hid_t file) {
   if (dataset.ok()) return dataset;
   std::vector<std::string> names;
   list_datasets(file, names);
-  source.fail("has no dataset " + tessera::quoted(source.dataset),
-              names.empty() ? "it has none at all" : "it has " + join(names) + did_you_mean(source.dataset, names));
+  source.fail(
+      "has no dataset " + tessera::quoted(source.dataset),
+      names.empty() ? "it has none at all" : "it has " + join(names) + did_you_mean(source.dataset, names));
 }
 
 void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, std::byte* out) {
@@ -170,19 +176,24 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
   const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
   const Handle in_file(H5Dget_space(dataset), H5Sclose);
   std::vector<hsize_t> start, count;
-  for (const auto& range : box) start.push_back(static_cast<hsize_t>(range.start)), count.push_back(static_cast<hsize_t>(range.size()));
-  if (!box.empty()) H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+  for (const auto& range : box)
+    start.push_back(static_cast<hsize_t>(range.start)), count.push_back(static_cast<hsize_t>(range.size()));
+  if (!box.empty())
+    H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
   const hsize_t elements = static_cast<hsize_t>(box_elements(box));
-  const Handle in_memory(box.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &elements, nullptr), H5Sclose);
+  const Handle in_memory(box.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &elements, nullptr),
+                         H5Sclose);
   if (H5Dread(dataset, memory_type(info.dtype), in_memory, in_file, H5P_DEFAULT, out) < 0)
-    source.fail("cannot be read at " + to_string(box) + " of its dataset " + tessera::quoted(source.dataset) + ": " + reason(),
+    source.fail("cannot be read at " + to_string(box) + " of its dataset " + tessera::quoted(source.dataset) +
+                    ": " + reason(),
                 "it may be damaged, or stored with a filter that is not installed");
 }
 
 FileInfo read_info(const Source& source) {
   const Quiet quiet;
   const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
-  return {shape_of_dataset(source, dataset), dtype_of_dataset(source, dataset), "hdf5 dataset " + source.dataset};
+  return {shape_of_dataset(source, dataset), dtype_of_dataset(source, dataset),
+          "hdf5 dataset " + source.dataset};
 }
 
 // Creates the dataset with its space allocated; where its first byte lies in the file.
@@ -190,8 +201,9 @@ std::int64_t create_dataset(const Source& source, const std::string& file_name, 
   const Quiet quiet;
   const auto check = [&](bool ok, const char* what) {
     if (!ok)
-      source.fail(std::string(what) + " of the dataset " + tessera::quoted(source.dataset) + " failed: " + reason(),
-                  "check the dataset's path and the free space");
+      source.fail(
+          std::string(what) + " of the dataset " + tessera::quoted(source.dataset) + " failed: " + reason(),
+          "check the dataset's path and the free space");
   };
   std::int64_t offset = 0;
   {
@@ -199,21 +211,29 @@ std::int64_t create_dataset(const Source& source, const std::string& file_name, 
     const Handle file(exists ? H5Fopen(file_name.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
                              : H5Fcreate(file_name.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT),
                       H5Fclose);
-    if (!file.ok()) source.fail("cannot be opened as HDF5: " + reason(), "check that it is an HDF5 file; remove it to start a new one");
+    if (!file.ok())
+      source.fail("cannot be opened as HDF5: " + reason(),
+                  "check that it is an HDF5 file; remove it to start a new one");
     std::vector<std::string> names;
     list_datasets(file, names);
     const std::string full = source.dataset.front() == '/' ? source.dataset : "/" + source.dataset;
     if (std::find(names.begin(), names.end(), full) != names.end())
-      source.fail("has a dataset " + tessera::quoted(full) + " already", "choose another name, or another file");
+      source.fail("has a dataset " + tessera::quoted(full) + " already",
+                  "choose another name, or another file");
     std::vector<hsize_t> extents(x.shape().begin(), x.shape().end());
-    const Handle space(
-        extents.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose);
-    const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose), creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const Handle space(extents.empty()
+                           ? H5Screate(H5S_SCALAR)
+                           : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
+                       H5Sclose);
+    const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose),
+        creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     H5Pset_create_intermediate_group(links, 1);
     H5Pset_layout(creation, H5D_CONTIGUOUS);
     H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
-    const Handle dataset(H5Dcreate2(file, full.c_str(), memory_type(x.dtype()), space, links, creation, H5P_DEFAULT), H5Dclose);
+    const Handle dataset(
+        H5Dcreate2(file, full.c_str(), memory_type(x.dtype()), space, links, creation, H5P_DEFAULT),
+        H5Dclose);
     check(dataset.ok(), "creation");
     if (x.nbytes() > 0) {
       const haddr_t place = H5Dget_offset(dataset);
@@ -231,7 +251,9 @@ std::int64_t create_dataset(const Source& source, const std::string& file_name, 
 
 }  // namespace
 
-FileInfo hdf5_info(const std::string& path, const std::string& dataset) { return read_info({"hdf5_info", path, dataset}); }
+FileInfo hdf5_info(const std::string& path, const std::string& dataset) {
+  return read_info({"hdf5_info", path, dataset});
+}
 
 std::vector<std::string> hdf5_datasets(const std::string& path) {
   const Quiet quiet;
@@ -253,7 +275,8 @@ Array load_hdf5(const std::string& path, const std::string& dataset, const Shard
 void save_hdf5(const std::string& path, const std::string& dataset, const Array& x) {
   const Source source{"save_hdf5", path, dataset};
   if (dataset.empty() || dataset.back() == '/')
-    throw ArgumentError("save_hdf5: the dataset " + tessera::quoted(dataset) + " has no name; give one, as in \"/group/x\"");
+    throw ArgumentError("save_hdf5: the dataset " + tessera::quoted(dataset) +
+                        " has no name; give one, as in \"/group/x\"");
   save_blocks("save_hdf5", path, x, [&](const std::string& temporary) {
     std::error_code error;
     if (std::filesystem::exists(path)) {

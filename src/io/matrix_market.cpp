@@ -21,7 +21,8 @@ struct Banner {
 
 class Text {
  public:
-  Text(std::string call, std::string path) : call_(std::move(call)), path_(std::move(path)), text_(read_text(call_, path_)) {}
+  Text(std::string call, std::string path)
+      : call_(std::move(call)), path_(std::move(path)), text_(read_text(call_, path_)) {}
   [[noreturn]] void fail(const std::string& facts) const {
     throw IoError(call_ + ": " + quoted(path_) + ", line " + std::to_string(line_) + ": " + facts +
                   "; check the file against the Matrix Market format");
@@ -50,14 +51,17 @@ class Text {
     if (!line.empty() && line[0] == '+') line.remove_prefix(1);
     Number value{};
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-    if (error == std::errc::result_out_of_range) fail(std::string(what) + " is out of range in " + quoted(line));
+    if (error == std::errc::result_out_of_range)
+      fail(std::string(what) + " is out of range in " + quoted(line));
     const bool ends = end == line.data() + line.size() || *end == ' ' || *end == '\t';
-    if (error != std::errc() || !ends) fail(std::string(what) + (line.empty() ? " is missing" : " is no number in " + quoted(line)));
+    if (error != std::errc() || !ends)
+      fail(std::string(what) + (line.empty() ? " is missing" : " is no number in " + quoted(line)));
     line.remove_prefix(static_cast<std::size_t>(end - line.data()));
     return value;
   }
   void expect_end(std::string_view line) const {
-    if (line.find_first_not_of(" \t") != std::string_view::npos) fail("something follows the numbers: " + quoted(line));
+    if (line.find_first_not_of(" \t") != std::string_view::npos)
+      fail("something follows the numbers: " + quoted(line));
   }
 
  private:
@@ -73,14 +77,15 @@ std::string lower(std::string_view word) {
   return result;
 }
 
-template <class Choice>
-Choice choose(const Text& text, const std::string& word, const char* what, const std::vector<std::pair<std::string, Choice>>& choices) {
+template <class Choice> Choice choose(const Text& text, const std::string& word, const char* what,
+                                      const std::vector<std::pair<std::string, Choice>>& choices) {
   std::vector<std::string> names;
   for (const auto& [name, choice] : choices) {
     if (name == word) return choice;
     names.push_back(name);
   }
-  text.fail("the " + std::string(what) + " " + quoted(word) + " is unknown; there are " + join(names) + did_you_mean(word, names));
+  text.fail("the " + std::string(what) + " " + quoted(word) + " is unknown; there are " + join(names) +
+            did_you_mean(word, names));
 }
 
 Banner read_banner(Text& text) {
@@ -94,12 +99,17 @@ Banner read_banner(Text& text) {
   }
   if (words.empty() || words[0] != "%%matrixmarket") text.fail("does not begin with %%MatrixMarket");
   if (words.size() != 5)
-    text.fail("the first line has " + std::to_string(words.size()) + " words; it is %%MatrixMarket matrix FORMAT FIELD SYMMETRY");
+    text.fail("the first line has " + std::to_string(words.size()) +
+              " words; it is %%MatrixMarket matrix FORMAT FIELD SYMMETRY");
   if (words[1] != "matrix") text.fail("holds a " + quoted(words[1]) + "; only 'matrix' is known");
   Banner banner;
   banner.coordinate = choose<bool>(text, words[2], "format", {{"coordinate", true}, {"array", false}});
   banner.dtype = choose<Dtype>(text, words[3], "field",
-                               {{"real", float64}, {"double", float64}, {"integer", int64}, {"complex", complex128}, {"pattern", float64}});
+                               {{"real", float64},
+                                {"double", float64},
+                                {"integer", int64},
+                                {"complex", complex128},
+                                {"pattern", float64}});
   banner.pattern = words[3] == "pattern";
   banner.symmetry = choose<Symmetry>(text, words[4], "symmetry",
                                      {{"general", Symmetry::general},
@@ -107,7 +117,8 @@ Banner read_banner(Text& text) {
                                       {"skew-symmetric", Symmetry::skew},
                                       {"hermitian", Symmetry::hermitian}});
   if (banner.pattern && !banner.coordinate) text.fail("a pattern has no values, so it cannot be an array");
-  if (banner.symmetry == Symmetry::hermitian && banner.dtype != complex128) text.fail("hermitian goes with complex");
+  if (banner.symmetry == Symmetry::hermitian && banner.dtype != complex128)
+    text.fail("hermitian goes with complex");
   if (!text.next_content(line)) text.fail("the line with the sizes is missing");
   banner.rows = text.number<std::int64_t>(line, "the number of rows");
   banner.columns = text.number<std::int64_t>(line, "the number of columns");
@@ -115,7 +126,8 @@ Banner read_banner(Text& text) {
   text.expect_end(line);
   if (banner.rows < 0 || banner.columns < 0 || banner.entries < 0) text.fail("a size is negative");
   if (banner.symmetry != Symmetry::general && banner.rows != banner.columns)
-    text.fail("a symmetric matrix is square, this one is " + std::to_string(banner.rows) + " x " + std::to_string(banner.columns));
+    text.fail("a symmetric matrix is square, this one is " + std::to_string(banner.rows) + " x " +
+              std::to_string(banner.columns));
   return banner;
 }
 
@@ -132,7 +144,8 @@ template <class T> struct Block {
 template <class T> T read_value(const Text& text, std::string_view& line, const Banner& banner) {
   if (banner.pattern) return T{1};
   if constexpr (std::is_same_v<T, std::complex<double>>) {
-    const double real = text.number<double>(line, "the real part"), imag = text.number<double>(line, "the imaginary part");
+    const double real = text.number<double>(line, "the real part"),
+                 imag = text.number<double>(line, "the imaginary part");
     return {real, imag};
   } else {
     return text.number<T>(line, "the value");
@@ -152,30 +165,38 @@ template <class T> void read_entries(Text& text, const Banner& banner, const Box
   std::string_view line;
   const auto add = [&](std::int64_t row, std::int64_t column, T value) {
     block.add(row, column, value);
-    if (banner.symmetry != Symmetry::general && row != column) block.add(column, row, mirrored(value, banner.symmetry));
+    if (banner.symmetry != Symmetry::general && row != column)
+      block.add(column, row, mirrored(value, banner.symmetry));
   };
   if (banner.coordinate) {
     for (std::int64_t n = 0; n < banner.entries; ++n) {
       if (!text.next_content(line))
-        text.fail("the file ends after " + std::to_string(n) + " of " + std::to_string(banner.entries) + " entries");
-      const auto row = text.number<std::int64_t>(line, "the row"), column = text.number<std::int64_t>(line, "the column");
+        text.fail("the file ends after " + std::to_string(n) + " of " + std::to_string(banner.entries) +
+                  " entries");
+      const auto row = text.number<std::int64_t>(line, "the row"),
+                 column = text.number<std::int64_t>(line, "the column");
       const T value = read_value<T>(text, line, banner);
       text.expect_end(line);
       if (row < 1 || row > banner.rows || column < 1 || column > banner.columns)
-        text.fail("the entry (" + std::to_string(row) + ", " + std::to_string(column) + ") lies outside a matrix of " +
-                  std::to_string(banner.rows) + " x " + std::to_string(banner.columns));
+        text.fail("the entry (" + std::to_string(row) + ", " + std::to_string(column) +
+                  ") lies outside a matrix of " + std::to_string(banner.rows) + " x " +
+                  std::to_string(banner.columns));
       if (banner.symmetry != Symmetry::general && column > row)
         text.fail("an entry above the diagonal; a symmetric file holds the lower triangle");
-      if (banner.symmetry == Symmetry::skew && column == row) text.fail("an entry on the diagonal of a skew-symmetric matrix");
+      if (banner.symmetry == Symmetry::skew && column == row)
+        text.fail("an entry on the diagonal of a skew-symmetric matrix");
       add(row - 1, column - 1, value);
     }
   } else {
     // Column by column; of symmetric ones the lower triangle (skew: below the diagonal).
     for (std::int64_t column = 0; column < banner.columns; ++column) {
-      const auto first = banner.symmetry == Symmetry::general ? 0 : banner.symmetry == Symmetry::skew ? column + 1 : column;
+      const auto first = banner.symmetry == Symmetry::general ? 0
+                         : banner.symmetry == Symmetry::skew  ? column + 1
+                                                              : column;
       for (std::int64_t row = first; row < banner.rows; ++row) {
         if (!text.next_content(line))
-          text.fail("the file ends before the value at (" + std::to_string(row + 1) + ", " + std::to_string(column + 1) + ")");
+          text.fail("the file ends before the value at (" + std::to_string(row + 1) + ", " +
+                    std::to_string(column + 1) + ")");
         const T value = read_value<T>(text, line, banner);
         text.expect_end(line);
         add(row, column, value);
@@ -186,7 +207,8 @@ template <class T> void read_entries(Text& text, const Banner& banner, const Box
 }
 
 FileInfo info_of(const Banner& banner) {
-  return {Shape{banner.rows, banner.columns}, banner.dtype, std::string("matrix market, ") + (banner.coordinate ? "coordinate" : "array")};
+  return {Shape{banner.rows, banner.columns}, banner.dtype,
+          std::string("matrix market, ") + (banner.coordinate ? "coordinate" : "array")};
 }
 
 }  // namespace

@@ -26,17 +26,20 @@ NpyHeader read_header(const File& file) {
     const std::string text = error.what();
     if (text.find(file.path()) != std::string::npos) throw;
     const auto cut = text.find("; ");
-    file.fail(text.substr(0, cut), cut == std::string::npos ? "write it again with numpy.save or io::save_npy" : text.substr(cut + 2));
+    file.fail(text.substr(0, cut), cut == std::string::npos ? "write it again with numpy.save or io::save_npy"
+                                                            : text.substr(cut + 2));
   }
   std::int64_t bytes = 0;
   try {
     bytes = checked_bytes(header.shape, itemsize(header.dtype), "load_npy");
   } catch (const ShapeError&) {
-    file.fail("claims the shape " + to_string(header.shape) + ", whose bytes exceed 2^63", "it is damaged: write it again");
+    file.fail("claims the shape " + to_string(header.shape) + ", whose bytes exceed 2^63",
+              "it is damaged: write it again");
   }
   if (header.data_offset + bytes > size)
-    file.fail("has " + std::to_string(size) + " bytes, but its header claims shape " + to_string(header.shape) + " of " +
-                  name(header.dtype) + ", which needs " + std::to_string(header.data_offset + bytes),
+    file.fail("has " + std::to_string(size) + " bytes, but its header claims shape " +
+                  to_string(header.shape) + " of " + name(header.dtype) + ", which needs " +
+                  std::to_string(header.data_offset + bytes),
               "it was cut short: copy or write it again");
   header.bytes_behind = size - header.data_offset - bytes;
   return header;
@@ -54,7 +57,8 @@ void read_fortran_box(const File& file, const NpyHeader& header, const Box& box,
   const auto width = itemsize(header.dtype);
   const auto elements = static_cast<std::size_t>(box_elements(box));
   const std::unique_ptr<std::byte[]> turned(new std::byte[elements * width]);
-  read_box(file, {Shape(extents), static_cast<std::int64_t>(width), header.data_offset}, reversed, turned.get());
+  read_box(file, {Shape(extents), static_cast<std::int64_t>(width), header.data_offset}, reversed,
+           turned.get());
   std::vector<int> order;
   for (int d = static_cast<int>(box.size()); d-- > 0;) order.push_back(d);
   if (elements > 0) kernels::transpose(out, turned.get(), box_shape(reversed), order, width);
@@ -62,13 +66,16 @@ void read_fortran_box(const File& file, const NpyHeader& header, const Box& box,
 
 FileInfo info_of(const NpyHeader& header) {
   return {header.shape, header.dtype,
-          "npy " + std::to_string(header.major) + ".0, " + (header.fortran_order ? "Fortran order" : "C order") +
+          "npy " + std::to_string(header.major) + ".0, " +
+              (header.fortran_order ? "Fortran order" : "C order") +
               (header.swap_bytes ? ", other byte order" : "")};
 }
 
 }  // namespace
 
-FileInfo npy_info(const std::string& path) { return info_of(read_header(File("npy_info", path, File::Mode::read))); }
+FileInfo npy_info(const std::string& path) {
+  return info_of(read_header(File("npy_info", path, File::Mode::read)));
+}
 
 Array load_npy(const std::string& path, const Sharding& sharding) {
   std::optional<File> file;
@@ -78,8 +85,9 @@ Array load_npy(const std::string& path, const Sharding& sharding) {
     file.emplace("load_npy", path, File::Mode::read);
     header = read_header(*file);
     if (header.bytes_behind > 0)
-      log_once(LogLevel::warn,
-               "load_npy: " + quoted(path) + " has " + format_count(header.bytes_behind, "byte") + " after its array; they are ignored");
+      log_once(LogLevel::warn, "load_npy: " + quoted(path) + " has " +
+                                   format_count(header.bytes_behind, "byte") +
+                                   " after its array; they are ignored");
     return info_of(header);
   };
   reader.block = [&](const Box& box, std::byte* out) {
@@ -89,10 +97,12 @@ Array load_npy(const std::string& path, const Sharding& sharding) {
     else
       read_box(*file, {header.shape, static_cast<std::int64_t>(width), header.data_offset}, box, out);
     const auto parts = is_complex(header.dtype) ? 2 : 1;
-    if (header.swap_bytes) reverse_bytes(out, box_elements(box) * parts, width / static_cast<std::size_t>(parts));
+    if (header.swap_bytes)
+      reverse_bytes(out, box_elements(box) * parts, width / static_cast<std::size_t>(parts));
     // A bool is 0 or 1 everywhere in tessera, whatever wrote the file.
     if (header.dtype == bool_)
-      for (std::int64_t i = 0; i < box_elements(box); ++i) out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
+      for (std::int64_t i = 0; i < box_elements(box); ++i)
+        out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
   };
   return load_blocks("load_npy", path, sharding, reader);
 }

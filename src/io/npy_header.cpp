@@ -20,9 +20,10 @@ struct Kind {
   const char* code;
   Dtype dtype;
 };
-constexpr Kind kinds[] = {{"b1", bool_},   {"i1", int8},      {"i2", int16},      {"i4", int32},  {"i8", int64},
-                          {"u1", uint8},   {"u2", uint16},    {"u4", uint32},     {"u8", uint64}, {"f4", float32},
-                          {"f8", float64}, {"c8", complex64}, {"c16", complex128}};
+constexpr Kind kinds[] = {{"b1", bool_},      {"i1", int8},    {"i2", int16},   {"i4", int32},
+                          {"i8", int64},      {"u1", uint8},   {"u2", uint16},  {"u4", uint32},
+                          {"u8", uint64},     {"f4", float32}, {"f8", float64}, {"c8", complex64},
+                          {"c16", complex128}};
 
 // Reads the dict literal, which is ASCII (version 3: UTF-8) and may have spaces anywhere.
 class DictReader {
@@ -39,15 +40,17 @@ class DictReader {
   }
   void expect(char c) {
     if (!accept(c))
-      throw IoError("has a damaged header: a " + quoted(std::string(1, c)) + " is missing at byte " + std::to_string(at_) + " of " +
-                    quoted(text_));
+      throw IoError("has a damaged header: a " + quoted(std::string(1, c)) + " is missing at byte " +
+                    std::to_string(at_) + " of " + quoted(text_));
   }
   std::string string() {
     const char quote = peek();
     if (quote != '\'' && quote != '"')
-      throw IoError("has a damaged header: a text is missing at byte " + std::to_string(at_) + " of " + quoted(text_));
+      throw IoError("has a damaged header: a text is missing at byte " + std::to_string(at_) + " of " +
+                    quoted(text_));
     const auto end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) throw IoError("has a damaged header: a text does not end in " + quoted(text_));
+    if (end == std::string_view::npos)
+      throw IoError("has a damaged header: a text does not end in " + quoted(text_));
     const auto result = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return std::string(result);
@@ -69,7 +72,9 @@ class DictReader {
         throw IoError("has an extent beyond 2^63 in its header " + quoted(text_));
       value = value * 10 + (text_[at_] - '0');
     }
-    if (at_ == first) throw IoError("has a damaged header: a number is missing at byte " + std::to_string(at_) + " of " + quoted(text_));
+    if (at_ == first)
+      throw IoError("has a damaged header: a number is missing at byte " + std::to_string(at_) + " of " +
+                    quoted(text_));
     accept('L');  // Python 2 wrote long integers so
     return value;
   }
@@ -77,7 +82,9 @@ class DictReader {
 
  private:
   void skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
   std::string_view text_;
   std::size_t at_ = 0;
@@ -85,12 +92,16 @@ class DictReader {
 
 void read_descr(DictReader& reader, NpyHeader& header) {
   if (reader.peek() == '[')
-    throw IoError("holds structured records; tessera reads arrays of plain numbers: save each field as an array of its own");
+    throw IoError(
+        "holds structured records; tessera reads arrays of plain numbers: save each field as an array of its "
+        "own");
   const std::string descr = reader.string();
   if (descr.find('O') != std::string::npos)
-    throw IoError("holds Python objects (" + quoted(descr) + "), which would have to be unpickled; save it with a numeric dtype");
+    throw IoError("holds Python objects (" + quoted(descr) +
+                  "), which would have to be unpickled; save it with a numeric dtype");
   const char order = descr.empty() ? '\0' : descr[0];
-  const std::string code = order == '<' || order == '>' || order == '|' || order == '=' ? descr.substr(1) : descr;
+  const std::string code =
+      order == '<' || order == '>' || order == '|' || order == '=' ? descr.substr(1) : descr;
   for (const auto& kind : kinds)
     if (code == kind.code) {
       header.dtype = kind.dtype;
@@ -98,7 +109,8 @@ void read_descr(DictReader& reader, NpyHeader& header) {
       return;
     }
   throw IoError("has the dtype " + quoted(descr) +
-                ", which tessera does not have; convert it with NumPy's astype to bool, (u)int8-64, float32/64 or complex64/128");
+                ", which tessera does not have; convert it with NumPy's astype to bool, (u)int8-64, "
+                "float32/64 or complex64/128");
 }
 
 Shape read_shape(DictReader& reader) {
@@ -120,7 +132,8 @@ std::string npy_header_text(const Shape& shape, Dtype dtype) {
   for (const auto& kind : kinds)
     if (kind.dtype == dtype) code = kind.code;
   const char order = itemsize(dtype) == 1 ? '|' : little ? '<' : '>';
-  std::string dict = std::string("{'descr': '") + order + code + "', 'fortran_order': False, 'shape': " + to_string(shape) + ", }";
+  std::string dict = std::string("{'descr': '") + order + code +
+                     "', 'fortran_order': False, 'shape': " + to_string(shape) + ", }";
   std::size_t length_bytes = 2;
   if (dict.size() + 64 > 65535) length_bytes = 4;
   const std::size_t fixed = magic.size() + 2 + length_bytes;
@@ -138,7 +151,8 @@ NpyPrefix parse_npy_prefix(std::string_view first, std::int64_t file_bytes) {
   if (first.size() < magic.size() || first.substr(0, magic.size()) != magic) {
     if (first.substr(0, 4) == std::string_view("PK\3\4"))
       throw IoError("is an .npz archive; unpack it (unzip) and load the .npy files inside");
-    throw IoError("does not begin with \\x93NUMPY: it is not a .npy file; save it with numpy.save or io::save_npy");
+    throw IoError(
+        "does not begin with \\x93NUMPY: it is not a .npy file; save it with numpy.save or io::save_npy");
   }
   if (first.size() < 10) throw IoError("ends inside its header; it was cut short: copy or write it again");
   NpyPrefix prefix;
@@ -148,14 +162,18 @@ NpyPrefix parse_npy_prefix(std::string_view first, std::int64_t file_bytes) {
     throw IoError("has .npy version " + std::to_string(prefix.major) + "." + std::to_string(prefix.minor) +
                   "; versions 1.0, 2.0 and 3.0 are known");
   const std::size_t length_bytes = prefix.major == 1 ? 2 : 4;
-  if (first.size() < 8 + length_bytes) throw IoError("ends inside its header; it was cut short: copy or write it again");
-  for (std::size_t i = 0; i < length_bytes; ++i) prefix.dict_bytes |= std::int64_t{static_cast<unsigned char>(first[8 + i])} << (8 * i);
+  if (first.size() < 8 + length_bytes)
+    throw IoError("ends inside its header; it was cut short: copy or write it again");
+  for (std::size_t i = 0; i < length_bytes; ++i)
+    prefix.dict_bytes |= std::int64_t{static_cast<unsigned char>(first[8 + i])} << (8 * i);
   prefix.dict_offset = static_cast<std::int64_t>(8 + length_bytes);
   if (prefix.dict_bytes > longest_header)
-    throw IoError("claims a header of " + std::to_string(prefix.dict_bytes) + " bytes; it is damaged: copy or write it again");
+    throw IoError("claims a header of " + std::to_string(prefix.dict_bytes) +
+                  " bytes; it is damaged: copy or write it again");
   if (prefix.dict_offset + prefix.dict_bytes > file_bytes)
     throw IoError("has " + std::to_string(file_bytes) + " bytes, but its header alone claims " +
-                  std::to_string(prefix.dict_offset + prefix.dict_bytes) + "; it was cut short: copy or write it again");
+                  std::to_string(prefix.dict_offset + prefix.dict_bytes) +
+                  "; it was cut short: copy or write it again");
   return prefix;
 }
 
@@ -171,7 +189,8 @@ NpyHeader parse_npy_dict(std::string_view dict, const NpyPrefix& prefix) {
   while (!reader.accept('}')) {
     const std::string key = reader.string();
     reader.expect(':');
-    const bool again = (key == "descr" && has_descr) || (key == "fortran_order" && has_order) || (key == "shape" && shape);
+    const bool again =
+        (key == "descr" && has_descr) || (key == "fortran_order" && has_order) || (key == "shape" && shape);
     if (again) throw IoError("has the key " + quoted(key) + " twice in its header");
     if (key == "descr")
       read_descr(reader, header), has_descr = true;
@@ -180,14 +199,16 @@ NpyHeader parse_npy_dict(std::string_view dict, const NpyPrefix& prefix) {
     else if (key == "shape")
       shape = read_shape(reader);
     else
-      throw IoError("has an unknown key " + quoted(key) + " in its header; there are descr, fortran_order and shape");
+      throw IoError("has an unknown key " + quoted(key) +
+                    " in its header; there are descr, fortran_order and shape");
     if (reader.accept(',')) continue;
     reader.expect('}');
     break;
   }
   if (!reader.at_end()) throw IoError("has a damaged header: something follows the dict in " + quoted(dict));
-  for (const auto& [found, key] :
-       {std::pair<bool, const char*>{has_descr, "descr"}, {has_order, "fortran_order"}, {shape.has_value(), "shape"}})
+  for (const auto& [found, key] : {std::pair<bool, const char*>{has_descr, "descr"},
+                                   {has_order, "fortran_order"},
+                                   {shape.has_value(), "shape"}})
     if (!found) throw IoError("has no key " + quoted(key) + " in its header " + quoted(dict));
   header.shape = *shape;
   return header;

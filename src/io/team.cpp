@@ -30,7 +30,9 @@ void Team::together(const std::function<void()>& work) const {
   std::string wrong;
   try {
     work();
-  } catch (const std::exception& error) { wrong = *error.what() != '\0' ? error.what() : "unknown error"; }
+  } catch (const std::exception& error) {
+    wrong = *error.what() != '\0' ? error.what() : "unknown error";
+  }
   if (!is_member()) {
     if (!wrong.empty()) throw IoError(wrong);
     return;
@@ -38,7 +40,8 @@ void Team::together(const std::function<void()>& work) const {
   const auto first = comm::first_error(*group_, wrong);
   if (first.empty()) return;
   // "rank 2: text" where ranks differ; the bare text where all say the same.
-  const auto text = first.substr(std::min(first.size(), first.find(": ") == std::string::npos ? 0 : first.find(": ") + 2));
+  const auto text =
+      first.substr(std::min(first.size(), first.find(": ") == std::string::npos ? 0 : first.find(": ") + 2));
   throw IoError(comm::all_ok(*group_, wrong == text) ? text : first);
 }
 
@@ -60,22 +63,26 @@ void Team::same(const std::string& call, const std::string& path, const std::str
   try {
     comm::agree(*group_, hash, [&] { return "finds " + facts; });
   } catch (const comm::DisagreementError& error) {
-    throw IoError(call + ": the ranks see different files under " + quoted(path) + ". Put it on a file system that all hosts share. " +
-                  error.what());
+    throw IoError(call + ": the ranks see different files under " + quoted(path) +
+                  ". Put it on a file system that all hosts share. " + error.what());
   }
 }
 
-Array load_blocks(const std::string& call, const std::string& path, const Sharding& sharding, const Reader& reader) {
+Array load_blocks(const std::string& call, const std::string& path, const Sharding& sharding,
+                  const Reader& reader) {
   const Mesh mesh = sharding.mesh();
   if (mesh.is_abstract())
     throw ShardingError(call +
-                        ": the sharding lies on an abstract mesh, which has no processes; make_mesh gives one of this job's devices");
+                        ": the sharding lies on an abstract mesh, which has no processes; make_mesh gives "
+                        "one of this job's devices");
   const Team team(mesh.device_ids(), call);
   FileInfo info{{}, float32, {}};
   team.together([&] { info = reader.header(); });
-  team.same(call, path, "an array of shape " + to_string(info.shape) + ", " + name(info.dtype) + ", " + info.detail);
+  team.same(call, path,
+            "an array of shape " + to_string(info.shape) + ", " + name(info.dtype) + ", " + info.detail);
   sharding.check_fits(info.shape, (call + " of " + quoted(path)).c_str());
-  check_memory(sharding.shard_shape(info.shape).elements() * static_cast<std::int64_t>(itemsize(info.dtype)), call + " of " + quoted(path));
+  check_memory(sharding.shard_shape(info.shape).elements() * static_cast<std::int64_t>(itemsize(info.dtype)),
+               call + " of " + quoted(path));
   Buffer buffer;
   if (team.is_member()) {
     const Box box = sharding.local_box(info.shape, process_index());
@@ -84,7 +91,8 @@ Array load_blocks(const std::string& call, const std::string& path, const Shardi
       reader.block(box, buffer.data());
     });
   }
-  return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), true, std::source_location::current());
+  return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), true,
+                   std::source_location::current());
 }
 
 namespace {
@@ -106,12 +114,14 @@ void check_target(const std::string& call, const std::string& path) {
   struct stat facts {};
   if (path.empty()) throw IoError(call + ": the path is empty; give the name of a file");
   if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
-    throw IoError(call + ": " + quoted(path) + (S_ISDIR(facts.st_mode) ? " is a directory" : " is not a regular file") +
+    throw IoError(call + ": " + quoted(path) +
+                  (S_ISDIR(facts.st_mode) ? " is a directory" : " is not a regular file") +
                   "; give the path of a file");
   const auto slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (::stat(folder.c_str(), &facts) != 0 && errno == ENOENT)
-    throw IoError(call + ": " + quoted(path) + " cannot be created: there is no folder " + quoted(folder) + "; make it first");
+    throw IoError(call + ": " + quoted(path) + " cannot be created: there is no folder " + quoted(folder) +
+                  "; make it first");
 }
 
 }  // namespace
@@ -143,11 +153,12 @@ void save_blocks(const std::string& call, const std::string& path, const Array& 
     team.once([&] {
       const auto bytes = File(call, temporary, File::Mode::read).bytes();
       if (bytes < offset + x.nbytes())
-        throw IoError(call + ": " + quoted(temporary) + " has " + std::to_string(bytes) + " bytes after all ranks wrote " +
-                      std::to_string(offset + x.nbytes()) + "; check the file system");
+        throw IoError(call + ": " + quoted(temporary) + " has " + std::to_string(bytes) +
+                      " bytes after all ranks wrote " + std::to_string(offset + x.nbytes()) +
+                      "; check the file system");
       if (std::rename(temporary.c_str(), path.c_str()) != 0)
-        throw IoError(call + ": " + quoted(temporary) + " cannot be renamed to " + quoted(path) + ": " + std::strerror(errno) +
-                      "; check the permissions of the directory");
+        throw IoError(call + ": " + quoted(temporary) + " cannot be renamed to " + quoted(path) + ": " +
+                      std::strerror(errno) + "; check the permissions of the directory");
       sync_folder_of(call, path);
     });
   } catch (...) {

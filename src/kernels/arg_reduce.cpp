@@ -26,8 +26,8 @@ template <bool max, class T> bool better(const T& candidate, const T& best) {
   return is_nan(candidate) || (max ? less(best, candidate) : less(candidate, best));
 }
 
-template <bool max, class T>
-void scan_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t offset, T* values, std::int64_t* index) {
+template <bool max, class T> void scan_rows(const T* x, std::int64_t rows, std::int64_t n,
+                                            std::int64_t offset, T* values, std::int64_t* index) {
   for (std::int64_t r = 0; r < rows; ++r, x += n) {
     // The extreme by the vectorised reduction, then the first place that holds it.
     T best{};
@@ -43,8 +43,8 @@ void scan_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t offse
 }
 
 // A cache-sized strip of columns at a time; short columns of a single row do not come here.
-template <bool max, class T>
-void scan_columns(const T* x, std::int64_t n, std::int64_t width, std::int64_t offset, T* values, std::int64_t* index) {
+template <bool max, class T> void scan_columns(const T* x, std::int64_t n, std::int64_t width,
+                                               std::int64_t offset, T* values, std::int64_t* index) {
   constexpr std::int64_t strip = 256;
   T best[strip];
   for (std::int64_t j0 = 0; j0 < width; j0 += strip) {
@@ -63,7 +63,8 @@ void scan_columns(const T* x, std::int64_t n, std::int64_t width, std::int64_t o
   }
 }
 
-template <bool max, class T> void arg_reduce_typed(const T* x, AxisView view, std::int64_t offset, T* values, std::int64_t* index) {
+template <bool max, class T>
+void arg_reduce_typed(const T* x, AxisView view, std::int64_t offset, T* values, std::int64_t* index) {
   if (view.inner == 1) return scan_rows<max>(x, view.outer, view.extent, offset, values, index);
   for (std::int64_t o = 0; o < view.outer; ++o)
     scan_columns<max>(x + o * view.extent * view.inner, view.extent, view.inner, offset,
@@ -72,8 +73,8 @@ template <bool max, class T> void arg_reduce_typed(const T* x, AxisView view, st
 
 }  // namespace
 
-void arg_reduce(bool max, Dtype dtype, const void* data, const Shape& shape, int axis, std::int64_t index_offset, void* values_out,
-                std::int64_t* index_out) {
+void arg_reduce(bool max, Dtype dtype, const void* data, const Shape& shape, int axis,
+                std::int64_t index_offset, void* values_out, std::int64_t* index_out) {
   const AxisView view = axis_view(shape, axis);
   if (view.extent == 0) return;
   visit(dtype, [&]<class T>(T) {

@@ -73,7 +73,9 @@ template <class From, class To> void cast(const void* const* in, void* out, std:
 }
 
 template <class From, class... To> void add_row(CastTable& table) {
-  ((table[static_cast<std::size_t>(dtype_of<From>().code)][static_cast<std::size_t>(dtype_of<To>().code)] = cast<From, To>), ...);
+  ((table[static_cast<std::size_t>(dtype_of<From>().code)][static_cast<std::size_t>(dtype_of<To>().code)] =
+        cast<From, To>),
+   ...);
 }
 template <class... T> void add_all(CastTable& table) {
   (add_row<T, T...>(table), ...);
@@ -83,8 +85,8 @@ template <class... T> void add_all(CastTable& table) {
 }
 
 void FillCasts(CastTable& table) {
-  add_all<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, float,
-          double, std::complex<float>, std::complex<double>>(table);
+  add_all<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+          std::uint32_t, std::uint64_t, float, double, std::complex<float>, std::complex<double>>(table);
 }
 
 }  // namespace

@@ -18,12 +18,14 @@ template <class T> class Patches {
   Patches(const ConvolveShape& shape) : dims_(shape.dims), channels_(shape.channels) {
     for (const auto& d : dims_) in_size_ *= d.in, taps_ *= d.taps, out_size_ *= d.out;
     row_out_ = dims_.empty() ? 1 : out_size_ / std::max<std::int64_t>(dims_[0].out, 1);
-    const auto row_bytes = std::max<std::int64_t>(1, depth() * row_out_ * static_cast<std::int64_t>(sizeof(T)));
-    rows_at_once_ = std::clamp<std::int64_t>(most_patch_bytes / row_bytes, 1, std::max<std::int64_t>(rows(), 1));
+    const auto row_bytes =
+        std::max<std::int64_t>(1, depth() * row_out_ * static_cast<std::int64_t>(sizeof(T)));
+    rows_at_once_ =
+        std::clamp<std::int64_t>(most_patch_bytes / row_bytes, 1, std::max<std::int64_t>(rows(), 1));
     columns_.reset(new T[static_cast<std::size_t>(depth() * rows_at_once_ * row_out_)]);
   }
 
-  std::int64_t depth() const { return channels_ * taps_; }                // of the matrix: one row per channel and tap
+  std::int64_t depth() const { return channels_ * taps_; }  // of the matrix: one row per channel and tap
   std::int64_t rows() const { return dims_.empty() ? 1 : dims_[0].out; }  // outermost output positions
   std::int64_t rows_at_once() const { return rows_at_once_; }
   std::int64_t row_out() const { return row_out_; }
@@ -49,7 +51,8 @@ template <class T> class Patches {
 
  private:
   // What one tap reads for the output positions of dims d and further; `at` is the operand at position 0 of these dims.
-  void fill(const T* at, std::size_t d, const std::vector<std::int64_t>& tap, std::int64_t begin, std::int64_t end, T*& out) const {
+  void fill(const T* at, std::size_t d, const std::vector<std::int64_t>& tap, std::int64_t begin,
+            std::int64_t end, T*& out) const {
     if (d == dims_.size()) {
       *out++ = *at;
       return;
@@ -70,7 +73,8 @@ template <class T> class Patches {
     }
   }
 
-  static void fill_line(const T* at, const ConvolveDim& dim, std::int64_t first, std::int64_t begin, std::int64_t end, T*& out) {
+  static void fill_line(const T* at, const ConvolveDim& dim, std::int64_t first, std::int64_t begin,
+                        std::int64_t end, T*& out) {
     // Positions whose operand position lies inside: [inside, beyond).
     const auto ceil_div = [](std::int64_t a, std::int64_t b) { return a <= 0 ? -(-a / b) : (a + b - 1) / b; };
     const auto inside = std::clamp(ceil_div(-first, dim.stride), begin, end);
@@ -95,7 +99,8 @@ template <class T, class Use> void for_each_patch_matrix(const ConvolveShape& sh
     const T* operand = x + block * shape.channels * patches.in_size();
     for (std::int64_t row = 0; row < patches.rows(); row += patches.rows_at_once()) {
       const auto end = std::min(patches.rows(), row + patches.rows_at_once());
-      use(block, patches.of(operand, row, end), row * patches.row_out(), (end - row) * patches.row_out(), patches);
+      use(block, patches.of(operand, row, end), row * patches.row_out(), (end - row) * patches.row_out(),
+          patches);
     }
   }
 }
@@ -107,22 +112,25 @@ void convolve(const ConvolveShape& shape, const std::byte* x, const std::byte* w
     const T* w = reinterpret_cast<const T*>(weights);
     T* out = reinterpret_cast<T*>(y);
     for_each_patch_matrix(shape, reinterpret_cast<const T*>(x),
-                          [&](std::int64_t block, const T* columns, std::int64_t first, std::int64_t count, const Patches<T>& patches) {
+                          [&](std::int64_t block, const T* columns, std::int64_t first, std::int64_t count,
+                              const Patches<T>& patches) {
                             if (count == 0 || shape.features == 0) return;
                             T* const target = out + block * shape.features * patches.out_size() + first;
                             const auto group = block % shape.groups;
                             if (patches.depth() == 0) {
-                              for (std::int64_t f = 0; f < shape.features; ++f) std::fill_n(target + f * patches.out_size(), count, T{});
+                              for (std::int64_t f = 0; f < shape.features; ++f)
+                                std::fill_n(target + f * patches.out_size(), count, T{});
                               return;
                             }
                             gemm(shape.dtype, false, false, shape.features, count, patches.depth(),
-                                 w + group * shape.features * patches.depth(), patches.depth(), columns, count, false, target,
-                                 patches.out_size());
+                                 w + group * shape.features * patches.depth(), patches.depth(), columns,
+                                 count, false, target, patches.out_size());
                           });
   });
 }
 
-void convolve_weights(const ConvolveShape& shape, const std::byte* x, const std::byte* y, std::byte* weights) {
+void convolve_weights(const ConvolveShape& shape, const std::byte* x, const std::byte* y,
+                      std::byte* weights) {
   visit(shape.dtype, [&]<class T>(T) {
     T* w = reinterpret_cast<T*>(weights);
     std::int64_t taps = 1;
@@ -131,10 +139,13 @@ void convolve_weights(const ConvolveShape& shape, const std::byte* x, const std:
     std::fill_n(w, shape.groups * shape.features * depth, T{});
     if (shape.features == 0 || depth == 0) return;
     for_each_patch_matrix(shape, reinterpret_cast<const T*>(x),
-                          [&](std::int64_t block, const T* columns, std::int64_t first, std::int64_t count, const Patches<T>& patches) {
+                          [&](std::int64_t block, const T* columns, std::int64_t first, std::int64_t count,
+                              const Patches<T>& patches) {
                             if (count == 0) return;
-                            const T* const source = reinterpret_cast<const T*>(y) + block * shape.features * patches.out_size() + first;
-                            gemm(shape.dtype, false, true, shape.features, depth, count, source, patches.out_size(), columns, count, true,
+                            const T* const source = reinterpret_cast<const T*>(y) +
+                                                    block * shape.features * patches.out_size() + first;
+                            gemm(shape.dtype, false, true, shape.features, depth, count, source,
+                                 patches.out_size(), columns, count, true,
                                  w + block % shape.groups * shape.features * depth, depth);
                           });
   });

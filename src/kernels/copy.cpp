@@ -41,7 +41,9 @@ template <class F> void visit_item(std::size_t itemsize, F&& f) {
     case 4: return f(static_cast<Item4*>(nullptr));
     case 8: return f(static_cast<Item8*>(nullptr));
     case 16: return f(static_cast<Item16*>(nullptr));
-    default: throw InternalError("kernels::copy: items of " + std::to_string(itemsize) + " bytes; 1, 2, 4, 8 and 16 are known");
+    default:
+      throw InternalError("kernels::copy: items of " + std::to_string(itemsize) +
+                          " bytes; 1, 2, 4, 8 and 16 are known");
   }
 }
 
@@ -53,8 +55,8 @@ struct CopyPlan {
   std::size_t itemsize;
   bool empty = false;
 
-  CopyPlan(std::byte* to, std::span<const std::int64_t> to_strides, const std::byte* from, std::span<const std::int64_t> from_strides,
-           const Shape& extents, std::size_t bytes)
+  CopyPlan(std::byte* to, std::span<const std::int64_t> to_strides, const std::byte* from,
+           std::span<const std::int64_t> from_strides, const Shape& extents, std::size_t bytes)
       : dst(to), src(from), itemsize(bytes) {
     const auto item = static_cast<std::int64_t>(itemsize);
     dims.reserve(extents.size());
@@ -105,7 +107,8 @@ struct CopyPlan {
 };
 
 // Calls body(dst, src) for every index of dims, the last dim fastest.
-template <class F> void for_each_outer(std::span<const Dim> dims, std::byte* dst, const std::byte* src, std::int64_t item, F&& body) {
+template <class F> void for_each_outer(std::span<const Dim> dims, std::byte* dst, const std::byte* src,
+                                       std::int64_t item, F&& body) {
   std::vector<std::int64_t> index(dims.size(), 0);
   for (;;) {
     body(dst, src);
@@ -123,7 +126,8 @@ template <class F> void for_each_outer(std::span<const Dim> dims, std::byte* dst
   }
 }
 
-template <class T> void copy_line(T* dst, std::int64_t dst_stride, const T* src, std::int64_t src_stride, std::int64_t n) {
+template <class T>
+void copy_line(T* dst, std::int64_t dst_stride, const T* src, std::int64_t src_stride, std::int64_t n) {
   if (dst_stride == 1 && src_stride == 0) {
     const T value = *src;
     for (std::int64_t i = 0; i < n; ++i) dst[i] = value;
@@ -148,10 +152,12 @@ void copy_lines(const CopyPlan& plan) {
     std::size_t all = bytes;
     for (const Dim& dim : outer) all *= static_cast<std::size_t>(dim.extent);
     if (all >= streamed_bytes && bytes >= streamed_line_bytes) {
-      for_each_outer(outer, plan.dst, plan.src, item, [&](std::byte* dst, const std::byte* src) { stream_copy(dst, src, bytes); });
+      for_each_outer(outer, plan.dst, plan.src, item,
+                     [&](std::byte* dst, const std::byte* src) { stream_copy(dst, src, bytes); });
       return finish_streaming();
     }
-    for_each_outer(outer, plan.dst, plan.src, item, [&](std::byte* dst, const std::byte* src) { std::memcpy(dst, src, bytes); });
+    for_each_outer(outer, plan.dst, plan.src, item,
+                   [&](std::byte* dst, const std::byte* src) { std::memcpy(dst, src, bytes); });
     return;
   }
   visit_item(plan.itemsize, [&]<class T>(T*) {
@@ -189,16 +195,18 @@ void copy_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, con
   copy_lines(plan);
 }
 
-void transpose(void* dst, const void* src, const Shape& shape, std::span<const int> perm, std::size_t itemsize) {
-  std::vector<std::int64_t> strides(shape.size(), 1), src_strides(shape.size()), dst_strides(shape.size(), 1), extents(shape.size());
+void transpose(void* dst, const void* src, const Shape& shape, std::span<const int> perm,
+               std::size_t itemsize) {
+  std::vector<std::int64_t> strides(shape.size(), 1), src_strides(shape.size()), dst_strides(shape.size(), 1),
+      extents(shape.size());
   for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
   for (std::size_t d = 0; d < shape.size(); ++d) {
     extents[d] = shape[static_cast<std::size_t>(perm[d])];
     src_strides[d] = strides[static_cast<std::size_t>(perm[d])];
   }
   for (std::size_t d = shape.size(); d-- > 1;) dst_strides[d - 1] = dst_strides[d] * extents[d];
-  copy_strided(static_cast<std::byte*>(dst), dst_strides, static_cast<const std::byte*>(src), src_strides, Shape(std::move(extents)),
-               itemsize);
+  copy_strided(static_cast<std::byte*>(dst), dst_strides, static_cast<const std::byte*>(src), src_strides,
+               Shape(std::move(extents)), itemsize);
 }
 
 void fill(void* dst, const void* element, std::size_t itemsize, std::int64_t n) {
@@ -208,11 +216,12 @@ void fill(void* dst, const void* element, std::size_t itemsize, std::int64_t n) 
     std::memset(dst, bytes[0], static_cast<std::size_t>(n) * itemsize);
     return;
   }
-  visit_item(itemsize, [&]<class T>(T*) { copy_line(static_cast<T*>(dst), 1, static_cast<const T*>(element), 0, n); });
+  visit_item(itemsize,
+             [&]<class T>(T*) { copy_line(static_cast<T*>(dst), 1, static_cast<const T*>(element), 0, n); });
 }
 
-void fill_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const void* element, const Shape& extents,
-                  std::size_t itemsize) {
+void fill_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const void* element,
+                  const Shape& extents, std::size_t itemsize) {
   const std::vector<std::int64_t> zeros(extents.size(), 0);
   copy_strided(dst, dst_strides, static_cast<const std::byte*>(element), zeros, extents, itemsize);
 }

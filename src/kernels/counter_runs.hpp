@@ -24,13 +24,16 @@ struct Counters {
   std::int64_t n = 0;
 
   void push(Run run) {
-    const auto high = static_cast<std::uint32_t>(run.start >> 32), low = static_cast<std::uint32_t>(run.start);
+    const auto high = static_cast<std::uint32_t>(run.start >> 32),
+               low = static_cast<std::uint32_t>(run.start);
     if ((run.start + static_cast<std::uint64_t>(run.count) - 1) >> 32 == high) {
-      for (std::int64_t i = 0; i < run.count; ++i) x0[n + i] = high, x1[n + i] = low + static_cast<std::uint32_t>(i);
+      for (std::int64_t i = 0; i < run.count; ++i)
+        x0[n + i] = high, x1[n + i] = low + static_cast<std::uint32_t>(i);
     } else {
       for (std::int64_t i = 0; i < run.count; ++i) {
         const std::uint64_t counter = run.start + static_cast<std::uint64_t>(i);
-        x0[n + i] = static_cast<std::uint32_t>(counter >> 32), x1[n + i] = static_cast<std::uint32_t>(counter);
+        x0[n + i] = static_cast<std::uint32_t>(counter >> 32),
+               x1[n + i] = static_cast<std::uint32_t>(counter);
       }
     }
     n += run.count;

@@ -48,13 +48,18 @@ struct Prod {
   }
 };
 struct Max {
-  template <class T> static T of(const T& a, const T& b) { return is_nan(a) || (!is_nan(b) && less(b, a)) ? a : b; }
+  template <class T> static T of(const T& a, const T& b) {
+    return is_nan(a) || (!is_nan(b) && less(b, a)) ? a : b;
+  }
 };
 struct Min {
-  template <class T> static T of(const T& a, const T& b) { return is_nan(a) || (!is_nan(b) && less(a, b)) ? a : b; }
+  template <class T> static T of(const T& a, const T& b) {
+    return is_nan(a) || (!is_nan(b) && less(a, b)) ? a : b;
+  }
 };
 
-template <class Op, class T> void scan_rows(const T* x, std::int64_t rows, std::int64_t n, bool reverse, T* out) {
+template <class Op, class T>
+void scan_rows(const T* x, std::int64_t rows, std::int64_t n, bool reverse, T* out) {
   for (std::int64_t r = 0; r < rows; ++r, x += n, out += n) {
     const std::int64_t step = reverse ? -1 : 1;
     std::int64_t i = reverse ? n - 1 : 0;
@@ -68,8 +73,10 @@ template <class Op, class T> void scan_rows(const T* x, std::int64_t rows, std::
   }
 }
 
-template <class Op> void scan_rows_of(Dtype dtype, const void* x, std::int64_t rows, std::int64_t n, bool reverse, void* out) {
-  visit(dtype, [&]<class T>(T) { scan_rows<Op>(static_cast<const T*>(x), rows, n, reverse, static_cast<T*>(out)); });
+template <class Op>
+void scan_rows_of(Dtype dtype, const void* x, std::int64_t rows, std::int64_t n, bool reverse, void* out) {
+  visit(dtype,
+        [&]<class T>(T) { scan_rows<Op>(static_cast<const T*>(x), rows, n, reverse, static_cast<T*>(out)); });
 }
 
 // log(sum(exp(x[0..i]))): the running maximum m and s = sum(exp(x - m)), rescaled when m moves.
@@ -93,7 +100,8 @@ template <class T> void scan_logsumexp(const T* x, std::int64_t rows, std::int64
 }
 
 // Along an outer axis, row i is row i - 1 combined with it: whole rows at a time.
-void scan_columns(std::string_view op, Dtype dtype, const std::byte* x, AxisView view, bool reverse, std::byte* out) {
+void scan_columns(std::string_view op, Dtype dtype, const std::byte* x, AxisView view, bool reverse,
+                  std::byte* out) {
   const std::size_t row_bytes = static_cast<std::size_t>(view.inner) * itemsize(dtype);
   for (std::int64_t o = 0; o < view.outer; ++o) {
     for (std::int64_t k = 0; k < view.extent; ++k) {
@@ -108,18 +116,23 @@ void scan_columns(std::string_view op, Dtype dtype, const std::byte* x, AxisView
 
 }  // namespace
 
-void cumulative(std::string_view op, bool reverse, Dtype dtype, const void* data, const Shape& shape, int axis, void* out) {
+void cumulative(std::string_view op, bool reverse, Dtype dtype, const void* data, const Shape& shape,
+                int axis, void* out) {
   const AxisView view = axis_view(shape, axis);
   if (view.outer == 0 || view.extent == 0 || view.inner == 0) return;
-  if (view.inner > 1) return scan_columns(op, dtype, static_cast<const std::byte*>(data), view, reverse, static_cast<std::byte*>(out));
+  if (view.inner > 1)
+    return scan_columns(op, dtype, static_cast<const std::byte*>(data), view, reverse,
+                        static_cast<std::byte*>(out));
   if (op == "sum") return scan_rows_of<Sum>(dtype, data, view.outer, view.extent, reverse, out);
   if (op == "prod") return scan_rows_of<Prod>(dtype, data, view.outer, view.extent, reverse, out);
   if (op == "max") return scan_rows_of<Max>(dtype, data, view.outer, view.extent, reverse, out);
   if (op == "min") return scan_rows_of<Min>(dtype, data, view.outer, view.extent, reverse, out);
   if (op == "logsumexp" && dtype == float32)
-    return scan_logsumexp(static_cast<const float*>(data), view.outer, view.extent, reverse, static_cast<float*>(out));
+    return scan_logsumexp(static_cast<const float*>(data), view.outer, view.extent, reverse,
+                          static_cast<float*>(out));
   if (op == "logsumexp" && dtype == float64)
-    return scan_logsumexp(static_cast<const double*>(data), view.outer, view.extent, reverse, static_cast<double*>(out));
+    return scan_logsumexp(static_cast<const double*>(data), view.outer, view.extent, reverse,
+                          static_cast<double*>(out));
   throw InternalError("kernels::cumulative: there is no scan '" + std::string(op) + "' of " + name(dtype));
 }
 

@@ -46,7 +46,8 @@ template <class F> void for_each_batch(const Draw& draw, F&& use) {
       std::int64_t n = 0;
       while (n < batch && !runs.done()) {
         const Run run = runs.take(batch - n);
-        for (std::int64_t i = 0; i < run.count; ++i) position[n + i] = run.start + static_cast<std::uint64_t>(i);
+        for (std::int64_t i = 0; i < run.count; ++i)
+          position[n + i] = run.start + static_cast<std::uint64_t>(i);
         n += run.count;
       }
       use(key, position, done, n);
@@ -58,8 +59,9 @@ template <class F> void for_each_batch(const Draw& draw, F&& use) {
 
 // A Test is one element's: test(u, v, k) says whether k, computed from the uniforms u and v, is accepted.
 // Here: the first round that accepts, over all lanes, plus one.
-template <class T, class Test> std::int32_t rounds_until_accepted(const std::vector<Test>& tests, const Row<std::uint64_t>& position,
-                                                                  std::int64_t n, std::int64_t total, CounterMode mode, RoundKeys& keys) {
+template <class T, class Test>
+std::int32_t rounds_until_accepted(const std::vector<Test>& tests, const Row<std::uint64_t>& position,
+                                   std::int64_t n, std::int64_t total, CounterMode mode, RoundKeys& keys) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
   Row<T> u, v;
@@ -71,15 +73,17 @@ template <class T, class Test> std::int32_t rounds_until_accepted(const std::vec
     uniform_at(key_v, at.at, left, total, mode, v.at);
     T k;
     left = compact(
-        left, [&](std::int64_t i) { return !tests[static_cast<std::size_t>(lane[i])](u[i], v[i], k); }, lane, at);
+        left, [&](std::int64_t i) { return !tests[static_cast<std::size_t>(lane[i])](u[i], v[i], k); }, lane,
+        at);
   }
   return round;
 }
 
 // The value of the last round before `rounds` that accepts, of the lanes that want it: from the end, so that most are done after one round.
-template <class T, class Test, class Wanted> void last_accepted(const std::vector<Test>& tests, Wanted&& is_wanted,
-                                                                const Row<std::uint64_t>& position, std::int64_t n, std::int64_t total,
-                                                                CounterMode mode, RoundKeys& keys, std::int32_t rounds, Row<T>& result) {
+template <class T, class Test, class Wanted>
+void last_accepted(const std::vector<Test>& tests, Wanted&& is_wanted, const Row<std::uint64_t>& position,
+                   std::int64_t n, std::int64_t total, CounterMode mode, RoundKeys& keys, std::int32_t rounds,
+                   Row<T>& result) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
   Row<T> u, v;
@@ -148,7 +152,8 @@ struct PoissonTest {
 };
 
 // One test per element; runs of equal parameters share the work.
-template <class Test, class Parameters> std::vector<Test> tests_of(const Parameters* parameters, std::int64_t n) {
+template <class Test, class Parameters>
+std::vector<Test> tests_of(const Parameters* parameters, std::int64_t n) {
   std::vector<Test> tests;
   tests.reserve(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) {
@@ -161,8 +166,8 @@ template <class Test, class Parameters> std::vector<Test> tests_of(const Paramet
 }
 
 // How many uniforms it takes until their product falls to exp(-lambda), minus one.
-void knuth(Words key, const float* lambda, const Row<std::uint64_t>& position, std::int64_t n, std::int64_t total, CounterMode mode,
-           Row<float>& k) {
+void knuth(Words key, const float* lambda, const Row<std::uint64_t>& position, std::int64_t n,
+           std::int64_t total, CounterMode mode, Row<float>& k) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
   Row<float> log_product, u, log_u;
@@ -187,8 +192,9 @@ void knuth(Words key, const float* lambda, const Row<std::uint64_t>& position, s
 // ---- binomial ----
 
 template <class T> T stirling_tail(T k) {
-  constexpr double table[10] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
-                                0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287};
+  constexpr double table[10] = {
+      0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
+      0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287};
   if (k <= 9) return static_cast<T>(table[k > 0 ? static_cast<int>(k) : 0]);
   const T square = (k + 1) * (k + 1);
   return (T(1.0 / 12) - (T(1.0 / 360) - T(1.0 / 1260) / square) / square) / (k + 1);
@@ -242,27 +248,31 @@ template <class T> struct BinomialTest {
     if (us >= T(0.07) && v <= v_r) return true;
     if (k < 0 || k > count) return false;
     const T log_v = std::log(v * alpha / (a / (us * us) + b));
-    const T bound = (m + T(0.5)) * std::log((m + 1) / (r * (count - m + 1))) + (count + 1) * std::log((count - m + 1) / (count - k + 1)) +
-                    (k + T(0.5)) * std::log(r * (count - k + 1) / (k + 1)) + stirling_tail(m) + stirling_tail(count - m) -
-                    stirling_tail(k) - stirling_tail(count - k);
+    const T bound = (m + T(0.5)) * std::log((m + 1) / (r * (count - m + 1))) +
+                    (count + 1) * std::log((count - m + 1) / (count - k + 1)) +
+                    (k + T(0.5)) * std::log(r * (count - k + 1) / (k + 1)) + stirling_tail(m) +
+                    stirling_tail(count - m) - stirling_tail(k) - stirling_tail(count - k);
     return log_v <= bound;
   }
 };
 
 // How many geometric jumps fit into count.
-template <class T> void jumps(Words key, const std::vector<BinomialPair<T>>& pairs, const Row<std::uint64_t>& position, std::int64_t total,
-                              CounterMode mode, Row<T>& k) {
+template <class T> void jumps(Words key, const std::vector<BinomialPair<T>>& pairs,
+                              const Row<std::uint64_t>& position, std::int64_t total, CounterMode mode,
+                              Row<T>& k) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
   Row<T> sum, u, log_u;
   std::int64_t left = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (!pairs[i].by_jumps) continue;
-    lane[left] = static_cast<std::int32_t>(i), at[left] = position[static_cast<std::int64_t>(i)], sum[left] = 0,
-    k[static_cast<std::int64_t>(i)] = -1;
+    lane[left] = static_cast<std::int32_t>(i), at[left] = position[static_cast<std::int64_t>(i)],
+    sum[left] = 0, k[static_cast<std::int64_t>(i)] = -1;
     ++left;
   }
-  const auto pair_of = [&](std::int64_t i) -> const BinomialPair<T>& { return pairs[static_cast<std::size_t>(lane[i])]; };
+  const auto pair_of = [&](std::int64_t i) -> const BinomialPair<T>& {
+    return pairs[static_cast<std::size_t>(lane[i])];
+  };
   const auto unfinished = [&](std::int64_t i) { return sum[i] <= pair_of(i).count; };
   left = compact(left, unfinished, lane, at, sum);
   while (left > 0) {
@@ -270,7 +280,8 @@ template <class T> void jumps(Words key, const std::vector<BinomialPair<T>>& pai
     key = split_key(key, 1, 2, mode);
     uniform_at(drawing, at.at, left, total, mode, u.at);
     apply_map("log", u.at, log_u.at, left);
-    for (std::int64_t i = 0; i < left; ++i) k[lane[i]] += 1, sum[i] += std::ceil(log_u[i] / std::log1p(-pair_of(i).q));
+    for (std::int64_t i = 0; i < left; ++i)
+      k[lane[i]] += 1, sum[i] += std::ceil(log_u[i] / std::log1p(-pair_of(i).q));
     left = compact(left, unfinished, lane, at, sum);
   }
 }
@@ -289,27 +300,32 @@ std::vector<RoundKeys> round_keys(const Draw& draw) {
 
 template <class T> void binomial_rounds(const Draw& draw, const T* count, const T* p, std::int32_t* rounds) {
   auto keys = round_keys(draw);
-  for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
+  for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done,
+                           std::int64_t n) {
     const auto tests = tests_of<BinomialTest<T>>(binomial_pairs(count + done, p + done, n).data(), n);
-    rounds[key] = std::max(rounds[key], rounds_until_accepted<T>(tests, position, n, draw.global.elements(), draw.mode, keys[key]));
+    rounds[key] = std::max(rounds[key], rounds_until_accepted<T>(tests, position, n, draw.global.elements(),
+                                                                 draw.mode, keys[key]));
   });
 }
 
-template <class T> void binomial(const Draw& draw, const T* count, const T* p, const std::int32_t* rounds, T* out) {
+template <class T>
+void binomial(const Draw& draw, const T* count, const T* p, const std::int32_t* rounds, T* out) {
   auto keys = round_keys(draw);
   const auto total = draw.global.elements();
   Row<T> by_rounds, by_jumps;
-  for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
-    const auto pairs = binomial_pairs(count + done, p + done, n);
-    last_accepted<T>(
-        tests_of<BinomialTest<T>>(pairs.data(), n), [&](std::int64_t i) { return !pairs[static_cast<std::size_t>(i)].by_jumps; }, position,
-        n, total, draw.mode, keys[key], rounds[key], by_rounds);
-    jumps(draw.keys[key], pairs, position, total, draw.mode, by_jumps);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto& pair = pairs[static_cast<std::size_t>(i)];
-      out[done + i] = pair.finish(pair.by_jumps ? by_jumps[i] : by_rounds[i]);
-    }
-  });
+  for_each_batch(draw,
+                 [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
+                   const auto pairs = binomial_pairs(count + done, p + done, n);
+                   last_accepted<T>(
+                       tests_of<BinomialTest<T>>(pairs.data(), n),
+                       [&](std::int64_t i) { return !pairs[static_cast<std::size_t>(i)].by_jumps; }, position,
+                       n, total, draw.mode, keys[key], rounds[key], by_rounds);
+                   jumps(draw.keys[key], pairs, position, total, draw.mode, by_jumps);
+                   for (std::int64_t i = 0; i < n; ++i) {
+                     const auto& pair = pairs[static_cast<std::size_t>(i)];
+                     out[done + i] = pair.finish(pair.by_jumps ? by_jumps[i] : by_rounds[i]);
+                   }
+                 });
 }
 
 }  // namespace
@@ -317,10 +333,12 @@ template <class T> void binomial(const Draw& draw, const T* count, const T* p, c
 void count_rounds_poisson(const Draw& draw, const float* lambda, std::int32_t* rounds) {
   std::fill_n(rounds, draw.keys.size(), 0);
   auto keys = round_keys(draw);
-  for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
-    rounds[key] = std::max(rounds[key], rounds_until_accepted<float>(tests_of<PoissonTest>(lambda + done, n), position, n,
-                                                                     draw.global.elements(), draw.mode, keys[key]));
-  });
+  for_each_batch(
+      draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
+        rounds[key] = std::max(
+            rounds[key], rounds_until_accepted<float>(tests_of<PoissonTest>(lambda + done, n), position, n,
+                                                      draw.global.elements(), draw.mode, keys[key]));
+      });
 }
 
 void draw_poisson(const Draw& draw, const float* lambda, const std::int32_t* rounds, Dtype dtype, void* out) {
@@ -328,22 +346,24 @@ void draw_poisson(const Draw& draw, const float* lambda, const std::int32_t* rou
   const auto total = draw.global.elements();
   const MapFn cast = find_cast(float32, dtype);
   Row<float> k, by_knuth;
-  for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
-    const float* lam = lambda + done;
-    last_accepted<float>(
-        tests_of<PoissonTest>(lam, n), [&](std::int64_t i) { return lam[i] >= 10; }, position, n, total, draw.mode, keys[key], rounds[key],
-        k);
-    knuth(draw.keys[key], lam, position, n, total, draw.mode, by_knuth);
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (std::isnan(lam[i]) || lam[i] < 10) k[i] = by_knuth[i];
-      if (lam[i] == 0) k[i] = 0;
-    }
-    const void* counts = k.at;
-    cast(&counts, static_cast<std::byte*>(out) + done * static_cast<std::int64_t>(itemsize(dtype)), n);
-  });
+  for_each_batch(
+      draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
+        const float* lam = lambda + done;
+        last_accepted<float>(
+            tests_of<PoissonTest>(lam, n), [&](std::int64_t i) { return lam[i] >= 10; }, position, n, total,
+            draw.mode, keys[key], rounds[key], k);
+        knuth(draw.keys[key], lam, position, n, total, draw.mode, by_knuth);
+        for (std::int64_t i = 0; i < n; ++i) {
+          if (std::isnan(lam[i]) || lam[i] < 10) k[i] = by_knuth[i];
+          if (lam[i] == 0) k[i] = 0;
+        }
+        const void* counts = k.at;
+        cast(&counts, static_cast<std::byte*>(out) + done * static_cast<std::int64_t>(itemsize(dtype)), n);
+      });
 }
 
-void count_rounds_binomial(const Draw& draw, Dtype dtype, const void* count, const void* p, std::int32_t* rounds) {
+void count_rounds_binomial(const Draw& draw, Dtype dtype, const void* count, const void* p,
+                           std::int32_t* rounds) {
   std::fill_n(rounds, draw.keys.size(), 0);
   if (dtype == float32)
     binomial_rounds(draw, static_cast<const float*>(count), static_cast<const float*>(p), rounds);
@@ -351,11 +371,14 @@ void count_rounds_binomial(const Draw& draw, Dtype dtype, const void* count, con
     binomial_rounds(draw, static_cast<const double*>(count), static_cast<const double*>(p), rounds);
 }
 
-void draw_binomial(const Draw& draw, Dtype dtype, const void* count, const void* p, const std::int32_t* rounds, void* out) {
+void draw_binomial(const Draw& draw, Dtype dtype, const void* count, const void* p,
+                   const std::int32_t* rounds, void* out) {
   if (dtype == float32)
-    binomial(draw, static_cast<const float*>(count), static_cast<const float*>(p), rounds, static_cast<float*>(out));
+    binomial(draw, static_cast<const float*>(count), static_cast<const float*>(p), rounds,
+             static_cast<float*>(out));
   else
-    binomial(draw, static_cast<const double*>(count), static_cast<const double*>(p), rounds, static_cast<double*>(out));
+    binomial(draw, static_cast<const double*>(count), static_cast<const double*>(p), rounds,
+             static_cast<double*>(out));
 }
 
 }  // namespace tessera::kernels

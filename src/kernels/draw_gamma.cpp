@@ -9,12 +9,14 @@ namespace tessera::kernels {
 namespace {
 
 // The keys of elements [run.start, run.start + run.count): those of split(key, total).
-void element_keys(Words key, Run run, std::int64_t total, CounterMode mode, LaneKeys& keys, std::int64_t from) {
+void element_keys(Words key, Run run, std::int64_t total, CounterMode mode, LaneKeys& keys,
+                  std::int64_t from) {
   Words words[batch];
   if (mode == CounterMode::partitionable)
     threefry_counters(key.x0, key.x1, run.start, run.count, words);
   else
-    threefry_original_bits(key.x0, key.x1, 2 * total, static_cast<std::int64_t>(2 * run.start), 2 * run.count, 32, words);
+    threefry_original_bits(key.x0, key.x1, 2 * total, static_cast<std::int64_t>(2 * run.start), 2 * run.count,
+                           32, words);
   for (std::int64_t i = 0; i < run.count; ++i) keys.set(from + i, words[i]);
 }
 
@@ -85,7 +87,8 @@ template <class T> void GammaLanes<T>::accept_all(std::int64_t n) {
     for (std::int64_t i = 0; i < left; ++i) v_[lane[i]] = cube_[i];
     const auto rejected = [&](std::int64_t i) {
       const T x2 = x_[i] * x_[i];
-      return u[i] >= T(1) - T(0.0331) * (x2 * x2) && log_u[i] >= x2 * T(0.5) + d[i] * ((T(1) - cube_[i]) + log_cube[i]);
+      return u[i] >= T(1) - T(0.0331) * (x2 * x2) &&
+             log_u[i] >= x2 * T(0.5) + d[i] * ((T(1) - cube_[i]) + log_cube[i]);
     };
     left = compact(left, rejected, lane, d, c, next.k0, next.k1);
     chain = next;
@@ -97,7 +100,8 @@ template <class T> void GammaLanes<T>::finish(const T* alpha, std::int64_t n, T*
   Row<T> u, log_u, log_d, log_v;
   uniform_lanes<T>(boost_keys_, n, mode_, T(0), T(1), u.at);
   if (space_ == GammaSpace::linear) {
-    for (std::int64_t i = 0; i < n; ++i) out[i] = d_[i] * v_[i] * (alpha[i] >= 1 ? T(1) : std::pow(T(1) - u[i], T(1) / alpha[i]));
+    for (std::int64_t i = 0; i < n; ++i)
+      out[i] = d_[i] * v_[i] * (alpha[i] >= 1 ? T(1) : std::pow(T(1) - u[i], T(1) / alpha[i]));
     return;
   }
   for (std::int64_t i = 0; i < n; ++i) u[i] = -u[i];

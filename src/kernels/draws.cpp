@@ -15,7 +15,8 @@ Words split_key(Words key, std::uint64_t i, std::uint64_t n, CounterMode mode) {
   if (mode == CounterMode::partitionable)
     return threefry2x32(key.x0, key.x1, static_cast<std::uint32_t>(i >> 32), static_cast<std::uint32_t>(i));
   std::uint32_t words[2];
-  threefry_original_bits(key.x0, key.x1, static_cast<std::int64_t>(2 * n), static_cast<std::int64_t>(2 * i), 2, 32, words);
+  threefry_original_bits(key.x0, key.x1, static_cast<std::int64_t>(2 * n), static_cast<std::int64_t>(2 * i),
+                         2, 32, words);
   return {words[0], words[1]};
 }
 
@@ -64,8 +65,8 @@ template <class U> std::int64_t BitStream<U>::next_original(U* out) {
   while (n < batch && !done_) {
     const Words key = draw_.keys[key_];
     const Run run = runs_.take(batch - n);
-    threefry_original_bits(key.x0, key.x1, total, static_cast<std::int64_t>(run.start), run.count, static_cast<int>(8 * sizeof(U)),
-                           out + n);
+    threefry_original_bits(key.x0, key.x1, total, static_cast<std::int64_t>(run.start), run.count,
+                           static_cast<int>(8 * sizeof(U)), out + n);
     n += run.count;
     if (!runs_.done()) continue;
     runs_.restart();
@@ -105,7 +106,8 @@ template <class U> class Remainder {
   using Wide = std::conditional_t<sizeof(U) == 8, unsigned __int128, std::uint64_t>;
 
  public:
-  explicit Remainder(U divisor) : divisor_(divisor), inverse_(divisor > 1 ? static_cast<U>((Wide{1} << bits) / divisor) : 0) {}
+  explicit Remainder(U divisor)
+      : divisor_(divisor), inverse_(divisor > 1 ? static_cast<U>((Wide{1} << bits) / divisor) : 0) {}
   U operator()(U x) const {  // divisor > 1
     const U rest = x - static_cast<U>((Wide{x} * inverse_) >> bits) * divisor_;
     return rest >= divisor_ ? rest - divisor_ : rest;
@@ -116,10 +118,13 @@ template <class U> class Remainder {
   U divisor_, inverse_;
 };
 
-template <class T, class U> void write_integers(const Draw& draw, std::int64_t minval, std::uint64_t wide_span, void* out) {
+template <class T, class U>
+void write_integers(const Draw& draw, std::int64_t minval, std::uint64_t wide_span, void* out) {
   const U first = static_cast<U>(minval), span = static_cast<U>(wide_span);
   T* to = static_cast<T*>(out);
-  if (span == 1) return void(std::fill_n(to, box_elements(draw.box) * static_cast<std::int64_t>(draw.keys.size()), static_cast<T>(first)));
+  if (span == 1)
+    return void(std::fill_n(to, box_elements(draw.box) * static_cast<std::int64_t>(draw.keys.size()),
+                            static_cast<T>(first)));
   std::vector<Words> high_keys, low_keys;
   for (const Words key : draw.keys) {
     high_keys.push_back(split_key(key, 0, 2, draw.mode));
@@ -130,14 +135,16 @@ template <class T, class U> void write_integers(const Draw& draw, std::int64_t m
   U scale = span > 1 ? rest(U{1} << (4 * sizeof(U))) : U{1} << (4 * sizeof(U));
   scale *= scale;
   if (span > 1) scale = rest(scale);
-  BitStream<U> high_stream({high_keys, draw.box, draw.global, draw.mode}), low_stream({low_keys, draw.box, draw.global, draw.mode});
+  BitStream<U> high_stream({high_keys, draw.box, draw.global, draw.mode}),
+      low_stream({low_keys, draw.box, draw.global, draw.mode});
   alignas(64) U high[batch + padding], low[batch + padding];
   for (std::int64_t n; (n = high_stream.next(high)) > 0; to += n) {
     low_stream.next(low);
     if (span == 0)
       for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(first + high[i] * scale + low[i]);
     else
-      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(first + rest(static_cast<U>(rest(high[i]) * scale + rest(low[i]))));
+      for (std::int64_t i = 0; i < n; ++i)
+        to[i] = static_cast<T>(first + rest(static_cast<U>(rest(high[i]) * scale + rest(low[i]))));
   }
 }
 
@@ -154,14 +161,17 @@ void draw_bits(const Draw& draw, Dtype dtype, void* out) {
 
 void draw_uniform(const Draw& draw, Dtype dtype, double minval, double maxval, void* out) {
   const auto as_they_are = [](auto*, std::int64_t) {};
-  if (dtype == float32) return write_floats<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out, as_they_are);
+  if (dtype == float32)
+    return write_floats<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out,
+                               as_they_are);
   if (dtype == float64) return write_floats<double>(draw, minval, maxval, out, as_they_are);
   throw DtypeError("uniform: dtype is " + name(dtype) + "; float32 and float64 are possible");
 }
 
 void draw_normal(const Draw& draw, Dtype dtype, double minval, double maxval, void* out) {
   const auto to_normal = [](auto* values, std::int64_t n) { uniform_to_normal(values, n); };
-  if (dtype == float32) return write_floats<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out, to_normal);
+  if (dtype == float32)
+    return write_floats<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out, to_normal);
   if (dtype == float64) return write_floats<double>(draw, minval, maxval, out, to_normal);
   throw DtypeError("normal: dtype is " + name(dtype) + "; float32 and float64 are possible");
 }
@@ -181,12 +191,13 @@ void draw_integers(const Draw& draw, Dtype dtype, std::int64_t minval, std::uint
   }
 }
 
-void uniform_block(std::uint32_t k0, std::uint32_t k1, const Box& box, const Shape& global, Dtype dtype, double minval, double maxval,
-                   void* out) {
+void uniform_block(std::uint32_t k0, std::uint32_t k1, const Box& box, const Shape& global, Dtype dtype,
+                   double minval, double maxval, void* out) {
   const Words key{k0, k1};
   draw_uniform({std::span(&key, 1), box, global}, dtype, minval, maxval, out);
 }
-void normal_block(std::uint32_t k0, std::uint32_t k1, const Box& box, const Shape& global, Dtype dtype, void* out) {
+void normal_block(std::uint32_t k0, std::uint32_t k1, const Box& box, const Shape& global, Dtype dtype,
+                  void* out) {
   const Words key{k0, k1};
   draw_normal({std::span(&key, 1), box, global}, dtype, after_minus_one(dtype), 1, out);
 }

@@ -58,7 +58,8 @@ constexpr OpShape op_shapes[] = {
 };
 
 const OpShape* find_shape(std::string_view op) {
-  const auto* found = std::find_if(std::begin(op_shapes), std::end(op_shapes), [&](const OpShape& row) { return row.name == op; });
+  const auto* found = std::find_if(std::begin(op_shapes), std::end(op_shapes),
+                                   [&](const OpShape& row) { return row.name == op; });
   return found == std::end(op_shapes) ? nullptr : found;
 }
 

@@ -18,7 +18,8 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 
 // p = p * t + c: rounded twice on purpose, so that every instruction set gives the same bits.
-template <class D, class V, class T, std::size_t N> HWY_INLINE V Horner(D d, V t, const T (&coefficients)[N]) {
+template <class D, class V, class T, std::size_t N>
+HWY_INLINE V Horner(D d, V t, const T (&coefficients)[N]) {
   V p = hn::Set(d, coefficients[0]);
   for (std::size_t i = 1; i < N; ++i) p = hn::Add(hn::Mul(p, t), hn::Set(d, coefficients[i]));
   return p;
@@ -31,7 +32,8 @@ template <class D, class V> HWY_INLINE V ErfInvOfLog(D d, V x, V w) {
   if constexpr (sizeof(T) == 4) {
     p = Horner(d, hn::Sub(w, hn::Set(d, T(2.5))), erf_inv_f32_center);
     const auto far = hn::Ge(w, hn::Set(d, T(5)));
-    if (!hn::AllFalse(d, far)) p = hn::IfThenElse(far, Horner(d, hn::Sub(hn::Sqrt(w), hn::Set(d, T(3))), erf_inv_f32_tail), p);
+    if (!hn::AllFalse(d, far))
+      p = hn::IfThenElse(far, Horner(d, hn::Sub(hn::Sqrt(w), hn::Set(d, T(3))), erf_inv_f32_tail), p);
   } else {
     p = Horner(d, hn::Sub(w, hn::Set(d, T(3.125))), erf_inv_f64_center);
     const auto far = hn::Ge(w, hn::Set(d, T(6.25)));
@@ -47,7 +49,9 @@ template <class D, class V> HWY_INLINE V ErfInvOfLog(D d, V x, V w) {
 }
 
 // As JAX computes it: x * x is rounded, so the result loses digits as |x| nears 1 (11 ulp of float32 at 1 - 3e-5).
-template <class D, class V> HWY_INLINE V ErfInvRounded(D d, V x) { return ErfInvOfLog(d, x, hn::Neg(Log1p(d, hn::Neg(hn::Mul(x, x))))); }
+template <class D, class V> HWY_INLINE V ErfInvRounded(D d, V x) {
+  return ErfInvOfLog(d, x, hn::Neg(Log1p(d, hn::Neg(hn::Mul(x, x)))));
+}
 // 1 - |x| is exact where it matters.
 template <class D, class V> HWY_INLINE V ErfInv(D d, V x) {
   const auto one = hn::Set(d, 1);

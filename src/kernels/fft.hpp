@@ -23,8 +23,8 @@ struct FftLoop {
 
 // Dense row-major tiles. `dims` are transformed, in any order; for r2c and c2r the last entry is the halved dim, which has n real values on
 // one side and n / 2 + 1 complex ones on the other. The result is multiplied by `scale`. `complex`: complex64 or complex128.
-void fft_dense(Dtype complex, FftKind, FftSign, std::span<const int> dims, const Shape& in, const Shape& out, const void* src, void* dst,
-               double scale);
+void fft_dense(Dtype complex, FftKind, FftSign, std::span<const int> dims, const Shape& in, const Shape& out,
+               const void* src, void* dst, double scale);
 
 // A tile that need not be one piece of memory. What is read or written at a time fits into a cache; each element is read once, before it
 // is written, so that both may be the same memory. Boxes count from the tile's corner; element (i...) of the box lies at
@@ -33,10 +33,11 @@ class FftTile {
  public:
   virtual ~FftTile() = default;
   virtual void read(const Index& box, std::byte* data, std::span<const std::int64_t> strides) const = 0;
-  virtual void write(const Index& box, const std::byte* data, std::span<const std::int64_t> strides) const = 0;
+  virtual void write(const Index& box, const std::byte* data,
+                     std::span<const std::int64_t> strides) const = 0;
 };
-void fft_between(Dtype complex, FftKind, FftSign, std::span<const int> dims, const Shape& in, const Shape& out, const FftTile& src,
-                 const FftTile& dst, double scale);
+void fft_between(Dtype complex, FftKind, FftSign, std::span<const int> dims, const Shape& in,
+                 const Shape& out, const FftTile& src, const FftTile& dst, double scale);
 
 // `lines` dense lines of n points each, one after the other, in place.
 void fft_lines(Dtype complex, FftSign, std::int64_t lines, std::int64_t n, void* data);

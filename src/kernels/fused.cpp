@@ -25,9 +25,12 @@ struct Space {
     for (std::size_t d = shape.size(); d-- > 1;) dense[d - 1] = dense[d] * shape[d];
     for (std::size_t d = 0; d < shape.size(); ++d) {
       if (shape[d] == 1) continue;
-      const auto stride = [&](std::size_t i) { return inputs[i].strides.empty() ? dense[d] : inputs[i].strides[d]; };
+      const auto stride = [&](std::size_t i) {
+        return inputs[i].strides.empty() ? dense[d] : inputs[i].strides[d];
+      };
       bool one_with_last = !extents.empty();
-      for (std::size_t i = 0; one_with_last && i < inputs.size(); ++i) one_with_last = strides[i].back() == stride(i) * shape[d];
+      for (std::size_t i = 0; one_with_last && i < inputs.size(); ++i)
+        one_with_last = strides[i].back() == stride(i) * shape[d];
       if (one_with_last)
         extents.back() *= shape[d];
       else
@@ -67,21 +70,27 @@ struct Pieces {
 
 // How the registers of a program map to buffers of one piece each.
 struct Registers {
-  static constexpr int in_place = -1;       // lives in an operand's memory
-  std::vector<int> buffer;                  // per register: buffer number, in_place, or -2 - o: in the memory of output o
+  static constexpr int in_place = -1;  // lives in an operand's memory
+  std::vector<int> buffer;  // per register: buffer number, in_place, or -2 - o: in the memory of output o
   std::vector<std::pair<int, int>> stores;  // register -> output, copied at the end of a piece
   int buffers = 0;
 };
 
 class Fused {
  public:
-  Fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs, std::span<std::byte* const> outputs)
-      : program_(program), inputs_(inputs), outputs_(outputs), space_(shape, inputs), pieces_(space_.extents, piece_elements()) {
+  Fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
+        std::span<std::byte* const> outputs)
+      : program_(program),
+        inputs_(inputs),
+        outputs_(outputs),
+        space_(shape, inputs),
+        pieces_(space_.extents, piece_elements()) {
     std::size_t widest = 1;
     for (const auto& input : program.inputs) widest = std::max(widest, itemsize(input.dtype));
     for (const auto& step : program.steps) widest = std::max(widest, itemsize(step.out));
     std::size_t output_bytes = 0;
-    for (const int r : program.outputs) output_bytes += static_cast<std::size_t>(shape.elements()) * itemsize(dtype_of_register(r));
+    for (const int r : program.outputs)
+      output_bytes += static_cast<std::size_t>(shape.elements()) * itemsize(dtype_of_register(r));
     streams_ = output_bytes >= stream_from_bytes;
     buffer_bytes_ = (static_cast<std::size_t>(pieces_.largest()) * widest + 63) / 64 * 64 + 64;
     classify_inputs();
@@ -118,7 +127,8 @@ class Fused {
 
   Dtype dtype_of_register(int r) const {
     const auto n = static_cast<int>(program_.inputs.size());
-    return r < n ? program_.inputs[static_cast<std::size_t>(r)].dtype : program_.steps[static_cast<std::size_t>(r - n)].out;
+    return r < n ? program_.inputs[static_cast<std::size_t>(r)].dtype
+                 : program_.steps[static_cast<std::size_t>(r - n)].out;
   }
 
   // All buffers of a piece should fit the first-level cache with room for the next piece's operands, but a call per step should still be
@@ -128,7 +138,8 @@ class Fused {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const auto& strides = inputs_[i].strides;
-      const bool one_element = !strides.empty() && std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
+      const bool one_element = !strides.empty() && std::all_of(strides.begin(), strides.end(),
+                                                               [](std::int64_t s) { return s == 0; });
       if (!one_element) bytes += itemsize(program_.inputs[i].dtype);
     }
     // A result that only the next step reads takes the place of one that dies.
@@ -166,7 +177,8 @@ class Fused {
       for (int k = 0; k < step.n_in; ++k) {
         const auto r = static_cast<std::size_t>(step.in[k]);
         if (r >= inputs_.size() || reads_[r] != Reads::in_place) continue;
-        if (static_cast<std::size_t>(elements) * itemsize(program_.inputs[r].dtype) >= prefetch_from_bytes) prefetched_[r] = s;
+        if (static_cast<std::size_t>(elements) * itemsize(program_.inputs[r].dtype) >= prefetch_from_bytes)
+          prefetched_[r] = s;
       }
     }
   }
@@ -182,7 +194,8 @@ class Fused {
 
     registers_.buffer.assign(static_cast<std::size_t>(total), Registers::in_place);
     for (int i = 0; i < n; ++i)
-      if (reads_[static_cast<std::size_t>(i)] != Reads::in_place) registers_.buffer[static_cast<std::size_t>(i)] = registers_.buffers++;
+      if (reads_[static_cast<std::size_t>(i)] != Reads::in_place)
+        registers_.buffer[static_cast<std::size_t>(i)] = registers_.buffers++;
     std::vector<int> free;
     for (int s = 0; s < total - n; ++s) {
       const auto& step = program_.steps[static_cast<std::size_t>(s)];
@@ -192,7 +205,9 @@ class Fused {
       // An operand that dies here and has the same item size is overwritten in place. Operands packed into a buffer stay valid over pieces.
       for (int k = 0; k < step.n_in; ++k) {
         const int r = step.in[k];
-        if (r < n || last_use[static_cast<std::size_t>(r)] != s || registers_.buffer[static_cast<std::size_t>(r)] < 0) continue;
+        if (r < n || last_use[static_cast<std::size_t>(r)] != s ||
+            registers_.buffer[static_cast<std::size_t>(r)] < 0)
+          continue;
         if (std::find(step.in, step.in + k, r) != step.in + k) continue;
         const int dying = registers_.buffer[static_cast<std::size_t>(r)];
         if (target == Registers::in_place && itemsize(dtype_of_register(r)) == itemsize(step.out))
@@ -239,7 +254,8 @@ class Fused {
     std::vector<Packed> packed(inputs_.size());
     std::vector<std::byte*> at(registers_.buffer.size());
     std::vector<FusedChain> chains = chains_;  // each thread's own: they hold addresses
-    for (std::int64_t piece = first; piece < last; ++piece) run_piece(piece, memory.get(), packed, at, chains);
+    for (std::int64_t piece = first; piece < last; ++piece)
+      run_piece(piece, memory.get(), packed, at, chains);
     if (streams_) finish_streaming();
   }
 
@@ -249,8 +265,8 @@ class Fused {
     std::int64_t elements = 0;
   };
 
-  void run_piece(std::int64_t piece, std::byte* memory, std::vector<Packed>& packed, std::vector<std::byte*>& at,
-                 std::vector<FusedChain>& chains) {
+  void run_piece(std::int64_t piece, std::byte* memory, std::vector<Packed>& packed,
+                 std::vector<std::byte*>& at, std::vector<FusedChain>& chains) {
     const std::int64_t outer = piece / pieces_.per_outer, start = piece % pieces_.per_outer * pieces_.step;
     const std::int64_t steps = std::min(pieces_.step, space_.extents[pieces_.split] - start);
     const std::int64_t n = steps * pieces_.slice;
@@ -260,7 +276,8 @@ class Fused {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const std::size_t item = itemsize(program_.inputs[i].dtype);
       std::int64_t from = start * space_.strides[i][pieces_.split], rest = outer;
-      for (std::size_t d = pieces_.split; d-- > 0; rest /= space_.extents[d]) from += rest % space_.extents[d] * space_.strides[i][d];
+      for (std::size_t d = pieces_.split; d-- > 0; rest /= space_.extents[d])
+        from += rest % space_.extents[d] * space_.strides[i][d];
       const std::byte* source = inputs_[i].data + from * static_cast<std::int64_t>(item);
       if (reads_[i] == Reads::in_place) {
         at[i] = const_cast<std::byte*>(source);
@@ -277,9 +294,9 @@ class Fused {
     const std::size_t n_inputs = inputs_.size(), n_steps = program_.steps.size();
     for (std::size_t s = 0; s < n_steps; ++s) {
       const int b = registers_.buffer[n_inputs + s];
-      at[n_inputs + s] =
-          b >= 0 ? buffer(b)
-                 : outputs_[static_cast<std::size_t>(-2 - b)] + static_cast<std::size_t>(offset) * itemsize(program_.steps[s].out);
+      at[n_inputs + s] = b >= 0 ? buffer(b)
+                                : outputs_[static_cast<std::size_t>(-2 - b)] +
+                                      static_cast<std::size_t>(offset) * itemsize(program_.steps[s].out);
     }
     auto chain = chains.begin();
     for (std::size_t s = 0; s < n_steps;) {
@@ -315,9 +332,11 @@ class Fused {
   void run_step(std::size_t s, const std::vector<std::byte*>& at, std::int64_t from, std::int64_t n) const {
     const auto& step = program_.steps[s];
     const auto place = [&](int r) {
-      return at[static_cast<std::size_t>(r)] + from * static_cast<std::int64_t>(itemsize(dtype_of_register(r)));
+      return at[static_cast<std::size_t>(r)] +
+             from * static_cast<std::int64_t>(itemsize(dtype_of_register(r)));
     };
-    const void* in[3] = {place(step.in[0]), step.n_in > 1 ? place(step.in[1]) : nullptr, step.n_in > 2 ? place(step.in[2]) : nullptr};
+    const void* in[3] = {place(step.in[0]), step.n_in > 1 ? place(step.in[1]) : nullptr,
+                         step.n_in > 2 ? place(step.in[2]) : nullptr};
     step.fn(in, place(static_cast<int>(program_.inputs.size() + s)), n - from);
   }
 
@@ -330,16 +349,19 @@ class Fused {
     for (std::size_t i = 0; i < chain.prefetched.size(); ++i) chain.code[i].address += next_piece;
     run_strips(chain.code.data(), strips);
     if (strips * strip < n)
-      for (int s = chain.first; s < chain.last; ++s) run_step(static_cast<std::size_t>(s), at, strips * strip, n);
+      for (int s = chain.first; s < chain.last; ++s)
+        run_step(static_cast<std::size_t>(s), at, strips * strip, n);
   }
 
   void pack(std::size_t i, const std::byte* source, std::int64_t steps, std::byte* target) const {
-    Strides extents(space_.extents.begin() + static_cast<std::ptrdiff_t>(pieces_.split), space_.extents.end());
+    Strides extents(space_.extents.begin() + static_cast<std::ptrdiff_t>(pieces_.split),
+                    space_.extents.end());
     extents[0] = steps;
     Strides dense(extents.size(), 1);
     for (std::size_t d = extents.size(); d-- > 1;) dense[d - 1] = dense[d] * extents[d];
     const std::span<const std::int64_t> strides(space_.strides[i].data() + pieces_.split, extents.size());
-    copy_strided(target, dense, source, strides, Shape(std::move(extents)), itemsize(program_.inputs[i].dtype));
+    copy_strided(target, dense, source, strides, Shape(std::move(extents)),
+                 itemsize(program_.inputs[i].dtype));
   }
 
   const FusedProgram& program_;
@@ -358,7 +380,8 @@ class Fused {
 
 }  // namespace
 
-void run_fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs, std::span<std::byte* const> outputs) {
+void run_fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
+               std::span<std::byte* const> outputs) {
   if (shape.elements() == 0) return;
   Fused(program, shape, inputs, outputs).run();
 }

@@ -42,12 +42,13 @@ struct FusedOperand {
 
 // Every output is dense row-major of `shape`. An output may be the same memory as an input that is dense and of the same
 // item size, or else must not overlap any input.
-void run_fused(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs, std::span<std::byte* const> outputs);
+void run_fused(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
+               std::span<std::byte* const> outputs);
 
 // The chain, then a reduction (sum prod max min any all count_nonzero) of its one output over `axes`: memory of the chain's shape is never
 // needed. out is dense over the other dims, of reduce_result(op, dtype of the output). Errors of sums grow with the logarithm, as in
 // reduce().
-void run_fused_reduce(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs, std::string_view op,
-                      const std::vector<int>& axes, std::byte* out);
+void run_fused_reduce(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
+                      std::string_view op, const std::vector<int>& axes, std::byte* out);
 
 }  // namespace tessera::kernels

@@ -7,7 +7,8 @@ namespace {
 
 class ChainBuilder {
  public:
-  ChainBuilder(const FusedProgram& program, const std::vector<bool>& one_element, const std::vector<int>& prefetched, int first, int last)
+  ChainBuilder(const FusedProgram& program, const std::vector<bool>& one_element,
+               const std::vector<int>& prefetched, int first, int last)
       : program_(program), one_element_(one_element), inputs_(static_cast<int>(program.inputs.size())) {
     chain_.first = first;
     chain_.last = last;
@@ -46,7 +47,9 @@ class ChainBuilder {
   }
   void emit(StripOp op, int r, bool reversed = false) {
     const bool scalar = r >= 0 && r < inputs_ && one_element_[static_cast<std::size_t>(r)];
-    chain_.code.push_back({strip_function(chain_.dtype, op, scalar ? StripOperand::scalar : StripOperand::memory, reversed), nullptr});
+    chain_.code.push_back(
+        {strip_function(chain_.dtype, op, scalar ? StripOperand::scalar : StripOperand::memory, reversed),
+         nullptr});
     chain_.registers.push_back(r);
   }
   // Whether the result of step s is needed in memory: by anything but one operand of the chain's next step.
@@ -69,7 +72,8 @@ class ChainBuilder {
 
 }  // namespace
 
-std::vector<FusedChain> find_chains(const FusedProgram& program, const std::vector<bool>& one_element, const std::vector<int>& prefetched) {
+std::vector<FusedChain> find_chains(const FusedProgram& program, const std::vector<bool>& one_element,
+                                    const std::vector<int>& prefetched) {
   std::vector<FusedChain> chains;
   const auto steps = static_cast<int>(program.steps.size());
   const auto dtype_if_known = [&](int s) {
@@ -80,7 +84,8 @@ std::vector<FusedChain> find_chains(const FusedProgram& program, const std::vect
     const Dtype dtype = dtype_if_known(first);
     int last = first + 1;
     while (last < steps && dtype_if_known(last) == dtype) ++last;
-    if (dtype != bool_ && last - first > 1) chains.push_back(ChainBuilder(program, one_element, prefetched, first, last).build());
+    if (dtype != bool_ && last - first > 1)
+      chains.push_back(ChainBuilder(program, one_element, prefetched, first, last).build());
     first = last;
   }
   return chains;

@@ -17,6 +17,7 @@ struct FusedChain {
 };
 
 // one_element[i]: input i is the same element for the whole piece. prefetched[i]: the step that fetches the next piece of input i, or -1.
-std::vector<FusedChain> find_chains(const FusedProgram&, const std::vector<bool>& one_element, const std::vector<int>& prefetched);
+std::vector<FusedChain> find_chains(const FusedProgram&, const std::vector<bool>& one_element,
+                                    const std::vector<int>& prefetched);
 
 }  // namespace tessera::kernels

@@ -15,13 +15,20 @@ using Extents = std::vector<std::int64_t>;
 // result, blocks that differ in reduced dims only are combined pairwise.
 class FusedReduce {
  public:
-  FusedReduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs, std::string_view op,
-              const std::vector<int>& axes, std::byte* out)
-      : program_(program), shape_(shape), inputs_(inputs), op_(op), axes_(axes), out_(out), reduced_(shape.size(), false) {
+  FusedReduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
+              std::string_view op, const std::vector<int>& axes, std::byte* out)
+      : program_(program),
+        shape_(shape),
+        inputs_(inputs),
+        op_(op),
+        axes_(axes),
+        out_(out),
+        reduced_(shape.size(), false) {
     for (const int axis : axes) reduced_[static_cast<std::size_t>(axis)] = true;
     const auto n = static_cast<int>(program.inputs.size());
     const int r = program.outputs.at(0);
-    chain_dtype_ = r < n ? program.inputs[static_cast<std::size_t>(r)].dtype : program.steps[static_cast<std::size_t>(r - n)].out;
+    chain_dtype_ = r < n ? program.inputs[static_cast<std::size_t>(r)].dtype
+                         : program.steps[static_cast<std::size_t>(r - n)].out;
     result_dtype_ = reduce_result(op, chain_dtype_);
     dense_.assign(shape.size(), 1);
     for (std::size_t d = shape.size(); d-- > 1;) dense_[d - 1] = dense_[d] * shape[d];
@@ -52,7 +59,8 @@ class FusedReduce {
     for (std::size_t d = shape_.size(); d-- > 0;) {
       bool& cut = reduced_[d] ? reduced_cut : kept_cut;
       if (cut) continue;
-      const std::int64_t room = reduced_[d] ? block_elements / all : std::min(block_elements / all, kept_elements / kept);
+      const std::int64_t room =
+          reduced_[d] ? block_elements / all : std::min(block_elements / all, kept_elements / kept);
       block_[d] = std::clamp<std::int64_t>(room, 1, shape_[d]);
       cut = block_[d] < shape_[d];
       all *= block_[d];
@@ -100,16 +108,20 @@ class FusedReduce {
     cascade.finish(partial.get());
     Extents dense(places.size(), 1);
     for (std::size_t d = places.size(); d-- > 1;) dense[d - 1] = dense[d] * places[d];
-    copy_strided(out_ + offset * static_cast<std::int64_t>(item), place_strides, partial.get(), dense, Shape(std::move(places)), item);
+    copy_strided(out_ + offset * static_cast<std::int64_t>(item), place_strides, partial.get(), dense,
+                 Shape(std::move(places)), item);
   }
 
   void reduce_block(const Extents& at, std::byte* partial) {
     std::vector<FusedOperand> operands;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const std::span<const std::int64_t> strides = inputs_[i].strides.empty() ? std::span<const std::int64_t>(dense_) : inputs_[i].strides;
+      const std::span<const std::int64_t> strides =
+          inputs_[i].strides.empty() ? std::span<const std::int64_t>(dense_) : inputs_[i].strides;
       std::int64_t offset = 0;
       for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * strides[d];
-      operands.push_back({inputs_[i].data + offset * static_cast<std::int64_t>(itemsize(program_.inputs[i].dtype)), strides});
+      operands.push_back(
+          {inputs_[i].data + offset * static_cast<std::int64_t>(itemsize(program_.inputs[i].dtype)),
+           strides});
     }
     const Shape extents(block_at(at));
     std::byte* values[] = {block_values_.get()};
@@ -131,8 +143,8 @@ class FusedReduce {
 
 }  // namespace
 
-void run_fused_reduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs, std::string_view op,
-                      const std::vector<int>& axes, std::byte* out) {
+void run_fused_reduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
+                      std::string_view op, const std::vector<int>& axes, std::byte* out) {
   // Nothing to compute: reduce() knows what an empty reduction gives.
   if (shape.elements() == 0) {
     const auto n = program.inputs.size();

@@ -13,7 +13,8 @@ namespace {
 bool inside(std::int64_t index, std::int64_t extent) { return index >= 0 && index < extent; }
 
 // take_items: one item per index. Item types only move bytes.
-template <class T> void take_items(T* dst, const T* src, std::int64_t extent, const std::int64_t* indices, std::int64_t n) {
+template <class T>
+void take_items(T* dst, const T* src, std::int64_t extent, const std::int64_t* indices, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dst[i] = inside(indices[i], extent) ? src[indices[i]] : T{};
 }
 
@@ -35,7 +36,8 @@ MapFn scatter_map(std::string_view op, Dtype dtype) {
                     : op == "max"      ? "maximum"
                                        : "";
   const MapFn fn = find_map(map, dtype);
-  if (fn == nullptr) throw InternalError("kernels::scatter: there is no op '" + std::string(op) + "' on " + name(dtype));
+  if (fn == nullptr)
+    throw InternalError("kernels::scatter: there is no op '" + std::string(op) + "' on " + name(dtype));
   return fn;
 }
 
@@ -73,15 +75,18 @@ AxisView axis_view(const Shape& shape, int axis) {
   return view;
 }
 
-void gather(void* dst, const void* src, AxisView view, std::span<const std::int64_t> indices, std::size_t itemsize) {
+void gather(void* dst, const void* src, AxisView view, std::span<const std::int64_t> indices,
+            std::size_t itemsize) {
   const auto n = static_cast<std::int64_t>(indices.size());
   const auto row_bytes = static_cast<std::size_t>(view.inner) * itemsize;
   for (std::int64_t o = 0; o < view.outer; ++o) {
     auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * n) * row_bytes;
-    const auto* from = static_cast<const std::byte*>(src) + static_cast<std::size_t>(o * view.extent) * row_bytes;
+    const auto* from =
+        static_cast<const std::byte*>(src) + static_cast<std::size_t>(o * view.extent) * row_bytes;
     if (view.inner == 1) {
       visit_item(itemsize, [&]<class T>(T) {
-        take_items(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), view.extent, indices.data(), n);
+        take_items(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), view.extent, indices.data(),
+                   n);
       });
       continue;
     }
@@ -95,7 +100,8 @@ void gather(void* dst, const void* src, AxisView view, std::span<const std::int6
   }
 }
 
-void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view, std::span<const std::int64_t> indices, const void* src) {
+void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view,
+             std::span<const std::int64_t> indices, const void* src) {
   const auto row_bytes = static_cast<std::size_t>(view.inner) * itemsize(dtype);
   const RowUpdate update{scatter_map(op, dtype), op == "set", row_bytes, view.inner};
   const auto n = static_cast<std::int64_t>(indices.size());
@@ -105,7 +111,8 @@ void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view, std::sp
         T* to = static_cast<T*>(dst) + o * view.extent;
         const T* from = static_cast<const T*>(src) + o * n;
         for (std::int64_t i = 0; i < n; ++i)
-          if (const std::int64_t at = indices[static_cast<std::size_t>(i)]; inside(at, view.extent)) to[at] = added(to[at], from[i]);
+          if (const std::int64_t at = indices[static_cast<std::size_t>(i)]; inside(at, view.extent))
+            to[at] = added(to[at], from[i]);
       }
     });
     return;
@@ -120,7 +127,8 @@ void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view, std::sp
   }
 }
 
-void gather_along(void* dst, const void* src, AxisView view, const std::int64_t* indices, std::int64_t n, std::size_t itemsize) {
+void gather_along(void* dst, const void* src, AxisView view, const std::int64_t* indices, std::int64_t n,
+                  std::size_t itemsize) {
   visit_item(itemsize, [&]<class T>(T) {
     auto* to = static_cast<T*>(dst);
     for (std::int64_t o = 0; o < view.outer; ++o) {
@@ -132,8 +140,8 @@ void gather_along(void* dst, const void* src, AxisView view, const std::int64_t*
   });
 }
 
-void scatter_along(std::string_view op, Dtype dtype, void* dst, AxisView view, const std::int64_t* indices, std::int64_t n,
-                   const void* src) {
+void scatter_along(std::string_view op, Dtype dtype, void* dst, AxisView view, const std::int64_t* indices,
+                   std::int64_t n, const void* src) {
   const std::size_t item = itemsize(dtype);
   const RowUpdate update{scatter_map(op, dtype), op == "set", item, 1};
   const auto* from = static_cast<const std::byte*>(src);
@@ -141,7 +149,8 @@ void scatter_along(std::string_view op, Dtype dtype, void* dst, AxisView view, c
     auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * view.extent * view.inner) * item;
     for (std::int64_t i = 0; i < n; ++i)
       for (std::int64_t j = 0; j < view.inner; ++j, from += item, ++indices)
-        if (inside(*indices, view.extent)) update(to + static_cast<std::size_t>(*indices * view.inner + j) * item, from);
+        if (inside(*indices, view.extent))
+          update(to + static_cast<std::size_t>(*indices * view.inner + j) * item, from);
   }
 }
 
@@ -152,7 +161,8 @@ template <class Number> void iota_of(Dtype dtype, void* out, std::int64_t n, Num
     for (std::int64_t i = 0; i < n; ++i) {
       const Number value =
           std::is_integral_v<Number>
-              ? static_cast<Number>(static_cast<std::uint64_t>(start) + static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step))
+              ? static_cast<Number>(static_cast<std::uint64_t>(start) +
+                                    static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step))
               : start + static_cast<Number>(i) * step;
       if constexpr (is_complex_type<T>)
         to[i] = T(static_cast<typename T::value_type>(value));
@@ -165,7 +175,11 @@ template <class Number> void iota_of(Dtype dtype, void* out, std::int64_t n, Num
 }
 }  // namespace
 
-void iota(Dtype dtype, void* out, std::int64_t n, std::int64_t start, std::int64_t step) { iota_of(dtype, out, n, start, step); }
-void iota(Dtype dtype, void* out, std::int64_t n, double start, double step) { iota_of(dtype, out, n, start, step); }
+void iota(Dtype dtype, void* out, std::int64_t n, std::int64_t start, std::int64_t step) {
+  iota_of(dtype, out, n, start, step);
+}
+void iota(Dtype dtype, void* out, std::int64_t n, double start, double step) {
+  iota_of(dtype, out, n, start, step);
+}
 
 }  // namespace tessera::kernels

@@ -18,7 +18,8 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-using GemmFn = void (*)(std::int64_t, std::int64_t, std::int64_t, MatrixView, MatrixView, void*, std::int64_t);
+using GemmFn = void (*)(std::int64_t, std::int64_t, std::int64_t, MatrixView, MatrixView, void*,
+                        std::int64_t);
 using GemmTable = std::array<GemmFn, dtype_count>;
 
 // Wrapping integers: unsigned and at least as wide as int. Bool: any of ands.
@@ -34,25 +35,30 @@ struct Truth {
   std::uint8_t value;
 };
 template <> struct Arithmetic<Truth> {
-  static HWY_INLINE Truth add_product(Truth c, Truth a, Truth b) { return {static_cast<std::uint8_t>(c.value | (a.value & b.value))}; }
+  static HWY_INLINE Truth add_product(Truth c, Truth a, Truth b) {
+    return {static_cast<std::uint8_t>(c.value | (a.value & b.value))};
+  }
 };
 template <class R> struct Arithmetic<std::complex<R>> {
   using C = std::complex<R>;
   static HWY_INLINE C add_product(C c, C a, C b) {
-    return C(c.real() + (a.real() * b.real() - a.imag() * b.imag()), c.imag() + (a.real() * b.imag() + a.imag() * b.real()));
+    return C(c.real() + (a.real() * b.real() - a.imag() * b.imag()),
+             c.imag() + (a.real() * b.imag() + a.imag() * b.real()));
   }
 };
 
 // b: depth rows of `columns` contiguous elements.
-template <class T> HWY_INLINE void add_rows(const T* a, std::int64_t a_stride, const T* b, std::int64_t ldb, std::int64_t depth,
-                                            std::int64_t columns, T* HWY_RESTRICT c) {
+template <class T> HWY_INLINE void add_rows(const T* a, std::int64_t a_stride, const T* b, std::int64_t ldb,
+                                            std::int64_t depth, std::int64_t columns, T* HWY_RESTRICT c) {
   using A = Arithmetic<T>;
   std::int64_t l = 0;
   for (; l + 4 <= depth; l += 4) {
-    const T a0 = a[l * a_stride], a1 = a[(l + 1) * a_stride], a2 = a[(l + 2) * a_stride], a3 = a[(l + 3) * a_stride];
+    const T a0 = a[l * a_stride], a1 = a[(l + 1) * a_stride], a2 = a[(l + 2) * a_stride],
+            a3 = a[(l + 3) * a_stride];
     const T *b0 = b + l * ldb, *b1 = b0 + ldb, *b2 = b1 + ldb, *b3 = b2 + ldb;
     for (std::int64_t j = 0; j < columns; ++j)
-      c[j] = A::add_product(A::add_product(A::add_product(A::add_product(c[j], a0, b0[j]), a1, b1[j]), a2, b2[j]), a3, b3[j]);
+      c[j] = A::add_product(
+          A::add_product(A::add_product(A::add_product(c[j], a0, b0[j]), a1, b1[j]), a2, b2[j]), a3, b3[j]);
   }
   for (; l < depth; ++l) {
     const T a0 = a[l * a_stride];
@@ -61,8 +67,8 @@ template <class T> HWY_INLINE void add_rows(const T* a, std::int64_t a_stride, c
   }
 }
 
-template <class T>
-void gemm_typed(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, void* c_out, std::int64_t ldc) {
+template <class T> void gemm_typed(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
+                                   void* c_out, std::int64_t ldc) {
   constexpr std::int64_t panel_rows = 128, panel_columns = 2048 / static_cast<std::int64_t>(sizeof(T));
   const T* a_data = static_cast<const T*>(a.data);
   const T* b_data = static_cast<const T*>(b.data);
@@ -79,12 +85,14 @@ void gemm_typed(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, Ma
       if (pack) {
         for (std::int64_t column = 0; column < columns; ++column)
           for (std::int64_t row = 0; row < depth; ++row)
-            panel[static_cast<std::size_t>(row * columns + column)] = b_panel[row * b.row_stride + column * b.column_stride];
+            panel[static_cast<std::size_t>(row * columns + column)] =
+                b_panel[row * b.row_stride + column * b.column_stride];
         b_panel = panel.data();
         ldb = columns;
       }
       for (std::int64_t i = 0; i < m; ++i)
-        add_rows(a_data + i * a.row_stride + l * a.column_stride, a.column_stride, b_panel, ldb, depth, columns, c + i * ldc + j);
+        add_rows(a_data + i * a.row_stride + l * a.column_stride, a.column_stride, b_panel, ldb, depth,
+                 columns, c + i * ldc + j);
     }
   }
 }
@@ -114,8 +122,10 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::kernels {
 HWY_EXPORT(FillGemmTable);
 
-void gemm_own(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, void* c, std::int64_t ldc) {
-  using GemmFn = void (*)(std::int64_t, std::int64_t, std::int64_t, MatrixView, MatrixView, void*, std::int64_t);
+void gemm_own(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
+              void* c, std::int64_t ldc) {
+  using GemmFn =
+      void (*)(std::int64_t, std::int64_t, std::int64_t, MatrixView, MatrixView, void*, std::int64_t);
   static const auto table = [] {
     std::array<GemmFn, dtype_count> filling{};
     HWY_DYNAMIC_DISPATCH(FillGemmTable)(filling);

@@ -13,6 +13,7 @@ struct MatrixView {
 };
 
 // c += a * b; c is row-major.
-void gemm_own(Dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, void* c, std::int64_t ldc);
+void gemm_own(Dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, void* c,
+              std::int64_t ldc);
 
 }  // namespace tessera::kernels

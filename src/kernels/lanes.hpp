@@ -28,7 +28,8 @@ struct LaneKeys {
 };
 
 // Key i of split(key, n), n small, for every lane.
-inline void split_lanes(const LaneKeys& keys, std::int64_t lanes, std::uint32_t i, std::uint32_t n, CounterMode mode, LaneKeys& out) {
+inline void split_lanes(const LaneKeys& keys, std::int64_t lanes, std::uint32_t i, std::uint32_t n,
+                        CounterMode mode, LaneKeys& out) {
   if (mode == CounterMode::partitionable) {
     std::fill_n(out.k0.at, lanes, 0u);
     std::fill_n(out.k1.at, lanes, i);
@@ -46,7 +47,8 @@ inline void split_lanes(const LaneKeys& keys, std::int64_t lanes, std::uint32_t 
 }
 
 // A uniform (or normal) scalar per lane, from the lane's key.
-template <class T> void uniform_lanes(const LaneKeys& keys, std::int64_t lanes, CounterMode mode, T minval, T maxval, T* out) {
+template <class T>
+void uniform_lanes(const LaneKeys& keys, std::int64_t lanes, CounterMode mode, T minval, T maxval, T* out) {
   Row<std::uint32_t> x0, x1;
   std::fill_n(x0.at, lanes, 0u);
   std::fill_n(x1.at, lanes, mode == CounterMode::original && sizeof(T) == 8 ? 1u : 0u);
@@ -62,8 +64,8 @@ template <class T> void normal_lanes(const LaneKeys& keys, std::int64_t lanes, C
 }
 
 // ---- one key for all lanes: what lane i gets of a draw of `total` elements, as its element number position[i] ----
-template <class T>
-void uniform_at(Words key, const std::uint64_t* position, std::int64_t lanes, std::int64_t total, CounterMode mode, T* out) {
+template <class T> void uniform_at(Words key, const std::uint64_t* position, std::int64_t lanes,
+                                   std::int64_t total, CounterMode mode, T* out) {
   Row<BitsOf<T>> bits;
   if (mode == CounterMode::partitionable) {
     Row<std::uint32_t> x0, x1;
@@ -73,7 +75,8 @@ void uniform_at(Words key, const std::uint64_t* position, std::int64_t lanes, st
     words_to_bits(x0.at, x1.at, lanes, 8 * sizeof(T), bits.at);
   } else {
     for (std::int64_t i = 0; i < lanes; ++i)
-      threefry_original_bits(key.x0, key.x1, total, static_cast<std::int64_t>(position[i]), 1, 8 * sizeof(T), &bits[i]);
+      threefry_original_bits(key.x0, key.x1, total, static_cast<std::int64_t>(position[i]), 1, 8 * sizeof(T),
+                             &bits[i]);
   }
   bits_to_uniform(bits.at, lanes, T(0), T(1), out);
 }

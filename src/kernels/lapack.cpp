@@ -21,7 +21,8 @@ template <class T> void transpose(const T* from, std::int64_t rows, std::int64_t
   for (std::int64_t i0 = 0; i0 < rows; i0 += tile)
     for (std::int64_t j0 = 0; j0 < columns; j0 += tile)
       for (std::int64_t i = i0; i < std::min(i0 + tile, rows); ++i)
-        for (std::int64_t j = j0; j < std::min(j0 + tile, columns); ++j) to[j * rows + i] = from[i * columns + j];
+        for (std::int64_t j = j0; j < std::min(j0 + tile, columns); ++j)
+          to[j * rows + i] = from[i * columns + j];
 }
 
 template <class T> void fill_nan(T* values, std::int64_t count) {
@@ -47,7 +48,8 @@ template <class T> int factor_columns(int n, T* a, int ld, int* pivots) {
     if (n >= large && threads() == 1) {
       std::vector<std::int64_t> exchanged(static_cast<std::size_t>(n));
       const std::int64_t zero_pivot = lu_panel<T>(n, n, a, ld, exchanged.data());
-      std::transform(exchanged.begin(), exchanged.end(), pivots, [](std::int64_t row) { return static_cast<int>(row) + 1; });
+      std::transform(exchanged.begin(), exchanged.end(), pivots,
+                     [](std::int64_t row) { return static_cast<int>(row) + 1; });
       return static_cast<int>(zero_pivot) + 1;
     }
   return lapack::getrf(n, n, a, ld, pivots);
@@ -57,7 +59,8 @@ template <class T> int factor_columns(int n, T* a, int ld, int* pivots) {
 int leading_dimension(int n) { return n >= 256 && n % 64 == 0 ? n + 8 : std::max(n, 1); }
 
 // a's memory read by columns is a^T: it is factored as it lies and used transposed, so that a is copied once and never turned around.
-template <class T> bool solve_one(int n, int k, const T* a, const T* b, T* x, T* factor, T* columns, int* pivots, std::int64_t& zero_at) {
+template <class T> bool solve_one(int n, int k, const T* a, const T* b, T* x, T* factor, T* columns,
+                                  int* pivots, std::int64_t& zero_at) {
   const int ld = leading_dimension(n);
   for (std::int64_t i = 0; i < n; ++i) std::copy(a + i * n, a + (i + 1) * n, factor + i * ld);
   const int info = factor_columns(n, factor, ld, pivots);
@@ -76,7 +79,8 @@ template <class T> bool solve_one(int n, int k, const T* a, const T* b, T* x, T*
   return true;
 }
 
-template <class T> Breakdown solve_all(std::int64_t batch, std::int64_t n64, std::int64_t k64, const T* a, const T* b, T* x) {
+template <class T>
+Breakdown solve_all(std::int64_t batch, std::int64_t n64, std::int64_t k64, const T* a, const T* b, T* x) {
   const int n = lapack_int(n64, "a matrix extent"), k = lapack_int(k64, "a number of right-hand sides");
   std::unique_ptr<bool[]> hard;
   if constexpr (!complex_type<T>) {
@@ -93,8 +97,8 @@ template <class T> Breakdown solve_all(std::int64_t batch, std::int64_t n64, std
   for (std::int64_t i = 0; i < batch; ++i) {
     if (hard && !hard[static_cast<std::size_t>(i)]) continue;
     std::int64_t zero_at = 0;
-    if (!solve_one(n, k, a + i * n64 * n64, b + i * n64 * k64, x + i * n64 * k64, as<T>(memory.data()), columns.data(), pivots.data(),
-                   zero_at) &&
+    if (!solve_one(n, k, a + i * n64 * n64, b + i * n64 * k64, x + i * n64 * k64, as<T>(memory.data()),
+                   columns.data(), pivots.data(), zero_at) &&
         !breakdown.happened())
       breakdown = {i, zero_at};
   }
@@ -111,7 +115,8 @@ template <class T> bool cholesky_one(int n, const T* a, T* l, std::int64_t& bad_
   if (info <= 0) return true;
   for (int i = 0; i < n; ++i)
     if (has_nan(a + at(i, 0), i + 1)) {
-      for (int r = 0; r < n; ++r) fill_nan(l + at(r, 0), r + 1), std::fill(l + at(r, 0) + r + 1, l + at(r, 0) + n, T(0));
+      for (int r = 0; r < n; ++r)
+        fill_nan(l + at(r, 0), r + 1), std::fill(l + at(r, 0) + r + 1, l + at(r, 0) + n, T(0));
       return true;
     }
   bad_at = info - 1;
@@ -121,14 +126,18 @@ template <class T> bool cholesky_one(int n, const T* a, T* l, std::int64_t& bad_
 template <class T> class Qr {
  public:
   Qr(std::int64_t m, std::int64_t n, bool complete)
-      : m_(lapack_int(m, "a matrix extent")), n_(lapack_int(n, "a matrix extent")), k_(std::min(m_, n_)), q_columns_(complete ? m_ : k_) {
+      : m_(lapack_int(m, "a matrix extent")),
+        n_(lapack_int(n, "a matrix extent")),
+        k_(std::min(m_, n_)),
+        q_columns_(complete ? m_ : k_) {
     columns_.resize(static_cast<std::size_t>(m * std::max<std::int64_t>(n_, q_columns_)));
     tau_.resize(static_cast<std::size_t>(std::max(k_, 1)));
     if (m_ == 0 || n_ == 0) return;
     T answer[2] = {};
     lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), &answer[0], -1);
     lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), &answer[1], -1);
-    work_.resize(static_cast<std::size_t>(std::max({queried_size(answer[0], "a workspace"), queried_size(answer[1], "a workspace"), 1})));
+    work_.resize(static_cast<std::size_t>(
+        std::max({queried_size(answer[0], "a workspace"), queried_size(answer[1], "a workspace"), 1})));
   }
   void run(const T* a, T* q, T* r) {
     if (k_ == 0) {  // nothing to factor: Q is the identity
@@ -142,9 +151,11 @@ template <class T> class Qr {
     if (r != nullptr)
       for (int i = 0; i < q_columns_; ++i)
         for (int j = 0; j < n_; ++j)
-          r[std::int64_t{i} * n_ + j] = i <= j && i < k_ ? columns_[static_cast<std::size_t>(std::int64_t{j} * m_ + i)] : T(0);
+          r[std::int64_t{i} * n_ + j] =
+              i <= j && i < k_ ? columns_[static_cast<std::size_t>(std::int64_t{j} * m_ + i)] : T(0);
     if (q == nullptr) return;
-    lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(), static_cast<int>(work_.size()));
+    lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(),
+                  static_cast<int>(work_.size()));
     transpose(columns_.data(), q_columns_, m_, q);
   }
 
@@ -157,7 +168,9 @@ template <class T> class Qr {
 template <class T> class Eigh {
  public:
   Eigh(std::int64_t n, bool vectors)
-      : n_(lapack_int(n, "a matrix extent")), job_(vectors ? 'V' : 'N'), matrix_(static_cast<std::size_t>(n * n)) {
+      : n_(lapack_int(n, "a matrix extent")),
+        job_(vectors ? 'V' : 'N'),
+        matrix_(static_cast<std::size_t>(n * n)) {
     if (n_ == 0) return;
     T size{};
     real_of<T> real_size = 0, w = 0;
@@ -177,8 +190,9 @@ template <class T> class Eigh {
         return true;
       }
     std::copy(a, a + n * n, matrix_.begin());
-    const int info = call(w, work_.data(), static_cast<int>(work_.size()), real_work_.data(), static_cast<int>(real_work_.size()),
-                          int_work_.data(), static_cast<int>(int_work_.size()));
+    const int info =
+        call(w, work_.data(), static_cast<int>(work_.size()), real_work_.data(),
+             static_cast<int>(real_work_.size()), int_work_.data(), static_cast<int>(int_work_.size()));
     if (info != 0) return false;
     if (v != nullptr) {
       transpose(matrix_.data(), n, n, v);
@@ -189,7 +203,8 @@ template <class T> class Eigh {
   }
 
  private:
-  int call(real_of<T>* w, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork, [[maybe_unused]] int lrwork, int* iwork, int liwork) {
+  int call(real_of<T>* w, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork, [[maybe_unused]] int lrwork,
+           int* iwork, int liwork) {
     int info = 0;
     const char uplo = 'U';
     if constexpr (std::is_same_v<T, float>)
@@ -227,7 +242,8 @@ template <class T> class Svd {
     int_work_.resize(static_cast<std::size_t>(8 * small));
     if constexpr (complex_type<T>)
       real_work_.resize(static_cast<std::size_t>(
-          vectors ? std::max(5 * small * small + 5 * small, 2 * large * small + 2 * small * small + small) : 7 * small));
+          vectors ? std::max(5 * small * small + 5 * small, 2 * large * small + 2 * small * small + small)
+                  : 7 * small));
     T size{};
     real_of<T> s = 0;
     call(nullptr, &s, nullptr, &size, -1);
@@ -257,15 +273,17 @@ template <class T> class Svd {
     if (left == nullptr) left = right = &none;
     const int ld_right = std::max(u_columns_, 1);
     if constexpr (std::is_same_v<T, float>)
-      sgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork, int_work_.data(), &info);
+      sgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
+              int_work_.data(), &info);
     else if constexpr (std::is_same_v<T, double>)
-      dgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork, int_work_.data(), &info);
+      dgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
+              int_work_.data(), &info);
     else if constexpr (std::is_same_v<T, c32>)
-      cgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork, real_work_.data(), int_work_.data(),
-              &info);
+      cgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
+              real_work_.data(), int_work_.data(), &info);
     else
-      zgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork, real_work_.data(), int_work_.data(),
-              &info);
+      zgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
+              real_work_.data(), int_work_.data(), &info);
     return info;
   }
   int m_, n_, k_;
@@ -278,7 +296,8 @@ template <class T> class Svd {
 
 }  // namespace
 
-Breakdown solve(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a, const void* b, void* x) {
+Breakdown solve(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a, const void* b,
+                void* x) {
   if (n == 0 || batch == 0) return {};
   return visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -286,7 +305,8 @@ Breakdown solve(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k,
   });
 }
 
-void lu_factor(Dtype dtype, std::int64_t batch, std::int64_t m64, std::int64_t n64, const void* a, void* lu, std::int32_t* pivots) {
+void lu_factor(Dtype dtype, std::int64_t batch, std::int64_t m64, std::int64_t n64, const void* a, void* lu,
+               std::int32_t* pivots) {
   const int m = lapack_int(m64, "a matrix extent"), n = lapack_int(n64, "a matrix extent");
   if (m == 0 || n == 0) return;
   visit_inexact(dtype, [&](auto zero) {
@@ -310,19 +330,22 @@ Breakdown cholesky(Dtype dtype, std::int64_t batch, std::int64_t n64, const void
     using T = decltype(zero);
     for (std::int64_t i = 0; i < batch && n > 0; ++i) {
       std::int64_t bad_at = 0;
-      if (!cholesky_one(n, as<T>(a) + i * n64 * n64, as<T>(l) + i * n64 * n64, bad_at) && !breakdown.happened()) breakdown = {i, bad_at};
+      if (!cholesky_one(n, as<T>(a) + i * n64 * n64, as<T>(l) + i * n64 * n64, bad_at) &&
+          !breakdown.happened())
+        breakdown = {i, bad_at};
     }
   });
   return breakdown;
 }
 
-void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::int64_t k64, TriangleUse use, const void* a, const void* b,
-                      void* x) {
+void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::int64_t k64, TriangleUse use,
+                      const void* a, const void* b, void* x) {
   const int n = lapack_int(n64, "a matrix extent"), k = lapack_int(k64, "a number of right-hand sides");
   if (n == 0 || k == 0) return;
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    std::vector<T> conjugated(use.conjugate && !use.transpose && complex_type<T> ? static_cast<std::size_t>(n64 * n64) : 0);
+    std::vector<T> conjugated(
+        use.conjugate && !use.transpose && complex_type<T> ? static_cast<std::size_t>(n64 * n64) : 0);
     for (std::int64_t i = 0; i < batch; ++i) {
       const T* matrix = as<T>(a) + i * n64 * n64;
       if (!conjugated.empty()) {
@@ -338,13 +361,15 @@ void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::in
   });
 }
 
-void qr(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool complete, const void* a, void* q, void* r) {
+void qr(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool complete, const void* a,
+        void* q, void* r) {
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
     Qr<T> qr(m, n, complete);
     const std::int64_t columns = complete ? m : std::min(m, n);
     for (std::int64_t i = 0; i < batch; ++i)
-      qr.run(as<T>(a) + i * m * n, q ? as<T>(q) + i * m * columns : nullptr, r ? as<T>(r) + i * columns * n : nullptr);
+      qr.run(as<T>(a) + i * m * n, q ? as<T>(q) + i * m * columns : nullptr,
+             r ? as<T>(r) + i * columns * n : nullptr);
   });
 }
 
@@ -354,13 +379,15 @@ Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, v
     using T = decltype(zero);
     Eigh<T> eigh(n, v != nullptr);
     for (std::int64_t i = 0; i < batch; ++i)
-      if (!eigh.run(as<T>(a) + i * n * n, as<real_of<T>>(w) + i * n, v ? as<T>(v) + i * n * n : nullptr) && !breakdown.happened())
+      if (!eigh.run(as<T>(a) + i * n * n, as<real_of<T>>(w) + i * n, v ? as<T>(v) + i * n * n : nullptr) &&
+          !breakdown.happened())
         breakdown = {i, 0};
   });
   return breakdown;
 }
 
-Breakdown svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full, const void* a, void* u, void* s, void* vh) {
+Breakdown svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full, const void* a,
+              void* u, void* s, void* vh) {
   Breakdown breakdown;
   const std::int64_t k = std::min(m, n), u_size = m * (full ? m : k), v_size = (full ? n : k) * n;
   visit_inexact(dtype, [&](auto zero) {

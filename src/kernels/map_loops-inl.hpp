@@ -53,9 +53,15 @@ template <class T> void map_constant_bool(std::uint8_t value, void* out, std::in
 }
 
 // add<map1, Op, Ts...>: one function per element type.
-template <class F, class... T> void add1(MapTable& table, std::string_view op) { (table.add(op, dtype_of<T>(), map1<F, T>), ...); }
-template <class F, class... T> void add2(MapTable& table, std::string_view op) { (table.add(op, dtype_of<T>(), map2<F, T>), ...); }
-template <class F, class... T> void add3(MapTable& table, std::string_view op) { (table.add(op, dtype_of<T>(), map3<F, T>), ...); }
+template <class F, class... T> void add1(MapTable& table, std::string_view op) {
+  (table.add(op, dtype_of<T>(), map1<F, T>), ...);
+}
+template <class F, class... T> void add2(MapTable& table, std::string_view op) {
+  (table.add(op, dtype_of<T>(), map2<F, T>), ...);
+}
+template <class F, class... T> void add3(MapTable& table, std::string_view op) {
+  (table.add(op, dtype_of<T>(), map3<F, T>), ...);
+}
 template <class F, class... T> void test1(MapTable& table, std::string_view op) {
   (table.add(op, dtype_of<T>(), map1<F, T, std::uint8_t>), ...);
 }

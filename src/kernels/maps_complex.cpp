@@ -25,7 +25,9 @@ template <class C, class R, auto f> void map2(const void* const* in, void* out, 
   for (std::int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
 }
 
-template <class C> C times(C a, C b) { return C(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()); }
+template <class C> C times(C a, C b) {
+  return C(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+}
 
 // Smith's division: scales by the larger part of the divisor, so that it neither overflows nor underflows early.
 template <class C> C over(C a, C b) {
@@ -41,14 +43,21 @@ template <class C> C over(C a, C b) {
 }
 
 template <class C> bool has_nan(C a) { return std::isnan(a.real()) || std::isnan(a.imag()); }
-template <class C> bool less(C a, C b) { return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag()); }
-template <class C> bool less_equal(C a, C b) { return a.real() < b.real() || (a.real() == b.real() && a.imag() <= b.imag()); }
+template <class C> bool less(C a, C b) {
+  return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+}
+template <class C> bool less_equal(C a, C b) {
+  return a.real() < b.real() || (a.real() == b.real() && a.imag() <= b.imag());
+}
 template <class C> C maximum(C a, C b) { return has_nan(a) || (!has_nan(b) && less(b, a)) ? a : b; }
 template <class C> C minimum(C a, C b) { return has_nan(a) || (!has_nan(b) && less(a, b)) ? a : b; }
 
 template <class C> C power(C a, C b) {
   if (b == C(0)) return C(1);
-  if (a == C(0)) return b.real() > 0 ? C(0) : C(std::numeric_limits<Real<C>>::quiet_NaN(), std::numeric_limits<Real<C>>::quiet_NaN());
+  if (a == C(0))
+    return b.real() > 0
+               ? C(0)
+               : C(std::numeric_limits<Real<C>>::quiet_NaN(), std::numeric_limits<Real<C>>::quiet_NaN());
   // Small whole exponents by multiplication: exact where it can be, and what users expect of z ** 2.
   if (b.imag() == 0 && b.real() == std::trunc(b.real()) && std::abs(b.real()) <= 64) {
     C result(1), factor = a;
@@ -82,7 +91,8 @@ template <class C> void where(const void* const* in, void* out, std::int64_t n) 
   for (std::int64_t i = 0; i < n; ++i) r[i] = condition[i] ? a[i] : b[i];
 }
 template <class C> void clip(const void* const* in, void* out, std::int64_t n) {
-  const C *x = static_cast<const C*>(in[0]), *low = static_cast<const C*>(in[1]), *high = static_cast<const C*>(in[2]);
+  const C *x = static_cast<const C*>(in[0]), *low = static_cast<const C*>(in[1]),
+          *high = static_cast<const C*>(in[2]);
   C* r = static_cast<C*>(out);
   for (std::int64_t i = 0; i < n; ++i) r[i] = minimum(maximum(x[i], low[i]), high[i]);
 }
@@ -125,7 +135,8 @@ template <class C> void add_tests(MapTable& table) {
   constexpr Dtype d = dtype_of<C>();
   table.add("isnan", d, map1<C, B, [](C a) -> B { return has_nan(a); }>);
   table.add("isinf", d, map1<C, B, [](C a) -> B { return std::isinf(a.real()) || std::isinf(a.imag()); }>);
-  table.add("isfinite", d, map1<C, B, [](C a) -> B { return std::isfinite(a.real()) && std::isfinite(a.imag()); }>);
+  table.add("isfinite", d,
+            map1<C, B, [](C a) -> B { return std::isfinite(a.real()) && std::isfinite(a.imag()); }>);
   table.add("logical_not", d, map1<C, B, [](C a) -> B { return a == C(0); }>);
   table.add("logical_and", d, map2<C, B, [](C a, C b) -> B { return a != C(0) && b != C(0); }>);
   table.add("logical_or", d, map2<C, B, [](C a, C b) -> B { return a != C(0) || b != C(0); }>);

@@ -79,7 +79,9 @@ struct Clip {
   template <class T> static T of(T x, T low, T high) { return Minimum::of(Maximum::of(x, low), high); }
 };
 struct Reciprocal {
-  template <class T> static T of(T a) { return a == 1 ? T(1) : is_negative(a) && T(a + 1) == 0 ? T(-1) : T(0); }
+  template <class T> static T of(T a) {
+    return a == 1 ? T(1) : is_negative(a) && T(a + 1) == 0 ? T(-1) : T(0);
+  }
 };
 // A count outside [0, width) shifts everything out.
 struct LeftShift {
@@ -93,7 +95,8 @@ struct RightShift {
   template <class T> static T of(T a, T count) {
     using C = std::make_unsigned_t<T>;
     constexpr C width = sizeof(T) * 8;
-    return T(a >> (C(count) < width ? C(count) : C(width - 1)) >> (std::is_unsigned_v<T> && C(count) >= width ? 1 : 0));
+    return T(a >> (C(count) < width ? C(count) : C(width - 1)) >>
+             (std::is_unsigned_v<T> && C(count) >= width ? 1 : 0));
   }
 };
 struct FloorDivide {
@@ -122,9 +125,13 @@ struct Remainder {
 };
 struct Power {
   template <class T> static T of(T base, T exponent) {
-    if (is_negative(exponent)) return base == 1 ? T(1) : is_negative(base) && T(base + 1) == 0 ? ((exponent & 1) ? T(-1) : T(1)) : T(0);
+    if (is_negative(exponent))
+      return base == 1                               ? T(1)
+             : is_negative(base) && T(base + 1) == 0 ? ((exponent & 1) ? T(-1) : T(1))
+                                                     : T(0);
     Wide<T> result = 1, factor = Wide<T>(base);
-    for (auto left = std::make_unsigned_t<T>(exponent); left != 0; left = std::make_unsigned_t<T>(left >> 1)) {
+    for (auto left = std::make_unsigned_t<T>(exponent); left != 0;
+         left = std::make_unsigned_t<T>(left >> 1)) {
       if (left & 1) result *= factor;
       factor *= factor;
     }
@@ -161,7 +168,8 @@ template <class U> void add_signless(MapTable& table) {
     table.add("logical_xor", d, map2<LogicalXor, U, u8>);
     table.add("logical_not", d, map1<LogicalNot, U, u8>);
     table.add("where", d, map_where<U>);
-    for (const char* op : {"copy", "floor", "ceil", "round", "trunc", "real", "conj"}) table.add(op, d, copy_map<U>);
+    for (const char* op : {"copy", "floor", "ceil", "round", "trunc", "real", "conj"})
+      table.add(op, d, copy_map<U>);
     table.add("imag", d, zeros_map<U>);
     for (const char* op : {"isnan", "isinf"}) table.add(op, d, false_map);
     table.add("isfinite", d, true_map);
@@ -189,10 +197,12 @@ template <class... T> void add_signed(MapTable& table) {
 // Bool is a byte that is 0 or 1: + is or, * is and, as in NumPy; there is no minus.
 void add_bool(MapTable& table) {
   for (const char* op : {"add", "maximum", "logical_or", "bitwise_or"}) table.add(op, bool_, map2<Or, u8>);
-  for (const char* op : {"multiply", "minimum", "logical_and", "bitwise_and"}) table.add(op, bool_, map2<And, u8>);
+  for (const char* op : {"multiply", "minimum", "logical_and", "bitwise_and"})
+    table.add(op, bool_, map2<And, u8>);
   for (const char* op : {"not_equal", "logical_xor", "bitwise_xor"}) table.add(op, bool_, map2<Xor, u8>);
   for (const char* op : {"logical_not", "bitwise_invert"}) table.add(op, bool_, map1<LogicalNot, u8>);
-  for (const char* op : {"copy", "abs", "square", "sign", "real", "conj", "relu", "floor", "ceil", "round", "trunc"})
+  for (const char* op :
+       {"copy", "abs", "square", "sign", "real", "conj", "relu", "floor", "ceil", "round", "trunc"})
     table.add(op, bool_, copy_map<u8>);
   table.add("imag", bool_, zeros_map<u8>);
   table.add("equal", bool_, map2<Equal, u8>);

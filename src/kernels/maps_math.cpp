@@ -64,16 +64,21 @@ template <class T> void clip_map(const void* const* in, void* out, std::int64_t 
   const hn::ScalableTag<T> d;
   const hn::CappedTag<T, 1> one;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const T *x = static_cast<const T*>(in[0]), *low = static_cast<const T*>(in[1]), *high = static_cast<const T*>(in[2]);
+  const T *x = static_cast<const T*>(in[0]), *low = static_cast<const T*>(in[1]),
+          *high = static_cast<const T*>(in[2]);
   T* r = static_cast<T*>(out);
   std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(Clip(d, hn::LoadU(d, x + i), hn::LoadU(d, low + i), hn::LoadU(d, high + i)), d, r + i);
-  for (; i < n; ++i) hn::StoreU(Clip(one, hn::LoadU(one, x + i), hn::LoadU(one, low + i), hn::LoadU(one, high + i)), one, r + i);
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(Clip(d, hn::LoadU(d, x + i), hn::LoadU(d, low + i), hn::LoadU(d, high + i)), d, r + i);
+  for (; i < n; ++i)
+    hn::StoreU(Clip(one, hn::LoadU(one, x + i), hn::LoadU(one, low + i), hn::LoadU(one, high + i)), one,
+               r + i);
 }
 
 // x * y + z, rounded once.
 template <class T> void multiply_add_map(const void* const* in, void* out, std::int64_t n) {
-  const T *x = static_cast<const T*>(in[0]), *y = static_cast<const T*>(in[1]), *z = static_cast<const T*>(in[2]);
+  const T *x = static_cast<const T*>(in[0]), *y = static_cast<const T*>(in[1]),
+          *z = static_cast<const T*>(in[2]);
   T* r = static_cast<T*>(out);
   for (std::int64_t i = 0; i < n; ++i) r[i] = std::fma(x[i], y[i], z[i]);
 }
@@ -98,7 +103,8 @@ template <class D, class V> HWY_INLINE V Silu(D d, V x) { return hn::Mul(x, Sigm
 template <class D, class V> HWY_INLINE V Gelu(D d, V x) {
   using T = hn::TFromD<D>;
   const auto cubed = hn::Mul(hn::Mul(x, x), x);
-  const auto inner = hn::Mul(hn::Set(d, T(0.79788456080286535588)), hn::Add(x, hn::Mul(hn::Set(d, T(0.044715)), cubed)));
+  const auto inner =
+      hn::Mul(hn::Set(d, T(0.79788456080286535588)), hn::Add(x, hn::Mul(hn::Set(d, T(0.044715)), cubed)));
   return hn::Mul(x, hn::Mul(hn::Set(d, T(0.5)), hn::Add(hn::Set(d, T(1)), Tanh(d, inner))));
 }
 template <class D, class V> HWY_INLINE V Softplus(D d, V x) {
@@ -156,14 +162,17 @@ double digamma(double x) {
   double below = 0;
   if (x <= 0) {
     if (x == std::floor(x))
-      return x == 0 ? std::copysign(std::numeric_limits<double>::infinity(), -x) : std::numeric_limits<double>::quiet_NaN();
+      return x == 0 ? std::copysign(std::numeric_limits<double>::infinity(), -x)
+                    : std::numeric_limits<double>::quiet_NaN();
     below = -pi / std::tan(pi * (x - std::floor(x)));
     x = 1 - x;
   }
   for (; x < 10; x += 1) below -= 1 / x;
   const double y = 1 / (x * x);
   const double series =
-      y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760 - y * (1.0 / 12)))))));
+      y * (1.0 / 12 -
+           y * (1.0 / 120 -
+                y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760 - y * (1.0 / 12)))))));
   return below + std::log(x) - 0.5 / x - series;
 }
 struct Digamma {

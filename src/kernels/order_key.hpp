@@ -36,7 +36,8 @@ struct ComplexKey {
   friend auto operator<=>(const ComplexKey&, const ComplexKey&) = default;
 };
 template <class R> inline ComplexKey order_key(std::complex<R> value) {
-  if (value.real() != value.real() || value.imag() != value.imag()) return {~std::uint64_t{0}, ~std::uint64_t{0}};
+  if (value.real() != value.real() || value.imag() != value.imag())
+    return {~std::uint64_t{0}, ~std::uint64_t{0}};
   return {order_key(value.real()), order_key(value.imag())};
 }
 

@@ -37,7 +37,8 @@ class PairwiseCascade {
   MapFn merge_;
   std::int64_t width_;
   std::size_t bytes_;
-  std::vector<std::unique_ptr<std::byte[]>> levels_;  // 0: being merged; i + 1: 2^i groups of rows, if bit i of count_ is set
+  std::vector<std::unique_ptr<std::byte[]>>
+      levels_;  // 0: being merged; i + 1: 2^i groups of rows, if bit i of count_ is set
   std::uint64_t count_ = 0;
 };
 

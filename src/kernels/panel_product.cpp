@@ -26,8 +26,9 @@ namespace {
 template <class T> struct PanelFunctions {
   std::int64_t strip_rows;
   void (*pack)(std::int64_t rows, std::int64_t depth, Steps<T> a, T* packed);
-  void (*multiply)(std::int64_t first_row, std::int64_t rows, std::int64_t columns, std::int64_t depth, T alpha, const T* packed,
-                   std::int64_t packed_rows, Steps<T> b, T* c, std::int64_t ldc, std::int64_t diagonal);
+  void (*multiply)(std::int64_t first_row, std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                   T alpha, const T* packed, std::int64_t packed_rows, Steps<T> b, T* c, std::int64_t ldc,
+                   std::int64_t diagonal);
 };
 template <class T> using PanelTable = std::array<PanelFunctions<T>, 1>;
 
@@ -44,14 +45,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T> struct TileShape {
   static constexpr hn::ScalableTag<T> d{};
-  static constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(d)), vectors = 3, rows = vectors * lanes;
-  static constexpr std::int64_t columns = HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // 24 of 32 registers hold the tile, or 12 of 16
+  static constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(d)), vectors = 3,
+                                rows = vectors * lanes;
+  static constexpr std::int64_t columns =
+      HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // 24 of 32 registers hold the tile, or 12 of 16
 };
 
 // b as a strip that was packed, or where it lies.
 template <class T> struct PackedStrip {
   const T* data;
-  HWY_INLINE T operator()(std::int64_t l, std::int64_t j) const { return data[l * TileShape<T>::columns + j]; }
+  HWY_INLINE T operator()(std::int64_t l, std::int64_t j) const {
+    return data[l * TileShape<T>::columns + j];
+  }
 };
 template <class T> struct ColumnsInPlace {
   const T* data;
@@ -60,8 +65,9 @@ template <class T> struct ColumnsInPlace {
 };
 
 // c += alpha a b for one tile of V vectors of rows.
-template <int V, class T, class B>
-HWY_INLINE void multiply_tile(std::int64_t depth, const T* HWY_RESTRICT a, const B b, T alpha, T* HWY_RESTRICT c, std::int64_t ldc) {
+template <int V, class T, class B> HWY_INLINE void multiply_tile(std::int64_t depth, const T* HWY_RESTRICT a,
+                                                                 const B b, T alpha, T* HWY_RESTRICT c,
+                                                                 std::int64_t ldc) {
   using Shape = TileShape<T>;
   constexpr auto d = Shape::d;
   constexpr int width = static_cast<int>(Shape::columns);
@@ -119,7 +125,8 @@ template <class T> void pack_columns(std::int64_t depth, std::int64_t columns, S
     const T* from = b.data + first * b.column_step;
     if (columns - first >= width) {
       for (std::int64_t l = 0; l < depth; ++l)
-        for (std::int64_t j = 0; j < width; ++j) packed[l * width + j] = from[l * b.row_step + j * b.column_step];
+        for (std::int64_t j = 0; j < width; ++j)
+          packed[l * width + j] = from[l * b.row_step + j * b.column_step];
       continue;
     }
     for (std::int64_t l = 0; l < depth; ++l)
@@ -129,10 +136,12 @@ template <class T> void pack_columns(std::int64_t depth, std::int64_t columns, S
 }
 
 // The part [from, to) of a strip's rows and `columns` columns of the tile at c (which begins at the strip's row 0).
-template <class T, class B> HWY_INLINE void multiply_strip(std::int64_t depth, const T* a, const B b, T alpha, std::int64_t from,
-                                                           std::int64_t to, std::int64_t columns, T* c, std::int64_t ldc) {
+template <class T, class B> HWY_INLINE void multiply_strip(std::int64_t depth, const T* a, const B b, T alpha,
+                                                           std::int64_t from, std::int64_t to,
+                                                           std::int64_t columns, T* c, std::int64_t ldc) {
   using Shape = TileShape<T>;
-  if (from == 0 && columns == Shape::columns && to == Shape::rows) return multiply_tile<3>(depth, a, b, alpha, c, ldc);
+  if (from == 0 && columns == Shape::columns && to == Shape::rows)
+    return multiply_tile<3>(depth, a, b, alpha, c, ldc);
   HWY_ALIGN T tile[Shape::rows * Shape::columns] = {};
   if (to <= Shape::lanes)
     multiply_tile<1>(depth, a, b, alpha, tile, Shape::rows);
@@ -144,8 +153,9 @@ template <class T, class B> HWY_INLINE void multiply_strip(std::int64_t depth, c
     for (std::int64_t i = from; i < to; ++i) c[i + j * ldc] += tile[i + j * Shape::rows];
 }
 
-template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std::int64_t columns, std::int64_t depth, T alpha,
-                                 const T* packed, std::int64_t packed_rows, Steps<T> b, T* c, std::int64_t ldc, std::int64_t diagonal) {
+template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std::int64_t columns,
+                                 std::int64_t depth, T alpha, const T* packed, std::int64_t packed_rows,
+                                 Steps<T> b, T* c, std::int64_t ldc, std::int64_t diagonal) {
   using Shape = TileShape<T>;
   constexpr std::int64_t height = Shape::rows, width = Shape::columns, block_bytes = 448 << 10;
   const std::int64_t end_row = std::min(first_row + rows, packed_rows);
@@ -156,29 +166,34 @@ template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std:
   // Columns that lie together and are used by few strips are read where they are.
   const bool in_place = b.row_step == 1 && strips - first_strip <= 6;
   Buffer memory;
-  if (!in_place) memory = Buffer::allocate(static_cast<std::size_t>((std::min(columns, columns_at_once) + width) * depth) * sizeof(T) + 64);
+  if (!in_place)
+    memory = Buffer::allocate(
+        static_cast<std::size_t>((std::min(columns, columns_at_once) + width) * depth) * sizeof(T) + 64);
   T* right = reinterpret_cast<T*>(memory.data());
   for (std::int64_t j0 = 0; j0 < columns; j0 += columns_at_once) {
     const std::int64_t count = std::min(columns_at_once, columns - j0);
-    if (!in_place) pack_columns(depth, count, {b.data + j0 * b.column_step, b.row_step, b.column_step}, right);
+    if (!in_place)
+      pack_columns(depth, count, {b.data + j0 * b.column_step, b.row_step, b.column_step}, right);
     for (std::int64_t s0 = first_strip; s0 < strips; s0 += block)
       for (std::int64_t j = 0; j < count; j += width)
         for (std::int64_t s = s0; s < std::min(s0 + block, strips); ++s) {
           const std::int64_t row = s * height;
           if (row + height <= diagonal + j0 + j) continue;
-          const std::int64_t from = std::max<std::int64_t>(first_row - row, 0), to = std::min(end_row - row, height),
-                             wide = std::min(width, count - j);
+          const std::int64_t from = std::max<std::int64_t>(first_row - row, 0),
+                             to = std::min(end_row - row, height), wide = std::min(width, count - j);
           T* tile = c + (row - first_row) + (j0 + j) * ldc;
           const T* left = packed + s * height * depth;
           if (in_place && wide == width)
-            multiply_strip(depth, left, ColumnsInPlace<T>{b.data + (j0 + j) * b.column_step, b.column_step}, alpha, from, to, wide, tile,
-                           ldc);
+            multiply_strip(depth, left, ColumnsInPlace<T>{b.data + (j0 + j) * b.column_step, b.column_step},
+                           alpha, from, to, wide, tile, ldc);
           else if (in_place) {
             T narrow[width];
             for (std::int64_t l = 0; l < depth; ++l) {  // the last few columns, a column at a time
-              for (std::int64_t x = 0; x < wide; ++x) narrow[x] = alpha * b.data[l + (j0 + j + x) * b.column_step];
               for (std::int64_t x = 0; x < wide; ++x)
-                for (std::int64_t i = from; i < to; ++i) tile[i + x * ldc] += left[l * height + i] * narrow[x];
+                narrow[x] = alpha * b.data[l + (j0 + j + x) * b.column_step];
+              for (std::int64_t x = 0; x < wide; ++x)
+                for (std::int64_t i = from; i < to; ++i)
+                  tile[i + x * ldc] += left[l * height + i] * narrow[x];
             }
           } else
             multiply_strip(depth, left, PackedStrip<T>{right + j * depth}, alpha, from, to, wide, tile, ldc);
@@ -186,7 +201,9 @@ template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std:
   }
 }
 
-template <class T> void fill(PanelTable<T>& table) { table[0] = {TileShape<T>::rows, pack_rows<T>, multiply<T>}; }
+template <class T> void fill(PanelTable<T>& table) {
+  table[0] = {TileShape<T>::rows, pack_rows<T>, multiply<T>};
+}
 void FillPanel32(PanelTable<float>& table) { fill(table); }
 void FillPanel64(PanelTable<double>& table) { fill(table); }
 
@@ -215,10 +232,11 @@ template <class T> const PanelFunctions<T>& functions() {
 }
 
 // BLAS takes no conjugate without a transpose: what it cannot read is copied.
-template <class T>
-void blas_product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a, Steps<T> b, T beta, T* c, std::int64_t ldc) {
+template <class T> void blas_product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a,
+                                     Steps<T> b, T beta, T* c, std::int64_t ldc) {
   const auto readable = [](Steps<T>& x, std::int64_t rows, std::int64_t columns, Buffer& copy) {
-    const bool plain = x.row_step == 1 && (x.column_step >= rows || columns <= 1), turned = x.column_step == 1;
+    const bool plain = x.row_step == 1 && (x.column_step >= rows || columns <= 1),
+               turned = x.column_step == 1;
     if (plain && !x.conjugate) return 'N';
     if (turned && !plain) return x.conjugate ? 'C' : 'T';
     copy = Buffer::allocate(static_cast<std::size_t>(rows * columns) * sizeof(T) + 1);
@@ -237,8 +255,8 @@ void blas_product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps
   const auto ld = [](char trans, const Steps<T>& x) {
     return static_cast<int>(std::max<std::int64_t>(trans == 'N' ? x.column_step : x.row_step, 1));
   };
-  lapack::gemm<T>(trans_a, trans_b, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a.data, ld(trans_a, a), b.data,
-                  ld(trans_b, b), beta, c, static_cast<int>(ldc));
+  lapack::gemm<T>(trans_a, trans_b, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha,
+                  a.data, ld(trans_a, a), b.data, ld(trans_b, b), beta, c, static_cast<int>(ldc));
 }
 
 // Depth of which a block of packed rows stays in the second-level cache.
@@ -266,53 +284,60 @@ template <class T> void PackedPanel<T>::pack(std::int64_t rows, std::int64_t dep
       }
   } else
     for (std::int64_t l = 0; l < depth; l += deepest)
-      functions<T>().pack(rows, std::min(deepest, depth - l), {a.data + l * a.column_step, a.row_step, a.column_step}, packed + padded * l);
+      functions<T>().pack(rows, std::min(deepest, depth - l),
+                          {a.data + l * a.column_step, a.row_step, a.column_step}, packed + padded * l);
 }
 
-template <class T> void PackedPanel<T>::add(T alpha, std::int64_t first_row, std::int64_t rows, std::int64_t columns, Steps<T> b, T* c,
-                                            std::int64_t ldc, std::int64_t diagonal) const {
+template <class T> void PackedPanel<T>::add(T alpha, std::int64_t first_row, std::int64_t rows,
+                                            std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc,
+                                            std::int64_t diagonal) const {
   if (rows <= 0 || columns <= 0) return;
   const T* packed = reinterpret_cast<const T*>(values_.data());
   if constexpr (complex_type<T>)
     blas_product<T>(rows, columns, depth_, alpha, {packed + first_row, 1, rows_}, b, T(1), c, ldc);
   else
     for (std::int64_t l = 0; l < depth_; l += deepest)
-      functions<T>().multiply(first_row, rows, columns, std::min(deepest, depth_ - l), alpha, packed + whole_strips<T>(rows_) * l, rows_,
+      functions<T>().multiply(first_row, rows, columns, std::min(deepest, depth_ - l), alpha,
+                              packed + whole_strips<T>(rows_) * l, rows_,
                               {b.data + l * b.row_step, b.row_step, b.column_step}, c, ldc, diagonal);
 }
 
-template <class T> void PackedPanel<T>::product(std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc) const {
+template <class T>
+void PackedPanel<T>::product(std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc) const {
   for (std::int64_t j = 0; j < columns; ++j) std::fill(c + j * ldc, c + j * ldc + rows_, T(0));
   add(T(1), 0, rows_, columns, b, c, ldc, no_diagonal);
 }
 
-template <class T> void PackedPanel<T>::subtract_product(std::int64_t first_row, std::int64_t rows, std::int64_t columns, Steps<T> b, T* c,
+template <class T> void PackedPanel<T>::subtract_product(std::int64_t first_row, std::int64_t rows,
+                                                         std::int64_t columns, Steps<T> b, T* c,
                                                          std::int64_t ldc, std::int64_t diagonal) const {
   add(T(-1), first_row, rows, columns, b, c, ldc, diagonal);
 }
 
-template <class T>
-void product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a, Steps<T> b, bool accumulate, T* c, std::int64_t ldc) {
+template <class T> void product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a,
+                                Steps<T> b, bool accumulate, T* c, std::int64_t ldc) {
   if (m <= 0 || n <= 0) return;
   if constexpr (complex_type<T>) return blas_product<T>(m, n, k, alpha, a, b, T(accumulate ? 1 : 0), c, ldc);
   if (!accumulate)
     for (std::int64_t j = 0; j < n; ++j) std::fill(c + j * ldc, c + j * ldc + m, T(0));
   if constexpr (!complex_type<T>) {
     const auto& f = functions<T>();
-    Buffer memory = Buffer::allocate(static_cast<std::size_t>((m + f.strip_rows) * std::min(k, deepest)) * sizeof(T) + 64);
+    Buffer memory = Buffer::allocate(
+        static_cast<std::size_t>((m + f.strip_rows) * std::min(k, deepest)) * sizeof(T) + 64);
     T* packed = reinterpret_cast<T*>(memory.data());
     for (std::int64_t l = 0; l < k; l += deepest) {
       const std::int64_t depth = std::min(deepest, k - l);
       f.pack(m, depth, {a.data + l * a.column_step, a.row_step, a.column_step}, packed);
-      f.multiply(0, m, n, depth, alpha, packed, m, {b.data + l * b.row_step, b.row_step, b.column_step}, c, ldc,
-                 PackedPanel<T>::no_diagonal);
+      f.multiply(0, m, n, depth, alpha, packed, m, {b.data + l * b.row_step, b.row_step, b.column_step}, c,
+                 ldc, PackedPanel<T>::no_diagonal);
     }
   }
 }
 
-#define TESSERA_INSTANTIATE(T)   \
-  template class PackedPanel<T>; \
-  template void product<T>(std::int64_t, std::int64_t, std::int64_t, T, Steps<T>, Steps<T>, bool, T*, std::int64_t);
+#define TESSERA_INSTANTIATE(T)                                                                        \
+  template class PackedPanel<T>;                                                                      \
+  template void product<T>(std::int64_t, std::int64_t, std::int64_t, T, Steps<T>, Steps<T>, bool, T*, \
+                           std::int64_t);
 TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(c32) TESSERA_INSTANTIATE(c64)
 #undef TESSERA_INSTANTIATE
 

@@ -33,18 +33,18 @@ template <class T> class PackedPanel {
   // c -= a[first_row:first_row + rows, :] * b. With `diagonal`, c is a trapezoid: rows above diagonal + j of column j need not be
   // computed (some are).
   static constexpr std::int64_t no_diagonal = std::numeric_limits<std::int64_t>::min() / 2;
-  void subtract_product(std::int64_t first_row, std::int64_t rows, std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc,
-                        std::int64_t diagonal = no_diagonal) const;
+  void subtract_product(std::int64_t first_row, std::int64_t rows, std::int64_t columns, Steps<T> b, T* c,
+                        std::int64_t ldc, std::int64_t diagonal = no_diagonal) const;
 
  private:
-  void add(T alpha, std::int64_t first_row, std::int64_t rows, std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc,
-           std::int64_t diagonal) const;
+  void add(T alpha, std::int64_t first_row, std::int64_t rows, std::int64_t columns, Steps<T> b, T* c,
+           std::int64_t ldc, std::int64_t diagonal) const;
   std::int64_t rows_ = 0, depth_ = 0;
   Buffer values_;
 };
 
 // c = a * b (m x k, k x n) or c += alpha a * b.
-template <class T>
-void product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a, Steps<T> b, bool accumulate, T* c, std::int64_t ldc);
+template <class T> void product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a,
+                                Steps<T> b, bool accumulate, T* c, std::int64_t ldc);
 
 }  // namespace tessera::kernels

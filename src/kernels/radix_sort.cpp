@@ -12,11 +12,13 @@ namespace {
 struct Nothing {};
 
 // 8-bit digits: 256 write streams still fit the first-level cache and TLB; a digit that all keys share costs no pass.
-template <class K, class P> void sort_digits(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
+template <class K, class P>
+void sort_digits(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
   constexpr int digits = static_cast<int>(sizeof(K));
   std::vector<std::int64_t> counts(static_cast<std::size_t>(digits) * 256, 0);
   for (std::int64_t i = 0; i < n; ++i)
-    for (int d = 0; d < digits; ++d) ++counts[static_cast<std::size_t>(d) * 256 + ((keys[i] >> (8 * d)) & 0xFF)];
+    for (int d = 0; d < digits; ++d)
+      ++counts[static_cast<std::size_t>(d) * 256 + ((keys[i] >> (8 * d)) & 0xFF)];
   K *from = keys, *to = spare_keys;
   P *from_payload = payload, *to_payload = spare_payload;
   for (int d = 0; d < digits; ++d) {
@@ -34,12 +36,14 @@ template <class K, class P> void sort_digits(K* keys, P* payload, K* spare_keys,
   }
   if (from == keys) return;
   std::memcpy(keys, from, static_cast<std::size_t>(n) * sizeof(K));
-  if constexpr (!std::is_same_v<P, Nothing>) std::memcpy(payload, from_payload, static_cast<std::size_t>(n) * sizeof(P));
+  if constexpr (!std::is_same_v<P, Nothing>)
+    std::memcpy(payload, from_payload, static_cast<std::size_t>(n) * sizeof(P));
 }
 
 }  // namespace
 
-template <class K, class P> void radix_sort(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
+template <class K, class P>
+void radix_sort(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
   if (n > 1) sort_digits(keys, payload, spare_keys, spare_payload, n);
 }
 template <class K> void radix_sort(K* keys, K* spare_keys, std::int64_t n) {

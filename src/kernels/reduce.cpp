@@ -17,14 +17,17 @@ namespace tessera::kernels {
 namespace {
 
 using Bytes = std::unique_ptr<std::byte[]>;
-Bytes scratch(std::int64_t bytes) { return Bytes(new std::byte[static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))]); }
+Bytes scratch(std::int64_t bytes) {
+  return Bytes(new std::byte[static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))]);
+}
 
 [[noreturn]] void refuse(std::string_view op, Dtype dtype) {
   throw InternalError("kernels::reduce: there is no reduction '" + std::string(op) + "' of " + name(dtype));
 }
 
 // out[j] = op over r of x[r][j]; x is (rows x n) dense, rows > 0.
-void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_t n, std::size_t itemsize, std::byte* out) {
+void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_t n, std::size_t itemsize,
+                    std::byte* out) {
   // Few columns: several rows are one longer row, reduced in its turn.
   constexpr std::int64_t wide = 512;
   if (n < wide / 4 && rows >= 2 * (wide / n)) {
@@ -32,7 +35,8 @@ void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_
     const Bytes partial = scratch((joined + rest) * n * static_cast<std::int64_t>(itemsize));
     reduce_columns(fn, x, whole, joined * n, itemsize, partial.get());
     std::memcpy(partial.get() + static_cast<std::size_t>(joined * n) * itemsize,
-                x + static_cast<std::size_t>(whole * joined * n) * itemsize, static_cast<std::size_t>(rest * n) * itemsize);
+                x + static_cast<std::size_t>(whole * joined * n) * itemsize,
+                static_cast<std::size_t>(rest * n) * itemsize);
     reduce_columns(fn, partial.get(), joined + rest, n, itemsize, out);
     return;
   }
@@ -68,11 +72,13 @@ std::vector<Run> runs_of(const Shape& shape, const std::vector<int>& axes) {
 }
 
 // Sum, prod, max, min: each pass reduces the innermost reduced run of (outer, rows, inner), until none is left.
-void reduce_runs(std::string_view op, Dtype dtype, const std::byte* data, std::vector<Run> runs, std::byte* out) {
+void reduce_runs(std::string_view op, Dtype dtype, const std::byte* data, std::vector<Run> runs,
+                 std::byte* out) {
   const std::size_t item = itemsize(dtype);
   Bytes kept;
   for (;;) {
-    const auto innermost = std::find_if(runs.rbegin(), runs.rend(), [](const Run& run) { return run.reduced; });
+    const auto innermost =
+        std::find_if(runs.rbegin(), runs.rend(), [](const Run& run) { return run.reduced; });
     std::int64_t total = 1, inner = 1;
     for (const auto& run : runs) total *= run.extent;
     if (innermost == runs.rend()) {
@@ -133,7 +139,9 @@ MapFn combine_map(std::string_view op, Dtype dtype) {
   return fn;
 }
 
-Dtype reduce_result(std::string_view op, Dtype in) { return op == "any" || op == "all" ? bool_ : op == "count_nonzero" ? int32 : in; }
+Dtype reduce_result(std::string_view op, Dtype in) {
+  return op == "any" || op == "all" ? bool_ : op == "count_nonzero" ? int32 : in;
+}
 
 void combine(std::string_view op, Dtype dtype, const void* in, void* out, std::int64_t n) {
   const void* operands[] = {out, in};
@@ -155,10 +163,12 @@ void fill_identity(std::string_view op, Dtype dtype, void* out, std::int64_t n) 
   });
 }
 
-void reduce(std::string_view op, Dtype in, const void* data, const Shape& shape, const std::vector<int>& axes, void* out) {
+void reduce(std::string_view op, Dtype in, const void* data, const Shape& shape, const std::vector<int>& axes,
+            void* out) {
   std::int64_t kept = 1, reduced = 1;
   for (int d = 0; d < shape.ndim(); ++d)
-    (std::find(axes.begin(), axes.end(), d) != axes.end() ? reduced : kept) *= shape[static_cast<std::size_t>(d)];
+    (std::find(axes.begin(), axes.end(), d) != axes.end() ? reduced : kept) *=
+        shape[static_cast<std::size_t>(d)];
   if (kept == 0) return;
   if (reduced == 0) return fill_identity(op, reduce_result(op, in), out, kept);
   const auto* bytes = static_cast<const std::byte*>(data);

@@ -114,7 +114,9 @@ template <class Op, class T> void reduce_rows(const void* x, std::int64_t rows, 
 }
 
 // Complex: sums go pairwise in blocks, the rest one after the other.
-template <class C> HWY_INLINE bool has_nan(const C& a) { return a.real() != a.real() || a.imag() != a.imag(); }
+template <class C> HWY_INLINE bool has_nan(const C& a) {
+  return a.real() != a.real() || a.imag() != a.imag();
+}
 template <class C> HWY_INLINE bool less(const C& a, const C& b) {
   return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
 }
@@ -124,12 +126,17 @@ struct ComplexProd {
   }
 };
 struct ComplexMax {
-  template <class C> static HWY_INLINE void into(C& a, const C& b) { a = has_nan(a) || (!has_nan(b) && less(b, a)) ? a : b; }
+  template <class C> static HWY_INLINE void into(C& a, const C& b) {
+    a = has_nan(a) || (!has_nan(b) && less(b, a)) ? a : b;
+  }
 };
 struct ComplexMin {
-  template <class C> static HWY_INLINE void into(C& a, const C& b) { a = has_nan(a) || (!has_nan(b) && less(a, b)) ? a : b; }
+  template <class C> static HWY_INLINE void into(C& a, const C& b) {
+    a = has_nan(a) || (!has_nan(b) && less(a, b)) ? a : b;
+  }
 };
-template <class Op, class C> void reduce_complex_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+template <class Op, class C>
+void reduce_complex_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
   constexpr std::int64_t block = 64;
   const C* row = static_cast<const C*>(x);
   for (std::int64_t r = 0; r < rows; ++r, row += n) {
@@ -170,7 +177,8 @@ template <class Op, class... T> void add_complex_rows(RowTable& table, std::stri
 template <class Op> void add_signless(RowTable& table, std::string_view op) {
   add_rows<Op, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(table, op);
   auto& row = table[op];
-  for (int code = int8.code; code <= int64.code; ++code) row[static_cast<std::size_t>(code)] = row[static_cast<std::size_t>(code + 4)];
+  for (int code = int8.code; code <= int64.code; ++code)
+    row[static_cast<std::size_t>(code)] = row[static_cast<std::size_t>(code + 4)];
 }
 
 void FillRowTable(RowTable& table) {

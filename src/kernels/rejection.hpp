@@ -8,7 +8,10 @@
 
 namespace tessera::kernels {
 
-enum class GammaSpace { linear, log };  // log: the logarithm of the sample, which does not underflow for small alpha
+enum class GammaSpace {
+  linear,
+  log
+};  // log: the logarithm of the sample, which does not underflow for small alpha
 
 // Gamma(alpha, 1), Marsaglia and Tsang's method. alpha and out: float32 or float64, of the draw's elements.
 void draw_gamma(const Draw&, Dtype, GammaSpace, const void* alpha, void* out);
@@ -19,6 +22,7 @@ void draw_poisson(const Draw&, const float* lambda, const std::int32_t* rounds, 
 
 // Binomial(count, p) in float32 or float64: geometric jumps when count * min(p, 1 - p) <= 10, Hoermann's BTRS else.
 void count_rounds_binomial(const Draw&, Dtype, const void* count, const void* p, std::int32_t* rounds);
-void draw_binomial(const Draw&, Dtype, const void* count, const void* p, const std::int32_t* rounds, void* out);
+void draw_binomial(const Draw&, Dtype, const void* count, const void* p, const std::int32_t* rounds,
+                   void* out);
 
 }  // namespace tessera::kernels

@@ -72,13 +72,15 @@ template <class F, class D, class V, class... W> HWY_INLINE V CallSleef(D d, V v
   };                                                                                        \
   template <class D, class V> HWY_INLINE V Name(D d, V v) { return CallSleef<Sleef##Name>(d, v); }
 
-#define TESSERA_SLEEF_2(Name, name, accuracy)                                                                  \
-  extern "C" SleefFloats TESSERA_SLEEF_F32(name, accuracy)(SleefFloats, SleefFloats);                          \
-  extern "C" SleefDoubles TESSERA_SLEEF_F64(name, accuracy)(SleefDoubles, SleefDoubles);                       \
-  struct Sleef##Name {                                                                                         \
-    static SleefFloats of(SleefFloats x, SleefFloats y) { return TESSERA_SLEEF_F32(name, accuracy)(x, y); }    \
-    static SleefDoubles of(SleefDoubles x, SleefDoubles y) { return TESSERA_SLEEF_F64(name, accuracy)(x, y); } \
-  };                                                                                                           \
+#define TESSERA_SLEEF_2(Name, name, accuracy)                                                               \
+  extern "C" SleefFloats TESSERA_SLEEF_F32(name, accuracy)(SleefFloats, SleefFloats);                       \
+  extern "C" SleefDoubles TESSERA_SLEEF_F64(name, accuracy)(SleefDoubles, SleefDoubles);                    \
+  struct Sleef##Name {                                                                                      \
+    static SleefFloats of(SleefFloats x, SleefFloats y) { return TESSERA_SLEEF_F32(name, accuracy)(x, y); } \
+    static SleefDoubles of(SleefDoubles x, SleefDoubles y) {                                                \
+      return TESSERA_SLEEF_F64(name, accuracy)(x, y);                                                       \
+    }                                                                                                       \
+  };                                                                                                        \
   template <class D, class V> HWY_INLINE V Name(D d, V a, V b) { return CallSleef<Sleef##Name>(d, a, b); }
 
 TESSERA_SLEEF_1(Exp, exp, u10)
@@ -109,8 +111,9 @@ TESSERA_SLEEF_2(Atan2, atan2, u10)
 TESSERA_SLEEF_2(Hypot, hypot, u05)
 
 // Some functions overflow before their result does. Arguments out there take another way, which is only computed when there is one.
-template <class D, class V, class Far, class Near>
-HWY_INLINE V BeyondUse(D d, V x, hn::TFromD<D> limit32, hn::TFromD<D> limit64, Far far_value, Near near_value) {
+template <class D, class V, class Far, class Near> HWY_INLINE V BeyondUse(D d, V x, hn::TFromD<D> limit32,
+                                                                          hn::TFromD<D> limit64,
+                                                                          Far far_value, Near near_value) {
   const auto far = hn::Gt(hn::Abs(x), hn::Set(d, sizeof(hn::TFromD<D>) == 4 ? limit32 : limit64));
   if (HWY_LIKELY(hn::AllFalse(d, far))) return near_value();
   return hn::IfThenElse(far, far_value(), near_value());
@@ -118,7 +121,8 @@ HWY_INLINE V BeyondUse(D d, V x, hn::TFromD<D> limit32, hn::TFromD<D> limit64, F
 template <class D, class V> HWY_INLINE V Log1p(D d, V x) {
   using T = hn::TFromD<D>;
   return BeyondUse(
-      d, x, T(1e30), static_cast<T>(1e200), [&]() HWY_ATTR { return Log(d, x); }, [&]() HWY_ATTR { return Log1pBounded(d, x); });
+      d, x, T(1e30), static_cast<T>(1e200), [&]() HWY_ATTR { return Log(d, x); },
+      [&]() HWY_ATTR { return Log1pBounded(d, x); });
 }
 // e^|x| / 2 as the product of two halves of the exponent.
 template <class D, class V> HWY_INLINE V HalfExp(D d, V x) {
@@ -128,7 +132,8 @@ template <class D, class V> HWY_INLINE V HalfExp(D d, V x) {
 }
 template <class D, class V> HWY_INLINE V Sinh(D d, V x) {
   return BeyondUse(
-      d, x, 80, 700, [&]() HWY_ATTR { return hn::CopySign(HalfExp(d, x), x); }, [&]() HWY_ATTR { return SinhBounded(d, x); });
+      d, x, 80, 700, [&]() HWY_ATTR { return hn::CopySign(HalfExp(d, x), x); },
+      [&]() HWY_ATTR { return SinhBounded(d, x); });
 }
 template <class D, class V> HWY_INLINE V Cosh(D d, V x) {
   return BeyondUse(
@@ -148,7 +153,8 @@ template <class D, class V> HWY_INLINE V Acosh(D d, V x) {
   using T = hn::TFromD<D>;
   const auto nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
   return BeyondUse(
-      d, x, T(1e15), static_cast<T>(1e100), [&]() HWY_ATTR { return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), nan, LogTwice(d, x)); },
+      d, x, T(1e15), static_cast<T>(1e100),
+      [&]() HWY_ATTR { return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), nan, LogTwice(d, x)); },
       [&]() HWY_ATTR { return AcoshBounded(d, x); });
 }
 
@@ -163,7 +169,9 @@ template <class D, class V> HWY_INLINE V Lgamma(D d, V x) {
   return BeyondUse(d, x, T(1e16), T(1e16), stirling, [&]() HWY_ATTR { return LgammaBounded(d, x); });
 }
 // SLEEF calls the last 2e-9 below the largest number an overflow; x to the power of 1 is exact at least.
-template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) { return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, PowBounded(d, x, y)); }
+template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) {
+  return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, PowBounded(d, x, y));
+}
 
 #undef TESSERA_SLEEF_1
 #undef TESSERA_SLEEF_2

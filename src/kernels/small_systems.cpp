@@ -71,7 +71,8 @@ template <class R> struct Group {
       exchange_rows(j, row);
       // What has no safe reciprocal (zero, subnormal, NaN) is left to LAPACK.
       for (int l = 0; l < width; ++l)
-        hard[l] |= !(best[l] >= std::numeric_limits<R>::min() && best[l] <= std::numeric_limits<R>::max() / 4);
+        hard[l] |=
+            !(best[l] >= std::numeric_limits<R>::min() && best[l] <= std::numeric_limits<R>::max() / 4);
       for (int l = 0; l < width; ++l) reciprocal[l] = R(1) / at(j, j)[l];
       for (std::int64_t i = j + 1; i < n; ++i) {
         for (int l = 0; l < width; ++l) factor[l] = at(i, j)[l] * reciprocal[l];
@@ -96,20 +97,24 @@ template <class R> struct Group {
   }
 };
 
-template <class R> void interleave(const R* HWY_RESTRICT from, std::int64_t systems, std::int64_t size, R* HWY_RESTRICT lanes) {
+template <class R>
+void interleave(const R* HWY_RESTRICT from, std::int64_t systems, std::int64_t size, R* HWY_RESTRICT lanes) {
   constexpr int width = Group<R>::width;
   for (int l = 0; l < width; ++l) {
-    const R* HWY_RESTRICT system = from + std::min<std::int64_t>(l, systems - 1) * size;  // the last group repeats its last system
+    const R* HWY_RESTRICT system =
+        from + std::min<std::int64_t>(l, systems - 1) * size;  // the last group repeats its last system
     for (std::int64_t e = 0; e < size; ++e) lanes[e * width + l] = system[e];
   }
 }
 
-template <class R> void solve_groups(std::int64_t batch, std::int64_t n, std::int64_t k, const R* a, const R* b, R* x, bool* hard) {
+template <class R> void solve_groups(std::int64_t batch, std::int64_t n, std::int64_t k, const R* a,
+                                     const R* b, R* x, bool* hard) {
   constexpr int width = Group<R>::width;
   const auto memory = std::make_unique<R[]>(static_cast<std::size_t>((n * n + n * k + 1) * width));
   void* start = memory.get();
   std::size_t space = static_cast<std::size_t>((n * n + n * k + 1) * width) * sizeof(R);
-  R* aligned = static_cast<R*>(std::align(line_bytes, static_cast<std::size_t>((n * n + n * k) * width) * sizeof(R), start, space));
+  R* aligned = static_cast<R*>(
+      std::align(line_bytes, static_cast<std::size_t>((n * n + n * k) * width) * sizeof(R), start, space));
   for (std::int64_t first = 0; first < batch; first += width) {
     const std::int64_t systems = std::min<std::int64_t>(width, batch - first);
     Group<R> group{n, k, aligned, aligned + n * n * width};
@@ -125,10 +130,12 @@ template <class R> void solve_groups(std::int64_t batch, std::int64_t n, std::in
   }
 }
 
-void SolveF32(std::int64_t batch, std::int64_t n, std::int64_t k, const float* a, const float* b, float* x, bool* hard) {
+void SolveF32(std::int64_t batch, std::int64_t n, std::int64_t k, const float* a, const float* b, float* x,
+              bool* hard) {
   solve_groups(batch, n, k, a, b, x, hard);
 }
-void SolveF64(std::int64_t batch, std::int64_t n, std::int64_t k, const double* a, const double* b, double* x, bool* hard) {
+void SolveF64(std::int64_t batch, std::int64_t n, std::int64_t k, const double* a, const double* b, double* x,
+              bool* hard) {
   solve_groups(batch, n, k, a, b, x, hard);
 }
 
@@ -142,13 +149,12 @@ namespace tessera::kernels {
 HWY_EXPORT(SolveF32);
 HWY_EXPORT(SolveF64);
 
-void solve_small_systems(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a, const void* b, void* x,
-                         bool* hard) {
-  if (dtype == float32)
-    HWY_DYNAMIC_DISPATCH(SolveF32)(batch, n, k, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(x), hard);
-  else
-    HWY_DYNAMIC_DISPATCH(SolveF64)
-  (batch, n, k, static_cast<const double*>(a), static_cast<const double*>(b), static_cast<double*>(x), hard);
+void solve_small_systems(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a,
+                         const void* b, void* x, bool* hard) {
+  if (dtype == float32) HWY_DYNAMIC_DISPATCH(SolveF32)
+  (batch, n, k, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(x), hard);
+  else HWY_DYNAMIC_DISPATCH(SolveF64)(batch, n, k, static_cast<const double*>(a),
+                                      static_cast<const double*>(b), static_cast<double*>(x), hard);
 }
 }  // namespace tessera::kernels
 #endif

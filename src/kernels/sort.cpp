@@ -77,14 +77,16 @@ template <class T> class RowSorter {
 template <class T> std::vector<std::int64_t> argsort_huge(const T* row, std::int64_t n, SortOrder order) {
   std::vector<std::int64_t> at(static_cast<std::size_t>(n));
   std::iota(at.begin(), at.end(), std::int64_t{0});
-  std::stable_sort(at.begin(), at.end(),
-                   [&](std::int64_t a, std::int64_t b) { return oriented(order_key(row[a]), order) < oriented(order_key(row[b]), order); });
+  std::stable_sort(at.begin(), at.end(), [&](std::int64_t a, std::int64_t b) {
+    return oriented(order_key(row[a]), order) < oriented(order_key(row[b]), order);
+  });
   return at;
 }
 bool is_huge(std::int64_t n) { return n > std::numeric_limits<std::uint32_t>::max(); }
 
 // Calls use(row, positions) with the sorted positions of every row.
-template <class T, class F> void for_each_sorted_row(const T* data, std::int64_t rows, std::int64_t n, SortOrder order, F&& use) {
+template <class T, class F>
+void for_each_sorted_row(const T* data, std::int64_t rows, std::int64_t n, SortOrder order, F&& use) {
   if (is_huge(n)) {
     for (std::int64_t r = 0; r < rows; ++r) use(r, argsort_huge(data + r * n, n, order).data());
     return;
@@ -98,8 +100,9 @@ template <class T> bool runs_before(const T& a, const T& b, SortOrder order) {
 }
 
 // Merges two neighbouring runs; equals come from the left one first.
-template <class T> void merge_two(const T* keys, const std::int64_t* payload, std::int64_t begin, std::int64_t middle, std::int64_t end,
-                                  SortOrder order, T* out, std::int64_t* payload_out) {
+template <class T> void merge_two(const T* keys, const std::int64_t* payload, std::int64_t begin,
+                                  std::int64_t middle, std::int64_t end, SortOrder order, T* out,
+                                  std::int64_t* payload_out) {
   std::int64_t left = begin, right = middle;
   for (std::int64_t at = begin; at < end; ++at) {
     const bool take_right = left == middle || (right < end && runs_before(keys[right], keys[left], order));
@@ -109,8 +112,9 @@ template <class T> void merge_two(const T* keys, const std::int64_t* payload, st
   }
 }
 
-template <class T> void merge_runs_typed(const T* keys, const std::int64_t* payload, std::span<const std::int64_t> offsets, SortOrder order,
-                                         T* out, std::int64_t* payload_out) {
+template <class T> void merge_runs_typed(const T* keys, const std::int64_t* payload,
+                                         std::span<const std::int64_t> offsets, SortOrder order, T* out,
+                                         std::int64_t* payload_out) {
   const std::int64_t n = offsets.empty() ? 0 : offsets.back();
   std::copy_n(keys, n, out);
   if (payload != nullptr) std::copy_n(payload, n, payload_out);
@@ -124,8 +128,8 @@ template <class T> void merge_runs_typed(const T* keys, const std::int64_t* payl
     std::vector<std::int64_t> merged{bounds[0]};
     std::size_t run = 0;
     for (; run + 2 < bounds.size(); run += 2) {
-      merge_two(spare_keys.get(), payload != nullptr ? spare_payload.data() : nullptr, bounds[run], bounds[run + 1], bounds[run + 2], order,
-                out, payload_out);
+      merge_two(spare_keys.get(), payload != nullptr ? spare_payload.data() : nullptr, bounds[run],
+                bounds[run + 1], bounds[run + 2], order, out, payload_out);
       merged.push_back(bounds[run + 2]);
     }
     if (run + 1 < bounds.size()) merged.push_back(bounds.back());
@@ -133,13 +137,16 @@ template <class T> void merge_runs_typed(const T* keys, const std::int64_t* payl
   }
 }
 
-template <class T> void top_k_typed(const T* row, std::int64_t n, std::int64_t k, T* values, std::int64_t* index) {
+template <class T>
+void top_k_typed(const T* row, std::int64_t n, std::int64_t k, T* values, std::int64_t* index) {
   using K = decltype(order_key(T{}));
   struct Candidate {
     K key;
     std::int64_t at;
   };
-  const auto better = [](const Candidate& a, const Candidate& b) { return b.key < a.key || (a.key == b.key && a.at < b.at); };
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    return b.key < a.key || (a.key == b.key && a.at < b.at);
+  };
   std::vector<Candidate> best;  // a heap with the worst of the best on top
   best.reserve(static_cast<std::size_t>(k));
   for (std::int64_t i = 0; i < n; ++i) {
@@ -173,14 +180,16 @@ void sort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
     } else {
       const std::unique_ptr<T[]> row(new T[static_cast<std::size_t>(n)]);
       for_each_sorted_row(from, rows, n, order, [&](std::int64_t r, const auto* at) {
-        for (std::int64_t i = 0; i < n; ++i) row[static_cast<std::size_t>(i)] = from[r * n + static_cast<std::int64_t>(at[i])];
+        for (std::int64_t i = 0; i < n; ++i)
+          row[static_cast<std::size_t>(i)] = from[r * n + static_cast<std::int64_t>(at[i])];
         std::copy_n(row.get(), n, to + r * n);
       });
     }
   });
 }
 
-void argsort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder order, std::int64_t* out) {
+void argsort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder order,
+                  std::int64_t* out) {
   if (rows == 0 || n == 0) return;
   visit(dtype, [&]<class T>(T) {
     for_each_sorted_row(static_cast<const T*>(data), rows, n, order, [&](std::int64_t r, const auto* at) {
@@ -211,19 +220,23 @@ void sort_pairs(Dtype dtype, void* keys, std::int64_t* payload, std::int64_t n, 
       const std::unique_ptr<T[]> old_values(new T[static_cast<std::size_t>(n)]);
       const std::vector<std::int64_t> old_payload(payload, payload + n);
       std::copy_n(values, n, old_values.get());
-      for (std::int64_t i = 0; i < n; ++i) values[i] = old_values[at[i]], payload[i] = old_payload[static_cast<std::size_t>(at[i])];
+      for (std::int64_t i = 0; i < n; ++i)
+        values[i] = old_values[at[i]], payload[i] = old_payload[static_cast<std::size_t>(at[i])];
     });
   });
 }
 
-void merge_runs(Dtype dtype, const void* keys, const std::int64_t* payload, std::span<const std::int64_t> offsets, SortOrder order,
-                void* keys_out, std::int64_t* payload_out) {
+void merge_runs(Dtype dtype, const void* keys, const std::int64_t* payload,
+                std::span<const std::int64_t> offsets, SortOrder order, void* keys_out,
+                std::int64_t* payload_out) {
   visit(dtype, [&]<class T>(T) {
-    merge_runs_typed(static_cast<const T*>(keys), payload, offsets, order, static_cast<T*>(keys_out), payload_out);
+    merge_runs_typed(static_cast<const T*>(keys), payload, offsets, order, static_cast<T*>(keys_out),
+                     payload_out);
   });
 }
 
-void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* values, std::int64_t count, bool right, std::int64_t* out) {
+void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* values, std::int64_t count,
+                  bool right, std::int64_t* out) {
   visit(dtype, [&]<class T>(T) {
     const T* row = static_cast<const T*>(sorted);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -242,13 +255,14 @@ void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* v
   });
 }
 
-void top_k_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, std::int64_t k, void* values_out,
-                std::int64_t* index_out) {
+void top_k_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, std::int64_t k,
+                void* values_out, std::int64_t* index_out) {
   k = std::min(k, n);
   if (rows == 0 || k <= 0) return;
   visit(dtype, [&]<class T>(T) {
     for (std::int64_t r = 0; r < rows; ++r)
-      top_k_typed(static_cast<const T*>(data) + r * n, n, k, values_out == nullptr ? nullptr : static_cast<T*>(values_out) + r * k,
+      top_k_typed(static_cast<const T*>(data) + r * n, n, k,
+                  values_out == nullptr ? nullptr : static_cast<T*>(values_out) + r * k,
                   index_out == nullptr ? nullptr : index_out + r * k);
   });
 }

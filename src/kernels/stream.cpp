@@ -19,7 +19,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 void StreamCopy(std::byte* dst, const std::byte* src, std::size_t bytes) {
   const hn::ScalableTag<std::uint8_t> d;
   const std::size_t width = hn::Lanes(d);
-  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(dst) % width, head = misaligned == 0 ? 0 : width - misaligned;
+  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(dst) % width,
+                    head = misaligned == 0 ? 0 : width - misaligned;
   if (bytes < head + 4 * width) {
     std::memcpy(dst, src, bytes);
     return;
@@ -40,7 +41,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::kernels {
 HWY_EXPORT(StreamCopy);
-void stream_copy(std::byte* dst, const std::byte* src, std::size_t bytes) { HWY_DYNAMIC_DISPATCH(StreamCopy)(dst, src, bytes); }
+void stream_copy(std::byte* dst, const std::byte* src, std::size_t bytes) {
+  HWY_DYNAMIC_DISPATCH(StreamCopy)(dst, src, bytes);
+}
 void finish_streaming() { hwy::FlushStream(); }
 }  // namespace tessera::kernels
 #endif

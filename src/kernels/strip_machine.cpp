@@ -26,14 +26,16 @@ constexpr std::size_t strip_bytes = 8 * vector_bytes;
 
 template <class T> struct Vectors {
   typedef T V __attribute__((vector_size(vector_bytes)));
-  typedef T Loose __attribute__((vector_size(vector_bytes), aligned(1), may_alias));  // in memory, of any alignment
+  typedef T Loose
+      __attribute__((vector_size(vector_bytes), aligned(1), may_alias));  // in memory, of any alignment
   using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   typedef Bits I __attribute__((vector_size(vector_bytes)));
 };
 template <class T> using V = typename Vectors<T>::V;
 using Code = const StripInstruction*;
 // Eight vectors are what the calling convention passes in registers.
-template <class T> using Instruction = void (*)(Code, std::size_t, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>);
+template <class T>
+using Instruction = void (*)(Code, std::size_t, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>);
 
 // Loads stay in ascending order, which is what the machine's prefetchers recognise.
 template <class T> HWY_INLINE V<T> load(const std::byte* at) {
@@ -50,7 +52,8 @@ template <StripOp op, class T> HWY_INLINE V<T> native(V<T> a, V<T> b) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::FixedTag<T, vector_bytes / sizeof(T)> d;
-  const auto va = hn::LoadU(d, reinterpret_cast<const T*>(&a)), vb = hn::LoadU(d, reinterpret_cast<const T*>(&b));
+  const auto va = hn::LoadU(d, reinterpret_cast<const T*>(&a)),
+             vb = hn::LoadU(d, reinterpret_cast<const T*>(&b));
   V<T> result;
   hn::StoreU(op == StripOp::maximum ? hn::Max(va, vb) : hn::Min(va, vb), d, reinterpret_cast<T*>(&result));
   return result;
@@ -90,13 +93,15 @@ template <StripOp op, class T> HWY_INLINE V<T> apply(V<T> a) {
 }
 
 #define TESSERA_STRIP V<T> a0, V<T> a1, V<T> a2, V<T> a3, V<T> a4, V<T> a5, V<T> a6, V<T> a7
-#define TESSERA_NEXT return reinterpret_cast<Instruction<T>>(code[1].run)(code + 1, offset, a0, a1, a2, a3, a4, a5, a6, a7)
+#define TESSERA_NEXT \
+  return reinterpret_cast<Instruction<T>>(code[1].run)(code + 1, offset, a0, a1, a2, a3, a4, a5, a6, a7)
 #define TESSERA_EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 
 template <class T, StripOp op, bool reversed> void with_memory(Code code, std::size_t offset, TESSERA_STRIP) {
   const std::byte* b = code->address + offset;
-#define TESSERA_DO(k) \
-  a##k = reversed ? apply<op, T>(load<T>(b + k * vector_bytes), a##k) : apply<op, T>(a##k, load<T>(b + k * vector_bytes));
+#define TESSERA_DO(k)                                                 \
+  a##k = reversed ? apply<op, T>(load<T>(b + k * vector_bytes), a##k) \
+                  : apply<op, T>(a##k, load<T>(b + k * vector_bytes));
   TESSERA_EACH(TESSERA_DO)
 #undef TESSERA_DO
   TESSERA_NEXT;
@@ -143,7 +148,8 @@ template <class T> void store_strip(Code code, std::size_t offset, TESSERA_STRIP
   TESSERA_NEXT;
 }
 template <class T> void prefetch_strip(Code code, std::size_t offset, TESSERA_STRIP) {
-  for (std::size_t line = 0; line < strip_bytes; line += 64) __builtin_prefetch(code->address + offset + line);
+  for (std::size_t line = 0; line < strip_bytes; line += 64)
+    __builtin_prefetch(code->address + offset + line);
   TESSERA_NEXT;
 }
 template <class T> void end_strip(Code, std::size_t, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>) {}
@@ -154,12 +160,15 @@ template <class T, StripOp op> Untyped binary_function(StripOperand operand, boo
                                           {with_scalar<T, op, false>, with_scalar<T, op, true>}};
   return reinterpret_cast<Untyped>(functions[operand == StripOperand::scalar][reversed]);
 }
-template <class T, StripOp op> Untyped unary_function() { return reinterpret_cast<Untyped>(Instruction<T>(unary<T, op>)); }
+template <class T, StripOp op> Untyped unary_function() {
+  return reinterpret_cast<Untyped>(Instruction<T>(unary<T, op>));
+}
 
 template <class T> Untyped function_of(StripOp op, StripOperand operand, bool reversed) {
   switch (op) {
     case StripOp::load:
-      return reinterpret_cast<Untyped>(operand == StripOperand::scalar ? Instruction<T>(load_scalar<T>) : Instruction<T>(load_strip<T>));
+      return reinterpret_cast<Untyped>(operand == StripOperand::scalar ? Instruction<T>(load_scalar<T>)
+                                                                       : Instruction<T>(load_strip<T>));
     case StripOp::store: return reinterpret_cast<Untyped>(Instruction<T>(store_strip<T>));
     case StripOp::prefetch: return reinterpret_cast<Untyped>(Instruction<T>(prefetch_strip<T>));
     case StripOp::end: return reinterpret_cast<Untyped>(Instruction<T>(end_strip<T>));
@@ -187,8 +196,8 @@ std::int64_t StripBytes() { return strip_bytes; }
 void RunStrips(Code code, std::int64_t strips) {
   const V<float> any = {};
   for (std::int64_t strip = 0; strip < strips; ++strip)
-    reinterpret_cast<Instruction<float>>(code->run)(code, static_cast<std::size_t>(strip) * strip_bytes, any, any, any, any, any, any, any,
-                                                    any);
+    reinterpret_cast<Instruction<float>>(code->run)(code, static_cast<std::size_t>(strip) * strip_bytes, any,
+                                                    any, any, any, any, any, any, any);
 }
 
 }  // namespace
@@ -204,10 +213,17 @@ HWY_EXPORT(RunStrips);
 
 StripOp strip_op_of(MapFn fn, Dtype dtype) {
   static const std::map<MapFn, StripOp> known = [] {
-    const std::pair<const char*, StripOp> names[] = {
-        {"add", StripOp::add},         {"subtract", StripOp::subtract}, {"multiply", StripOp::multiply},    {"divide", StripOp::divide},
-        {"maximum", StripOp::maximum}, {"minimum", StripOp::minimum},   {"negative", StripOp::negative},    {"abs", StripOp::abs},
-        {"square", StripOp::square},   {"relu", StripOp::relu},         {"reciprocal", StripOp::reciprocal}};
+    const std::pair<const char*, StripOp> names[] = {{"add", StripOp::add},
+                                                     {"subtract", StripOp::subtract},
+                                                     {"multiply", StripOp::multiply},
+                                                     {"divide", StripOp::divide},
+                                                     {"maximum", StripOp::maximum},
+                                                     {"minimum", StripOp::minimum},
+                                                     {"negative", StripOp::negative},
+                                                     {"abs", StripOp::abs},
+                                                     {"square", StripOp::square},
+                                                     {"relu", StripOp::relu},
+                                                     {"reciprocal", StripOp::reciprocal}};
     std::map<MapFn, StripOp> filling;
     for (const auto& [op_name, op] : names)
       for (const Dtype d : {float32, float64}) filling[find_map(op_name, d)] = op;
@@ -218,10 +234,14 @@ StripOp strip_op_of(MapFn fn, Dtype dtype) {
   return found == known.end() ? StripOp::none : found->second;
 }
 
-std::int64_t strip_elements(Dtype dtype) { return HWY_DYNAMIC_DISPATCH(StripBytes)() / static_cast<std::int64_t>(itemsize(dtype)); }
+std::int64_t strip_elements(Dtype dtype) {
+  return HWY_DYNAMIC_DISPATCH(StripBytes)() / static_cast<std::int64_t>(itemsize(dtype));
+}
 void (*strip_function(Dtype dtype, StripOp op, StripOperand operand, bool reversed))() {
   return HWY_DYNAMIC_DISPATCH(StripFunction)(dtype == float64, op, operand, reversed);
 }
-void run_strips(const StripInstruction* code, std::int64_t strips) { HWY_DYNAMIC_DISPATCH(RunStrips)(code, strips); }
+void run_strips(const StripInstruction* code, std::int64_t strips) {
+  HWY_DYNAMIC_DISPATCH(RunStrips)(code, strips);
+}
 }  // namespace tessera::kernels
 #endif

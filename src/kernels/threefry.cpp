@@ -44,7 +44,8 @@ void original_words(u32 k0, u32 k1, u64 words, u64 start, std::int64_t count, u3
   for (std::int64_t done = 0; done < count; done += counters.n) {
     counters.n = std::min(batch, count - done);
     for (std::int64_t i = 0; i < counters.n; ++i) {
-      const u64 word = start + static_cast<u64>(done + i), first = word < half ? word : word - half, second = first + half;
+      const u64 word = start + static_cast<u64>(done + i), first = word < half ? word : word - half,
+                second = first + half;
       counters.x0[i] = static_cast<u32>(first);
       counters.x1[i] = second < words ? static_cast<u32>(second) : 0;
     }
@@ -89,7 +90,8 @@ void threefry_counters(u32 k0, u32 k1, u64 start, std::int64_t n, Words* out) {
 void threefry_block(u32 k0, u32 k1, const Box& box, const Shape& global, int width, void* out) {
   check_width(width);
   for_each_batch(k0, k1, box, global, [&](const Counters& counters, std::int64_t done) {
-    words_to_bits(counters.x0, counters.x1, counters.n, width, static_cast<std::byte*>(out) + done * (width / 8));
+    words_to_bits(counters.x0, counters.x1, counters.n, width,
+                  static_cast<std::byte*>(out) + done * (width / 8));
   });
 }
 
@@ -117,7 +119,8 @@ void threefry_rows(std::span<const Words> keys, u64 start, std::int64_t n, int w
   flush();
 }
 
-void threefry_original_bits(u32 k0, u32 k1, std::int64_t total, std::int64_t start, std::int64_t count, int width, void* out) {
+void threefry_original_bits(u32 k0, u32 k1, std::int64_t total, std::int64_t start, std::int64_t count,
+                            int width, void* out) {
   check_width(width);
   if (count <= 0) return;
   const auto first = static_cast<u64>(start), elements = static_cast<u64>(total);
@@ -127,7 +130,8 @@ void threefry_original_bits(u32 k0, u32 k1, std::int64_t total, std::int64_t sta
     original_words_in_blocks(k0, k1, 2 * elements, first, count, high.data());
     original_words_in_blocks(k0, k1, 2 * elements, elements + first, count, low.data());
     for (std::int64_t i = 0; i < count; ++i)
-      static_cast<u64*>(out)[i] = u64{high[static_cast<std::size_t>(i)]} << 32 | low[static_cast<std::size_t>(i)];
+      static_cast<u64*>(out)[i] =
+          u64{high[static_cast<std::size_t>(i)]} << 32 | low[static_cast<std::size_t>(i)];
     return;
   }
   // Several elements to a word, the low bits first: the bytes of the words, as this little-endian machine stores them.
@@ -135,8 +139,10 @@ void threefry_original_bits(u32 k0, u32 k1, std::int64_t total, std::int64_t sta
   const u64 words = (elements * bytes + 3) / 4, first_word = first * bytes / 4,
             last_word = ((first + static_cast<u64>(count)) * bytes + 3) / 4;
   std::vector<u32> buffer(last_word - first_word);
-  original_words_in_blocks(k0, k1, words, first_word, static_cast<std::int64_t>(buffer.size()), buffer.data());
-  std::memcpy(out, reinterpret_cast<const std::byte*>(buffer.data()) + (first * bytes - first_word * 4), static_cast<u64>(count) * bytes);
+  original_words_in_blocks(k0, k1, words, first_word, static_cast<std::int64_t>(buffer.size()),
+                           buffer.data());
+  std::memcpy(out, reinterpret_cast<const std::byte*>(buffer.data()) + (first * bytes - first_word * 4),
+              static_cast<u64>(count) * bytes);
 }
 
 }  // namespace tessera::kernels

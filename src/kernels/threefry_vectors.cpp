@@ -42,15 +42,18 @@ HWY_INLINE void hash(u32 k0, u32 k1, u32& first, u32& second) {
 void HashCounters(u32 k0, u32 k1, u32* HWY_RESTRICT x0, u32* HWY_RESTRICT x1, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) hash(k0, k1, x0[i], x1[i]);
 }
-void HashKeyedCounters(const u32* HWY_RESTRICT k0, const u32* HWY_RESTRICT k1, u32* HWY_RESTRICT x0, u32* HWY_RESTRICT x1, std::int64_t n) {
+void HashKeyedCounters(const u32* HWY_RESTRICT k0, const u32* HWY_RESTRICT k1, u32* HWY_RESTRICT x0,
+                       u32* HWY_RESTRICT x1, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) hash(k0[i], k1[i], x0[i], x1[i]);
 }
 
-template <class T> void fold(const u32* HWY_RESTRICT x0, const u32* HWY_RESTRICT x1, std::int64_t n, void* out) {
+template <class T>
+void fold(const u32* HWY_RESTRICT x0, const u32* HWY_RESTRICT x1, std::int64_t n, void* out) {
   T* HWY_RESTRICT to = static_cast<T*>(out);
   for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(x0[i] ^ x1[i]);
 }
-void WordsToBits(const u32* HWY_RESTRICT x0, const u32* HWY_RESTRICT x1, std::int64_t n, int width, void* out) {
+void WordsToBits(const u32* HWY_RESTRICT x0, const u32* HWY_RESTRICT x1, std::int64_t n, int width,
+                 void* out) {
   if (width == 8) return fold<std::uint8_t>(x0, x1, n, out);
   if (width == 16) return fold<std::uint16_t>(x0, x1, n, out);
   if (width == 32) return fold<u32>(x0, x1, n, out);
@@ -59,8 +62,9 @@ void WordsToBits(const u32* HWY_RESTRICT x0, const u32* HWY_RESTRICT x1, std::in
 }
 
 // value * span + minval is rounded once, as JAX's compiler does. Where the product is exact the two ways agree.
-template <bool exact_product, class T, class U>
-HWY_INLINE void scaled_uniform(const U* HWY_RESTRICT bits, std::int64_t n, T minval, T span, T* HWY_RESTRICT out) {
+template <bool exact_product, class T, class U> HWY_INLINE void scaled_uniform(const U* HWY_RESTRICT bits,
+                                                                               std::int64_t n, T minval,
+                                                                               T span, T* HWY_RESTRICT out) {
   constexpr int drop = sizeof(T) == 4 ? 9 : 12;
   constexpr U one = sizeof(T) == 4 ? U{0x3F800000u} : static_cast<U>(0x3FF0000000000000ull);
   for (std::int64_t i = 0; i < n; ++i) {
@@ -72,13 +76,17 @@ HWY_INLINE void scaled_uniform(const U* HWY_RESTRICT bits, std::int64_t n, T min
     out[i] = value > minval ? value : minval;
   }
 }
-template <class T, class U> HWY_INLINE void uniform(const U* bits, std::int64_t n, T minval, T maxval, T* out) {
+template <class T, class U>
+HWY_INLINE void uniform(const U* bits, std::int64_t n, T minval, T maxval, T* out) {
   const T span = maxval - minval;
   int exponent;
-  if (std::abs(std::frexp(span, &exponent)) == T(0.5)) return scaled_uniform<true>(bits, n, minval, span, out);
+  if (std::abs(std::frexp(span, &exponent)) == T(0.5))
+    return scaled_uniform<true>(bits, n, minval, span, out);
   scaled_uniform<false>(bits, n, minval, span, out);
 }
-void Uniform32(const u32* bits, std::int64_t n, float minval, float maxval, float* out) { uniform(bits, n, minval, maxval, out); }
+void Uniform32(const u32* bits, std::int64_t n, float minval, float maxval, float* out) {
+  uniform(bits, n, minval, maxval, out);
+}
 void Uniform64(const std::uint64_t* bits, std::int64_t n, double minval, double maxval, double* out) {
   uniform(bits, n, minval, maxval, out);
 }
@@ -88,7 +96,8 @@ template <class T> void normal(T* values, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto root_two = hn::Set(d, static_cast<T>(1.41421356237309504880));
-  for (std::int64_t i = 0; i < n; i += lanes) hn::StoreU(hn::Mul(root_two, ErfInvRounded(d, hn::LoadU(d, values + i))), d, values + i);
+  for (std::int64_t i = 0; i < n; i += lanes)
+    hn::StoreU(hn::Mul(root_two, ErfInvRounded(d, hn::LoadU(d, values + i))), d, values + i);
 }
 void Normal32(float* values, std::int64_t n) { normal(values, n); }
 void Normal64(double* values, std::int64_t n) { normal(values, n); }
@@ -111,7 +120,8 @@ HWY_EXPORT(Normal64);
 void hash_counters(std::uint32_t k0, std::uint32_t k1, std::uint32_t* x0, std::uint32_t* x1, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(HashCounters)(k0, k1, x0, x1, n);
 }
-void hash_keyed_counters(const std::uint32_t* k0, const std::uint32_t* k1, std::uint32_t* x0, std::uint32_t* x1, std::int64_t n) {
+void hash_keyed_counters(const std::uint32_t* k0, const std::uint32_t* k1, std::uint32_t* x0,
+                         std::uint32_t* x1, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(HashKeyedCounters)(k0, k1, x0, x1, n);
 }
 void words_to_bits(const std::uint32_t* x0, const std::uint32_t* x1, std::int64_t n, int width, void* out) {

@@ -6,7 +6,8 @@ namespace tessera::kernels {
 
 // (x0[i], x1[i]) = hash of the counter (x0[i], x1[i]) under one key, or under key (k0[i], k1[i]).
 void hash_counters(std::uint32_t k0, std::uint32_t k1, std::uint32_t* x0, std::uint32_t* x1, std::int64_t n);
-void hash_keyed_counters(const std::uint32_t* k0, const std::uint32_t* k1, std::uint32_t* x0, std::uint32_t* x1, std::int64_t n);
+void hash_keyed_counters(const std::uint32_t* k0, const std::uint32_t* k1, std::uint32_t* x0,
+                         std::uint32_t* x1, std::int64_t n);
 
 // Bits of width 8, 16, 32 or 64 from the two words of a hash.
 void words_to_bits(const std::uint32_t* x0, const std::uint32_t* x1, std::int64_t n, int width, void* out);

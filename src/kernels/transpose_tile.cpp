@@ -36,7 +36,8 @@ template <class T, std::size_t N>
 HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* dst, std::int64_t dst_stride) {
   constexpr auto item = static_cast<std::int64_t>(sizeof(T)), n = static_cast<std::int64_t>(N);
   for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j < n; ++j) std::memcpy(dst + i * dst_stride + j * item, src + j * src_stride + i * item, sizeof(T));
+    for (std::int64_t j = 0; j < n; ++j)
+      std::memcpy(dst + i * dst_stride + j * item, src + j * src_stride + i * item, sizeof(T));
 }
 #else
 // N vectors of N items each, transposed by log2(N) perfect shuffles: w[2i], w[2i+1] = the interleaved halves of v[i] and v[i + N/2].
@@ -44,7 +45,8 @@ template <class T, std::size_t N>
 HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* dst, std::int64_t dst_stride) {
   const hn::Full128<T> d;
   hn::Vec<hn::Full128<T> > v[N], w[N];
-  for (std::size_t i = 0; i < N; ++i) v[i] = hn::LoadU(d, reinterpret_cast<const T*>(src + static_cast<std::int64_t>(i) * src_stride));
+  for (std::size_t i = 0; i < N; ++i)
+    v[i] = hn::LoadU(d, reinterpret_cast<const T*>(src + static_cast<std::int64_t>(i) * src_stride));
   for (std::size_t stage = 1; stage < N; stage *= 2) {
     for (std::size_t i = 0; i < N / 2; ++i) {
       w[2 * i] = hn::InterleaveLower(d, v[i], v[i + N / 2]);
@@ -52,18 +54,23 @@ HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* d
     }
     for (std::size_t i = 0; i < N; ++i) v[i] = w[i];
   }
-  for (std::size_t i = 0; i < N; ++i) hn::StoreU(v[i], d, reinterpret_cast<T*>(dst + static_cast<std::int64_t>(i) * dst_stride));
+  for (std::size_t i = 0; i < N; ++i)
+    hn::StoreU(v[i], d, reinterpret_cast<T*>(dst + static_cast<std::int64_t>(i) * dst_stride));
 }
 #endif
 // One item fills a unit: nothing to turn.
 struct Item16 {};
-template <> HWY_INLINE void turn<Item16, 1>(const std::byte* src, std::int64_t, std::byte* dst, std::int64_t) { std::memcpy(dst, src, 16); }
+template <>
+HWY_INLINE void turn<Item16, 1>(const std::byte* src, std::int64_t, std::byte* dst, std::int64_t) {
+  std::memcpy(dst, src, 16);
+}
 
 template <class T> inline constexpr std::int64_t item_bytes = static_cast<std::int64_t>(sizeof(T));
 template <> inline constexpr std::int64_t item_bytes<Item16> = 16;
 
 // One block: dst row i, column j (items) from src row j, column i.
-template <class T, bool streaming> HWY_INLINE void turn_block(const Plane& plane, std::int64_t i, std::int64_t j) {
+template <class T, bool streaming>
+HWY_INLINE void turn_block(const Plane& plane, std::int64_t i, std::int64_t j) {
   constexpr std::int64_t item = item_bytes<T>, lanes = 16 / item, side = line_bytes / item;
   alignas(64) std::byte square[side * line_bytes];
   const std::byte* src = plane.src + j * plane.src_stride + i * item;
@@ -85,14 +92,17 @@ template <class T, bool streaming> HWY_INLINE void turn_block(const Plane& plane
     }
 }
 
-template <class T> HWY_INLINE void copy_rest(const Plane& plane, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
+template <class T> HWY_INLINE void copy_rest(const Plane& plane, std::int64_t i0, std::int64_t i1,
+                                             std::int64_t j0, std::int64_t j1) {
   constexpr std::int64_t item = item_bytes<T>;
   for (std::int64_t i = i0; i < i1; ++i)
     for (std::int64_t j = j0; j < j1; ++j)
-      std::memcpy(plane.dst + i * plane.dst_stride + j * item, plane.src + j * plane.src_stride + i * item, static_cast<std::size_t>(item));
+      std::memcpy(plane.dst + i * plane.dst_stride + j * item, plane.src + j * plane.src_stride + i * item,
+                  static_cast<std::size_t>(item));
 }
 
-template <class T, bool streaming> void turn_plane(const Plane& plane, std::int64_t rows, std::int64_t columns) {
+template <class T, bool streaming>
+void turn_plane(const Plane& plane, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t side = line_bytes / item_bytes<T>;
   // Strips of source rows, few enough that their pages stay in the TLB while they are walked along.
   constexpr std::int64_t strip = 256;
@@ -109,7 +119,8 @@ template <class T, bool streaming> void turn_plane(const Plane& plane, std::int6
 
 template <class T> void turn_items(const Plane& plane, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t item = item_bytes<T>, large = std::int64_t{8} << 20;
-  const bool lines = reinterpret_cast<std::uintptr_t>(plane.dst) % line_bytes == 0 && plane.dst_stride % line_bytes == 0;
+  const bool lines =
+      reinterpret_cast<std::uintptr_t>(plane.dst) % line_bytes == 0 && plane.dst_stride % line_bytes == 0;
   if (lines && rows * columns * item >= large) {
     turn_plane<T, true>(plane, rows, columns);
     hwy::FlushStream();
@@ -118,8 +129,8 @@ template <class T> void turn_items(const Plane& plane, std::int64_t rows, std::i
   }
 }
 
-void TransposePlane(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride, std::int64_t rows,
-                    std::int64_t columns, std::size_t itemsize) {
+void TransposePlane(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride,
+                    std::int64_t rows, std::int64_t columns, std::size_t itemsize) {
   const auto item = static_cast<std::int64_t>(itemsize);
   const Plane plane{dst, dst_stride * item, src, src_stride * item};
   switch (itemsize) {
@@ -139,8 +150,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::kernels {
 HWY_EXPORT(TransposePlane);
-void transpose_plane(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride, std::int64_t rows,
-                     std::int64_t columns, std::size_t itemsize) {
+void transpose_plane(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride,
+                     std::int64_t rows, std::int64_t columns, std::size_t itemsize) {
   HWY_DYNAMIC_DISPATCH(TransposePlane)(dst, dst_stride, src, src_stride, rows, columns, itemsize);
 }
 }  // namespace tessera::kernels

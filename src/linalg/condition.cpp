@@ -27,7 +27,8 @@ struct Inverse {
   Array adjoint_times(const Array& x) const {
     const bool conjugate = is_complex(lu.dtype());
     const Array y = factor::triangular_solve(lu, x, {.transpose = true, .conjugate = conjugate}, where);
-    return factor::triangular_solve(lu, y, {.lower = true, .transpose = true, .conjugate = conjugate, .unit_diagonal = true}, where);
+    return factor::triangular_solve(
+        lu, y, {.lower = true, .transpose = true, .conjugate = conjugate, .unit_diagonal = true}, where);
   }
 };
 
@@ -39,8 +40,10 @@ Array norm_of_inverse(const Inverse& inverse) {
   const Array& lu = inverse.lu;
   const std::int64_t n = rows_of(lu);
   const Dtype real = real_dtype(lu.dtype());
-  const Array i = arange(static_cast<int>(n)), growth = 1.0 + astype(i, real) / static_cast<double>(std::max<std::int64_t>(n - 1, 1));
-  const Array alternating = where(i % 2 == 0, growth, -growth), mean = full_like(growth, 1.0 / static_cast<double>(n));
+  const Array i = arange(static_cast<int>(n)),
+              growth = 1.0 + astype(i, real) / static_cast<double>(std::max<std::int64_t>(n - 1, 1));
+  const Array alternating = where(i % 2 == 0, growth, -growth),
+              mean = full_like(growth, 1.0 / static_cast<double>(n));
   const auto in_batch = [&](const Array& columns) {
     auto extents = lu.shape().vector();
     extents.back() = columns.shape().back();
@@ -67,9 +70,11 @@ Array rcond(const LuFactor& factored, const Operand& norm1) {
   const Dtype real = real_dtype(lu.dtype());
   const Array norm = cast_to(norm1.array, real, norm1.where);
   const auto batch = lu.shape().vector();
-  if (const Shape expected(std::vector<std::int64_t>(batch.begin(), batch.end() - 2)); !(norm.shape() == expected))
-    throw ShapeError(call_text("rcond", norm1.where) + ": the norms have the shape " + to_string(norm.shape()) + "; of a factor of shape " +
-                     to_string(lu.shape()) + " they must have the shape " + to_string(expected) +
+  if (const Shape expected(std::vector<std::int64_t>(batch.begin(), batch.end() - 2));
+      !(norm.shape() == expected))
+    throw ShapeError(call_text("rcond", norm1.where) + ": the norms have the shape " +
+                     to_string(norm.shape()) + "; of a factor of shape " + to_string(lu.shape()) +
+                     " they must have the shape " + to_string(expected) +
                      ", one for each matrix: norm(a, 1, {-2, -1}) of the matrix that was factored");
   if (rows_of(lu) == 0) return condition_estimate(Operand(ones_like(norm), norm1.where));
   const Array of_inverse = norm_of_inverse({lu, norm1.where});
@@ -77,8 +82,10 @@ Array rcond(const LuFactor& factored, const Operand& norm1) {
   // shows, stays NaN.
   const Array unknown = !isfinite(norm);
   const Array is_bounded = isfinite(of_inverse) & (of_inverse > 0) & (norm > 0);
-  const Array result = where(is_bounded, reciprocal(norm) / where(is_bounded, of_inverse, ones_like(of_inverse)), zeros_like(norm));
-  return condition_estimate(Operand(where(unknown, full_like(result, std::numeric_limits<double>::quiet_NaN()), result), norm1.where));
+  const Array result = where(
+      is_bounded, reciprocal(norm) / where(is_bounded, of_inverse, ones_like(of_inverse)), zeros_like(norm));
+  return condition_estimate(Operand(
+      where(unknown, full_like(result, std::numeric_limits<double>::quiet_NaN()), result), norm1.where));
 }
 
 Array rcond(const Operand& operand) {

@@ -29,8 +29,9 @@ Array solve_refined(const System& s, factor::SolveHow how, std::source_location 
 
 void check_options(const SolveOptions& options, const char* call, std::source_location where) {
   if (options.block < 0 || options.grid_rows < 0)
-    throw ArgumentError(call_text(call, where) + ": block is " + std::to_string(options.block) + " and grid_rows " +
-                        std::to_string(options.grid_rows) + "; they must not be negative (0 leaves the choice to the library)");
+    throw ArgumentError(call_text(call, where) + ": block is " + std::to_string(options.block) +
+                        " and grid_rows " + std::to_string(options.grid_rows) +
+                        "; they must not be negative (0 leaves the choice to the library)");
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ Array solve(const Operand& a, const Operand& b, SolveOptions options) {
 
 LuFactor lu_factor(const Operand& a, SolveOptions options) {
   check_options(options, "lu_factor", a.where);
-  auto [lu, pivots] = factor::lu_factor(matrices(a, false, "lu_factor"), {options.block, options.grid_rows}, a.where);
+  auto [lu, pivots] =
+      factor::lu_factor(matrices(a, false, "lu_factor"), {options.block, options.grid_rows}, a.where);
   return {lu, pivots};
 }
 
@@ -56,14 +58,16 @@ LU lu(const Operand& operand) {
               right = m > k ? packed(ellipsis, slice(0, k), slice()) : packed;
   // Row i of L U is row permutation[i] of a: p[permutation[i], i] = 1.
   const Array permutation = expand_dims(factor::pivots_to_permutation(pivots, m, operand.where), -2);
-  const Array p = astype(equal(expand_dims(arange(static_cast<int>(m)), -1), permutation), real_dtype(a.dtype()));
+  const Array p =
+      astype(equal(expand_dims(arange(static_cast<int>(m)), -1), permutation), real_dtype(a.dtype()));
   return {p, factor::lower_part(left, -1) + eye(m, k, 0, a.dtype()), factor::upper_part(right)};
 }
 
 Array lu_solve(const LuFactor& factored, const Operand& b) {
   const System s = system_of(Operand(factored.lu, b.where), b, true, "lu_solve");
   const Array permutation = factor::pivots_to_permutation(factored.pivots, rows_of(s.a), b.where);
-  const Array in_order = placed_as(take_along_axis(s.b, broadcast_to(expand_dims(permutation, -1), s.b.shape()), -2), s.b);
+  const Array in_order =
+      placed_as(take_along_axis(s.b, broadcast_to(expand_dims(permutation, -1), s.b.shape()), -2), s.b);
   const Array y = factor::triangular_solve(s.a, in_order, {.lower = true, .unit_diagonal = true}, b.where);
   return as_given(s, factor::triangular_solve(s.a, y, {}, b.where));
 }
@@ -73,7 +77,9 @@ Array cholesky(const Operand& a) { return factor::cholesky(matrices(a, true, "ch
 Array cholesky_solve(const Operand& l, const Operand& b) {
   const System s = system_of(l, b, true, "cholesky_solve");
   const Array y = factor::triangular_solve(s.a, s.b, {.lower = true}, l.where);
-  return as_given(s, factor::triangular_solve(s.a, y, {.lower = true, .transpose = true, .conjugate = is_complex(s.a.dtype())}, l.where));
+  return as_given(
+      s, factor::triangular_solve(
+             s.a, y, {.lower = true, .transpose = true, .conjugate = is_complex(s.a.dtype())}, l.where));
 }
 
 Array triangular_solve(const Operand& a, const Operand& b, TriangularOptions options) {
@@ -96,8 +102,8 @@ SlogDet slogdet(const Operand& operand) {
   const Array magnitude = abs(on_diagonal);
   const Array exchanged = astype(not_equal(pivots, arange(static_cast<int>(n))), real_dtype(a.dtype()));
   const Array parity = prod(1.0 - 2.0 * exchanged, -1);
-  const Array directions =
-      where(magnitude == 0, zeros_like(on_diagonal), on_diagonal / where(magnitude == 0, ones_like(magnitude), magnitude));
+  const Array directions = where(magnitude == 0, zeros_like(on_diagonal),
+                                 on_diagonal / where(magnitude == 0, ones_like(magnitude), magnitude));
   return {astype(parity, a.dtype()) * prod(directions, -1), sum(log(magnitude), -1)};
 }
 
@@ -145,14 +151,16 @@ Array expm(const Operand& operand) {
   constexpr int most_squarings = 24;
   const Array norm1 = max(sum(abs(a), -2), -1);
   const Array squarings = clip(ceil(log2(norm1 / theta)), 0.0, static_cast<double>(most_squarings));
-  const Array per_matrix = expand_dims(expand_dims(where(isfinite(squarings), squarings, zeros_like(squarings)), -1), -1);
+  const Array per_matrix =
+      expand_dims(expand_dims(where(isfinite(squarings), squarings, zeros_like(squarings)), -1), -1);
   const Array scaled = a * astype(exp2(-per_matrix), a.dtype()), identity = identity_like(a);
   const Array a2 = matmul(scaled, scaled), a4 = matmul(a2, a2), a6 = matmul(a4, a2);
   const auto sum_of = [&](int i6, int i4, int i2) { return a6 * b[i6] + a4 * b[i4] + a2 * b[i2]; };
   const Array odd = matmul(scaled, matmul(a6, sum_of(13, 11, 9)) + sum_of(7, 5, 3) + identity * b[1]);
   const Array even = matmul(a6, sum_of(12, 10, 8)) + sum_of(6, 4, 2) + identity * b[0];
   Array result = factor::solve(even - odd, even + odd, {}, operand.where);
-  for (int i = 0; i < most_squarings; ++i) result = where(per_matrix > static_cast<double>(i), matmul(result, result), result);
+  for (int i = 0; i < most_squarings; ++i)
+    result = where(per_matrix > static_cast<double>(i), matmul(result, result), result);
   return result;
 }
 

@@ -13,19 +13,24 @@ Array matrices(const Operand& a, bool square, const char* call) {
 System system_of(const Operand& a, const Operand& b, bool square, const char* call) {
   factor::check_matrices(a.array, square, call, a.where);
   check_usable(b.array, call);
-  const auto dtype = to_inexact(
-      promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()}, WeakDtype{b.array.dtype(), b.array.is_weakly_typed()}).dtype);
+  const auto dtype = to_inexact(promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()},
+                                        WeakDtype{b.array.dtype(), b.array.is_weakly_typed()})
+                                    .dtype);
   Array left = cast_to(a.array, dtype, a.where), right = cast_to(b.array, dtype, b.where);
   const Shape &sa = left.shape(), sb = right.shape();
-  const bool stack = sb.ndim() == sa.ndim() - 1 && sb == Shape(std::vector<std::int64_t>(sa.begin(), sa.end() - 1));
+  const bool stack =
+      sb.ndim() == sa.ndim() - 1 && sb == Shape(std::vector<std::int64_t>(sa.begin(), sa.end() - 1));
   const bool vectors = sb.ndim() == 1 || stack;
   if (vectors) right = expand_dims(Operand(right, b.where), -1);
   if (right.ndim() < 2 || rows_of(right) != rows_of(left))
     throw ShapeError(call_text(call, a.where) + ": the matrix has " + std::to_string(rows_of(left)) +
                      " rows, but the right-hand side of shape " + to_string(sb) + " has " +
-                     (sb.ndim() == 0 ? "none" : std::to_string(vectors ? sb.back() : sb[sb.size() - 2])) + ". a is " + to_string(sa) +
+                     (sb.ndim() == 0 ? "none" : std::to_string(vectors ? sb.back() : sb[sb.size() - 2])) +
+                     ". a is " + to_string(sa) +
                      "; b must be (n), (..., n, k), or a's shape without its last dimension");
-  const auto lead = [](const Array& x) { return Shape(std::vector<std::int64_t>(x.shape().begin(), x.shape().end() - 2)); };
+  const auto lead = [](const Array& x) {
+    return Shape(std::vector<std::int64_t>(x.shape().begin(), x.shape().end() - 2));
+  };
   const Shape batch = broadcast_shapes(lead(left), lead(right), call, a.where);
   const auto spread = [&](const Array& x) {
     if (lead(x) == batch) return x;
@@ -38,12 +43,14 @@ System system_of(const Operand& a, const Operand& b, bool square, const char* ca
 
 Array placed_as(const Array& x, const Array& like) {
   const auto& sharding = output_of(like).sharding;
-  if (!sharding || like.node()->region || (output_of(x).sharding && *output_of(x).sharding == *sharding)) return x;
+  if (!sharding || like.node()->region || (output_of(x).sharding && *output_of(x).sharding == *sharding))
+    return x;
   return with_sharding_constraint(x, *sharding);
 }
 
 double epsilon(Dtype dtype) {
-  return real_dtype(dtype) == float32 ? static_cast<double>(std::numeric_limits<float>::epsilon()) : std::numeric_limits<double>::epsilon();
+  return real_dtype(dtype) == float32 ? static_cast<double>(std::numeric_limits<float>::epsilon())
+                                      : std::numeric_limits<double>::epsilon();
 }
 
 }  // namespace tessera::linalg

@@ -20,7 +20,9 @@ Array inverse_or_zero(const Array& s, double relative) {
   return where(counts, reciprocal(where(counts, s, ones_like(s))), zeros_like(s));
 }
 
-double rank_tolerance(const Array& a) { return epsilon(a.dtype()) * static_cast<double>(std::max(rows_of(a), columns_of(a))); }
+double rank_tolerance(const Array& a) {
+  return epsilon(a.dtype()) * static_cast<double>(std::max(rows_of(a), columns_of(a)));
+}
 
 }  // namespace
 
@@ -83,8 +85,10 @@ Array restore_dims(Array result, std::vector<int> dims, bool keepdims) {
   return result;
 }
 
-[[noreturn]] void throw_unknown_order(const char* kind, const std::string& ord, const char* known, std::source_location where) {
-  throw ArgumentError(call_text("norm", where) + ": " + ord + " is no order of a " + kind + " norm; use " + known);
+[[noreturn]] void throw_unknown_order(const char* kind, const std::string& ord, const char* known,
+                                      std::source_location where) {
+  throw ArgumentError(call_text("norm", where) + ": " + ord + " is no order of a " + kind + " norm; use " +
+                      known);
 }
 
 Array vector_norm(const Array& x, double ord, int dim) {
@@ -117,11 +121,12 @@ std::vector<int> norm_dims(const Array& x, const Axes& axes, std::size_t matrix,
     for (int d = 0; d < x.ndim(); ++d) dims.push_back(d);
   const bool is_twice = dims.size() == 2 && dims[0] == dims[1];
   if (dims.size() > 2 || dims.size() < (matrix == 2 ? 2 : 1) || is_twice)
-    throw ArgumentError(call_text("norm", where) + ": " +
-                        (matrix == 2 ? "\"fro\" and \"nuc\" are matrix norms and need two different axes"
-                                     : "an order needs one axis (a vector norm) or two different ones (a matrix norm)") +
-                        ", got " + (is_twice ? "axis " + std::to_string(dims[0]) + " twice" : std::to_string(dims.size())) + " for shape " +
-                        to_string(x.shape()) + ". Name them");
+    throw ArgumentError(
+        call_text("norm", where) + ": " +
+        (matrix == 2 ? "\"fro\" and \"nuc\" are matrix norms and need two different axes"
+                     : "an order needs one axis (a vector norm) or two different ones (a matrix norm)") +
+        ", got " + (is_twice ? "axis " + std::to_string(dims[0]) + " twice" : std::to_string(dims.size())) +
+        " for shape " + to_string(x.shape()) + ". Name them");
   return dims;
 }
 
@@ -149,7 +154,9 @@ Array norm(const Operand& operand, const std::string& ord, Axes axes, bool keepd
   const auto dims = norm_dims(x, axes, 2, operand.where);
   const Array m = matrix_axes_last(x, dims);
   if (ord == "fro")
-    return restore_dims(sqrt(sum(is_complex(m.dtype()) ? square(real(m)) + square(imag(m)) : square(m), Axes{-2, -1})), dims, keepdims);
+    return restore_dims(
+        sqrt(sum(is_complex(m.dtype()) ? square(real(m)) + square(imag(m)) : square(m), Axes{-2, -1})), dims,
+        keepdims);
   if (ord == "nuc") return restore_dims(sum(factor::svdvals(m, operand.where), -1), dims, keepdims);
   throw_unknown_order("matrix", '"' + ord + '"', "\"fro\", \"nuc\" or a number", operand.where);
 }

@@ -41,7 +41,8 @@ Mesh mesh_of_cuts(const std::vector<Sharding>& shardings, const std::vector<int>
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
     sizes.push_back(cuts[i] / cuts[i + 1]);
     std::string name = axis_name(shardings, cuts[i + 1], sizes.back());
-    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) name = "part" + std::to_string(i);
+    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end())
+      name = "part" + std::to_string(i);
     while (std::find(names.begin(), names.end(), name) != names.end()) name += "_";
     names.push_back(std::move(name));
   }
@@ -55,7 +56,8 @@ Sharding rewrite(const Sharding& sharding, const Mesh& mesh, const std::vector<i
     for (int k = impl.first[d]; k < impl.first[d + 1]; ++k) {
       const AxisDigit& digit = impl.digits[static_cast<std::size_t>(k)];
       for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
-        if (cuts[i] <= digit.stride * digit.size && cuts[i + 1] >= digit.stride) dim_axes[d].push_back(static_cast<int>(i));
+        if (cuts[i] <= digit.stride * digit.size && cuts[i + 1] >= digit.stride)
+          dim_axes[d].push_back(static_cast<int>(i));
     }
   return Sharding::from_dim_axes(mesh, dim_axes);
 }

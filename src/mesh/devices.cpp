@@ -22,6 +22,8 @@ std::vector<Device> devices() { return table().all; }
 int device_count() { return static_cast<int>(table().all.size()); }
 std::vector<Device> local_devices() { return {table().all[static_cast<std::size_t>(table().own)]}; }
 
-std::ostream& operator<<(std::ostream& out, const Device& device) { return out << "CpuDevice(id=" << device.id << ")"; }
+std::ostream& operator<<(std::ostream& out, const Device& device) {
+  return out << "CpuDevice(id=" << device.id << ")";
+}
 
 }  // namespace tessera

@@ -38,13 +38,15 @@ FactorAxes factors_of(const FactorRule& rule, const Sharding& sharding, int oper
         parts *= digit.size;
         axes[static_cast<std::size_t>(f)].push_back(digit.axis);
       }
-      if (parts != factor.size) break;  // a minor factor can be split only inside single indices of the major ones
+      if (parts != factor.size)
+        break;  // a minor factor can be split only inside single indices of the major ones
     }
   }
   return axes;
 }
 
-Sharding sharding_of(const FactorRule& rule, const FactorAxes& factor_axes, const Mesh& mesh, int operand, bool is_output) {
+Sharding sharding_of(const FactorRule& rule, const FactorAxes& factor_axes, const Mesh& mesh, int operand,
+                     bool is_output) {
   const auto& dims = operands(rule, is_output)[static_cast<std::size_t>(operand)];
   std::vector<std::vector<int>> dim_axes(dims.size());
   for (std::size_t d = 0; d < dims.size(); ++d)
@@ -148,7 +150,8 @@ class ReshapeFactors {
 
   void add(const Group& group) {
     if (group.in_end - group.in_begin == 1 && group.out_end - group.out_begin == 1) {
-      rule_.inputs[0][group.in_begin] = rule_.outputs[0][group.out_begin] = {factor(in_[group.in_begin], FactorKind::pass)};
+      rule_.inputs[0][group.in_begin] =
+          rule_.outputs[0][group.out_begin] = {factor(in_[group.in_begin], FactorKind::pass)};
       return;
     }
     auto cuts = cuts_of(in_, group.in_begin, group.in_end);
@@ -166,7 +169,8 @@ class ReshapeFactors {
   }
 
   // The digit that starts below `cut` belongs to the dim whose own digits include it.
-  static void give(std::vector<DimFactors>& dims, const Shape& shape, std::size_t begin, std::size_t end, std::int64_t cut, int f) {
+  static void give(std::vector<DimFactors>& dims, const Shape& shape, std::size_t begin, std::size_t end,
+                   std::int64_t cut, int f) {
     std::int64_t stride = 1;
     for (std::size_t d = end; d-- > begin; stride *= shape[d])
       if (stride < cut && cut <= stride * shape[d]) return dims[d].push_back(f);
@@ -179,7 +183,8 @@ class ReshapeFactors {
     while (out_[o] == 1) ++o;
     const std::int64_t common = gcd(in_[i], out_[o]);
     if (common > 1) rule_.inputs[0][i] = rule_.outputs[0][o] = {factor(common, FactorKind::pass)};
-    const auto whole_rest = [&](const Shape& shape, std::vector<DimFactors>& dims, std::size_t begin, std::size_t end, std::size_t shared) {
+    const auto whole_rest = [&](const Shape& shape, std::vector<DimFactors>& dims, std::size_t begin,
+                                std::size_t end, std::size_t shared) {
       for (std::size_t d = begin; d < end; ++d) {
         const std::int64_t rest = d == shared ? shape[d] / common : shape[d];
         if (rest != 1) dims[d].push_back(factor(rest, FactorKind::whole));

@@ -27,7 +27,8 @@ struct Factor {
   FactorKind kind = FactorKind::pass;
   friend bool operator==(const Factor&, const Factor&) = default;
 };
-using DimFactors = std::vector<int>;  // of one dim, major first; empty for a broadcast dim of size 1 that no factor touches
+using DimFactors =
+    std::vector<int>;  // of one dim, major first; empty for a broadcast dim of size 1 that no factor touches
 struct FactorRule {
   std::vector<Factor> factors;
   std::vector<std::vector<DimFactors>> inputs, outputs;  // [operand][dim]
@@ -61,7 +62,8 @@ struct Propagation {
   std::vector<Sharding> inputs;  // what each input must be resharded to
   std::vector<Sharding> outputs;
   std::vector<int> partial_axes;  // axes over which the outputs are partial
-  std::int64_t bytes = 0;         // that the busiest rank receives: reshards of the inputs, and the reduction of the outputs
+  std::int64_t bytes =
+      0;  // that the busiest rank receives: reshards of the inputs, and the reduction of the outputs
 };
 
 // Forward: from the shardings of the inputs to the layout of the op. nullopt is an uncommitted input, computed in any layout at no cost.
@@ -70,8 +72,9 @@ struct Propagation {
 // ... An input on another mesh over the same devices in the same order is taken as it is and resharded.
 //
 //   a f32[4096, 2048] P('x', None) . b f32[2048, 1024] P(None, 'x'), x = 4:  P('x', None), gathers b (6 MiB per rank; a would be 24 MiB)
-Propagation propagate_forward(const FactorRule&, std::span<const std::optional<Sharding>> inputs, std::span<const Shape> in_shapes,
-                              std::span<const Dtype> in_dtypes, std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes,
+Propagation propagate_forward(const FactorRule&, std::span<const std::optional<Sharding>> inputs,
+                              std::span<const Shape> in_shapes, std::span<const Dtype> in_dtypes,
+                              std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes,
                               const Mesh&);
 
 }  // namespace tessera

@@ -15,27 +15,32 @@ namespace {
 const std::string abstract_host = "abstract";
 
 std::int64_t product(const std::vector<int>& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, [](std::int64_t a, int b) { return a * b; });
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1},
+                         [](std::int64_t a, int b) { return a * b; });
 }
 
 std::vector<int> ids_of(const std::vector<Device>& devices, std::size_t count) {
   std::vector<int> ids(count);
-  std::transform(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(count), ids.begin(), [](const Device& d) { return d.id; });
+  std::transform(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(count), ids.begin(),
+                 [](const Device& d) { return d.id; });
   return ids;
 }
 
 void check_sizes(const char* call, const std::vector<int>& sizes, const std::vector<std::string>& names) {
   if (sizes.size() != names.size())
-    throw ShardingError(std::string(call) + ": " + counted(sizes.size(), "size") + " " + listed(sizes) + " but " +
-                        counted(names.size(), "axis name") + " " + quoted_list(names) + "; give one name for each");
+    throw ShardingError(std::string(call) + ": " + counted(sizes.size(), "size") + " " + listed(sizes) +
+                        " but " + counted(names.size(), "axis name") + " " + quoted_list(names) +
+                        "; give one name for each");
   for (std::size_t a = 0; a < sizes.size(); ++a) {
-    if (names[a].empty()) throw ShardingError(std::string(call) + ": axis " + std::to_string(a) + " has an empty name; name it");
+    if (names[a].empty())
+      throw ShardingError(std::string(call) + ": axis " + std::to_string(a) + " has an empty name; name it");
     if (sizes[a] < 1)
-      throw ShardingError(std::string(call) + ": axis '" + names[a] + "' has size " + std::to_string(sizes[a]) + "; sizes are 1 or more");
+      throw ShardingError(std::string(call) + ": axis '" + names[a] + "' has size " +
+                          std::to_string(sizes[a]) + "; sizes are 1 or more");
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(a), names[a]) !=
         names.begin() + static_cast<std::ptrdiff_t>(a))
-      throw ShardingError(std::string(call) + ": two axes are named '" + names[a] + "' in " + quoted_list(names) +
-                          "; give each its own name");
+      throw ShardingError(std::string(call) + ": two axes are named '" + names[a] + "' in " +
+                          quoted_list(names) + "; give each its own name");
   }
 }
 
@@ -46,8 +51,9 @@ std::vector<int> invert(const std::vector<int>& ids, int lowest, int highest) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     int& slot = position[static_cast<std::size_t>(ids[i] - lowest)];
     if (slot >= 0)
-      throw ShardingError("Mesh: device " + std::to_string(ids[i]) + " stands at positions " + std::to_string(slot) + " and " +
-                          std::to_string(i) + " of the grid; a mesh holds each device once");
+      throw ShardingError("Mesh: device " + std::to_string(ids[i]) + " stands at positions " +
+                          std::to_string(slot) + " and " + std::to_string(i) +
+                          " of the grid; a mesh holds each device once");
     slot = static_cast<int>(i);
     counts_up = counts_up && ids[i] == lowest + slot;
   }
@@ -55,7 +61,8 @@ std::vector<int> invert(const std::vector<int>& ids, int lowest, int highest) {
   return position;
 }
 
-std::shared_ptr<Mesh::Impl> build(std::vector<int> sizes, std::vector<std::string> names, std::vector<int> ids, bool abstract) {
+std::shared_ptr<Mesh::Impl> build(std::vector<int> sizes, std::vector<std::string> names,
+                                  std::vector<int> ids, bool abstract) {
   auto impl = std::make_shared<Mesh::Impl>();
   const auto [low, high] = std::minmax_element(ids.begin(), ids.end());
   impl->lowest_id = *low;
@@ -75,26 +82,31 @@ std::shared_ptr<Mesh::Impl> build(std::vector<int> sizes, std::vector<std::strin
 
 void check_devices_exist(const char* call, const std::vector<int>& ids) {
   const int available = device_count();
-  const int highest = *std::max_element(ids.begin(), ids.end()), lowest = *std::min_element(ids.begin(), ids.end());
+  const int highest = *std::max_element(ids.begin(), ids.end()),
+            lowest = *std::min_element(ids.begin(), ids.end());
   if (lowest < 0)
-    throw ShardingError(std::string(call) + ": device " + std::to_string(lowest) + " is negative; devices are numbered from 0");
+    throw ShardingError(std::string(call) + ": device " + std::to_string(lowest) +
+                        " is negative; devices are numbered from 0");
   if (highest >= available)
-    throw ShardingError(std::string(call) + ": the mesh needs device " + std::to_string(highest) + ", the job has " +
-                        counted(static_cast<std::size_t>(available), "device") + ": start it with -n " + std::to_string(highest + 1) +
+    throw ShardingError(std::string(call) + ": the mesh needs device " + std::to_string(highest) +
+                        ", the job has " + counted(static_cast<std::size_t>(available), "device") +
+                        ": start it with -n " + std::to_string(highest + 1) +
                         " or more, or plan without processes with abstract_mesh");
 }
 
 }  // namespace
 
 NdDevices::NdDevices(std::initializer_list<int> ids) : sizes_{static_cast<int>(ids.size())}, ids_(ids) {}
-NdDevices::NdDevices(std::initializer_list<NdDevices> rows) : NdDevices(stack_rows(std::vector<NdDevices>(rows))) {}
+NdDevices::NdDevices(std::initializer_list<NdDevices> rows)
+    : NdDevices(stack_rows(std::vector<NdDevices>(rows))) {}
 NdDevices::NdDevices(const Device& device) : ids_{device.id}, abstract_(device.host == abstract_host) {}
 NdDevices::NdDevices(int id) : ids_{id} {}
 
-NdDevices::NdDevices(std::vector<int> sizes, std::vector<int> ids) : sizes_(std::move(sizes)), ids_(std::move(ids)) {
+NdDevices::NdDevices(std::vector<int> sizes, std::vector<int> ids)
+    : sizes_(std::move(sizes)), ids_(std::move(ids)) {
   if (product(sizes_) != static_cast<std::int64_t>(ids_.size()))
-    throw ShardingError("NdDevices: sizes " + listed(sizes_) + " hold " + std::to_string(product(sizes_)) + " devices, but " +
-                        std::to_string(ids_.size()) + " are given");
+    throw ShardingError("NdDevices: sizes " + listed(sizes_) + " hold " + std::to_string(product(sizes_)) +
+                        " devices, but " + std::to_string(ids_.size()) + " are given");
 }
 
 NdDevices NdDevices::stack_rows(std::vector<NdDevices> rows) {
@@ -104,8 +116,8 @@ NdDevices NdDevices::stack_rows(std::vector<NdDevices> rows) {
   grid.sizes_.insert(grid.sizes_.end(), rows[0].sizes_.begin(), rows[0].sizes_.end());
   for (std::size_t r = 0; r < rows.size(); ++r) {
     if (rows[r].sizes_ != rows[0].sizes_)
-      throw ShardingError("NdDevices: ragged nesting: row 0 has sizes " + listed(rows[0].sizes_) + ", row " + std::to_string(r) + " has " +
-                          listed(rows[r].sizes_) + "; all rows need the same");
+      throw ShardingError("NdDevices: ragged nesting: row 0 has sizes " + listed(rows[0].sizes_) + ", row " +
+                          std::to_string(r) + " has " + listed(rows[r].sizes_) + "; all rows need the same");
     grid.ids_.insert(grid.ids_.end(), rows[r].ids_.begin(), rows[r].ids_.end());
     grid.abstract_ = grid.abstract_ || rows[r].abstract_;
   }
@@ -113,10 +125,12 @@ NdDevices NdDevices::stack_rows(std::vector<NdDevices> rows) {
 }
 
 Mesh::Mesh(NdDevices devices, std::vector<std::string> axis_names) {
-  if (devices.ids().empty()) throw ShardingError("Mesh: the grid of devices is empty; a mesh needs at least one device");
+  if (devices.ids().empty())
+    throw ShardingError("Mesh: the grid of devices is empty; a mesh needs at least one device");
   if (devices.sizes().size() != axis_names.size())
-    throw ShardingError("Mesh: the grid of devices has " + counted(devices.sizes().size(), "dimension") + " " + listed(devices.sizes()) +
-                        " but there are " + counted(axis_names.size(), "axis name") + " " + quoted_list(axis_names) +
+    throw ShardingError("Mesh: the grid of devices has " + counted(devices.sizes().size(), "dimension") +
+                        " " + listed(devices.sizes()) + " but there are " +
+                        counted(axis_names.size(), "axis name") + " " + quoted_list(axis_names) +
                         "; give one name for each");
   check_sizes("Mesh", devices.sizes(), axis_names);
   if (!devices.is_abstract()) check_devices_exist("Mesh", devices.ids());
@@ -146,7 +160,9 @@ int Mesh::axis_number(const std::string& name) const {
 
 int Mesh::axis_size(const std::string& name) const {
   const int axis = axis_number(name);
-  if (axis < 0) throw ShardingError(to_text(*this) + ": no axis '" + name + "'; " + known_names(name, impl_->names, "axes"));
+  if (axis < 0)
+    throw ShardingError(to_text(*this) + ": no axis '" + name + "'; " +
+                        known_names(name, impl_->names, "axes"));
   return impl_->sizes[static_cast<std::size_t>(axis)];
 }
 
@@ -165,7 +181,8 @@ std::optional<std::vector<int>> Mesh::coords(const Device& device) const {
   const int at = position(device.id);
   if (at < 0) return std::nullopt;
   std::vector<int> coordinates(impl_->sizes.size());
-  for (std::size_t a = 0; a < coordinates.size(); ++a) coordinates[a] = at / impl_->strides[a] % impl_->sizes[a];
+  for (std::size_t a = 0; a < coordinates.size(); ++a)
+    coordinates[a] = at / impl_->strides[a] % impl_->sizes[a];
   return coordinates;
 }
 
@@ -182,7 +199,8 @@ Mesh Mesh::with_axes(std::vector<int> sizes, std::vector<std::string> names) con
 
 bool operator==(const Mesh& left, const Mesh& right) {
   const Mesh::Impl &a = *left.impl_, &b = *right.impl_;
-  return &a == &b || (a.hash == b.hash && a.sizes == b.sizes && a.names == b.names && left.same_devices(right));
+  return &a == &b ||
+         (a.hash == b.hash && a.sizes == b.sizes && a.names == b.names && left.same_devices(right));
 }
 
 std::string to_text(const Mesh& mesh) {
@@ -200,11 +218,12 @@ Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vect
   const std::int64_t needed = product(sizes), given = static_cast<std::int64_t>(devices.size());
   if (needed > given) {
     const bool whole_job = given == device_count();
-    throw ShardingError(
-        "make_mesh: a mesh of sizes " + listed(sizes) + " needs " + std::to_string(needed) + " devices, " +
-        (whole_job ? "the job has " : "the list has ") + std::to_string(given) + ": " +
-        (whole_job ? "start it with -n " + std::to_string(needed) + ", or use smaller sizes, or abstract_mesh to plan without processes"
-                   : "use smaller sizes or more devices"));
+    throw ShardingError("make_mesh: a mesh of sizes " + listed(sizes) + " needs " + std::to_string(needed) +
+                        " devices, " + (whole_job ? "the job has " : "the list has ") +
+                        std::to_string(given) + ": " +
+                        (whole_job ? "start it with -n " + std::to_string(needed) +
+                                         ", or use smaller sizes, or abstract_mesh to plan without processes"
+                                   : "use smaller sizes or more devices"));
   }
   NdDevices grid(std::move(sizes), ids_of(devices, static_cast<std::size_t>(needed)));
   grid.abstract_ = !devices.empty() && devices[0].host == abstract_host;
@@ -225,12 +244,14 @@ Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names) {
 NdDevices create_device_mesh(std::vector<int> sizes) {
   const auto& all = device_table();
   if (product(sizes) != static_cast<std::int64_t>(all.size()))
-    throw ShardingError("create_device_mesh: sizes " + listed(sizes) + " hold " + std::to_string(product(sizes)) +
-                        " devices, the job has " + std::to_string(all.size()) + ": use sizes whose product is " +
+    throw ShardingError("create_device_mesh: sizes " + listed(sizes) + " hold " +
+                        std::to_string(product(sizes)) + " devices, the job has " +
+                        std::to_string(all.size()) + ": use sizes whose product is " +
                         std::to_string(all.size()) + ", or make_mesh for a mesh over the first devices");
   std::vector<std::pair<std::string, std::vector<int>>> hosts;
   for (const auto& device : all) {
-    auto host = std::find_if(hosts.begin(), hosts.end(), [&](const auto& h) { return h.first == device.host; });
+    auto host =
+        std::find_if(hosts.begin(), hosts.end(), [&](const auto& h) { return h.first == device.host; });
     if (host == hosts.end()) host = hosts.insert(hosts.end(), {device.host, {}});
     host->second.push_back(device.id);
   }

@@ -17,8 +17,11 @@ struct Mesh::Impl {
 
   int position_of(int id) const {
     const int from_lowest = id - lowest_id;
-    if (position.empty()) return from_lowest >= 0 && from_lowest < static_cast<int>(ids.size()) ? from_lowest : -1;
-    return from_lowest >= 0 && from_lowest < static_cast<int>(position.size()) ? position[static_cast<std::size_t>(from_lowest)] : -1;
+    if (position.empty())
+      return from_lowest >= 0 && from_lowest < static_cast<int>(ids.size()) ? from_lowest : -1;
+    return from_lowest >= 0 && from_lowest < static_cast<int>(position.size())
+               ? position[static_cast<std::size_t>(from_lowest)]
+               : -1;
   }
 };
 

@@ -11,7 +11,9 @@
 namespace tessera {
 namespace {
 
-int product(const std::vector<int>& sizes) { return std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>()); }
+int product(const std::vector<int>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>());
+}
 
 std::vector<int> row_major_strides(const std::vector<int>& sizes) {
   std::vector<int> strides(sizes.size());
@@ -35,7 +37,9 @@ std::vector<Step> steps_along(const std::vector<int>& values, std::size_t dim) {
   for (int walked = 1; walked < n;) {
     const int stride = values[static_cast<std::size_t>(walked)] - values[0];
     int times = 1;
-    while (walked * times < n && values[static_cast<std::size_t>(walked * times)] - values[0] == stride * times) ++times;
+    while (walked * times < n &&
+           values[static_cast<std::size_t>(walked * times)] - values[0] == stride * times)
+      ++times;
     while ((n / walked) % times != 0) --times;
     if (times < 2) return {};
     steps.push_back({stride, times, dim, walked});
@@ -44,8 +48,8 @@ std::vector<Step> steps_along(const std::vector<int>& values, std::size_t dim) {
   return steps;
 }
 
-void append_text(std::string& text, const std::vector<int>& sizes, const std::vector<std::vector<int>>& sets, std::size_t depth,
-                 std::size_t& next) {
+void append_text(std::string& text, const std::vector<int>& sizes, const std::vector<std::vector<int>>& sets,
+                 std::size_t depth, std::size_t& next) {
   if (depth == sizes.size()) {
     auto ids = sets[next++];
     std::sort(ids.begin(), ids.end());
@@ -65,29 +69,34 @@ void append_text(std::string& text, const std::vector<int>& sizes, const std::ve
 }  // namespace
 
 PositionalSharding::PositionalSharding(NdDevices devices)
-    : base_(std::vector<int>{static_cast<int>(devices.ids().size())}, devices.ids()), sizes_(devices.sizes()) {
+    : base_(std::vector<int>{static_cast<int>(devices.ids().size())}, devices.ids()),
+      sizes_(devices.sizes()) {
   base_.abstract_ = devices.is_abstract();
   [[maybe_unused]] const Mesh checked(base_, {"_"});  // refuses unknown and repeated devices
   for (int id : base_.ids()) sets_.push_back({id});
 }
-PositionalSharding::PositionalSharding(const std::vector<Device>& devices) : PositionalSharding(NdDevices(devices)) {}
+PositionalSharding::PositionalSharding(const std::vector<Device>& devices)
+    : PositionalSharding(NdDevices(devices)) {}
 
-Shape PositionalSharding::shape() const { return Shape(std::vector<std::int64_t>(sizes_.begin(), sizes_.end())); }
+Shape PositionalSharding::shape() const {
+  return Shape(std::vector<std::int64_t>(sizes_.begin(), sizes_.end()));
+}
 int PositionalSharding::ndim() const { return static_cast<int>(sizes_.size()); }
 
 PositionalSharding PositionalSharding::reshape(std::vector<int> sizes) const {
   const int count = static_cast<int>(sets_.size());
   const auto open = std::count(sizes.begin(), sizes.end(), -1);
   const auto refuse = [&](const std::string& why) {
-    throw ShardingError("PositionalSharding::reshape: " + to_text(*this) + " of shape " + listed(sizes_) + " cannot become " +
-                        listed(sizes) + ": " + why);
+    throw ShardingError("PositionalSharding::reshape: " + to_text(*this) + " of shape " + listed(sizes_) +
+                        " cannot become " + listed(sizes) + ": " + why);
   };
   if (open > 1) refuse("only one size can be -1");
-  if (std::any_of(sizes.begin(), sizes.end(), [](int size) { return size < 1 && size != -1; })) refuse("sizes are 1 or more, or -1 once");
+  if (std::any_of(sizes.begin(), sizes.end(), [](int size) { return size < 1 && size != -1; }))
+    refuse("sizes are 1 or more, or -1 once");
   const int known = product(sizes) * (open == 1 ? -1 : 1);
   if (open == 1 ? count % known != 0 : count != known)
-    refuse("it has " + std::to_string(count) + " device sets, the sizes ask for " + (open == 1 ? "a multiple of " : "") +
-           std::to_string(known));
+    refuse("it has " + std::to_string(count) + " device sets, the sizes ask for " +
+           (open == 1 ? "a multiple of " : "") + std::to_string(known));
   auto reshaped = *this;
   for (auto& size : sizes)
     if (size == -1) size = count / known;
@@ -106,16 +115,19 @@ PositionalSharding PositionalSharding::transpose(std::vector<int> permutation) c
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t d = 0; d < std::max(sorted.size(), sizes_.size()); ++d)
     if (sorted.size() != sizes_.size() || sorted[d] != static_cast<int>(d))
-      throw ShardingError("PositionalSharding::transpose: " + listed(permutation) + " is not a permutation of the " +
-                          counted(sizes_.size(), "dimension") + " of " + to_text(*this));
+      throw ShardingError("PositionalSharding::transpose: " + listed(permutation) +
+                          " is not a permutation of the " + counted(sizes_.size(), "dimension") + " of " +
+                          to_text(*this));
   auto transposed = *this;
   const auto from_strides = row_major_strides(sizes_);
-  for (std::size_t d = 0; d < sizes_.size(); ++d) transposed.sizes_[d] = sizes_[static_cast<std::size_t>(permutation[d])];
+  for (std::size_t d = 0; d < sizes_.size(); ++d)
+    transposed.sizes_[d] = sizes_[static_cast<std::size_t>(permutation[d])];
   const auto to_strides = row_major_strides(transposed.sizes_);
   for (std::size_t i = 0; i < sets_.size(); ++i) {
     int from = 0;
     for (std::size_t d = 0; d < sizes_.size(); ++d)
-      from += static_cast<int>(i) / to_strides[d] % transposed.sizes_[d] * from_strides[static_cast<std::size_t>(permutation[d])];
+      from += static_cast<int>(i) / to_strides[d] % transposed.sizes_[d] *
+              from_strides[static_cast<std::size_t>(permutation[d])];
     transposed.sets_[i] = sets_[static_cast<std::size_t>(from)];
   }
   return transposed;
@@ -131,8 +143,9 @@ PositionalSharding PositionalSharding::replicate() const {
 PositionalSharding PositionalSharding::replicate(int axis, bool keepdims) const {
   const int from_front = axis < 0 ? axis + ndim() : axis;
   if (from_front < 0 || from_front >= ndim())
-    throw ShardingError("PositionalSharding::replicate: axis " + std::to_string(axis) + " is out of range for " + to_text(*this) +
-                        ", which has " + counted(sizes_.size(), "dimension"));
+    throw ShardingError("PositionalSharding::replicate: axis " + std::to_string(axis) +
+                        " is out of range for " + to_text(*this) + ", which has " +
+                        counted(sizes_.size(), "dimension"));
   const auto d = static_cast<std::size_t>(from_front);
   const int stride = row_major_strides(sizes_)[d], joined = sizes_[d];
   auto replicated = *this;
@@ -145,7 +158,8 @@ PositionalSharding PositionalSharding::replicate(int axis, bool keepdims) const 
     auto& set = replicated.sets_[static_cast<std::size_t>(at / (stride * joined) * stride + at % stride)];
     set.insert(set.end(), sets_[i].begin(), sets_[i].end());
   }
-  for (auto& set : replicated.sets_) std::sort(set.begin(), set.end(), [&](int a, int b) { return base.position(a) < base.position(b); });
+  for (auto& set : replicated.sets_)
+    std::sort(set.begin(), set.end(), [&](int a, int b) { return base.position(a) < base.position(b); });
   return replicated;
 }
 
@@ -176,7 +190,8 @@ std::vector<Step> axes_of_base_order(const std::vector<int>& place, const std::v
     }
     if (walked != place[i]) return {};
   }
-  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.stride > b.stride; });
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const Step& a, const Step& b) { return a.stride > b.stride; });
   int covered = static_cast<int>(place.size());
   for (const auto& step : steps) {
     if (step.stride * step.size != covered) return {};
@@ -223,8 +238,9 @@ std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() con
   }
   // Of the axes that split one dim, the one that steps further in the dim is the major one.
   for (std::size_t d = 0; d < sizes_.size(); ++d)
-    std::sort(dim_axes[d].begin(), dim_axes[d].end(),
-              [&](int a, int b) { return axes[static_cast<std::size_t>(a)].weight > axes[static_cast<std::size_t>(b)].weight; });
+    std::sort(dim_axes[d].begin(), dim_axes[d].end(), [&](int a, int b) {
+      return axes[static_cast<std::size_t>(a)].weight > axes[static_cast<std::size_t>(b)].weight;
+    });
   dim_axes.pop_back();
   NdDevices grid(std::move(mesh_sizes), std::move(ids));
   grid.abstract_ = base_.is_abstract();
@@ -232,7 +248,8 @@ std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() con
 }
 
 bool operator==(const PositionalSharding& a, const PositionalSharding& b) {
-  return a.sizes_ == b.sizes_ && a.sets_ == b.sets_ && a.base_.ids() == b.base_.ids() && a.base_.is_abstract() == b.base_.is_abstract();
+  return a.sizes_ == b.sizes_ && a.sets_ == b.sets_ && a.base_.ids() == b.base_.ids() &&
+         a.base_.is_abstract() == b.base_.is_abstract();
 }
 
 std::string to_text(const PositionalSharding& sharding) {
@@ -243,6 +260,8 @@ std::string to_text(const PositionalSharding& sharding) {
   append_text(text, sizes, sharding.device_sets(), 0, next);
   return text;
 }
-std::ostream& operator<<(std::ostream& out, const PositionalSharding& sharding) { return out << to_text(sharding); }
+std::ostream& operator<<(std::ostream& out, const PositionalSharding& sharding) {
+  return out << to_text(sharding);
+}
 
 }  // namespace tessera

@@ -14,8 +14,9 @@ constexpr std::size_t most_combinations = 256;
 
 class Propagator {
  public:
-  Propagator(const FactorRule& rule, std::span<const std::optional<Sharding>> inputs, std::span<const Shape> in_shapes,
-             std::span<const Dtype> in_dtypes, std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes, const Mesh& mesh)
+  Propagator(const FactorRule& rule, std::span<const std::optional<Sharding>> inputs,
+             std::span<const Shape> in_shapes, std::span<const Dtype> in_dtypes,
+             std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes, const Mesh& mesh)
       : rule_(rule),
         inputs_(inputs),
         in_shapes_(in_shapes),
@@ -53,7 +54,11 @@ class Propagator {
     if (static_cast<std::size_t>((*first)->identity()->split_dims()) > dims.size()) return std::nullopt;
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (dims[d].size() != 1 && (*first)->identity()->parts_of(d) != 1) return std::nullopt;
-    Propagation kept{factors_of(rule_, **first, 0, true), std::vector<Sharding>(inputs_.size(), **first), {**first}, {}, 0};
+    Propagation kept{factors_of(rule_, **first, 0, true),
+                     std::vector<Sharding>(inputs_.size(), **first),
+                     {**first},
+                     {},
+                     0};
     return kept;
   }
 
@@ -101,7 +106,8 @@ class Propagator {
     for (std::size_t f = 0; f < merged.size(); ++f) {
       if (merged[f].empty() || rule_.factors[f].kind != FactorKind::reduce) continue;
       for (std::size_t i = 0; i < inputs_.size(); ++i)
-        if (inputs_[i] && has_factor(i, static_cast<int>(f)) && projections_[i][f].empty()) return std::nullopt;
+        if (inputs_[i] && has_factor(i, static_cast<int>(f)) && projections_[i][f].empty())
+          return std::nullopt;
     }
     if (!is_allowed(rule_, merged, mesh_)) return std::nullopt;
     return merged;
@@ -122,7 +128,8 @@ class Propagator {
       for (std::size_t f = 0; f < projection.size(); ++f)
         for (int axis : projection[f]) {
           auto& list = of_axis[static_cast<std::size_t>(axis)];
-          if (std::find(list.begin(), list.end(), static_cast<int>(f)) == list.end()) list.push_back(static_cast<int>(f));
+          if (std::find(list.begin(), list.end(), static_cast<int>(f)) == list.end())
+            list.push_back(static_cast<int>(f));
         }
     for (auto& list : of_axis) list.push_back(nowhere);
     return of_axis;
@@ -147,14 +154,17 @@ class Propagator {
   void find_leaders() {
     leaders_ = {0};
     for (std::size_t i = 1; i < projections_.size(); ++i)
-      if (std::any_of(projections_[i].begin(), projections_[i].end(), [](const auto& axes) { return axes.size() > 1; }))
+      if (std::any_of(projections_[i].begin(), projections_[i].end(),
+                      [](const auto& axes) { return axes.size() > 1; }))
         leaders_.push_back(i);
   }
 
   struct Cost {
     std::int64_t total = 0;
     std::vector<std::int64_t> of_input;
-    friend bool operator<(const Cost& a, const Cost& b) { return a.total != b.total ? a.total < b.total : a.of_input < b.of_input; }
+    friend bool operator<(const Cost& a, const Cost& b) {
+      return a.total != b.total ? a.total < b.total : a.of_input < b.of_input;
+    }
   };
 
   // Programs ask the same question in every step of their loops.
@@ -190,10 +200,13 @@ class Propagator {
     std::int64_t bytes;
 
     bool asked_by(const Propagator& question) const {
-      return rule.factors == question.rule_.factors && rule.inputs == question.rule_.inputs && rule.outputs == question.rule_.outputs &&
+      return rule.factors == question.rule_.factors && rule.inputs == question.rule_.inputs &&
+             rule.outputs == question.rule_.outputs &&
              std::equal(inputs.begin(), inputs.end(), question.inputs_.begin(), question.inputs_.end()) &&
-             std::equal(in_dtypes.begin(), in_dtypes.end(), question.in_dtypes_.begin(), question.in_dtypes_.end()) &&
-             std::equal(out_dtypes.begin(), out_dtypes.end(), question.out_dtypes_.begin(), question.out_dtypes_.end()) &&
+             std::equal(in_dtypes.begin(), in_dtypes.end(), question.in_dtypes_.begin(),
+                        question.in_dtypes_.end()) &&
+             std::equal(out_dtypes.begin(), out_dtypes.end(), question.out_dtypes_.begin(),
+                        question.out_dtypes_.end()) &&
              mesh == question.mesh_;
     }
   };
@@ -202,7 +215,8 @@ class Propagator {
     std::size_t hash = mesh_.hash();
     for (const auto& input : inputs_) hash = hash_combine(hash, input ? input->hash() : 1);
     for (const auto& factor : rule_.factors)
-      hash = hash_combine(hash, static_cast<std::size_t>(factor.size) * 3 + static_cast<std::size_t>(factor.kind));
+      hash = hash_combine(hash,
+                          static_cast<std::size_t>(factor.size) * 3 + static_cast<std::size_t>(factor.kind));
     for (const auto& operand : rule_.inputs)
       for (const auto& dim : operand) hash = hash_range(dim, hash);
     return hash;
@@ -213,7 +227,8 @@ class Propagator {
     find_leaders();
     known_costs_.resize(inputs_.size());
     std::size_t combinations = 1;
-    for (const auto& list : choices) combinations = std::min(combinations * list.size(), most_combinations + 1);
+    for (const auto& list : choices)
+      combinations = std::min(combinations * list.size(), most_combinations + 1);
     std::vector<int> chosen(choices.size(), nowhere);
     if (combinations <= most_combinations)
       try_all(choices, chosen);
@@ -237,8 +252,9 @@ class Propagator {
   void try_axis_by_axis(const std::vector<std::vector<int>>& choices, std::vector<int>& chosen) {
     std::vector<std::size_t> order(choices.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return mesh_.axis_sizes()[a] > mesh_.axis_sizes()[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return mesh_.axis_sizes()[a] > mesh_.axis_sizes()[b];
+    });
     consider(chosen);  // nothing split: always allowed
     for (std::size_t a = 0; a < choices.size(); ++a) chosen[a] = choices[a][0];
     for (std::size_t a : order) {
@@ -281,8 +297,8 @@ class Propagator {
     if (parts == 1) return 0;
     for (std::size_t o = 0; o < rule_.outputs.size(); ++o) {
       const Sharding output = sharding_of(rule_, axes, mesh_, static_cast<int>(o), true);
-      bytes +=
-          output.shard_shape(out_shapes_[o]).elements() * static_cast<std::int64_t>(itemsize(out_dtypes_[o])) * 2 * (parts - 1) / parts;
+      bytes += output.shard_shape(out_shapes_[o]).elements() *
+               static_cast<std::int64_t>(itemsize(out_dtypes_[o])) * 2 * (parts - 1) / parts;
     }
     return bytes;
   }
@@ -306,7 +322,8 @@ class Propagator {
       if (inputs_[i] && on_mesh_[i] && has_axes(*inputs_[i]->identity(), dims, axes)) return *inputs_[i];
     return sharding_of(rule_, axes, mesh_, operand, is_output);
   }
-  static bool has_axes(const Sharding::Impl& impl, const std::vector<DimFactors>& dims, const FactorAxes& axes) {
+  static bool has_axes(const Sharding::Impl& impl, const std::vector<DimFactors>& dims,
+                       const FactorAxes& axes) {
     if (impl.spec.dims().size() > dims.size()) return false;
     std::size_t next = 0;
     for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -321,8 +338,10 @@ class Propagator {
 
   Propagation assemble(FactorAxes axes) const {
     Propagation result;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) result.inputs.push_back(layout(axes, static_cast<int>(i), false));
-    for (std::size_t o = 0; o < rule_.outputs.size(); ++o) result.outputs.push_back(layout(axes, static_cast<int>(o), true));
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      result.inputs.push_back(layout(axes, static_cast<int>(i), false));
+    for (std::size_t o = 0; o < rule_.outputs.size(); ++o)
+      result.outputs.push_back(layout(axes, static_cast<int>(o), true));
     for (std::size_t f = 0; f < axes.size(); ++f)
       if (rule_.factors[f].kind == FactorKind::reduce)
         result.partial_axes.insert(result.partial_axes.end(), axes[f].begin(), axes[f].end());
@@ -352,8 +371,9 @@ class Propagator {
 
 }  // namespace
 
-Propagation propagate_forward(const FactorRule& rule, std::span<const std::optional<Sharding>> inputs, std::span<const Shape> in_shapes,
-                              std::span<const Dtype> in_dtypes, std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes,
+Propagation propagate_forward(const FactorRule& rule, std::span<const std::optional<Sharding>> inputs,
+                              std::span<const Shape> in_shapes, std::span<const Dtype> in_dtypes,
+                              std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes,
                               const Mesh& mesh) {
   return Propagator(rule, inputs, in_shapes, in_dtypes, out_shapes, out_dtypes, mesh).run();
 }

@@ -27,8 +27,8 @@ template <class Visit> void for_each_block(const std::vector<std::vector<Meeting
 
 class Planner {
  public:
-  Planner(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to, const Shape& shape,
-          int me, const std::vector<int>& fixed_axes)
+  Planner(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes,
+          const Sharding& to, const Shape& shape, int me, const std::vector<int>& fixed_axes)
       : remap_(remap), from_shapes_(from_shapes), shape_(shape), me_(me) {
     routes_.reserve(from.size());
     for (const auto& source : from) routes_.emplace_back(source, to, fixed_axes);
@@ -41,7 +41,9 @@ class Planner {
       add_sends(static_cast<int>(p));
     }
     // A pair of devices has at most one block of each piece, so this order is the same on both sides.
-    const auto by_peer = [](const Transfer& a, const Transfer& b) { return std::tie(a.peer, a.piece) < std::tie(b.peer, b.piece); };
+    const auto by_peer = [](const Transfer& a, const Transfer& b) {
+      return std::tie(a.peer, a.piece) < std::tie(b.peer, b.piece);
+    };
     std::sort(plan_.sends.begin(), plan_.sends.end(), by_peer);
     std::sort(plan_.receives.begin(), plan_.receives.end(), by_peer);
     return std::move(plan_);
@@ -59,7 +61,8 @@ class Planner {
     std::vector<std::vector<Meeting>> meetings(shape_.size());
     for (std::size_t d = 0; d < shape_.size(); ++d) {
       const Range mine = intersect({route.to().range(d, shape_[d], here)}, {piece.to[d]})[0];
-      meet_source_parts(meetings[d], mine, piece.offset[d], piece.step[d], from_shape[d], route.from().parts_of(d));
+      meet_source_parts(meetings[d], mine, piece.offset[d], piece.step[d], from_shape[d],
+                        route.from().parts_of(d));
     }
     const auto& ids = route.from().mesh.device_ids();
     for_each_block(meetings, [&](const std::vector<std::int64_t>& parts, const Index& to) {
@@ -78,7 +81,8 @@ class Planner {
     std::vector<std::vector<Meeting>> meetings(shape_.size());
     for (std::size_t d = 0; d < shape_.size(); ++d) {
       my_parts[d] = route.from().part(d, here);
-      const Range read = preimage(piece.to[d], piece.offset[d], piece.step[d], route.from().range(d, from_shape[d], here));
+      const Range read =
+          preimage(piece.to[d], piece.offset[d], piece.step[d], route.from().range(d, from_shape[d], here));
       meet_destination_parts(meetings[d], read, shape_[d], route.to().parts_of(d));
     }
     const auto& ids = route.to().mesh.device_ids();
@@ -87,7 +91,8 @@ class Planner {
       route.receivers(receivers, parts, here);
       for (int receiver : receivers) {
         const int peer = ids[static_cast<std::size_t>(receiver)];
-        if (peer != me_ && route.server(my_parts, receiver) == here) plan_.sends.push_back({peer, number, to});
+        if (peer != me_ && route.server(my_parts, receiver) == here)
+          plan_.sends.push_back({peer, number, to});
       }
     });
   }
@@ -103,17 +108,21 @@ class Planner {
 }  // namespace
 
 Remap identity_remap(const Shape& shape) {
-  return {{Piece{0, whole_box(shape), std::vector<std::int64_t>(shape.size(), 0), std::vector<std::int64_t>(shape.size(), 1)}}};
+  return {{Piece{0, whole_box(shape), std::vector<std::int64_t>(shape.size(), 0),
+                 std::vector<std::int64_t>(shape.size(), 1)}}};
 }
 
-ExchangePlan plan_exchange(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to,
-                           const Shape& shape, int me, const std::vector<int>& fixed_axes) {
+ExchangePlan plan_exchange(const Remap& remap, std::span<const Sharding> from,
+                           std::span<const Shape> from_shapes, const Sharding& to, const Shape& shape, int me,
+                           const std::vector<int>& fixed_axes) {
   return Planner(remap, from, from_shapes, to, shape, me, fixed_axes).plan();
 }
 
-std::int64_t exchange_bytes(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to,
-                            const Shape& shape, std::size_t itemsize, const std::vector<int>& fixed_axes) {
-  return survey_exchange(remap, from, from_shapes, to, shape, fixed_axes).elements * static_cast<std::int64_t>(itemsize);
+std::int64_t exchange_bytes(const Remap& remap, std::span<const Sharding> from,
+                            std::span<const Shape> from_shapes, const Sharding& to, const Shape& shape,
+                            std::size_t itemsize, const std::vector<int>& fixed_axes) {
+  return survey_exchange(remap, from, from_shapes, to, shape, fixed_axes).elements *
+         static_cast<std::int64_t>(itemsize);
 }
 
 }  // namespace tessera

@@ -27,17 +27,20 @@ struct Transfer {
   Index to;
 };
 struct ExchangePlan {
-  std::vector<Transfer> sends, receives;  // by peer, then piece; both sides list the blocks of one pair in the same order
-  std::vector<Transfer> local;            // this rank keeps them
+  std::vector<Transfer> sends,
+      receives;  // by peer, then piece; both sides list the blocks of one pair in the same order
+  std::vector<Transfer> local;  // this rank keeps them
 };
 
 // What device `me` sends and receives. Replicas are served by the device itself, else by the holder of the same fixed coordinates,
 // spread over the holders. Cost is proportional to the blocks that meet, not to the number of ranks.
-ExchangePlan plan_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to,
-                           const Shape& shape, int me, const std::vector<int>& fixed_axes = {});
+ExchangePlan plan_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes,
+                           const Sharding& to, const Shape& shape, int me,
+                           const std::vector<int>& fixed_axes = {});
 
 // Bytes received from others by the busiest device.
-std::int64_t exchange_bytes(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to,
-                            const Shape& shape, std::size_t itemsize, const std::vector<int>& fixed_axes = {});
+std::int64_t exchange_bytes(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes,
+                            const Sharding& to, const Shape& shape, std::size_t itemsize,
+                            const std::vector<int>& fixed_axes = {});
 
 }  // namespace tessera

@@ -19,12 +19,19 @@ bool lists(const DimAxes& dims, int axis) {
 bool starts_with(const Axes& axes, const Axes& prefix) {
   return prefix.size() <= axes.size() && std::equal(prefix.begin(), prefix.end(), axes.begin());
 }
-Axes after(const Axes& axes, std::size_t prefix) { return {axes.begin() + static_cast<std::ptrdiff_t>(prefix), axes.end()}; }
+Axes after(const Axes& axes, std::size_t prefix) {
+  return {axes.begin() + static_cast<std::ptrdiff_t>(prefix), axes.end()};
+}
 
 class Resharder {
  public:
-  Resharder(const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype, const std::vector<int>& fixed_axes)
-      : from_(from), to_(to), shape_(shape), item_bytes_(static_cast<std::int64_t>(itemsize(dtype))), fixed_axes_(fixed_axes) {}
+  Resharder(const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype,
+            const std::vector<int>& fixed_axes)
+      : from_(from),
+        to_(to),
+        shape_(shape),
+        item_bytes_(static_cast<std::int64_t>(itemsize(dtype))),
+        fixed_axes_(fixed_axes) {}
 
   ReshardPlan plan() {
     common_ = on_common_mesh({from_, to_});
@@ -43,8 +50,8 @@ class Resharder {
     if (!chain) return exchange;
     const double chain_s = seconds(*chain), exchange_s = seconds(exchange);
     // At the same cost a cut and one named collective says more than an exchange; two collectives copy more.
-    const bool one_talks =
-        std::count_if(chain->steps.begin(), chain->steps.end(), [](const ReshardStep& s) { return s.messages > 0; }) == 1;
+    const bool one_talks = std::count_if(chain->steps.begin(), chain->steps.end(),
+                                         [](const ReshardStep& s) { return s.messages > 0; }) == 1;
     return chain_s < exchange_s || (chain_s == exchange_s && one_talks) ? *chain : exchange;
   }
 
@@ -72,8 +79,16 @@ class Resharder {
     return survey_exchange(identity_remap(shape_), from, shapes, b, shape_, fixed_axes_);
   }
 
-  ReshardStep step(StepKind kind, const DimAxes& a, const DimAxes& b, int dim = -1, int split_dim = -1) const {
-    return {kind, Sharding::from_dim_axes(mesh(), a), Sharding::from_dim_axes(mesh(), b), changed_axes(a, b), dim, split_dim, 0, 0};
+  ReshardStep step(StepKind kind, const DimAxes& a, const DimAxes& b, int dim = -1,
+                   int split_dim = -1) const {
+    return {kind,
+            Sharding::from_dim_axes(mesh(), a),
+            Sharding::from_dim_axes(mesh(), b),
+            changed_axes(a, b),
+            dim,
+            split_dim,
+            0,
+            0};
   }
   ReshardStep counted(ReshardStep step) const {
     const Survey facts = survey(step.from, step.to);
@@ -110,7 +125,10 @@ class Resharder {
 
   static std::size_t common_prefix(const Axes& a, const Axes& b) {
     return static_cast<std::size_t>(
-        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin()).first - a.begin());
+        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())),
+                      b.begin())
+            .first -
+        a.begin());
   }
 
   struct Collective {
@@ -123,8 +141,8 @@ class Resharder {
     bool same_parts = true, all_nest = true;
     for (std::size_t d = 0; d < have.size(); ++d) {
       const std::size_t kept = common_prefix(have[d], want[d]);
-      const Axes prefix(have[d].begin(), have[d].begin() + static_cast<std::ptrdiff_t>(kept)), leaving = after(have[d], kept),
-                                                                                               entering = after(want[d], kept);
+      const Axes prefix(have[d].begin(), have[d].begin() + static_cast<std::ptrdiff_t>(kept)),
+          leaving = after(have[d], kept), entering = after(want[d], kept);
       if (!leaving.empty()) leaving_dims.push_back(static_cast<int>(d));
       if (!entering.empty()) entering_dims.push_back(static_cast<int>(d));
       same_parts = same_parts && parts(have[d]) == parts(want[d]);
@@ -183,7 +201,8 @@ class Resharder {
   // number of parts still fits.
   void place(DimAxes& layout, const DimAxes& like) const {
     for (std::size_t d = 0; d < layout.size(); ++d)
-      while (starts_with(like[d], layout[d]) && layout[d].size() < like[d].size() && !lists(layout, like[d][layout[d].size()]))
+      while (starts_with(like[d], layout[d]) && layout[d].size() < like[d].size() &&
+             !lists(layout, like[d][layout[d].size()]))
         layout[d].push_back(like[d][layout[d].size()]);
     for (const auto& axes : like)
       for (int axis : axes) {
@@ -210,7 +229,8 @@ class Resharder {
         steps.push_back(counted(step(StepKind::exchange, current, goal)));
         return current != start;  // a chain around one general exchange gains nothing over the direct one
       }
-      steps.push_back(counted(step(collective->kind, current, *next, collective->dim, collective->split_dim)));
+      steps.push_back(
+          counted(step(collective->kind, current, *next, collective->dim, collective->split_dim)));
       current = std::move(*next);
     }
     return true;
@@ -219,14 +239,17 @@ class Resharder {
   // Moves the last axes of one dim to the end of another, in the order wanted there.
   static std::optional<DimAxes> after_all_to_all(const DimAxes& current, const DimAxes& goal) {
     for (std::size_t target = 0; target < goal.size(); ++target) {
-      if (!starts_with(goal[target], current[target]) || goal[target].size() == current[target].size()) continue;
+      if (!starts_with(goal[target], current[target]) || goal[target].size() == current[target].size())
+        continue;
       for (std::size_t source = 0; source < current.size(); ++source) {
         if (source == target) continue;
         const std::size_t kept = common_prefix(current[source], goal[source]);
         std::size_t count = 0;  // how many of the target's missing axes are the last ones of the source
-        for (std::size_t n = 1; current[target].size() + n <= goal[target].size() && n <= current[source].size() - kept; ++n) {
-          const Axes moving = {goal[target].begin() + static_cast<std::ptrdiff_t>(current[target].size()),
-                               goal[target].begin() + static_cast<std::ptrdiff_t>(current[target].size() + n)};
+        for (std::size_t n = 1;
+             current[target].size() + n <= goal[target].size() && n <= current[source].size() - kept; ++n) {
+          const Axes moving = {
+              goal[target].begin() + static_cast<std::ptrdiff_t>(current[target].size()),
+              goal[target].begin() + static_cast<std::ptrdiff_t>(current[target].size() + n)};
           const Axes last = after(current[source], current[source].size() - n);
           if (std::is_permutation(moving.begin(), moving.end(), last.begin(), last.end())) count = n;
         }
@@ -271,11 +294,13 @@ const char* step_name(StepKind kind) {
 double seconds(const ReshardPlan& plan) {
   double total = 0;
   for (const auto& step : plan.steps)
-    total += static_cast<double>(step.messages) * message_seconds + static_cast<double>(step.bytes) * byte_seconds;
+    total +=
+        static_cast<double>(step.messages) * message_seconds + static_cast<double>(step.bytes) * byte_seconds;
   return total;
 }
 
-ReshardPlan plan_reshard(const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype, const std::vector<int>& fixed_axes) {
+ReshardPlan plan_reshard(const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype,
+                         const std::vector<int>& fixed_axes) {
   if (from == to) return {};
   return Resharder(from, to, shape, dtype, fixed_axes).plan();
 }

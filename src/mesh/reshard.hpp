@@ -12,15 +12,17 @@ namespace tessera {
 
 // In the order in which a chain may use them. `exchange` sends the intersections of boxes directly between any two shardings.
 enum class StepKind { all_slice, collective_permute, all_to_all, all_gather, exchange };
-const char* step_name(StepKind);  // "all-slice", "collective-permute", "all-to-all", "all-gather"; exchange is "all-to-all"
+const char* step_name(
+    StepKind);  // "all-slice", "collective-permute", "all-to-all", "all-gather"; exchange is "all-to-all"
 
 // before:  x split over axis "a" on dim 0     after: whole on dim 0     =>  {all_gather, axes {a}, dim 0}
 struct ReshardStep {
   StepKind kind;
-  Sharding from, to;          // layouts before and after the step
-  std::vector<int> axes;      // mesh axes of from.mesh() over which ranks talk; empty for an exchange across meshes
-  int dim = -1;               // the dimension that becomes whole (all_gather, all_to_all), or is cut (all_slice)
-  int split_dim = -1;         // all_to_all: the dimension that becomes split
+  Sharding from, to;  // layouts before and after the step
+  std::vector<int>
+      axes;            // mesh axes of from.mesh() over which ranks talk; empty for an exchange across meshes
+  int dim = -1;        // the dimension that becomes whole (all_gather, all_to_all), or is cut (all_slice)
+  int split_dim = -1;  // all_to_all: the dimension that becomes split
   std::int64_t bytes = 0;     // that the busiest rank receives from others
   std::int64_t messages = 0;  // that it receives
 };
@@ -42,7 +44,8 @@ struct ReshardPlan {
 // A step is named only where it is exact: over blocks of ceil(n/p) an all-gather of minor axes needs coarse blocks that are unions of
 // the fine ones. Everything else is an exchange, which receives each missing element once. Running plan_exchange(identity_remap(shape),
 // {step.from}, {shape}, step.to, shape, me, fixed_axes) executes any step.
-ReshardPlan plan_reshard(const Sharding& from, const Sharding& to, const Shape&, Dtype, const std::vector<int>& fixed_axes = {});
+ReshardPlan plan_reshard(const Sharding& from, const Sharding& to, const Shape&, Dtype,
+                         const std::vector<int>& fixed_axes = {});
 
 // The cost of a plan: so much per message and per byte, of the busiest rank. Ratios matter here, not the machine.
 inline constexpr double message_seconds = 2e-6, byte_seconds = 0.5e-9;

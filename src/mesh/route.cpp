@@ -12,12 +12,15 @@ namespace {
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
-bool lists(const std::vector<int>& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool lists(const std::vector<int>& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 // The dim that an axis splits; -1 for a replica axis.
 int dim_of(const Sharding::Impl& impl, int axis) {
   for (int d = 0; d < impl.split_dims(); ++d)
-    for (int k = impl.first[static_cast<std::size_t>(d)]; k < impl.first[static_cast<std::size_t>(d) + 1]; ++k)
+    for (int k = impl.first[static_cast<std::size_t>(d)]; k < impl.first[static_cast<std::size_t>(d) + 1];
+         ++k)
       if (impl.digits[static_cast<std::size_t>(k)].axis == axis) return d;
   return -1;
 }
@@ -51,13 +54,14 @@ Range preimage(Range to, std::int64_t offset, std::int64_t step, Range source) {
   return hit;
 }
 
-void meet_source_parts(std::vector<Meeting>& meetings, Range to, std::int64_t offset, std::int64_t step, std::int64_t source_extent,
-                       std::int64_t parts) {
+void meet_source_parts(std::vector<Meeting>& meetings, Range to, std::int64_t offset, std::int64_t step,
+                       std::int64_t source_extent, std::int64_t parts) {
   meetings.clear();
   if (to.size() <= 0) return;
   if (parts == 1) return meetings.push_back({0, to});
   const std::int64_t block = block_size(source_extent, parts);
-  const std::int64_t first = (offset + step * to.start) / block, last = (offset + step * (to.stop - 1)) / block;
+  const std::int64_t first = (offset + step * to.start) / block,
+                     last = (offset + step * (to.stop - 1)) / block;
   const std::int64_t towards = last >= first ? 1 : -1;
   for (std::int64_t part = first; part != last + towards; part += towards) {
     const Range hit = preimage(to, offset, step, {part * block, std::min(source_extent, (part + 1) * block)});
@@ -65,7 +69,8 @@ void meet_source_parts(std::vector<Meeting>& meetings, Range to, std::int64_t of
   }
 }
 
-void meet_destination_parts(std::vector<Meeting>& meetings, Range to, std::int64_t extent, std::int64_t parts) {
+void meet_destination_parts(std::vector<Meeting>& meetings, Range to, std::int64_t extent,
+                            std::int64_t parts) {
   meet_source_parts(meetings, to, 0, 1, extent, parts);
 }
 
@@ -75,7 +80,8 @@ void meet_destination_parts(std::vector<Meeting>& meetings, Range to, std::int64
 // so that one holder would serve all receivers; there the receivers' other coordinates are spread over the holders.
 //
 //   2 x 2 mesh, P('x') -> P('y'): device (i, j) needs block j, held by (j, 0) and (j, 1); it asks (j, i). One message each way.
-Route::Route(const Sharding& from, const Sharding& to, const std::vector<int>& fixed_axes) : from_(from), to_(to) {
+Route::Route(const Sharding& from, const Sharding& to, const std::vector<int>& fixed_axes)
+    : from_(from), to_(to) {
   const auto common = on_common_mesh({from, to});
   on_one_mesh_ = !common.empty();
   if (!fixed_axes.empty() && !(from.identity()->mesh == to.identity()->mesh))
@@ -84,9 +90,10 @@ Route::Route(const Sharding& from, const Sharding& to, const std::vector<int>& f
   const Sharding::Impl &source = this->from(), &destination = this->to();
   for (int axis : fixed_axes)
     if (dim_of(source, axis) >= 0 || dim_of(destination, axis) >= 0)
-      throw InternalError("plan_exchange: fixed axis '" + source.mesh.axis_names()[static_cast<std::size_t>(axis)] +
-                          "' splits a dimension");
-  for (const auto& replica : destination.replicas) (lists(fixed_axes, replica.axis) ? fixed_ : free_replicas_).push_back(replica);
+      throw InternalError("plan_exchange: fixed axis '" +
+                          source.mesh.axis_names()[static_cast<std::size_t>(axis)] + "' splits a dimension");
+  for (const auto& replica : destination.replicas)
+    (lists(fixed_axes, replica.axis) ? fixed_ : free_replicas_).push_back(replica);
   if (!on_one_mesh_) return;
   for (const auto& replica : source.replicas) {
     const int dim = dim_of(destination, replica.axis);
@@ -94,7 +101,8 @@ Route::Route(const Sharding& from, const Sharding& to, const std::vector<int>& f
   }
   for (int moved = 1; moved >= 0; --moved)
     for (int d = 0; d < source.split_dims(); ++d)
-      for (int k = source.first[static_cast<std::size_t>(d)]; k < source.first[static_cast<std::size_t>(d) + 1]; ++k) {
+      for (int k = source.first[static_cast<std::size_t>(d)];
+           k < source.first[static_cast<std::size_t>(d) + 1]; ++k) {
         const AxisDigit& digit = source.digits[static_cast<std::size_t>(k)];
         if ((dim_of(destination, digit.axis) != d) == (moved == 1)) spread_by_.push_back(digit);
       }
@@ -127,7 +135,8 @@ int Route::server(std::span<const std::int64_t> source_parts, int receiver) cons
     }
     return position;
   }
-  int turn = 0;  // counts blocks, then replicas, of the destination: neighbours in this order ask different holders
+  int turn =
+      0;  // counts blocks, then replicas, of the destination: neighbours in this order ask different holders
   for (const auto& replica : to().replicas) turn = turn * replica.size + replica.coordinate(receiver);
   for (std::size_t d = 0; d < to().parts.size(); ++d) turn += static_cast<int>(to().part(d, receiver));
   for (auto replica = from().replicas.rbegin(); replica != from().replicas.rend(); ++replica) {
@@ -137,7 +146,8 @@ int Route::server(std::span<const std::int64_t> source_parts, int receiver) cons
   return position;
 }
 
-void Route::receivers(std::vector<int>& out, std::span<const std::int64_t> destination_parts, int source_position) const {
+void Route::receivers(std::vector<int>& out, std::span<const std::int64_t> destination_parts,
+                      int source_position) const {
   int position = position_of_block(to(), destination_parts);
   for (const auto& digit : fixed_) position += digit.coordinate(source_position) * digit.stride;
   out.assign(1, position);

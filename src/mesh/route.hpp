@@ -18,8 +18,8 @@ struct Meeting {
   Range to;
 };
 // Source blocks that the destination range reads, in destination order.
-void meet_source_parts(std::vector<Meeting>&, Range to, std::int64_t offset, std::int64_t step, std::int64_t source_extent,
-                       std::int64_t parts);
+void meet_source_parts(std::vector<Meeting>&, Range to, std::int64_t offset, std::int64_t step,
+                       std::int64_t source_extent, std::int64_t parts);
 // Destination blocks that hold part of the range.
 void meet_destination_parts(std::vector<Meeting>&, Range to, std::int64_t extent, std::int64_t parts);
 
@@ -34,20 +34,24 @@ class Route {
 
   // Where the device at this position of the destination mesh stands in the source mesh; -1 if it does not.
   int source_position(int receiver) const {
-    return on_one_mesh_ ? receiver : from().mesh.position(to().mesh.device_ids()[static_cast<std::size_t>(receiver)]);
+    return on_one_mesh_ ? receiver
+                        : from().mesh.position(to().mesh.device_ids()[static_cast<std::size_t>(receiver)]);
   }
   // The position in the source mesh of the device that gives block `source_parts` to the receiver. Both sides compute the same.
   int server(std::span<const std::int64_t> source_parts, int receiver) const;
   // Positions in the destination mesh of all devices that hold this destination block and may be served by `source_position`.
-  void receivers(std::vector<int>& out, std::span<const std::int64_t> destination_parts, int source_position) const;
+  void receivers(std::vector<int>& out, std::span<const std::int64_t> destination_parts,
+                 int source_position) const;
 
  private:
   bool holds(std::span<const std::int64_t> source_parts, int source_position) const;
 
   Sharding from_, to_;
   bool on_one_mesh_ = false;
-  std::vector<bool> own_coordinate_;  // of each replica axis of `from`: the server has the receiver's coordinate, else it is spread
-  std::vector<AxisDigit> spread_by_;  // receiver coordinates that choose among the holders along the other axes
+  std::vector<bool>
+      own_coordinate_;  // of each replica axis of `from`: the server has the receiver's coordinate, else it is spread
+  std::vector<AxisDigit>
+      spread_by_;  // receiver coordinates that choose among the holders along the other axes
   std::vector<AxisDigit> fixed_, free_replicas_;  // of `to`
 };
 
@@ -57,8 +61,8 @@ struct Survey {
   std::int64_t peers = 0;     // blocks that the busiest device receives from others
   bool in_place = true;       // every device already holds exactly its destination box (identity remaps only)
 };
-Survey survey_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to,
-                       const Shape& shape, const std::vector<int>& fixed_axes);
+Survey survey_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes,
+                       const Sharding& to, const Shape& shape, const std::vector<int>& fixed_axes);
 // The same for a reshard on one mesh, quickly.
 Survey survey_reshard(const Sharding::Impl& from, const Sharding::Impl& to, const Shape& shape);
 

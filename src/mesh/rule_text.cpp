@@ -11,7 +11,8 @@ namespace {
 
 class RuleParser {
  public:
-  RuleParser(std::string_view text, std::span<const Shape> in, std::span<const Shape> out) : text_(text), in_(in), out_(out) {}
+  RuleParser(std::string_view text, std::span<const Shape> in, std::span<const Shape> out)
+      : text_(text), in_(in), out_(out) {}
 
   FactorRule parse() {
     const auto arrow = text_.find("->");
@@ -44,7 +45,8 @@ class RuleParser {
     while (!rest.empty() && std::isspace(static_cast<unsigned char>(rest[0]))) rest.remove_prefix(1);
   }
   std::string name(std::string_view& rest) const {
-    if (!std::isalpha(static_cast<unsigned char>(rest[0]))) fail("'" + std::string(rest) + "' does not start with a factor");
+    if (!std::isalpha(static_cast<unsigned char>(rest[0])))
+      fail("'" + std::string(rest) + "' does not start with a factor");
     std::size_t length = 1;
     while (length < rest.size() && std::isdigit(static_cast<unsigned char>(rest[length]))) ++length;
     std::string name(rest.substr(0, length));
@@ -71,14 +73,16 @@ class RuleParser {
       } else if (list[0] == '(') {
         parsed.back().emplace_back();
         list.remove_prefix(1);
-        while (skip_spaces(list), !list.empty() && list[0] != ')') parsed.back().back().push_back(factor(name(list)));
+        while (skip_spaces(list), !list.empty() && list[0] != ')')
+          parsed.back().back().push_back(factor(name(list)));
         if (list.empty()) fail("'(' without ')'");
         list.remove_prefix(1);
       } else {
         parsed.back().push_back({factor(name(list))});
       }
     }
-    if (parsed.size() != count) fail(std::to_string(parsed.size()) + " operands in the text, " + std::to_string(count) + " shapes");
+    if (parsed.size() != count)
+      fail(std::to_string(parsed.size()) + " operands in the text, " + std::to_string(count) + " shapes");
     return parsed;
   }
 
@@ -86,8 +90,10 @@ class RuleParser {
     for (const auto& [list, shapes] : {std::pair(&rule_.inputs, in_), std::pair(&rule_.outputs, out_)})
       for (std::size_t operand = 0; operand < list->size(); ++operand) {
         if ((*list)[operand].size() != shapes[operand].size())
-          fail("operand " + std::to_string(operand) + " has " + std::to_string((*list)[operand].size()) + " dims in the text");
-        for (std::size_t d = 0; d < shapes[operand].size(); ++d) visit((*list)[operand][d], shapes[operand][d]);
+          fail("operand " + std::to_string(operand) + " has " + std::to_string((*list)[operand].size()) +
+               " dims in the text");
+        for (std::size_t d = 0; d < shapes[operand].size(); ++d)
+          visit((*list)[operand][d], shapes[operand][d]);
       }
   }
 
@@ -113,11 +119,13 @@ class RuleParser {
         }
         if (dim.size() < 2 || unknowns != 1) return;
         if (known == 0 || extent % known != 0)
-          fail("extent " + std::to_string(extent) + " of a compound dim is not a multiple of " + std::to_string(known));
+          fail("extent " + std::to_string(extent) + " of a compound dim is not a multiple of " +
+               std::to_string(known));
         rule_.factors[static_cast<std::size_t>(unknown)].size = extent / known;
       });
     for (std::size_t f = 0; f < rule_.factors.size(); ++f)
-      if (rule_.factors[f].size < 0) fail("the size of factor " + letter(static_cast<int>(f)) + " does not follow from the shapes");
+      if (rule_.factors[f].size < 0)
+        fail("the size of factor " + letter(static_cast<int>(f)) + " does not follow from the shapes");
   }
 
   void drop_broadcast(std::vector<std::vector<DimFactors>>& list, std::span<const Shape> shapes) {
@@ -128,7 +136,8 @@ class RuleParser {
         for (int f : dim) product *= rule_.factors[static_cast<std::size_t>(f)].size;
         if (product == shapes[operand][d]) continue;
         if (shapes[operand][d] != 1)
-          fail("a dim of extent " + std::to_string(shapes[operand][d]) + " has factors of product " + std::to_string(product));
+          fail("a dim of extent " + std::to_string(shapes[operand][d]) + " has factors of product " +
+               std::to_string(product));
         dim.clear();
       }
   }
@@ -143,7 +152,8 @@ class RuleParser {
     while (skip_spaces(words), !words.empty()) {
       const auto known = numbers_.find(name(words));
       if (known == numbers_.end()) fail("'" + verb + "' names a factor that no operand has");
-      rule_.factors[static_cast<std::size_t>(known->second)].kind = verb == "whole" ? FactorKind::whole : FactorKind::reduce;
+      rule_.factors[static_cast<std::size_t>(known->second)].kind =
+          verb == "whole" ? FactorKind::whole : FactorKind::reduce;
     }
   }
 
@@ -182,7 +192,8 @@ std::string to_string(const FactorRule& rule) {
   const auto letter = [](int f) {
     const std::string letters = "ijklmnopqrstuvwxyzabcdefgh";
     const auto n = static_cast<std::size_t>(f);
-    return letters.substr(n % letters.size(), 1) + (n < letters.size() ? "" : std::to_string(n / letters.size()));
+    return letters.substr(n % letters.size(), 1) +
+           (n < letters.size() ? "" : std::to_string(n / letters.size()));
   };
   const auto list = [&](const std::vector<std::vector<DimFactors>>& operands) {
     std::string text;
@@ -204,7 +215,8 @@ std::string to_string(const FactorRule& rule) {
     if (rule.factors[f].kind == FactorKind::reduce) reduced += " " + letter(static_cast<int>(f));
     if (rule.factors[f].kind == FactorKind::whole) whole += " " + letter(static_cast<int>(f));
   }
-  return list(rule.inputs) + " -> " + list(rule.outputs) + (reduced.empty() ? "" : " | " + rule.reduce_kind + reduced) +
+  return list(rule.inputs) + " -> " + list(rule.outputs) +
+         (reduced.empty() ? "" : " | " + rule.reduce_kind + reduced) +
          (whole.empty() ? "" : " | whole" + whole);
 }
 

@@ -42,9 +42,11 @@ std::vector<Term> canonical_terms(const Mesh& mesh, const DimAxes& dim_axes) {
 // dim_axes: no axis twice, sizes of 1 allowed.
 std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim_axes) {
   const auto& sizes = mesh.axis_sizes();
-  for (auto& axes : dim_axes) std::erase_if(axes, [&](int axis) { return sizes[static_cast<std::size_t>(axis)] == 1; });
+  for (auto& axes : dim_axes)
+    std::erase_if(axes, [&](int axis) { return sizes[static_cast<std::size_t>(axis)] == 1; });
   while (!dim_axes.empty() && dim_axes.back().empty()) dim_axes.pop_back();
-  auto impl = std::make_shared<Sharding::Impl>(Sharding::Impl{std::move(mesh), std::move(spec), {}, false, {}, {}, {}, {}, {}, 0});
+  auto impl = std::make_shared<Sharding::Impl>(
+      Sharding::Impl{std::move(mesh), std::move(spec), {}, false, {}, {}, {}, {}, {}, 0});
   std::vector<bool> used(sizes.size());
   const auto& strides = impl->mesh.identity()->strides;
   for (const auto& axes : dim_axes) {
@@ -64,7 +66,8 @@ std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim
   impl->terms = canonical_terms(impl->mesh, dim_axes);
   impl->hash = impl->mesh.identity()->ids_hash;
   for (const auto& term : impl->terms)
-    impl->hash = hash_combine(impl->hash, static_cast<std::size_t>(term.size) * 1000003u + static_cast<std::size_t>(term.dim + 1) * 7919u +
+    impl->hash = hash_combine(impl->hash, static_cast<std::size_t>(term.size) * 1000003u +
+                                              static_cast<std::size_t>(term.dim + 1) * 7919u +
                                               static_cast<std::size_t>(term.weight));
   return impl;
 }
@@ -77,13 +80,15 @@ DimAxes resolve(const Mesh& mesh, const PartitionSpec& spec) {
       const int axis = mesh.axis_number(name);
       const auto where = [&] { return "NamedSharding(" + to_text(mesh) + ", " + to_text(spec) + "): "; };
       if (axis < 0)
-        throw ShardingError(where() + "entry " + std::to_string(d) + " names axis '" + name + "', which the mesh does not have; " +
+        throw ShardingError(where() + "entry " + std::to_string(d) + " names axis '" + name +
+                            "', which the mesh does not have; " +
                             known_names(name, mesh.axis_names(), "axes"));
       int& taken_by = dim_of_axis[static_cast<std::size_t>(axis)];
       if (taken_by >= 0)
         throw ShardingError(where() + "axis '" + name + "' is used twice, in " +
-                            (taken_by == static_cast<int>(d) ? "entry " + std::to_string(d)
-                                                             : "entries " + std::to_string(taken_by) + " and " + std::to_string(d)) +
+                            (taken_by == static_cast<int>(d)
+                                 ? "entry " + std::to_string(d)
+                                 : "entries " + std::to_string(taken_by) + " and " + std::to_string(d)) +
                             "; one mesh axis can split only one dimension, once");
       taken_by = static_cast<int>(d);
       dim_axes[d].push_back(axis);
@@ -97,7 +102,8 @@ int position_of(const Sharding::Impl& impl, const Device& device, const char* ca
   if (position < 0) {
     std::ostringstream text;
     text << call << ": " << device << " is not in " << impl.mesh << ", which has "
-         << counted(static_cast<std::size_t>(impl.mesh.size()), "device") << "; ask for one of mesh().devices()";
+         << counted(static_cast<std::size_t>(impl.mesh.size()), "device")
+         << "; ask for one of mesh().devices()";
     throw ShardingError(text.str());
   }
   return position;
@@ -114,7 +120,8 @@ Index box_at(const Sharding::Impl& impl, const Shape& global, int position) {
 bool operator==(const PartitionSpec& left, const PartitionSpec& right) {
   const auto &a = left.dims(), &b = right.dims();
   for (std::size_t d = 0; d < std::max(a.size(), b.size()); ++d) {
-    const bool split_a = d < a.size() && !a[d].names().empty(), split_b = d < b.size() && !b[d].names().empty();
+    const bool split_a = d < a.size() && !a[d].names().empty(),
+               split_b = d < b.size() && !b[d].names().empty();
     if (split_a != split_b || (split_a && a[d] != b[d])) return false;
   }
   return true;
@@ -165,8 +172,9 @@ Sharding::Sharding(const PositionalSharding& positional) {
 void Sharding::check_fits(const Shape& global, const char* call) const {
   const std::size_t entries = impl_->spec.dims().size();
   if (entries <= global.size() || (impl_->positional && is_fully_replicated())) return;
-  throw ShardingError(std::string(call) + ": " + to_text(*this) + " has " + counted(entries, "entry") + ", more than the " +
-                      counted(global.size(), "dimension") + " of an array of shape " + to_string(global) + "; leave out the last " +
+  throw ShardingError(std::string(call) + ": " + to_text(*this) + " has " + counted(entries, "entry") +
+                      ", more than the " + counted(global.size(), "dimension") + " of an array of shape " +
+                      to_string(global) + "; leave out the last " +
                       (entries - global.size() == 1 ? "one" : std::to_string(entries - global.size())));
 }
 
@@ -212,7 +220,8 @@ std::vector<std::pair<Device, Index>> Sharding::devices_indices_map(const Shape&
   std::vector<std::pair<Device, Index>> map;
   map.reserve(static_cast<std::size_t>(num_devices()));
   int position = 0;
-  for (auto& device : impl_->mesh.devices()) map.emplace_back(std::move(device), box_at(*impl_, global, position++));
+  for (auto& device : impl_->mesh.devices())
+    map.emplace_back(std::move(device), box_at(*impl_, global, position++));
   return map;
 }
 
@@ -254,14 +263,16 @@ bool operator==(const Sharding& left, const Sharding& right) {
 std::vector<std::vector<int>> Sharding::dim_axes(int ndim) const {
   DimAxes dim_axes(static_cast<std::size_t>(ndim));
   for (std::size_t d = 0; d < std::min(dim_axes.size(), impl_->parts.size()); ++d)
-    for (int k = impl_->first[d]; k < impl_->first[d + 1]; ++k) dim_axes[d].push_back(impl_->digits[static_cast<std::size_t>(k)].axis);
+    for (int k = impl_->first[d]; k < impl_->first[d + 1]; ++k)
+      dim_axes[d].push_back(impl_->digits[static_cast<std::size_t>(k)].axis);
   return dim_axes;
 }
 
 std::string to_text(const Sharding& sharding) {
   const auto& impl = *sharding.identity();
   if (impl.positional) return "PositionalSharding(" + to_text(*impl.positional) + ")";
-  if (impl.single_device) return "SingleDeviceSharding(CpuDevice(id=" + std::to_string(impl.mesh.device_ids()[0]) + "))";
+  if (impl.single_device)
+    return "SingleDeviceSharding(CpuDevice(id=" + std::to_string(impl.mesh.device_ids()[0]) + "))";
   return "NamedSharding(" + to_text(impl.mesh) + ", " + to_text(impl.spec) + ")";
 }
 std::ostream& operator<<(std::ostream& out, const Sharding& sharding) { return out << to_text(sharding); }

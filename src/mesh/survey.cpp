@@ -12,7 +12,8 @@ struct Load {
   bool in_place = true;
 };
 
-std::int64_t parts_met(const Piece& piece, std::size_t d, Range mine, const Sharding::Impl& from, std::int64_t extent) {
+std::int64_t parts_met(const Piece& piece, std::size_t d, Range mine, const Sharding::Impl& from,
+                       std::int64_t extent) {
   const std::int64_t parts = from.parts_of(d);
   if (parts == 1) return 1;
   const std::int64_t block = block_size(extent, parts);
@@ -21,7 +22,8 @@ std::int64_t parts_met(const Piece& piece, std::size_t d, Range mine, const Shar
   return std::min(last > first ? last - first : first - last, mine.size() - 1) + 1;
 }
 
-void add_piece(Load& load, const Piece& piece, const Route& route, const Shape& from_shape, const Shape& shape, int receiver) {
+void add_piece(Load& load, const Piece& piece, const Route& route, const Shape& from_shape,
+               const Shape& shape, int receiver) {
   std::int64_t needed = 1, held = 1, own_elements = 1, blocks = 1;
   const int here = route.source_position(receiver);
   bool same_box = here >= 0;
@@ -46,7 +48,8 @@ void add_piece(Load& load, const Piece& piece, const Route& route, const Shape& 
 // Positions of the destination mesh, one for each setting of the axes that matter.
 std::vector<int> distinct_positions(const std::vector<Route>& routes) {
   std::vector<int> positions;
-  if (std::any_of(routes.begin(), routes.end(), [](const Route& route) { return !route.on_one_mesh(); }) || routes.size() != 1) {
+  if (std::any_of(routes.begin(), routes.end(), [](const Route& route) { return !route.on_one_mesh(); }) ||
+      routes.size() != 1) {
     const int all = routes.empty() ? 0 : routes[0].to().mesh.size();
     for (int p = 0; p < all; ++p) positions.push_back(p);
     return positions;
@@ -60,7 +63,8 @@ std::vector<int> distinct_positions(const std::vector<Route>& routes) {
   };
   for (const auto& digit : route.to().digits) grow(digit);
   for (const auto& digit : route.from().digits)
-    if (std::find(route.to().digits.begin(), route.to().digits.end(), digit) == route.to().digits.end()) grow(digit);
+    if (std::find(route.to().digits.begin(), route.to().digits.end(), digit) == route.to().digits.end())
+      grow(digit);
   return positions;
 }
 
@@ -96,7 +100,8 @@ Survey survey_reshard(const Sharding::Impl& from, const Sharding::Impl& to, cons
       own_elements *= own.size();
       held *= std::max<std::int64_t>(0, std::min(mine.stop, own.stop) - std::max(mine.start, own.start));
       same_box = same_box && mine == own;
-      if (const std::int64_t block = block_size(shape[d], from.parts_of(d)); mine.size() > 0 && from.parts_of(d) > 1)
+      if (const std::int64_t block = block_size(shape[d], from.parts_of(d));
+          mine.size() > 0 && from.parts_of(d) > 1)
         blocks *= (mine.stop - 1) / block - mine.start / block + 1;
     }
     survey.in_place = survey.in_place && (same_box || (needed == 0 && own_elements == 0));
@@ -106,13 +111,14 @@ Survey survey_reshard(const Sharding::Impl& from, const Sharding::Impl& to, cons
   return survey;
 }
 
-Survey survey_exchange(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes, const Sharding& to,
-                       const Shape& shape, const std::vector<int>& fixed_axes) {
+Survey survey_exchange(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes,
+                       const Sharding& to, const Shape& shape, const std::vector<int>& fixed_axes) {
   std::vector<Route> routes;
   routes.reserve(from.size());
   for (const auto& source : from) routes.emplace_back(source, to, fixed_axes);
   Survey survey;
-  for (const auto& route : routes) survey.in_place = survey.in_place && route.from().mesh.size() == route.to().mesh.size();
+  for (const auto& route : routes)
+    survey.in_place = survey.in_place && route.from().mesh.size() == route.to().mesh.size();
   for (int receiver : distinct_positions(routes)) {
     Load load;
     for (const auto& piece : remap.pieces) {

@@ -28,7 +28,9 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string counted(std::size_t n, const std::string& thing) { return std::to_string(n) + " " + (n == 1 ? thing : plural(thing)); }
+std::string counted(std::size_t n, const std::string& thing) {
+  return std::to_string(n) + " " + (n == 1 ? thing : plural(thing));
+}
 
 std::string listed(const std::vector<int>& values) {
   std::string text = "(";
@@ -42,7 +44,8 @@ std::string quoted_list(const std::vector<std::string>& names) {
   return text + (names.size() == 1 ? ",)" : ")");
 }
 
-std::string known_names(const std::string& wanted, const std::vector<std::string>& known, const std::string& things) {
+std::string known_names(const std::string& wanted, const std::vector<std::string>& known,
+                        const std::string& things) {
   if (known.empty()) return "it has no " + things;
   std::string text = "its " + things + " are ";
   std::size_t nearest = 0, distance = std::string::npos;
@@ -51,8 +54,9 @@ std::string known_names(const std::string& wanted, const std::vector<std::string
     const std::size_t away = edit_distance(wanted, known[i]);
     if (away < distance) nearest = i, distance = away;
   }
-  const bool near = distance <= std::max<std::size_t>(1, std::max(wanted.size(), known[nearest].size()) / 2) &&
-                    distance < std::max(wanted.size(), known[nearest].size());
+  const bool near =
+      distance <= std::max<std::size_t>(1, std::max(wanted.size(), known[nearest].size()) / 2) &&
+      distance < std::max(wanted.size(), known[nearest].size());
   return near ? text + ". Did you mean '" + known[nearest] + "'?" : text;
 }
 

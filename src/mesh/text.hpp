@@ -17,6 +17,7 @@ std::string listed(const std::vector<int>&);                   // (4, 2)
 std::string quoted_list(const std::vector<std::string>&);      // ('x', 'y')
 
 // "its axes are 'rows', 'cols'. Did you mean 'rows'?"
-std::string known_names(const std::string& wanted, const std::vector<std::string>& known, const std::string& things);
+std::string known_names(const std::string& wanted, const std::vector<std::string>& known,
+                        const std::string& things);
 
 }  // namespace tessera

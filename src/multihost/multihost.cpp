@@ -69,7 +69,8 @@ bool same_element(const HostArray& a, const HostArray& b, std::int64_t i) {
   const auto item = static_cast<std::int64_t>(itemsize(a.dtype()));
   const std::byte *x = a.bytes() + i * item, *y = b.bytes() + i * item;
   const auto same_part = [&](std::int64_t at) {
-    return a.dtype() == float32 || a.dtype() == complex64 ? same_number<float>(x + at, y + at) : same_number<double>(x + at, y + at);
+    return a.dtype() == float32 || a.dtype() == complex64 ? same_number<float>(x + at, y + at)
+                                                          : same_number<double>(x + at, y + at);
   };
   if (is_complex(a.dtype())) return same_part(0) && same_part(item / 2);
   if (is_floating(a.dtype())) return same_part(0);
@@ -129,12 +130,13 @@ void assert_equal(const HostArray& x) {
   std::string mine;
   for (std::int64_t i = 0; i < x.size() && mine.empty(); ++i)
     if (!same_element(x, first, i))
-      mine = "element " + index_text(i, x.shape()) + " of " + type_text(x) + " is " + element_text(x, i) + ", process 0 has " +
-             element_text(first, i);
+      mine = "element " + index_text(i, x.shape()) + " of " + type_text(x) + " is " + element_text(x, i) +
+             ", process 0 has " + element_text(first, i);
   const auto difference = comm::first_error(comm::world(), mine);
   if (!difference.empty())
-    throw ArgumentError("assert_equal: the processes hold different values. " + difference +
-                        ". Compute or read the value on one process and pass it on with broadcast_one_to_all");
+    throw ArgumentError(
+        "assert_equal: the processes hold different values. " + difference +
+        ". Compute or read the value on one process and pass it on with broadcast_one_to_all");
 }
 
 void assert_equal(const Array& x) { assert_equal(to_host(x)); }

@@ -8,23 +8,29 @@
 
 namespace tessera {
 
-std::string call_text(const char* op, std::source_location where) { return std::string(op) + " at " + site(where); }
+std::string call_text(const char* op, std::source_location where) {
+  return std::string(op) + " at " + site(where);
+}
 
 int checked_dim(int axis, int ndim, const char* op, std::source_location where) {
   if (axis < -ndim || axis >= ndim)
-    throw IndexError(call_text(op, where) + ": axis " + std::to_string(axis) + " is out of range for an array of " + std::to_string(ndim) +
-                     " dimensions; it must be in [" + std::to_string(-ndim) + ", " + std::to_string(ndim) + ")");
+    throw IndexError(call_text(op, where) + ": axis " + std::to_string(axis) +
+                     " is out of range for an array of " + std::to_string(ndim) +
+                     " dimensions; it must be in [" + std::to_string(-ndim) + ", " + std::to_string(ndim) +
+                     ")");
   return axis < 0 ? axis + ndim : axis;
 }
 
-std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all, const char* op, std::source_location where) {
+std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all, const char* op,
+                              std::source_location where) {
   std::vector<int> dims;
   if (axes.empty() && empty_means_all)
     for (int d = 0; d < ndim; ++d) dims.push_back(d);
   for (const int axis : axes) dims.push_back(checked_dim(axis, ndim, op, where));
   std::sort(dims.begin(), dims.end());
   if (const auto twice = std::adjacent_find(dims.begin(), dims.end()); twice != dims.end())
-    throw IndexError(call_text(op, where) + ": axis " + std::to_string(*twice) + " is named twice; name each axis once");
+    throw IndexError(call_text(op, where) + ": axis " + std::to_string(*twice) +
+                     " is named twice; name each axis once");
   return dims;
 }
 
@@ -32,10 +38,12 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op, std::sour
   const std::size_t ndim = std::max(a.size(), b.size());
   std::vector<std::int64_t> result(ndim);
   for (std::size_t i = 0; i < ndim; ++i) {  // from the last dimension
-    const std::int64_t na = i < a.size() ? a[a.size() - 1 - i] : 1, nb = i < b.size() ? b[b.size() - 1 - i] : 1;
+    const std::int64_t na = i < a.size() ? a[a.size() - 1 - i] : 1,
+                       nb = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (na != nb && na != 1 && nb != 1)
-      throw ShapeError(call_text(op, where) + ": the shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast: dimension " +
-                       std::to_string(-static_cast<int>(i) - 1) + " is " + std::to_string(na) + " in one and " + std::to_string(nb) +
+      throw ShapeError(call_text(op, where) + ": the shapes " + to_string(a) + " and " + to_string(b) +
+                       " do not broadcast: dimension " + std::to_string(-static_cast<int>(i) - 1) + " is " +
+                       std::to_string(na) + " in one and " + std::to_string(nb) +
                        " in the other. Reshape one of them, or add a dimension with expand_dims");
     result[ndim - 1 - i] = na == 1 ? nb : na;
   }
@@ -55,7 +63,8 @@ Array sum_to_shape(const Array& cotangent, const Shape& shape) {
   for (int d = 0; d < lead; ++d) leading.push_back(d);
   Array result = leading.empty() ? cotangent : sum(cotangent, Axes(leading));
   for (int d = 0; d < shape.ndim(); ++d)
-    if (shape[static_cast<std::size_t>(d)] == 1 && result.shape()[static_cast<std::size_t>(d)] != 1) kept.push_back(d);
+    if (shape[static_cast<std::size_t>(d)] == 1 && result.shape()[static_cast<std::size_t>(d)] != 1)
+      kept.push_back(d);
   return kept.empty() ? result : sum(result, Axes(kept), true);
 }
 
@@ -76,7 +85,8 @@ FactorRule dimwise_factors(std::span<const Type> in, std::span<const Type> out) 
     std::vector<DimFactors> dims(shape.size());
     const int lead = ndim - shape.ndim();
     for (int d = 0; d < shape.ndim(); ++d)
-      if (shape[static_cast<std::size_t>(d)] == result[static_cast<std::size_t>(lead + d)]) dims[static_cast<std::size_t>(d)] = {lead + d};
+      if (shape[static_cast<std::size_t>(d)] == result[static_cast<std::size_t>(lead + d)])
+        dims[static_cast<std::size_t>(d)] = {lead + d};
     return dims;
   };
   for (const auto& type : in) rule.inputs.push_back(dims_of(type.shape));
@@ -88,7 +98,8 @@ Array batched_in_front(const BatchArgs& args, std::size_t i) {
   if (args.dims[i] != not_batched) return batch_first(args.in[i], args.dims[i]);
   auto extents = args.in[i].shape().vector();
   extents.insert(extents.begin(), args.size);
-  return broadcast_to(Operand(expand_dims(Operand(args.in[i], args.node.where), 0), args.node.where), Shape(std::move(extents)));
+  return broadcast_to(Operand(expand_dims(Operand(args.in[i], args.node.where), 0), args.node.where),
+                      Shape(std::move(extents)));
 }
 
 Batched batch_leading(const BatchArgs& args) {

@@ -19,7 +19,8 @@ std::string call_text(const char* op, std::source_location where);
 // axis in [-ndim, ndim) as a dim in [0, ndim); IndexError naming both otherwise.
 int checked_dim(int axis, int ndim, const char* op, std::source_location where);
 // Each once, ascending; all dims when `axes` is empty and empty_means_all.
-std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all, const char* op, std::source_location where);
+std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all, const char* op,
+                              std::source_location where);
 
 // NumPy's rule; ShapeError naming both shapes and the dim that differs.
 Shape broadcast_shapes(const Shape&, const Shape&, const char* op, std::source_location where);

@@ -71,8 +71,8 @@ int ProgramBuilder::alias(int v, Type type, Sharding layout) {
   return result;
 }
 
-std::vector<int> ProgramBuilder::kernel(const OpDef& op, ParamsPtr params, std::vector<int> inputs, std::vector<Type> out,
-                                        std::vector<Sharding> layouts) {
+std::vector<int> ProgramBuilder::kernel(const OpDef& op, ParamsPtr params, std::vector<int> inputs,
+                                        std::vector<Type> out, std::vector<Sharding> layouts) {
   RegionPtr region;
   for (const int v : inputs)
     if (value(v).region) region = value(v).region;
@@ -84,8 +84,9 @@ std::vector<int> ProgramBuilder::kernel(const OpDef& op, ParamsPtr params, std::
   return results;
 }
 
-std::vector<int> ProgramBuilder::talk(const OpDef& op, ParamsPtr params, std::vector<int> inputs, std::vector<Type> out,
-                                      std::vector<Sharding> layouts, std::vector<TalkCost> costs) {
+std::vector<int> ProgramBuilder::talk(const OpDef& op, ParamsPtr params, std::vector<int> inputs,
+                                      std::vector<Type> out, std::vector<Sharding> layouts,
+                                      std::vector<TalkCost> costs) {
   auto results = kernel(op, std::move(params), std::move(inputs), std::move(out), std::move(layouts));
   auto& instruction = program_.instructions.back();
   instruction.kind = InstructionKind::talk;
@@ -94,17 +95,20 @@ std::vector<int> ProgramBuilder::talk(const OpDef& op, ParamsPtr params, std::ve
   return results;
 }
 
-std::vector<int> ProgramBuilder::control(Control inside, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts) {
+std::vector<int> ProgramBuilder::control(Control inside, std::vector<int> inputs, std::vector<Type> out,
+                                         std::vector<Sharding> layouts) {
   RegionPtr region;
   for (const int v : inputs)
     if (value(v).region) region = value(v).region;
   std::vector<int> results;
   for (std::size_t i = 0; i < out.size(); ++i) results.push_back(add_value(out[i], layouts[i], region));
-  emit(InstructionKind::control, std::move(inputs), results).control = std::make_shared<const Control>(std::move(inside));
+  emit(InstructionKind::control, std::move(inputs), results).control =
+      std::make_shared<const Control>(std::move(inside));
   return results;
 }
 
-int ProgramBuilder::remap(Remap map, std::vector<int> inputs, Type out, Sharding layout, std::span<const std::byte> fill) {
+int ProgramBuilder::remap(Remap map, std::vector<int> inputs, Type out, Sharding layout,
+                          std::span<const std::byte> fill) {
   std::vector<Sharding> from;
   std::vector<Shape> shapes;
   RegionPtr region;
@@ -114,7 +118,8 @@ int ProgramBuilder::remap(Remap map, std::vector<int> inputs, Type out, Sharding
     if (value(v).region) region = value(v).region;
   }
   static const std::vector<int> none;
-  const auto bytes = exchange_bytes(map, from, shapes, layout, out.shape, itemsize(out.dtype), region ? region->manual_axes : none);
+  const auto bytes = exchange_bytes(map, from, shapes, layout, out.shape, itemsize(out.dtype),
+                                    region ? region->manual_axes : none);
   const int result = add_value(std::move(out), std::move(layout), region);
   auto& instruction = emit(InstructionKind::remap, std::move(inputs), {result});
   instruction.remap = std::make_shared<const Remap>(std::move(map));
@@ -148,7 +153,8 @@ int ProgramBuilder::combine(int v) {
   const int result = add_value(from.type, from.layout, from.region);
   auto& instruction = emit_sum(InstructionKind::all_reduce, v, result);
   const std::int64_t p = axes_product(from.layout.mesh(), from.partial_axes);
-  const auto block = from.layout.shard_shape(from.type.shape).elements() * static_cast<std::int64_t>(itemsize(from.type.dtype));
+  const auto block = from.layout.shard_shape(from.type.shape).elements() *
+                     static_cast<std::int64_t>(itemsize(from.type.dtype));
   instruction.bytes = 2 * (p - 1) * block / p;
   join_family(v, result);
   return result;
@@ -165,7 +171,8 @@ int ProgramBuilder::reduce_scatter(int v, const Sharding& to) {
     auto& dim = extended[static_cast<std::size_t>(d)];
     dim.insert(dim.end(), from.partial_axes.begin(), from.partial_axes.end());
     if (extended != want) continue;
-    const auto parts = axes_product(to.mesh(), dim), coarse = axes_product(to.mesh(), have[static_cast<std::size_t>(d)]);
+    const auto parts = axes_product(to.mesh(), dim),
+               coarse = axes_product(to.mesh(), have[static_cast<std::size_t>(d)]);
     const auto n = from.type.shape[static_cast<std::size_t>(d)];
     // The fine blocks of one group must tile the group's coarse block.
     if (coarse > 1 && block_size(n, parts) * (parts / coarse) != block_size(n, coarse)) continue;
@@ -173,7 +180,8 @@ int ProgramBuilder::reduce_scatter(int v, const Sharding& to) {
     auto& instruction = emit_sum(InstructionKind::reduce_scatter, v, result);
     instruction.dim = d;
     const std::int64_t p = parts / coarse;
-    const auto fine = to.shard_shape(from.type.shape).elements() * static_cast<std::int64_t>(itemsize(from.type.dtype));
+    const auto fine =
+        to.shard_shape(from.type.shape).elements() * static_cast<std::int64_t>(itemsize(from.type.dtype));
     instruction.bytes = (p - 1) * fine;
     join_family(v, result);
     return result;
@@ -226,7 +234,8 @@ int ProgramBuilder::reshard(int v, const Sharding& to) {
     const auto& from = value(member);
     if (!from.partial_axes.empty()) continue;
     const bool free = from.everywhere || is_free(from.layout, to, from.type);
-    const auto bytes = free ? 0 : plan_reshard(from.layout, to, from.type.shape, from.type.dtype, fixed_axes_of(from)).bytes;
+    const auto bytes =
+        free ? 0 : plan_reshard(from.layout, to, from.type.shape, from.type.dtype, fixed_axes_of(from)).bytes;
     if (best < 0 || bytes < least) best = member, least = bytes;
   }
   if (best >= 0) return move_from(best, to);

@@ -26,13 +26,17 @@ class ProgramBuilder {
   int combine(int v);
 
   int alias(int v, Type, Sharding layout);
-  std::vector<int> kernel(const OpDef&, ParamsPtr, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts);
-  std::vector<int> talk(const OpDef&, ParamsPtr, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts,
-                        std::vector<TalkCost>);
-  std::vector<int> control(Control, std::vector<int> inputs, std::vector<Type> out, std::vector<Sharding> layouts);
+  std::vector<int> kernel(const OpDef&, ParamsPtr, std::vector<int> inputs, std::vector<Type> out,
+                          std::vector<Sharding> layouts);
+  std::vector<int> talk(const OpDef&, ParamsPtr, std::vector<int> inputs, std::vector<Type> out,
+                        std::vector<Sharding> layouts, std::vector<TalkCost>);
+  std::vector<int> control(Control, std::vector<int> inputs, std::vector<Type> out,
+                           std::vector<Sharding> layouts);
   int remap(Remap, std::vector<int> inputs, Type out, Sharding layout, std::span<const std::byte> fill = {});
   void set_partial(int v, std::vector<int> axes, std::string reduce_kind);
-  void set_region(int v, RegionPtr region) { program_.values[static_cast<std::size_t>(v)].region = std::move(region); }
+  void set_region(int v, RegionPtr region) {
+    program_.values[static_cast<std::size_t>(v)].region = std::move(region);
+  }
 
   Program& program() { return program_; }
 

@@ -61,7 +61,8 @@ std::string parts_text(const Control& control) {
   static const char* const of_until[] = {"while", "body"};
   std::string text;
   for (std::size_t p = 0; p < control.parts.size(); ++p) {
-    const std::string name = control.kind == ControlKind::counted  ? "body, " + std::to_string(control.length) + " times"
+    const std::string name = control.kind == ControlKind::counted
+                                 ? "body, " + std::to_string(control.length) + " times"
                              : control.kind == ControlKind::branch ? of_branch[p]
                                                                    : of_until[p];
     text += "  " + name + ":\n" + indented(program_text(control.parts[p]));
@@ -75,8 +76,8 @@ std::string program_text(const Program& program) {
   std::ostringstream text;
   for (const int v : program.inputs) {
     const auto& value = program.values[static_cast<std::size_t>(v)];
-    text << "%" << v << " = " << value_text(program, v) << " parameter, global " << to_string(value.type) << " " << value.layout.spec()
-         << "\n";
+    text << "%" << v << " = " << value_text(program, v) << " parameter, global " << to_string(value.type)
+         << " " << value.layout.spec() << "\n";
   }
   for (const auto& i : program.instructions) {
     for (std::size_t o = 0; o < i.outputs.size(); ++o) text << (o ? ", " : "") << "%" << i.outputs[o];
@@ -96,7 +97,9 @@ std::string program_text(const Program& program) {
     text << "(";
     for (std::size_t k = 0; k < i.inputs.size(); ++k) text << (k ? ", " : "") << "%" << i.inputs[k];
     text << ")";
-    const auto& mesh = program.values[static_cast<std::size_t>(i.outputs.empty() ? i.inputs[0] : i.outputs[0])].layout.mesh();
+    const auto& mesh =
+        program.values[static_cast<std::size_t>(i.outputs.empty() ? i.inputs[0] : i.outputs[0])]
+            .layout.mesh();
     if (i.kind == InstructionKind::kernel || i.kind == InstructionKind::talk)
       if (const auto params = i.params->text(); !params.empty()) text << " {" << params << "}";
     if (i.kind == InstructionKind::move && i.step->dim >= 0) text << " dim=" << i.step->dim;
@@ -124,14 +127,16 @@ std::string program_text(const Program& program) {
 void verify(const Program& program) {
   std::vector<bool> defined(program.values.size());
   const auto fail = [&](const Instruction& i, const std::string& what) {
-    throw InternalError("program: " + (i.op ? i.op->name : std::string("instruction")) + " " + what + "\n" + program_text(program));
+    throw InternalError("program: " + (i.op ? i.op->name : std::string("instruction")) + " " + what + "\n" +
+                        program_text(program));
   };
   for (const int v : program.inputs) defined[static_cast<std::size_t>(v)] = true;
   for (const auto& i : program.instructions) {
     if (i.control)
       for (const auto& part : i.control->parts) verify(part);
     for (const int v : i.inputs)
-      if (!defined[static_cast<std::size_t>(v)]) fail(i, "reads %" + std::to_string(v) + " before it is defined");
+      if (!defined[static_cast<std::size_t>(v)])
+        fail(i, "reads %" + std::to_string(v) + " before it is defined");
     for (const int v : i.outputs) {
       if (defined[static_cast<std::size_t>(v)]) fail(i, "defines %" + std::to_string(v) + " twice");
       defined[static_cast<std::size_t>(v)] = true;
@@ -140,7 +145,8 @@ void verify(const Program& program) {
     }
   }
   for (const int v : program.outputs) {
-    if (!defined[static_cast<std::size_t>(v)]) throw InternalError("program: the output %" + std::to_string(v) + " is not defined");
+    if (!defined[static_cast<std::size_t>(v)])
+      throw InternalError("program: the output %" + std::to_string(v) + " is not defined");
     if (!program.values[static_cast<std::size_t>(v)].partial_axes.empty())
       throw InternalError("program: the output %" + std::to_string(v) + " is not reduced");
   }

@@ -23,7 +23,8 @@ struct ProgramValue {
   std::vector<int> partial_axes;
   std::string reduce_kind = "sum";
   RegionPtr region;
-  bool everywhere = false;  // every process holds all of it, whatever the layout says: constants and other uncommitted arrays
+  bool everywhere =
+      false;  // every process holds all of it, whatever the layout says: constants and other uncommitted arrays
 };
 
 enum class InstructionKind {
@@ -59,7 +60,8 @@ struct Instruction {
   std::optional<ReshardStep> step = {};  // move
   std::shared_ptr<const Remap> remap = {};
   std::vector<std::byte> fill = {};  // remap: the element where no piece covers the result; zeros when empty
-  int reduced_value = -1;            // fused: the chain's result, of which only the reduction over reduced_dims by reduce_kind is kept
+  int reduced_value =
+      -1;  // fused: the chain's result, of which only the reduction over reduced_dims by reduce_kind is kept
   std::vector<int> reduced_dims = {};
   std::vector<FusedStepPlan> chain = {};  // fused: the last step is the output
   std::int64_t bytes = 0;                 // the busiest rank receives from others
@@ -85,11 +87,12 @@ enum class ControlKind { branch, counted, until };
 struct Control {
   ControlKind kind;
   std::vector<Program> parts;
-  std::int64_t length = 1;           // counted: steps
-  int carried = 0;                   // values
-  int stacks = 0;                    // counted: stacks that are read
-  bool reverse = false;              // counted: from the last entry to the first
-  std::vector<bool> from_zero = {};  // counted: carried values that begin with zeros instead of their operands; empty: none
+  std::int64_t length = 1;  // counted: steps
+  int carried = 0;          // values
+  int stacks = 0;           // counted: stacks that are read
+  bool reverse = false;     // counted: from the last entry to the first
+  std::vector<bool> from_zero =
+      {};  // counted: carried values that begin with zeros instead of their operands; empty: none
   // Of loops: how the parts compute their results, for finding loops that compute the same (compile/loops.cpp). An expression reads the
   // parts' operands (numbers from 0) and the expressions before it.
   struct Expression {

@@ -20,7 +20,8 @@ void check_draw(const Key&, const Shape&, Dtype, const char* call, Where);
 Array parameter(const Array&, Dtype, const char* call, Where);
 
 // The shape to draw: `shape`, or that of the parameters. ShapeError when the parameters do not broadcast to it.
-Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters, const char* call, Where);
+Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters, const char* call,
+                  Where);
 
 rng::CounterMode counter_mode();
 // Draws of checked arguments, for distributions made of them.

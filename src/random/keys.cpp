@@ -22,13 +22,15 @@ Threefry threefry() { return current_mode; }
 ThreefryScope::ThreefryScope(Threefry mode) : before_(current_mode) { current_mode = mode; }
 ThreefryScope::~ThreefryScope() { current_mode = before_; }
 rng::CounterMode counter_mode() {
-  return current_mode == Threefry::partitionable ? rng::CounterMode::partitionable : rng::CounterMode::original;
+  return current_mode == Threefry::partitionable ? rng::CounterMode::partitionable
+                                                 : rng::CounterMode::original;
 }
 
 std::optional<rng::Words> words_on_host(const Key& key) {
   const Node& node = *key.data.node();
   const Output& output = output_of(key.data);
-  if (!output.stored || output.sharding || node.region || node.traced || !output.stored->buffer) return std::nullopt;
+  if (!output.stored || output.sharding || node.region || node.traced || !output.stored->buffer)
+    return std::nullopt;
   rng::Words words;
   std::memcpy(&words, output.stored->buffer.data(), sizeof words);
   return words;
@@ -48,14 +50,17 @@ void check_key(const Key& key, const char* call, Where where) {
   if (key.data.shape() == Shape{2}) return;
   const Shape& shape = key.data.shape();
   const bool is_batch = shape.ndim() > 1 && shape.back() == 2;
-  throw ShapeError(call_text(call, where) + " takes one key, but was given " +
-                   (is_batch ? "keys of shape " + to_string(rng::leading_dims(shape)) + "; use vmap to draw with each of them"
-                             : "data of shape " + to_string(shape) + "; a key is uint32[2], made by random::key(seed)"));
+  throw ShapeError(
+      call_text(call, where) + " takes one key, but was given " +
+      (is_batch
+           ? "keys of shape " + to_string(rng::leading_dims(shape)) + "; use vmap to draw with each of them"
+           : "data of shape " + to_string(shape) + "; a key is uint32[2], made by random::key(seed)"));
 }
 
 Key key(std::int64_t seed) {
   const auto bits = static_cast<std::uint64_t>(seed);
-  return key_from_words({static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)}, Where::current());
+  return key_from_words({static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)},
+                        Where::current());
 }
 
 Array key_data(const Key& key) { return key.data; }
@@ -63,14 +68,17 @@ Array key_data(const Key& key) { return key.data; }
 Key wrap_key_data(const Array& data, Where where) {
   check_usable(data, "wrap_key_data");
   if (!(data.dtype() == uint32) || data.ndim() == 0 || data.shape().back() != 2)
-    throw ArgumentError(call_text("wrap_key_data", where) + ": keys are uint32 arrays whose last dimension is 2; these data are " +
+    throw ArgumentError(call_text("wrap_key_data", where) +
+                        ": keys are uint32 arrays whose last dimension is 2; these data are " +
                         name(data.dtype()) + " of shape " + to_string(data.shape()));
   return {data};
 }
 
 std::vector<Key> split(const Key& key, int n, Where where) {
   check_key(key, "split", where);
-  if (n < 0) throw ArgumentError(call_text("split", where) + ": the number of keys is " + std::to_string(n) + "; it must not be negative");
+  if (n < 0)
+    throw ArgumentError(call_text("split", where) + ": the number of keys is " + std::to_string(n) +
+                        "; it must not be negative");
   const auto count = static_cast<std::uint64_t>(n);
   const auto words = words_on_host(key);
   std::vector<Key> keys;
@@ -83,7 +91,9 @@ std::vector<Key> split(const Key& key, int n, Where where) {
 Key split_batch(const Key& key, Shape shape, Where where) {
   check_key(key, "split_batch", where);
   for (const auto extent : shape)
-    if (extent < 0) throw ShapeError(call_text("split_batch", where) + ": the shape " + to_string(shape) + " has a negative extent");
+    if (extent < 0)
+      throw ShapeError(call_text("split_batch", where) + ": the shape " + to_string(shape) +
+                       " has a negative extent");
   checked_bytes(rng::join(shape, Shape{2}), 4, "split_batch");
   return {rng::split_many(key.data, std::move(shape), counter_mode(), where)};
 }
@@ -92,10 +102,11 @@ Key fold_in(const Key& key, const Array& data, Where where) {
   check_key(key, "fold_in", where);
   check_usable(data, "fold_in");
   if (!is_integer(data.dtype()))
-    throw DtypeError(call_text("fold_in", where) + ": the data have dtype " + name(data.dtype()) + "; they must be an integer");
+    throw DtypeError(call_text("fold_in", where) + ": the data have dtype " + name(data.dtype()) +
+                     "; they must be an integer");
   if (data.ndim() != 0)
-    throw ShapeError(call_text("fold_in", where) + " takes one integer, but was given an array of shape " + to_string(data.shape()) +
-                     "; use vmap to fold in each of its elements");
+    throw ShapeError(call_text("fold_in", where) + " takes one integer, but was given an array of shape " +
+                     to_string(data.shape()) + "; use vmap to fold in each of its elements");
   const auto words = words_on_host(key);
   const auto number = number_on_host(data);
   if (words && number) return key_from_words(kernels::fold_key(*words, *number), where);

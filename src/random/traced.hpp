@@ -11,8 +11,12 @@ struct Traced {
   Operand operand() const { return Operand(x, at); }
 };
 inline Traced operator+(const Traced& a, const Traced& b) { return {add(a.operand(), b.operand()), a.at}; }
-inline Traced operator-(const Traced& a, const Traced& b) { return {subtract(a.operand(), b.operand()), a.at}; }
-inline Traced operator*(const Traced& a, const Traced& b) { return {multiply(a.operand(), b.operand()), a.at}; }
+inline Traced operator-(const Traced& a, const Traced& b) {
+  return {subtract(a.operand(), b.operand()), a.at};
+}
+inline Traced operator*(const Traced& a, const Traced& b) {
+  return {multiply(a.operand(), b.operand()), a.at};
+}
 inline Traced operator/(const Traced& a, const Traced& b) { return {divide(a.operand(), b.operand()), a.at}; }
 inline Traced operator-(const Traced& a) { return {negative(a.operand()), a.at}; }
 inline Traced operator*(double a, const Traced& b) { return Traced{Array(a), b.at} * b; }

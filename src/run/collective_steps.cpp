@@ -34,7 +34,8 @@ struct Members {
   std::vector<Box> boxes;
   std::vector<std::int64_t> elements;
 };
-Members members_of(const Sharding& layout, const Shape& shape, const std::vector<int>& axes, int dim, int me) {
+Members members_of(const Sharding& layout, const Shape& shape, const std::vector<int>& axes, int dim,
+                   int me) {
   Members members;
   members.ids = group_along(layout.mesh(), axes, me);
   std::stable_sort(members.ids.begin(), members.ids.end(), [&](int a, int b) {
@@ -49,12 +50,14 @@ Members members_of(const Sharding& layout, const Shape& shape, const std::vector
 }
 
 // Copies between a member's dense block and its place in the block of the whole group.
-void copy_member(std::byte* whole, const Box& whole_box, std::byte* part, const Box& part_box, std::size_t item, bool gather) {
+void copy_member(std::byte* whole, const Box& whole_box, std::byte* part, const Box& part_box,
+                 std::size_t item, bool gather) {
   if (is_empty(part_box)) return;
   const auto extents = box_shape(part_box);
   const auto strides = row_major_strides(box_shape(whole_box));
   std::int64_t offset = 0;
-  for (std::size_t d = 0; d < part_box.size(); ++d) offset += (part_box[d].start - whole_box[d].start) * strides[d];
+  for (std::size_t d = 0; d < part_box.size(); ++d)
+    offset += (part_box[d].start - whole_box[d].start) * strides[d];
   whole += offset * static_cast<std::int64_t>(item);
   const auto dense = row_major_strides(extents);
   gather ? kernels::copy_strided(whole, strides, part, dense, extents, item)
@@ -71,7 +74,8 @@ class AllGatherStep final : public Step {
         item_(itemsize(out_.tile.dtype)),
         label_(label_of(i)) {
     if (!out_.holds) return;
-    members_ = members_of(i.step->from, out_.tile.global, i.axes, i.kind == InstructionKind::move ? i.step->dim : i.dim, context.me);
+    members_ = members_of(i.step->from, out_.tile.global, i.axes,
+                          i.kind == InstructionKind::move ? i.step->dim : i.dim, context.me);
     communicator_ = &comm::group(members_.ids);
     std::int64_t offset = 0;
     for (const auto n : members_.elements) {
@@ -100,7 +104,8 @@ class AllGatherStep final : public Step {
     prepare(frame);
     const comm::Purpose purpose(label_);
     pending_ = equal_ ? comm::start_all_gather(*communicator_, mine_.data(), bytes_[0], gathered_.data())
-                      : comm::start_all_gather_v(*communicator_, mine_.data(), in_.bytes, gathered_.data(), bytes_, offsets_);
+                      : comm::start_all_gather_v(*communicator_, mine_.data(), in_.bytes, gathered_.data(),
+                                                 bytes_, offsets_);
   }
   void finish(Frame& frame) override {
     if (!out_.holds) return;
@@ -111,7 +116,8 @@ class AllGatherStep final : public Step {
 
  private:
   void prepare(Frame& frame) {
-    auto& result = frame.slots[static_cast<std::size_t>(output_)] = Buffer::allocate(static_cast<std::size_t>(out_.bytes));
+    auto& result = frame.slots[static_cast<std::size_t>(output_)] =
+        Buffer::allocate(static_cast<std::size_t>(out_.bytes));
     mine_ = frame.slots[static_cast<std::size_t>(input_)];
     gathered_ = in_place_ ? result : Buffer::allocate(static_cast<std::size_t>(out_.bytes));
   }
@@ -119,7 +125,8 @@ class AllGatherStep final : public Step {
     auto& result = frame.slots[static_cast<std::size_t>(output_)];
     if (!in_place_)
       for (std::size_t m = 0; m < members_.ids.size(); ++m)
-        copy_member(result.data(), out_.tile.box, gathered_.data() + offsets_[m], members_.boxes[m], item_, true);
+        copy_member(result.data(), out_.tile.box, gathered_.data() + offsets_[m], members_.boxes[m], item_,
+                    true);
     mine_.reset();
     gathered_.reset();
     comm::count("all-gather", received_);
@@ -155,7 +162,8 @@ class AllReduceStep final : public Step {
     if (!locals_[0].holds) return;
     prepare(frame);
     const comm::Purpose purpose(label_);
-    comm::all_reduce(*communicator_, kind_, dtype(), in_.data(), out_.data(), bytes_ / static_cast<std::int64_t>(itemsize(dtype())));
+    comm::all_reduce(*communicator_, kind_, dtype(), in_.data(), out_.data(),
+                     bytes_ / static_cast<std::int64_t>(itemsize(dtype())));
     deliver(frame);
   }
   bool is_split() const override { return true; }
@@ -201,7 +209,8 @@ class AllReduceStep final : public Step {
     } else {
       const std::byte* cursor = out_.data();
       for (std::size_t k = 0; k < outputs_.size(); ++k) {
-        auto& result = slot(frame, outputs_[k]) = Buffer::allocate(static_cast<std::size_t>(locals_[k].bytes));
+        auto& result = slot(frame, outputs_[k]) =
+            Buffer::allocate(static_cast<std::size_t>(locals_[k].bytes));
         std::memcpy(result.data(), cursor, static_cast<std::size_t>(locals_[k].bytes));
         cursor += locals_[k].bytes;
       }
@@ -232,8 +241,8 @@ class ReduceScatterStep final : public Step {
         kind_(reduce_kind_of(i.reduce_kind)),
         label_(label_of(i)) {
     if (!out_.holds) return;
-    members_ = members_of(context.value(output_).layout, out_.tile.global, i.axes, i.kind == InstructionKind::move ? i.step->dim : i.dim,
-                          context.me);
+    members_ = members_of(context.value(output_).layout, out_.tile.global, i.axes,
+                          i.kind == InstructionKind::move ? i.step->dim : i.dim, context.me);
     communicator_ = &comm::group(members_.ids);
     in_place_ = product_before(in_.tile.shape(), i.dim) == 1;
     received_ = (static_cast<std::int64_t>(members_.ids.size()) - 1) * out_.bytes;
@@ -241,7 +250,8 @@ class ReduceScatterStep final : public Step {
   void run(Frame& frame) override {
     if (!out_.holds) return;
     const auto& terms = frame.slots[static_cast<std::size_t>(input_)];
-    auto& result = frame.slots[static_cast<std::size_t>(output_)] = Buffer::allocate(static_cast<std::size_t>(out_.bytes));
+    auto& result = frame.slots[static_cast<std::size_t>(output_)] =
+        Buffer::allocate(static_cast<std::size_t>(out_.bytes));
     Buffer ordered = terms;
     if (!in_place_) {  // blocks of the members one after the other
       ordered = Buffer::allocate(static_cast<std::size_t>(in_.bytes));
@@ -252,7 +262,8 @@ class ReduceScatterStep final : public Step {
       }
     }
     const comm::Purpose purpose(label_);
-    comm::reduce_scatter(*communicator_, kind_, out_.tile.dtype, ordered.data(), result.data(), members_.elements);
+    comm::reduce_scatter(*communicator_, kind_, out_.tile.dtype, ordered.data(), result.data(),
+                         members_.elements);
     comm::count("reduce-scatter", received_);
   }
 
@@ -271,23 +282,34 @@ class ReduceScatterStep final : public Step {
 class TalkStep final : public Step {
  public:
   TalkStep(const BindContext& context, const Instruction& i)
-      : op_(i.op), params_(i.params), inputs_(i.inputs), outputs_(i.outputs), costs_(i.costs), me_(context.me), label_(label_of(i)) {
-    for (const int v : inputs_) in_.push_back(context.local(v).tile), in_layouts_.push_back(context.value(v).layout);
+      : op_(i.op),
+        params_(i.params),
+        inputs_(i.inputs),
+        outputs_(i.outputs),
+        costs_(i.costs),
+        me_(context.me),
+        label_(label_of(i)) {
+    for (const int v : inputs_)
+      in_.push_back(context.local(v).tile), in_layouts_.push_back(context.value(v).layout);
     for (const int v : outputs_)
-      out_.push_back(context.local(v).tile), locals_.push_back(context.local(v)), out_layouts_.push_back(context.value(v).layout);
+      out_.push_back(context.local(v).tile), locals_.push_back(context.local(v)),
+          out_layouts_.push_back(context.value(v).layout);
     if (const auto& region = context.value(outputs_[0]).region) fixed_axes_ = region->manual_axes;
   }
   void run(Frame& frame) override {
     if (!locals_[0].holds) return;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       auto& slot = frame.slots[static_cast<std::size_t>(outputs_[i])];
-      slot = comm::allocate_on_host(static_cast<std::size_t>(locals_[i].bytes));  // peers may put their parts in place
+      slot = comm::allocate_on_host(
+          static_cast<std::size_t>(locals_[i].bytes));  // peers may put their parts in place
       out_[i].data = slot.data();
     }
-    for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[static_cast<std::size_t>(inputs_[i])].data();
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      in_[i].data = frame.slots[static_cast<std::size_t>(inputs_[i])].data();
     const Mesh mesh = out_layouts_[0].mesh();
     const comm::Purpose purpose(label_);
-    const TalkArgs args{{*op_, *params_, in_, out_}, in_layouts_, out_layouts_, mesh, me_, fixed_axes_, label_};
+    const TalkArgs args{
+        {*op_, *params_, in_, out_}, in_layouts_, out_layouts_, mesh, me_, fixed_axes_, label_};
     if (!op_->may_fail) {
       op_->talk(args);
     } else {
@@ -295,11 +317,13 @@ class TalkStep final : public Step {
         op_->talk(args);  // agrees among the mesh itself: all of its ranks arrive here or none
       } catch (const LinAlgError& error) {
         if (frame.failure.empty()) frame.failure = label_ + ": " + error.what();
-        for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, static_cast<std::size_t>(locals_[i].bytes));
+        for (std::size_t i = 0; i < outputs_.size(); ++i)
+          std::memset(out_[i].data, 0xff, static_cast<std::size_t>(locals_[i].bytes));
       }
     }
     for (const auto& cost : costs_)
-      for (std::int64_t call = 0; call < cost.calls; ++call) comm::count(cost.kind, call == 0 ? cost.bytes : 0);
+      for (std::int64_t call = 0; call < cost.calls; ++call)
+        comm::count(cost.kind, call == 0 ? cost.bytes : 0);
   }
 
  private:
@@ -323,6 +347,8 @@ std::unique_ptr<Step> bind_collective(const BindContext& context, const Instruct
   return std::make_unique<AllGatherStep>(context, i);
 }
 
-std::unique_ptr<Step> bind_talk(const BindContext& context, const Instruction& i) { return std::make_unique<TalkStep>(context, i); }
+std::unique_ptr<Step> bind_talk(const BindContext& context, const Instruction& i) {
+  return std::make_unique<TalkStep>(context, i);
+}
 
 }  // namespace tessera

@@ -21,7 +21,8 @@ Buffer view_of(const Buffer& whole, std::size_t offset, std::size_t bytes) {
 
 // The value for a part to read: given away where nobody reads it any more, so that the part may write over it.
 Buffer taken(Frame& frame, const std::vector<int>& inputs, int v, const std::vector<int>& frees) {
-  const bool is_last_use = std::count(inputs.begin(), inputs.end(), v) == 1 && std::find(frees.begin(), frees.end(), v) != frees.end();
+  const bool is_last_use = std::count(inputs.begin(), inputs.end(), v) == 1 &&
+                           std::find(frees.begin(), frees.end(), v) != frees.end();
   return is_last_use ? std::move(slot_of(frame, v)) : slot_of(frame, v);
 }
 
@@ -29,12 +30,14 @@ bool is_true(const Buffer& verdict) { return verdict.data() != nullptr && *verdi
 
 class BranchStep final : public ControlStep {
  public:
-  BranchStep(const BindContext& context, const Instruction& i) : ControlStep(context, i), inputs_(i.inputs), outputs_(i.outputs) {}
+  BranchStep(const BindContext& context, const Instruction& i)
+      : ControlStep(context, i), inputs_(i.inputs), outputs_(i.outputs) {}
   void run(Frame& frame) override {
     if (!takes_part()) return;
     auto& chosen = *parts_[is_true(slot_of(frame, inputs_[0])) ? 0 : 1];
     std::vector<Buffer> operands;
-    for (std::size_t i = 1; i < inputs_.size(); ++i) operands.push_back(taken(frame, inputs_, inputs_[i], frees));
+    for (std::size_t i = 1; i < inputs_.size(); ++i)
+      operands.push_back(taken(frame, inputs_, inputs_[i], frees));
     auto results = chosen.run_inside(std::move(operands), frame);
     for (std::size_t i = 0; i < outputs_.size(); ++i) slot_of(frame, outputs_[i]) = std::move(results[i]);
   }
@@ -61,8 +64,10 @@ class LoopStep : public ControlStep {
     std::vector<Buffer> carried;
     for (std::size_t k = 0; k < carried_; ++k) {
       if (from_zero_[k]) {
-        carried.push_back(locals_[k].holds ? Buffer::allocate(static_cast<std::size_t>(locals_[k].bytes)) : Buffer());
-        if (locals_[k].bytes > 0) std::memset(carried.back().data(), 0, static_cast<std::size_t>(locals_[k].bytes));
+        carried.push_back(locals_[k].holds ? Buffer::allocate(static_cast<std::size_t>(locals_[k].bytes))
+                                           : Buffer());
+        if (locals_[k].bytes > 0)
+          std::memset(carried.back().data(), 0, static_cast<std::size_t>(locals_[k].bytes));
         continue;
       }
       carried.push_back(taken(frame, inputs_, inputs_[k], frees));
@@ -90,24 +95,30 @@ class CountedStep final : public LoopStep {
     if (!takes_part()) return;
     auto carried = first_carried(frame);
     std::vector<Buffer> stacks;
-    for (const auto& local : made_) stacks.push_back(local.holds ? Buffer::allocate(static_cast<std::size_t>(local.bytes)) : Buffer());
+    for (const auto& local : made_)
+      stacks.push_back(local.holds ? Buffer::allocate(static_cast<std::size_t>(local.bytes)) : Buffer());
     for (std::int64_t n = 0; n < length_; ++n) {
       const auto step = reverse_ ? length_ - 1 - n : n;
       auto results = parts_[0]->run_inside(operands_of(step, std::move(carried), frame), frame);
       for (std::size_t y = 0; y < made_.size(); ++y) {
         const auto bytes = entry_bytes(made_[y]);
-        if (bytes > 0) std::memcpy(stacks[y].data() + static_cast<std::size_t>(step) * bytes, results[carried_ + y].data(), bytes);
+        if (bytes > 0)
+          std::memcpy(stacks[y].data() + static_cast<std::size_t>(step) * bytes, results[carried_ + y].data(),
+                      bytes);
       }
       results.resize(carried_);
       carried = std::move(results);
       for (auto& value : carried) keep_from_views(value);
     }
     for (std::size_t k = 0; k < carried_; ++k) slot_of(frame, outputs_[k]) = std::move(carried[k]);
-    for (std::size_t y = 0; y < made_.size(); ++y) slot_of(frame, outputs_[carried_ + y]) = std::move(stacks[y]);
+    for (std::size_t y = 0; y < made_.size(); ++y)
+      slot_of(frame, outputs_[carried_ + y]) = std::move(stacks[y]);
   }
 
  private:
-  std::size_t entry_bytes(const LocalValue& stack) const { return static_cast<std::size_t>(stack.bytes / length_); }
+  std::size_t entry_bytes(const LocalValue& stack) const {
+    return static_cast<std::size_t>(stack.bytes / length_);
+  }
 
   std::vector<Buffer> operands_of(std::int64_t step, std::vector<Buffer> carried, Frame& frame) {
     auto operands = std::move(carried);
@@ -119,13 +130,16 @@ class CountedStep final : public LoopStep {
       views_.push_back(whole ? view_of(whole, static_cast<std::size_t>(step) * bytes, bytes) : Buffer());
       operands.push_back(views_.back());  // two handles: nobody writes his result over it
     }
-    for (std::size_t k = carried_ + stacks_; k < inputs_.size(); ++k) operands.push_back(slot_of(frame, inputs_[k]));
+    for (std::size_t k = carried_ + stacks_; k < inputs_.size(); ++k)
+      operands.push_back(slot_of(frame, inputs_[k]));
     return operands;
   }
 
   // A carried value that is an entry as it stands becomes a copy: the body may write over what it carries.
   void keep_from_views(Buffer& value) const {
-    if (std::none_of(views_.begin(), views_.end(), [&](const Buffer& view) { return view && view.data() == value.data(); })) return;
+    if (std::none_of(views_.begin(), views_.end(),
+                     [&](const Buffer& view) { return view && view.data() == value.data(); }))
+      return;
     const Buffer entry = value;
     value = Buffer::allocate(entry.bytes());
     if (entry.bytes() > 0) std::memcpy(value.data(), entry.data(), entry.bytes());

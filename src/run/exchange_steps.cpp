@@ -93,15 +93,17 @@ class ExchangeStep final : public Step {
     }
     static const std::vector<int> none;
     const auto& region = context.value(inputs_[0]).region;
-    const auto plan =
-        plan_exchange(map, from, shapes, context.value(output_).layout, out_.tile.global, context.me, region ? region->manual_axes : none);
+    const auto plan = plan_exchange(map, from, shapes, context.value(output_).layout, out_.tile.global,
+                                    context.me, region ? region->manual_axes : none);
     const auto limit = std::max<std::int64_t>(1, comm::piece_limit() / static_cast<std::int64_t>(item_));
     // Where a transfer lies on both sides: the operand's tile of one rank, the result's of the other.
     const auto places = [&](const Transfer& t, int from_rank, int to_rank) {
       const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
       const auto source = static_cast<std::size_t>(piece.source);
-      const Tile theirs{nullptr, out_.tile.dtype, from[source].local_box(shapes[source], from_rank), shapes[source]};
-      const Tile here{nullptr, out_.tile.dtype, context.value(output_).layout.local_box(out_.tile.global, to_rank), out_.tile.global};
+      const Tile theirs{nullptr, out_.tile.dtype, from[source].local_box(shapes[source], from_rank),
+                        shapes[source]};
+      const Tile here{nullptr, out_.tile.dtype,
+                      context.value(output_).layout.local_box(out_.tile.global, to_rank), out_.tile.global};
       return std::pair(source_box(theirs, piece, t.to), destination_box(here, t.to));
     };
     std::map<int, PairTotals> sent, received;
@@ -125,12 +127,14 @@ class ExchangeStep final : public Step {
       if (sent[t.peer].is_read_directly()) continue;
       const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
       for_each_cut(t.to, limit, [&](const Index& to) {
-        add(sends[t.peer], limit, {piece.source, source_box(tiles[static_cast<std::size_t>(piece.source)], piece, to), {}, 0});
+        add(sends[t.peer], limit,
+            {piece.source, source_box(tiles[static_cast<std::size_t>(piece.source)], piece, to), {}, 0});
       });
     }
     for (const auto& t : plan.receives) {
       if (received[t.peer].is_read_directly()) {
-        const auto source = std::find(source_peers_.begin(), source_peers_.end(), t.peer) - source_peers_.begin();
+        const auto source =
+            std::find(source_peers_.begin(), source_peers_.end(), t.peer) - source_peers_.begin();
         const auto [there, here] = places(t, t.peer, context.me);
         const auto operand = static_cast<std::size_t>(map.pieces[static_cast<std::size_t>(t.piece)].source);
         sources_[static_cast<std::size_t>(source)].blocks.push_back({operand, there, here});
@@ -138,13 +142,15 @@ class ExchangeStep final : public Step {
         received_bytes_ += here.elements * static_cast<std::int64_t>(item_);
         continue;
       }
-      for_each_cut(t.to, limit, [&](const Index& to) { add(receives[t.peer], limit, {0, {}, destination_box(out_.tile, to), 0}); });
+      for_each_cut(t.to, limit, [&](const Index& to) {
+        add(receives[t.peer], limit, {0, {}, destination_box(out_.tile, to), 0});
+      });
     }
     for (const auto& t : plan.local) {
       const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
       for_each_cut(t.to, local_bytes / static_cast<std::int64_t>(item_), [&](const Index& to) {
-        local_.push_back(
-            {piece.source, source_box(tiles[static_cast<std::size_t>(piece.source)], piece, to), destination_box(out_.tile, to), 0});
+        local_.push_back({piece.source, source_box(tiles[static_cast<std::size_t>(piece.source)], piece, to),
+                          destination_box(out_.tile, to), 0});
         covered_ += local_.back().destination_place.elements;
       });
     }
@@ -203,27 +209,33 @@ class ExchangeStep final : public Step {
       kernels::fill(result.data(), fill_.data(), item_, out_.tile.elements());
   }
 
-  std::byte* at(std::byte* data, const StridedBox& r) const { return data + r.offset * static_cast<std::int64_t>(item_); }
+  std::byte* at(std::byte* data, const StridedBox& r) const {
+    return data + r.offset * static_cast<std::int64_t>(item_);
+  }
 
   void copy_local(Frame& frame, Buffer& result, const Block& block) const {
     const auto& from = frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])];
-    kernels::copy_strided(at(result.data(), block.destination_place), block.destination_place.strides, at(from.data(), block.source_place),
-                          block.source_place.strides, block.destination_place.extents, item_);
+    kernels::copy_strided(at(result.data(), block.destination_place), block.destination_place.strides,
+                          at(from.data(), block.source_place), block.source_place.strides,
+                          block.destination_place.extents, item_);
   }
 
   void read_directly(Frame& frame, Buffer& result, std::size_t& copied) const {
     std::vector<std::uint64_t> operands;
-    for (const int v : inputs_) operands.push_back(reinterpret_cast<std::uint64_t>(frame.slots[static_cast<std::size_t>(v)].data()));
+    for (const int v : inputs_)
+      operands.push_back(reinterpret_cast<std::uint64_t>(frame.slots[static_cast<std::size_t>(v)].data()));
     comm::DirectWork work;
     work.meanwhile = [&] {
       while (copied < local_.size()) copy_local(frame, result, local_[copied++]);
     };
     work.read = [&](std::size_t source, std::span<const std::uint64_t> theirs, comm::DirectReader& reader) {
       for (const auto& block : sources_[source].blocks)
-        for_each_run(block.there, block.here, [&](std::int64_t there, std::int64_t here, std::int64_t elements) {
-          reader.add(theirs[block.operand] + static_cast<std::uint64_t>(there) * item_,
-                     result.data() + here * static_cast<std::int64_t>(item_), static_cast<std::size_t>(elements) * item_);
-        });
+        for_each_run(block.there, block.here,
+                     [&](std::int64_t there, std::int64_t here, std::int64_t elements) {
+                       reader.add(theirs[block.operand] + static_cast<std::uint64_t>(there) * item_,
+                                  result.data() + here * static_cast<std::int64_t>(item_),
+                                  static_cast<std::size_t>(elements) * item_);
+                     });
     };
     comm::exchange_by_reading(comm::world(), operands, readers_, source_peers_, work, label_.c_str());
   }
@@ -235,23 +247,29 @@ class ExchangeStep final : public Step {
     comm::PieceWork work;
     work.source = [&](std::size_t m, std::size_t p) -> const std::byte* {
       const auto blocks = sends_[m].piece(p);
-      return blocks.size() == 1 && blocks[0].source_place.contiguous ? at(data_of(blocks[0]), blocks[0].source_place) : nullptr;
+      return blocks.size() == 1 && blocks[0].source_place.contiguous
+                 ? at(data_of(blocks[0]), blocks[0].source_place)
+                 : nullptr;
     };
     work.destination = [&](std::size_t m, std::size_t p) -> std::byte* {
       const auto blocks = receives_[m].piece(p);
-      return blocks.size() == 1 && blocks[0].destination_place.contiguous ? at(result.data(), blocks[0].destination_place) : nullptr;
+      return blocks.size() == 1 && blocks[0].destination_place.contiguous
+                 ? at(result.data(), blocks[0].destination_place)
+                 : nullptr;
     };
     work.pack = [&](std::size_t m, std::size_t p, std::byte* to) {
       for (const auto& block : sends_[m].piece(p)) {
         const auto& place = block.source_place;
-        kernels::copy_strided(to, row_major_strides(place.extents), at(data_of(block), place), place.strides, place.extents, item_);
+        kernels::copy_strided(to, row_major_strides(place.extents), at(data_of(block), place), place.strides,
+                              place.extents, item_);
         to += block.elements * static_cast<std::int64_t>(item_);
       }
     };
     work.unpack = [&](std::size_t m, std::size_t p, const std::byte* from) {
       for (const auto& block : receives_[m].piece(p)) {
         const auto& place = block.destination_place;
-        kernels::copy_strided(at(result.data(), place), place.strides, from, row_major_strides(place.extents), place.extents, item_);
+        kernels::copy_strided(at(result.data(), place), place.strides, from, row_major_strides(place.extents),
+                              place.extents, item_);
         from += block.elements * static_cast<std::int64_t>(item_);
       }
     };
@@ -278,6 +296,8 @@ class ExchangeStep final : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> bind_exchange(const BindContext& context, const Instruction& i) { return std::make_unique<ExchangeStep>(context, i); }
+std::unique_ptr<Step> bind_exchange(const BindContext& context, const Instruction& i) {
+  return std::make_unique<ExchangeStep>(context, i);
+}
 
 }  // namespace tessera

@@ -10,7 +10,8 @@ namespace tessera {
 
 std::string label_of(const Instruction& i) {
   const auto kind = collective_kind(i);
-  return (kind.empty() ? "" : kind + " for ") + (i.op ? i.op->name : std::string("a result")) + " at " + site(i.where);
+  return (kind.empty() ? "" : kind + " for ") + (i.op ? i.op->name : std::string("a result")) + " at " +
+         site(i.where);
 }
 
 namespace {
@@ -21,7 +22,8 @@ std::unique_ptr<Step> bind(const BindContext& context, const Instruction& i) {
     case InstructionKind::fused:
     case InstructionKind::alias: return bind_local(context, i);
     case InstructionKind::remap: return bind_exchange(context, i);
-    case InstructionKind::move: return i.step->kind == StepKind::all_gather ? bind_collective(context, i) : bind_exchange(context, i);
+    case InstructionKind::move:
+      return i.step->kind == StepKind::all_gather ? bind_collective(context, i) : bind_exchange(context, i);
     case InstructionKind::all_reduce:
     case InstructionKind::reduce_scatter: return bind_collective(context, i);
     case InstructionKind::talk: return bind_talk(context, i);
@@ -38,9 +40,11 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
   for (const auto& value : program_.values) {
     LocalValue local;
     const Mesh mesh = value.layout.mesh();
-    if (last_mesh == nullptr || !(*last_mesh == mesh)) devices.insert(mesh.device_ids().begin(), mesh.device_ids().end());
+    if (last_mesh == nullptr || !(*last_mesh == mesh))
+      devices.insert(mesh.device_ids().begin(), mesh.device_ids().end());
     local.holds = mesh.position(me) >= 0;
-    local.tile = {nullptr, value.type.dtype, local.holds ? value.layout.local_box(value.type.shape, me) : Box(value.type.shape.size()),
+    local.tile = {nullptr, value.type.dtype,
+                  local.holds ? value.layout.local_box(value.type.shape, me) : Box(value.type.shape.size()),
                   value.type.shape};
     local.bytes = local.holds ? local.tile.bytes() : 0;
     values_.push_back(std::move(local));
@@ -125,7 +129,9 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
   }
   if (nan_check_on() && takes_part_) {
     const auto failure = comm::first_error(comm::group(participants_), failures.nan_failure);
-    if (!failure.empty()) throw NanError("nan check: " + failure + "; look at its operands there, or turn debug::set_nan_check off");
+    if (!failure.empty())
+      throw NanError("nan check: " + failure +
+                     "; look at its operands there, or turn debug::set_nan_check off");
   }
   return outputs;
 }
@@ -133,13 +139,15 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
 std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& outer) {
   Frame frame;
   frame.slots.resize(program_.values.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[static_cast<std::size_t>(program_.inputs[i])] = std::move(inputs[i]);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    frame.slots[static_cast<std::size_t>(program_.inputs[i])] = std::move(inputs[i]);
   inputs.clear();
   RunWatcher* const watcher = run_watcher();
   const bool nan_check = nan_check_on();
   std::vector<std::size_t> under_way;  // started steps
   for (std::size_t n = 0; n < steps_.size(); ++n) {
-    for (const auto started : finish_before_[n]) steps_[started]->finish(frame), std::erase(under_way, started);
+    for (const auto started : finish_before_[n])
+      steps_[started]->finish(frame), std::erase(under_way, started);
     for (const auto started : under_way) steps_[started]->move_on();
     auto& step = *steps_[n];
     const double start_s = watcher != nullptr ? watch_clock_s() : 0;
@@ -148,8 +156,10 @@ std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& ou
     else
       step.run(frame);
     const auto& instruction = program_.instructions[n];
-    if (watcher != nullptr && !instruction.control) watcher->step({instruction, start_s, watch_clock_s() - start_s});
-    if (nan_check && frame.nan_failure.empty() && !overlaps_[n]) frame.nan_failure = nans_of(instruction, frame);
+    if (watcher != nullptr && !instruction.control)
+      watcher->step({instruction, start_s, watch_clock_s() - start_s});
+    if (nan_check && frame.nan_failure.empty() && !overlaps_[n])
+      frame.nan_failure = nans_of(instruction, frame);
     for (const int v : step.frees) frame.slots[static_cast<std::size_t>(v)].reset();
   }
   for (const auto started : finish_last_) steps_[started]->finish(frame);

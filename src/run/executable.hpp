@@ -35,7 +35,7 @@ class Step {
   }
   virtual void start(Frame&) {}
   virtual void finish(Frame&) {}
-  virtual void move_on() {}                        // between start and finish: what is under way may take its next round
+  virtual void move_on() {}  // between start and finish: what is under way may take its next round
   virtual bool is_split() const { return false; }  // start and finish are worth separating
   virtual std::int64_t temporary_bytes() const { return 0; }
   std::vector<int> frees;  // values whose last use this is
@@ -53,7 +53,9 @@ class Executable {
   bool may_fail() const { return may_fail_; }
   const std::vector<int>& participants() const { return participants_; }
   const Program& program() const { return program_; }
-  std::int64_t peak_bytes() const { return peak_bytes_; }  // of this rank: live values and their temporaries, without inputs
+  std::int64_t peak_bytes() const {
+    return peak_bytes_;
+  }  // of this rank: live values and their temporaries, without inputs
 
  private:
   Program program_;
@@ -61,8 +63,9 @@ class Executable {
   std::vector<std::unique_ptr<Step>> steps_;
   void plan_overlap();
   std::string nans_of(const Instruction&, const Frame&) const;
-  std::vector<bool> overlaps_;                           // per step: started here, finished later
-  std::vector<std::vector<std::size_t>> finish_before_;  // per step: started steps whose results it, or what it frees, touches
+  std::vector<bool> overlaps_;  // per step: started here, finished later
+  std::vector<std::vector<std::size_t>>
+      finish_before_;  // per step: started steps whose results it, or what it frees, touches
   std::vector<std::size_t> finish_last_;
   std::vector<int> participants_;  // devices of all values
   bool takes_part_ = false;        // this rank is one of them
@@ -78,9 +81,10 @@ struct BindContext {
   const LocalValue& local(int v) const { return values[static_cast<std::size_t>(v)]; }
   const ProgramValue& value(int v) const { return program.values[static_cast<std::size_t>(v)]; }
 };
-std::unique_ptr<Step> bind_local(const BindContext&, const Instruction&);       // kernel, fused, alias
-std::unique_ptr<Step> bind_exchange(const BindContext&, const Instruction&);    // move, remap
-std::unique_ptr<Step> bind_collective(const BindContext&, const Instruction&);  // all-gather, all-reduce, reduce-scatter
+std::unique_ptr<Step> bind_local(const BindContext&, const Instruction&);     // kernel, fused, alias
+std::unique_ptr<Step> bind_exchange(const BindContext&, const Instruction&);  // move, remap
+std::unique_ptr<Step> bind_collective(const BindContext&,
+                                      const Instruction&);  // all-gather, all-reduce, reduce-scatter
 std::unique_ptr<Step> bind_talk(const BindContext&, const Instruction&);
 // Branches and loops.
 class ControlStep : public Step {

@@ -41,7 +41,8 @@ class KernelStep final : public Step {
       if (i > 0 || !reuse_first_input(frame)) allocate(frame, outputs_[i], locals_[i]);
       out_[i].data = frame.slots[static_cast<std::size_t>(outputs_[i])].data();
     }
-    for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[static_cast<std::size_t>(inputs_[i])].data();
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      in_[i].data = frame.slots[static_cast<std::size_t>(inputs_[i])].data();
     if (!op_->may_fail) {
       op_->kernel({*op_, *params_, in_, out_});
       return;
@@ -50,7 +51,8 @@ class KernelStep final : public Step {
       op_->kernel({*op_, *params_, in_, out_});
     } catch (const Error& error) {
       if (frame.failure.empty()) frame.failure = op_->name + " at " + site(where_) + ": " + error.what();
-      for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, static_cast<std::size_t>(locals_[i].bytes));
+      for (std::size_t i = 0; i < outputs_.size(); ++i)
+        std::memset(out_[i].data, 0xff, static_cast<std::size_t>(locals_[i].bytes));
     }
   }
 
@@ -86,7 +88,8 @@ std::vector<std::int64_t> operand_strides(const Shape& operand, const Shape& res
 
 class FusedStep final : public Step {
  public:
-  FusedStep(const BindContext& context, const Instruction& i) : inputs_(i.inputs), output_(i.outputs[0]), local_(context.local(output_)) {
+  FusedStep(const BindContext& context, const Instruction& i)
+      : inputs_(i.inputs), output_(i.outputs[0]), local_(context.local(output_)) {
     const Tile& result = i.reduced_value >= 0 ? context.local(i.reduced_value).tile : local_.tile;
     shape_ = result.shape();
     reduce_kind_ = i.reduce_kind;
@@ -99,7 +102,8 @@ class FusedStep final : public Step {
       program_.inputs.push_back({tile.dtype});
       // A size-1 dim of the operand is broadcast, whatever this rank's block of the result has there.
       strides_.push_back(operand_strides(tile.shape(), shape_));
-      reusable_.push_back(!is_reduced_ && tile.shape() == shape_ && itemsize(tile.dtype) == itemsize(local_.tile.dtype));
+      reusable_.push_back(!is_reduced_ && tile.shape() == shape_ &&
+                          itemsize(tile.dtype) == itemsize(local_.tile.dtype));
     }
     for (const auto& step : i.chain) {
       kernels::FusedStep bound;
@@ -107,7 +111,8 @@ class FusedStep final : public Step {
       bound.n_in = static_cast<int>(step.in.size());
       std::copy(step.in.begin(), step.in.end(), bound.in);
       const auto& row = *step.op->elementwise;
-      const Dtype selects = registers[static_cast<std::size_t>(step.in[static_cast<std::size_t>(row.dtype_input)])];
+      const Dtype selects =
+          registers[static_cast<std::size_t>(step.in[static_cast<std::size_t>(row.dtype_input)])];
       bound.fn = row.kernel ? kernels::find_map(row.kernel, selects) : kernels::find_cast(selects, step.out);
       if (bound.fn == nullptr) throw InternalError(step.op->name + ": no kernel for " + name(selects));
       registers.push_back(step.out);
@@ -122,7 +127,9 @@ class FusedStep final : public Step {
     for (std::size_t i = 0; i < inputs_.size() && !result; ++i) {
       auto& slot = frame.slots[static_cast<std::size_t>(inputs_[i])];
       // A dead operand's memory takes the result.
-      if (reusable_[i] && slot.is_unique() && std::find(frees.begin(), frees.end(), inputs_[i]) != frees.end()) result = slot;
+      if (reusable_[i] && slot.is_unique() &&
+          std::find(frees.begin(), frees.end(), inputs_[i]) != frees.end())
+        result = slot;
     }
     if (!result) allocate(frame, output_, local_);
     operands_.clear();
@@ -130,7 +137,8 @@ class FusedStep final : public Step {
       operands_.push_back({frame.slots[static_cast<std::size_t>(inputs_[i])].data(), strides_[i]});
     std::byte* out = result.data();
     if (!is_reduced_) return kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
-    if (shape_.elements() == 0) return kernels::fill_identity(reduce_kind_, local_.tile.dtype, out, local_.tile.elements());
+    if (shape_.elements() == 0)
+      return kernels::fill_identity(reduce_kind_, local_.tile.dtype, out, local_.tile.elements());
     kernels::run_fused_reduce(program_, shape_, operands_, reduce_kind_, reduced_dims_, out);
   }
 
@@ -151,7 +159,8 @@ class FusedStep final : public Step {
 }  // namespace
 
 std::unique_ptr<Step> bind_local(const BindContext& context, const Instruction& i) {
-  if (i.kind == InstructionKind::alias) return std::make_unique<AliasStep>(i.inputs[0], i.outputs[0], context.local(i.outputs[0]).holds);
+  if (i.kind == InstructionKind::alias)
+    return std::make_unique<AliasStep>(i.inputs[0], i.outputs[0], context.local(i.outputs[0]).holds);
   if (i.kind == InstructionKind::fused) return std::make_unique<FusedStep>(context, i);
   if (i.op->elementwise != nullptr && !i.op->elementwise->is_broadcast) {
     Instruction single = i;

@@ -11,7 +11,9 @@ RunWatcher*& run_watcher() {
   static RunWatcher* watcher = nullptr;
   return watcher;
 }
-double watch_clock_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double watch_clock_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 bool& nan_check_on() {
   static bool on = settings().nan_check;
@@ -30,7 +32,8 @@ template <class T> std::int64_t count(const std::byte* data, std::int64_t n) {
 std::int64_t count_nans(Dtype dtype, const std::byte* data, std::int64_t elements) {
   if (!is_inexact(dtype)) return 0;
   const std::int64_t parts = is_complex(dtype) ? 2 : 1;
-  return real_dtype(dtype) == float32 ? count<float>(data, elements * parts) : count<double>(data, elements * parts);
+  return real_dtype(dtype) == float32 ? count<float>(data, elements * parts)
+                                      : count<double>(data, elements * parts);
 }
 
 }  // namespace tessera

@@ -21,10 +21,13 @@ namespace {
 struct MarkerParams {
   std::int64_t arguments;
   detail::BackwardRule rule;
-  std::vector<AxisBinding> axes;  // that the function saw: its rule may use their names when they are bound no longer
+  std::vector<AxisBinding>
+      axes;  // that the function saw: its rule may use their names when they are bound no longer
   template <class V> void fields(V&& visit) const { visit("arguments", arguments); }
 };
-std::size_t argument_count(const Params& p) { return static_cast<std::size_t>(p.as<MarkerParams>().arguments); }
+std::size_t argument_count(const Params& p) {
+  return static_cast<std::size_t>(p.as<MarkerParams>().arguments);
+}
 
 // x with a batch dim in front.
 Array with_batch(const Array& x, int dim, std::int64_t size) {
@@ -35,42 +38,44 @@ Array with_batch(const Array& x, int dim, std::int64_t size) {
 }
 
 // The rule on batches: traced on one example, replayed on all. What all examples share gets the sum of their cotangents.
-detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> dims, std::int64_t size, std::uint64_t frame,
-                                  std::span<const AxisBinding> axes) {
+detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> dims, std::int64_t size,
+                                  std::uint64_t frame, std::span<const AxisBinding> axes) {
   Array index;  // of the frame that is resolved: collectives of the rule depend on it
   for (const auto& binding : axes)
     if (frame != 0 && binding.frame == frame) index = binding.index;
-  return [=](std::span<const Array> arguments, std::span<const Array> cotangents, std::source_location where) {
-    std::vector<Array> placeholders, inner_arguments, inner_cotangents;
-    std::vector<BatchedValue> values;
-    const auto example = [&](const Array& x, int dim) {
-      if (dim == not_batched) return x;
-      placeholders.push_back(example_of(x, dim, where));
-      values.push_back({x, dim});
-      return placeholders.back();
-    };
-    for (std::size_t i = 0; i < arguments.size(); ++i) inner_arguments.push_back(example(arguments[i], dims[i]));
-    for (const auto& ct : cotangents) inner_cotangents.push_back(example(ct, 0));
-    if (index.node()) {
-      placeholders.push_back(index);
-      values.push_back({arange_of(std::int64_t{0}, size, 1, int32), 0});
-    }
-    std::vector<Array> results = rule(inner_arguments, inner_cotangents, where), roots;
-    for (const auto& x : results)
-      if (x.node()) roots.push_back(x);
-    const auto replayed = replay_batched(roots, placeholders, values, size, frame);
-    for (std::size_t i = 0, next = 0; i < results.size(); ++i) {
-      if (!results[i].node()) continue;
-      const auto& [value, dim] = replayed[next++];
-      if (dims[i] != not_batched)
-        results[i] = moveaxis(with_batch(value, dim, size), 0, dims[i]);
-      else if (dim != not_batched)
-        results[i] = sum(value, dim);
-      else
-        results[i] = value * static_cast<double>(size);
-    }
-    return results;
-  };
+  return
+      [=](std::span<const Array> arguments, std::span<const Array> cotangents, std::source_location where) {
+        std::vector<Array> placeholders, inner_arguments, inner_cotangents;
+        std::vector<BatchedValue> values;
+        const auto example = [&](const Array& x, int dim) {
+          if (dim == not_batched) return x;
+          placeholders.push_back(example_of(x, dim, where));
+          values.push_back({x, dim});
+          return placeholders.back();
+        };
+        for (std::size_t i = 0; i < arguments.size(); ++i)
+          inner_arguments.push_back(example(arguments[i], dims[i]));
+        for (const auto& ct : cotangents) inner_cotangents.push_back(example(ct, 0));
+        if (index.node()) {
+          placeholders.push_back(index);
+          values.push_back({arange_of(std::int64_t{0}, size, 1, int32), 0});
+        }
+        std::vector<Array> results = rule(inner_arguments, inner_cotangents, where), roots;
+        for (const auto& x : results)
+          if (x.node()) roots.push_back(x);
+        const auto replayed = replay_batched(roots, placeholders, values, size, frame);
+        for (std::size_t i = 0, next = 0; i < results.size(); ++i) {
+          if (!results[i].node()) continue;
+          const auto& [value, dim] = replayed[next++];
+          if (dims[i] != not_batched)
+            results[i] = moveaxis(with_batch(value, dim, size), 0, dims[i]);
+          else if (dim != not_batched)
+            results[i] = sum(value, dim);
+          else
+            results[i] = value * static_cast<double>(size);
+        }
+        return results;
+      };
 }
 
 Sharding replicated_on(const Mesh& mesh) { return Sharding::replicated(mesh); }
@@ -80,7 +85,9 @@ Placement place_in_situ(const PlaceArgs& args, std::size_t first_result, std::si
   Placement placement;
   for (std::size_t i = 0; i < args.in.size(); ++i) {
     const bool is_wanted = args.wanted && i == first_result;
-    placement.inputs.push_back(args.shardings[i] ? *args.shardings[i] : is_wanted ? *args.wanted : replicated_on(args.mesh));
+    placement.inputs.push_back(args.shardings[i] ? *args.shardings[i]
+                               : is_wanted       ? *args.wanted
+                                                 : replicated_on(args.mesh));
   }
   for (std::size_t i = first_result; i < past_result; ++i) placement.outputs.push_back(placement.inputs[i]);
   return placement;
@@ -104,15 +111,20 @@ const OpDef marker_op{
     .batch = [](const BatchArgs& args) -> Batched {
       const auto n = argument_count(*args.node.params);
       std::vector<Array> inputs(args.in.begin(), args.in.begin() + static_cast<std::ptrdiff_t>(n));
-      for (std::size_t i = n; i < args.in.size(); ++i) inputs.push_back(with_batch(args.in[i], args.dims[i], args.size));
+      for (std::size_t i = n; i < args.in.size(); ++i)
+        inputs.push_back(with_batch(args.in[i], args.dims[i], args.size));
       auto params = args.node.params->as<MarkerParams>();
-      params.rule = batched_rule(params.rule, {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(n)}, args.size,
-                                 replayed_frame(), params.axes);
-      auto out = record_all(*args.node.op, make_params(std::move(params)), std::move(inputs), args.node.where);
+      params.rule =
+          batched_rule(params.rule, {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(n)},
+                       args.size, replayed_frame(), params.axes);
+      auto out =
+          record_all(*args.node.op, make_params(std::move(params)), std::move(inputs), args.node.where);
       std::vector<int> dims(out.size(), 0);
       return {std::move(out), std::move(dims)};
     },
-    .place = [](const PlaceArgs& args) -> Placement { return place_in_situ(args, argument_count(args.params), args.in.size()); },
+    .place = [](const PlaceArgs& args) -> Placement {
+      return place_in_situ(args, argument_count(args.params), args.in.size());
+    },
     .lower = [](ProgramBuilder&, const Node& node, std::span<const int> in) -> std::vector<int> {
       return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(*node.params)), in.end()};
     },
@@ -138,10 +150,15 @@ const OpDef barrier_op{
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
-      auto out = record_all(*args.node.op, args.node.params, {args.in.begin(), args.in.end()}, args.node.where);
-      return {std::move(out), {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(value_count(*args.node.params))}};
+      auto out =
+          record_all(*args.node.op, args.node.params, {args.in.begin(), args.in.end()}, args.node.where);
+      return {std::move(out),
+              {args.dims.begin(),
+               args.dims.begin() + static_cast<std::ptrdiff_t>(value_count(*args.node.params))}};
     },
-    .place = [](const PlaceArgs& args) -> Placement { return place_in_situ(args, 0, value_count(args.params)); },
+    .place = [](const PlaceArgs& args) -> Placement {
+      return place_in_situ(args, 0, value_count(args.params));
+    },
     .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
       std::vector<int> out;
       const auto n = value_count(*node.params);
@@ -160,28 +177,33 @@ const Registered registered_barrier(barrier_op);
 
 namespace detail {
 
-std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const std::vector<Array>& results, BackwardRule rule,
-                                      std::source_location where) {
+std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const std::vector<Array>& results,
+                                      BackwardRule rule, std::source_location where) {
   std::vector<Array> inputs = arguments;
   inputs.insert(inputs.end(), results.begin(), results.end());
   for (const auto& x : inputs) check_usable(x, "custom_vjp");
-  return record_all(
-      marker_op,
-      make_params(MarkerParams{static_cast<std::int64_t>(arguments.size()), std::move(rule), {bound_axes().begin(), bound_axes().end()}}),
-      std::move(inputs), where);
+  return record_all(marker_op,
+                    make_params(MarkerParams{static_cast<std::int64_t>(arguments.size()),
+                                             std::move(rule),
+                                             {bound_axes().begin(), bound_axes().end()}}),
+                    std::move(inputs), where);
 }
 
-std::vector<Array> computed_after(const std::vector<Array>& values, std::span<const Array> after, std::source_location where) {
+std::vector<Array> computed_after(const std::vector<Array>& values, std::span<const Array> after,
+                                  std::source_location where) {
   std::vector<Array> inputs = values;
   inputs.insert(inputs.end(), after.begin(), after.end());
-  return record_all(barrier_op, make_params(BarrierParams{static_cast<std::int64_t>(values.size())}), std::move(inputs), where);
+  return record_all(barrier_op, make_params(BarrierParams{static_cast<std::int64_t>(values.size())}),
+                    std::move(inputs), where);
 }
 
-std::vector<Array> checked_rule_result(std::vector<Array> cotangents, std::span<const Array> arguments, std::source_location where) {
+std::vector<Array> checked_rule_result(std::vector<Array> cotangents, std::span<const Array> arguments,
+                                       std::source_location where) {
   if (cotangents.size() != arguments.size())
-    throw ArgumentError(call_text("custom_vjp", where) + ": bwd returns " + std::to_string(cotangents.size()) +
-                        " cotangents, but the arguments have " + std::to_string(arguments.size()) +
-                        " arrays; return one cotangent tree per argument (None for an argument without gradient)");
+    throw ArgumentError(
+        call_text("custom_vjp", where) + ": bwd returns " + std::to_string(cotangents.size()) +
+        " cotangents, but the arguments have " + std::to_string(arguments.size()) +
+        " arrays; return one cotangent tree per argument (None for an argument without gradient)");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!cotangents[i].node()) continue;
     if (!is_inexact(arguments[i].dtype()))

@@ -60,7 +60,8 @@ std::vector<Array> Tape::jvp_of(const Entry& entry, const std::vector<Array>& ta
       reached.push_back(varying_like(pulled[i], entry.inputs[i], node.where)), along.push_back(tangents[i]);
   const auto found = Tape(u, reached, {}, call_).pull_back(along);
   std::vector<Array> pushed;
-  for (std::size_t o = 0, next = 0; o < outputs.size(); ++o) pushed.push_back(cotangents[o].node() ? found[next++] : Array());
+  for (std::size_t o = 0, next = 0; o < outputs.size(); ++o)
+    pushed.push_back(cotangents[o].node() ? found[next++] : Array());
   return pushed;
 }
 
@@ -80,10 +81,13 @@ std::vector<Array> Tape::push_forward(const std::vector<Array>& tangents) const 
     const Entry& entry = entries_[n];
     if (entry.producer.empty()) continue;  // an argument
     std::vector<Array> in;
-    for (std::size_t i = 0; i < entry.inputs.size(); ++i) in.push_back(at(entry.producer[i], entry.inputs[i].output()));
+    for (std::size_t i = 0; i < entry.inputs.size(); ++i)
+      in.push_back(at(entry.producer[i], entry.inputs[i].output()));
     const auto& outputs = entry.node->outputs;
-    const bool has_tangents = std::any_of(outputs.begin(), outputs.end(), [](const Output& y) { return is_inexact(y.type.dtype); });
-    if (has_tangents && std::any_of(in.begin(), in.end(), [](const Array& t) { return t.node() != nullptr; })) of[n] = jvp_of(entry, in);
+    const bool has_tangents =
+        std::any_of(outputs.begin(), outputs.end(), [](const Output& y) { return is_inexact(y.type.dtype); });
+    if (has_tangents && std::any_of(in.begin(), in.end(), [](const Array& t) { return t.node() != nullptr; }))
+      of[n] = jvp_of(entry, in);
   }
   std::vector<Array> results;
   for (const auto& place : results_) results.push_back(at(place.entry, place.output));

@@ -15,7 +15,9 @@ Array placed_like(const Array& gradient, const Array& operand) {
   const auto& wanted = output_of(operand).sharding;
   if (!wanted || gradient.node()->region != operand.node()->region) return gradient;
   const auto& given = output_of(gradient).sharding;
-  if (given && given->mesh() == wanted->mesh() && given->dim_axes(operand.ndim()) == wanted->dim_axes(operand.ndim())) return gradient;
+  if (given && given->mesh() == wanted->mesh() &&
+      given->dim_axes(operand.ndim()) == wanted->dim_axes(operand.ndim()))
+    return gradient;
   return device_put(gradient, *wanted);
 }
 
@@ -27,8 +29,10 @@ Array Recording::watch(const Array& leaf, int argument, bool strict) {
   check_usable(leaf, call_);
   const bool inexact = is_inexact(leaf.dtype());
   if (strict && !inexact)
-    throw DtypeError(call_text(call_, where_) + ": argument " + std::to_string(argument) + " holds " + describe(leaf) +
-                     ", and integers and bools have no gradient; convert it with astype(x, float32), or differentiate with respect to "
+    throw DtypeError(call_text(call_, where_) + ": argument " + std::to_string(argument) + " holds " +
+                     describe(leaf) +
+                     ", and integers and bools have no gradient; convert it with astype(x, float32), or "
+                     "differentiate with respect to "
                      "other arguments by argnums");
   leaves_.push_back(leaf);
   watched_.push_back(inexact ? make_alias(leaf) : leaf);
@@ -48,18 +52,24 @@ void Recording::check_scalar() const {
   const Array& value = results_[0];
   if (value.ndim() != 0)
     throw ShapeError(call_text(call_, where_) + ": the function returns " + describe(value) +
-                     ", but only a scalar (an array without dimensions) has a gradient; reduce it with sum or mean, or use vjp or jacrev");
+                     ", but only a scalar (an array without dimensions) has a gradient; reduce it with sum "
+                     "or mean, or use vjp or jacrev");
   if (!is_floating(value.dtype()))
     throw DtypeError(call_text(call_, where_) + ": the function returns " + describe(value) +
                      ", but the gradient is that of a real number; " +
-                     (is_complex(value.dtype()) ? "take real, imag or abs of it, or use vjp" : "convert it with astype(x, float32)"));
+                     (is_complex(value.dtype()) ? "take real, imag or abs of it, or use vjp"
+                                                : "convert it with astype(x, float32)"));
 }
 
-std::vector<Array> Recording::gradient() const { return pull_back({make_scalar({1.0, 0, false}, results_[0].dtype(), false, where_)}); }
+std::vector<Array> Recording::gradient() const {
+  return pull_back({make_scalar({1.0, 0, false}, results_[0].dtype(), false, where_)});
+}
 
 std::vector<Array> Recording::pull_back(std::vector<Array> cotangents, Form form) const {
   for (std::size_t i = 0; i < results_.size(); ++i)
-    cotangents[i] = is_inexact(results_[i].dtype()) ? fitted(cotangents[i], results_[i], call_, "the cotangent") : Array();
+    cotangents[i] = is_inexact(results_[i].dtype())
+                        ? fitted(cotangents[i], results_[i], call_, "the cotangent")
+                        : Array();
   const auto found = tape_->pull_back(cotangents);
   std::vector<Array> gradients;
   std::size_t next = 0;
@@ -80,7 +90,8 @@ std::vector<Array> Recording::pull_back(std::vector<Array> cotangents, Form form
 std::vector<Array> Recording::push_forward(std::vector<Array> tangents) const {
   std::vector<Array> directions;
   for (std::size_t i = 0; i < leaves_.size(); ++i)
-    if (is_inexact(leaves_[i].dtype())) directions.push_back(fitted(tangents[i], leaves_[i], call_, "the tangent"));
+    if (is_inexact(leaves_[i].dtype()))
+      directions.push_back(fitted(tangents[i], leaves_[i], call_, "the tangent"));
   auto pushed = tape_->push_forward(directions);
   for (std::size_t i = 0; i < results_.size(); ++i)
     if (!is_inexact(results_[i].dtype()) || !pushed[i].node()) pushed[i] = zeros_for(results_[i]);
@@ -93,9 +104,11 @@ std::vector<Array> Recording::jacobian(std::size_t result) const {
   if (!is_floating(y.dtype()))
     throw DtypeError(call_text(call_, where_) + ": the function returns " + describe(y) +
                      "; jacobians are those of real functions: take real and imag of it");
-  const Array row = make_placeholder(type_of(y), output_of(y).sharding, y.node()->region, output_of(y).varying, where_);
+  const Array row =
+      make_placeholder(type_of(y), output_of(y).sharding, y.node()->region, output_of(y).varying, where_);
   std::vector<Array> cotangents;
-  for (std::size_t i = 0; i < results_.size(); ++i) cotangents.push_back(i == result ? row : zeros_for(results_[i]));
+  for (std::size_t i = 0; i < results_.size(); ++i)
+    cotangents.push_back(i == result ? row : zeros_for(results_[i]));
   const auto gradients = pull_back(std::move(cotangents));
   auto rows_then_dims = y.shape().vector();
   rows_then_dims.insert(rows_then_dims.begin(), y.size());
@@ -107,14 +120,16 @@ std::vector<Array> Recording::jacobian(std::size_t result) const {
     extents.insert(extents.end(), leaves_[i].shape().begin(), leaves_[i].shape().end());
     Shape shape(std::move(extents));
     if (rows[i].dim == not_batched)
-      jacobians.push_back(zeros(std::move(shape), leaves_[i].dtype()));  // does not depend on the row: no way from y to this leaf
+      jacobians.push_back(zeros(
+          std::move(shape), leaves_[i].dtype()));  // does not depend on the row: no way from y to this leaf
     else
       jacobians.push_back(reshape(batch_first(rows[i].value, rows[i].dim), std::move(shape)));
   }
   return jacobians;
 }
 
-void throw_structure_mismatch(const char* call, const char* what, const std::string& expected, const std::string& given) {
+void throw_structure_mismatch(const char* call, const char* what, const std::string& expected,
+                              const std::string& given) {
   throw ArgumentError(std::string(call) + ": " + what + " has the structure " + given + ", but " + expected +
                       " is needed (* stands for an array); build it from the value by tree_map");
 }

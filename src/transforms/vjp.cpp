@@ -17,7 +17,8 @@ std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vecto
   std::unordered_map<const Node*, bool> seen;
   std::vector<NodePtr> open;
   const auto enter = [&](const Array& x) {
-    if (x.node() && x.node()->serial >= first_serial && seen.emplace(x.node().get(), true).second) open.push_back(x.node());
+    if (x.node() && x.node()->serial >= first_serial && seen.emplace(x.node().get(), true).second)
+      open.push_back(x.node());
   };
   for (const auto& x : from) enter(x);
   while (!open.empty()) {
@@ -26,7 +27,8 @@ std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vecto
     const NodePtr node = found.back();
     for (const auto& input : node->inputs) enter(input);
   }
-  std::sort(found.begin(), found.end(), [](const NodePtr& a, const NodePtr& b) { return a->serial < b->serial; });
+  std::sort(found.begin(), found.end(),
+            [](const NodePtr& a, const NodePtr& b) { return a->serial < b->serial; });
   return found;
 }
 
@@ -34,7 +36,8 @@ std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vecto
 void release(const std::vector<NodePtr>& nodes) {
   for (const auto& node : nodes) {
     if (node->inputs.empty()) continue;
-    node->traced = std::any_of(node->inputs.begin(), node->inputs.end(), [](const Array& x) { return x.node()->traced; });
+    node->traced = std::any_of(node->inputs.begin(), node->inputs.end(),
+                               [](const Array& x) { return x.node()->traced; });
     if (!node->traced && node->is_evaluated()) node->inputs.clear();
   }
 }
@@ -51,7 +54,8 @@ Array accumulated(const Array& sum, const Array& term) {
 
 }  // namespace
 
-Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others, const char* call)
+Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others,
+           const char* call)
     : call_(call) {
   std::uint64_t first = ~std::uint64_t{0};
   for (const auto& x : arguments) first = std::min(first, x.node()->serial);
@@ -91,18 +95,19 @@ std::vector<Array> Tape::vjp_of(const Entry& entry, const std::vector<Array>& co
   const Node& node = *entry.node;
   const AttributedTo users_call(node.where);
   if (node.op->vjp == nullptr)
-    throw ArgumentError(
-        std::string(call_) + ": " + call_text(node.op->name.c_str(), node.where) + " has no derivative" +
-        (node.op->no_vjp ? std::string(": ") + node.op->no_vjp : std::string()) +
-        ". Where no gradient should flow, apply stop_gradient to its operand; to give a derivative of your own, use custom_vjp");
+    throw ArgumentError(std::string(call_) + ": " + call_text(node.op->name.c_str(), node.where) +
+                        " has no derivative" +
+                        (node.op->no_vjp ? std::string(": ") + node.op->no_vjp : std::string()) +
+                        ". Where no gradient should flow, apply stop_gradient to its operand; to give a "
+                        "derivative of your own, use custom_vjp");
   std::vector<Array> outputs;
   for (std::size_t o = 0; o < node.outputs.size(); ++o) outputs.emplace_back(entry.node, static_cast<int>(o));
   const auto wanted = std::make_unique<bool[]>(entry.inputs.size());
   for (std::size_t i = 0; i < entry.inputs.size(); ++i) wanted[i] = entry.producer[i] >= 0;
   auto result = node.op->vjp({node, entry.inputs, outputs, cotangents, {wanted.get(), entry.inputs.size()}});
   if (result.size() != entry.inputs.size())
-    throw InternalError("vjp of " + node.op->name + " gives " + std::to_string(result.size()) + " cotangents for " +
-                        std::to_string(entry.inputs.size()) + " inputs");
+    throw InternalError("vjp of " + node.op->name + " gives " + std::to_string(result.size()) +
+                        " cotangents for " + std::to_string(entry.inputs.size()) + " inputs");
   return result;
 }
 
@@ -126,15 +131,17 @@ std::vector<Array> Tape::pull_back(const std::vector<Array>& cotangents) const {
       if (entry.producer[i] < 0 || !inputs[i].node()) continue;
       const Array& operand = entry.inputs[i];
       if (inputs[i].shape() != operand.shape() || !(inputs[i].dtype() == operand.dtype()))
-        throw InternalError("vjp of " + entry.node->op->name + " gives " + to_string(type_of(inputs[i])) + " as cotangent of input " +
-                            std::to_string(i) + ", which is " + to_string(type_of(operand)));
+        throw InternalError("vjp of " + entry.node->op->name + " gives " + to_string(type_of(inputs[i])) +
+                            " as cotangent of input " + std::to_string(i) + ", which is " +
+                            to_string(type_of(operand)));
       add({entry.producer[i], operand.output()}, inputs[i]);
     }
   }
   std::vector<Array> gradients;
   for (const auto& place : arguments_) {
     const bool none = place.entry < 0 || of[static_cast<std::size_t>(place.entry)].empty();
-    gradients.push_back(none ? Array() : of[static_cast<std::size_t>(place.entry)][static_cast<std::size_t>(place.output)]);
+    gradients.push_back(
+        none ? Array() : of[static_cast<std::size_t>(place.entry)][static_cast<std::size_t>(place.output)]);
   }
   return gradients;
 }
@@ -148,10 +155,11 @@ Array zeros_for(const Array& operand) {
 Array fitted(const Array& given, const Array& like, const char* call, const char* what) {
   check_usable(given, call);
   if (given.shape() == like.shape() && given.dtype() == like.dtype()) return given;
-  if (given.shape() == like.shape() && given.is_weakly_typed() && !is_complex(given.dtype()) && has_tangents(like))
+  if (given.shape() == like.shape() && given.is_weakly_typed() && !is_complex(given.dtype()) &&
+      has_tangents(like))
     return cast_to(given, like.dtype(), given.node()->where);
-  throw ArgumentError(std::string(call) + ": " + what + " is " + describe(given) + " but belongs to " + describe(like) +
-                      "; both must have the same shape and dtype");
+  throw ArgumentError(std::string(call) + ": " + what + " is " + describe(given) + " but belongs to " +
+                      describe(like) + "; both must have the same shape and dtype");
 }
 
 }  // namespace tessera::detail

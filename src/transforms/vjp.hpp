@@ -12,7 +12,8 @@ class Tape {
  public:
   // Arguments are aliases (make_alias). `others` depend on the arguments too but have no cotangents.
   // Makes the nodes ordinary again: unless an outer transformation watches them, evaluation may release their inputs.
-  Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others, const char* call);
+  Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others,
+       const char* call);
 
   // One cotangent per result (an Array that holds nothing: zeros) -> one per argument (likewise).
   std::vector<Array> pull_back(const std::vector<Array>& cotangents) const;

@@ -27,7 +27,8 @@ class Dependents {
       first_ = std::min(first_, p.node()->serial);
     }
     for (const auto& root : roots) visit(root.node());
-    std::sort(nodes_.begin(), nodes_.end(), [](const NodePtr& a, const NodePtr& b) { return a->serial < b->serial; });
+    std::sort(nodes_.begin(), nodes_.end(),
+              [](const NodePtr& a, const NodePtr& b) { return a->serial < b->serial; });
   }
   const std::vector<NodePtr>& nodes() const { return nodes_; }
 
@@ -72,11 +73,14 @@ struct Key {
   friend bool operator==(const Key&, const Key&) = default;
 };
 struct KeyHash {
-  std::size_t operator()(const Key& key) const { return std::hash<const void*>()(key.node) * 31 + static_cast<std::size_t>(key.output); }
+  std::size_t operator()(const Key& key) const {
+    return std::hash<const void*>()(key.node) * 31 + static_cast<std::size_t>(key.output);
+  }
 };
 
 // One node again, on batches.
-Batched replay_node(const Node& node, const std::vector<Array>& in, const std::vector<int>& dims, std::int64_t size) {
+Batched replay_node(const Node& node, const std::vector<Array>& in, const std::vector<int>& dims,
+                    std::int64_t size) {
   const bool batched = std::any_of(dims.begin(), dims.end(), [](int d) { return d != not_batched; });
   if (!batched) {
     auto out = record_all(*node.op, node.params, in, node.where);
@@ -84,18 +88,21 @@ Batched replay_node(const Node& node, const std::vector<Array>& in, const std::v
     return {std::move(out), std::move(none)};
   }
   if (node.op->batch == nullptr)
-    throw ArgumentError("vmap: " + node.op->name + " at " + site(node.where) +
-                        " cannot be mapped: " + (node.op->no_batch != nullptr ? node.op->no_batch : "it has no batching rule") +
+    throw ArgumentError("vmap: " + node.op->name + " at " + site(node.where) + " cannot be mapped: " +
+                        (node.op->no_batch != nullptr ? node.op->no_batch : "it has no batching rule") +
                         ". Loop over the examples instead");
   return node.op->batch({node, in, dims, size});
 }
 
-Array with_batch_at(const BatchedValue& y, std::optional<int> axis, std::int64_t size, std::size_t number, const VmapRequest& request) {
+Array with_batch_at(const BatchedValue& y, std::optional<int> axis, std::int64_t size, std::size_t number,
+                    const VmapRequest& request) {
   const Operand value(y.value, request.where);
   if (!axis) {
     if (y.dim == not_batched) return y.value;
-    throw ArgumentError(request.call + ": result " + std::to_string(number) + " depends on the example, but its out_axes is None, which " +
-                        "promises one value for all; give it an axis, or reduce it inside (psum over the axis name)");
+    throw ArgumentError(
+        request.call + ": result " + std::to_string(number) +
+        " depends on the example, but its out_axes is None, which " +
+        "promises one value for all; give it an axis, or reduce it inside (psum over the axis name)");
   }
   if (y.dim != not_batched) return y.dim == *axis ? y.value : moveaxis(value, y.dim, *axis);
   auto extents = y.value.shape().vector();
@@ -115,15 +122,18 @@ Array example_of(const Array& x, int dim, std::source_location where) {
     axes.erase(axes.begin() + dim);
     sharding = Sharding::from_dim_axes(output.sharding->mesh(), axes);
   }
-  return make_placeholder({Shape(std::move(extents)), output.type.dtype, output.type.weak}, std::move(sharding), x.node()->region,
-                          output.varying, where);
+  return make_placeholder({Shape(std::move(extents)), output.type.dtype, output.type.weak},
+                          std::move(sharding), x.node()->region, output.varying, where);
 }
 
-std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots, const std::vector<Array>& placeholders,
-                                         const std::vector<BatchedValue>& values, std::int64_t size, std::uint64_t frame) {
+std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots,
+                                         const std::vector<Array>& placeholders,
+                                         const std::vector<BatchedValue>& values, std::int64_t size,
+                                         std::uint64_t frame) {
   const ReplayScope scope(frame);
   std::unordered_map<Key, BatchedValue, KeyHash> replayed;
-  for (std::size_t i = 0; i < placeholders.size(); ++i) replayed[{placeholders[i].node().get(), placeholders[i].output()}] = values[i];
+  for (std::size_t i = 0; i < placeholders.size(); ++i)
+    replayed[{placeholders[i].node().get(), placeholders[i].output()}] = values[i];
   const auto find = [&](const Array& x) {
     const auto found = replayed.find({x.node().get(), x.output()});
     return found == replayed.end() ? BatchedValue{x, not_batched} : found->second;
@@ -148,7 +158,8 @@ std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots, const 
   return results;
 }
 
-std::vector<std::optional<int>> leaf_axes(const AxesTree& axes, const detail::MappedCall& call, const std::string& what) {
+std::vector<std::optional<int>> leaf_axes(const AxesTree& axes, const detail::MappedCall& call,
+                                          const std::string& what) {
   std::vector<std::optional<int>> dims;
   spread_prefix(axes, call.args, what, "the arguments", dims);
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -156,16 +167,17 @@ std::vector<std::optional<int>> leaf_axes(const AxesTree& axes, const detail::Ma
     check_usable(x, what.c_str());
     if (!dims[i]) continue;
     if (*dims[i] < -x.ndim() || *dims[i] >= x.ndim())
-      throw IndexError(what + ": axis " + std::to_string(*dims[i]) + " is out of range for argument array " + std::to_string(i) + ", " +
-                       describe(x) + ", of " + std::to_string(x.ndim()) + " dimensions" +
+      throw IndexError(what + ": axis " + std::to_string(*dims[i]) + " is out of range for argument array " +
+                       std::to_string(i) + ", " + describe(x) + ", of " + std::to_string(x.ndim()) +
+                       " dimensions" +
                        (x.ndim() == 0 ? "; a scalar is the same for all examples: give it None" : ""));
     if (*dims[i] < 0) *dims[i] += x.ndim();
   }
   return dims;
 }
 
-std::int64_t mapped_size(const std::vector<std::optional<int>>& dims, const std::vector<Array>& leaves, std::optional<int> given,
-                         const std::string& call) {
+std::int64_t mapped_size(const std::vector<std::optional<int>>& dims, const std::vector<Array>& leaves,
+                         std::optional<int> given, const std::string& call) {
   std::optional<std::int64_t> size;
   if (given) size = *given;
   bool differs = false;
@@ -173,23 +185,26 @@ std::int64_t mapped_size(const std::vector<std::optional<int>>& dims, const std:
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (!dims[i]) continue;
     const auto n = leaves[i].shape()[static_cast<std::size_t>(*dims[i])];
-    list += "\n  array " + std::to_string(i) + ": size " + std::to_string(n) + " at axis " + std::to_string(*dims[i]) + " of " +
-            describe(leaves[i]);
+    list += "\n  array " + std::to_string(i) + ": size " + std::to_string(n) + " at axis " +
+            std::to_string(*dims[i]) + " of " + describe(leaves[i]);
     if (!size) size = n;
     differs |= *size != n;
   }
   if (differs)
     throw ArgumentError(call + ": the mapped axes must have one size" +
-                        (given ? ", " + std::to_string(*given) + " as axis_size says" : std::string()) + ", but they have" + list +
-                        "\n  Slice or pad the arrays, map another axis, or give None where an array is the same for all examples");
+                        (given ? ", " + std::to_string(*given) + " as axis_size says" : std::string()) +
+                        ", but they have" + list +
+                        "\n  Slice or pad the arrays, map another axis, or give None where an array is the "
+                        "same for all examples");
   if (!size)
     throw ArgumentError(call +
-                        ": no argument is mapped, so that the number of examples is not known; give an argument an axis, or axis_size");
+                        ": no argument is mapped, so that the number of examples is not known; give an "
+                        "argument an axis, or axis_size");
   return *size;
 }
 
-std::vector<std::optional<int>> result_axes(const AxesTree& axes, const detail::TreeShape& result, const std::vector<Array>& leaves,
-                                            const std::string& what) {
+std::vector<std::optional<int>> result_axes(const AxesTree& axes, const detail::TreeShape& result,
+                                            const std::vector<Array>& leaves, const std::string& what) {
   std::vector<std::optional<int>> dims;
   spread_prefix(axes, result, what, "the result", dims);
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -197,8 +212,9 @@ std::vector<std::optional<int>> result_axes(const AxesTree& axes, const detail::
     if (!dims[i]) continue;
     const int ndim = leaves[i].ndim() + 1;
     if (*dims[i] < -ndim || *dims[i] >= ndim)
-      throw IndexError(what + ": axis " + std::to_string(*dims[i]) + " is out of range for result array " + std::to_string(i) +
-                       ", which has " + std::to_string(ndim) + " dimensions with the mapped one");
+      throw IndexError(what + ": axis " + std::to_string(*dims[i]) + " is out of range for result array " +
+                       std::to_string(i) + ", which has " + std::to_string(ndim) +
+                       " dimensions with the mapped one");
     if (*dims[i] < 0) *dims[i] += ndim;
   }
   return dims;
@@ -227,7 +243,8 @@ std::vector<Array> apply_vmap(detail::MappedCall& call, const VmapRequest& reque
   const auto out = result_axes(request.out_axes, call.result, results, request.call + ": out_axes");
   const auto replayed = replay_batched(results, placeholders, values, request.size, frame);
   std::vector<Array> mapped;
-  for (std::size_t i = 0; i < results.size(); ++i) mapped.push_back(with_batch_at(replayed[i], out[i], request.size, i, request));
+  for (std::size_t i = 0; i < results.size(); ++i)
+    mapped.push_back(with_batch_at(replayed[i], out[i], request.size, i, request));
   return mapped;
 }
 

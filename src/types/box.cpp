@@ -98,7 +98,8 @@ std::int64_t checked_elements(const Shape& shape, const char* what) {
     if (extent == 0) return 0;
   for (auto extent : shape) {
     if (extent < 0)
-      throw ShapeError(std::string(what) + ": shape " + to_string(shape) + " has the negative extent " + std::to_string(extent));
+      throw ShapeError(std::string(what) + ": shape " + to_string(shape) + " has the negative extent " +
+                       std::to_string(extent));
     if (__builtin_mul_overflow(product, extent, &product))
       throw ShapeError(std::string(what) + ": the number of elements of shape " + to_string(shape) +
                        " does not fit 64 bits; use a smaller shape");
@@ -109,8 +110,8 @@ std::int64_t checked_elements(const Shape& shape, const char* what) {
 std::int64_t checked_bytes(const Shape& shape, std::size_t itemsize, const char* what) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(checked_elements(shape, what), static_cast<std::int64_t>(itemsize), &bytes))
-    throw ShapeError(std::string(what) + ": the bytes of shape " + to_string(shape) + " at " + std::to_string(itemsize) +
-                     " bytes an element do not fit 64 bits; use a smaller shape");
+    throw ShapeError(std::string(what) + ": the bytes of shape " + to_string(shape) + " at " +
+                     std::to_string(itemsize) + " bytes an element do not fit 64 bits; use a smaller shape");
   return bytes;
 }
 

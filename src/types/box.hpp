@@ -18,7 +18,8 @@ std::vector<std::int64_t> row_major_strides(const Shape&);
 
 // n over p parts: the block of part i is [i*ceil(n/p), min(n, (i+1)*ceil(n/p))), the last may be short or empty.
 Range block_range(std::int64_t n, std::int64_t parts, std::int64_t part);
-std::int64_t block_size(std::int64_t n, std::int64_t parts);  // ceil(n/p), the size of the first, largest block
+std::int64_t block_size(std::int64_t n,
+                        std::int64_t parts);  // ceil(n/p), the size of the first, largest block
 
 // a*b and a+b in 64 bits; on overflow ShapeError saying what was computed.
 std::int64_t checked_mul(std::int64_t a, std::int64_t b, const char* what);

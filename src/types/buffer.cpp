@@ -35,12 +35,14 @@ class Pool {
     // Small blocks round up to a power of two, large ones to 1/8 of one, so that near sizes share a class.
     const std::size_t step = bytes < 4096 ? 64 : std::bit_ceil(bytes) / 8;
     capacity = (bytes + step - 1) / step * step;
-    auto* data = static_cast<std::byte*>(std::aligned_alloc(capacity >= large_bytes ? huge_page : 64, round_up(capacity)));
+    auto* data = static_cast<std::byte*>(
+        std::aligned_alloc(capacity >= large_bytes ? huge_page : 64, round_up(capacity)));
     if (data == nullptr) {
       drop_all();
       data = static_cast<std::byte*>(std::aligned_alloc(64, round_up(capacity)));
     }
-    if (data == nullptr) throw MemoryError("cannot allocate " + std::to_string(bytes) + " bytes on this rank");
+    if (data == nullptr)
+      throw MemoryError("cannot allocate " + std::to_string(bytes) + " bytes on this rank");
 #ifdef MADV_HUGEPAGE
     if (capacity >= large_bytes) madvise(data, capacity, MADV_HUGEPAGE);
 #endif
@@ -155,7 +157,9 @@ Buffer Buffer::wrap(void* data, std::size_t bytes, std::function<void()> release
 MemoryUse memory_use() { return pool().use(); }
 void reset_peak_memory() { pool().reset_peak(); }
 void release_pooled_memory() { pool().drop(); }
-void count_other_memory(std::int64_t live_change, std::int64_t pooled_change) { pool().count_other(live_change, pooled_change); }
+void count_other_memory(std::int64_t live_change, std::int64_t pooled_change) {
+  pool().count_other(live_change, pooled_change);
+}
 void on_release_pooled_memory(void (*drop)()) { pool().on_drop(drop); }
 
 }  // namespace tessera

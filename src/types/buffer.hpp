@@ -19,7 +19,9 @@ class Buffer {
   std::byte* data() const { return block_ ? block_->data : nullptr; }
   std::size_t bytes() const { return block_ ? block_->bytes : 0; }
   explicit operator bool() const { return block_ != nullptr; }
-  bool is_unique() const { return block_.use_count() == 1; }  // nobody else sees it: may be overwritten in place
+  bool is_unique() const {
+    return block_.use_count() == 1;
+  }  // nobody else sees it: may be overwritten in place
   void reset() { block_.reset(); }
 
  private:

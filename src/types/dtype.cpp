@@ -6,10 +6,11 @@
 
 namespace tessera {
 namespace {
-constexpr std::array<const char*, dtype_count> names = {"bool",   "int8",   "int16",   "int32",   "int64",     "uint8",     "uint16",
-                                                        "uint32", "uint64", "float32", "float64", "complex64", "complex128"};
-constexpr std::array<const char*, dtype_count> short_names = {"pred", "s8",  "s16", "s32", "s64", "u8",  "u16",
-                                                              "u32",  "u64", "f32", "f64", "c64", "c128"};
+constexpr std::array<const char*, dtype_count> names = {
+    "bool",   "int8",   "int16",   "int32",   "int64",     "uint8",     "uint16",
+    "uint32", "uint64", "float32", "float64", "complex64", "complex128"};
+constexpr std::array<const char*, dtype_count> short_names = {
+    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f32", "f64", "c64", "c128"};
 }  // namespace
 
 std::string name(Dtype d) { return names.at(static_cast<std::size_t>(d.code)); }

@@ -21,7 +21,8 @@ Dtype promote_strong(Dtype a, Dtype b) {
   }
   if (ka == 1) return b;
   if (kb == 1) return a;
-  if (ka == 3 || kb == 3) return a == float64 || b == float64 || a == complex128 || b == complex128 ? complex128 : complex64;
+  if (ka == 3 || kb == 3)
+    return a == float64 || b == float64 || a == complex128 || b == complex128 ? complex128 : complex64;
   return float64;
 }
 
@@ -39,7 +40,8 @@ Dtype lift(Dtype strong, Dtype weak) {
 WeakDtype promote(WeakDtype a, WeakDtype b) {
   if (a.weak == b.weak) return {promote_strong(a.dtype, b.dtype), a.weak};
   const Dtype strong = a.weak ? b.dtype : a.dtype, weak = a.weak ? a.dtype : b.dtype;
-  if (is_bool(strong) && !is_bool(weak)) return {weak, true};  // bool has no width to keep: the number stays as weak as it was
+  if (is_bool(strong) && !is_bool(weak))
+    return {weak, true};  // bool has no width to keep: the number stays as weak as it was
   return {lift(strong, weak), false};
 }
 

@@ -10,7 +10,8 @@ namespace tessera::viz {
 
 int BlockGrid::block_at(const std::vector<int>& numbers) const {
   int block = 0;
-  for (std::size_t d = 0; d < ranges.size(); ++d) block = block * blocks_along(static_cast<int>(d)) + numbers[d];
+  for (std::size_t d = 0; d < ranges.size(); ++d)
+    block = block * blocks_along(static_cast<int>(d)) + numbers[d];
   return block;
 }
 
@@ -38,7 +39,8 @@ Shape BlockGrid::block_shape(int block) const {
 
 bool BlockGrid::is_even(int dim) const {
   std::int64_t first = ranges[dim].front().size();
-  return first > 0 && std::all_of(ranges[dim].begin(), ranges[dim].end(), [=](const Range& r) { return r.size() == first; });
+  return first > 0 && std::all_of(ranges[dim].begin(), ranges[dim].end(),
+                                  [=](const Range& r) { return r.size() == first; });
 }
 
 BlockGrid block_grid(const Shape& shape, const Sharding& sharding, const char* call) {

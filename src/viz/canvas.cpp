@@ -11,7 +11,8 @@ namespace {
 // ┌──┬──┐ and its kin, for these column widths.
 Line rule(const std::vector<int>& widths, const char* left, const char* cross, const char* right) {
   std::string text = left;
-  for (std::size_t c = 0; c < widths.size(); ++c) text += repeated("─", widths[c]) + (c + 1 < widths.size() ? cross : right);
+  for (std::size_t c = 0; c < widths.size(); ++c)
+    text += repeated("─", widths[c]) + (c + 1 < widths.size() ? cross : right);
   return {{text}};
 }
 
@@ -34,7 +35,8 @@ void draw_panel(std::vector<Line>& lines, const Picture& picture, const TextPane
   const std::size_t across = panel.widths.size();
   const bool is_framed = form == Form::framed;
   for (std::size_t r = 0; r < panel.heights.size(); ++r) {
-    if (is_framed) lines.push_back(r == 0 ? rule(panel.widths, "┌", "┬", "┐") : rule(panel.widths, "├", "┼", "┤"));
+    if (is_framed)
+      lines.push_back(r == 0 ? rule(panel.widths, "┌", "┬", "┐") : rule(panel.widths, "├", "┼", "┤"));
     for (int k = 0; k < panel.heights[r]; ++k) {
       Line& line = lines.emplace_back();
       if (is_framed) line.push_back({"│"});
@@ -57,8 +59,10 @@ int cube_index(Rgb colour) {
 
 std::string select_graphic(Rgb ink, Rgb ground, ColourDepth depth) {
   auto one = [&](const char* which, Rgb colour) {
-    if (depth == ColourDepth::indexed256) return std::string(which) + ";5;" + std::to_string(cube_index(colour));
-    return std::string(which) + ";2;" + std::to_string(colour.r) + ';' + std::to_string(colour.g) + ';' + std::to_string(colour.b);
+    if (depth == ColourDepth::indexed256)
+      return std::string(which) + ";5;" + std::to_string(cube_index(colour));
+    return std::string(which) + ";2;" + std::to_string(colour.r) + ';' + std::to_string(colour.g) + ';' +
+           std::to_string(colour.b);
   };
   return "\x1b[" + one("38", ink) + ';' + one("48", ground) + 'm';
 }
@@ -94,7 +98,8 @@ std::string to_ansi(const std::vector<Line>& lines, ColourDepth depth) {
       if (span.colour < 0)
         text += span.text;
       else
-        text += select_graphic(ink_on(palette(span.colour)), palette(span.colour), depth) + span.text + "\x1b[0m";
+        text +=
+            select_graphic(ink_on(palette(span.colour)), palette(span.colour), depth) + span.text + "\x1b[0m";
     }
     text += '\n';
   }
@@ -132,8 +137,8 @@ std::string to_html(const std::vector<Line>& lines) {
       } else {
         Rgb ground = palette(line[first].colour);
         std::string ink = hex(ink_on(ground));
-        html += "<span style=\"color: " + ink + "; text-decoration-color: " + ink + "; background-color: " + hex(ground) + "\">" +
-                escape_markup(run) + "</span>";
+        html += "<span style=\"color: " + ink + "; text-decoration-color: " + ink +
+                "; background-color: " + hex(ground) + "\">" + escape_markup(run) + "</span>";
       }
       first = end;
     }

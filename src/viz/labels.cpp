@@ -107,6 +107,8 @@ std::string repeated(std::string_view text, int count) {
   return all;
 }
 
-std::string plural(int count, const std::string& noun) { return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s"); }
+std::string plural(int count, const std::string& noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
 
 }  // namespace tessera::viz

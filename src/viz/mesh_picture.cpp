@@ -23,14 +23,17 @@ struct MeshPages {
   const int down = ndim >= 2 ? mesh.axis_sizes()[ndim - 2] : 1;
   const int panels = mesh.size() / (across * down);
 
-  int id(int panel, int row, int column) const { return ids[(static_cast<std::size_t>(panel) * down + row) * across + column]; }
+  int id(int panel, int row, int column) const {
+    return ids[(static_cast<std::size_t>(panel) * down + row) * across + column];
+  }
 
   // a = 0, b = 2
   std::string panel_title(int panel) const {
     std::string title;
     for (int axis = ndim - 3; axis >= 0; --axis) {
       int size = mesh.axis_sizes()[axis];
-      title = mesh.axis_names()[axis] + " = " + std::to_string(panel % size) + (title.empty() ? "" : ", ") + title;
+      title = mesh.axis_names()[axis] + " = " + std::to_string(panel % size) + (title.empty() ? "" : ", ") +
+              title;
       panel /= size;
     }
     return title;
@@ -49,18 +52,23 @@ std::string centred(const std::string& text, int width) {
   return blanks(before) + text + blanks(width - before - display_width(text));
 }
 
-std::string right_aligned(const std::string& text, int width) { return blanks(width - display_width(text)) + text; }
+std::string right_aligned(const std::string& text, int width) {
+  return blanks(width - display_width(text)) + text;
+}
 
-std::string frame_line(int gutter, std::size_t columns, int width, const char* left, const char* cross, const char* right) {
+std::string frame_line(int gutter, std::size_t columns, int width, const char* left, const char* cross,
+                       const char* right) {
   std::string line = blanks(gutter) + left;
   for (std::size_t c = 0; c < columns; ++c) line += repeated("─", width) + (c + 1 < columns ? cross : right);
   return line + '\n';
 }
 
 // The table of one panel, cut where the page ends.
-std::string draw_panel(const MeshPages& pages, int panel, const std::vector<int>& rows, const std::vector<int>& columns) {
+std::string draw_panel(const MeshPages& pages, int panel, const std::vector<int>& rows,
+                       const std::vector<int>& columns) {
   const int largest = *std::max_element(pages.ids.begin(), pages.ids.end());
-  const int width = static_cast<int>(std::max(std::to_string(largest).size(), std::to_string(pages.across - 1).size())) + 2;
+  const int width =
+      static_cast<int>(std::max(std::to_string(largest).size(), std::to_string(pages.across - 1).size())) + 2;
   const int row_number_width = pages.ndim >= 2 ? static_cast<int>(std::to_string(pages.down - 1).size()) : 0;
   const int gutter = std::max(display_width(pages.corner()), row_number_width) + 1;
   const std::vector<int> widths(columns.size(), width);
@@ -70,7 +78,8 @@ std::string draw_panel(const MeshPages& pages, int panel, const std::vector<int>
     const std::vector<int> band(from, from + count);
     from += count;
     text += right_aligned(pages.corner(), gutter - 1) + "  ";
-    for (int column : band) text += centred(column == gap ? std::string(ellipsis_across) : std::to_string(column), width) + ' ';
+    for (int column : band)
+      text += centred(column == gap ? std::string(ellipsis_across) : std::to_string(column), width) + ' ';
     while (text.back() == ' ') text.pop_back();
     text += '\n' + frame_line(gutter, band.size(), width, "┌", "┬", "┐");
     for (int row : rows) {
@@ -96,7 +105,8 @@ std::string hosts_of(const Mesh& mesh) {
   std::string text;
   for (auto& [host, ids] : ids_of_host) {
     std::sort(ids.begin(), ids.end());
-    text += (text.empty() ? "Hosts: " : "; ") + (host.empty() ? "unknown" : host) + " has " + short_label(ids);
+    text +=
+        (text.empty() ? "Hosts: " : "; ") + (host.empty() ? "unknown" : host) + " has " + short_label(ids);
   }
   return text;
 }
@@ -107,11 +117,15 @@ std::string mesh_picture(const Mesh& mesh) {
   const MeshPages pages{mesh};
   const bool is_cut = mesh.size() > most_blocks;
   auto shown = [&](int count, int most) { return is_cut ? first_and_last(count, most) : all_numbers(count); };
-  const std::vector<int> rows = shown(pages.down, most_rows(pages.panels)), columns = shown(pages.across, most_columns);
+  const std::vector<int> rows = shown(pages.down, most_rows(pages.panels)),
+                         columns = shown(pages.across, most_columns);
   const std::vector<int> panels = shown(pages.panels, most_panels);
 
-  std::string text = text_of(mesh) + ": " + plural(mesh.size(), mesh.is_abstract() ? "abstract device" : "device") + '\n';
-  auto count = [](const std::vector<int>& slots) { return slots.size() - std::count(slots.begin(), slots.end(), gap); };
+  std::string text =
+      text_of(mesh) + ": " + plural(mesh.size(), mesh.is_abstract() ? "abstract device" : "device") + '\n';
+  auto count = [](const std::vector<int>& slots) {
+    return slots.size() - std::count(slots.begin(), slots.end(), gap);
+  };
   for (int panel : panels) {
     if (panel == gap) {
       text += std::string(ellipsis_down) + '\n';
@@ -120,9 +134,11 @@ std::string mesh_picture(const Mesh& mesh) {
     if (pages.ndim >= 3) text += pages.panel_title(panel) + '\n';
     text += draw_panel(pages, panel, rows, columns);
   }
-  if (std::size_t drawn = count(rows) * count(columns) * count(panels); drawn < static_cast<std::size_t>(mesh.size())) {
-    text += std::to_string(drawn) + " of " + std::to_string(mesh.size()) + " devices shown; the places marked " +
-            std::string(ellipsis_across) + " and " + std::string(ellipsis_down) + " hold the others\n";
+  if (std::size_t drawn = count(rows) * count(columns) * count(panels);
+      drawn < static_cast<std::size_t>(mesh.size())) {
+    text += std::to_string(drawn) + " of " + std::to_string(mesh.size()) +
+            " devices shown; the places marked " + std::string(ellipsis_across) + " and " +
+            std::string(ellipsis_down) + " hold the others\n";
   }
   if (std::string hosts = hosts_of(mesh); !hosts.empty()) {
     for (const std::string& line : wrap_words(hosts, page_width)) text += line + '\n';

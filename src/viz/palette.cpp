@@ -24,7 +24,8 @@ std::string hex(Rgb colour) {
 
 Rgb palette(int entry) {
   std::uint32_t rgb = tab20b[static_cast<std::size_t>(entry)];
-  return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8), static_cast<std::uint8_t>(rgb)};
+  return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8),
+          static_cast<std::uint8_t>(rgb)};
 }
 
 Rgb ink_on(Rgb background) { return brightness(background) > 186 ? Rgb{0, 0, 0} : Rgb{255, 255, 255}; }

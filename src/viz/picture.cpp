@@ -31,7 +31,8 @@ void choose_drawn_dims(Picture& picture) {
 }
 
 std::string describe(const BlockGrid& grid, int dim) {
-  return "dim " + std::to_string(dim) + " (" + std::to_string(grid.shape[dim]) + " in " + plural(grid.blocks_along(dim), "block") + ")";
+  return "dim " + std::to_string(dim) + " (" + std::to_string(grid.shape[dim]) + " in " +
+         plural(grid.blocks_along(dim), "block") + ")";
 }
 
 std::string join(const std::vector<std::string>& parts, const char* separator) {
@@ -53,8 +54,8 @@ std::string introduce(const Picture& picture) {
     else
       whole.push_back("dim " + std::to_string(d) + " (" + std::to_string(grid.shape[d]) + ")");
   }
-  std::string text =
-      "Shape " + to_string(grid.shape) + ": down " + describe(grid, picture.row_dim) + ", across " + describe(grid, picture.column_dim);
+  std::string text = "Shape " + to_string(grid.shape) + ": down " + describe(grid, picture.row_dim) +
+                     ", across " + describe(grid, picture.column_dim);
   if (!unfolded.empty()) text += "; a panel per block of " + join(unfolded, " and ");
   if (!whole.empty()) text += "; " + join(whole, " and ") + (whole.size() == 1 ? " is whole" : " are whole");
   return text;
@@ -63,8 +64,8 @@ std::string introduce(const Picture& picture) {
 std::string gap_text(const std::vector<int>& numbers, int dim, int count) {
   auto place = std::find(numbers.begin(), numbers.end(), gap);
   if (place == numbers.end()) return "";
-  return "blocks " + std::to_string(place[-1] + 1) + "-" + std::to_string(place[1] - 1) + " of " + std::to_string(count) + " along dim " +
-         std::to_string(dim);
+  return "blocks " + std::to_string(place[-1] + 1) + "-" + std::to_string(place[1] - 1) + " of " +
+         std::to_string(count) + " along dim " + std::to_string(dim);
 }
 
 void make_panels(Picture& picture) {
@@ -73,8 +74,10 @@ void make_panels(Picture& picture) {
   const int column_count = picture.column_dim < 0 ? 1 : grid.blocks_along(picture.column_dim);
   const int panel_count = grid.blocks() / (row_count * column_count);
   const bool is_cut = grid.blocks() > most_blocks;
-  const std::vector<int> rows = is_cut ? first_and_last(row_count, most_rows(panel_count)) : all_numbers(row_count);
-  const std::vector<int> columns = is_cut ? first_and_last(column_count, most_columns) : all_numbers(column_count);
+  const std::vector<int> rows =
+      is_cut ? first_and_last(row_count, most_rows(panel_count)) : all_numbers(row_count);
+  const std::vector<int> columns =
+      is_cut ? first_and_last(column_count, most_columns) : all_numbers(column_count);
   const std::vector<int> shown = is_cut ? first_and_last(panel_count, most_panels) : all_numbers(panel_count);
   for (int panel : shown) {
     if (panel == gap) continue;
@@ -89,14 +92,18 @@ void make_panels(Picture& picture) {
 
   std::vector<std::string> left_out;
   if (std::string text = gap_text(rows, picture.row_dim, row_count); !text.empty()) left_out.push_back(text);
-  if (std::string text = gap_text(columns, picture.column_dim, column_count); !text.empty()) left_out.push_back(text);
+  if (std::string text = gap_text(columns, picture.column_dim, column_count); !text.empty())
+    left_out.push_back(text);
   if (picture.panels.size() < static_cast<std::size_t>(panel_count)) {
-    left_out.push_back(plural(panel_count - static_cast<int>(picture.panels.size()), "panel") + " of " + std::to_string(panel_count));
+    left_out.push_back(plural(panel_count - static_cast<int>(picture.panels.size()), "panel") + " of " +
+                       std::to_string(panel_count));
   }
   if (left_out.empty()) return;
-  auto slots = [](const std::vector<int>& numbers) { return numbers.size() - std::count(numbers.begin(), numbers.end(), gap); };
-  picture.notes.push_back(std::to_string(slots(rows) * slots(columns) * picture.panels.size()) + " of " + std::to_string(grid.blocks()) +
-                          " blocks shown; left out: " + join(left_out, ", "));
+  auto slots = [](const std::vector<int>& numbers) {
+    return numbers.size() - std::count(numbers.begin(), numbers.end(), gap);
+  };
+  picture.notes.push_back(std::to_string(slots(rows) * slots(columns) * picture.panels.size()) + " of " +
+                          std::to_string(grid.blocks()) + " blocks shown; left out: " + join(left_out, ", "));
 }
 
 // JAX's colours in reading order, moved on wherever they would make a block look like its left or upper neighbour.
@@ -119,7 +126,8 @@ void colour_blocks(Picture& picture) {
   each_cell([&](const Panel&, int, int, int) { ++cells; });
   int k = 0;
   each_cell([&](const Panel& panel, int r, int c, int block) {
-    int colour = jax_colour(k++, cells), left = colour_at(panel, r, c - 1), above = colour_at(panel, r - 1, c);
+    int colour = jax_colour(k++, cells), left = colour_at(panel, r, c - 1),
+        above = colour_at(panel, r - 1, c);
     while (colour == left || colour == above) colour = (colour + 7) % palette_size;
     picture.colours[block] = colour;
   });
@@ -135,8 +143,12 @@ int Picture::block(const Panel& panel, int row, int column) const {
   return grid.block_at(numbers);
 }
 
-std::int64_t Picture::row_size(int row_block) const { return row_dim < 0 ? 1 : grid.ranges[row_dim][row_block].size(); }
-std::int64_t Picture::column_size(int column_block) const { return column_dim < 0 ? 1 : grid.ranges[column_dim][column_block].size(); }
+std::int64_t Picture::row_size(int row_block) const {
+  return row_dim < 0 ? 1 : grid.ranges[row_dim][row_block].size();
+}
+std::int64_t Picture::column_size(int column_block) const {
+  return column_dim < 0 ? 1 : grid.ranges[column_dim][column_block].size();
+}
 
 bool Picture::is_uneven() const {
   for (int d = 0; d < grid.shape.ndim(); ++d) {
@@ -158,7 +170,8 @@ std::string Picture::place_of(const Panel& panel) const {
     }
     std::int64_t start = along[first].start, stop = along[last].stop;
     bool is_whole = start == 0 && stop == grid.shape[d];
-    text += (d ? ", " : "") + (is_whole ? std::string(":") : std::to_string(start) + ":" + std::to_string(stop));
+    text +=
+        (d ? ", " : "") + (is_whole ? std::string(":") : std::to_string(start) + ":" + std::to_string(stop));
   }
   return text + "]";
 }

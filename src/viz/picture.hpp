@@ -25,15 +25,17 @@ struct Picture {
   std::string intro;               // which dimensions are drawn; empty where that is obvious
   std::vector<std::string> notes;  // what is left out
 
-  int block(const Panel&, int row, int column) const;  // row and column count slots; gap if either slot is one
+  int block(const Panel&, int row,
+            int column) const;  // row and column count slots; gap if either slot is one
   std::int64_t rows_extent() const { return row_dim < 0 ? 1 : grid.shape[row_dim]; }
   std::int64_t columns_extent() const { return column_dim < 0 ? 1 : grid.shape[column_dim]; }
   std::int64_t row_size(int row_block) const;  // extent of a block along row_dim
   std::int64_t column_size(int column_block) const;
   bool rows_even() const { return row_dim < 0 || grid.is_even(row_dim); }
   bool columns_even() const { return column_dim < 0 || grid.is_even(column_dim); }
-  bool is_uneven() const;                    // along any dimension: the cells then say their sizes
-  std::string place_of(const Panel&) const;  // [0:4, :, 2:6]; the drawn dimensions are cut to what the panel shows
+  bool is_uneven() const;  // along any dimension: the cells then say their sizes
+  std::string place_of(
+      const Panel&) const;  // [0:4, :, 2:6]; the drawn dimensions are cut to what the panel shows
 };
 
 // Pictures with more parts than most_blocks show the first and last few along each direction.

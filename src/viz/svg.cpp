@@ -16,7 +16,8 @@ using namespace viz;
 
 // Pixels.
 constexpr int line_height = 16, swatch = 12;
-constexpr int most_width = 960, wanted_width = 720, wanted_height = 400, strip_height = 64, least_height = 110;
+constexpr int most_width = 960, wanted_width = 720, wanted_height = 400, strip_height = 64,
+              least_height = 110;
 constexpr int cell_pad = 12, gap_width = 44, gap_height = 26, tick_height = 20, legend_most = 64;
 
 class SvgPicture {
@@ -32,7 +33,8 @@ class SvgPicture {
     svg_.reach(svg_margin + svg_text_width(shape, 16), y_);
     for (const std::string& line : heading_lines(held)) caption(line, "fill=\"#555555\"");
     if (!picture_.intro.empty()) {
-      for (const std::string& line : wrap_words(picture_.intro.substr(shape.size() + 2), chars_across())) caption(line, "fill=\"#555555\"");
+      for (const std::string& line : wrap_words(picture_.intro.substr(shape.size() + 2), chars_across()))
+        caption(line, "fill=\"#555555\"");
     }
     draw_panels();
     draw_legend();
@@ -44,7 +46,9 @@ class SvgPicture {
  private:
   const std::vector<int>& rows() const { return picture_.panels.front().rows; }
   const std::vector<int>& columns() const { return picture_.panels.front().columns; }
-  int gutter() const { return picture_.row_dim < 0 ? 0 : line_height + row_tick_width() + 8; }  // left of the blocks
+  int gutter() const {
+    return picture_.row_dim < 0 ? 0 : line_height + row_tick_width() + 8;
+  }  // left of the blocks
   int row_tick_width() const { return svg_text_width(std::to_string(picture_.rows_extent())); }
   int chars_across() const { return static_cast<int>(wanted_width / (svg_font_size * svg_em)); }
 
@@ -98,7 +102,8 @@ class SvgPicture {
           is_complete = is_complete && !label.back().ends_with(" more");
           for (const std::string& line : label) has_ranges_ |= line.find('-') != std::string::npos;
           if (picture_.is_uneven()) label.push_back(size_text(block));
-          for (const std::string& line : label) column_needs_[c] = std::max(column_needs_[c], svg_text_width(line) + cell_pad);
+          for (const std::string& line : label)
+            column_needs_[c] = std::max(column_needs_[c], svg_text_width(line) + cell_pad);
           row_needs_[r] = std::max(row_needs_[r], static_cast<int>(label.size()) * line_height + cell_pad);
         }
       }
@@ -119,7 +124,8 @@ class SvgPicture {
     double across = static_cast<double>(std::max<std::int64_t>(picture_.columns_extent(), 1));
     const double shrink = picture_.panels.size() > 1 ? 0.6 : 1;  // several panels share the page
     double pixels_per_element = shrink * std::min(wanted_width / across, wanted_height / down);
-    int width = std::max(static_cast<int>(pixels_per_element * across), static_cast<int>(shrink * wanted_width / 3));
+    int width =
+        std::max(static_cast<int>(pixels_per_element * across), static_cast<int>(shrink * wanted_width / 3));
     int height = std::max(static_cast<int>(pixels_per_element * down), least_height);
     if (picture_.row_dim < 0) {
       width = picture_.column_dim < 0 ? wanted_width / 3 : wanted_width;
@@ -127,9 +133,14 @@ class SvgPicture {
     }
     std::vector<double> row_weights, column_weights;
     for (int row : rows())
-      row_weights.push_back(row == gap ? 0 : picture_.rows_extent() == 0 ? 1 : static_cast<double>(picture_.row_size(row)));
+      row_weights.push_back(row == gap                    ? 0
+                            : picture_.rows_extent() == 0 ? 1
+                                                          : static_cast<double>(picture_.row_size(row)));
     for (int column : columns()) {
-      column_weights.push_back(column == gap ? 0 : picture_.columns_extent() == 0 ? 1 : static_cast<double>(picture_.column_size(column)));
+      column_weights.push_back(column == gap ? 0
+                               : picture_.columns_extent() == 0
+                                   ? 1
+                                   : static_cast<double>(picture_.column_size(column)));
     }
     heights_ = share_out(height, row_weights, row_needs_);
     widths_ = bands_.size() > 1 ? column_needs_ : share_out(width, column_weights, column_needs_);
@@ -148,7 +159,8 @@ class SvgPicture {
         const std::vector<int> widths(first, first + static_cast<std::ptrdiff_t>(band.columns.size()));
         from += band.columns.size();
         std::string heading = picture_.panels.size() * bands_.size() > 1 ? picture_.place_of(band) : "";
-        double width = std::max(gutter() + std::accumulate(widths.begin(), widths.end(), 0), svg_text_width(heading));
+        double width =
+            std::max(gutter() + std::accumulate(widths.begin(), widths.end(), 0), svg_text_width(heading));
         if (x > svg_margin && x + width > svg_margin + most_width) {
           x = svg_margin;
           row_top = row_bottom;
@@ -162,7 +174,8 @@ class SvgPicture {
     y_ = row_bottom;
   }
 
-  void draw_panel(const Panel& panel, const std::string& heading, const std::vector<int>& widths, double panel_left) {
+  void draw_panel(const Panel& panel, const std::string& heading, const std::vector<int>& widths,
+                  double panel_left) {
     const double left = panel_left + gutter();
     y_ += 14;
     if (!heading.empty()) {
@@ -181,7 +194,8 @@ class SvgPicture {
     for (std::size_t r = 0; r < panel.rows.size(); ++r) {
       double x = left;
       for (std::size_t c = 0; c < panel.columns.size(); ++c) {
-        draw_cell(picture_.block(panel, static_cast<int>(r), static_cast<int>(c)), panel.rows[r] == gap, x, y, widths[c], heights_[r]);
+        draw_cell(picture_.block(panel, static_cast<int>(r), static_cast<int>(c)), panel.rows[r] == gap, x, y,
+                  widths[c], heights_[r]);
         x += widths[c];
       }
       y += heights_[r];
@@ -199,7 +213,8 @@ class SvgPicture {
     }
     Rgb ground = palette(picture_.colours[block]), ink = clear_ink_on(ground);
     if (picture_.grid.block_shape(block).elements() == 0) {
-      svg_.rect(x + 2, y + 2, width - 4, height - 4, "fill=\"none\" stroke=\"#888888\" stroke-dasharray=\"4 3\"");
+      svg_.rect(x + 2, y + 2, width - 4, height - 4,
+                "fill=\"none\" stroke=\"#888888\" stroke-dasharray=\"4 3\"");
       ink = {0x55, 0x55, 0x55};
     } else {
       svg_.rect(x, y, width, height, "fill=\"" + hex(ground) + "\" stroke=\"#ffffff\" stroke-width=\"2\"");
@@ -217,8 +232,8 @@ class SvgPicture {
     double place;
     std::int64_t index;
   };
-  static std::vector<Tick> ticks_of(const std::vector<int>& slots, const std::vector<int>& sizes, const std::vector<Range>& ranges,
-                                    double from) {
+  static std::vector<Tick> ticks_of(const std::vector<int>& slots, const std::vector<int>& sizes,
+                                    const std::vector<Range>& ranges, double from) {
     std::vector<Tick> ticks;
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (slots[i] != gap) {
@@ -249,8 +264,10 @@ class SvgPicture {
   }
 
   void draw_column_ticks(const Panel& panel, const std::vector<int>& widths, double left) {
-    std::vector<Tick> ticks = ticks_of(panel.columns, widths, picture_.grid.ranges[picture_.column_dim], left);
-    std::vector<bool> shown = readable(ticks, [](const Tick& tick) { return svg_text_width(std::to_string(tick.index)) / 2.0; });
+    std::vector<Tick> ticks =
+        ticks_of(panel.columns, widths, picture_.grid.ranges[picture_.column_dim], left);
+    std::vector<bool> shown =
+        readable(ticks, [](const Tick& tick) { return svg_text_width(std::to_string(tick.index)) / 2.0; });
     for (std::size_t i = 0; i < ticks.size(); ++i) {
       svg_.line(ticks[i].place, y_ + 2, ticks[i].place, y_ + 6);
       if (!shown[i]) continue;
@@ -264,12 +281,14 @@ class SvgPicture {
     std::vector<bool> shown = readable(ticks, [](const Tick&) { return svg_font_size / 2.0; });
     for (std::size_t i = 0; i < ticks.size(); ++i) {
       svg_.line(left - 6, ticks[i].place, left - 2, ticks[i].place);
-      if (shown[i]) svg_.text(left - 8, ticks[i].place + 4, std::to_string(ticks[i].index), "text-anchor=\"end\"");
+      if (shown[i])
+        svg_.text(left - 8, ticks[i].place + 4, std::to_string(ticks[i].index), "text-anchor=\"end\"");
     }
     double middle = (ticks.front().place + ticks.back().place) / 2;
     char turn[96];
-    std::snprintf(turn, sizeof turn, "text-anchor=\"middle\" fill=\"#555555\" transform=\"rotate(-90 %.1f %.1f)\"", panel_left + 10,
-                  middle);
+    std::snprintf(turn, sizeof turn,
+                  "text-anchor=\"middle\" fill=\"#555555\" transform=\"rotate(-90 %.1f %.1f)\"",
+                  panel_left + 10, middle);
     svg_.text(panel_left + 10, middle, "← dim " + std::to_string(picture_.row_dim), turn);
   }
 
@@ -287,7 +306,9 @@ class SvgPicture {
       if (picture_.colours[block] < 0 || ++shown > legend_most) continue;
       const std::vector<int>& ids = picture_.grid.holders[block];
       Entry entry{block, wrap_label(uses_ranges_ ? short_label(ids) : full_label(ids), 72, 12)};
-      entry.lines.back() += "  " + (picture_.grid.shape.ndim() ? to_string(picture_.grid.box(block)) + "  " : "") + size_text(block);
+      entry.lines.back() += "  " +
+                            (picture_.grid.shape.ndim() ? to_string(picture_.grid.box(block)) + "  " : "") +
+                            size_text(block);
       for (const std::string& line : entry.lines) widest = std::max(widest, svg_text_width(line));
       entries.push_back(std::move(entry));
     }
@@ -296,18 +317,20 @@ class SvgPicture {
     svg_.reach(svg_margin + svg_text_width("Devices, place and size of each block"), y_);
     y_ += 8;
     const int entry_width = swatch + 8 + widest + 28;
-    const std::size_t across =
-        static_cast<std::size_t>(std::max(std::max<int>(wanted_width, static_cast<int>(svg_.width()) - svg_margin) / entry_width, 1));
+    const std::size_t across = static_cast<std::size_t>(
+        std::max(std::max<int>(wanted_width, static_cast<int>(svg_.width()) - svg_margin) / entry_width, 1));
     const std::size_t per_column = (entries.size() + across - 1) / across;
     double lowest = y_;
     for (std::size_t i = 0; i < entries.size(); i += per_column) {
       double y = y_, x = svg_margin + static_cast<double>(i / per_column) * entry_width;
-      for (std::size_t k = i; k < std::min(i + per_column, entries.size()); ++k) y = draw_entry(entries[k], x, y);
+      for (std::size_t k = i; k < std::min(i + per_column, entries.size()); ++k)
+        y = draw_entry(entries[k], x, y);
       lowest = std::max(lowest, y);
       svg_.reach(x + entry_width - 28, y);
     }
     y_ = lowest;
-    if (shown > legend_most) caption_wrapped("and " + plural(shown - legend_most, "block") + " more, named in the picture alone");
+    if (shown > legend_most)
+      caption_wrapped("and " + plural(shown - legend_most, "block") + " more, named in the picture alone");
   }
 
   double draw_entry(const Entry& entry, double x, double y) {

@@ -41,7 +41,8 @@ pid_t parent_of(pid_t process) {
 bool is_terminal_device(const struct stat& file) {
   constexpr unsigned consoles = 4, pty_first = 136, pty_last = 143;  // Linux device numbers
   unsigned major_number = major(file.st_rdev);
-  return S_ISCHR(file.st_mode) && (major_number == consoles || (major_number >= pty_first && major_number <= pty_last));
+  return S_ISCHR(file.st_mode) &&
+         (major_number == consoles || (major_number >= pty_first && major_number <= pty_last));
 }
 
 }  // namespace
@@ -63,10 +64,12 @@ bool stdout_ends_at_terminal() {
 
 ColourDepth stdout_colour_depth() {
   const char* term = std::getenv("TERM");
-  if (is_set("NO_COLOR") || !term || !*term || std::strcmp(term, "dumb") == 0 || !stdout_ends_at_terminal()) return ColourDepth::none;
+  if (is_set("NO_COLOR") || !term || !*term || std::strcmp(term, "dumb") == 0 || !stdout_ends_at_terminal())
+    return ColourDepth::none;
   const char* colour_term = std::getenv("COLORTERM");
   bool has_truecolour =
-      (colour_term && (!std::strcmp(colour_term, "truecolor") || !std::strcmp(colour_term, "24bit"))) || std::strstr(term, "direct");
+      (colour_term && (!std::strcmp(colour_term, "truecolor") || !std::strcmp(colour_term, "24bit"))) ||
+      std::strstr(term, "direct");
   return has_truecolour ? ColourDepth::truecolour : ColourDepth::indexed256;
 }
 

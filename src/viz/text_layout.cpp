@@ -30,7 +30,8 @@ Padding jax_padding(int n, int more) {
 // The slots of one direction: how large the blocks are in the array.
 std::vector<double> slot_weights(const std::vector<int>& slots, std::int64_t extent, auto size_of) {
   std::vector<double> weights;
-  for (int slot : slots) weights.push_back(slot == gap ? 0 : extent == 0 ? 1 : static_cast<double>(size_of(slot)));
+  for (int slot : slots)
+    weights.push_back(slot == gap ? 0 : extent == 0 ? 1 : static_cast<double>(size_of(slot)));
   return weights;
 }
 
@@ -47,7 +48,10 @@ int proportional_total(const std::vector<double>& weights, const std::vector<int
 class Layouter {
  public:
   Layouter(const Picture& picture, const debug::VisualizeOptions& options, Form form)
-      : picture_(picture), options_(options), is_coloured_(form == Form::coloured), frame_(is_coloured_ ? 0 : 1) {
+      : picture_(picture),
+        options_(options),
+        is_coloured_(form == Form::coloured),
+        frame_(is_coloured_ ? 0 : 1) {
     base_height_ = static_cast<int>(10 * options.scale);
     bool is_flat = picture.row_dim < 0;  // JAX draws (n,) as if it were n rows of 1, then lays it down
     double down = static_cast<double>(is_flat ? picture.columns_extent() : picture.rows_extent());
@@ -73,15 +77,20 @@ class Layouter {
 
  private:
   static constexpr int no_wrap = 1 << 30;
-  const std::vector<int>& columns() const { return picture_.panels.front().columns; }  // the same in every panel
+  const std::vector<int>& columns() const {
+    return picture_.panels.front().columns;
+  }  // the same in every panel
   const std::vector<int>& rows() const { return picture_.panels.front().rows; }
   int inner_pad() const { return is_coloured_ ? 1 : 0; }  // labels on adjacent colours stay apart
-  bool fits() const { return sum(needs_) + frame_ * (static_cast<int>(needs_.size()) + 1) <= options_.max_width; }
+  bool fits() const {
+    return sum(needs_) + frame_ * (static_cast<int>(needs_.size()) + 1) <= options_.max_width;
+  }
 
   std::vector<std::string> label_of(int block, Naming naming, int width) const {
     const std::vector<int>& ids = picture_.grid.holders[block];
     std::string name = naming == Naming::full ? full_label(ids) : short_label(ids);
-    std::vector<std::string> lines = width == no_wrap ? std::vector<std::string>{name} : wrap_label(name, width, most_label_lines);
+    std::vector<std::string> lines =
+        width == no_wrap ? std::vector<std::string>{name} : wrap_label(name, width, most_label_lines);
     if (!picture_.is_uneven()) return lines;
     Shape shape = picture_.grid.block_shape(block);
     lines.push_back(shape.elements() == 0 ? "empty" : to_string(shape));
@@ -99,8 +108,10 @@ class Layouter {
           cell.block = picture_.block(panel, static_cast<int>(r), static_cast<int>(c));
           if (cell.block != gap) {
             cell.label = label_of(cell.block, naming, width);
-            for (const std::string& line : cell.label) has_strides_ |= line[0] != '(' && line.find(':') != std::string::npos;
-            for (const std::string& line : cell.label) has_ranges_ |= line[0] != '(' && line.find('-') != std::string::npos;
+            for (const std::string& line : cell.label)
+              has_strides_ |= line[0] != '(' && line.find(':') != std::string::npos;
+            for (const std::string& line : cell.label)
+              has_ranges_ |= line[0] != '(' && line.find('-') != std::string::npos;
           } else if (rows()[r] != gap) {
             cell.label = {std::string(ellipsis_across)};
           } else if (columns()[c] != gap) {
@@ -125,15 +136,18 @@ class Layouter {
         std::size_t c = i % columns().size();
         int width = gap_width + 2 - 2 * inner_pad();
         if (columns()[c] != gap) {
-          double fraction = static_cast<double>(picture_.column_size(columns()[c])) / static_cast<double>(picture_.columns_extent());
+          double fraction = static_cast<double>(picture_.column_size(columns()[c])) /
+                            static_cast<double>(picture_.columns_extent());
           double asked = std::floor(fraction * base_width_ * character_aspect);
-          width = static_cast<int>(std::min<double>(std::max<double>(asked, options_.min_width), options_.max_width));
+          width = static_cast<int>(
+              std::min<double>(std::max<double>(asked, options_.min_width), options_.max_width));
         }
         Padding padding = jax_padding(width - label_width(cells[i]) - 2, inner_pad());
         cells[i].left = padding.near;
         cells[i].right = padding.far;
         needs_[c] = std::max(needs_[c], padding.near + label_width(cells[i]) + padding.far);
-        if (cells[i].label.size() > 1) cells[i].left = cells[i].right = 0;  // its lines differ in length: each in the middle
+        if (cells[i].label.size() > 1)
+          cells[i].left = cells[i].right = 0;  // its lines differ in length: each in the middle
       }
     }
   }
@@ -152,15 +166,16 @@ class Layouter {
 
   // Column widths in proportion to the blocks, band by band; `counts` columns in each band.
   TextLayout fill(const std::vector<int>& counts) {
-    std::vector<double> weights =
-        slot_weights(columns(), picture_.columns_extent(), [this](int slot) { return picture_.column_size(slot); });
+    std::vector<double> weights = slot_weights(columns(), picture_.columns_extent(),
+                                               [this](int slot) { return picture_.column_size(slot); });
     std::vector<std::vector<double>> band_weights;
     std::vector<std::vector<int>> band_needs, band_widths;
     double heaviest = 0;
     for (std::size_t band = 0, from = 0; band < counts.size(); from += counts[band++]) {
       band_weights.emplace_back(weights.begin() + from, weights.begin() + from + counts[band]);
       band_needs.emplace_back(needs_.begin() + from, needs_.begin() + from + counts[band]);
-      heaviest = std::max(heaviest, std::accumulate(band_weights.back().begin(), band_weights.back().end(), 0.0));
+      heaviest =
+          std::max(heaviest, std::accumulate(band_weights.back().begin(), band_weights.back().end(), 0.0));
     }
     const int most = options_.max_width - frame_ * (*std::max_element(counts.begin(), counts.end()) + 1);
     int total = most;
@@ -172,7 +187,8 @@ class Layouter {
     }
     for (std::size_t band = 0; band < counts.size(); ++band) {
       double weight = std::accumulate(band_weights[band].begin(), band_weights[band].end(), 0.0);
-      band_widths.push_back(share_out(static_cast<int>(total * weight / heaviest), band_weights[band], band_needs[band]));
+      band_widths.push_back(
+          share_out(static_cast<int>(total * weight / heaviest), band_weights[band], band_needs[band]));
     }
     return finish(counts, band_widths);
   }
@@ -182,7 +198,8 @@ class Layouter {
     int lines = std::max(static_cast<int>(cell.label.size()), 1);
     int height = 1;
     if (slot != gap && picture_.row_dim >= 0) {
-      height = static_cast<int>(static_cast<double>(picture_.row_size(slot)) / static_cast<double>(picture_.rows_extent()) * base_height_);
+      height = static_cast<int>(static_cast<double>(picture_.row_size(slot)) /
+                                static_cast<double>(picture_.rows_extent()) * base_height_);
     }
     Padding padding = jax_padding(height - 2, slot == gap ? 0 : inner_pad());
     int spare = std::max(padding.near + 1 + padding.far - lines, 0);
@@ -201,7 +218,8 @@ class Layouter {
     }
     for (std::size_t i = 0; i < cells.size(); ++i)
       heights[i / across] = std::max(heights[i / across], static_cast<int>(cells[i].label.size()));
-    std::vector<double> weights = slot_weights(rows(), picture_.rows_extent(), [this](int slot) { return picture_.row_size(slot); });
+    std::vector<double> weights =
+        slot_weights(rows(), picture_.rows_extent(), [this](int slot) { return picture_.row_size(slot); });
     int most = std::max(most_uneven_lines, base_height_);
     heights = share_out(std::max(base_height_, proportional_total(weights, heights, most)), weights, heights);
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -284,7 +302,8 @@ std::vector<int> share_out(int total, const std::vector<double>& weights, const 
     rest -= sizes[i];
   }
   auto lost = [&](std::size_t i) { return weights[i] * unit - sizes[i]; };
-  std::stable_sort(free_items.begin(), free_items.end(), [&](std::size_t a, std::size_t b) { return lost(a) > lost(b) + 1e-9; });
+  std::stable_sort(free_items.begin(), free_items.end(),
+                   [&](std::size_t a, std::size_t b) { return lost(a) > lost(b) + 1e-9; });
   for (std::size_t k = 0; k < free_items.size() && rest > 0; ++k, --rest) ++sizes[free_items[k]];
   return sizes;
 }

@@ -11,8 +11,9 @@ namespace tessera::viz {
 
 struct TextCell {
   int block = gap;
-  std::vector<std::string> label;                // lines
-  int left = 0, right = 0, top = 0, bottom = 0;  // blank characters and lines around the label; the rest is shared out evenly
+  std::vector<std::string> label;  // lines
+  int left = 0, right = 0, top = 0,
+      bottom = 0;  // blank characters and lines around the label; the rest is shared out evenly
 };
 
 struct TextPanel {

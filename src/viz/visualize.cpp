@@ -15,13 +15,16 @@ void check(const VisualizeOptions& options) {
   constexpr double largest_scale = 1000;
   constexpr int smallest_width = 20, largest_width = 10000;
   if (!(options.scale > 0 && options.scale <= largest_scale)) {
-    throw ArgumentError("visualize_sharding: scale must lie above 0 and not above 1000, got " + std::to_string(options.scale));
+    throw ArgumentError("visualize_sharding: scale must lie above 0 and not above 1000, got " +
+                        std::to_string(options.scale));
   }
   if (options.min_width < 1) {
-    throw ArgumentError("visualize_sharding: min_width must be at least 1, got " + std::to_string(options.min_width));
+    throw ArgumentError("visualize_sharding: min_width must be at least 1, got " +
+                        std::to_string(options.min_width));
   }
   if (options.max_width < smallest_width || options.max_width > largest_width) {
-    throw ArgumentError("visualize_sharding: max_width must lie between 20 and 10000, got " + std::to_string(options.max_width));
+    throw ArgumentError("visualize_sharding: max_width must lie between 20 and 10000, got " +
+                        std::to_string(options.max_width));
   }
 }
 

@@ -77,7 +77,8 @@ Outcome random_program(unsigned seed, const Case& in) {
       case 7: pool.push_back(where(x > 0.1f, x, exp(x))); break;
       case 8: pool.push_back(x.ndim() == 2 ? softmax(x, pick(random, 2)) : abs(x)); break;
       default:
-        pool.push_back(x.ndim() == 2 ? matmul(x, broadcast_to(expand_dims(mean(x, 0), 1), {x.shape()[1], 3})) : sqrt(x * x + 1));
+        pool.push_back(x.ndim() == 2 ? matmul(x, broadcast_to(expand_dims(mean(x, 0), 1), {x.shape()[1], 3}))
+                                     : sqrt(x * x + 1));
         break;
     }
   }
@@ -90,7 +91,8 @@ void expect_close(const Outcome& got, const Outcome& expected, const char* what,
     ASSERT_EQ(got[i].shape(), expected[i].shape());
     const auto a = to_vector<float>(got[i]), b = to_vector<float>(expected[i]);
     for (std::size_t k = 0; k < a.size(); ++k)
-      ASSERT_NEAR(a[k], b[k], 1e-4f * (1 + std::fabs(b[k]))) << what << ", seed " << seed << ", result " << i << " element " << k;
+      ASSERT_NEAR(a[k], b[k], 1e-4f * (1 + std::fabs(b[k])))
+          << what << ", seed " << seed << ", result " << i << " element " << k;
   }
 }
 
@@ -108,7 +110,8 @@ TEST_P(RandomPrograms, ShardedEqualsUnshardedAndJitEqualsEager) {
     expect_close(random_program(seed, sharded), expected, "eager", seed);
     const auto constraint = random_spec(random, mesh, 2);
     const auto program = [&](Array a, Array b, Array c) {
-      return random_program(seed, {with_sharding_constraint(a * 1.0f, NamedSharding(mesh, constraint)), b, c});
+      return random_program(seed,
+                            {with_sharding_constraint(a * 1.0f, NamedSharding(mesh, constraint)), b, c});
     };
     const auto compiled = jit(program);
     expect_close(compiled(sharded.a, sharded.b, sharded.c), expected, "jit", seed);
@@ -121,9 +124,11 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, testing::Range(0u, 8u));
 TEST(Traffic, CountedBytesEqualPredictedBytes) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const int n = 4 * device_count();
-  const Array a = device_put(values({n, n}, 0.3f), mesh, P("x", None)), b = device_put(values({n, n}, 0.2f), mesh, P(None, "x"));
+  const Array a = device_put(values({n, n}, 0.3f), mesh, P("x", None)),
+              b = device_put(values({n, n}, 0.2f), mesh, P(None, "x"));
   eval(a, b);
-  const auto f = jit([&](Array a, Array b) { return device_put(matmul(a, b), mesh, P(None, "x")) + sum(a, 0); });
+  const auto f =
+      jit([&](Array a, Array b) { return device_put(matmul(a, b), mesh, P(None, "x")) + sum(a, 0); });
   const auto plan = f.lower(a, b).compile().explanation();
   const auto before = comm::traffic();
   eval(f(a, b));
@@ -147,8 +152,9 @@ TEST(DevicePut, LargeBlocksOfAnyLayoutToAnyLayout) {
   const int p = device_count();
   for (unsigned seed = 0; seed < 12; ++seed) {
     Random random(seed);
-    const Shape shape = seed % 2 == 0 ? Shape{1 + pick(random, 40), 9000 + pick(random, 3000)}
-                                      : Shape{1 + pick(random, 9), 1 + pick(random, 9), 8000 + pick(random, 999)};
+    const Shape shape = seed % 2 == 0
+                            ? Shape{1 + pick(random, 40), 9000 + pick(random, 3000)}
+                            : Shape{1 + pick(random, 9), 1 + pick(random, 9), 8000 + pick(random, 999)};
     const Array plain = reshape(arange(shape.elements()), shape);
     const Mesh from = random_mesh(random), to = random_mesh(random);
     const Array there = device_put(plain, from, random_spec(random, from, shape.ndim()));
@@ -160,7 +166,9 @@ TEST(DevicePut, LargeBlocksOfAnyLayoutToAnyLayout) {
   const Mesh line = make_mesh({p}, {"x"});
   const Array rows = device_put(reshape(arange(64 * p * 1024 * p), {64 * p, 1024 * p}), line, P("x", None));
   EXPECT_EQ(to_vector<std::int64_t>(device_put(rows, line, P(None, "x"))), to_vector<std::int64_t>(rows));
-  if (p > 1 && comm::reads_directly(0, 1)) { EXPECT_GT(comm::bytes_read_directly(), read_before); }
+  if (p > 1 && comm::reads_directly(0, 1)) {
+    EXPECT_GT(comm::bytes_read_directly(), read_before);
+  }
 }
 
 TEST(Pending, LongChainsAreComputedOnTheWay) {
@@ -197,7 +205,8 @@ TEST(Memory, AReshardTakesSourceAndDestination) {
   const auto before = memory_use().live_bytes;
   const Array columns = device_put(rows, mesh, P(None, "x"));
   eval(columns);
-  const std::int64_t block = n * ((n + device_count() - 1) / device_count()) * 4, pieces = std::int64_t{6} << 20;
+  const std::int64_t block = n * ((n + device_count() - 1) / device_count()) * 4,
+                     pieces = std::int64_t{6} << 20;
   EXPECT_LE(memory_use().peak_bytes - before, block + pieces);
 }
 

@@ -15,7 +15,9 @@ TEST(Jit, ACompiledFunctionPlacesUncommittedArgumentsAndRefusesCommittedOnesElse
   EXPECT_EQ(y.sharding(), x.sharding());
   EXPECT_EQ(item<int>(y(11)), 12);
   EXPECT_THROW(compiled(arange(13)), ArgumentError);
-  if (device_count() > 1) { EXPECT_THROW(compiled(device_put(arange(12), mesh, P())), ShardingError); }
+  if (device_count() > 1) {
+    EXPECT_THROW(compiled(device_put(arange(12), mesh, P())), ShardingError);
+  }
 }
 
 }  // namespace

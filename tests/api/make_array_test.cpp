@@ -23,7 +23,9 @@ HostArray counted(const Shape& shape, int first) {
 template <class E, class F> std::string refusal(F f) {
   try {
     f();
-  } catch (const E& e) { return e.what(); } catch (const std::exception& e) {
+  } catch (const E& e) {
+    return e.what();
+  } catch (const std::exception& e) {
     return std::string("another error: ") + e.what();
   }
   return "accepted";
@@ -36,14 +38,16 @@ TEST(MakeArray, TheGlobalShapeIsThatOfTheBlocksInARow) {
   const Array x = make_array_from_process_local_data(rows(), counted({2, 3}, 6 * me));
   EXPECT_EQ(x.shape(), (Shape{2 * ranks(), 3}));
   EXPECT_EQ(item<int>(x(-1, -1)), 6 * ranks() - 1);
-  const Array short_one = make_array_from_process_local_data(rows(), counted({me + 1 < ranks() ? 2 : 1}, 2 * me));
+  const Array short_one =
+      make_array_from_process_local_data(rows(), counted({me + 1 < ranks() ? 2 : 1}, 2 * me));
   EXPECT_EQ(short_one.shape(), (Shape{2 * ranks() - 1}));
   EXPECT_EQ(item<int>(sum(short_one)), (2 * ranks() - 1) * (ranks() - 1));
 }
 
 TEST(MakeArray, ARangeThatDoesNotFitItsDtypeIsRefused) {
   const std::int64_t far = 3'000'000'000;
-  EXPECT_THAT(refusal<ArgumentError>([&] { arange(far, far + 2); }), HasSubstr("from 3000000000 to 3000000001 do not fit int32"));
+  EXPECT_THAT(refusal<ArgumentError>([&] { arange(far, far + 2); }),
+              HasSubstr("from 3000000000 to 3000000001 do not fit int32"));
   EXPECT_EQ(item<std::int64_t>((astype(arange(2), int64) + far)(1)), far + 1);
   EXPECT_EQ(item<int>(arange(std::int64_t{2'147'483'646}, std::int64_t{2'147'483'648})(1)), 2'147'483'647);
 }
@@ -59,26 +63,32 @@ TEST(MakeArray, BlocksThatAreNotOfOneArrayAreRefusedOnAllRanks) {
                 make_array_from_process_local_data(rows(), HostArray(first ? Shape{1} : Shape{1, 2}, int32));
               }),
               HasSubstr("from 1 to 2 dimensions"));
-  EXPECT_THAT(refusal<ShapeError>([&] { make_array_from_process_local_data(rows(), HostArray({1}, int32), Shape{first ? 9 : ranks()}); }),
+  EXPECT_THAT(refusal<ShapeError>([&] {
+                make_array_from_process_local_data(rows(), HostArray({1}, int32), Shape{first ? 9 : ranks()});
+              }),
               HasSubstr("different global shapes"));
-  EXPECT_THAT(refusal<ShapeError>([&] { make_array_from_process_local_data(rows(), HostArray({first ? 1 : 2}, int32)); }),
+  EXPECT_THAT(refusal<ShapeError>(
+                  [&] { make_array_from_process_local_data(rows(), HostArray({first ? 1 : 2}, int32)); }),
               HasSubstr("does not match"));
   expect_alive();
 }
 
 TEST(MakeArray, WhatACallbackDoesWrongIsRaisedOnAllRanks) {
   const int last = ranks() - 1;
-  const auto make = [&](auto block) { return [=] { make_array_from_callback({2 * ranks(), 3}, rows(), block); }; };
+  const auto make = [&](auto block) {
+    return [=] { make_array_from_callback({2 * ranks(), 3}, rows(), block); };
+  };
   EXPECT_THAT(refusal<ShapeError>(make([=](const Index& i) {
                 return HostArray({i[0].start == 2 * last ? 1 : 2, 3}, int32);
               })),
               HasSubstr("the callback returned a block of shape (1, 3); it must be (2, 3)"));
-  EXPECT_THAT(refusal<ArgumentError>(make([=](const Index& i) {
-                if (i[0].start == 2 * last) throw std::runtime_error("no such sensor");
-                return HostArray({2, 3}, int32);
-              })),
-              HasSubstr("rank " + std::to_string(last) + ": make_array_from_callback: the callback failed at [" + std::to_string(2 * last) +
-                        ":" + std::to_string(2 * last + 2) + ", 0:3]: no such sensor"));
+  EXPECT_THAT(
+      refusal<ArgumentError>(make([=](const Index& i) {
+        if (i[0].start == 2 * last) throw std::runtime_error("no such sensor");
+        return HostArray({2, 3}, int32);
+      })),
+      HasSubstr("rank " + std::to_string(last) + ": make_array_from_callback: the callback failed at [" +
+                std::to_string(2 * last) + ":" + std::to_string(2 * last + 2) + ", 0:3]: no such sensor"));
   expect_alive();
   if (last == 0) return;
   EXPECT_THAT(refusal<DtypeError>(make([=](const Index& i) {

@@ -16,8 +16,10 @@ TEST(Print, NumbersShowTheDigitsTheyNeed) {
 
 // What NumPy 1.24 prints for the same values.
 TEST(Print, DigitsBehindTheEighthAreCutWithTheirZeros) {
-  EXPECT_EQ(to_string(array({0.00816024f, 0.01408451f, 0.0194369964f})), "[0.00816024 0.01408451 0.019437  ]");
-  EXPECT_EQ(to_string(array({1.0 / 3, 2.0 / 3, 1.0, 0.1234000000001})), "[0.33333333 0.66666667 1.         0.1234    ]");
+  EXPECT_EQ(to_string(array({0.00816024f, 0.01408451f, 0.0194369964f})),
+            "[0.00816024 0.01408451 0.019437  ]");
+  EXPECT_EQ(to_string(array({1.0 / 3, 2.0 / 3, 1.0, 0.1234000000001})),
+            "[0.33333333 0.66666667 1.         0.1234    ]");
   EXPECT_EQ(to_string(array({1e-9 / 3, 1.})), "[3.33333333e-10 1.00000000e+00]");
 }
 
@@ -28,11 +30,13 @@ TEST(Print, ARangeBeyondAThousandIsScientific) {
 }
 
 TEST(Print, LongRowsAreBrokenWithoutSpacesAtTheEnds) {
-  const Array x = array({-396.55075f, 188.79953f, -21.223461f, 609.2165f, -364.90875f, -152.3619f, 242.38142f});
+  const Array x =
+      array({-396.55075f, 188.79953f, -21.223461f, 609.2165f, -364.90875f, -152.3619f, 242.38142f});
   EXPECT_EQ(to_string(x),
             "[-396.55075   188.79953   -21.223461  609.2165   -364.90875  -152.3619\n"
             "  242.38142 ]");
-  const Array wide = array({747.25457588, -1030.75802551, 1675.82751011, 748.76451651, -18.34141812, -1189.37450927, 297.78952491});
+  const Array wide = array({747.25457588, -1030.75802551, 1675.82751011, 748.76451651, -18.34141812,
+                            -1189.37450927, 297.78952491});
   EXPECT_EQ(to_string(wide),
             "[  747.25457588 -1030.75802551  1675.82751011   748.76451651\n"
             "   -18.34141812 -1189.37450927   297.78952491]");
@@ -43,7 +47,9 @@ TEST(Print, IntegersAndBoolsAreAligned) {
   EXPECT_EQ(to_string(arange(3) > 1), "[False False  True]");
 }
 
-TEST(Print, LongDimensionsAreAbbreviated) { EXPECT_EQ(to_string(arange(2000)), "[   0    1    2 ... 1997 1998 1999]"); }
+TEST(Print, LongDimensionsAreAbbreviated) {
+  EXPECT_EQ(to_string(arange(2000)), "[   0    1    2 ... 1997 1998 1999]");
+}
 
 TEST(Print, AShardedArrayShowsTheSameText) {
   const Array x = reshape(arange(30), {5, 6});
@@ -58,7 +64,8 @@ TEST(Print, ScalarsAndComplexNumbers) {
   EXPECT_EQ(to_string(astype(Array(1e8), float32)), "100000000.0");
   EXPECT_EQ(to_string(astype(Array(-99999999), float32)), "-100000000.0");
   EXPECT_EQ(to_string(reshape(array({std::complex<double>(1, -2)}), {})), "(1-2j)");
-  EXPECT_EQ(to_string(array({std::complex<double>(1, -2.25), std::complex<double>(-10.5, 3)})), "[  1. -2.25j -10.5+3.j  ]");
+  EXPECT_EQ(to_string(array({std::complex<double>(1, -2.25), std::complex<double>(-10.5, 3)})),
+            "[  1. -2.25j -10.5+3.j  ]");
   EXPECT_EQ(to_string(array({std::complex<float>(1, -2)})), "[1.-2.j]");
 }
 

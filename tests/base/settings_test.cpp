@@ -14,7 +14,9 @@ std::string error_of(const std::string& name, const std::string& value) {
   try {
     const SettingScope scope(name, value);
     return "";
-  } catch (const ArgumentError& error) { return error.what(); }
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
 }
 
 TEST(Settings, defaults_hold_when_nothing_is_set) {
@@ -36,14 +38,16 @@ TEST(Settings, a_scope_sets_and_puts_back) {
 }
 
 TEST(Settings, bad_values_are_refused_with_what_would_do) {
-  EXPECT_EQ(error_of("TESSERA_TIMEOUT", "soon"), "TESSERA_TIMEOUT='soon' is not usable: it takes seconds, 0 or more");
+  EXPECT_EQ(error_of("TESSERA_TIMEOUT", "soon"),
+            "TESSERA_TIMEOUT='soon' is not usable: it takes seconds, 0 or more");
   EXPECT_THAT(error_of("TESSERA_TIMEOUT", "-1"), HasSubstr("seconds, 0 or more"));
   EXPECT_THAT(error_of("TESSERA_TIMEOUT", "nan"), HasSubstr("seconds, 0 or more"));
   EXPECT_THAT(error_of("TESSERA_CHECK", "3"), HasSubstr("it takes 0 | 1 | 2"));
   EXPECT_THAT(error_of("TESSERA_LOG", "warning"), HasSubstr("did you mean 'warn'?"));
   for (const char* text : {"0", "-5", "2147483648", "99999999999999999999", "10x", "", " "})
     EXPECT_THAT(error_of("TESSERA_MESSAGE_LIMIT", text), HasSubstr("a number from 1 to 2147483647")) << text;
-  EXPECT_THAT(error_of("TESSERA_TIMOUT", "1"), HasSubstr("no setting TESSERA_TIMOUT (did you mean 'TESSERA_TIMEOUT'?)"));
+  EXPECT_THAT(error_of("TESSERA_TIMOUT", "1"),
+              HasSubstr("no setting TESSERA_TIMOUT (did you mean 'TESSERA_TIMEOUT'?)"));
 }
 
 TEST(Settings, a_refused_value_changes_nothing) {
@@ -58,7 +62,8 @@ TEST(Settings, the_table_shows_every_setting) {
     EXPECT_THAT(row.name, testing::StartsWith("TESSERA_"));
     EXPECT_FALSE(row.meaning.empty()) << row.name;
     EXPECT_EQ(row.value, row.fallback) << row.name;
-    EXPECT_EQ(error_of(row.name, row.fallback), "") << row.name << ": the printed default is one that may be set";
+    EXPECT_EQ(error_of(row.name, row.fallback), "")
+        << row.name << ": the printed default is one that may be set";
   }
 }
 
@@ -73,7 +78,8 @@ TEST(ParseBytes, takes_powers_of_1024) {
   EXPECT_EQ(parse_bytes("x", "64M"), 64 << 20);
   EXPECT_EQ(parse_bytes("x", "1.5G"), std::int64_t{3} << 29);
   EXPECT_EQ(parse_bytes("x", "2KiB"), 2048);
-  for (const char* text : {"", "M", "12Q", "-1", "1e40", "9999999T"}) EXPECT_THROW(parse_bytes("x", text), ArgumentError) << text;
+  for (const char* text : {"", "M", "12Q", "-1", "1e40", "9999999T"})
+    EXPECT_THROW(parse_bytes("x", text), ArgumentError) << text;
 }
 
 }  // namespace

@@ -13,11 +13,14 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::string disagreement(const Communicator& comm, std::uint64_t fingerprint, const std::string& description) {
+std::string disagreement(const Communicator& comm, std::uint64_t fingerprint,
+                         const std::string& description) {
   try {
     agree(comm, fingerprint, [&] { return description; });
     return "";
-  } catch (const DisagreementError& error) { return error.what(); }
+  } catch (const DisagreementError& error) {
+    return error.what();
+  }
 }
 
 TEST(Agreement, equal_fingerprints_pass_without_a_description) {
@@ -28,7 +31,8 @@ TEST(Agreement, a_rank_that_differs_is_named_on_every_rank) {
   const int ranks = world().size(), me = world().rank();
   if (ranks == 1) return;
   const bool odd_one = me == ranks - 1;
-  const std::string text = disagreement(world(), odd_one ? 1 : 2, odd_one ? "sum(x, axis 1)" : "sum(x, axis 0)");
+  const std::string text =
+      disagreement(world(), odd_one ? 1 : 2, odd_one ? "sum(x, axis 1)" : "sum(x, axis 0)");
   EXPECT_THAT(text, HasSubstr("rank " + std::to_string(ranks - 1) + ": sum(x, axis 1)"));
   EXPECT_THAT(text, HasSubstr(ranks == 2   ? "rank 0: sum(x, axis 0)"
                               : ranks == 3 ? "ranks 0, 1: sum"
@@ -40,7 +44,8 @@ TEST(Agreement, holds_within_a_group_only) {
   if (ranks < 4 || me >= 3) return;
   const auto& three = group({2, 0, 1});
   EXPECT_EQ(disagreement(three, 9, "same"), "");
-  EXPECT_THAT(disagreement(three, static_cast<std::uint64_t>(me), "mine is " + std::to_string(me)), HasSubstr("rank 1: mine is 1"));
+  EXPECT_THAT(disagreement(three, static_cast<std::uint64_t>(me), "mine is " + std::to_string(me)),
+              HasSubstr("rank 1: mine is 1"));
 }
 
 TEST(Agreement, all_ok_needs_everyone) {

@@ -31,9 +31,11 @@ class Collectives : public testing::TestWithParam<Way> {
   int ranks_ = all_.size(), me_ = all_.rank();
 };
 INSTANTIATE_TEST_SUITE_P(Ways, Collectives,
-                         testing::Values(Way{"mpi", "1073741824"}, Way{"own", "1073741824"}, Way{"mpi", "1000"}, Way{"own", "1000"},
-                                         Way{"auto", "1000"}),
-                         [](const auto& info) { return std::string(info.param.collectives) + "_" + info.param.message_limit; });
+                         testing::Values(Way{"mpi", "1073741824"}, Way{"own", "1073741824"},
+                                         Way{"mpi", "1000"}, Way{"own", "1000"}, Way{"auto", "1000"}),
+                         [](const auto& info) {
+                           return std::string(info.param.collectives) + "_" + info.param.message_limit;
+                         });
 
 const std::vector<std::int64_t> lengths = {0, 1, 2, 5, 999, 1000, 1001, 70'001, 300'000};
 
@@ -43,7 +45,8 @@ TEST_P(Collectives, all_reduce_adds_every_rank) {
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<double>(i % 1000) + me_;
     all_reduce(all_, ReduceKind::sum, float64, in.data(), out.data(), n);
     std::vector<double> expected(in.size());
-    for (std::size_t i = 0; i < in.size(); ++i) expected[i] = static_cast<double>(i % 1000) * ranks_ + ranks_ * (ranks_ - 1) / 2.0;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      expected[i] = static_cast<double>(i % 1000) * ranks_ + ranks_ * (ranks_ - 1) / 2.0;
     ASSERT_EQ(out, expected) << n;
     all_reduce(all_, ReduceKind::sum, float64, in.data(), in.data(), n);
     ASSERT_EQ(in, expected) << "in place, " << n;
@@ -53,7 +56,8 @@ TEST_P(Collectives, all_reduce_adds_every_rank) {
 TEST_P(Collectives, all_reduce_gives_the_same_bits_on_every_rank_and_in_every_run) {
   const std::int64_t n = 50'000;
   std::vector<float> in(n), once(n), again(n), largest(n), smallest(n);
-  for (std::int64_t i = 0; i < n; ++i) in[static_cast<std::size_t>(i)] = std::sin(static_cast<float>(i * (me_ + 3)));
+  for (std::int64_t i = 0; i < n; ++i)
+    in[static_cast<std::size_t>(i)] = std::sin(static_cast<float>(i * (me_ + 3)));
   all_reduce(all_, ReduceKind::sum, float32, in.data(), once.data(), n);
   all_reduce(all_, ReduceKind::sum, float32, in.data(), again.data(), n);
   EXPECT_EQ(once, again);
@@ -84,14 +88,20 @@ template <class T> std::vector<T> reduced(const Communicator& comm, ReduceKind k
 
 TEST_P(Collectives, every_kind_of_reduction) {
   const int r = ranks_;
-  EXPECT_EQ(reduced<std::int32_t>(all_, ReduceKind::prod, int32, me_ + 1)[0], static_cast<int>(std::tgamma(r + 1)));
+  EXPECT_EQ(reduced<std::int32_t>(all_, ReduceKind::prod, int32, me_ + 1)[0],
+            static_cast<int>(std::tgamma(r + 1)));
   EXPECT_EQ(reduced<std::int64_t>(all_, ReduceKind::min, int64, me_ - 5)[0], -5);
-  EXPECT_EQ(reduced<std::uint8_t>(all_, ReduceKind::max, uint8, static_cast<std::uint8_t>(200 + me_))[0], 199 + r);
-  EXPECT_EQ(reduced<std::uint16_t>(all_, ReduceKind::bit_or, uint16, static_cast<std::uint16_t>(1 << me_))[0], (1 << r) - 1);
+  EXPECT_EQ(reduced<std::uint8_t>(all_, ReduceKind::max, uint8, static_cast<std::uint8_t>(200 + me_))[0],
+            199 + r);
+  EXPECT_EQ(reduced<std::uint16_t>(all_, ReduceKind::bit_or, uint16, static_cast<std::uint16_t>(1 << me_))[0],
+            (1 << r) - 1);
   EXPECT_EQ(reduced<std::uint32_t>(all_, ReduceKind::bit_xor, uint32, 5u)[0], r % 2 ? 5u : 0u);
-  EXPECT_EQ(reduced<std::uint64_t>(all_, ReduceKind::bit_and, uint64, ~(std::uint64_t{1} << me_))[0], ~((std::uint64_t{1} << r) - 1));
-  EXPECT_EQ(reduced<std::int16_t>(all_, ReduceKind::logical_and, int16, static_cast<std::int16_t>(me_))[0], r == 1 && me_ ? 1 : 0);
-  EXPECT_EQ(reduced<std::int16_t>(all_, ReduceKind::logical_or, int16, static_cast<std::int16_t>(me_ * 2))[0], r > 1 ? 1 : 0);
+  EXPECT_EQ(reduced<std::uint64_t>(all_, ReduceKind::bit_and, uint64, ~(std::uint64_t{1} << me_))[0],
+            ~((std::uint64_t{1} << r) - 1));
+  EXPECT_EQ(reduced<std::int16_t>(all_, ReduceKind::logical_and, int16, static_cast<std::int16_t>(me_))[0],
+            r == 1 && me_ ? 1 : 0);
+  EXPECT_EQ(reduced<std::int16_t>(all_, ReduceKind::logical_or, int16, static_cast<std::int16_t>(me_ * 2))[0],
+            r > 1 ? 1 : 0);
   // bool is a byte: sum is or, prod is and
   EXPECT_EQ(reduced<std::uint8_t>(all_, ReduceKind::sum, bool_, me_ == 0)[0], 1);
   EXPECT_EQ(reduced<std::uint8_t>(all_, ReduceKind::prod, bool_, me_ != 0)[0], 0);
@@ -141,7 +151,8 @@ TEST_P(Collectives, all_gather_puts_blocks_in_rank_order) {
         out(in.size() * static_cast<std::size_t>(ranks_));
     all_gather(all_, in.data(), n, out.data());
     std::vector<std::uint8_t> expected;
-    for (int r = 0; r < ranks_; ++r) expected.insert(expected.end(), in.size(), static_cast<std::uint8_t>(r + 1));
+    for (int r = 0; r < ranks_; ++r)
+      expected.insert(expected.end(), in.size(), static_cast<std::uint8_t>(r + 1));
     ASSERT_EQ(out, expected) << n;
     std::vector<std::uint8_t> in_place(out.size());
     std::copy(in.begin(), in.end(), in_place.begin() + static_cast<std::ptrdiff_t>(n * me_));
@@ -159,15 +170,17 @@ TEST_P(Collectives, all_gather_v_takes_any_sizes_and_places) {
     offset_of.insert(offset_of.begin(), end + 3);
     end += 3 + bytes_of[static_cast<std::size_t>(r)];
   }
-  std::vector<char> in(static_cast<std::size_t>(bytes_of[static_cast<std::size_t>(me_)]), static_cast<char>('a' + me_));
+  std::vector<char> in(static_cast<std::size_t>(bytes_of[static_cast<std::size_t>(me_)]),
+                       static_cast<char>('a' + me_));
   std::vector<char> out(static_cast<std::size_t>(end), '.'), expected(out);
   for (int r = 0; r < ranks_; ++r)
-    std::fill_n(expected.begin() + offset_of[static_cast<std::size_t>(r)], bytes_of[static_cast<std::size_t>(r)],
-                static_cast<char>('a' + r));
+    std::fill_n(expected.begin() + offset_of[static_cast<std::size_t>(r)],
+                bytes_of[static_cast<std::size_t>(r)], static_cast<char>('a' + r));
   std::vector<char> later(out);
   all_gather_v(all_, in.data(), static_cast<std::int64_t>(in.size()), out.data(), bytes_of, offset_of);
   EXPECT_EQ(out, expected);
-  start_all_gather_v(all_, in.data(), static_cast<std::int64_t>(in.size()), later.data(), bytes_of, offset_of).wait();
+  start_all_gather_v(all_, in.data(), static_cast<std::int64_t>(in.size()), later.data(), bytes_of, offset_of)
+      .wait();
   EXPECT_EQ(later, expected);
 }
 
@@ -200,8 +213,8 @@ TEST_P(Collectives, broadcast_from_every_root) {
 
 TEST_P(Collectives, several_collectives_under_way_at_once_do_not_mix) {
   const std::int64_t n = 3001;
-  std::vector<float> a(n, static_cast<float>(me_)), b(n, 1.f), sum_a(n), sum_b(n), gathered(static_cast<std::size_t>(n * ranks_)),
-      blocking(gathered);
+  std::vector<float> a(n, static_cast<float>(me_)), b(n, 1.f), sum_a(n), sum_b(n),
+      gathered(static_cast<std::size_t>(n * ranks_)), blocking(gathered);
   Pending first = start_all_reduce(all_, ReduceKind::sum, float32, a.data(), sum_a.data(), n);
   Pending second = start_all_gather(all_, a.data(), n * 4, gathered.data());
   Pending third = start_all_reduce(all_, ReduceKind::sum, float32, b.data(), sum_b.data(), n);
@@ -212,20 +225,24 @@ TEST_P(Collectives, several_collectives_under_way_at_once_do_not_mix) {
   EXPECT_THAT(sum_a, testing::Each(static_cast<float>(ranks_ * (ranks_ - 1) / 2)));
   EXPECT_THAT(sum_b, testing::Each(static_cast<float>(ranks_)));
   EXPECT_THAT(blocking, testing::Each(1.f));
-  for (int r = 0; r < ranks_; ++r) EXPECT_EQ(gathered[static_cast<std::size_t>(r * n + n - 1)], static_cast<float>(r));
+  for (int r = 0; r < ranks_; ++r)
+    EXPECT_EQ(gathered[static_cast<std::size_t>(r * n + n - 1)], static_cast<float>(r));
 }
 
 // Their second rounds start in no order that ranks share: half of the ranks ask for the later one first.
 TEST_P(Collectives, large_all_reduces_under_way_do_not_mix_whichever_is_ready_first) {
   const std::int64_t n = 70'001 * ranks_;
-  std::vector<double> a(static_cast<std::size_t>(n)), b(static_cast<std::size_t>(2 * n + 1)), sum_a(a.size()), whole(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = 1.0 / static_cast<double>(i + static_cast<std::size_t>(me_) + 1);
+  std::vector<double> a(static_cast<std::size_t>(n)), b(static_cast<std::size_t>(2 * n + 1)), sum_a(a.size()),
+      whole(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    a[i] = 1.0 / static_cast<double>(i + static_cast<std::size_t>(me_) + 1);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i) * (me_ + 1);
   all_reduce(all_, ReduceKind::sum, float64, a.data(), whole.data(), n);
   Pending first = start_all_reduce(all_, ReduceKind::sum, float64, a.data(), sum_a.data(), n);
   Pending in_place = start_all_reduce(all_, ReduceKind::sum, float64, b.data(), b.data(), 2 * n + 1);
   if (me_ % 2 == 0) {
-    for (bool later_done = false, first_done = false; !later_done || !first_done;) later_done = in_place.test(), first_done = first.test();
+    for (bool later_done = false, first_done = false; !later_done || !first_done;)
+      later_done = in_place.test(), first_done = first.test();
   } else {
     first.wait();
     in_place.wait();
@@ -234,7 +251,8 @@ TEST_P(Collectives, large_all_reduces_under_way_do_not_mix_whichever_is_ready_fi
     EXPECT_EQ(sum_a, whole);  // the same bits as at once; MPI promises that of neither way
   else
     EXPECT_THAT(sum_a, testing::Pointwise(testing::DoubleNear(1e-12), whole));
-  for (std::size_t i = 0; i < b.size(); i += 997) ASSERT_EQ(b[i], static_cast<double>(i) * (ranks_ * (ranks_ + 1) / 2)) << i;
+  for (std::size_t i = 0; i < b.size(); i += 997)
+    ASSERT_EQ(b[i], static_cast<double>(i) * (ranks_ * (ranks_ + 1) / 2)) << i;
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ struct Pattern {
   // Whether receives[i] holds what its peer sent: messages of a pair in order.
   bool is_right(std::size_t i) const {
     const auto value = static_cast<std::byte>(10 * static_cast<int>(i % 3) + receives[i].peer);
-    return std::all_of(receives[i].data, receives[i].data + receives[i].bytes, [&](std::byte b) { return b == value; });
+    return std::all_of(receives[i].data, receives[i].data + receives[i].bytes,
+                       [&](std::byte b) { return b == value; });
   }
 };
 
@@ -79,7 +80,8 @@ TEST(Exchange, works_without_a_callback_and_while_another_is_under_way) {
   Pending b = start_exchange(world(), second.sends, second.receives, nullptr, "second");
   b.wait();
   a.wait();
-  for (std::size_t i = 0; i < first.receives.size(); ++i) EXPECT_TRUE(first.is_right(i) && second.is_right(i)) << i;
+  for (std::size_t i = 0; i < first.receives.size(); ++i)
+    EXPECT_TRUE(first.is_right(i) && second.is_right(i)) << i;
 }
 
 TEST(Exchange, refuses_itself_and_strangers) {
@@ -101,7 +103,8 @@ void expect_piecewise_exchange(std::int64_t unit) {
     if (peer == all.rank()) continue;
     const auto message = [&](int sender) {
       PiecewiseMessage m{peer, {}};
-      for (int piece = 0; piece < 5 * (sender + 1); ++piece) m.pieces.push_back(length(static_cast<std::size_t>(piece)));
+      for (int piece = 0; piece < 5 * (sender + 1); ++piece)
+        m.pieces.push_back(length(static_cast<std::size_t>(piece)));
       return m;
     };
     sends.push_back(message(all.rank()));
@@ -120,15 +123,20 @@ void expect_piecewise_exchange(std::int64_t unit) {
   PieceWork work;
   work.source = [&](std::size_t m, std::size_t p) { return p % 2 == 0 ? out[m][p].data() : nullptr; };
   work.destination = [&](std::size_t m, std::size_t p) { return p % 2 == 0 ? in[m][p].data() : nullptr; };
-  work.pack = [&](std::size_t m, std::size_t p, std::byte* to) { std::copy(out[m][p].begin(), out[m][p].end(), to); };
-  work.unpack = [&](std::size_t m, std::size_t p, const std::byte* from) { std::copy_n(from, in[m][p].size(), in[m][p].begin()); };
+  work.pack = [&](std::size_t m, std::size_t p, std::byte* to) {
+    std::copy(out[m][p].begin(), out[m][p].end(), to);
+  };
+  work.unpack = [&](std::size_t m, std::size_t p, const std::byte* from) {
+    std::copy_n(from, in[m][p].size(), in[m][p].begin());
+  };
   int chores = 3;
   work.meanwhile = [&] { return --chores > 0; };
   exchange_piecewise(all, sends, receives, work, "a test");
   EXPECT_LE(chores, 0) << "the work that was to be done meanwhile";
   for (std::size_t m = 0; m < receives.size(); ++m)
     for (std::size_t p = 0; p < receives[m].pieces.size(); ++p)
-      EXPECT_EQ(std::count(in[m][p].begin(), in[m][p].end(), value(receives[m].peer, all.rank(), p)), receives[m].pieces[p])
+      EXPECT_EQ(std::count(in[m][p].begin(), in[m][p].end(), value(receives[m].peer, all.rank(), p)),
+                receives[m].pieces[p])
           << "piece " << p << " from " << receives[m].peer;
 }
 

@@ -29,7 +29,8 @@ bool everybody_shares() { return world().size() > 1 && share_memory(world().devi
 
 TEST(HostMemory, WhatAPeerWritesIsThere) {
   if (!everybody_shares()) GTEST_SKIP() << "no rank shares memory with this one";
-  for (int round = 0; round < 3; ++round) {  // from the second on blocks come from the pool, and are mapped already
+  for (int round = 0; round < 3;
+       ++round) {  // from the second on blocks come from the pool, and are mapped already
     const Buffer block = allocate_on_host(bytes);
     std::memset(block.data(), 0xff, bytes);
     const std::size_t shift = 4096 + 24;  // an address may point into a block

@@ -13,12 +13,17 @@ using testing::Not;
 const Mesh line = abstract_mesh({4}, {"x"});
 
 Array placed(Shape shape, P spec) { return device_put(zeros(std::move(shape)), line, std::move(spec)); }
-template <class F, class... A> std::string text_of(F f, const A&... args) { return jit(std::move(f)).lower(args...).compile().as_text(); }
+template <class F, class... A> std::string text_of(F f, const A&... args) {
+  return jit(std::move(f)).lower(args...).compile().as_text();
+}
 
-Array loss_of(const Array& first, const Array& second, const Array& x) { return sum(square(matmul(relu(matmul(x, first) + 1), second))); }
+Array loss_of(const Array& first, const Array& second, const Array& x) {
+  return sum(square(matmul(relu(matmul(x, first) + 1), second)));
+}
 
 std::string two_layers() {
-  return text_of(value_and_grad<0, 1>(loss_of), placed({512, 400}, P()), placed({400, 300}, P()), placed({64, 512}, P("x")));
+  return text_of(value_and_grad<0, 1>(loss_of), placed({512, 400}, P()), placed({400, 300}, P()),
+                 placed({64, 512}, P("x")));
 }
 
 TEST(Gradient, AllReducesStartInTheOrderOfTheBackwardPass) {

@@ -18,7 +18,9 @@ Array placed(Shape shape, const Mesh& mesh, P spec, Dtype dtype = float32) {
   return device_put(zeros(std::move(shape), dtype), mesh, std::move(spec));
 }
 
-template <class F, class... A> std::string text_of(F f, const A&... args) { return jit(std::move(f)).lower(args...).compile().as_text(); }
+template <class F, class... A> std::string text_of(F f, const A&... args) {
+  return jit(std::move(f)).lower(args...).compile().as_text();
+}
 
 int count(const std::string& text, const std::string& word) {
   int n = 0;
@@ -26,8 +28,8 @@ int count(const std::string& text, const std::string& word) {
   return n;
 }
 int collectives(const std::string& text) {
-  return count(text, " all-gather(") + count(text, " all-reduce(") + count(text, " reduce-scatter(") + count(text, " all-to-all(") +
-         count(text, " collective-permute(");
+  return count(text, " all-gather(") + count(text, " all-reduce(") + count(text, " reduce-scatter(") +
+         count(text, " all-to-all(") + count(text, " collective-permute(");
 }
 
 const auto product = [](Array a, Array b) { return matmul(a, b); };
@@ -48,19 +50,25 @@ TEST(Matmul, SplitInnerDimensionIsOneAllReduce) {
 
 TEST(Matmul, SplitInnerDimensionWantedSplitIsOneReduceScatter) {
   const Array a = placed({8, 16}, line, P(None, "x")), b = placed({16, 8}, line, P("x", None));
-  const auto text =
-      text_of([](Array a, Array b) { return with_sharding_constraint(matmul(a, b), NamedSharding(line, P(None, "x"))); }, a, b);
+  const auto text = text_of(
+      [](Array a, Array b) {
+        return with_sharding_constraint(matmul(a, b), NamedSharding(line, P(None, "x")));
+      },
+      a, b);
   EXPECT_EQ(collectives(text), 1) << text;
   EXPECT_THAT(text, HasSubstr("reduce-scatter"));
 }
 
 TEST(Matmul, ReplicatedOperandsCostNothing) {
-  EXPECT_EQ(collectives(text_of(product, placed({8, 16}, line, P("x", None)), placed({16, 8}, line, P()))), 0);
-  EXPECT_EQ(collectives(text_of(product, placed({8, 16}, line, P()), placed({16, 8}, line, P(None, "x")))), 0);
+  EXPECT_EQ(collectives(text_of(product, placed({8, 16}, line, P("x", None)), placed({16, 8}, line, P()))),
+            0);
+  EXPECT_EQ(collectives(text_of(product, placed({8, 16}, line, P()), placed({16, 8}, line, P(None, "x")))),
+            0);
 }
 
 TEST(Matmul, GathersTheSmallerOperand) {
-  const auto text = text_of(product, placed({4096, 2048}, line, P("x", None)), placed({2048, 1024}, line, P(None, "x")));
+  const auto text =
+      text_of(product, placed({4096, 2048}, line, P("x", None)), placed({2048, 1024}, line, P(None, "x")));
   EXPECT_THAT(text, HasSubstr("f32[2048,1024] all-gather(%1) dim=1 axes=x bytes=6291456")) << text;
 }
 
@@ -77,7 +85,8 @@ TEST(Reduction, OverASplitDimensionIsOneAllReduce) {
 
 TEST(Partials, StayPartialThroughLinearOps) {
   const Array a = placed({8, 16}, line, P(None, "x")), b = placed({16, 8}, line, P("x", None));
-  const auto text = text_of([](Array a, Array b) { return (matmul(a, b) + matmul(a, b * 3)).T() * 0.5f; }, a, b);
+  const auto text =
+      text_of([](Array a, Array b) { return (matmul(a, b) + matmul(a, b * 3)).T() * 0.5f; }, a, b);
   EXPECT_EQ(count(text, " all-reduce("), 1) << text;
 }
 
@@ -88,8 +97,8 @@ TEST(Partials, AreCombinedBeforeNonlinearOps) {
 }
 
 TEST(Partials, OfSeveralSmallSumsShareOneMessage) {
-  const auto text = text_of([](Array x, Array y) { return std::make_pair(sum(x, 0), sum(y, 0)); }, placed({8, 8}, line, P("x", None)),
-                            placed({8, 3}, line, P("x", None)));
+  const auto text = text_of([](Array x, Array y) { return std::make_pair(sum(x, 0), sum(y, 0)); },
+                            placed({8, 8}, line, P("x", None)), placed({8, 3}, line, P("x", None)));
   EXPECT_EQ(count(text, " all-reduce("), 1) << text;
 }
 
@@ -100,7 +109,8 @@ TEST(Sharing, AGatherIsDoneOnce) {
 }
 
 TEST(Sharing, EqualSubexpressionsAreComputedOnce) {
-  const auto text = text_of([](Array x) { return std::make_pair(sum(exp(x), 1), max(exp(x), 1)); }, placed({8, 8}, line, P("x", None)));
+  const auto text = text_of([](Array x) { return std::make_pair(sum(exp(x), 1), max(exp(x), 1)); },
+                            placed({8, 8}, line, P("x", None)));
   EXPECT_EQ(count(text, " exp("), 1) << text;
 }
 
@@ -116,13 +126,15 @@ TEST(DeadCode, IsNotCompiled) {
 
 TEST(Backward, AConstraintIsComputedInPlace) {
   const auto text =
-      text_of([](Array x) { return with_sharding_constraint(sin(x) * 2, NamedSharding(line, P("x", None))); }, placed({8, 8}, line, P()));
+      text_of([](Array x) { return with_sharding_constraint(sin(x) * 2, NamedSharding(line, P("x", None))); },
+              placed({8, 8}, line, P()));
   EXPECT_THAT(text, HasSubstr("f32[2,8] fusion[sin+multiply]")) << text;
   EXPECT_EQ(collectives(text), 0) << text;
 }
 
 TEST(Backward, OutShardingsArePulledThrough) {
-  const auto f = jit([](Array x) { return exp(x); }, JitOptions{.out_shardings = NamedSharding(line, P(None, "x"))});
+  const auto f =
+      jit([](Array x) { return exp(x); }, JitOptions{.out_shardings = NamedSharding(line, P(None, "x"))});
   const auto compiled = f.lower(placed({8, 8}, line, P())).compile();
   EXPECT_EQ(compiled.output_shardings().at(0), NamedSharding(line, P(None, "x")));
   EXPECT_EQ(collectives(compiled.as_text()), 0) << compiled.as_text();
@@ -130,12 +142,17 @@ TEST(Backward, OutShardingsArePulledThrough) {
 
 TEST(Reshards, InARowAreOne) {
   const auto text =
-      text_of([](Array x) { return device_put(device_put(x, line, P("x", None)), line, P(None, "x")); }, placed({8, 8}, line, P()));
+      text_of([](Array x) { return device_put(device_put(x, line, P("x", None)), line, P(None, "x")); },
+              placed({8, 8}, line, P()));
   EXPECT_EQ(collectives(text), 0) << text;
 }
 
 TEST(Uncommitted, OperandsAreComputedInTheLayoutOfTheOthers) {
-  const auto text = text_of([](Array x) { return x + reshape(arange(64.f), {8, 8}); }, placed({8, 8}, line, P("x", None)));
+  const auto text = text_of(
+      [](Array x) {
+        return x + reshape(arange(64.f), {8, 8});
+      },
+      placed({8, 8}, line, P("x", None)));
   EXPECT_EQ(collectives(text), 0) << text;
   EXPECT_THAT(text, HasSubstr("f32[16] iota()")) << text;
 }
@@ -158,15 +175,17 @@ TEST(Explain, AProductIsNotRepeatedOnEveryRankToSaveBytes) {
 // Where an operand becomes whole for somebody else, an op that was to give a block computes that block only.
 TEST(Propagation, AnOpOnWholeOperandsComputesOnlyTheBlockThatIsWanted) {
   const auto split = NamedSharding(line, P("x", None));
-  const auto text = text_of([&](Array a, Array b) { return with_sharding_constraint(matmul(device_put(a, line, P()), b), split); },
-                            placed({64, 64}, line, P("x")), placed({64, 64}, line, P()));
+  const auto text = text_of(
+      [&](Array a, Array b) { return with_sharding_constraint(matmul(device_put(a, line, P()), b), split); },
+      placed({64, 64}, line, P("x")), placed({64, 64}, line, P()));
   EXPECT_THAT(text, HasSubstr("f32[16,64] dot(")) << text;
   EXPECT_EQ(collectives(text), 0) << text;
 }
 
 TEST(Explain, A8192ProductOn4096RanksIsPlannedAtOnce) {
   const Mesh big = abstract_mesh({64, 64}, {"x", "y"});
-  const auto e = explain(product, placed({8192, 8192}, big, P("x", "y")), placed({8192, 8192}, big, P("x", "y")));
+  const auto e =
+      explain(product, placed({8192, 8192}, big, P("x", "y")), placed({8192, 8192}, big, P("x", "y")));
   EXPECT_EQ(e.calls("all-gather"), 2);
   EXPECT_EQ(e.bytes(), 2 * 63 * 128 * 128 * 4);
   EXPECT_THROW(e.forbid("all-gather"), ShardingError);
@@ -178,7 +197,9 @@ TEST(Explain, A8192ProductOn4096RanksIsPlannedAtOnce) {
 template <class E, class F> std::string refusal(F f) {
   try {
     f();
-  } catch (const E& e) { return e.what(); } catch (const std::exception& e) {
+  } catch (const E& e) {
+    return e.what();
+  } catch (const std::exception& e) {
     return std::string("another error: ") + e.what();
   }
   return "accepted";
@@ -203,13 +224,18 @@ TEST(Jit, ShardingsOfTreesAreTrees) {
 TEST(Jit, OptionsThatFitNoArgumentAreRefused) {
   const auto x = NamedSharding(line, P("x"));
   const auto identity = [](Array a) { return a; };
-  const auto told = [&](JitOptions options) { return refusal<ArgumentError>([&] { jit(identity, options).lower(zeros({8})); }); };
+  const auto told = [&](JitOptions options) {
+    return refusal<ArgumentError>([&] { jit(identity, options).lower(zeros({8})); });
+  };
   EXPECT_THAT(told({.in_shardings = {x, x}}),
               HasSubstr("in_shardings: the list of arguments has 1 parts, but the list given for it has 2"));
-  EXPECT_THAT(told({.out_shardings = {x, x}}), HasSubstr("out_shardings: the result is one array, but the list given for it has 2"));
-  EXPECT_THAT(told({.donate_argnums = {1}}), HasSubstr("donate_argnums names argument 1, but the function was called with 1"));
+  EXPECT_THAT(told({.out_shardings = {x, x}}),
+              HasSubstr("out_shardings: the result is one array, but the list given for it has 2"));
+  EXPECT_THAT(told({.donate_argnums = {1}}),
+              HasSubstr("donate_argnums names argument 1, but the function was called with 1"));
   EXPECT_THAT(told({.static_argnums = {-2}}), HasSubstr("static_argnums names argument -2"));
-  EXPECT_THAT(told({.static_argnums = {0}}), HasSubstr("argument 0 is named in static_argnums, but holds an array"));
+  EXPECT_THAT(told({.static_argnums = {0}}),
+              HasSubstr("argument 0 is named in static_argnums, but holds an array"));
   EXPECT_EQ(told({.donate_argnums = {-1}}), "accepted");
 }
 
@@ -219,7 +245,8 @@ TEST(Jit, RefusesAnArgumentThatDisagreesWithInShardings) {
     f.lower(placed({8}, line, P()));
     FAIL() << "no error";
   } catch (const ShardingError& error) {
-    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("in_shardings"), HasSubstr("P('x')"), HasSubstr("device_put")));
+    EXPECT_THAT(error.what(),
+                testing::AllOf(HasSubstr("in_shardings"), HasSubstr("P('x')"), HasSubstr("device_put")));
   }
 }
 
@@ -230,19 +257,24 @@ TEST(Devices, DifferentOrdersAreRefusedWithBothNamed) {
     placed({8}, line, P("x")) + placed({8}, turned, P("x"));
     FAIL() << "no error";
   } catch (const ShardingError& error) {
-    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("device orders"), HasSubstr("[0, 1, 2, 3]"), HasSubstr("[3, 2, 1, 0]"),
-                                             HasSubstr("device_put"), HasSubstr("planner_test.cpp")));
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("device orders"), HasSubstr("[0, 1, 2, 3]"),
+                                             HasSubstr("[3, 2, 1, 0]"), HasSubstr("device_put"),
+                                             HasSubstr("planner_test.cpp")));
   }
 }
 
 TEST(Meshes, OfTheSameDevicesMayBeMixed) {
   const Mesh flat = abstract_mesh({8}, {"d"});
-  const Array a = device_put(zeros({8, 8}), NamedSharding(flat, P("d"))), b = placed({8, 8}, grid, P(axes("x", "y")));
+  const Array a = device_put(zeros({8, 8}), NamedSharding(flat, P("d"))),
+              b = placed({8, 8}, grid, P(axes("x", "y")));
   EXPECT_EQ(collectives(text_of([](Array a, Array b) { return a + b; }, a, b)), 0);
 }
 
 TEST(Memory, AnAnalysisCountsArgumentsResultsAndThePeak) {
-  const auto m = jit([](Array x) { return sum(x * 2, 0); }).lower(placed({1024, 1024}, line, P("x", None))).compile().memory_analysis();
+  const auto m = jit([](Array x) { return sum(x * 2, 0); })
+                     .lower(placed({1024, 1024}, line, P("x", None)))
+                     .compile()
+                     .memory_analysis();
   EXPECT_GE(m.argument_bytes, 1 << 20);
   EXPECT_EQ(m.output_bytes, 4096);
   EXPECT_EQ(m.peak_bytes, m.argument_bytes + m.output_bytes + m.temporary_bytes);

@@ -31,7 +31,8 @@ void expect_close(const Array& a, const Array& b, const char* what, double toler
   ASSERT_EQ(a.shape(), b.shape()) << what;
   ASSERT_EQ(a.dtype(), b.dtype()) << what;
   const auto x = to_vector<double>(a), y = to_vector<double>(b);
-  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], tolerance * std::max(1.0, std::abs(y[i]))) << what << " [" << i << "]";
+  for (std::size_t i = 0; i < x.size(); ++i)
+    ASSERT_NEAR(x[i], y[i], tolerance * std::max(1.0, std::abs(y[i]))) << what << " [" << i << "]";
 }
 // How a jitted function's one array argument may lie.
 std::vector<Array> layouts_of(const Array& x) {
@@ -92,7 +93,8 @@ TEST(Fori, TenThousandStepsAreOneBody) {
   EXPECT_LT(seconds.count(), 1.0);
   const auto short_one = jit(f(20)).lower(x).compile();
   EXPECT_EQ(compiled.memory_analysis().peak_bytes, short_one.memory_analysis().peak_bytes);
-  EXPECT_EQ(compiled.cost_analysis().communication_bytes, 500 * short_one.cost_analysis().communication_bytes);
+  EXPECT_EQ(compiled.cost_analysis().communication_bytes,
+            500 * short_one.cost_analysis().communication_bytes);
   EXPECT_EQ(compiled.cost_analysis().flops, 500 * short_one.cost_analysis().flops);
   const auto text = compiled.as_text();
   EXPECT_THAT(text, HasSubstr("10000 times"));
@@ -114,7 +116,8 @@ TEST(Fori, BytesMovedAreBytesPredicted) {
   if (device_count() == 1) return;
   EXPECT_EQ(compiled.explanation().calls("all-reduce"), 25);
   // One row of the table for all of them, named as the user wrote it.
-  EXPECT_THAT(to_string(compiled.explanation()), HasSubstr(", in 25 steps of fori_loop at control_test.cpp:"));
+  EXPECT_THAT(to_string(compiled.explanation()),
+              HasSubstr(", in 25 steps of fori_loop at control_test.cpp:"));
   EXPECT_THAT(to_string(compiled.explanation()), HasSubstr("all-reduce ×25 "));
 }
 
@@ -139,7 +142,8 @@ TEST(Fori, MemoryDoesNotGrowWithTheSteps) {
 
 TEST(Fori, IsPlannedOnMeshesThatDoNotExist) {
   const Mesh mesh = abstract_mesh({64, 64}, {"x", "y"});
-  const Array x = device_put(zeros({8192, 8192}), mesh, P("x", "y")), w = device_put(zeros({8192, 8192}), mesh, P("y", None));
+  const Array x = device_put(zeros({8192, 8192}), mesh, P("x", "y")),
+              w = device_put(zeros({8192, 8192}), mesh, P("y", None));
   const auto power = [](int steps) {
     return [steps](const Array& a, const Array& b) {
       return fori_loop(
@@ -164,7 +168,8 @@ TEST(SomeDevices, TakePartAlone) {
   const auto f = [](const Array& a) {
     const Array b = fori_loop(
         0, 12, [](const Array& i, const Array& v) { return v * 0.9 + mean(v) * i + ones({3}, float64); }, a);
-    const Array c = while_loop([](const Array& v) { return sum(abs(v)) > 1.0; }, [](const Array& v) { return v * 0.5; }, b);
+    const Array c = while_loop([](const Array& v) { return sum(abs(v)) > 1.0; },
+                               [](const Array& v) { return v * 0.5; }, b);
     return cond(
         sum(c) > 0.0, [](const Array& v) { return v - mean(v); }, [](const Array& v) { return v * 2.0; }, c);
   };
@@ -204,7 +209,9 @@ TEST(Scan, CompiledIsTheLoopOutside) {
 
 // The types of the results are those of a step, though none is made.
 TEST(Scan, OfNoStepsGivesEmptyStacks) {
-  const auto step = [](const Array& sum, const Array& x) { return std::pair{sum + x, std::vector<Array>{stack({x, sum}), x > 0}}; };
+  const auto step = [](const Array& sum, const Array& x) {
+    return std::pair{sum + x, std::vector<Array>{stack({x, sum}), x > 0}};
+  };
   const auto run = [&](const Array& xs) { return scan(step, zeros({3}), xs); };
   for (const auto& [last, stacks] : {run(zeros({0, 3})), jit(run)(zeros({0, 3}))}) {
     EXPECT_EQ(to_vector<float>(last), (std::vector<float>{0, 0, 0}));
@@ -216,7 +223,8 @@ TEST(Scan, OfNoStepsGivesEmptyStacks) {
 }
 
 TEST(Scan, ResultsLieWhereTheyAreSaidTo) {
-  const Array w = device_put(spread({5, 5}), line(), P("x")), h0 = device_put(spread({5}), line(), P()), xs = spread({13, 5});
+  const Array w = device_put(spread({5, 5}), line(), P("x")), h0 = device_put(spread({5}), line(), P()),
+              xs = spread({13, 5});
   Sharding said = h0.sharding(), said_ys = said;
   const auto f = jit([&](const Array& a, const Array& b, const Array& c) {
     auto result = run_recurrence(a, b, c);
@@ -230,7 +238,11 @@ TEST(Scan, ResultsLieWhereTheyAreSaidTo) {
 
 TEST(Scan, AnUncommittedCarryFollowsTheBody) {
   const auto f = jit([](const Array& xs) {
-    return scan([](const Array& c, const Array& x) { return std::pair{c + x, sum(c)}; }, zeros({40}, float64), xs);
+    return scan(
+        [](const Array& c, const Array& x) {
+          return std::pair{c + x, sum(c)};
+        },
+        zeros({40}, float64), xs);
   });
   const Array xs = device_put(spread({12, 40}), line(), P(None, "x"));
   const auto compiled = f.lower(xs).compile();
@@ -240,7 +252,12 @@ TEST(Scan, AnUncommittedCarryFollowsTheBody) {
 
 TEST(Scan, StacksSplitAlongTheStepsAreTurnedWhereThatMovesLess) {
   const auto f = jit([](const Array& xs) {
-    return scan([](const Array& c, const Array& x) { return std::pair{c + x, sum(c)}; }, zeros({40}, float64), xs).first;
+    return scan(
+               [](const Array& c, const Array& x) {
+                 return std::pair{c + x, sum(c)};
+               },
+               zeros({40}, float64), xs)
+        .first;
   });
   const Array xs = device_put(spread({12, 40}), line(), P("x"));
   const auto compiled = f.lower(xs).compile();
@@ -253,7 +270,8 @@ TEST(Scan, ACommittedCarryGoesWhereTheLoopMovesLess) {
   const auto f = jit([](const Array& c0, const Array& xs) {
     return scan([](const Array& c, const Array& x) { return std::pair{c * 0.5 + x, sum(c)}; }, c0, xs).first;
   });
-  const Array c0 = device_put(spread({40}), line(), P()), xs = device_put(spread({12, 40}), line(), P(None, "x"));
+  const Array c0 = device_put(spread({40}), line(), P()),
+              xs = device_put(spread({12, 40}), line(), P(None, "x"));
   EXPECT_EQ(f.lower(c0, xs).compile().explanation().calls("all-gather"), 0);
 }
 
@@ -264,7 +282,8 @@ TEST(Scan, WhatIsComputedBeforeTheLoopLiesWhereTheBodyReadsIt) {
   });
   const Array x = device_put(spread({1000}), line(), P("x"));
   const auto compiled = f.lower(x).compile();
-  EXPECT_LE(compiled.memory_analysis().peak_bytes, 6 * ((1000 + device_count() - 1) / device_count()) * 8) << compiled.as_text();
+  EXPECT_LE(compiled.memory_analysis().peak_bytes, 6 * ((1000 + device_count() - 1) / device_count()) * 8)
+      << compiled.as_text();
   EXPECT_LT(compiled.as_text().find("sin"), compiled.as_text().find("20 times"));
   Array expected = x;
   for (int i = 0; i < 20; ++i) expected = expected * 0.5 + sin(arange(0.0, 1000.0, 1.0));
@@ -273,7 +292,12 @@ TEST(Scan, WhatIsComputedBeforeTheLoopLiesWhereTheBodyReadsIt) {
 
 TEST(Scan, WhatDoesNotChangeIsComputedOnce) {
   const auto f = jit([](const Array& a, const Array& xs) {
-    return scan([&](const Array& c, const Array& x) { return std::pair{c * 0.5 + matmul(exp(a), x), c}; }, zeros({6}, float64), xs).first;
+    return scan(
+               [&](const Array& c, const Array& x) {
+                 return std::pair{c * 0.5 + matmul(exp(a), x), c};
+               },
+               zeros({6}, float64), xs)
+        .first;
   });
   const auto text = f.lower(spread({6, 6}), spread({11, 6})).compile().as_text();
   EXPECT_LT(text.find("exp"), text.find("11 times")) << text;
@@ -284,7 +308,8 @@ TEST(Scan, TreesOfSeveralDtypesAndNothingStacked) {
   const auto f = [](const Array& x, const Array& n) {
     return scan(
         [](const State& s, const std::pair<Array, Array>& entry) {
-          return std::pair{State{{"count", s.at("count") + entry.second}, {"sum", s.at("sum") + entry.first}}, std::vector<Array>{}};
+          return std::pair{State{{"count", s.at("count") + entry.second}, {"sum", s.at("sum") + entry.first}},
+                           std::vector<Array>{}};
         },
         State{{"count", zeros({}, int32)}, {"sum", zeros({3})}}, std::pair{x, n});
   };
@@ -296,7 +321,11 @@ TEST(Scan, TreesOfSeveralDtypesAndNothingStacked) {
 
 TEST(Scan, AnEntryMayBeCarriedAsItIs) {
   const auto f = [](const Array& xs) {
-    return scan([](const Array& c, const Array& x) { return std::pair{x, c * 2.0}; }, zeros({9}, float64), xs);
+    return scan(
+        [](const Array& c, const Array& x) {
+          return std::pair{x, c * 2.0};
+        },
+        zeros({9}, float64), xs);
   };
   const Array xs = device_put(spread({11, 9}), line(), P(None, "x"));
   const auto before = to_vector<double>(xs);
@@ -333,7 +362,9 @@ TEST(Cond, TheChosenBranchAloneRuns) {
   const auto without = stats.bytes();
   stats.restart();
   eval(f(x));
-  if (device_count() > 1) { EXPECT_GT(stats.bytes(), without); }
+  if (device_count() > 1) {
+    EXPECT_GT(stats.bytes(), without);
+  }
   EXPECT_EQ(to_vector<float>(f(x))[3], 0.0f);
   EXPECT_EQ(to_vector<float>(f(-x))[3], -1.0f);
 }
@@ -355,7 +386,8 @@ TEST(Cond, ResultsMeetInTheCheaperPlace) {
   });
   const Array x = device_put(ones({64}), line(), P("x")), y = device_put(ones({64}), line(), P());
   const auto compiled = f.lower(ones({}, bool_), x, y).compile();
-  EXPECT_EQ(compiled.output_shardings()[0], NamedSharding(line(), P("x")));  // slicing what is everywhere moves nothing
+  EXPECT_EQ(compiled.output_shardings()[0],
+            NamedSharding(line(), P("x")));  // slicing what is everywhere moves nothing
   EXPECT_EQ(compiled.explanation().bytes(), 0);
 }
 
@@ -380,8 +412,9 @@ TEST(Cond, GradientsFlowThroughTheChosenBranchAndItsCaptures) {
       expect_close(gx, ex, "x");
       expect_close(gw, ew, "w");
     }
-    const auto pushed =
-        jit([&](const Array& a, const Array& t) { return jvp(f, std::tuple(a, w), std::tuple(t, zeros_like(w))).second; })(x, w);
+    const auto pushed = jit([&](const Array& a, const Array& t) {
+      return jvp(f, std::tuple(a, w), std::tuple(t, zeros_like(w))).second;
+    })(x, w);
     expect_close(pushed, sum(grad(f)(x, w) * w), "jvp");
   }
 }
@@ -415,7 +448,8 @@ TEST(Cond, MappedWithOnePredicateStaysABranch) {
 
 // ---- while_loop ----
 constexpr auto grow = [](const Array& x, const Array& y) {
-  return while_loop([](const Array& v) { return sum(v * v) < 1000.0; }, [&](const Array& v) { return v * 1.5 + y; }, x);
+  return while_loop([](const Array& v) { return sum(v * v) < 1000.0; },
+                    [&](const Array& v) { return v * 1.5 + y; }, x);
 };
 
 TEST(While, CompiledIsTheLoopOutside) {
@@ -444,8 +478,9 @@ TEST(While, TangentsGoWithTheValues) {
 }
 
 TEST(While, ValuesAndTangentsAreOneLoop) {
-  const auto f =
-      jit([](const Array& x, const Array& t) { return jvp([](const Array& v) { return grow(v, v); }, std::tuple(x), std::tuple(t)); });
+  const auto f = jit([](const Array& x, const Array& t) {
+    return jvp([](const Array& v) { return grow(v, v); }, std::tuple(x), std::tuple(t));
+  });
   const auto text = f.lower(spread({6}, 0.5, 1), spread({6})).compile().as_text();
   EXPECT_EQ(text.find("  while:"), text.rfind("  while:")) << text;
 }
@@ -454,7 +489,9 @@ TEST(While, HasNoGradientAndSaysWhatHas) {
   try {
     jit(grad([](const Array& x) { return sum(grow(x, x)); }))(spread({6}, 0.5, 1));
     FAIL() << "no error";
-  } catch (const ArgumentError& error) { EXPECT_THAT(error.what(), HasSubstr("scan or fori_loop")); }
+  } catch (const ArgumentError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("scan or fori_loop"));
+  }
 }
 
 // ---- gradients of loops ----
@@ -466,9 +503,13 @@ template <class F> void expect_gradient(const F& f, const Array& x, const char* 
   for (const auto& placed : layouts_of(x)) {
     const Array g = jit(grad(f))(placed);
     expect_close(sum(g * t), quotient, what, 1e-7);
-    if (placed.is_committed()) { EXPECT_EQ(g.sharding(), placed.sharding()) << what; }
-    expect_close(jit([&](const Array& a, const Array& da) { return jvp(f, std::tuple(a), std::tuple(da)).second; })(placed, t), quotient,
-                 what, 1e-7);
+    if (placed.is_committed()) {
+      EXPECT_EQ(g.sharding(), placed.sharding()) << what;
+    }
+    expect_close(jit([&](const Array& a, const Array& da) {
+                   return jvp(f, std::tuple(a), std::tuple(da)).second;
+                 })(placed, t),
+                 quotient, what, 1e-7);
   }
 }
 
@@ -489,9 +530,12 @@ TEST(LoopGradient, OfScanAgreesWithFiniteDifferences) {
 
 TEST(LoopGradient, AllOperandsAtOnceAgreeWithTheUnrolledLoop) {
   const Array w = spread({5, 5}, -0.5, 0.5, 1), h0 = spread({5}, -1, 1, 2), xs = spread({13, 5});
-  const auto loss = [](const Array& a, const Array& b, const Array& c) { return sum(run_recurrence(a, b, c).second); };
+  const auto loss = [](const Array& a, const Array& b, const Array& c) {
+    return sum(run_recurrence(a, b, c).second);
+  };
   const auto [w1, h1, x1] = grad<0, 1, 2>(loss)(w, h0, xs);
-  const auto [w2, h2, x2] = jit(grad<0, 1, 2>(loss))(device_put(w, line(), P("x")), h0, device_put(xs, line(), P(None, "x")));
+  const auto [w2, h2, x2] =
+      jit(grad<0, 1, 2>(loss))(device_put(w, line(), P("x")), h0, device_put(xs, line(), P(None, "x")));
   expect_close(w2, w1, "w");
   expect_close(h2, h1, "h0");
   expect_close(x2, x1, "xs");
@@ -501,7 +545,8 @@ TEST(LoopGradient, RunsForwardOnceAndBackwardOnce) {
   const auto loss = [](const Array& x) { return sum(relax(x)); };
   const auto text = jit(value_and_grad(loss)).lower(spread({7, 3})).compile().as_text();
   std::size_t loops = 0;
-  for (std::size_t at = text.find("20 times"); at != std::string::npos; at = text.find("20 times", at + 1)) ++loops;
+  for (std::size_t at = text.find("20 times"); at != std::string::npos; at = text.find("20 times", at + 1))
+    ++loops;
   EXPECT_EQ(loops, 4U) << text;  // two loops, each named in its line and above its body
   EXPECT_THAT(text, HasSubstr("last step first"));
 }
@@ -523,7 +568,8 @@ TEST(LoopGradient, OfSharedWeightsIsCombinedOnceBehindTheLoop) {
   const auto f = [](const Array& x, const Array& first) {
     const auto inner = [&](const Array& i) {
       return fori_loop(
-          0, 9, [&](const Array& j, const Array& a) { return a + sum(x * (i + j), 0, true); }, zeros({1}, float64));
+          0, 9, [&](const Array& j, const Array& a) { return a + sum(x * (i + j), 0, true); },
+          zeros({1}, float64));
     };
     return fori_loop(
         0, 10, [&](const Array& i, const Array& c) { return c + inner(i); }, first);
@@ -565,16 +611,21 @@ TEST(LoopGradient, Mapped) {
   std::vector<Array> rows;
   for (int i = 0; i < 6; ++i) rows.push_back(grad(loss)(xs(i)));
   for (const auto& placed : layouts_of(xs))
-    expect_close(jit([&](const Array& a) { return vmap(grad(loss))(a); })(placed), stack(rows, 0), "vmap of grad");
-  const auto of_w = [&](const Array& a) { return grad([&](const Array& v) { return sum(run_recurrence(v, h0, a).second); })(w); };
+    expect_close(jit([&](const Array& a) { return vmap(grad(loss))(a); })(placed), stack(rows, 0),
+                 "vmap of grad");
+  const auto of_w = [&](const Array& a) {
+    return grad([&](const Array& v) { return sum(run_recurrence(v, h0, a).second); })(w);
+  };
   rows.clear();
   for (int i = 0; i < 6; ++i) rows.push_back(of_w(xs(i)));
-  expect_close(jit([&](const Array& a) { return vmap(of_w)(a); })(xs), stack(rows, 0), "vmap of grad of a capture");
+  expect_close(jit([&](const Array& a) { return vmap(of_w)(a); })(xs), stack(rows, 0),
+               "vmap of grad of a capture");
 }
 
 // ---- batches ----
 TEST(LoopBatch, IsTheLoopOverTheExamples) {
-  const Array w = spread({5, 5}, -0.5, 0.5, 1), h0 = spread({5}, -1, 1, 2), xs = spread({6, 13, 5}), ws = spread({6, 5, 5}, -0.5, 0.5, 4);
+  const Array w = spread({5, 5}, -0.5, 0.5, 1), h0 = spread({5}, -1, 1, 2), xs = spread({6, 13, 5}),
+              ws = spread({6, 5, 5}, -0.5, 0.5, 4);
   std::vector<Array> hs, yss, of_ws;
   for (int i = 0; i < 6; ++i) {
     const auto [h, ys] = run_recurrence(w, h0, xs(i));
@@ -587,7 +638,9 @@ TEST(LoopBatch, IsTheLoopOverTheExamples) {
     expect_close(ys, stack(yss, 0), "stack");
   }
   for (const auto& placed : layouts_of(ws))
-    expect_close(jit([&](const Array& a) { return vmap([&](const Array& b) { return run_recurrence(b, h0, xs(0)).second; })(a); })(placed),
+    expect_close(jit([&](const Array& a) {
+                   return vmap([&](const Array& b) { return run_recurrence(b, h0, xs(0)).second; })(a);
+                 })(placed),
                  stack(of_ws, 0), "capture");
 }
 
@@ -606,9 +659,14 @@ TEST(LoopBatch, CollectivesOverTheMappedAxis) {
 TEST(Nested, LoopsBranchesAndLoops) {
   const auto f = [](const Array& x) {
     const auto outer = [](const Array& c, const Array& row) {
-      const auto [inner, ys] = scan([&](const Array& a, const Array& v) { return std::pair{a * 0.9 + v * sum(row), a * v}; }, c, row);
+      const auto [inner, ys] = scan(
+          [&](const Array& a, const Array& v) {
+            return std::pair{a * 0.9 + v * sum(row), a * v};
+          },
+          c, row);
       const Array chosen = cond(
-          inner > 0.0, [](const Array& a) { return sin(a); }, [&](const Array& a) { return a * sum(ys); }, inner);
+          inner > 0.0, [](const Array& a) { return sin(a); }, [&](const Array& a) { return a * sum(ys); },
+          inner);
       return std::pair{chosen, ys};
     };
     const auto [c, all] = scan(outer, zeros({}, float64), x);
@@ -618,12 +676,16 @@ TEST(Nested, LoopsBranchesAndLoops) {
   for (const auto& placed : layouts_of(x)) expect_close(jit(f)(placed), f(x), "scan in scan, cond in scan");
   expect_gradient(f, x, "gradient of nested loops");
   const auto g = [&](const Array& v) {
-    return while_loop(
-        [](const Array& a) { return sum(abs(a)) < 50.0; },
-        [&](const Array& a) {
-          return a * 1.2 + scan([](const Array& c, const Array& b) { return std::pair{c + b, c}; }, zeros({}, float64), v).first;
-        },
-        v + 0.1);
+    return while_loop([](const Array& a) { return sum(abs(a)) < 50.0; },
+                      [&](const Array& a) {
+                        return a * 1.2 + scan(
+                                             [](const Array& c, const Array& b) {
+                                               return std::pair{c + b, c};
+                                             },
+                                             zeros({}, float64), v)
+                                             .first;
+                      },
+                      v + 0.1);
   };
   const Array y = spread({12}, 0.1, 1);
   for (const auto& placed : layouts_of(y)) expect_close(jit(g)(placed), g(y), "scan in while");
@@ -632,7 +694,12 @@ TEST(Nested, LoopsBranchesAndLoops) {
 TEST(Nested, JitInGradOfScan) {
   const auto step = jit([](const Array& c, const Array& x) { return c * cos(x) + x; });
   const auto loss = [&](const Array& xs) {
-    return sum(scan([&](const Array& c, const Array& x) { return std::pair{step(c, x), c}; }, zeros({4}, float64), xs).second);
+    return sum(scan(
+                   [&](const Array& c, const Array& x) {
+                     return std::pair{step(c, x), c};
+                   },
+                   zeros({4}, float64), xs)
+                   .second);
   };
   const Array xs = spread({15, 4});
   expect_close(grad(loss)(xs), jit(grad(loss))(xs), "grad");
@@ -642,7 +709,9 @@ TEST(Nested, JitInGradOfScan) {
 TEST(Nested, CheckpointedSteps) {
   const Array w = spread({5, 5}, -0.5, 0.5, 1), xs = spread({13, 5});
   const auto loss = [&](const Array& a, bool again) {
-    const auto step = [](const Array& w1, const Array& h, const Array& x) { return tanh(matmul(w1, sin(h)) + x); };
+    const auto step = [](const Array& w1, const Array& h, const Array& x) {
+      return tanh(matmul(w1, sin(h)) + x);
+    };
     return sum(scan(
                    [&](const Array& h, const Array& x) {
                      return std::pair{again ? checkpoint(step)(a, h, x) : step(a, h, x), x};
@@ -650,8 +719,8 @@ TEST(Nested, CheckpointedSteps) {
                    zeros({5}, float64), xs)
                    .first);
   };
-  expect_close(jit(grad([&](const Array& a) { return loss(a, true); }))(w), grad([&](const Array& a) { return loss(a, false); })(w),
-               "checkpoint");
+  expect_close(jit(grad([&](const Array& a) { return loss(a, true); }))(w),
+               grad([&](const Array& a) { return loss(a, false); })(w), "checkpoint");
 }
 
 // ---- mapped functions ----
@@ -667,7 +736,11 @@ TEST(Mapped, ScanInsideShardMap) {
   const Array x = spread({3 * n, 4});
   const auto body = [](const Array& block) {
     return fori_loop(
-        0, 15, [](const Array&, const Array& v) { return v * 0.5 + 0.1 * ppermute(v, "x", ring()) + 0.01 * psum(sum(v), "x"); }, block);
+        0, 15,
+        [](const Array&, const Array& v) {
+          return v * 0.5 + 0.1 * ppermute(v, "x", ring()) + 0.01 * psum(sum(v), "x");
+        },
+        block);
   };
   const auto f = shard_map(body, mesh, P("x"), P("x"));
   expect_close(jit(f)(x), f(x), "values");
@@ -680,7 +753,9 @@ TEST(Mapped, ScanInsideShardMapWithWeightsThatAllRanksShare) {
   const int n = device_count();
   const Array x = spread({2 * n, 12, 3}), w = spread({3, 3}, -0.5, 0.5, 4);
   const auto body = [](const Array& weights, const Array& block) {
-    const auto step = [&](const Array& h, const Array& v) { return std::pair{tanh(matmul(h, weights) + v), h}; };
+    const auto step = [&](const Array& h, const Array& v) {
+      return std::pair{tanh(matmul(h, weights) + v), h};
+    };
     return psum(sum(scan(step, zeros_like(block(slice(), 0)), moveaxis(block, 1, 0)).first), "x");
   };
   for (const bool checked : {true, false}) {
@@ -690,7 +765,9 @@ TEST(Mapped, ScanInsideShardMapWithWeightsThatAllRanksShare) {
     const auto [ew, ex] = grad<0, 1>(f)(w, x);
     expect_close(gw, ew, "weights");
     expect_close(gx, ex, "data");
-    const auto pushed = [&](const Array& a, const Array& b) { return jvp(f, std::tuple(a, b), std::tuple(a, b)).second; };
+    const auto pushed = [&](const Array& a, const Array& b) {
+      return jvp(f, std::tuple(a, b), std::tuple(a, b)).second;
+    };
     expect_close(jit(pushed)(w, x), pushed(w, x), "tangents");
   }
 }
@@ -698,7 +775,8 @@ TEST(Mapped, ScanInsideShardMapWithWeightsThatAllRanksShare) {
 TEST(Mapped, ShardMapInsideScan) {
   const Mesh mesh = line();
   const Array x = spread({4 * device_count() - (device_count() > 1 ? 1 : 0), 3}), steps = spread({11});
-  const auto mapped = shard_map([](const Array& block) { return sin(block) + psum(sum(block), "x"); }, mesh, P("x"), P("x"));
+  const auto mapped =
+      shard_map([](const Array& block) { return sin(block) + psum(sum(block), "x"); }, mesh, P("x"), P("x"));
   const auto f = [&](const Array& v, const Array& s) {
     return scan([&](const Array& c, const Array& a) { return std::pair{mapped(c) * 0.1 + a, sum(c)}; }, v, s);
   };
@@ -714,7 +792,8 @@ TEST(Mapped, RanksMayTakeDifferentBranches) {
   const auto f = shard_map(
       [](const Array& block) {
         return cond(
-            axis_index("x") % 2 == 0, [](const Array& b) { return b * psum(sum(b), "x"); }, [](const Array& b) { return sin(b); }, block);
+            axis_index("x") % 2 == 0, [](const Array& b) { return b * psum(sum(b), "x"); },
+            [](const Array& b) { return sin(b); }, block);
       },
       mesh, P("x"), P("x"));
   expect_close(jit(f)(x), f(x), "branches");
@@ -724,23 +803,29 @@ TEST(Mapped, RanksThatStopAtDifferentStepsMayNotTalk) {
   const Mesh mesh = line();
   const Array x = spread({2 * device_count()}, 0.1, 3);
   const auto quiet = shard_map(
-      [](const Array& b) { return while_loop([](const Array& v) { return sum(v) < 100.0; }, [](const Array& v) { return v * 1.5; }, b); },
+      [](const Array& b) {
+        return while_loop([](const Array& v) { return sum(v) < 100.0; },
+                          [](const Array& v) { return v * 1.5; }, b);
+      },
       mesh, P("x"), P("x"));
   std::vector<Array> blocks;
   for (int r = 0; r < device_count(); ++r)
-    blocks.push_back(while_loop([](const Array& v) { return sum(v) < 100.0; }, [](const Array& v) { return v * 1.5; },
-                                Array(x(slice(2 * r, 2 * r + 2)))));
+    blocks.push_back(while_loop([](const Array& v) { return sum(v) < 100.0; },
+                                [](const Array& v) { return v * 1.5; }, Array(x(slice(2 * r, 2 * r + 2)))));
   expect_close(jit(quiet)(x), concatenate(blocks, 0), "each its own number of steps");
   if (device_count() == 1) return;
   const auto talking = shard_map(
       [](const Array& b) {
-        return while_loop([](const Array& v) { return sum(v) < 100.0; }, [](const Array& v) { return v * 1.5 + psum(v, "x"); }, b);
+        return while_loop([](const Array& v) { return sum(v) < 100.0; },
+                          [](const Array& v) { return v * 1.5 + psum(v, "x"); }, b);
       },
       mesh, P("x"), P("x"));
   try {
     jit(talking)(x);
     FAIL() << "no error";
-  } catch (const ShardingError& error) { EXPECT_THAT(error.what(), HasSubstr("pmax")); }
+  } catch (const ShardingError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("pmax"));
+  }
 }
 
 // ---- failures and observers ----
@@ -784,7 +869,9 @@ TEST(Profile, StepsInsideALoopAreCountedOnce) {
 template <class E, class F> std::string error_of(const F& f) {
   try {
     f();
-  } catch (const E& error) { return error.what(); }
+  } catch (const E& error) {
+    return error.what();
+  }
   return "no error";
 }
 
@@ -804,7 +891,12 @@ TEST(BadInput, ACarriedValueThatChanges) {
   EXPECT_THAT(text, HasSubstr("astype"));
   EXPECT_THAT(text, HasSubstr("control_test.cpp"));
   const auto g = [](const Array& x) {
-    return scan([](const Array& c, const Array& v) { return std::pair{concatenate({c, v}, 0), c}; }, x(0), x).first;
+    return scan(
+               [](const Array& c, const Array& v) {
+                 return std::pair{concatenate({c, v}, 0), c};
+               },
+               x(0), x)
+        .first;
   };
   EXPECT_THAT(error_of<ShapeError>([&] { jit(g)(spread({10, 3})); }), HasSubstr("f64[6]"));
 }
@@ -839,8 +931,10 @@ TEST(BadInput, BranchesThatDiffer) {
 
 TEST(BadInput, Conditions) {
   EXPECT_THAT(error_of<DtypeError>([&] {
-                jit([](const Array& x) { return while_loop([](const Array& v) { return sum(v); }, [](const Array& v) { return v; }, x); })(
-                    spread({3}));
+                jit([](const Array& x) {
+                  return while_loop([](const Array& v) { return sum(v); }, [](const Array& v) { return v; },
+                                    x);
+                })(spread({3}));
               }),
               HasSubstr("bool"));
   EXPECT_THAT(error_of<ShapeError>([&] {

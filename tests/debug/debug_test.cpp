@@ -35,7 +35,8 @@ TEST_F(Debug, print_writes_once_and_refuses_a_wrong_number_of_arguments) {
   testing::internal::CaptureStdout();
   debug::print("{{}} {} is {}, {}", "x", device_put(arange(3), all_rows()), 0.5);
   EXPECT_EQ(testing::internal::GetCapturedStdout(), is_main_process() ? "{} x is [0 1 2], 0.5\n" : "");
-  EXPECT_THAT(text_of_error<ArgumentError>([] { debug::print("{} {}", 1); }), HasSubstr("has 2 placeholders, but 1 argument follows"));
+  EXPECT_THAT(text_of_error<ArgumentError>([] { debug::print("{} {}", 1); }),
+              HasSubstr("has 2 placeholders, but 1 argument follows"));
   EXPECT_THAT(text_of_error<ArgumentError>([] { debug::print("{", 1); }), HasSubstr("a single '{'"));
 }
 
@@ -49,7 +50,8 @@ TEST_F(Debug, a_profile_counts_steps_and_writes_a_chrome_trace) {
   EXPECT_GT(profile.seconds(), 0);
   EXPECT_THAT(profile.table(), HasSubstr("sum"));
   profile.write(path("trace.json"));
-  const auto own = process_count() == 1 ? path("trace.json") : path("trace." + std::to_string(process_index()) + ".json");
+  const auto own =
+      process_count() == 1 ? path("trace.json") : path("trace." + std::to_string(process_index()) + ".json");
   std::ifstream file(own);
   const auto trace = nlohmann::json::parse(file);
   ASSERT_EQ(static_cast<std::int64_t>(trace["traceEvents"].size()), profile.steps());

@@ -35,7 +35,9 @@ void require(bool fact, const char* what) {
 template <class E> bool throws(const std::function<void()>& call) {
   try {
     call();
-  } catch (const E&) { return true; }
+  } catch (const E&) {
+    return true;
+  }
   return false;
 }
 
@@ -108,10 +110,11 @@ const std::map<std::string, Body> inside_run = {
      }},
     {"callback_on_one",
      [] {
-       make_array_from_callback({device_count()}, NamedSharding(make_mesh({device_count()}, {"x"}), P("x")), [](const Index&) -> HostArray {
-         if (me() == 1) throw std::runtime_error("no such part");
-         return HostArray(std::vector<float>{1}, {1});
-       });
+       make_array_from_callback({device_count()}, NamedSharding(make_mesh({device_count()}, {"x"}), P("x")),
+                                [](const Index&) -> HostArray {
+                                  if (me() == 1) throw std::runtime_error("no such part");
+                                  return HostArray(std::vector<float>{1}, {1});
+                                });
      }},
     {"different_constants", [] { eval(sum(array(std::vector<double>{me() == 1 ? 3.5 : 2.5}, {1}) * 2)); }},
     {"killed",
@@ -179,7 +182,8 @@ void inside_application(int argc, char** argv) {
     require(handler == MPI_ERRORS_ARE_FATAL, "the application's error handler stays");
     MPI_Errhandler_free(&handler);
     MPI_Comm_free(&half);
-    require(device_count() == half_size && me() == half_rank, "the ranks of the communicator are the devices");
+    require(device_count() == half_size && me() == half_rank,
+            "the ranks of the communicator are the devices");
     int one = 1, sum = 0;
     comm::all_reduce(comm::world(), comm::ReduceKind::sum, int32, &one, &sum, 1);
     require(sum == half_size, "the halves do not mix, also after the communicator is freed");
@@ -196,7 +200,8 @@ void inside_application(int argc, char** argv) {
   int total = 0;
   MPI_Allreduce(&rank, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   require(total == size * (size - 1) / 2, "the application's MPI goes on");
-  require(throws<ArgumentError>([] { Runtime::attach(MPI_Comm(MPI_COMM_NULL)); }), "MPI_COMM_NULL is refused");
+  require(throws<ArgumentError>([] { Runtime::attach(MPI_Comm(MPI_COMM_NULL)); }),
+          "MPI_COMM_NULL is refused");
   {
     MPI_Comm alone, inter;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &alone);
@@ -238,7 +243,8 @@ void before_start(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const std::string scenario = argc > 1 ? argv[1] : "";
-  if (const auto found = inside_run.find(scenario); found != inside_run.end()) return run(argc, argv, found->second);
+  if (const auto found = inside_run.find(scenario); found != inside_run.end())
+    return run(argc, argv, found->second);
   if (scenario == "unwind_on_one")
     unwind(argc, argv, false);
   else if (scenario == "unwind_on_all")

@@ -22,8 +22,11 @@ template <class F> Array counted(F f, const Array& x, std::int64_t exchanges) {
   eval(x);
   const auto planned = explain(f, x);
   EXPECT_EQ(planned.calls("all-gather"), 0) << to_string(planned);
-  EXPECT_EQ(planned.calls(), planned.calls("all-to-all") + planned.calls("collective-permute")) << to_string(planned);
-  if (exchanges >= 0) { EXPECT_EQ(planned.calls(), exchanges) << to_string(planned); }
+  EXPECT_EQ(planned.calls(), planned.calls("all-to-all") + planned.calls("collective-permute"))
+      << to_string(planned);
+  if (exchanges >= 0) {
+    EXPECT_EQ(planned.calls(), exchanges) << to_string(planned);
+  }
   const debug::CommStats stats;
   const Array result = f(x);
   eval(result);
@@ -48,10 +51,12 @@ TEST(Communication, SlabsTakeOneExchangeAndOneBack) {
   const std::int64_t one = p > 1 ? 1 : 0;
   const Array y = counted(transform, x, 2 * one);
   EXPECT_EQ(y.sharding(), x.sharding());
-  const Array left = counted([](const Array& a) { return fft::fftn(a, {.out_sharding = fft::transposed}); }, x, one);
+  const Array left =
+      counted([](const Array& a) { return fft::fftn(a, {.out_sharding = fft::transposed}); }, x, one);
   expect_close(left, to_vector<Complex>(y), {n, n, n}, 1e-14, "transposed");
   // An inverse from there ends where all began.
-  const Array back = counted([](const Array& a) { return fft::ifftn(a, {.out_sharding = fft::transposed}); }, left, one);
+  const Array back =
+      counted([](const Array& a) { return fft::ifftn(a, {.out_sharding = fft::transposed}); }, left, one);
   EXPECT_EQ(back.sharding(), x.sharding());
   expect_close(back, to_vector<Complex>(x), {n, n, n}, 1e-13, "back");
 }
@@ -61,9 +66,12 @@ TEST(Communication, PencilsTakeTwoExchanges) {
   if (p % 2 != 0 || p < 4) GTEST_SKIP() << "needs a grid of ranks";
   const Mesh mesh = make_mesh({2, p / 2}, {"x", "y"});
   const std::int64_t n = 16;
-  const Array x = device_put(complex_array(random_values({n, n, n}, 3), {n, n, n}, complex64), mesh, P("x", "y"));
-  const Array left = counted([](const Array& a) { return fft::fftn(a, {.out_sharding = fft::transposed}); }, x, 2);
-  const Array back = counted([](const Array& a) { return fft::ifftn(a, {.out_sharding = fft::transposed}); }, left, 2);
+  const Array x =
+      device_put(complex_array(random_values({n, n, n}, 3), {n, n, n}, complex64), mesh, P("x", "y"));
+  const Array left =
+      counted([](const Array& a) { return fft::fftn(a, {.out_sharding = fft::transposed}); }, x, 2);
+  const Array back =
+      counted([](const Array& a) { return fft::ifftn(a, {.out_sharding = fft::transposed}); }, left, 2);
   EXPECT_EQ(back.sharding(), x.sharding());
   expect_close(back, to_vector<Complex>(x), {n, n, n}, 1e-6, "back");
   counted(transform, x, -1);
@@ -93,7 +101,8 @@ TEST(Communication, EveryDimSplitAtOnce) {
   const Array x = device_put(complex_array(v, shape, complex128), mesh, P("x", "y", "z"));
   const Array y = counted(transform, x, -1);
   EXPECT_EQ(y.sharding(), x.sharding());
-  expect_close(y, naive_dft(naive_dft(naive_dft(v, shape, 0, 8, -1), shape, 1, 6, -1), shape, 2, 10, -1), shape, 1e-12, "");
+  expect_close(y, naive_dft(naive_dft(naive_dft(v, shape, 0, 8, -1), shape, 1, 6, -1), shape, 2, 10, -1),
+               shape, 1e-12, "");
 }
 
 // JAX gathers in both of these.
@@ -101,7 +110,8 @@ TEST(Communication, NoAllGatherInTheCompiledText) {
   if (process_count() != 8) GTEST_SKIP() << "needs 8 ranks";
   const Array cube = random::normal(random::key(0), {16, 16, 16});
   const Array expected = fft::fftn(cube);
-  for (const auto& [sizes, spec] : {std::pair{std::vector<int>{4, 2}, P("x", "y")}, std::pair{std::vector<int>{1, 8}, P(None, "y")}}) {
+  for (const auto& [sizes, spec] :
+       {std::pair{std::vector<int>{4, 2}, P("x", "y")}, std::pair{std::vector<int>{1, 8}, P(None, "y")}}) {
     const Array split = device_put(cube, make_mesh(sizes, {"x", "y"}), spec);
     EXPECT_THAT(jit(transform).lower(split).compile().as_text(), Not(HasSubstr("all-gather")));
     const Array result = jit(transform)(split);
@@ -117,11 +127,16 @@ TEST(Communication, NothingIsGatheredForAnyShapeSplitAndKind) {
     std::vector<std::int64_t> extents;
     for (int d = 0; d < ndim; ++d) extents.push_back(1 + random.below(12));
     const Shape shape(extents);
-    const Array x = device_put(complex_array(random.values(shape, true), shape, complex128), random.sharding(ndim));
+    const Array x =
+        device_put(complex_array(random.values(shape, true), shape, complex128), random.sharding(ndim));
     counted(transform, x, -1);
     counted([](const Array& a) { return fft::rfftn(real(a)); }, x, -1);
-    counted([](const Array& a) { return fft::irfftn(fft::rfftn(real(a), {.out_sharding = fft::transposed}), {.s = a.shape().vector()}); },
-            x, -1);
+    counted(
+        [](const Array& a) {
+          return fft::irfftn(fft::rfftn(real(a), {.out_sharding = fft::transposed}),
+                             {.s = a.shape().vector()});
+        },
+        x, -1);
     if (testing::Test::HasFailure()) break;
   }
 }
@@ -130,7 +145,8 @@ TEST(Communication, LongLinesMoveThreeTimesTheirShare) {
   const int p = process_count();
   if (p == 1) GTEST_SKIP();
   const std::int64_t n = 1 << 14;
-  const Array x = device_put(complex_array(random_values({n}, 5), {n}, complex128), make_mesh({p}, {"x"}), P("x"));
+  const Array x =
+      device_put(complex_array(random_values({n}, 5), {n}, complex128), make_mesh({p}, {"x"}), P("x"));
   const Array y = counted([](const Array& a) { return fft::fft(a); }, x, 3);
   EXPECT_LE(explain([](const Array& a) { return fft::fft(a); }, x).bytes(), 3 * 16 * ((n + p - 1) / p));
   const double power_of_x = item<double>(sum(square(abs(x)))), power_of_y = item<double>(sum(square(abs(y))));

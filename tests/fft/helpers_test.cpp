@@ -12,7 +12,8 @@ using testing::HasSubstr;
 TEST(Frequencies, AreNumpys) {
   EXPECT_THAT(to_vector<double>(fft::fftfreq(5, 0.5, float64)), ElementsAre(0, 0.4, 0.8, -0.8, -0.4));
   EXPECT_THAT(to_vector<double>(fft::fftfreq(4, 1, float64)), ElementsAre(0, 0.25, -0.5, -0.25));
-  EXPECT_THAT(to_vector<double>(fft::rfftfreq(6, 0.5, float64)), ElementsAre(0, testing::DoubleEq(1 / 3.0), testing::DoubleEq(2 / 3.0), 1));
+  EXPECT_THAT(to_vector<double>(fft::rfftfreq(6, 0.5, float64)),
+              ElementsAre(0, testing::DoubleEq(1 / 3.0), testing::DoubleEq(2 / 3.0), 1));
   EXPECT_EQ(fft::fftfreq(7).dtype(), float32);
 }
 
@@ -29,7 +30,8 @@ TEST(Shifts, MoveZeroToTheMiddleAndBack) {
 
 TEST(Convolutions, ValidSlidesTheSmallerOperandWhicheverItIs) {
   const Mesh mesh = make_mesh({process_count()}, {"x"});
-  const Array three = array({1.0, 2.0, 4.0}), seven = device_put(array({1.0, 0.0, -1.0, 2.0, 5.0, 3.0, -2.0}), mesh, P("x"));
+  const Array three = array({1.0, 2.0, 4.0}),
+              seven = device_put(array({1.0, 0.0, -1.0, 2.0, 5.0, 3.0, -2.0}), mesh, P("x"));
   const auto near = [](const Array& x, std::vector<double> expected) {
     EXPECT_THAT(to_vector<double>(x), testing::Pointwise(testing::DoubleNear(1e-12), expected));
   };
@@ -79,7 +81,9 @@ TEST(Convolutions, AreTheSums) {
 template <class Error, class F> std::string text_of_error(F f) {
   try {
     f();
-  } catch (const Error& error) { return error.what(); }
+  } catch (const Error& error) {
+    return error.what();
+  }
   return "no such error";
 }
 
@@ -87,18 +91,26 @@ TEST(Refusals, NameTheCallAndTheFacts) {
   const Array x = ones({4, 6}), z = astype(x, complex64);
   EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fft(x, {.norm = "unitary"}); }),
               HasSubstr("no norm \"unitary\"; it is backward, ortho or forward"));
-  EXPECT_THAT(text_of_error<IndexError>([&] { fft::fft(x, {.axes = {2}}); }), HasSubstr("axis 2 is out of range"));
+  EXPECT_THAT(text_of_error<IndexError>([&] { fft::fft(x, {.axes = {2}}); }),
+              HasSubstr("axis 2 is out of range"));
   EXPECT_THAT(text_of_error<IndexError>([&] { fft::fftn(x, {.axes = {0, -2}}); }), HasSubstr("twice"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fft(x, 0); }), HasSubstr("0 points along axis 1"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::irfft(ones({3, 1})); }), HasSubstr("pass n"));
   EXPECT_THAT(text_of_error<DtypeError>([&] { fft::rfftn(z); }), HasSubstr("Use fftn, or take real(x)"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fft2(x, {.axes = {0}}); }),
               HasSubstr("it transforms 2 axes, but options.axes names 1"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fftn(x, {.s = {4, 4, 4}}); }), HasSubstr("3 axes of an array of 2 dimensions"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fftn(x, {.axes = {0}, .s = {4, 4}}); }), HasSubstr("2 lengths for 1 axes"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] {
+                fft::fftn(x, {.s = {4, 4, 4}});
+              }),
+              HasSubstr("3 axes of an array of 2 dimensions"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] {
+                fft::fftn(x, {.axes = {0}, .s = {4, 4}});
+              }),
+              HasSubstr("2 lengths for 1 axes"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fft(x, {.out_sharding = fft::given}); }),
               HasSubstr("options.given holds no sharding"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::convolve(x, x, "some"); }), HasSubstr("full, same or valid"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::convolve(x, x, "some"); }),
+              HasSubstr("full, same or valid"));
 }
 
 TEST(Dtypes, IntegersAndFloatsGiveTheComplexOfTheirPrecision) {

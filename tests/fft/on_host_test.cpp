@@ -18,14 +18,16 @@ using testing::Not;
 Array on_one(const Array& x) { return device_put(x, SingleDeviceSharding(devices()[0])); }
 
 // Forward, and back from where the forward transform left it, against the same by one rank.
-void check(const Values& v, const Shape& shape, const Sharding& where, bool is_real, fft::OutSharding place, std::vector<int> axes) {
+void check(const Values& v, const Shape& shape, const Sharding& where, bool is_real, fft::OutSharding place,
+           std::vector<int> axes) {
   const Array x = is_real ? real_array(v, shape, float64) : complex_array(v, shape, complex128);
   const Array split = device_put(x, where), alone = on_one(x);
   const fft::FftOptions options{.axes = axes, .out_sharding = place};
   const Array y = is_real ? fft::rfftn(split, options) : fft::fftn(split, options);
   const Array expected = is_real ? fft::rfftn(alone, {.axes = axes}) : fft::fftn(alone, {.axes = axes});
   std::ostringstream what;
-  what << shape << " " << where << (is_real ? " real" : "") << (place == fft::keep ? " keep" : " transposed") << " axes " << axes.size();
+  what << shape << " " << where << (is_real ? " real" : "") << (place == fft::keep ? " keep" : " transposed")
+       << " axes " << axes.size();
   expect_close(y, to_vector<Complex>(expected), expected.shape(), 1e-13, what.str());
   std::vector<std::int64_t> lengths;
   for (const int d : axes) lengths.push_back(shape[static_cast<std::size_t>(d)]);
@@ -46,7 +48,8 @@ TEST(OnHost, EqualsOneRankForAnyShapeSplitKindAndPlace) {
     std::shuffle(axes.begin(), axes.end(), random.engine);
     axes.resize(static_cast<std::size_t>(1 + random.below(ndim)));
     const bool is_real = random.below(2) == 0;
-    check(random.values(shape, !is_real), shape, random.sharding(ndim), is_real, random.below(2) == 0 ? fft::keep : fft::transposed, axes);
+    check(random.values(shape, !is_real), shape, random.sharding(ndim), is_real,
+          random.below(2) == 0 ? fft::keep : fft::transposed, axes);
   }
 }
 
@@ -58,7 +61,8 @@ TEST(OnHost, SlabsAndPencilsOfUnevenBlocks) {
   if (p % 2 == 0) shardings.push_back(NamedSharding(make_mesh({2, p / 2}, {"x", "y"}), P("x", "y")));
   if (p == 8) shardings.push_back(NamedSharding(make_mesh({2, 2, 2}, {"x", "y", "z"}), P("x", "y", "z")));
   for (const auto& where : shardings)
-    for (const Shape& shape : {Shape{37, 50, 41}, Shape{5, 131, 140}, Shape{140, 3, 131}})  // the last two: more ranks than planes
+    for (const Shape& shape :
+         {Shape{37, 50, 41}, Shape{5, 131, 140}, Shape{140, 3, 131}})  // the last two: more ranks than planes
       for (const bool is_real : {false, true})
         for (const auto place : {fft::keep, fft::transposed})
           check(random.values(shape, !is_real), shape, where, is_real, place, {0, 1, 2});
@@ -101,7 +105,8 @@ TEST(OnHost, ThreeBlocksOfMemoryAtMost) {
       const auto others = memory_use().live_bytes - shard;
       reset_peak_memory();
       eval(fft::fftn(x, {.out_sharding = place}));
-      EXPECT_LE(memory_use().peak_bytes - others, 3 * shard + (std::int64_t{1} << 20)) << where << " of " << shard;
+      EXPECT_LE(memory_use().peak_bytes - others, 3 * shard + (std::int64_t{1} << 20))
+          << where << " of " << shard;
     }
   }
 }

@@ -25,7 +25,8 @@ inline Values naive_dft(const Values& x, const Shape& shape, int dim, std::int64
   for (std::size_t i = 0; i < shape.size(); ++i) (i < d ? outer : i > d ? inner : n) *= i == d ? 1 : shape[i];
   std::vector<std::complex<long double>> root(static_cast<std::size_t>(n));
   for (std::int64_t e = 0; e < n; ++e) {
-    const long double angle = 2 * std::numbers::pi_v<long double> * static_cast<long double>(sign * e) / static_cast<long double>(n);
+    const long double angle = 2 * std::numbers::pi_v<long double> * static_cast<long double>(sign * e) /
+                              static_cast<long double>(n);
     root[static_cast<std::size_t>(e)] = {std::cos(angle), std::sin(angle)};
   }
   const auto given = std::min(n, shape[d]);
@@ -48,14 +49,17 @@ inline Values first_along(const Values& x, const Shape& shape, int dim, std::int
   for (std::size_t i = 0; i < shape.size(); ++i) (i < d ? outer : inner) *= i == d ? 1 : shape[i];
   Values result;
   for (std::int64_t o = 0; o < outer; ++o)
-    for (std::int64_t j = 0; j < kept * inner; ++j) result.push_back(x[static_cast<std::size_t>(o * shape[d] * inner + j)]);
+    for (std::int64_t j = 0; j < kept * inner; ++j)
+      result.push_back(x[static_cast<std::size_t>(o * shape[d] * inner + j)]);
   return result;
 }
 
 struct Random {
   std::mt19937_64 engine;
   explicit Random(std::uint64_t seed) : engine(seed) {}
-  std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(n)); }
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(n));
+  }
   double unit() { return static_cast<double>(engine() >> 11) * 0x1p-53 * 2 - 1; }
   Values values(const Shape& shape, bool is_complex) {
     Values v(static_cast<std::size_t>(elements(shape)));
@@ -90,7 +94,9 @@ struct Random {
   }
 };
 
-inline Array complex_array(const Values& values, const Shape& shape, Dtype dtype) { return astype(array(values, shape), dtype); }
+inline Array complex_array(const Values& values, const Shape& shape, Dtype dtype) {
+  return astype(array(values, shape), dtype);
+}
 inline Array real_array(const Values& values, const Shape& shape, Dtype dtype) {
   std::vector<double> re;
   for (const auto& v : values) re.push_back(v.real());
@@ -99,12 +105,14 @@ inline Array real_array(const Values& values, const Shape& shape, Dtype dtype) {
 inline double tolerance(Dtype dtype) { return real_dtype(dtype) == float32 ? 1e-5 : 1e-12; }
 
 // |a - b| <= tolerance * |b| in the 2-norm, and all shapes equal.
-inline void expect_close(const Array& result, const Values& expected, const Shape& shape, double relative, const std::string& what) {
+inline void expect_close(const Array& result, const Values& expected, const Shape& shape, double relative,
+                         const std::string& what) {
   ASSERT_EQ(result.shape(), shape) << what;
   const auto got = to_vector<Complex>(result);
   ASSERT_EQ(got.size(), expected.size()) << what;
   double difference = 0, size = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) difference += std::norm(got[i] - expected[i]), size += std::norm(expected[i]);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    difference += std::norm(got[i] - expected[i]), size += std::norm(expected[i]);
   EXPECT_LE(std::sqrt(difference), relative * std::sqrt(size) + 1e-300) << what;
 }
 

@@ -43,7 +43,9 @@ Case random_case(Random& random) {
   if (random.below(3) == 0)
     for (const int d : dims) lengths.push_back(1 + random.below(2 * extents[static_cast<std::size_t>(d)]));
   static const std::string norms[] = {"backward", "ortho", "forward"};
-  return {Shape(extents), dims, lengths, random.sharding(ndim), random.below(2) ? complex128 : complex64, norms[random.below(3)]};
+  return {
+      Shape(extents),        dims, lengths, random.sharding(ndim), random.below(2) ? complex128 : complex64,
+      norms[random.below(3)]};
 }
 
 double scale(const std::string& norm, bool is_forward, double points) {
@@ -86,8 +88,12 @@ TEST(Transforms, AnyShapeAxesLengthsAndSplitGiveTheFullTransform) {
     const Array split = device_put(complex_array(x, c.shape, c.dtype), c.sharding);
     const Array result = is_forward ? fft::fftn(split, options) : fft::ifftn(split, options);
     EXPECT_EQ(result.dtype(), c.dtype);
-    if (options.out_sharding == fft::keep) { EXPECT_EQ(result.sharding(), c.sharding) << c.text(); }
-    if (options.given) { EXPECT_EQ(result.sharding(), *options.given) << c.text(); }
+    if (options.out_sharding == fft::keep) {
+      EXPECT_EQ(result.sharding(), c.sharding) << c.text();
+    }
+    if (options.given) {
+      EXPECT_EQ(result.sharding(), *options.given) << c.text();
+    }
     expect_close(result, expected, shape, tolerance(c.dtype),
                  "round " + std::to_string(round) + ": " + c.text() + " -> " + text_of(result.sharding()));
     if (testing::Test::HasFailure()) break;
@@ -155,15 +161,16 @@ TEST(Transforms, RealInverseOfAnyNumbers) {
       for (std::int64_t k = 0; k < n; ++k)
         for (std::int64_t i = 0; i < inner; ++i) {
           const auto source = k < half ? k : n - k;
-          Complex v = source < c.shape[d] ? x[static_cast<std::size_t>((o * c.shape[d] + source) * inner + i)] : Complex(0);
+          Complex v = source < c.shape[d] ? x[static_cast<std::size_t>((o * c.shape[d] + source) * inner + i)]
+                                          : Complex(0);
           if (k == 0 || 2 * k == n) v = v.real();
           full[static_cast<std::size_t>((o * n + k) * inner + i)] = k < half ? v : std::conj(v);
         }
     auto expected = naive_dft(full, full_shape, c.dims.back(), n, 1);
     for (auto& v : expected) v *= scale(c.norm, false, static_cast<double>(n));
     const Array split = device_put(complex_array(x, c.shape, c.dtype), c.sharding);
-    expect_close(fft::irfft(split, n, {.axes = {c.dims.back()}, .norm = c.norm}), expected, full_shape, tolerance(c.dtype),
-                 "n " + std::to_string(n) + " " + c.text());
+    expect_close(fft::irfft(split, n, {.axes = {c.dims.back()}, .norm = c.norm}), expected, full_shape,
+                 tolerance(c.dtype), "n " + std::to_string(n) + " " + c.text());
     if (testing::Test::HasFailure()) break;
   }
 }
@@ -172,8 +179,10 @@ TEST(Transforms, RealInverseOfAnyNumbers) {
 Complex one_part(const Values& x, std::int64_t start, std::int64_t n, std::int64_t k) {
   std::complex<long double> sum = 0;
   for (std::int64_t j = 0; j < n; ++j) {
-    const long double angle = -2 * std::numbers::pi_v<long double> * static_cast<long double>(j * k % n) / static_cast<long double>(n);
-    sum += std::complex<long double>(x[static_cast<std::size_t>(start + j)]) * std::complex<long double>(std::cos(angle), std::sin(angle));
+    const long double angle = -2 * std::numbers::pi_v<long double> * static_cast<long double>(j * k % n) /
+                              static_cast<long double>(n);
+    sum += std::complex<long double>(x[static_cast<std::size_t>(start + j)]) *
+           std::complex<long double>(std::cos(angle), std::sin(angle));
   }
   return Complex(sum);
 }
@@ -190,12 +199,16 @@ TEST(Transforms, LongLinesSplitOverAllRanks) {
       const Sharding sharding = NamedSharding(mesh, batched ? P(None, "x") : P("x"));
       const auto what = std::to_string(n) + (batched ? " batched" : "");
       const Array split = device_put(complex_array(x, shape, complex128), sharding);
-      const Array forward = fft::fft(split), half = fft::rfft(device_put(real_array(real_x, shape, float64), sharding));
+      const Array forward = fft::fft(split),
+                  half = fft::rfft(device_put(real_array(real_x, shape, float64), sharding));
       const auto parts = to_vector<Complex>(forward), half_parts = to_vector<Complex>(half);
       for (int sample = 0; sample < 12; ++sample) {
-        const auto line = batched ? random.below(2) : 0, k = sample == 0 ? n / 2 : random.below(n), k_half = k % (n / 2 + 1);
-        const auto at = static_cast<std::size_t>(line * n + k), at_half = static_cast<std::size_t>(line * (n / 2 + 1) + k_half);
-        EXPECT_LE(std::abs(parts[at] - one_part(x, line * n, n, k)), 1e-12 * std::sqrt(n)) << what << " part " << k;
+        const auto line = batched ? random.below(2) : 0, k = sample == 0 ? n / 2 : random.below(n),
+                   k_half = k % (n / 2 + 1);
+        const auto at = static_cast<std::size_t>(line * n + k),
+                   at_half = static_cast<std::size_t>(line * (n / 2 + 1) + k_half);
+        EXPECT_LE(std::abs(parts[at] - one_part(x, line * n, n, k)), 1e-12 * std::sqrt(n))
+            << what << " part " << k;
         EXPECT_LE(std::abs(half_parts[at_half] - one_part(real_x, line * n, n, k_half)), 1e-12 * std::sqrt(n))
             << what << " real, part " << k_half;
       }

@@ -19,7 +19,10 @@ class Checkpoint : public InFolder {
       const Array x = astype(reshape(arange(static_cast<int>(shape.elements())), shape), dtype);
       return device_put(zero ? zeros_like(x) : x, random_sharding(random, random_mesh(random), shape.ndim()));
     };
-    return {make({37, 11}, float32), make({5}, complex128), {make({}, int32), make({3, 0}, float64), make({2, 3, 4}, bool_)}, 4};
+    return {make({37, 11}, float32),
+            make({5}, complex128),
+            {make({}, int32), make({3, 0}, float64), make({2, 3, 4}, bool_)},
+            4};
   }
   std::string file(int step, const std::string& name) const {
     char folder[32];
@@ -45,7 +48,8 @@ TEST_F(Checkpoint, restores_onto_any_meshes_and_specs) {
     io::checkpoint::save(folder_, n, saved);
     const Model back = io::checkpoint::restore(folder_, like);
     for (std::size_t leaf = 0; leaf < 5; ++leaf) {
-      ASSERT_EQ(to_vector<std::complex<double>>(tree_leaves(back)[leaf]), to_vector<std::complex<double>>(tree_leaves(saved)[leaf]));
+      ASSERT_EQ(to_vector<std::complex<double>>(tree_leaves(back)[leaf]),
+                to_vector<std::complex<double>>(tree_leaves(saved)[leaf]));
       ASSERT_EQ(tree_leaves(back)[leaf].sharding(), tree_leaves(like)[leaf].sharding());
     }
     ASSERT_EQ(io::checkpoint::latest_step(folder_), n);
@@ -59,7 +63,8 @@ TEST_F(Checkpoint, steps_are_complete_or_not_there) {
   io::checkpoint::save(folder_, 7, x);
   EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::save(folder_, 7, x); }), HasSubstr("exists"));
   if (is_main_process())
-    std::filesystem::create_directories(path("step_00000009.tmp-1")), std::filesystem::create_directories(path("step_00000008"));
+    std::filesystem::create_directories(path("step_00000009.tmp-1")),
+        std::filesystem::create_directories(path("step_00000008"));
   comm::barrier(comm::world());
   EXPECT_EQ(io::checkpoint::latest_step(folder_), 7);  // 8 has no manifest, 9 was never finished
   EXPECT_EQ(to_vector<int>(io::checkpoint::restore(folder_, zeros_like(x))), to_vector<int>(x));
@@ -72,9 +77,11 @@ TEST_F(Checkpoint, other_trees_shapes_and_dtypes_are_refused) {
                 io::checkpoint::restore(folder_, std::vector<Array>{x, x});
               }),
               HasSubstr("asked for is (*,*,)"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, device_put(zeros({10}), all_rows())); }),
-              HasSubstr("is int32(10,), asked for is float32(10,)"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, x, 2); }), HasSubstr("has no step 2; it has 1"));
+  EXPECT_THAT(
+      text_of_error<IoError>([&] { io::checkpoint::restore(folder_, device_put(zeros({10}), all_rows())); }),
+      HasSubstr("is int32(10,), asked for is float32(10,)"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, x, 2); }),
+              HasSubstr("has no step 2; it has 1"));
 }
 
 TEST_F(Checkpoint, a_flipped_bit_or_a_missing_byte_is_found) {
@@ -88,9 +95,10 @@ TEST_F(Checkpoint, a_flipped_bit_or_a_missing_byte_is_found) {
     if (n == 2 && is_main_process()) std::filesystem::resize_file(last, 50);
     if (n == 3) damage(file(n, "manifest.json"), 300);
     comm::barrier(comm::world());
-    const std::vector<std::string> expected = {"is damaged between the bytes 0 and", "damaged checksums", "has 50 bytes instead of",
-                                               "manifest"};
-    EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, x); }), HasSubstr(expected[static_cast<std::size_t>(n)]));
+    const std::vector<std::string> expected = {"is damaged between the bytes 0 and", "damaged checksums",
+                                               "has 50 bytes instead of", "manifest"};
+    EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, x); }),
+                HasSubstr(expected[static_cast<std::size_t>(n)]));
     comm::barrier(comm::world());
   }
 }

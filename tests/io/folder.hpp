@@ -21,7 +21,9 @@ class InFolder : public testing::Test {
     std::int64_t number = getpid();
     comm::broadcast(comm::world(), &number, sizeof number, 0);
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = (std::filesystem::temp_directory_path() / ("tessera-" + std::to_string(number) + "-" + test->name())).string();
+    folder_ =
+        (std::filesystem::temp_directory_path() / ("tessera-" + std::to_string(number) + "-" + test->name()))
+            .string();
     if (is_main_process()) std::filesystem::create_directories(folder_);
     comm::barrier(comm::world());
   }
@@ -39,7 +41,8 @@ class InFolder : public testing::Test {
   std::vector<std::string> entries() const {
     comm::barrier(comm::world());
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) names.push_back(entry.path().filename().string());
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      names.push_back(entry.path().filename().string());
     std::sort(names.begin(), names.end());
     comm::barrier(comm::world());
     return names;
@@ -53,7 +56,9 @@ inline Sharding all_rows() { return NamedSharding(make_mesh({device_count()}, {"
 template <class E> std::string text_of_error(const std::function<void()>& call) {
   try {
     call();
-  } catch (const E& error) { return error.what(); } catch (const std::exception& error) {
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
     return std::string("another error: ") + error.what();
   }
   return "no error";

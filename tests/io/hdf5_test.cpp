@@ -29,7 +29,8 @@ TEST_F(Hdf5, comes_back_under_any_sharding_from_any_sharding) {
     ASSERT_EQ(y.shape(), shape);
     ASSERT_EQ(y.dtype(), dtype);
     ASSERT_EQ(y.sharding(), to);
-    ASSERT_EQ(to_vector<std::complex<double>>(y), to_vector<std::complex<double>>(x)) << to_string(shape) << name(dtype);
+    ASSERT_EQ(to_vector<std::complex<double>>(y), to_vector<std::complex<double>>(x))
+        << to_string(shape) << name(dtype);
   }
   EXPECT_EQ(io::hdf5_datasets(path("x.h5")).size(), 20u);
   EXPECT_THAT(entries(), ElementsAre("x.h5"));
@@ -40,15 +41,21 @@ TEST_F(Hdf5, mistakes_are_named_on_every_rank) {
   comm::barrier(comm::world());
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("x.h5"), "/a/value", all_rows()); }),
               testing::AllOf(HasSubstr("has no dataset '/a/value'"), HasSubstr("it has /a/values")));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("x.h5"), "/a", all_rows()); }), HasSubstr("has no dataset '/a'"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::save_hdf5(path("x.h5"), "/a/values", device_put(ones({4}), all_rows())); }),
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("x.h5"), "/a", all_rows()); }),
+              HasSubstr("has no dataset '/a'"));
+  EXPECT_THAT(text_of_error<IoError>(
+                  [&] { io::save_hdf5(path("x.h5"), "/a/values", device_put(ones({4}), all_rows())); }),
               HasSubstr("already"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::save_hdf5(path("x.h5"), "/a/values/b", device_put(ones({4}), all_rows())); }),
+  EXPECT_THAT(text_of_error<IoError>(
+                  [&] { io::save_hdf5(path("x.h5"), "/a/values/b", device_put(ones({4}), all_rows())); }),
               HasSubstr("creation"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("none.h5"), "/a", all_rows()); }), HasSubstr("No such file"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(put("text.h5", "no HDF5 at all"), "/a", all_rows()); }),
-              HasSubstr("cannot be opened as HDF5"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::save_hdf5(path("x.h5"), "", device_put(ones({4}), all_rows())); }),
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("none.h5"), "/a", all_rows()); }),
+              HasSubstr("No such file"));
+  EXPECT_THAT(
+      text_of_error<IoError>([&] { io::load_hdf5(put("text.h5", "no HDF5 at all"), "/a", all_rows()); }),
+      HasSubstr("cannot be opened as HDF5"));
+  EXPECT_THAT(text_of_error<ArgumentError>(
+                  [&] { io::save_hdf5(path("x.h5"), "", device_put(ones({4}), all_rows())); }),
               HasSubstr("no name"));
   EXPECT_THAT(entries(), ElementsAre("text.h5", "x.h5"));
 }
@@ -58,11 +65,14 @@ TEST_F(Hdf5, a_truncated_file_is_refused_on_every_rank) {
   comm::barrier(comm::world());
   for (const int part : {1, 5, 9}) {
     if (is_main_process()) {
-      std::filesystem::copy_file(path("x.h5"), path("cut.h5"), std::filesystem::copy_options::overwrite_existing);
-      std::filesystem::resize_file(path("cut.h5"), std::filesystem::file_size(path("x.h5")) * static_cast<std::uintmax_t>(part) / 10);
+      std::filesystem::copy_file(path("x.h5"), path("cut.h5"),
+                                 std::filesystem::copy_options::overwrite_existing);
+      std::filesystem::resize_file(
+          path("cut.h5"), std::filesystem::file_size(path("x.h5")) * static_cast<std::uintmax_t>(part) / 10);
     }
     comm::barrier(comm::world());
-    EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("cut.h5"), "x", all_rows()); }), HasSubstr("load_hdf5"));
+    EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("cut.h5"), "x", all_rows()); }),
+                HasSubstr("load_hdf5"));
     comm::barrier(comm::world());
   }
 }
@@ -75,7 +85,8 @@ TEST_F(Hdf5, a_save_that_fails_on_one_rank_leaves_the_other_datasets) {
   getrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, SIG_IGN);
   if (process_index() == device_count() - 1) setrlimit(RLIMIT_FSIZE, &few);
-  const auto text = text_of_error<IoError>([&] { io::save_hdf5(path("x.h5"), "y", device_put(ones({4000}), all_rows())); });
+  const auto text =
+      text_of_error<IoError>([&] { io::save_hdf5(path("x.h5"), "y", device_put(ones({4000}), all_rows())); });
   setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_THAT(text, HasSubstr("save_hdf5"));
   EXPECT_THAT(entries(), ElementsAre("x.h5"));

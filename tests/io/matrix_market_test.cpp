@@ -10,7 +10,8 @@ using Complex = std::complex<double>;
 class MatrixMarket : public InFolder {
  protected:
   Array load(const std::string& text) {
-    return io::load_matrix_market(put("m.mtx", text), NamedSharding(make_mesh({device_count()}, {"x"}), P(None, "x")));
+    return io::load_matrix_market(put("m.mtx", text),
+                                  NamedSharding(make_mesh({device_count()}, {"x"}), P(None, "x")));
   }
 };
 const std::string banner = "%%MatrixMarket matrix ";
@@ -28,12 +29,16 @@ TEST_F(MatrixMarket, coordinate_entries_that_stand_twice_add_up) {
 }
 
 TEST_F(MatrixMarket, symmetric_files_hold_the_lower_triangle) {
-  EXPECT_THAT(to_vector<double>(load(banner + "coordinate real symmetric\n2 2 2\n1 1 1\n2 1 3\n")), ElementsAre(1, 3, 3, 0));
-  EXPECT_THAT(to_vector<double>(load(banner + "array real symmetric\n2 2\n1\n3\n4\n")), ElementsAre(1, 3, 3, 4));
-  EXPECT_THAT(to_vector<double>(load(banner + "array real skew-symmetric\n2 2\n3\n")), ElementsAre(0, -3, 3, 0));
+  EXPECT_THAT(to_vector<double>(load(banner + "coordinate real symmetric\n2 2 2\n1 1 1\n2 1 3\n")),
+              ElementsAre(1, 3, 3, 0));
+  EXPECT_THAT(to_vector<double>(load(banner + "array real symmetric\n2 2\n1\n3\n4\n")),
+              ElementsAre(1, 3, 3, 4));
+  EXPECT_THAT(to_vector<double>(load(banner + "array real skew-symmetric\n2 2\n3\n")),
+              ElementsAre(0, -3, 3, 0));
   EXPECT_THAT(to_vector<Complex>(load(banner + "coordinate complex hermitian\n2 2 2\n1 1 1 0\n2 1 3 4\n")),
               ElementsAre(1., Complex(3, -4), Complex(3, 4), 0.));
-  EXPECT_THAT(to_vector<double>(load(banner + "coordinate pattern symmetric\n2 2 1\n2 1\n")), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(to_vector<double>(load(banner + "coordinate pattern symmetric\n2 2 1\n2 1\n")),
+              ElementsAre(0, 1, 1, 0));
 }
 
 TEST_F(MatrixMarket, a_malformed_file_is_refused_with_the_line) {
@@ -64,7 +69,8 @@ TEST_F(MatrixMarket, a_malformed_file_is_refused_with_the_line) {
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_THAT(text_of_error<IoError>([&] { load(text); }),
-                testing::AllOf(HasSubstr(expected), HasSubstr("load_matrix_market: '"), HasSubstr("; check the file")))
+                testing::AllOf(HasSubstr(expected), HasSubstr("load_matrix_market: '"),
+                               HasSubstr("; check the file")))
         << text;
     comm::barrier(comm::world());
   }

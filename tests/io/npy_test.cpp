@@ -22,7 +22,9 @@ std::string npy(const std::string& dict, const std::string& data, char major = 1
   for (int i = 0; i < (major == 1 ? 2 : 4); ++i) text += static_cast<char>(header.size() >> (8 * i) & 255);
   return text + header + data;
 }
-std::string bytes_of(const std::vector<float>& values) { return {reinterpret_cast<const char*>(values.data()), values.size() * 4}; }
+std::string bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * 4};
+}
 
 TEST_F(Npy, comes_back_under_any_sharding_from_any_sharding) {
   std::mt19937 random(7);
@@ -39,7 +41,8 @@ TEST_F(Npy, comes_back_under_any_sharding_from_any_sharding) {
     ASSERT_EQ(y.shape(), shape);
     ASSERT_EQ(y.dtype(), dtype);
     ASSERT_EQ(y.sharding(), to);
-    ASSERT_EQ(to_vector<std::complex<double>>(y), to_vector<std::complex<double>>(x)) << to_string(shape) << name(dtype);
+    ASSERT_EQ(to_vector<std::complex<double>>(y), to_vector<std::complex<double>>(x))
+        << to_string(shape) << name(dtype);
   }
   EXPECT_THAT(entries(), ElementsAre("x.npy"));
 }
@@ -64,20 +67,27 @@ TEST_F(Npy, fortran_order_and_the_other_byte_order_are_turned) {
   const std::string dict = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }";
   const auto f = put("f.npy", npy(dict, bytes_of({1, 4, 2, 5, 3, 6}), 2));
   EXPECT_THAT(to_vector<float>(io::load_npy(f, all_rows())), ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_EQ(to_vector<float>(io::load_npy(f, NamedSharding(make_mesh({device_count()}, {"x"}), P(None, "x")))),
-            (std::vector<float>{1, 2, 3, 4, 5, 6}));
-  const auto big = put(
-      "big.npy", npy("{'shape': (3,), 'fortran_order': False, 'descr': '>i4'}", std::string("\0\0\0\1\0\0\1\0\377\377\377\377", 12), 3));
+  EXPECT_EQ(
+      to_vector<float>(io::load_npy(f, NamedSharding(make_mesh({device_count()}, {"x"}), P(None, "x")))),
+      (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  const auto big = put("big.npy", npy("{'shape': (3,), 'fortran_order': False, 'descr': '>i4'}",
+                                      std::string("\0\0\0\1\0\0\1\0\377\377\377\377", 12), 3));
   EXPECT_THAT(to_vector<int>(io::load_npy(big, all_rows())), ElementsAre(1, 256, -1));
-  const auto complex = put("c.npy", npy("{'descr': '>c8', 'fortran_order': False, 'shape': ()}", std::string("\x3f\x80\0\0\x40\0\0\0", 8)));
-  EXPECT_EQ(item<std::complex<float>>(io::load_npy(complex, NamedSharding(make_mesh({device_count()}, {"x"}), P()))),
+  const auto complex = put("c.npy", npy("{'descr': '>c8', 'fortran_order': False, 'shape': ()}",
+                                        std::string("\x3f\x80\0\0\x40\0\0\0", 8)));
+  EXPECT_EQ(item<std::complex<float>>(
+                io::load_npy(complex, NamedSharding(make_mesh({device_count()}, {"x"}), P()))),
             (std::complex<float>(1, 2)));
 }
 
 TEST_F(Npy, refuses_what_it_cannot_read_on_every_rank_with_the_reason) {
   const std::string data = bytes_of({1, 2, 3});
-  const auto shape = [](const std::string& s) { return "{'descr': '<f4', 'fortran_order': False, 'shape': " + s + "}"; };
-  const auto descr = [](const std::string& s) { return "{'descr': " + s + ", 'fortran_order': False, 'shape': (3,)}"; };
+  const auto shape = [](const std::string& s) {
+    return "{'descr': '<f4', 'fortran_order': False, 'shape': " + s + "}";
+  };
+  const auto descr = [](const std::string& s) {
+    return "{'descr': " + s + ", 'fortran_order': False, 'shape': (3,)}";
+  };
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "is empty"},
       {"hello world", "does not begin with"},
@@ -97,7 +107,8 @@ TEST_F(Npy, refuses_what_it_cannot_read_on_every_rank_with_the_reason) {
       {npy(descr("'<f2'"), data), "'<f2'"},
       {npy("{'descr': '<f4', 'shape': (3,)}", data), "no key 'fortran_order'"},
       {npy("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", data), "'descr' twice"},
-      {npy("{'descr': '<f4', 'order': 1, 'fortran_order': False, 'shape': (3,)}", data), "unknown key 'order'"},
+      {npy("{'descr': '<f4', 'order': 1, 'fortran_order': False, 'shape': (3,)}", data),
+       "unknown key 'order'"},
       {npy("{'descr': '<f4', 'fortran_order': 1, 'shape': (3,)}", data), "neither True nor False"},
       {npy(shape("(3,)") + " 1", data), "something follows"},
   };
@@ -113,14 +124,21 @@ TEST_F(Npy, refuses_what_it_cannot_read_on_every_rank_with_the_reason) {
 }
 
 TEST_F(Npy, missing_files_directories_and_pipes_are_named) {
-  EXPECT_THAT(text_of_error<IoError>([&] { io::load_npy(path("none.npy"), all_rows()); }), HasSubstr("No such file"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::load_npy(folder_, all_rows()); }), HasSubstr("is a directory"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::load_npy("/dev/null", all_rows()); }), HasSubstr("not a regular file"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::save_npy(folder_, device_put(ones({4}), all_rows())); }), HasSubstr("is a directory"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::save_npy(path("no/such/x.npy"), device_put(ones({4}), all_rows())); }),
-              HasSubstr("there is no folder '" + path("no/such/") + "'; make it first"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_npy(path("none.npy"), all_rows()); }),
+              HasSubstr("No such file"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_npy(folder_, all_rows()); }),
+              HasSubstr("is a directory"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_npy("/dev/null", all_rows()); }),
+              HasSubstr("not a regular file"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::save_npy(folder_, device_put(ones({4}), all_rows())); }),
+              HasSubstr("is a directory"));
+  EXPECT_THAT(
+      text_of_error<IoError>([&] { io::save_npy(path("no/such/x.npy"), device_put(ones({4}), all_rows())); }),
+      HasSubstr("there is no folder '" + path("no/such/") + "'; make it first"));
   EXPECT_THAT(text_of_error<ShardingError>([&] {
-                io::load_npy(put("v.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': ()}", bytes_of({1}))), all_rows());
+                io::load_npy(
+                    put("v.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': ()}", bytes_of({1}))),
+                    all_rows());
               }),
               HasSubstr("load_npy"));
 }

@@ -13,7 +13,8 @@ using testing::Stored;
 template <class To, class From> To converted(From x) {
   if constexpr (testing::is_complex_type<From>) {
     if constexpr (testing::is_complex_type<To>)
-      return To(static_cast<typename To::value_type>(x.real()), static_cast<typename To::value_type>(x.imag()));
+      return To(static_cast<typename To::value_type>(x.real()),
+                static_cast<typename To::value_type>(x.imag()));
     else if constexpr (std::is_same_v<To, bool>)
       return x.real() != 0 || x.imag() != 0;
     else
@@ -25,8 +26,10 @@ template <class To, class From> To converted(From x) {
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (std::isnan(x)) return 0;
     const long double whole = std::trunc(static_cast<long double>(x));
-    if (whole <= static_cast<long double>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-    if (whole >= static_cast<long double>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    if (whole <= static_cast<long double>(std::numeric_limits<To>::min()))
+      return std::numeric_limits<To>::min();
+    if (whole >= static_cast<long double>(std::numeric_limits<To>::max()))
+      return std::numeric_limits<To>::max();
     return static_cast<To>(whole);
   } else {
     return static_cast<To>(x);
@@ -42,7 +45,8 @@ TEST(cast, every_pair_of_dtypes_follows_the_rule) {
           for (const From x : testing::random_values<From>(333)) values.push_back(x);
           if constexpr (std::is_floating_point_v<From>)  // around the ends of the integers
             for (const double end : {128.0, 255.0, 256.0, 32768.0, 65536.0, 0x1p31, 0x1p32, 0x1p63, 0x1p64})
-              for (const double x : {end - 1, end, end + 1, -end - 1, -end, -end + 0.5}) values.push_back(static_cast<From>(x));
+              for (const double x : {end - 1, end, end + 1, -end - 1, -end, -end + 0.5})
+                values.push_back(static_cast<From>(x));
           const auto in = testing::stored(values);
           std::vector<Stored<To>> out(in.size());
           const void* operands[] = {in.data()};

@@ -26,7 +26,8 @@ std::int64_t offset(const Strides& index, std::span<const std::int64_t> strides)
 }
 
 // Every element of dst that the copy should not touch keeps its byte.
-void expect_copy(const Shape& extents, const Strides& dst_strides, const Strides& src_strides, std::size_t item) {
+void expect_copy(const Shape& extents, const Strides& dst_strides, const Strides& src_strides,
+                 std::size_t item) {
   std::int64_t dst_low = 0, dst_high = 0, src_low = 0, src_high = 0;
   for (std::size_t d = 0; d < extents.size(); ++d) {
     (dst_strides[d] < 0 ? dst_low : dst_high) += (extents[d] - 1) * dst_strides[d];
@@ -54,12 +55,16 @@ void expect_copy(const Shape& extents, const Strides& dst_strides, const Strides
 
 TEST(copy_strided, permutations_slices_flips_and_broadcasts_of_every_item_size) {
   for (const std::size_t item : {1u, 2u, 4u, 8u, 16u})
-    for (const Shape& extents :
-         {Shape{3, 4, 5}, Shape{1, 17, 33}, Shape{40, 3, 70}, Shape{67, 35, 2}, Shape{2, 65, 64}, Shape{130, 1, 131}}) {
+    for (const Shape& extents : {Shape{3, 4, 5}, Shape{1, 17, 33}, Shape{40, 3, 70}, Shape{67, 35, 2},
+                                 Shape{2, 65, 64}, Shape{130, 1, 131}}) {
       const std::int64_t a = extents[0], b = extents[1], c = extents[2];
-      const std::vector<Strides> dense = {{b * c, c, 1}, {c, a * c, 1}, {1, a, a * b}, {b, 1, a * b}, {1, a * c, a}, {c * b, 1, b}};
-      const std::vector<Strides> other = {
-          {b * c * 2, c * 2, 2}, {(b + 3) * (c + 5), c + 5, 1}, {-b * c, -c, -1}, {b * c, -c, 1}, {b * c, c, -1}};
+      const std::vector<Strides> dense = {{b * c, c, 1}, {c, a * c, 1}, {1, a, a * b},
+                                          {b, 1, a * b}, {1, a * c, a}, {c * b, 1, b}};
+      const std::vector<Strides> other = {{b * c * 2, c * 2, 2},
+                                          {(b + 3) * (c + 5), c + 5, 1},
+                                          {-b * c, -c, -1},
+                                          {b * c, -c, 1},
+                                          {b * c, c, -1}};
       const std::vector<Strides> broadcast = {{0, 0, 1}, {0, 1, 0}, {1, 0, 0}, {0, 0, 0}};
       for (const auto& to : dense)
         for (const auto* group : {&dense, &other, &broadcast})
@@ -89,13 +94,15 @@ TEST(transpose, every_permutation_of_four_dims) {
       for (std::int64_t j = 0; j < shape[p(1)]; ++j)
         for (std::int64_t k = 0; k < shape[p(2)]; ++k)
           for (std::int64_t l = 0; l < shape[p(3)]; ++l, ++at)
-            ASSERT_EQ(out[at], x[static_cast<std::size_t>(i * strides[p(0)] + j * strides[p(1)] + k * strides[p(2)] + l * strides[p(3)])]);
+            ASSERT_EQ(out[at], x[static_cast<std::size_t>(i * strides[p(0)] + j * strides[p(1)] +
+                                                          k * strides[p(2)] + l * strides[p(3)])]);
   } while (std::next_permutation(perm.begin(), perm.end()));
 }
 
 TEST(transpose, large_planes_that_bypass_the_cache) {
   const auto check = []<class T>(T) {
-    const std::int64_t rows = (std::int64_t{9} << 20) / static_cast<std::int64_t>(sizeof(T)) / 1024 + 5, columns = 1024;
+    const std::int64_t rows = (std::int64_t{9} << 20) / static_cast<std::int64_t>(sizeof(T)) / 1024 + 5,
+                       columns = 1024;
     std::vector<std::byte> memory(static_cast<std::size_t>(rows * columns) * sizeof(T) + 64);
     std::vector<T> x(static_cast<std::size_t>(rows * columns));
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(i * 2654435761u >> 7);
@@ -105,7 +112,8 @@ TEST(transpose, large_planes_that_bypass_the_cache) {
     const int perm[] = {1, 0};
     transpose(out, x.data(), Shape{columns, rows}, perm, sizeof(T));  // rows of the result are whole lines
     for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < columns; ++j) ASSERT_EQ(out[i * columns + j], x[static_cast<std::size_t>(j * rows + i)]) << sizeof(T);
+      for (std::int64_t j = 0; j < columns; ++j)
+        ASSERT_EQ(out[i * columns + j], x[static_cast<std::size_t>(j * rows + i)]) << sizeof(T);
   };
   check(std::uint8_t{}), check(std::uint16_t{}), check(std::uint32_t{}), check(std::uint64_t{});
 }
@@ -135,7 +143,8 @@ TEST(iota, starts_and_steps_in_every_dtype) {
         iota(dtype, out.data(), 50, 0.5, 0.25);
         for (std::size_t i = 0; i < 50; ++i) {
           const double exact = 0.5 + 0.25 * static_cast<double>(i);
-          ASSERT_EQ(out[i], std::is_integral_v<T> ? static_cast<T>(static_cast<int>(exact)) : static_cast<T>(static_cast<float>(exact)));
+          ASSERT_EQ(out[i], std::is_integral_v<T> ? static_cast<T>(static_cast<int>(exact))
+                                                  : static_cast<T>(static_cast<float>(exact)));
         }
       }
     });
@@ -147,17 +156,20 @@ TEST(iota, starts_and_steps_in_every_dtype) {
 TEST(gather, rows_by_index_and_zeros_outside) {
   for (const Dtype dtype : testing::all_dtypes())
     visit(dtype, [&]<class T>(T) {
-      for (const AxisView view : {AxisView{1, 9, 1}, AxisView{3, 5, 1}, AxisView{2, 4, 3}, AxisView{1, 6, 40}}) {
+      for (const AxisView view :
+           {AxisView{1, 9, 1}, AxisView{3, 5, 1}, AxisView{2, 4, 3}, AxisView{1, 6, 40}}) {
         const auto x = testing::stored(testing::random_values<T>(view.outer * view.extent * view.inner));
         const std::vector<std::int64_t> indices = {3, 0, 3, -1, view.extent, 1, view.extent - 1};
-        std::vector<testing::Stored<T>> out(static_cast<std::size_t>(view.outer * view.inner) * indices.size());
+        std::vector<testing::Stored<T>> out(static_cast<std::size_t>(view.outer * view.inner) *
+                                            indices.size());
         gather(out.data(), x.data(), view, indices, sizeof(T));
         std::size_t at = 0;
         for (std::int64_t o = 0; o < view.outer; ++o)
           for (const std::int64_t i : indices)
             for (std::int64_t j = 0; j < view.inner; ++j, ++at) {
-              const auto expected =
-                  i < 0 || i >= view.extent ? testing::Stored<T>(0) : x[static_cast<std::size_t>((o * view.extent + i) * view.inner + j)];
+              const auto expected = i < 0 || i >= view.extent
+                                        ? testing::Stored<T>(0)
+                                        : x[static_cast<std::size_t>((o * view.extent + i) * view.inner + j)];
               ASSERT_EQ(out[at], expected) << name(dtype);
             }
       }
@@ -175,7 +187,8 @@ TEST(scatter, every_op_applies_repeated_indices_in_order) {
         for (std::int64_t j = 0; j < 3; ++j) {
           if (indices[i] < 0 || indices[i] >= 5) continue;
           double& place = expected[static_cast<std::size_t>((o * 5 + indices[i]) * 3 + j)];
-          const double update = updates[static_cast<std::size_t>((o * 7 + static_cast<std::int64_t>(i)) * 3 + j)];
+          const double update =
+              updates[static_cast<std::size_t>((o * 7 + static_cast<std::int64_t>(i)) * 3 + j)];
           const std::string_view name = op;
           place = name == "set"        ? update
                   : name == "add"      ? place + update

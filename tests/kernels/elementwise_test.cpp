@@ -41,8 +41,8 @@ template <class T, class R, class F> void expect_unary(std::string_view op, F re
   fn(in, out.data(), pairs.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const R expected = reference(static_cast<T>(pairs.a[i]));
-    ASSERT_TRUE(same<R>(out[i], expected)) << op << " " << name(dtype_of<T>()) << "(" << text(pairs.a[i]) << ") = " << text(out[i])
-                                           << ", not " << text(expected);
+    ASSERT_TRUE(same<R>(out[i], expected)) << op << " " << name(dtype_of<T>()) << "(" << text(pairs.a[i])
+                                           << ") = " << text(out[i]) << ", not " << text(expected);
   }
 }
 
@@ -57,14 +57,15 @@ template <class T, class R, class F> void expect_binary(std::string_view op, F r
   fn(in, out.data(), pairs.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const R expected = reference(static_cast<T>(pairs.a[i]), static_cast<T>(pairs.b[i]));
-    ASSERT_TRUE(same<R>(out[i], expected)) << op << " " << name(dtype_of<T>()) << "(" << text(pairs.a[i]) << ", " << text(pairs.b[i])
-                                           << ") = " << text(out[i]) << ", not " << text(expected);
+    ASSERT_TRUE(same<R>(out[i], expected))
+        << op << " " << name(dtype_of<T>()) << "(" << text(pairs.a[i]) << ", " << text(pairs.b[i])
+        << ") = " << text(out[i]) << ", not " << text(expected);
   }
 }
 
 template <class F> void for_integers(F f) {
-  f(std::int8_t{}), f(std::int16_t{}), f(std::int32_t{}), f(std::int64_t{}), f(std::uint8_t{}), f(std::uint16_t{}), f(std::uint32_t{}),
-      f(std::uint64_t{});
+  f(std::int8_t{}), f(std::int16_t{}), f(std::int32_t{}), f(std::int64_t{}), f(std::uint8_t{}),
+      f(std::uint16_t{}), f(std::uint32_t{}), f(std::uint64_t{});
 }
 template <class F> void for_floats(F f) { f(float{}), f(double{}); }
 
@@ -76,12 +77,15 @@ TEST(integer_maps, arithmetic_wraps_modulo_two_to_the_width) {
     expect_binary<T, T>("add", [](T a, T b) { return static_cast<T>(Wide{a} + b); });
     expect_binary<T, T>("subtract", [](T a, T b) { return static_cast<T>(Wide{a} - b); });
     expect_binary<T, T>("multiply", [](T a, T b) {
-      return static_cast<T>(static_cast<unsigned __int128>(Wide{a}) * static_cast<unsigned __int128>(Wide{b}));
+      return static_cast<T>(static_cast<unsigned __int128>(Wide{a}) *
+                            static_cast<unsigned __int128>(Wide{b}));
     });
     expect_unary<T, T>("negative", [](T a) { return static_cast<T>(-Wide{a}); });
     expect_unary<T, T>("abs", [](T a) { return static_cast<T>(a < 0 ? -Wide{a} : Wide{a}); });
-    expect_unary<T, T>(
-        "square", [](T a) { return static_cast<T>(static_cast<unsigned __int128>(Wide{a}) * static_cast<unsigned __int128>(Wide{a})); });
+    expect_unary<T, T>("square", [](T a) {
+      return static_cast<T>(static_cast<unsigned __int128>(Wide{a}) *
+                            static_cast<unsigned __int128>(Wide{a}));
+    });
   });
 }
 
@@ -93,7 +97,8 @@ TEST(integer_maps, division_rounds_down_and_division_by_zero_gives_zero) {
       return quotient * b != a && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
     };
     expect_binary<T, T>("floor_divide", [&](T a, T b) { return static_cast<T>(floor_divide(a, b)); });
-    expect_binary<T, T>("remainder", [&](T a, T b) { return b == 0 ? T(0) : static_cast<T>(a - floor_divide(a, b) * b); });
+    expect_binary<T, T>("remainder",
+                        [&](T a, T b) { return b == 0 ? T(0) : static_cast<T>(a - floor_divide(a, b) * b); });
   });
 }
 
@@ -113,7 +118,8 @@ TEST(integer_maps, shifts_by_the_width_or_more_and_by_negative_counts_are_define
 TEST(integer_maps, power_wraps_and_negative_exponents_give_zero_except_of_one) {
   for_integers([]<class T>(T) {
     expect_binary<T, T>("power", [](T a, T n) {
-      if (n < 0) return a == 1 ? T(1) : static_cast<Wide>(a) == -1 ? (n & 1 ? static_cast<T>(-1) : T(1)) : T(0);
+      if (n < 0)
+        return a == 1 ? T(1) : static_cast<Wide>(a) == -1 ? (n & 1 ? static_cast<T>(-1) : T(1)) : T(0);
       T result = 1;
       std::uint64_t steps = static_cast<std::uint64_t>(n);
       unsigned __int128 factor = static_cast<unsigned __int128>(Wide{a}), product = 1;
@@ -136,8 +142,11 @@ TEST(integer_maps, the_rest) {
     expect_unary<T, T>("sign", [](T a) { return static_cast<T>((a > 0) - (a < 0)); });
     expect_unary<T, T>("relu", [](T a) { return std::max(a, T(0)); });
     expect_unary<T, T>("imag", [](T) { return T(0); });
-    for (const char* op : {"copy", "floor", "ceil", "round", "trunc", "real", "conj"}) expect_unary<T, T>(op, [](T a) { return a; });
-    expect_unary<T, T>("reciprocal", [](T a) { return a == 1 ? T(1) : Wide{a} == -1 ? static_cast<T>(-1) : T(0); });
+    for (const char* op : {"copy", "floor", "ceil", "round", "trunc", "real", "conj"})
+      expect_unary<T, T>(op, [](T a) { return a; });
+    expect_unary<T, T>("reciprocal", [](T a) {
+      return a == 1 ? T(1) : Wide{a} == -1 ? static_cast<T>(-1) : T(0);
+    });
     expect_unary<T, bool>("isnan", [](T) { return false; });
     expect_unary<T, bool>("isinf", [](T) { return false; });
     expect_unary<T, bool>("isfinite", [](T) { return true; });
@@ -237,7 +246,8 @@ TEST(maps, where_picks_by_the_condition_for_every_dtype) {
       const void* in[] = {condition.data(), a.data(), b.data()};
       ASSERT_NE(find_map("where", dtype_of<T>()), nullptr);
       find_map("where", dtype_of<T>())(in, out.data(), 1000);
-      for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], condition[i] ? a[i] : b[i]) << name(dtype_of<T>());
+      for (std::size_t i = 0; i < out.size(); ++i)
+        ASSERT_EQ(out[i], condition[i] ? a[i] : b[i]) << name(dtype_of<T>());
     });
 }
 
@@ -270,26 +280,31 @@ TEST(maps, in_place_and_any_size_give_the_same) {
         const auto condition = testing::stored(testing::random_values<bool>(1100, 7));
         std::vector<std::byte> whole(1100 * 16);
         const bool where = op == "where";
-        const void* in[] = {where ? static_cast<const void*>(condition.data()) : a.data(), b.data(), a.data()};
+        const void* in[] = {where ? static_cast<const void*>(condition.data()) : a.data(), b.data(),
+                            a.data()};
         fn(in, whole.data(), 1100);
         for (const std::int64_t n : testing::odd_sizes) {
           const std::size_t bytes = static_cast<std::size_t>(n) * out_item;
           std::vector<std::byte> part(bytes + 64, std::byte{0x5A});
           fn(in, part.data(), n);
-          ASSERT_TRUE(std::equal(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(bytes), whole.begin()))
+          ASSERT_TRUE(
+              std::equal(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(bytes), whole.begin()))
               << op << " " << name(dtype) << " n=" << n;
           for (std::size_t i = bytes; i < part.size(); ++i)
             ASSERT_EQ(part[i], std::byte{0x5A}) << op << " " << name(dtype) << " wrote past n=" << n;
           if (item != out_item) continue;
           auto b_copy = b;
           const void* aliased[] = {in[0], b_copy.data(), in[2]};
-          fn(aliased, b_copy.data(), n);  // for one operand, out is another array; for two and three, out is the second operand
-          ASSERT_EQ(memcmp(b_copy.data(), whole.data(), bytes), 0) << op << " " << name(dtype) << " in place, n=" << n;
+          fn(aliased, b_copy.data(),
+             n);  // for one operand, out is another array; for two and three, out is the second operand
+          ASSERT_EQ(memcmp(b_copy.data(), whole.data(), bytes), 0)
+              << op << " " << name(dtype) << " in place, n=" << n;
           if (where) continue;
           auto a_copy = a;
           const void* first[] = {a_copy.data(), b.data(), a.data()};
           fn(first, a_copy.data(), n);
-          ASSERT_EQ(memcmp(a_copy.data(), whole.data(), bytes), 0) << op << " " << name(dtype) << " in place of the first, n=" << n;
+          ASSERT_EQ(memcmp(a_copy.data(), whole.data(), bytes), 0)
+              << op << " " << name(dtype) << " in place of the first, n=" << n;
         }
       });
     }

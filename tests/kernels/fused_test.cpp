@@ -28,19 +28,21 @@ std::byte* bytes(void* data) { return static_cast<std::byte*>(data); }
 
 // ((a + b) * c, (a + b) > c): what one element gives, whatever the layout.
 struct Sample {
-  FusedProgram program{{{float32}, {float32}, {float32}},
-                       {step("add", float32, {0, 1}), step("multiply", float32, {3, 2}), step("greater", float32, {3, 2})},
-                       {4, 5}};
+  FusedProgram program{
+      {{float32}, {float32}, {float32}},
+      {step("add", float32, {0, 1}), step("multiply", float32, {3, 2}), step("greater", float32, {3, 2})},
+      {4, 5}};
 };
 
 // Every way to read three operands of a 3-d shape: dense, row, column, scalar, transposed, middle.
 TEST(fused, operands_of_any_strides_give_what_a_loop_gives) {
   const Sample sample;
-  for (const Shape& shape :
-       {Shape{5, 7, 3}, Shape{1, 1, 1}, Shape{3, 1, 1000}, Shape{2000, 3, 1}, Shape{4, 3, 2049}, Shape{70, 50, 4}, Shape{1, 9, 1025}}) {
+  for (const Shape& shape : {Shape{5, 7, 3}, Shape{1, 1, 1}, Shape{3, 1, 1000}, Shape{2000, 3, 1},
+                             Shape{4, 3, 2049}, Shape{70, 50, 4}, Shape{1, 9, 1025}}) {
     const std::int64_t d0 = shape[0], d1 = shape[1], d2 = shape[2];
-    const std::vector<std::vector<std::int64_t>> layouts = {{d1 * d2, d2, 1}, {0, 0, 0},  {0, 0, 1},  {0, 1, 0}, {1, 0, 0},
-                                                            {1, d0, d0 * d1}, {d2, 0, 1}, {0, d2, 1}, {d1, 1, 0}};
+    const std::vector<std::vector<std::int64_t>> layouts = {{d1 * d2, d2, 1}, {0, 0, 0},  {0, 0, 1},
+                                                            {0, 1, 0},        {1, 0, 0},  {1, d0, d0 * d1},
+                                                            {d2, 0, 1},       {0, d2, 1}, {d1, 1, 0}};
     const auto data = testing::random_values<float>(d0 * d1 * d2, 1);
     for (std::size_t a = 0; a < layouts.size(); ++a)
       for (std::size_t b = 0; b < layouts.size(); ++b) {
@@ -56,10 +58,12 @@ TEST(fused, operands_of_any_strides_give_what_a_loop_gives) {
           for (std::int64_t j = 0; j < d1; ++j)
             for (std::int64_t k = 0; k < d2; ++k, ++at) {
               const auto read = [&](std::size_t l) {
-                return data[static_cast<std::size_t>(i * layouts[l][0] + j * layouts[l][1] + k * layouts[l][2])];
+                return data[static_cast<std::size_t>(i * layouts[l][0] + j * layouts[l][1] +
+                                                     k * layouts[l][2])];
               };
               const float sum = read(a) + read(b);
-              ASSERT_EQ(product[at], sum * read(c)) << to_string(shape) << " layouts " << a << " " << b << " " << c << " element " << at;
+              ASSERT_EQ(product[at], sum * read(c))
+                  << to_string(shape) << " layouts " << a << " " << b << " " << c << " element " << at;
               ASSERT_EQ(greater[at] != 0, sum > read(c));
             }
       }
@@ -98,7 +102,8 @@ TEST(fused, mixed_dtypes_in_a_long_chain) {
 
 TEST(fused, an_output_may_be_the_memory_of_an_operand_that_later_steps_read) {
   // out0 = a + b lies in a's memory; out1 = a * b is computed after it and still needs the old a.
-  FusedProgram program{{{float32}, {float32}}, {step("add", float32, {0, 1}), step("multiply", float32, {0, 1})}, {2, 3}};
+  FusedProgram program{
+      {{float32}, {float32}}, {step("add", float32, {0, 1}), step("multiply", float32, {0, 1})}, {2, 3}};
   const auto a = testing::random_values<float>(5000, 1), b = testing::random_values<float>(5000, 2);
   auto memory = a;
   std::vector<float> product(a.size());
@@ -140,7 +145,9 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
           const std::int64_t rows = 3, columns = 4096 + pick(700), n = rows * columns;
           auto a = testing::random_values<T>(n, 1);
           const auto b = testing::random_values<T>(n, 2);
-          const T special[] = {T(1.5), T(0), T(-0.0), std::numeric_limits<T>::quiet_NaN(), T(-2), std::numeric_limits<T>::infinity()};
+          const T special[] = {T(1.5),  T(0),
+                               T(-0.0), std::numeric_limits<T>::quiet_NaN(),
+                               T(-2),   std::numeric_limits<T>::infinity()};
           for (std::size_t e = 0; e < 1000; ++e) a[e * 7] = special[e % 6];
           const T constant = special[round % 6];
           const std::int64_t dense[] = {columns, 1}, row[] = {0, 1}, scalar[] = {0, 0};
@@ -156,13 +163,15 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
               program.steps.push_back(step(binary[pick(6)], dtype, {some(), some()}));
           }
           program.outputs = {2 + steps, 3 + pick(steps)};
-          const FusedOperand inputs[] = {operand(a.data(), dense), operand(b.data(), row), operand(&constant, scalar)};
+          const FusedOperand inputs[] = {operand(a.data(), dense), operand(b.data(), row),
+                                         operand(&constant, scalar)};
           std::vector<T> out0(a.size()), out1(a.size());
           std::byte* outputs[] = {bytes(out0.data()), bytes(out1.data())};
           run_fused(program, Shape{rows, columns}, inputs, outputs);
 
           std::vector<std::vector<T>> registers = {a, a, std::vector<T>(a.size(), constant)};
-          for (std::size_t e = 0; e < a.size(); ++e) registers[1][e] = b[e % static_cast<std::size_t>(columns)];
+          for (std::size_t e = 0; e < a.size(); ++e)
+            registers[1][e] = b[e % static_cast<std::size_t>(columns)];
           for (const auto& one : program.steps) {
             std::vector<T> result(a.size());
             const void* in[] = {registers[static_cast<std::size_t>(one.in[0])].data(),
@@ -171,10 +180,12 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
             registers.push_back(std::move(result));
           }
           for (const int o : {0, 1}) {
-            const auto& expected = registers[static_cast<std::size_t>(program.outputs[static_cast<std::size_t>(o)])];
+            const auto& expected =
+                registers[static_cast<std::size_t>(program.outputs[static_cast<std::size_t>(o)])];
             const auto& got = o == 0 ? out0 : out1;
             for (std::size_t e = 0; e < got.size(); ++e)
-              ASSERT_TRUE(testing::same(got[e], expected[e])) << "round " << round << " output " << o << " element " << e;
+              ASSERT_TRUE(testing::same(got[e], expected[e]))
+                  << "round " << round << " output " << o << " element " << e;
           }
         }
     });
@@ -227,11 +238,13 @@ TEST(fused, threads_give_the_same_as_one) {
 
 // A chain and its reduction in one give what the two give one after the other, whatever is cut into blocks.
 TEST(fused_reduce, every_op_over_any_axes) {
-  FusedProgram program{{{float32}, {float32}}, {step("multiply", float32, {0, 1}), step("subtract", float32, {2, 1})}, {3}};
-  for (const Shape& shape : {Shape{}, Shape{70000}, Shape{200000, 3}, Shape{3, 100000}, Shape{5, 6000, 7}, Shape{60, 50, 40},
-                             Shape{2, 1, 9000}, Shape{0, 4}, Shape{4, 0}}) {
+  FusedProgram program{
+      {{float32}, {float32}}, {step("multiply", float32, {0, 1}), step("subtract", float32, {2, 1})}, {3}};
+  for (const Shape& shape : {Shape{}, Shape{70000}, Shape{200000, 3}, Shape{3, 100000}, Shape{5, 6000, 7},
+                             Shape{60, 50, 40}, Shape{2, 1, 9000}, Shape{0, 4}, Shape{4, 0}}) {
     const auto x = testing::random_values<float>(shape.elements(), 1),
-               y = testing::random_values<float>(shape.ndim() == 0 || shape.elements() == 0 ? 4 : shape.back(), 2);
+               y = testing::random_values<float>(
+                   shape.ndim() == 0 || shape.elements() == 0 ? 4 : shape.back(), 2);
     std::vector<std::int64_t> dense(shape.size(), 1), row(shape.size(), 0);
     for (std::size_t d = shape.size(); d-- > 1;) dense[d - 1] = dense[d] * shape[d];
     if (!row.empty()) row.back() = 1;
@@ -249,18 +262,22 @@ TEST(fused_reduce, every_op_over_any_axes) {
           places *= shape[static_cast<std::size_t>(d)];
       }
       for (const char* op : {"sum", "max", "min", "any", "all", "count_nonzero"}) {
-        std::vector<float> expected(static_cast<std::size_t>(places)), got(expected.size());  // room for any result type
+        std::vector<float> expected(static_cast<std::size_t>(places)),
+            got(expected.size());  // room for any result type
         reduce(op, float32, chain.data(), shape, axes, expected.data());
         run_fused_reduce(program, shape, inputs, op, axes, bytes(got.data()));
         if (std::string_view(op) != "sum") {
           const auto raw = [&](const std::vector<float>& v) {
-            return std::string_view(reinterpret_cast<const char*>(v.data()), v.size() * itemsize(reduce_result(op, float32)));
+            return std::string_view(reinterpret_cast<const char*>(v.data()),
+                                    v.size() * itemsize(reduce_result(op, float32)));
           };
           ASSERT_TRUE(raw(got) == raw(expected)) << op << to_string(shape) << mask;
           continue;
         }
-        const double terms = static_cast<double>(shape.elements()) / std::max<double>(1, static_cast<double>(places));
-        for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 4e-7 * (1 + terms)) << to_string(shape) << mask;
+        const double terms =
+            static_cast<double>(shape.elements()) / std::max<double>(1, static_cast<double>(places));
+        for (std::size_t i = 0; i < got.size(); ++i)
+          ASSERT_NEAR(got[i], expected[i], 4e-7 * (1 + terms)) << to_string(shape) << mask;
       }
     }
   }

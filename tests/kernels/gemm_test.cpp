@@ -13,13 +13,15 @@ using testing::Stored;
 
 template <class T> T plus_product(T c, T a, T b) {
   if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<std::uint64_t>(c) + static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    return static_cast<T>(static_cast<std::uint64_t>(c) +
+                          static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   else
     return c + a * b;
 }
 
 // Matrices inside larger ones, so that the leading dimension is not the width; the margin must stay as it was.
-template <class T> void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, bool accumulate) {
+template <class T>
+void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, bool accumulate) {
   using S = Stored<T>;
   const std::int64_t lda = (ta ? m : k) + 3, ldb = (tb ? k : n) + 1, ldc = n + 2;
   auto a = testing::stored(testing::random_values<T>((ta ? k : m) * lda + 1, 1)),
@@ -47,8 +49,10 @@ template <class T> void expect_product(bool ta, bool tb, std::int64_t m, std::in
           size += std::abs(product);
         }
         using R = decltype(std::abs(T{}));
-        ASSERT_LE(std::abs(Z(out[at]) - exact), 4 * std::sqrt(static_cast<long double>(k + 4)) * std::numeric_limits<R>::epsilon() * size)
-            << name(dtype_of<T>()) << " " << m << "x" << n << "x" << k << (ta ? " ta" : "") << (tb ? " tb" : "");
+        ASSERT_LE(std::abs(Z(out[at]) - exact),
+                  4 * std::sqrt(static_cast<long double>(k + 4)) * std::numeric_limits<R>::epsilon() * size)
+            << name(dtype_of<T>()) << " " << m << "x" << n << "x" << k << (ta ? " ta" : "")
+            << (tb ? " tb" : "");
       } else {
         T exact = accumulate ? static_cast<T>(c[at]) : T(0);
         for (std::int64_t l = 0; l < k; ++l) {
@@ -59,15 +63,16 @@ template <class T> void expect_product(bool ta, bool tb, std::int64_t m, std::in
           else
             exact = plus_product(exact, x, y);
         }
-        ASSERT_EQ(out[at], static_cast<S>(exact))
-            << name(dtype_of<T>()) << " " << m << "x" << n << "x" << k << (ta ? " ta" : "") << (tb ? " tb" : "");
+        ASSERT_EQ(out[at], static_cast<S>(exact)) << name(dtype_of<T>()) << " " << m << "x" << n << "x" << k
+                                                  << (ta ? " ta" : "") << (tb ? " tb" : "");
       }
     }
 }
 
 TEST(gemm, every_dtype_transposition_and_shape) {
-  const std::vector<std::array<std::int64_t, 3>> extents = {{1, 1, 1}, {3, 4, 5}, {17, 1, 33}, {1, 19, 40},    {1, 1, 300},   {33, 65, 20},
-                                                            {4, 3, 0}, {0, 3, 4}, {3, 0, 4},   {20, 700, 150}, {129, 31, 257}};
+  const std::vector<std::array<std::int64_t, 3>> extents = {
+      {1, 1, 1}, {3, 4, 5}, {17, 1, 33}, {1, 19, 40},    {1, 1, 300},   {33, 65, 20},
+      {4, 3, 0}, {0, 3, 4}, {3, 0, 4},   {20, 700, 150}, {129, 31, 257}};
   for (const Dtype dtype : testing::all_dtypes())
     visit(dtype, [&]<class T>(T) {
       for (const auto& [m, n, k] : extents)
@@ -88,17 +93,22 @@ TEST(gemm, old_nans_do_not_survive_in_the_result) {
 
 TEST(gemm_batched, shared_and_separate_operands) {
   const std::int64_t batch = 5, m = 6, n = 7, k = 9;
-  const auto a = testing::random_values<double>(batch * m * k, 1), b = testing::random_values<double>(batch * k * n, 2);
+  const auto a = testing::random_values<double>(batch * m * k, 1),
+             b = testing::random_values<double>(batch * k * n, 2);
   for (const bool ta : {false, true})
     for (const bool tb : {false, true})
       for (const std::int64_t stride_a : {std::int64_t{0}, m * k})
         for (const std::int64_t stride_b : {std::int64_t{0}, k * n}) {
-          std::vector<double> out(static_cast<std::size_t>(batch * m * n)), one(static_cast<std::size_t>(m * n));
-          gemm_batched(float64, ta, tb, batch, m, n, k, a.data(), stride_a, b.data(), stride_b, out.data(), m * n);
+          std::vector<double> out(static_cast<std::size_t>(batch * m * n)),
+              one(static_cast<std::size_t>(m * n));
+          gemm_batched(float64, ta, tb, batch, m, n, k, a.data(), stride_a, b.data(), stride_b, out.data(),
+                       m * n);
           for (std::int64_t i = 0; i < batch; ++i) {
-            gemm(float64, ta, tb, m, n, k, a.data() + i * stride_a, ta ? m : k, b.data() + i * stride_b, tb ? k : n, false, one.data(), n);
+            gemm(float64, ta, tb, m, n, k, a.data() + i * stride_a, ta ? m : k, b.data() + i * stride_b,
+                 tb ? k : n, false, one.data(), n);
             for (std::int64_t e = 0; e < m * n; ++e)
-              ASSERT_NEAR(out[static_cast<std::size_t>(i * m * n + e)], one[static_cast<std::size_t>(e)], 1e-13);
+              ASSERT_NEAR(out[static_cast<std::size_t>(i * m * n + e)], one[static_cast<std::size_t>(e)],
+                          1e-13);
           }
         }
 }

@@ -17,9 +17,13 @@ template <class T> double ulps(T got, long double expected) {
   if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got) ? 0 : 1e30;
   const T rounded = static_cast<T>(expected);
   if (std::isinf(rounded) || std::isinf(got))
-    return got == rounded ? 0 : std::isinf(rounded) && std::isfinite(got) && std::abs(got) == std::numeric_limits<T>::max() ? 1 : 1e30;
+    return got == rounded ? 0
+           : std::isinf(rounded) && std::isfinite(got) && std::abs(got) == std::numeric_limits<T>::max()
+               ? 1
+               : 1e30;
   const T magnitude = std::max(std::abs(rounded), std::numeric_limits<T>::min());
-  const long double unit = static_cast<long double>(magnitude) - static_cast<long double>(std::nextafter(magnitude, T(0)));
+  const long double unit =
+      static_cast<long double>(magnitude) - static_cast<long double>(std::nextafter(magnitude, T(0)));
   return static_cast<double>(std::abs(static_cast<long double>(got) - expected) / unit);
 }
 
@@ -79,15 +83,18 @@ template <class T> std::string worst_of(const Function& function, double bound) 
   double worst = 0;
   T at = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const long double exact = sizeof(T) == 4 ? static_cast<long double>(function.exact(static_cast<double>(x[i]))) : function.exact(x[i]);
+    const long double exact = sizeof(T) == 4
+                                  ? static_cast<long double>(function.exact(static_cast<double>(x[i])))
+                                  : function.exact(x[i]);
     const double error = ulps(out[i], exact);
     if (error > worst) worst = error, at = x[i];
   }
-  ::testing::Test::RecordProperty(std::string(function.op) + "_max_ulp_f" + std::to_string(8 * sizeof(T)), std::to_string(worst));
+  ::testing::Test::RecordProperty(std::string(function.op) + "_max_ulp_f" + std::to_string(8 * sizeof(T)),
+                                  std::to_string(worst));
   if (worst <= bound) return "";
   std::ostringstream text;
-  text << function.op << " f" << 8 * sizeof(T) << ": " << worst << " ulp at " << std::hexfloat << at << std::defaultfloat << " (" << at
-       << ")\n";
+  text << function.op << " f" << 8 * sizeof(T) << ": " << worst << " ulp at " << std::hexfloat << at
+       << std::defaultfloat << " (" << at << ")\n";
   return text.str();
 }
 
@@ -103,17 +110,20 @@ TEST(math_accuracy, float64_functions_stay_within_their_bounds_over_the_whole_ra
   EXPECT_EQ(bad, "");
 }
 
-template <class T> void expect_binary_within(const char* op, long double (*exact)(long double, long double), double bound) {
+template <class T>
+void expect_binary_within(const char* op, long double (*exact)(long double, long double), double bound) {
   const auto all = arguments<T>();
   std::vector<T> x, y;
-  for (std::size_t i = 0; i < all.size(); i += 7) x.push_back(all[i]), y.push_back(all[(i * 7919) % all.size()]);
+  for (std::size_t i = 0; i < all.size(); i += 7)
+    x.push_back(all[i]), y.push_back(all[(i * 7919) % all.size()]);
   for (const T a : testing::edges<T>())
     for (const T b : testing::edges<T>()) x.push_back(a), y.push_back(b);
   std::vector<T> out(x.size());
   const void* in[] = {x.data(), y.data()};
   find_map(op, dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
   for (std::size_t i = 0; i < x.size(); ++i)
-    ASSERT_LE(ulps(out[i], exact(x[i], y[i])), bound) << op << "(" << x[i] << ", " << y[i] << ") = " << out[i];
+    ASSERT_LE(ulps(out[i], exact(x[i], y[i])), bound)
+        << op << "(" << x[i] << ", " << y[i] << ") = " << out[i];
 }
 
 TEST(math_accuracy, functions_of_two_arguments) {
@@ -130,12 +140,16 @@ TEST(math_accuracy, functions_of_two_arguments) {
   expect_binary_within<float>("hypot", hypot, 1.5);
   expect_binary_within<double>("hypot", hypot, 1.5);
   // The sum of two logarithms cancels near 0: the error is relative to the larger of the operands there, so only same-signed ones here.
-  const float a[] = {0, 1, 20, 700, -INFINITY, INFINITY, INFINITY, NAN, 3}, b[] = {0, 2, 20, -700, -INFINITY, INFINITY, -INFINITY, 1, NAN};
+  const float a[] = {0, 1, 20, 700, -INFINITY, INFINITY, INFINITY, NAN, 3},
+              b[] = {0, 2, 20, -700, -INFINITY, INFINITY, -INFINITY, 1, NAN};
   float out[9];
   const void* in[] = {a, b};
   find_map("logaddexp", float32)(in, out, 9);
   for (int i = 0; i < 9; ++i)
-    EXPECT_LE(ulps(out[i], std::isnan(a[i] + b[i]) && a[i] != b[i] && !std::isinf(a[i]) ? NAN : logaddexp(a[i], b[i])), 2)
+    EXPECT_LE(
+        ulps(out[i],
+             std::isnan(a[i] + b[i]) && a[i] != b[i] && !std::isinf(a[i]) ? NAN : logaddexp(a[i], b[i])),
+        2)
         << a[i] << " " << b[i];
 }
 
@@ -144,7 +158,8 @@ template <class T> void expect_erf_inv(double bound) {
   std::vector<T> x;
   for (int i = -99999; i <= 99999; ++i) x.push_back(T(i) / T(100000));
   for (int e = 1; e < (sizeof(T) == 4 ? 24 : 53); ++e)
-    x.push_back(1 - std::ldexp(T(1), -e)), x.push_back(std::ldexp(T(1), -e) - 1), x.push_back(std::ldexp(T(1), -e));
+    x.push_back(1 - std::ldexp(T(1), -e)), x.push_back(std::ldexp(T(1), -e) - 1),
+        x.push_back(std::ldexp(T(1), -e));
   std::vector<T> out(x.size());
   const void* in[] = {x.data()};
   find_map("erf_inv", dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
@@ -180,7 +195,8 @@ TEST(math_accuracy, gelu_and_silu_follow_their_formulas) {
     const void* in[] = {&x};
     find_map("gelu", float64)(in, &gelu, 1);
     find_map("silu", float64)(in, &silu, 1);
-    EXPECT_NEAR(gelu, 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1)) * (x + 0.044715 * x * x * x))), 1e-15 * (1 + std::abs(x)));
+    EXPECT_NEAR(gelu, 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1)) * (x + 0.044715 * x * x * x))),
+                1e-15 * (1 + std::abs(x)));
     EXPECT_NEAR(silu, x / (1 + std::exp(-x)), 1e-15 * (1 + std::abs(x)));
   }
 }
@@ -209,19 +225,23 @@ TEST(math_accuracy, lgamma_is_as_good_as_its_roots_allow) {
 
 TEST(math_accuracy, digamma_is_the_slope_of_lgamma) {
   const double x[] = {1, 0.5, 2, 10, 1e-3, -0.5, 1e10};
-  const double exact[] = {-0.57721566490153286061, -1.9635100260214234794,  0.42278433509846713939, 2.2517525890667211077,
-                          -1000.5755719318103,     0.036489973978576520559, 23.025850929890456840};
+  const double exact[] = {-0.57721566490153286061, -1.9635100260214234794, 0.42278433509846713939,
+                          2.2517525890667211077,   -1000.5755719318103,    0.036489973978576520559,
+                          23.025850929890456840};
   double out[7];
   const void* in[] = {x};
   find_map("digamma", float64)(in, out, 7);
-  for (int i = 0; i < 7; ++i) EXPECT_NEAR(out[i], exact[i], 4e-15 * std::max(1.0, std::abs(exact[i]))) << x[i];
+  for (int i = 0; i < 7; ++i)
+    EXPECT_NEAR(out[i], exact[i], 4e-15 * std::max(1.0, std::abs(exact[i]))) << x[i];
   const double poles[] = {-1, -20, -INFINITY, NAN};
   const void* pole_in[] = {poles};
   find_map("digamma", float64)(pole_in, out, 4);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(std::isnan(out[i])) << poles[i];
 }
 
-template <class C> void expect_complex(const char* op, std::complex<long double> (*exact)(std::complex<long double>), double bound) {
+template <class C> void expect_complex(const char* op,
+                                       std::complex<long double> (*exact)(std::complex<long double>),
+                                       double bound) {
   using R = typename C::value_type;
   std::vector<C> z;
   for (int i = -12; i <= 12; ++i)
@@ -234,31 +254,33 @@ template <class C> void expect_complex(const char* op, std::complex<long double>
     const auto expected = exact(std::complex<long double>(z[i].real(), z[i].imag()));
     if (!(std::abs(expected) < 1e30L)) continue;  // poles
     const long double error = std::abs(std::complex<long double>(out[i].real(), out[i].imag()) - expected);
-    ASSERT_LE(error, bound * std::numeric_limits<R>::epsilon() * std::max(std::abs(expected), 1e-3L)) << op << z[i] << " = " << out[i];
+    ASSERT_LE(error, bound * std::numeric_limits<R>::epsilon() * std::max(std::abs(expected), 1e-3L))
+        << op << z[i] << " = " << out[i];
   }
 }
 
 TEST(math_accuracy, complex_functions) {
   using Z = std::complex<long double>;
-  const std::pair<const char*, Z (*)(Z)> all[] = {{"exp", [](Z z) { return std::exp(z); }},
-                                                  {"log", [](Z z) { return std::log(z); }},
-                                                  {"sqrt", [](Z z) { return std::sqrt(z); }},
-                                                  {"sin", [](Z z) { return std::sin(z); }},
-                                                  {"cos", [](Z z) { return std::cos(z); }},
-                                                  {"tanh", [](Z z) { return std::tanh(z); }},
-                                                  {"sinh", [](Z z) { return std::sinh(z); }},
-                                                  {"cosh", [](Z z) { return std::cosh(z); }},
-                                                  {"expm1", [](Z z) { return std::exp(z) - Z(1); }},
-                                                  {"log1p", [](Z z) { return std::log(z + Z(1)); }},
-                                                  {"exp2", [](Z z) { return std::exp(z * std::log(2.0L)); }},
-                                                  {"log2", [](Z z) { return std::log(z) / std::log(2.0L); }},
-                                                  {"log10", [](Z z) { return std::log(z) / std::log(10.0L); }},
-                                                  {"reciprocal", [](Z z) { return Z(1) / z; }},
-                                                  {"square", [](Z z) { return z * z; }},
-                                                  {"rsqrt", [](Z z) { return Z(1) / std::sqrt(z); }},
-                                                  {"atan", [](Z z) { return std::atan(z); }},
-                                                  {"asinh", [](Z z) { return std::asinh(z); }},
-                                                  {"sigmoid", [](Z z) { return Z(1) / (Z(1) + std::exp(-z)); }}};
+  const std::pair<const char*, Z (*)(Z)> all[] = {
+      {"exp", [](Z z) { return std::exp(z); }},
+      {"log", [](Z z) { return std::log(z); }},
+      {"sqrt", [](Z z) { return std::sqrt(z); }},
+      {"sin", [](Z z) { return std::sin(z); }},
+      {"cos", [](Z z) { return std::cos(z); }},
+      {"tanh", [](Z z) { return std::tanh(z); }},
+      {"sinh", [](Z z) { return std::sinh(z); }},
+      {"cosh", [](Z z) { return std::cosh(z); }},
+      {"expm1", [](Z z) { return std::exp(z) - Z(1); }},
+      {"log1p", [](Z z) { return std::log(z + Z(1)); }},
+      {"exp2", [](Z z) { return std::exp(z * std::log(2.0L)); }},
+      {"log2", [](Z z) { return std::log(z) / std::log(2.0L); }},
+      {"log10", [](Z z) { return std::log(z) / std::log(10.0L); }},
+      {"reciprocal", [](Z z) { return Z(1) / z; }},
+      {"square", [](Z z) { return z * z; }},
+      {"rsqrt", [](Z z) { return Z(1) / std::sqrt(z); }},
+      {"atan", [](Z z) { return std::atan(z); }},
+      {"asinh", [](Z z) { return std::asinh(z); }},
+      {"sigmoid", [](Z z) { return Z(1) / (Z(1) + std::exp(-z)); }}};
   for (const auto& [op, exact] : all) {
     expect_complex<std::complex<float>>(op, exact, 40);
     expect_complex<std::complex<double>>(op, exact, 40);
@@ -271,7 +293,9 @@ TEST(complex_maps, arithmetic_and_order) {
   std::vector<C> out(a.size());
   const void* in[] = {a.data(), b.data()};
   const auto run = [&](const char* op) { find_map(op, complex128)(in, out.data(), 500); };
-  const auto near = [&](C got, C expected) { return std::abs(got - expected) <= 4e-15 * std::max(1.0, std::abs(expected)); };
+  const auto near = [&](C got, C expected) {
+    return std::abs(got - expected) <= 4e-15 * std::max(1.0, std::abs(expected));
+  };
   run("multiply");
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(near(out[i], a[i] * b[i]));
   run("divide");

@@ -22,12 +22,17 @@ template <class T> T conjugate(T x) {
   else
     return x;
 }
-template <class T> double eps() { return static_cast<double>(std::numeric_limits<decltype(std::abs(T{}))>::epsilon()); }
+template <class T> double eps() {
+  return static_cast<double>(std::numeric_limits<decltype(std::abs(T{}))>::epsilon());
+}
 
 // Column-major with some unused rows, which must stay as they are.
 template <class T> struct Columns {
   Columns(std::int64_t rows, std::int64_t columns, std::int64_t margin = 0, unsigned seed = 0)
-      : rows(rows), columns(columns), ld(rows + margin), values(static_cast<std::size_t>(std::max<std::int64_t>(ld * columns, 1))) {
+      : rows(rows),
+        columns(columns),
+        ld(rows + margin),
+        values(static_cast<std::size_t>(std::max<std::int64_t>(ld * columns, 1))) {
     std::mt19937 bits(seed);
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (T& value : values) {
@@ -39,7 +44,9 @@ template <class T> struct Columns {
   std::vector<T> values;
   T* data() { return values.data(); }
   T& operator()(std::int64_t i, std::int64_t j) { return values[static_cast<std::size_t>(i + j * ld)]; }
-  const T& operator()(std::int64_t i, std::int64_t j) const { return values[static_cast<std::size_t>(i + j * ld)]; }
+  const T& operator()(std::int64_t i, std::int64_t j) const {
+    return values[static_cast<std::size_t>(i + j * ld)];
+  }
 };
 template <class T> Columns<T> zeros(std::int64_t rows, std::int64_t columns) {
   Columns<T> result(rows, columns);
@@ -94,10 +101,12 @@ TYPED_TEST(Panels, packed_rows_times_columns_however_these_lie) {
             const auto product = times(rest, by_rows ? adjoint(b) : b);
             for (std::int64_t j = 0; j < n; ++j)
               for (std::int64_t i = 0; i < m - first; ++i) expected(i, j) -= product(i, j);
-            ASSERT_LE(distance(c, expected), 30 * eps<T>() * static_cast<double>(k)) << m << "x" << n << "x" << k << " from row " << first;
+            ASSERT_LE(distance(c, expected), 30 * eps<T>() * static_cast<double>(k))
+                << m << "x" << n << "x" << k << " from row " << first;
             for (std::int64_t j = 0; j < n; ++j)
               for (std::int64_t i = m - first; i < c.ld; ++i)
-                ASSERT_EQ(c.values[static_cast<std::size_t>(i + j * c.ld)], before.values[static_cast<std::size_t>(i + j * c.ld)]);
+                ASSERT_EQ(c.values[static_cast<std::size_t>(i + j * c.ld)],
+                          before.values[static_cast<std::size_t>(i + j * c.ld)]);
           }
         }
 }
@@ -112,7 +121,8 @@ TYPED_TEST(Panels, a_trapezoid_has_all_its_elements) {
   const auto product = times(a, b);
   for (std::int64_t j = 0; j < n; ++j)
     for (std::int64_t i = diagonal + j; i < m; ++i)
-      ASSERT_LE(std::abs(c(i, j) - (expected(i, j) - product(i, j))), 30 * eps<T>() * static_cast<double>(k)) << i << ", " << j;
+      ASSERT_LE(std::abs(c(i, j) - (expected(i, j) - product(i, j))), 30 * eps<T>() * static_cast<double>(k))
+          << i << ", " << j;
 }
 
 TYPED_TEST(Panels, deep_products_of_any_orientation) {
@@ -123,11 +133,14 @@ TYPED_TEST(Panels, deep_products_of_any_orientation) {
         for (const bool accumulate : {false, true}) {
           Columns<T> a(k, m, 1, 1), b(k, n, 2, 2), c(m, n, 0, 3);  // a^H b
           const Columns<T> before = c;
-          product<T>(m, n, k, T(2), {a.data(), a.ld, 1, true}, {b.data(), 1, b.ld}, accumulate, c.data(), c.ld);
+          product<T>(m, n, k, T(2), {a.data(), a.ld, 1, true}, {b.data(), 1, b.ld}, accumulate, c.data(),
+                     c.ld);
           auto expected = times(adjoint(a), b);
           for (std::int64_t j = 0; j < n; ++j)
-            for (std::int64_t i = 0; i < m; ++i) expected(i, j) = (accumulate ? before(i, j) : T(0)) + T(2) * expected(i, j);
-          ASSERT_LE(distance(c, expected), 60 * eps<T>() * static_cast<double>(k + 1)) << m << "x" << n << "x" << k;
+            for (std::int64_t i = 0; i < m; ++i)
+              expected(i, j) = (accumulate ? before(i, j) : T(0)) + T(2) * expected(i, j);
+          ASSERT_LE(distance(c, expected), 60 * eps<T>() * static_cast<double>(k + 1))
+              << m << "x" << n << "x" << k;
         }
 }
 
@@ -149,7 +162,8 @@ TYPED_TEST(Panels, lu_has_small_factors_and_gives_the_panel_back) {
           ASSERT_LE(static_cast<double>(std::abs(l(i, j))), 1.5) << "partial pivoting";
         }
       }
-      ASSERT_LE(distance(times(l, u), permuted), 50 * eps<T>() * static_cast<double>(n + 10)) << m << "x" << n;
+      ASSERT_LE(distance(times(l, u), permuted), 50 * eps<T>() * static_cast<double>(n + 10))
+          << m << "x" << n;
     }
 }
 
@@ -172,7 +186,8 @@ TYPED_TEST(Panels, triangular_systems_from_both_sides) {
     for (const std::int64_t many : {1, 9, 70}) {
       Columns<T> l(n, n, 2, 6);
       for (std::int64_t j = 0; j < n; ++j)
-        for (std::int64_t i = 0; i < n; ++i) l(i, j) = i < j ? T(77) : i == j ? T(1) : l(i, j) / T(static_cast<decltype(std::abs(T{}))>(n));
+        for (std::int64_t i = 0; i < n; ++i)
+          l(i, j) = i < j ? T(77) : i == j ? T(1) : l(i, j) / T(static_cast<decltype(std::abs(T{}))>(n));
       auto lower = zeros<T>(n, n);
       for (std::int64_t j = 0; j < n; ++j)
         for (std::int64_t i = j; i < n; ++i) lower(i, j) = l(i, j);
@@ -182,7 +197,8 @@ TYPED_TEST(Panels, triangular_systems_from_both_sides) {
       EXPECT_LE(distance(times(lower, x), left), 50 * eps<T>() * static_cast<double>(n)) << n << ", " << many;
       for (std::int64_t j = 0; j < n; ++j) lower(j, j) = l(j, j) = T(2);
       solve_adjoint_right(many, n, l.data(), l.ld, y.data(), y.ld);
-      EXPECT_LE(distance(times(y, adjoint(lower)), right), 50 * eps<T>() * static_cast<double>(n)) << n << ", " << many;
+      EXPECT_LE(distance(times(y, adjoint(lower)), right), 50 * eps<T>() * static_cast<double>(n))
+          << n << ", " << many;
     }
 }
 
@@ -202,7 +218,8 @@ TYPED_TEST(Panels, qr_is_a_product_of_reflectors) {
       reflect(m, n, n, v.data(), v.ld, t.data(), t.ld, false, q_r.data(), q_r.ld);
       reflect(m, m, n, v.data(), v.ld, t.data(), t.ld, false, q.data(), q.ld);
       ASSERT_LE(distance(q_r, given), 50 * eps<T>() * static_cast<double>(m)) << m << "x" << n;
-      ASSERT_LE(distance(times(adjoint(q), q), identity), 50 * eps<T>() * static_cast<double>(m)) << m << "x" << n;
+      ASSERT_LE(distance(times(adjoint(q), q), identity), 50 * eps<T>() * static_cast<double>(m))
+          << m << "x" << n;
       reflect(m, m, n, v.data(), v.ld, t.data(), t.ld, true, q.data(), q.ld);
       ASSERT_LE(distance(q, identity), 50 * eps<T>() * static_cast<double>(m)) << "Q^H Q, " << m << "x" << n;
     }

@@ -13,9 +13,10 @@ namespace {
 
 using testing::Stored;
 
-const std::vector<Shape> shapes = {Shape{},           Shape{1},          Shape{7},      Shape{1000},    Shape{5000},
-                                   Shape{3, 5},       Shape{600, 3},     Shape{3, 600}, Shape{1, 9, 1}, Shape{7, 33, 5},
-                                   Shape{2, 3, 4, 5}, Shape{40, 2, 300}, Shape{9000, 2}};
+const std::vector<Shape> shapes = {Shape{},        Shape{1},        Shape{7},          Shape{1000},
+                                   Shape{5000},    Shape{3, 5},     Shape{600, 3},     Shape{3, 600},
+                                   Shape{1, 9, 1}, Shape{7, 33, 5}, Shape{2, 3, 4, 5}, Shape{40, 2, 300},
+                                   Shape{9000, 2}};
 
 std::vector<std::vector<int>> subsets_of_axes(int ndim) {
   std::vector<std::vector<int>> all;
@@ -29,8 +30,8 @@ std::vector<std::vector<int>> subsets_of_axes(int ndim) {
 }
 
 // Folds element by element: for each output place, the elements in row-major order.
-template <class T, class R, class F>
-std::vector<R> folded(const std::vector<T>& x, const Shape& shape, const std::vector<int>& axes, R start, F fold) {
+template <class T, class R, class F> std::vector<R> folded(const std::vector<T>& x, const Shape& shape,
+                                                           const std::vector<int>& axes, R start, F fold) {
   std::vector<bool> reduced(shape.size(), false);
   for (const int axis : axes) reduced[static_cast<std::size_t>(axis)] = true;
   std::int64_t places = 1;
@@ -72,17 +73,21 @@ TEST(reduce, max_and_min_over_any_axes_of_every_dtype) {
         if constexpr (is_inexact(dtype_of<T>()))
           if (x.size() > 100) x[77] = std::numeric_limits<T>::quiet_NaN();
         for (const auto& axes : subsets_of_axes(shape.ndim())) {
-          const auto largest = folded(x, shape, axes, static_cast<Stored<T>>(lowest<T>()),
-                                      [](Stored<T> a, Stored<T> b) { return nan(a) || (!nan(b) && before(b, a)) ? a : b; });
-          const auto smallest = folded(x, shape, axes, static_cast<Stored<T>>(highest<T>()),
-                                       [](Stored<T> a, Stored<T> b) { return nan(a) || (!nan(b) && before(a, b)) ? a : b; });
+          const auto largest =
+              folded(x, shape, axes, static_cast<Stored<T>>(lowest<T>()),
+                     [](Stored<T> a, Stored<T> b) { return nan(a) || (!nan(b) && before(b, a)) ? a : b; });
+          const auto smallest =
+              folded(x, shape, axes, static_cast<Stored<T>>(highest<T>()),
+                     [](Stored<T> a, Stored<T> b) { return nan(a) || (!nan(b) && before(a, b)) ? a : b; });
           std::vector<Stored<T>> out(largest.size());
           reduce("max", dtype, x.data(), shape, axes, out.data());
           for (std::size_t i = 0; i < out.size(); ++i)
-            ASSERT_TRUE(testing::same<T>(out[i], largest[i]) || (nan(out[i]) && nan(largest[i]))) << name(dtype) << to_string(shape) << i;
+            ASSERT_TRUE(testing::same<T>(out[i], largest[i]) || (nan(out[i]) && nan(largest[i])))
+                << name(dtype) << to_string(shape) << i;
           reduce("min", dtype, x.data(), shape, axes, out.data());
           for (std::size_t i = 0; i < out.size(); ++i)
-            ASSERT_TRUE(testing::same<T>(out[i], smallest[i]) || (nan(out[i]) && nan(smallest[i]))) << name(dtype) << to_string(shape) << i;
+            ASSERT_TRUE(testing::same<T>(out[i], smallest[i]) || (nan(out[i]) && nan(smallest[i])))
+                << name(dtype) << to_string(shape) << i;
         }
       }
     });
@@ -96,15 +101,18 @@ TEST(reduce, integer_sums_and_products_wrap) {
         for (const Shape& shape : shapes) {
           const auto x = testing::random_values<T>(shape.elements());
           for (const auto& axes : subsets_of_axes(shape.ndim())) {
-            const auto sums =
-                folded(x, shape, axes, std::uint64_t{0}, [](std::uint64_t a, T b) { return a + static_cast<std::uint64_t>(b); });
-            const auto products =
-                folded(x, shape, axes, std::uint64_t{1}, [](std::uint64_t a, T b) { return a * static_cast<std::uint64_t>(b); });
+            const auto sums = folded(x, shape, axes, std::uint64_t{0},
+                                     [](std::uint64_t a, T b) { return a + static_cast<std::uint64_t>(b); });
+            const auto products = folded(x, shape, axes, std::uint64_t{1}, [](std::uint64_t a, T b) {
+              return a * static_cast<std::uint64_t>(b);
+            });
             std::vector<T> out(sums.size());
             reduce("sum", dtype, x.data(), shape, axes, out.data());
-            for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], static_cast<T>(sums[i])) << name(dtype) << to_string(shape);
+            for (std::size_t i = 0; i < out.size(); ++i)
+              ASSERT_EQ(out[i], static_cast<T>(sums[i])) << name(dtype) << to_string(shape);
             reduce("prod", dtype, x.data(), shape, axes, out.data());
-            for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], static_cast<T>(products[i])) << name(dtype) << to_string(shape);
+            for (std::size_t i = 0; i < out.size(); ++i)
+              ASSERT_EQ(out[i], static_cast<T>(products[i])) << name(dtype) << to_string(shape);
           }
         }
     });
@@ -121,7 +129,8 @@ TEST(reduce, float_and_complex_sums_are_near_exact) {
         const auto size = folded(x, shape, axes, 0.0L, [](long double a, T b) { return a + std::abs(b); });
         std::vector<T> out(exact.size());
         reduce("sum", dtype_of<T>(), x.data(), shape, axes, out.data());
-        for (std::size_t i = 0; i < out.size(); ++i) ASSERT_LE(std::abs(Z(out[i]) - exact[i]), 8 * epsilon * size[i]) << to_string(shape);
+        for (std::size_t i = 0; i < out.size(); ++i)
+          ASSERT_LE(std::abs(Z(out[i]) - exact[i]), 8 * epsilon * size[i]) << to_string(shape);
       }
     }
   };
@@ -140,10 +149,12 @@ TEST(reduce, the_error_of_a_long_sum_grows_with_the_logarithm_only) {
   reduce("sum", float32, x.data(), Shape{n}, {0}, &whole);
   EXPECT_NEAR(whole, exact, 8e-7 * exact);
   reduce("sum", float32, x.data(), Shape{n / 3, 3}, {0}, columns);
-  for (const float column : columns) EXPECT_NEAR(column, static_cast<double>(n / 3) * double{0.1f}, 8e-7 * exact / 3);
+  for (const float column : columns)
+    EXPECT_NEAR(column, static_cast<double>(n / 3) * double{0.1f}, 8e-7 * exact / 3);
   std::vector<float> wide(1024);
   reduce("sum", float32, x.data(), Shape{n / 1024, 1024}, {0}, wide.data());
-  for (const float column : wide) ASSERT_NEAR(column, static_cast<double>(n / 1024) * double{0.1f}, 8e-7 * exact / 1024);
+  for (const float column : wide)
+    ASSERT_NEAR(column, static_cast<double>(n / 1024) * double{0.1f}, 8e-7 * exact / 1024);
 }
 
 TEST(reduce, any_all_and_count_nonzero_of_every_dtype) {
@@ -153,7 +164,8 @@ TEST(reduce, any_all_and_count_nonzero_of_every_dtype) {
         auto x = testing::stored(testing::random_values<T>(shape.elements()));
         for (std::size_t i = 0; i < x.size(); i += 3) x[i] = 0;
         for (const auto& axes : subsets_of_axes(shape.ndim())) {
-          const auto counts = folded(x, shape, axes, 0, [](int a, Stored<T> b) { return a + (b != Stored<T>(0)); });
+          const auto counts =
+              folded(x, shape, axes, 0, [](int a, Stored<T> b) { return a + (b != Stored<T>(0)); });
           const auto elements = folded(x, shape, axes, 0, [](int a, Stored<T>) { return a + 1; });
           std::vector<std::int32_t> count(counts.size());
           std::vector<std::uint8_t> any(counts.size()), all(counts.size());
@@ -221,10 +233,14 @@ TEST(arg_reduce, the_first_extreme_and_the_first_nan_of_every_dtype) {
               arg_reduce(max, dtype, x.data(), shape, axis, 1000, values.data(), index.data());
               for (std::int64_t o = 0; o < view.outer; ++o)
                 for (std::int64_t j = 0; j < view.inner; ++j) {
-                  const auto at = [&](std::int64_t i) -> T { return x[static_cast<std::size_t>((o * view.extent + i) * view.inner + j)]; };
+                  const auto at = [&](std::int64_t i) -> T {
+                    return x[static_cast<std::size_t>((o * view.extent + i) * view.inner + j)];
+                  };
                   std::int64_t best = 0;
                   for (std::int64_t i = 1; i < view.extent; ++i)
-                    if (!nan(at(best)) && (nan(at(i)) || (max ? before(at(best), at(i)) : before(at(i), at(best))))) best = i;
+                    if (!nan(at(best)) &&
+                        (nan(at(i)) || (max ? before(at(best), at(i)) : before(at(i), at(best)))))
+                      best = i;
                   const auto place = static_cast<std::size_t>(o * view.inner + j);
                   ASSERT_EQ(index[place], best + 1000) << name(dtype) << to_string(shape) << " axis " << axis;
                   ASSERT_TRUE(testing::same<T>(values[place], at(best)));
@@ -255,7 +271,8 @@ TEST(cumulative, is_the_reduction_of_every_prefix) {
                       running = x[at];
                     else
                       combine(op, dtype, &x[at], &running, 1);
-                    ASSERT_TRUE(testing::same<T>(out[at], running)) << op << name(dtype) << to_string(shape) << " axis " << axis;
+                    ASSERT_TRUE(testing::same<T>(out[at], running))
+                        << op << name(dtype) << to_string(shape) << " axis " << axis;
                   }
                 }
               auto in_place = x;

@@ -28,7 +28,9 @@ template <class T> bool before(T a, T b) {
   else
     return a < b;
 }
-template <class T> bool ordered(T a, T b, SortOrder order) { return order.descending ? before(b, a) : before(a, b); }
+template <class T> bool ordered(T a, T b, SortOrder order) {
+  return order.descending ? before(b, a) : before(a, b);
+}
 
 // Edge values, NaNs, and many equals.
 template <class T> std::vector<Stored<T>> awkward(std::int64_t n, std::uint32_t seed) {
@@ -38,7 +40,8 @@ template <class T> std::vector<Stored<T>> awkward(std::int64_t n, std::uint32_t 
   return x;
 }
 
-template <class T> std::vector<std::int64_t> stable_positions(const std::vector<Stored<T>>& x, SortOrder order) {
+template <class T>
+std::vector<std::int64_t> stable_positions(const std::vector<Stored<T>>& x, SortOrder order) {
   std::vector<std::int64_t> at(x.size());
   std::iota(at.begin(), at.end(), 0);
   std::stable_sort(at.begin(), at.end(), [&](std::int64_t a, std::int64_t b) {
@@ -86,7 +89,8 @@ TEST(sort, pairs_carry_their_payload) {
     const auto x = awkward<T>(n, 4);
     auto keys = x;
     std::vector<std::int64_t> payload(x.size());
-    for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::int64_t>(i) * 1'000'000'007;
+    for (std::size_t i = 0; i < payload.size(); ++i)
+      payload[i] = static_cast<std::int64_t>(i) * 1'000'000'007;
     sort_pairs(dtype_of<T>(), keys.data(), payload.data(), n, order);
     const auto at = stable_positions<T>(x, order);
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -100,12 +104,14 @@ TEST(sort, merged_runs_are_the_stable_sort_of_their_concatenation) {
   for_each_case([]<class T>(T, std::int64_t n, SortOrder order) {
     for (const int runs : {1, 2, 3, 7}) {
       std::vector<std::int64_t> offsets{0};
-      for (int r = 1; r <= runs; ++r) offsets.push_back(r == runs ? n : r == 2 ? offsets.back() : n * r / runs);  // one run is empty
+      for (int r = 1; r <= runs; ++r)
+        offsets.push_back(r == runs ? n : r == 2 ? offsets.back() : n * r / runs);  // one run is empty
       auto keys = awkward<T>(n, 9);
       std::vector<std::int64_t> payload(keys.size());
       std::iota(payload.begin(), payload.end(), 0);
       for (std::size_t r = 0; r + 1 < offsets.size(); ++r)
-        sort_pairs(dtype_of<T>(), keys.data() + offsets[r], payload.data() + offsets[r], offsets[r + 1] - offsets[r], order);
+        sort_pairs(dtype_of<T>(), keys.data() + offsets[r], payload.data() + offsets[r],
+                   offsets[r + 1] - offsets[r], order);
       const auto at = stable_positions<T>(keys, order);
       std::vector<Stored<T>> out(keys.size()), out_keys_only(keys.size());
       std::vector<std::int64_t> out_payload(keys.size());
@@ -131,8 +137,10 @@ TEST(searchsorted, left_and_right_of_equals) {
     searchsorted(dtype_of<T>(), sorted.data(), n, values.data(), 100, true, right.data());
     for (std::size_t i = 0; i < 100; ++i) {
       const auto compare = [](Stored<T> a, Stored<T> b) { return before<T>(a, b); };
-      ASSERT_EQ(left[i], std::lower_bound(sorted.begin(), sorted.end(), values[i], compare) - sorted.begin()) << name(dtype_of<T>());
-      ASSERT_EQ(right[i], std::upper_bound(sorted.begin(), sorted.end(), values[i], compare) - sorted.begin()) << name(dtype_of<T>());
+      ASSERT_EQ(left[i], std::lower_bound(sorted.begin(), sorted.end(), values[i], compare) - sorted.begin())
+          << name(dtype_of<T>());
+      ASSERT_EQ(right[i], std::upper_bound(sorted.begin(), sorted.end(), values[i], compare) - sorted.begin())
+          << name(dtype_of<T>());
     }
   });
 }
@@ -151,7 +159,8 @@ TEST(top_k, the_largest_in_order_with_the_first_of_equals_first) {
         const auto at = stable_positions<T>(one, SortOrder{true});
         for (std::int64_t i = 0; i < k; ++i) {
           const auto place = static_cast<std::size_t>(row * k + i);
-          ASSERT_EQ(index[place], at[static_cast<std::size_t>(i)]) << name(dtype_of<T>()) << " n=" << n << " k=" << k;
+          ASSERT_EQ(index[place], at[static_cast<std::size_t>(i)])
+              << name(dtype_of<T>()) << " n=" << n << " k=" << k;
           ASSERT_TRUE(same_bits(values[place], one[static_cast<std::size_t>(index[place])]));
         }
       }

@@ -15,7 +15,8 @@ class Targets : public testing::Environment {
     if (wanted == nullptr) return;
     const std::string target = wanted;
     ASSERT_TRUE(target == "avx2" || target == "baseline") << "TESSERA_TEST_TARGET=" << target;
-    if (target == "avx2" && (hwy::SupportedTargets() & HWY_AVX2) == 0) GTEST_SKIP() << "this machine has no AVX2";
+    if (target == "avx2" && (hwy::SupportedTargets() & HWY_AVX2) == 0)
+      GTEST_SKIP() << "this machine has no AVX2";
     hwy::SetSupportedTargetsForTest(target == "avx2" ? HWY_AVX2 : HWY_STATIC_TARGET);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }

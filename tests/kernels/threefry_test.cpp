@@ -41,17 +41,22 @@ TEST(threefry, keys_of_split_and_fold_in_as_in_jax) {
 
 TEST(threefry, bits_of_every_width_as_in_jax) {
   EXPECT_EQ(bits<std::uint32_t>(0, 0, 8),
-            (std::vector<std::uint32_t>{4070199207, 4202968722, 1427181096, 2012915765, 2447653815, 710830403, 1332275837, 2961296638}));
+            (std::vector<std::uint32_t>{4070199207, 4202968722, 1427181096, 2012915765, 2447653815, 710830403,
+                                        1332275837, 2961296638}));
   EXPECT_EQ(bits<std::uint8_t>(0, 0, 8), (std::vector<std::uint8_t>{167, 146, 40, 53, 183, 67, 125, 254}));
-  EXPECT_EQ(bits<std::uint16_t>(0, 0, 8), (std::vector<std::uint16_t>{20391, 13970, 3624, 43061, 15287, 26947, 60029, 52478}));
+  EXPECT_EQ(bits<std::uint16_t>(0, 0, 8),
+            (std::vector<std::uint16_t>{20391, 13970, 3624, 43061, 15287, 26947, 60029, 52478}));
   EXPECT_EQ(bits<std::uint64_t>(0, 0, 4),
-            (std::vector<std::uint64_t>{7719171245655871230u, 3989946895414531357u, 17807037942121513089u, 10597664315880824766u}));
+            (std::vector<std::uint64_t>{7719171245655871230u, 3989946895414531357u, 17807037942121513089u,
+                                        10597664315880824766u}));
 }
 
 TEST(threefry, uniform_as_in_jax) {
   EXPECT_EQ(uniform<float>(4), (std::vector<float>{0.947667003f, 0.978579879f, 0.332291484f, 0.468668461f}));
-  EXPECT_EQ(uniform<float>(4, -3, 5), (std::vector<float>{4.58133602f, 4.82863903f, -0.341668129f, 0.749347687f}));
-  EXPECT_EQ(uniform<double>(4), (std::vector<double>{0.41845711171638644, 0.21629545460551136, 0.96532146111899753, 0.57450053372750465}));
+  EXPECT_EQ(uniform<float>(4, -3, 5),
+            (std::vector<float>{4.58133602f, 4.82863903f, -0.341668129f, 0.749347687f}));
+  EXPECT_EQ(uniform<double>(4), (std::vector<double>{0.41845711171638644, 0.21629545460551136,
+                                                     0.96532146111899753, 0.57450053372750465}));
 }
 
 TEST(threefry, normal_as_in_jax) {
@@ -59,16 +64,19 @@ TEST(threefry, normal_as_in_jax) {
                              -0.97208923, -0.49529874, 0.4943786,    0.6643493,     -0.9501635};
   float out[10];
   normal_block(0, 0, {{0, 10}}, Shape{10}, float32, out);
-  for (int i = 0; i < 10; ++i) EXPECT_NEAR(out[i], expected[i], 2e-7 * std::max(1.0, std::abs(expected[i]))) << i;
+  for (int i = 0; i < 10; ++i)
+    EXPECT_NEAR(out[i], expected[i], 2e-7 * std::max(1.0, std::abs(expected[i]))) << i;
   const double expected64[] = {-0.205842139479643, -0.784765776446741, 1.81608667266798, 0.187844012893789};
   double out64[4];
   normal_block(0, 0, {{0, 4}}, Shape{4}, float64, out64);
-  for (int i = 0; i < 4; ++i) EXPECT_NEAR(out64[i], expected64[i], 5e-15 * std::max(1.0, std::abs(expected64[i])));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_NEAR(out64[i], expected64[i], 5e-15 * std::max(1.0, std::abs(expected64[i])));
 }
 
 // The law that makes sharded random numbers need no communication.
 TEST(threefry, a_box_holds_the_same_values_as_the_whole_array) {
-  for (const Shape& global : {Shape{6, 7, 5}, Shape{1, 3000}, Shape{3000, 1}, Shape{40, 3, 40}, Shape{}, Shape{2500}}) {
+  for (const Shape& global :
+       {Shape{6, 7, 5}, Shape{1, 3000}, Shape{3000, 1}, Shape{40, 3, 40}, Shape{}, Shape{2500}}) {
     const std::int64_t n = global.elements();
     std::vector<std::uint32_t> whole(static_cast<std::size_t>(n));
     std::vector<std::uint64_t> whole64(whole.size());
@@ -115,9 +123,10 @@ TEST(threefry, counters_past_32_bits_use_the_high_word) {
   std::uint32_t out[4];
   threefry_block(1, 2, {{1, 3}, {columns - 1, columns}}, Shape{8, columns}, 32, out);
   for (int row = 1; row < 3; ++row) {
-    const std::uint64_t counter =
-        static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(columns) + static_cast<std::uint64_t>(columns) - 1;
-    const Words words = threefry2x32(1, 2, static_cast<std::uint32_t>(counter >> 32), static_cast<std::uint32_t>(counter));
+    const std::uint64_t counter = static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(columns) +
+                                  static_cast<std::uint64_t>(columns) - 1;
+    const Words words =
+        threefry2x32(1, 2, static_cast<std::uint32_t>(counter >> 32), static_cast<std::uint32_t>(counter));
     EXPECT_EQ(out[row - 1], words.x0 ^ words.x1);
   }
   std::uint32_t across[4];
@@ -137,7 +146,8 @@ TEST(threefry, a_key_per_row) {
     for (std::size_t r = 0; r < keys.size(); r += 33)
       for (std::int64_t i = 0; i < n; ++i) {
         const Words words = threefry2x32(keys[r].x0, keys[r].x1, 0, static_cast<std::uint32_t>(10 + i));
-        ASSERT_EQ(out[r * static_cast<std::size_t>(n) + static_cast<std::size_t>(i)], static_cast<std::uint16_t>(words.x0 ^ words.x1));
+        ASSERT_EQ(out[r * static_cast<std::size_t>(n) + static_cast<std::size_t>(i)],
+                  static_cast<std::uint16_t>(words.x0 ^ words.x1));
       }
   }
 }
@@ -156,7 +166,8 @@ std::vector<std::uint32_t> array_hash(std::uint32_t k0, std::uint32_t k1, std::u
 
 TEST(threefry, original_mode_gives_any_range_of_the_array_hash) {
   for (const std::int64_t total : {1, 2, 7, 1000, 2501})
-    for (const auto& [start, count] : {std::pair{std::int64_t{0}, total}, {total / 3, total - total / 3}, {total / 2, std::int64_t{1}}}) {
+    for (const auto& [start, count] :
+         {std::pair{std::int64_t{0}, total}, {total / 3, total - total / 3}, {total / 2, std::int64_t{1}}}) {
       const auto first = static_cast<std::size_t>(start);
       const auto words = array_hash(8, 9, static_cast<std::uint32_t>(total));
       std::vector<std::uint32_t> out(static_cast<std::size_t>(count));
@@ -167,7 +178,8 @@ TEST(threefry, original_mode_gives_any_range_of_the_array_hash) {
       std::vector<std::uint64_t> wide(out.size());
       threefry_original_bits(8, 9, total, start, count, 64, wide.data());
       for (std::size_t i = 0; i < out.size(); ++i)
-        ASSERT_EQ(wide[i], std::uint64_t{pairs[first + i]} << 32 | pairs[first + i + static_cast<std::size_t>(total)]);
+        ASSERT_EQ(wide[i],
+                  std::uint64_t{pairs[first + i]} << 32 | pairs[first + i + static_cast<std::size_t>(total)]);
 
       const auto packed = array_hash(8, 9, static_cast<std::uint32_t>((total + 3) / 4));
       std::vector<std::uint8_t> narrow(out.size());

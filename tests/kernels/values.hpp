@@ -28,11 +28,13 @@ template <class T> std::vector<T> edges() {
       for (const auto im : {0, 1, -2}) all.emplace_back(re, static_cast<typename T::value_type>(im));
     return all;
   } else if constexpr (std::is_floating_point_v<T>)
-    return {T(0),           T(-0.0),        T(1),        T(-1),       T(0.5),   T(-0.5),         T(1.5),           T(2.5),
-            T(-2.5),        T(3),           T(-7),       L::min(),    L::max(), L::denorm_min(), -L::denorm_min(), L::infinity(),
-            -L::infinity(), L::quiet_NaN(), L::lowest(), L::epsilon()};
+    return {T(0),          T(-0.0),        T(1),           T(-1),           T(0.5),
+            T(-0.5),       T(1.5),         T(2.5),         T(-2.5),         T(3),
+            T(-7),         L::min(),       L::max(),       L::denorm_min(), -L::denorm_min(),
+            L::infinity(), -L::infinity(), L::quiet_NaN(), L::lowest(),     L::epsilon()};
   else if constexpr (std::is_signed_v<T>)
-    return {L::min(), static_cast<T>(L::min() + 1), -7, -2, -1, 0, 1, 2, 3, 7, 100, static_cast<T>(L::max() - 1), L::max()};
+    return {L::min(), static_cast<T>(L::min() + 1), -7,      -2, -1, 0, 1, 2, 3, 7,
+            100,      static_cast<T>(L::max() - 1), L::max()};
   else
     return {0, 1, 2, 3, 7, 100, static_cast<T>(L::max() / 2 + 1), static_cast<T>(L::max() - 1), L::max()};
 }
@@ -46,7 +48,8 @@ template <class T> std::vector<T> random_values(std::int64_t n, std::uint32_t se
       values[i] = (generator() & 1) != 0;
     else if constexpr (is_complex_type<T>) {
       using R = typename T::value_type;
-      const auto re = static_cast<R>(static_cast<std::int32_t>(generator())), im = static_cast<R>(static_cast<std::int32_t>(generator()));
+      const auto re = static_cast<R>(static_cast<std::int32_t>(generator())),
+                 im = static_cast<R>(static_cast<std::int32_t>(generator()));
       values[i] = T(re / R(1 << 30), im / R(1 << 30));
     } else if constexpr (std::is_floating_point_v<T>)
       values[i] = static_cast<T>(static_cast<std::int32_t>(generator())) / T(1 << 30);
@@ -58,7 +61,9 @@ template <class T> std::vector<T> random_values(std::int64_t n, std::uint32_t se
 
 // vector<bool> is not memory: bool arrays live in bytes.
 template <class T> using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-template <class T> std::vector<Stored<T>> stored(const std::vector<T>& values) { return {values.begin(), values.end()}; }
+template <class T> std::vector<Stored<T>> stored(const std::vector<T>& values) {
+  return {values.begin(), values.end()};
+}
 
 template <class T> bool same(T a, T b) {
   if constexpr (is_complex_type<T>)
@@ -77,6 +82,7 @@ inline const std::vector<Dtype>& all_dtypes() {
 }
 
 // Sizes around the vector lengths.
-inline const std::vector<std::int64_t> odd_sizes = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 127, 1000, 1025};
+inline const std::vector<std::int64_t> odd_sizes = {0,  1,  2,  3,  7,  8,   9,    15,  16,
+                                                    17, 31, 33, 63, 65, 127, 1000, 1025};
 
 }  // namespace tessera::kernels::testing

@@ -8,7 +8,9 @@
 namespace tessera::test {
 namespace {
 
-template <class T> double exact_rcond(const Matrix<T>& a) { return 1 / (one_norm(a) * one_norm(matrix_of<T>(linalg::inv(a.array())))); }
+template <class T> double exact_rcond(const Matrix<T>& a) {
+  return 1 / (one_norm(a) * one_norm(matrix_of<T>(linalg::inv(a.array()))));
+}
 template <class T> double value_of(const Array& x) { return static_cast<double>(item<real_part<T>>(x)); }
 
 TEST(Condition, the_estimate_is_the_value_or_little_above_it) {
@@ -22,7 +24,8 @@ TEST(Condition, the_estimate_is_the_value_or_little_above_it) {
         EXPECT_EQ(estimate.dtype(), dtype_of<real_part<T>>());
         EXPECT_EQ(estimate.shape(), Shape());
         const double got = value_of<T>(estimate);
-        EXPECT_GE(got, exact * (1 - 100 * static_cast<double>(n) * eps<T>())) << n << " on " << text_of(layout);
+        EXPECT_GE(got, exact * (1 - 100 * static_cast<double>(n) * eps<T>()))
+            << n << " on " << text_of(layout);
         EXPECT_LE(got, exact * 3) << n << " on " << text_of(layout);
       }
     }
@@ -46,7 +49,8 @@ TEST(Condition, of_a_factor_costs_no_second_factorization_and_of_a_batch_is_one_
   for (const auto& spec : {P("x"), P(None, "x"), P(None, None, "x")}) {
     const Array all = device_put(stack({a.array(), singular.array(), b.array()}), mesh, spec);
     const auto direct = to_vector<double>(linalg::rcond(all));
-    const auto of_factor = to_vector<double>(linalg::rcond(linalg::lu_factor(all), linalg::norm(all, 1, {-2, -1})));
+    const auto of_factor =
+        to_vector<double>(linalg::rcond(linalg::lu_factor(all), linalg::norm(all, 1, {-2, -1})));
     ASSERT_EQ(direct.size(), 3U);
     EXPECT_NEAR(direct[0], exact_rcond(a), exact_rcond(a) * 2);
     EXPECT_EQ(direct[1], 0);
@@ -70,7 +74,8 @@ TEST(Condition, no_layout_gathers_the_matrix) {
   if (device_count() == 1) GTEST_SKIP() << "nothing is split";
   for (const auto& layout : layouts_of_matrices()) {
     const Array split = device_put(random_matrix<double>(16, 16, 1).array(), layout);
-    const std::string text = jit([](const Array& m) { return linalg::rcond(m); }).lower(split).compile().as_text();
+    const std::string text =
+        jit([](const Array& m) { return linalg::rcond(m); }).lower(split).compile().as_text();
     EXPECT_EQ(text.find("all-gather"), std::string::npos) << text;
     EXPECT_NE(text.find("all-reduce"), std::string::npos) << text;
   }
@@ -81,7 +86,9 @@ TEST(Condition, has_no_derivative_and_says_why) {
   try {
     eval(grad([](const Array& m) { return linalg::rcond(m); })(a));
     FAIL() << "an estimate was differentiated";
-  } catch (const UserError& e) { EXPECT_THAT(e.what(), testing::HasSubstr("linalg::cond(a, 1)")); }
+  } catch (const UserError& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("linalg::cond(a, 1)"));
+  }
 }
 
 }  // namespace

@@ -6,7 +6,8 @@ namespace {
 
 constexpr double slates_limit = 50;  // residual / (u * size * norm)
 
-template <class T> void expect_small(const Matrix<T>& got, const Matrix<T>& wanted, double scale, const std::string& what) {
+template <class T>
+void expect_small(const Matrix<T>& got, const Matrix<T>& wanted, double scale, const std::string& what) {
   const double size = static_cast<double>(std::max<std::int64_t>({got.rows, got.columns, 1}));
   EXPECT_LE(difference(got, wanted), slates_limit * eps<T>() * size * std::max(scale, 1e-300)) << what;
 }
@@ -16,30 +17,37 @@ template <class T> void expect_orthonormal_columns(const Matrix<T>& q, const std
 
 // Every layout, every type, shapes with n smaller than the number of ranks, primes and larger ones.
 template <class F> void for_cases(const std::vector<std::pair<std::int64_t, std::int64_t>>& shapes, F&& f) {
-  const bool crowded = device_count() > 4;  // ranks share cores: fewer combinations, all of them at 1 to 4 ranks
+  const bool crowded =
+      device_count() > 4;  // ranks share cores: fewer combinations, all of them at 1 to 4 ranks
   std::size_t number = 0;
   for (const auto& layout : layouts_of_matrices())
     for (const auto& [m, n] : shapes)
       for_types(AllTypes{}, [&](auto zero) {
         if (crowded && ++number % 5 != 1) return;
-        f(zero, m, n, layout, text_of(layout) + " " + std::to_string(m) + "x" + std::to_string(n) + " " + name(dtype_of<decltype(zero)>()));
+        f(zero, m, n, layout,
+          text_of(layout) + " " + std::to_string(m) + "x" + std::to_string(n) + " " +
+              name(dtype_of<decltype(zero)>()));
       });
 }
-const std::vector<std::pair<std::int64_t, std::int64_t>> rectangles{{0, 3}, {1, 1}, {2, 5}, {7, 3}, {13, 13}, {41, 29}, {29, 41}, {90, 70}};
+const std::vector<std::pair<std::int64_t, std::int64_t>> rectangles{{0, 3},   {1, 1},   {2, 5},   {7, 3},
+                                                                    {13, 13}, {41, 29}, {29, 41}, {90, 70}};
 const std::vector<std::pair<std::int64_t, std::int64_t>> squares{{0, 0}, {1, 1}, {3, 3}, {17, 17}, {70, 70}};
 
 TEST(Factor, lu_multiplies_back_to_a) {
-  for_cases(rectangles, [](auto zero, std::int64_t m, std::int64_t n, const Sharding& layout, const std::string& what) {
+  for_cases(rectangles, [](auto zero, std::int64_t m, std::int64_t n, const Sharding& layout,
+                           const std::string& what) {
     using T = decltype(zero);
     const auto a = random_matrix<T>(m, n, 3);
     const auto [p, l, u] = linalg::lu(device_put(a.array(), layout));
     EXPECT_EQ(p.dtype(), dtype_of<real_part<T>>()) << what;  // a permutation is real, as SciPy's and JAX's
-    expect_small(product(product(matrix_of<T>(astype(p, l.dtype())), matrix_of<T>(l)), matrix_of<T>(u)), a, one_norm(a), what);
+    expect_small(product(product(matrix_of<T>(astype(p, l.dtype())), matrix_of<T>(l)), matrix_of<T>(u)), a,
+                 one_norm(a), what);
   });
 }
 
 TEST(Factor, lu_factor_is_lapacks_and_lies_as_a) {
-  for_cases(rectangles, [](auto zero, std::int64_t m, std::int64_t n, const Sharding& layout, const std::string& what) {
+  for_cases(rectangles, [](auto zero, std::int64_t m, std::int64_t n, const Sharding& layout,
+                           const std::string& what) {
     using T = decltype(zero);
     const auto a = random_matrix<T>(m, n, 3);
     const auto split = linalg::lu_factor(device_put(a.array(), layout)), whole = linalg::lu_factor(a.array());
@@ -57,28 +65,31 @@ TEST(Factor, lu_of_a_singular_matrix_is_no_error) {
 }
 
 TEST(Factor, lu_solve_solves) {
-  for_cases({{13, 13}, {70, 70}}, [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
-    using T = decltype(zero);
-    const auto a = random_matrix<T>(n, n, 3), b = random_matrix<T>(n, 3, 4);
-    const auto x = matrix_of<T>(linalg::lu_solve(linalg::lu_factor(device_put(a.array(), layout)), device_put(b.array(), layout)));
-    expect_small(product(a, x), b, one_norm(a) * std::max(1.0, one_norm(x)), what);
-  });
+  for_cases({{13, 13}, {70, 70}},
+            [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
+              using T = decltype(zero);
+              const auto a = random_matrix<T>(n, n, 3), b = random_matrix<T>(n, 3, 4);
+              const auto x = matrix_of<T>(linalg::lu_solve(linalg::lu_factor(device_put(a.array(), layout)),
+                                                           device_put(b.array(), layout)));
+              expect_small(product(a, x), b, one_norm(a) * std::max(1.0, one_norm(x)), what);
+            });
 }
 
 TEST(Factor, cholesky_multiplies_back_to_a) {
-  for_cases(squares, [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
-    using T = decltype(zero);
-    const auto a = positive_definite<T>(n, 3);
-    auto lower_only = a;  // what stands above the diagonal is not read
-    for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t j = i + 1; j < n; ++j) lower_only(i, j) = T(77);
-    const Array l_array = linalg::cholesky(device_put(lower_only.array(), layout));
-    EXPECT_EQ(l_array.sharding(), layout);
-    const auto l = matrix_of<T>(l_array);
-    expect_small(product(l, adjoint(l)), a, one_norm(a), what);
-    for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t j = i + 1; j < n; ++j) ASSERT_EQ(l(i, j), T(0)) << what;
-  });
+  for_cases(squares,
+            [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
+              using T = decltype(zero);
+              const auto a = positive_definite<T>(n, 3);
+              auto lower_only = a;  // what stands above the diagonal is not read
+              for (std::int64_t i = 0; i < n; ++i)
+                for (std::int64_t j = i + 1; j < n; ++j) lower_only(i, j) = T(77);
+              const Array l_array = linalg::cholesky(device_put(lower_only.array(), layout));
+              EXPECT_EQ(l_array.sharding(), layout);
+              const auto l = matrix_of<T>(l_array);
+              expect_small(product(l, adjoint(l)), a, one_norm(a), what);
+              for (std::int64_t i = 0; i < n; ++i)
+                for (std::int64_t j = i + 1; j < n; ++j) ASSERT_EQ(l(i, j), T(0)) << what;
+            });
 }
 
 TEST(Factor, cholesky_of_an_indefinite_matrix_names_the_pivot_on_every_rank) {
@@ -88,7 +99,9 @@ TEST(Factor, cholesky_of_an_indefinite_matrix_names_the_pivot_on_every_rank) {
     std::string text;
     try {
       eval({linalg::cholesky(device_put(a.array(), layout))});
-    } catch (const LinAlgError& error) { text = error.what(); }
+    } catch (const LinAlgError& error) {
+      text = error.what();
+    }
     EXPECT_NE(text.find("not positive definite: pivot 21"), std::string::npos) << text;
   }
 }
@@ -104,55 +117,60 @@ TEST(Factor, cholesky_of_nan_is_nan) {
 
 TEST(Factor, cholesky_solve_solves) {
   for (const auto& layout : layouts_of_matrices()) {
-    const auto a = positive_definite<std::complex<double>>(23, 3), b = random_matrix<std::complex<double>>(23, 4, 9);
-    const auto x = matrix_of<std::complex<double>>(
-        linalg::cholesky_solve(linalg::cholesky(device_put(a.array(), layout)), device_put(b.array(), layout)));
+    const auto a = positive_definite<std::complex<double>>(23, 3),
+               b = random_matrix<std::complex<double>>(23, 4, 9);
+    const auto x = matrix_of<std::complex<double>>(linalg::cholesky_solve(
+        linalg::cholesky(device_put(a.array(), layout)), device_put(b.array(), layout)));
     expect_small(product(a, x), b, one_norm(a) * std::max(1.0, one_norm(x)), text_of(layout));
   }
 }
 
 TEST(Factor, triangular_solve_reads_one_triangle_and_transposes) {
-  for_cases({{1, 1}, {5, 5}, {37, 37}}, [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
-    using T = decltype(zero);
-    auto a = random_matrix<T>(n, n, 3);
-    for (std::int64_t i = 0; i < n; ++i) a(i, i) += T(static_cast<real_part<T>>(n + 1));
-    for (const std::int64_t k : {1, 90})
-      for (const bool lower : {false, true})
-        for (const bool transpose : {false, true})
-          for (const bool unit : {false, true}) {
-            auto b = random_matrix<T>(n, k, 4);
-            Matrix<T> triangle(n, n);
-            for (std::int64_t i = 0; i < n; ++i)
-              for (std::int64_t j = 0; j < n; ++j)
-                if (i == j || (i > j) == lower) (transpose ? triangle(j, i) : triangle(i, j)) = i == j && unit ? T(1) : a(i, j);
-            if (unit)  // keep the solution small
-              for (auto* m : {&a, &triangle})
-                for (std::int64_t i = 0; i < n; ++i)
-                  for (std::int64_t j = 0; j < n; ++j)
-                    if (i != j) (*m)(i, j) /= T(static_cast<real_part<T>>(n));
-            const Array x = linalg::triangular_solve(device_put(a.array(), layout), device_put(b.array(), layout),
-                                                     {.lower = lower, .transpose = transpose, .unit_diagonal = unit});
-            EXPECT_EQ(x.sharding(), layout);
-            expect_small(product(triangle, matrix_of<T>(x)), b, static_cast<double>(2 * n), what);
-          }
-  });
+  for_cases({{1, 1}, {5, 5}, {37, 37}},
+            [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
+              using T = decltype(zero);
+              auto a = random_matrix<T>(n, n, 3);
+              for (std::int64_t i = 0; i < n; ++i) a(i, i) += T(static_cast<real_part<T>>(n + 1));
+              for (const std::int64_t k : {1, 90})
+                for (const bool lower : {false, true})
+                  for (const bool transpose : {false, true})
+                    for (const bool unit : {false, true}) {
+                      auto b = random_matrix<T>(n, k, 4);
+                      Matrix<T> triangle(n, n);
+                      for (std::int64_t i = 0; i < n; ++i)
+                        for (std::int64_t j = 0; j < n; ++j)
+                          if (i == j || (i > j) == lower)
+                            (transpose ? triangle(j, i) : triangle(i, j)) = i == j && unit ? T(1) : a(i, j);
+                      if (unit)  // keep the solution small
+                        for (auto* m : {&a, &triangle})
+                          for (std::int64_t i = 0; i < n; ++i)
+                            for (std::int64_t j = 0; j < n; ++j)
+                              if (i != j) (*m)(i, j) /= T(static_cast<real_part<T>>(n));
+                      const Array x = linalg::triangular_solve(
+                          device_put(a.array(), layout), device_put(b.array(), layout),
+                          {.lower = lower, .transpose = transpose, .unit_diagonal = unit});
+                      EXPECT_EQ(x.sharding(), layout);
+                      expect_small(product(triangle, matrix_of<T>(x)), b, static_cast<double>(2 * n), what);
+                    }
+            });
 }
 
 TEST(Factor, qr_multiplies_back_and_is_householders_whatever_the_layout) {
   auto shapes = rectangles;
   shapes.push_back({400, 9});  // tall enough for one QR per rank
-  for_cases(shapes, [](auto zero, std::int64_t m, std::int64_t n, const Sharding& layout, const std::string& what) {
-    using T = decltype(zero);
-    const auto a = random_matrix<T>(m, n, 3);
-    const auto split = linalg::qr(device_put(a.array(), layout)), whole = linalg::qr(a.array());
-    const auto q = matrix_of<T>(split.q), r = matrix_of<T>(split.r);
-    EXPECT_EQ(q.columns, std::min(m, n));
-    expect_small(product(q, r), a, one_norm(a), what);
-    expect_orthonormal_columns(q, what);
-    for (std::int64_t i = 0; i < r.rows; ++i)
-      for (std::int64_t j = 0; j < std::min(i, r.columns); ++j) ASSERT_EQ(r(i, j), T(0)) << what;
-    expect_small(r, matrix_of<T>(whole.r), one_norm(a) * 100, what + ": r as of the whole matrix");
-  });
+  for_cases(shapes,
+            [](auto zero, std::int64_t m, std::int64_t n, const Sharding& layout, const std::string& what) {
+              using T = decltype(zero);
+              const auto a = random_matrix<T>(m, n, 3);
+              const auto split = linalg::qr(device_put(a.array(), layout)), whole = linalg::qr(a.array());
+              const auto q = matrix_of<T>(split.q), r = matrix_of<T>(split.r);
+              EXPECT_EQ(q.columns, std::min(m, n));
+              expect_small(product(q, r), a, one_norm(a), what);
+              expect_orthonormal_columns(q, what);
+              for (std::int64_t i = 0; i < r.rows; ++i)
+                for (std::int64_t j = 0; j < std::min(i, r.columns); ++j) ASSERT_EQ(r(i, j), T(0)) << what;
+              expect_small(r, matrix_of<T>(whole.r), one_norm(a) * 100, what + ": r as of the whole matrix");
+            });
 }
 
 TEST(Factor, eigh_diagonalizes) {
@@ -182,24 +200,25 @@ TEST(Factor, eigh_diagonalizes) {
 TEST(Factor, svd_multiplies_back_full_and_reduced) {
   auto shapes = rectangles;
   shapes.push_back({60, 80});
-  for_cases(shapes, [](auto zero, std::int64_t m, std::int64_t n, const Sharding& layout, const std::string& what) {
-    using T = decltype(zero);
-    const auto a = random_matrix<T>(m, n, 3);
-    const std::int64_t k = std::min(m, n);
-    for (const bool full : {false, true}) {
-      const auto svd = linalg::svd(device_put(a.array(), layout), {.full_matrices = full});
-      const auto u = matrix_of<T>(svd.u), vh = matrix_of<T>(svd.vh);
-      const auto s = to_vector<real_part<T>>(svd.s);
-      EXPECT_EQ(u.columns, full ? m : k);
-      EXPECT_EQ(vh.rows, full ? n : k);
-      Matrix<T> sigma(u.columns, vh.rows);
-      for (std::int64_t i = 0; i < k; ++i) sigma(i, i) = T(s[static_cast<std::size_t>(i)]);
-      expect_small(product(product(u, sigma), vh), a, one_norm(a), what);
-      expect_orthonormal_columns(u, what + " u");
-      expect_orthonormal_columns(adjoint(vh), what + " vh");
-      EXPECT_TRUE(std::is_sorted(s.rbegin(), s.rend()));
-    }
-  });
+  for_cases(shapes,
+            [](auto zero, std::int64_t m, std::int64_t n, const Sharding& layout, const std::string& what) {
+              using T = decltype(zero);
+              const auto a = random_matrix<T>(m, n, 3);
+              const std::int64_t k = std::min(m, n);
+              for (const bool full : {false, true}) {
+                const auto svd = linalg::svd(device_put(a.array(), layout), {.full_matrices = full});
+                const auto u = matrix_of<T>(svd.u), vh = matrix_of<T>(svd.vh);
+                const auto s = to_vector<real_part<T>>(svd.s);
+                EXPECT_EQ(u.columns, full ? m : k);
+                EXPECT_EQ(vh.rows, full ? n : k);
+                Matrix<T> sigma(u.columns, vh.rows);
+                for (std::int64_t i = 0; i < k; ++i) sigma(i, i) = T(s[static_cast<std::size_t>(i)]);
+                expect_small(product(product(u, sigma), vh), a, one_norm(a), what);
+                expect_orthonormal_columns(u, what + " u");
+                expect_orthonormal_columns(adjoint(vh), what + " vh");
+                EXPECT_TRUE(std::is_sorted(s.rbegin(), s.rend()));
+              }
+            });
 }
 
 TEST(Factor, spectra_of_nan_are_nan) {
@@ -214,33 +233,36 @@ TEST(Factor, spectra_of_nan_are_nan) {
 // ---- what is built on them ----
 
 TEST(Factor, inv_det_and_slogdet) {
-  for_cases({{1, 1}, {4, 4}, {19, 19}}, [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
-    using T = decltype(zero);
-    auto a = random_matrix<T>(n, n, 3);
-    for (std::int64_t i = 0; i < n; ++i) a(i, i) += T(2);
-    const Array split = device_put(a.array(), layout);
-    const auto inverse = matrix_of<T>(linalg::inv(split));
-    expect_small(product(a, inverse), identity<T>(n), one_norm(a) * one_norm(inverse), what);
-    // By elimination without LAPACK.
-    auto b = a;
-    T det(1);
-    for (std::int64_t j = 0; j < n; ++j) {
-      std::int64_t p = j;
-      for (std::int64_t i = j; i < n; ++i)
-        if (std::abs(b(i, j)) > std::abs(b(p, j))) p = i;
-      if (p != j) det = -det;
-      for (std::int64_t c = 0; c < n; ++c) std::swap(b(j, c), b(p, c));
-      det *= b(j, j);
-      for (std::int64_t i = j + 1; i < n; ++i)
-        for (std::int64_t c = n; c-- > j;) b(i, c) -= b(i, j) / b(j, j) * b(j, c);
-    }
-    const double tolerance = 1e4 * eps<T>() * std::abs(det);
-    EXPECT_LE(std::abs(item<T>(linalg::det(split)) - det), tolerance) << what;
-    const auto [sign, logabsdet] = linalg::slogdet(split);
-    EXPECT_LE(std::abs(item<T>(sign) * static_cast<real_part<T>>(std::exp(static_cast<double>(item<real_part<T>>(logabsdet)))) - det),
-              tolerance)
-        << what;
-  });
+  for_cases({{1, 1}, {4, 4}, {19, 19}},
+            [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
+              using T = decltype(zero);
+              auto a = random_matrix<T>(n, n, 3);
+              for (std::int64_t i = 0; i < n; ++i) a(i, i) += T(2);
+              const Array split = device_put(a.array(), layout);
+              const auto inverse = matrix_of<T>(linalg::inv(split));
+              expect_small(product(a, inverse), identity<T>(n), one_norm(a) * one_norm(inverse), what);
+              // By elimination without LAPACK.
+              auto b = a;
+              T det(1);
+              for (std::int64_t j = 0; j < n; ++j) {
+                std::int64_t p = j;
+                for (std::int64_t i = j; i < n; ++i)
+                  if (std::abs(b(i, j)) > std::abs(b(p, j))) p = i;
+                if (p != j) det = -det;
+                for (std::int64_t c = 0; c < n; ++c) std::swap(b(j, c), b(p, c));
+                det *= b(j, j);
+                for (std::int64_t i = j + 1; i < n; ++i)
+                  for (std::int64_t c = n; c-- > j;) b(i, c) -= b(i, j) / b(j, j) * b(j, c);
+              }
+              const double tolerance = 1e4 * eps<T>() * std::abs(det);
+              EXPECT_LE(std::abs(item<T>(linalg::det(split)) - det), tolerance) << what;
+              const auto [sign, logabsdet] = linalg::slogdet(split);
+              EXPECT_LE(std::abs(item<T>(sign) * static_cast<real_part<T>>(std::exp(
+                                                     static_cast<double>(item<real_part<T>>(logabsdet)))) -
+                                 det),
+                        tolerance)
+                  << what;
+            });
 }
 
 TEST(Factor, det_of_a_singular_matrix_is_zero) {
@@ -253,7 +275,8 @@ TEST(Factor, det_of_a_singular_matrix_is_zero) {
 
 TEST(Factor, lstsq_pinv_and_rank_of_a_matrix_without_full_rank) {
   for (const auto& layout : layouts_of_matrices()) {
-    const auto a = product(random_matrix<double>(31, 4, 1), random_matrix<double>(4, 12, 2)), b = random_matrix<double>(31, 2, 3);
+    const auto a = product(random_matrix<double>(31, 4, 1), random_matrix<double>(4, 12, 2)),
+               b = random_matrix<double>(31, 2, 3);
     const Array split = device_put(a.array(), layout);
     EXPECT_EQ(item<int>(linalg::matrix_rank(split)), 4);
     const auto plus = matrix_of<double>(linalg::pinv(split));
@@ -277,14 +300,17 @@ TEST(Factor, norms_of_a_known_matrix) {
   EXPECT_NEAR(item<double>(linalg::norm(a, 2)), largest, 1e-14);
   EXPECT_NEAR(item<double>(linalg::norm(a, "nuc")), largest + smallest, 1e-14);
   EXPECT_NEAR(item<double>(linalg::cond(a)), largest / smallest, 1e-13);
-  EXPECT_NEAR(item<double>(linalg::cond(a, 1)), 6 * 0.7, 1e-13);  // the inverse is [[4, 2], [-3, 1]] / 10: its columns sum to 0.7 and 0.3
+  EXPECT_NEAR(item<double>(linalg::cond(a, 1)), 6 * 0.7,
+              1e-13);  // the inverse is [[4, 2], [-3, 1]] / 10: its columns sum to 0.7 and 0.3
 }
 
 TEST(Factor, norm_says_what_is_wrong_with_its_order_or_axes) {
   const auto text_of_norm = [](auto order, Axes axes) -> std::string {
     try {
       linalg::norm(zeros({3, 4, 5}), order, axes);
-    } catch (const ArgumentError& error) { return error.what(); }
+    } catch (const ArgumentError& error) {
+      return error.what();
+    }
     return "no error";
   };
   EXPECT_NE(text_of_norm(3.0, {0, 1}).find(": 3 is no order of a matrix norm"), std::string::npos);
@@ -302,8 +328,10 @@ TEST(Factor, matrix_power_and_expm) {
   for (const auto& layout : layouts_of_matrices()) {
     const auto a = random_matrix<double>(9, 9, 3);
     const Array split = device_put(a.array(), layout);
-    expect_small(matrix_of<double>(linalg::matrix_power(split, 5)), product(a, product(product(a, a), product(a, a))), 1e4, "a^5");
-    expect_small(product(matrix_of<double>(linalg::matrix_power(split, -1)), a), identity<double>(9), 1e3, "a^-1");
+    expect_small(matrix_of<double>(linalg::matrix_power(split, 5)),
+                 product(a, product(product(a, a), product(a, a))), 1e4, "a^5");
+    expect_small(product(matrix_of<double>(linalg::matrix_power(split, -1)), a), identity<double>(9), 1e3,
+                 "a^-1");
     expect_small(matrix_of<double>(linalg::matrix_power(split, 0)), identity<double>(9), 0, "a^0");
     auto taylor = identity<double>(9), term = taylor;
     for (int k = 1; k < 60; ++k) {

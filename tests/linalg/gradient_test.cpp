@@ -28,7 +28,8 @@ template <class T, class F> void expect_gradient(F f, const Matrix<T>& a, const 
   const auto check = [&](const Array& g, const std::string& where) {
     const auto values = to_vector<T>(g);
     double got = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) got += std::real(std::complex<double>(values[i]) * std::complex<double>(d.values[i]));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      got += std::real(std::complex<double>(values[i]) * std::complex<double>(d.values[i]));
     EXPECT_NEAR(got, expected, 2e-6 * std::max(1.0, std::abs(expected))) << what << " " << where;
   };
   const auto g = grad(f);
@@ -43,10 +44,12 @@ template <class T> void check_all() {
   const auto general = random_matrix<T>(5, 5, 1), b = random_matrix<T>(5, 3, 2);
   auto well = general;
   for (std::int64_t i = 0; i < 5; ++i) well(i, i) += T(3);
-  const auto tall = random_matrix<T>(7, 4, 4), wide = random_matrix<T>(4, 7, 5), positive = positive_definite<T>(5, 6),
-             symmetric = hermitian<T>(5, 7);
-  expect_gradient<T>([&](const Array& a) { return weigh(linalg::solve(a, b.array()), 1); }, well, "solve by a");
-  expect_gradient<T>([&](const Array& x) { return weigh(linalg::solve(well.array(), x), 1); }, b, "solve by b");
+  const auto tall = random_matrix<T>(7, 4, 4), wide = random_matrix<T>(4, 7, 5),
+             positive = positive_definite<T>(5, 6), symmetric = hermitian<T>(5, 7);
+  expect_gradient<T>([&](const Array& a) { return weigh(linalg::solve(a, b.array()), 1); }, well,
+                     "solve by a");
+  expect_gradient<T>([&](const Array& x) { return weigh(linalg::solve(well.array(), x), 1); }, b,
+                     "solve by b");
   expect_gradient<T>([&](const Array& a) { return weigh(linalg::inv(a), 1); }, well, "inv");
   expect_gradient<T>([&](const Array& a) { return weigh(linalg::det(a), 1); }, well, "det");
   expect_gradient<T>([&](const Array& a) { return sum(linalg::slogdet(a).logabsdet); }, well, "slogdet");
@@ -57,16 +60,20 @@ template <class T> void check_all() {
           return weigh(l, 1) + weigh(u, 2);
         },
         *a, "lu");
-  expect_gradient<T>([&](const Array& a) { return weigh(linalg::lu_solve(linalg::lu_factor(a), b.array()), 1); }, well, "lu_solve");
+  expect_gradient<T>(
+      [&](const Array& a) { return weigh(linalg::lu_solve(linalg::lu_factor(a), b.array()), 1); }, well,
+      "lu_solve");
   expect_gradient<T>([](const Array& a) { return weigh(linalg::cholesky(a), 1); }, positive, "cholesky");
   for (const bool lower : {false, true})
     for (const bool transpose : {false, true})
       for (const bool unit : {false, true}) {
         const linalg::TriangularOptions options{lower, transpose, unit};
-        expect_gradient<T>([&](const Array& a) { return weigh(linalg::triangular_solve(a, b.array(), options), 1); }, well,
-                           "triangular_solve by a");
-        expect_gradient<T>([&](const Array& x) { return weigh(linalg::triangular_solve(well.array(), x, options), 1); }, b,
-                           "triangular_solve by b");
+        expect_gradient<T>(
+            [&](const Array& a) { return weigh(linalg::triangular_solve(a, b.array(), options), 1); }, well,
+            "triangular_solve by a");
+        expect_gradient<T>(
+            [&](const Array& x) { return weigh(linalg::triangular_solve(well.array(), x, options), 1); }, b,
+            "triangular_solve by b");
       }
   for (const auto* a : {&general, &tall, &wide})
     expect_gradient<T>(
@@ -94,14 +101,17 @@ template <class T> void check_all() {
     expect_gradient<T>([](const Array& x) { return linalg::norm(x); }, *a, "norm");
   }
   expect_gradient<T>([](const Array& a) { return weigh(linalg::expm(a), 1); }, general, "expm");
-  expect_gradient<T>([](const Array& a) { return weigh(linalg::matrix_power(a, 3), 1); }, general, "matrix_power");
+  expect_gradient<T>([](const Array& a) { return weigh(linalg::matrix_power(a, 3), 1); }, general,
+                     "matrix_power");
 }
 
 TEST(Gradient, of_real_matrices_are_finite_differences) { check_all<double>(); }
 TEST(Gradient, of_complex_matrices_are_finite_differences) { check_all<std::complex<double>>(); }
 
 TEST(Gradient, of_a_full_svd_that_is_not_square_is_refused) {
-  EXPECT_THROW(grad([](const Array& a) { return sum(linalg::svd(a).u); })(random_matrix<double>(3, 2).array()), ArgumentError);
+  EXPECT_THROW(
+      grad([](const Array& a) { return sum(linalg::svd(a).u); })(random_matrix<double>(3, 2).array()),
+      ArgumentError);
 }
 
 }  // namespace

@@ -16,16 +16,26 @@ TEST(Program, no_factorization_of_a_split_matrix_gathers_it) {
   for (const auto& layout : layouts_of_matrices()) {
     const Array split = device_put(a.array(), layout), right = device_put(b.array(), layout.mesh(), P());
     const auto expect_no_gather = [&](const std::string& text, const char* what) {
-      EXPECT_EQ(text.find("all-gather"), std::string::npos) << what << " on " << text_of(layout) << "\n" << text;
+      EXPECT_EQ(text.find("all-gather"), std::string::npos) << what << " on " << text_of(layout) << "\n"
+                                                            << text;
       EXPECT_NE(text.find("all-to-all"), std::string::npos) << what << "\n" << text;
     };
-    expect_no_gather(jit([](const Array& m, const Array& r) { return linalg::solve(m, r); }).lower(split, right).compile().as_text(),
+    expect_no_gather(jit([](const Array& m, const Array& r) { return linalg::solve(m, r); })
+                         .lower(split, right)
+                         .compile()
+                         .as_text(),
                      "solve");
-    expect_no_gather(jit([](const Array& m) { return linalg::lu_factor(m).lu; }).lower(split).compile().as_text(), "lu_factor");
-    expect_no_gather(jit([](const Array& m) { return linalg::cholesky(m); }).lower(split).compile().as_text(), "cholesky");
-    expect_no_gather(jit([](const Array& m) { return linalg::qr(m).q; }).lower(split).compile().as_text(), "qr");
-    expect_no_gather(jit([](const Array& m) { return linalg::eigh(m).v; }).lower(split).compile().as_text(), "eigh");
-    expect_no_gather(jit([](const Array& m) { return linalg::svd(m).u; }).lower(split).compile().as_text(), "svd");
+    expect_no_gather(
+        jit([](const Array& m) { return linalg::lu_factor(m).lu; }).lower(split).compile().as_text(),
+        "lu_factor");
+    expect_no_gather(jit([](const Array& m) { return linalg::cholesky(m); }).lower(split).compile().as_text(),
+                     "cholesky");
+    expect_no_gather(jit([](const Array& m) { return linalg::qr(m).q; }).lower(split).compile().as_text(),
+                     "qr");
+    expect_no_gather(jit([](const Array& m) { return linalg::eigh(m).v; }).lower(split).compile().as_text(),
+                     "eigh");
+    expect_no_gather(jit([](const Array& m) { return linalg::svd(m).u; }).lower(split).compile().as_text(),
+                     "svd");
   }
 }
 
@@ -33,7 +43,8 @@ TEST(Program, substitution_of_few_right_hand_sides_sends_sums_and_no_panels) {
   if (device_count() == 1) GTEST_SKIP() << "nothing is split";
   constexpr std::int64_t n = 64, k = 2;
   const Mesh mesh = make_mesh({device_count()}, {"x"});
-  const Array a = device_put(positive_definite<double>(n, 1).array(), mesh, P("x")), b = device_put(ones({n, k}, float64), mesh, P("x"));
+  const Array a = device_put(positive_definite<double>(n, 1).array(), mesh, P("x")),
+              b = device_put(ones({n, k}, float64), mesh, P("x"));
   eval({a, b});
   const debug::CommStats stats;
   eval({linalg::triangular_solve(a, b, {.lower = true})});
@@ -64,7 +75,8 @@ TEST(Program, a_batch_of_solvers_through_shard_map) {
   const Mesh mesh = make_mesh({ranks}, {"x"});
   const Array a = device_put(stack(as), mesh, P("x")), b = device_put(stack(bs), mesh, P("x"));
   const auto solver =
-      shard_map([](const Array& block, const Array& right) { return linalg::solve(block, right); }, mesh, {P("x"), P("x")}, P("x"));
+      shard_map([](const Array& block, const Array& right) { return linalg::solve(block, right); }, mesh,
+                {P("x"), P("x")}, P("x"));
   const Array x = solver(a, b);
   EXPECT_EQ(x.shape(), (Shape{8, 16}));
   EXPECT_EQ(x.sharding(), NamedSharding(mesh, P("x")));
@@ -83,13 +95,16 @@ TEST(Program, a_distributed_linear_solver) {
   const auto x = matrix_of<float>(linalg::solve(split, b));
   EXPECT_LT(difference(product(matrix_of<float>(a), x), matrix_of<float>(b)), 1e-4);
   const auto [p, l, u] = linalg::lu(split);
-  EXPECT_LT(difference(product(product(matrix_of<float>(p), matrix_of<float>(l)), matrix_of<float>(u)), matrix_of<float>(a)), 1e-5);
+  EXPECT_LT(difference(product(product(matrix_of<float>(p), matrix_of<float>(l)), matrix_of<float>(u)),
+                       matrix_of<float>(a)),
+            1e-5);
 }
 
 TEST(Program, vmap_of_solve_is_the_batched_solve) {
-  const Array a = array(random_values<double>(6 * 4 * 4, 1), Shape{6, 4, 4}), b = array(random_values<double>(4 * 6, 2), Shape{4, 6});
-  const auto got =
-      to_vector<double>(vmap([](const Array& m, const Array& r) { return linalg::solve(m, r); }, VmapOptions{.in_axes = {0, 1}})(a, b));
+  const Array a = array(random_values<double>(6 * 4 * 4, 1), Shape{6, 4, 4}),
+              b = array(random_values<double>(4 * 6, 2), Shape{4, 6});
+  const auto got = to_vector<double>(vmap([](const Array& m, const Array& r) { return linalg::solve(m, r); },
+                                          VmapOptions{.in_axes = {0, 1}})(a, b));
   const auto wanted = to_vector<double>(linalg::solve(a, b.T()));
   ASSERT_EQ(got.size(), wanted.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-10);
@@ -126,7 +141,8 @@ TEST(BlockCyclic, runs_cover_what_a_box_and_a_part_share) {
             EXPECT_EQ(dim.global(p, run.in_part + i), start + run.in_box + i);
             ++seen[static_cast<std::size_t>(start + run.in_box + i)];
           }
-      for (std::int64_t i = 0; i < 29; ++i) EXPECT_EQ(seen[static_cast<std::size_t>(i)], i >= start && i < stop);
+      for (std::int64_t i = 0; i < 29; ++i)
+        EXPECT_EQ(seen[static_cast<std::size_t>(i)], i >= start && i < stop);
     }
 }
 
@@ -138,7 +154,9 @@ TEST(BlockCyclic, of_several_holders_of_a_box_one_serves_each_receiver) {
     ASSERT_EQ(chosen.size(), 2u);
     EXPECT_EQ(held[static_cast<std::size_t>(chosen[0])], left);
     EXPECT_EQ(held[static_cast<std::size_t>(chosen[1])], right);
-    if (receiver < 4) { EXPECT_TRUE(chosen[0] == receiver || chosen[1] == receiver) << "nobody is sent what it holds"; }
+    if (receiver < 4) {
+      EXPECT_TRUE(chosen[0] == receiver || chosen[1] == receiver) << "nobody is sent what it holds";
+    }
   }
 }
 

@@ -21,17 +21,21 @@ template <class T> double hpl_residual(const Matrix<T>& a, const Matrix<T>& x, c
       norm_x = std::max<double>(norm_x, std::abs(x(i, j)));
       norm_b = std::max<double>(norm_b, std::abs(b(i, j)));
     }
-    if (a.rows > 0) worst = std::max(worst, residual / (eps<T>() * (norm_a * norm_x + norm_b) * static_cast<double>(a.rows)));
+    if (a.rows > 0)
+      worst =
+          std::max(worst, residual / (eps<T>() * (norm_a * norm_x + norm_b) * static_cast<double>(a.rows)));
   }
   return worst;
 }
 
-template <class T> void expect_solves(std::int64_t n, std::int64_t k, const Sharding& layout, linalg::SolveOptions options = {}) {
+template <class T> void expect_solves(std::int64_t n, std::int64_t k, const Sharding& layout,
+                                      linalg::SolveOptions options = {}) {
   const auto a = random_matrix<T>(n, n, static_cast<unsigned>(n)), b = random_matrix<T>(n, k, 7);
   const Array x = linalg::solve(device_put(a.array(), layout), device_put(b.array(), layout), options);
   EXPECT_EQ(x.sharding(), layout) << "the solution lies as b";
   EXPECT_LT(hpl_residual(a, matrix_of<T>(x), b), 16)
-      << "n=" << n << " k=" << k << " " << text_of(layout) << " block=" << options.block << " rows=" << options.grid_rows;
+      << "n=" << n << " k=" << k << " " << text_of(layout) << " block=" << options.block
+      << " rows=" << options.grid_rows;
 }
 
 TEST(Solve, the_split_matrix_of_any_layout_is_solved) {
@@ -40,7 +44,8 @@ TEST(Solve, the_split_matrix_of_any_layout_is_solved) {
 }
 
 TEST(Solve, all_types) {
-  for (const auto& layout : layouts_of_matrices()) for_types(AllTypes{}, [&](auto zero) { expect_solves<decltype(zero)>(37, 2, layout); });
+  for (const auto& layout : layouts_of_matrices())
+    for_types(AllTypes{}, [&](auto zero) { expect_solves<decltype(zero)>(37, 2, layout); });
 }
 
 TEST(Solve, hpls_small_sizes_blocks_and_grids) {
@@ -58,7 +63,8 @@ TEST(Solve, larger_matrices_on_every_grid) {
   for (const std::int64_t n : {200, 331})
     for (int rows = 1; rows <= ranks; ++rows)
       if (ranks % rows == 0)
-        for (const std::int64_t k : {1, 90}) expect_solves<double>(n, k, layout, {.block = 24, .grid_rows = rows});
+        for (const std::int64_t k : {1, 90})
+          expect_solves<double>(n, k, layout, {.block = 24, .grid_rows = rows});
 }
 
 TEST(Solve, a_thousand_unknowns) {
@@ -87,7 +93,8 @@ TEST(Solve, vectors_stay_vectors) {
   const int ranks = device_count();
   const Mesh mesh = make_mesh({ranks}, {"x"});
   const auto a = random_matrix<double>(20, 20, 3), b = random_matrix<double>(20, 1, 4);
-  const Array x = linalg::solve(device_put(a.array(), mesh, P("x", None)), device_put(reshape(b.array(), {20}), mesh, P("x")));
+  const Array x = linalg::solve(device_put(a.array(), mesh, P("x", None)),
+                                device_put(reshape(b.array(), {20}), mesh, P("x")));
   EXPECT_EQ(x.shape(), (Shape{20}));
   EXPECT_EQ(x.sharding(), NamedSharding(mesh, P("x")));
   EXPECT_LT(hpl_residual(a, matrix_of<double>(x), b), 16);
@@ -97,8 +104,12 @@ TEST(Solve, an_uncommitted_side_goes_where_the_other_is) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const auto a = random_matrix<double>(30, 30, 3), b = random_matrix<double>(30, 4, 4);
   for (const auto& spec : {P("x", None), P(None, "x")}) {
-    EXPECT_LT(hpl_residual(a, matrix_of<double>(linalg::solve(device_put(a.array(), mesh, spec), b.array())), b), 16);
-    EXPECT_LT(hpl_residual(a, matrix_of<double>(linalg::solve(a.array(), device_put(b.array(), mesh, spec))), b), 16);
+    EXPECT_LT(
+        hpl_residual(a, matrix_of<double>(linalg::solve(device_put(a.array(), mesh, spec), b.array())), b),
+        16);
+    EXPECT_LT(
+        hpl_residual(a, matrix_of<double>(linalg::solve(a.array(), device_put(b.array(), mesh, spec))), b),
+        16);
   }
 }
 
@@ -108,20 +119,27 @@ TEST(Solve, operands_of_different_layouts) {
   const Mesh mesh = make_mesh({2, ranks / 2}, {"x", "y"});
   const auto a = random_matrix<double>(30, 30, 3), b = random_matrix<double>(30, 11, 4);
   for (const auto& of_a : {P("x", "y"), P("x", None), P(None, None)})
-    for (const auto& of_b : {P("y", "x"), P(None, "y"), P("y", None), P(None, axes("y", "x")), P(None, axes("x", "y"))})
-      EXPECT_LT(hpl_residual(a, matrix_of<double>(linalg::solve(device_put(a.array(), mesh, of_a), device_put(b.array(), mesh, of_b))), b),
+    for (const auto& of_b :
+         {P("y", "x"), P(None, "y"), P("y", None), P(None, axes("y", "x")), P(None, axes("x", "y"))})
+      EXPECT_LT(hpl_residual(a,
+                             matrix_of<double>(linalg::solve(device_put(a.array(), mesh, of_a),
+                                                             device_put(b.array(), mesh, of_b))),
+                             b),
                 16);
 }
 
 // ---- batches ----
 
-template <class T> void expect_batch_solved(std::int64_t batch, std::int64_t n, std::int64_t k, const Sharding* layout) {
+template <class T>
+void expect_batch_solved(std::int64_t batch, std::int64_t n, std::int64_t k, const Sharding* layout) {
   const auto a = random_values<T>(static_cast<std::size_t>(batch * n * n), 5),
              b = random_values<T>(static_cast<std::size_t>(batch * n * k), 6);
   Array a_array = array(a, Shape{batch, n, n}), b_array = array(b, Shape{batch, n, k});
   if (layout != nullptr) a_array = device_put(a_array, *layout), b_array = device_put(b_array, *layout);
   const Array solved = linalg::solve(a_array, b_array);
-  if (layout != nullptr) { EXPECT_EQ(solved.sharding(), *layout); }
+  if (layout != nullptr) {
+    EXPECT_EQ(solved.sharding(), *layout);
+  }
   const auto x = to_vector<T>(solved);
   for (std::int64_t i = 0; i < batch; ++i) {
     Matrix<T> ai(n, n), bi(n, k), xi(n, k);
@@ -160,7 +178,8 @@ TEST(Solve, batch_and_matrix_dims_split_together) {
   if (ranks < 4 || ranks % 2 != 0) GTEST_SKIP() << "needs a 2-d mesh";
   const Mesh mesh = make_mesh({2, ranks / 2}, {"x", "y"});
   for (const auto& spec : {P("x", "y"), P("x", None, "y"), P("y", "x")})
-    for (const std::int64_t batch : {1, 2, 3, 17}) {  // few matrices are factored together, many are dealt out
+    for (const std::int64_t batch :
+         {1, 2, 3, 17}) {  // few matrices are factored together, many are dealt out
       const Sharding layout = NamedSharding(mesh, spec);
       expect_batch_solved<double>(batch, 9, 2, &layout);
     }
@@ -183,7 +202,9 @@ TEST(Solve, batch_dims_broadcast) {
 template <class F> std::string linalg_error(F&& f) {
   try {
     f();
-  } catch (const LinAlgError& error) { return error.what(); }
+  } catch (const LinAlgError& error) {
+    return error.what();
+  }
   return "";
 }
 
@@ -191,7 +212,9 @@ TEST(Solve, a_singular_split_matrix_is_an_error_on_every_rank_with_the_pivot) {
   auto a = random_matrix<double>(12, 12, 3);
   for (std::int64_t j = 0; j < 12; ++j) a(7, j) = 0;
   for (const auto& layout : layouts_of_matrices()) {
-    const auto text = linalg_error([&] { eval({linalg::solve(device_put(a.array(), layout), ones({12, 1}, float64))}); });
+    const auto text = linalg_error([&] {
+      eval({linalg::solve(device_put(a.array(), layout), ones({12, 1}, float64))});
+    });
     EXPECT_NE(text.find("is singular: pivot "), std::string::npos) << text;
     EXPECT_NE(text.find("solve"), std::string::npos) << text;
   }
@@ -212,7 +235,8 @@ TEST(Solve, nan_comes_out_as_nan_and_nothing_hangs) {
     auto a = random_matrix<double>(17, 17, 3);
     a(4, 2) = std::numeric_limits<double>::quiet_NaN();
     const auto x = matrix_of<double>(linalg::solve(device_put(a.array(), layout), ones({17, 1}, float64)));
-    EXPECT_TRUE(std::all_of(x.values.begin(), x.values.end(), [](double v) { return std::isnan(v); })) << text_of(layout);
+    EXPECT_TRUE(std::all_of(x.values.begin(), x.values.end(), [](double v) { return std::isnan(v); }))
+        << text_of(layout);
   }
 }
 
@@ -234,7 +258,8 @@ TEST(Solve, refinement_refuses_a_singular_matrix_as_the_plain_solve_does) {
   for (const auto& layout : layouts_of_matrices())
     for (const bool refine : {false, true}) {
       const Array x = linalg::solve(device_put(a.array(), layout), b.array(), {.refine = refine});
-      EXPECT_THAT(linalg_error([&] { eval({x}); }), testing::HasSubstr(refine ? "singular: pivot 3" : "singular: pivot "))
+      EXPECT_THAT(linalg_error([&] { eval({x}); }),
+                  testing::HasSubstr(refine ? "singular: pivot 3" : "singular: pivot "))
           << text_of(layout) << " refine " << refine;
     }
   const Array stacked = linalg::solve(stack({eye(12, float64), a.array()}), b.array(), {.refine = true});

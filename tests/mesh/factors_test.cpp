@@ -11,17 +11,22 @@ namespace {
 
 using namespace simulator;
 
-FactorRule rule(std::string_view text, std::vector<Shape> in, std::vector<Shape> out) { return parse_rule(text, in, out); }
+FactorRule rule(std::string_view text, std::vector<Shape> in, std::vector<Shape> out) {
+  return parse_rule(text, in, out);
+}
 std::string error_of(std::string_view text, std::vector<Shape> in, std::vector<Shape> out) {
   try {
     parse_rule(text, in, out);
-  } catch (const InternalError& error) { return error.what(); }
+  } catch (const InternalError& error) {
+    return error.what();
+  }
   return "no error";
 }
 
 TEST(FactorRules, text_gives_kinds_and_sizes) {
   const auto matmul = rule("i k, k j -> i j | sum k", {{4, 5}, {5, 6}}, {{4, 6}});
-  EXPECT_EQ(matmul.factors, (std::vector<Factor>{{4, FactorKind::pass}, {5, FactorKind::reduce}, {6, FactorKind::pass}}));
+  EXPECT_EQ(matmul.factors,
+            (std::vector<Factor>{{4, FactorKind::pass}, {5, FactorKind::reduce}, {6, FactorKind::pass}}));
   EXPECT_EQ(matmul.inputs[1], (std::vector<DimFactors>{{1}, {2}}));
   EXPECT_EQ(matmul.outputs[0], (std::vector<DimFactors>{{0}, {2}}));
   EXPECT_EQ(to_string(matmul), "i j, j k -> i k | sum j");
@@ -55,7 +60,8 @@ TEST(FactorRules, scalars_and_clauses) {
 }
 
 TEST(FactorRules, contradictions_are_named) {
-  EXPECT_NE(error_of("i k, k j -> i j | sum k", {{4, 5}, {6, 6}}, {{4, 6}}).find("factor k is 5 and 6"), std::string::npos);
+  EXPECT_NE(error_of("i k, k j -> i j | sum k", {{4, 5}, {6, 6}}, {{4, 6}}).find("factor k is 5 and 6"),
+            std::string::npos);
   EXPECT_NE(error_of("i k -> i", {{4, 5}}, {{4}}).find("factor k is in no output"), std::string::npos);
   EXPECT_NE(error_of("i -> i", {{4, 5}}, {{4}}).find("operand 0 has 1 dims in the text"), std::string::npos);
   EXPECT_NE(error_of("(ij) -> i (jk)", {{24}}, {{5, 5}}).find("not a multiple"), std::string::npos);
@@ -84,16 +90,19 @@ class PropagationTest : public testing::Test {
     std::vector<std::string> partial;
     std::int64_t bytes;
   };
-  static Result forward(const Mesh& mesh, std::string_view text, std::vector<Shape> in, Shape out, std::vector<std::optional<P>> specs) {
+  static Result forward(const Mesh& mesh, std::string_view text, std::vector<Shape> in, Shape out,
+                        std::vector<std::optional<P>> specs) {
     const auto parsed = parse_rule(text, in, std::vector<Shape>{out});
     std::vector<std::optional<Sharding>> shardings;
-    for (const auto& spec : specs) shardings.push_back(spec ? std::optional(NamedSharding(mesh, *spec)) : std::nullopt);
-    const auto made = propagate_forward(parsed, shardings, in, std::vector<Dtype>(in.size(), float32), std::vector<Shape>{out},
-                                        std::vector<Dtype>{float32}, mesh);
+    for (const auto& spec : specs)
+      shardings.push_back(spec ? std::optional(NamedSharding(mesh, *spec)) : std::nullopt);
+    const auto made = propagate_forward(parsed, shardings, in, std::vector<Dtype>(in.size(), float32),
+                                        std::vector<Shape>{out}, std::vector<Dtype>{float32}, mesh);
     Result result{{}, {}, {}, made.bytes};
     for (const auto& s : made.inputs) result.in.push_back(s.spec());
     for (const auto& s : made.outputs) result.out.push_back(s.spec());
-    for (int axis : made.partial_axes) result.partial.push_back(mesh.axis_names()[static_cast<std::size_t>(axis)]);
+    for (int axis : made.partial_axes)
+      result.partial.push_back(mesh.axis_names()[static_cast<std::size_t>(axis)]);
     return result;
   }
   static Result matmul(const Mesh& mesh, Shape a, Shape b, std::optional<P> lhs, std::optional<P> rhs) {
@@ -196,27 +205,32 @@ TEST_F(PropagationTest, whole_factors_are_gathered_or_moved_away) {
 TEST_F(PropagationTest, compound_dims_are_split_where_block_boundaries_agree) {
   const Mesh mesh = make_mesh({4, 2}, {"x", "y"});
   EXPECT_EQ(forward(mesh, "(ij) -> i j", {{24}}, {8, 3}, {P("x")}).out[0], P("x"));
-  EXPECT_EQ(forward(mesh, "(ij) -> i j", {{24}}, {6, 4}, {P("x")}).in[0], P());  // 6 % 4: blocks of 6 are not rows of 4
+  EXPECT_EQ(forward(mesh, "(ij) -> i j", {{24}}, {6, 4}, {P("x")}).in[0],
+            P());  // 6 % 4: blocks of 6 are not rows of 4
   EXPECT_EQ(forward(mesh, "(ij) -> i j", {{16}}, {4, 4}, {P(axes("x", "y"))}).out[0], P("x", "y"));
   EXPECT_EQ(forward(mesh, "(ij) -> i j", {{32}}, {8, 4}, {P(axes("x", "y"))}).out[0], P(axes("x", "y")));
   EXPECT_EQ(forward(mesh, "i j -> (ij)", {{8, 3}}, {24}, {P("x")}).out[0], P("x"));
-  EXPECT_EQ(forward(mesh, "i j -> (ij)", {{8, 3}}, {24}, {P(None, "y")}).in[0], P());  // the minor dim only inside single rows
-  EXPECT_EQ(forward(mesh, "i j -> (ij)", {{7, 3}}, {21}, {P("x")}).in[0], P());        // 7 rows over 4 are 2 2 2 1
+  EXPECT_EQ(forward(mesh, "i j -> (ij)", {{8, 3}}, {24}, {P(None, "y")}).in[0],
+            P());  // the minor dim only inside single rows
+  EXPECT_EQ(forward(mesh, "i j -> (ij)", {{7, 3}}, {21}, {P("x")}).in[0], P());  // 7 rows over 4 are 2 2 2 1
 }
 
 TEST_F(PropagationTest, inputs_on_another_mesh_over_the_same_devices_count_as_they_lie) {
   const Mesh line = make_mesh({8}, {"i"}), grid = make_mesh({4, 2}, {"x", "y"});
   const std::vector<Shape> shapes = {{16}, {16}};
   const auto add = elementwise_rule(shapes, {16});
-  const std::vector<std::optional<Sharding>> same = {NamedSharding(grid, P(axes("x", "y"))), NamedSharding(line, P("i"))};
+  const std::vector<std::optional<Sharding>> same = {NamedSharding(grid, P(axes("x", "y"))),
+                                                     NamedSharding(line, P("i"))};
   const std::vector<Dtype> dtypes = {float32, float32};
-  const auto kept = propagate_forward(add, same, shapes, dtypes, std::vector<Shape>{{16}}, std::vector<Dtype>{float32}, grid);
+  const auto kept = propagate_forward(add, same, shapes, dtypes, std::vector<Shape>{{16}},
+                                      std::vector<Dtype>{float32}, grid);
   EXPECT_EQ(kept.bytes, 0);
   EXPECT_EQ(kept.outputs[0].mesh(), grid);
   // No common refinement of 2 x 3 and 3 x 2: the second is moved to the first's layout.
   const Mesh a = make_mesh({2, 3}, {"x", "y"}), b = make_mesh({3, 2}, {"u", "v"});
   const std::vector<std::optional<Sharding>> other = {NamedSharding(a, P("y")), NamedSharding(b, P("u"))};
-  const auto moved = propagate_forward(add, other, shapes, dtypes, std::vector<Shape>{{16}}, std::vector<Dtype>{float32}, a);
+  const auto moved =
+      propagate_forward(add, other, shapes, dtypes, std::vector<Shape>{{16}}, std::vector<Dtype>{float32}, a);
   EXPECT_EQ(moved.inputs[0], *other[0]);
   EXPECT_EQ(moved.outputs[0], *other[0]);
   EXPECT_GT(moved.bytes, 0);
@@ -226,13 +240,15 @@ TEST_F(PropagationTest, results_look_as_the_user_wrote_them) {
   const PositionalSharding grid = PositionalSharding(devices()).reshape(4, 4);
   const std::vector<std::optional<Sharding>> in = {Sharding(grid)};
   const std::vector<Shape> shapes = {{8, 8}};
-  const auto made = propagate_forward(elementwise_rule(shapes, {8, 8}), in, shapes, std::vector<Dtype>{float32}, shapes,
-                                      std::vector<Dtype>{float32}, in[0]->mesh());
+  const auto made =
+      propagate_forward(elementwise_rule(shapes, {8, 8}), in, shapes, std::vector<Dtype>{float32}, shapes,
+                        std::vector<Dtype>{float32}, in[0]->mesh());
   EXPECT_EQ(made.outputs[0].identity(), in[0]->identity());
 }
 
 // The range of each factor that a device works on, read off one operand's box; empty boxes say nothing.
-std::optional<std::vector<Range>> factor_ranges(const FactorRule& rule, const std::vector<DimFactors>& dims, const Index& box) {
+std::optional<std::vector<Range>> factor_ranges(const FactorRule& rule, const std::vector<DimFactors>& dims,
+                                                const Index& box) {
   std::vector<Range> ranges(rule.factors.size(), {-1, -1});
   for (std::size_t d = 0; d < dims.size(); ++d) {
     if (dims[d].empty()) continue;
@@ -254,9 +270,10 @@ std::optional<std::vector<Range>> factor_ranges(const FactorRule& rule, const st
 
 TEST_F(PropagationTest, every_operand_of_a_random_op_holds_the_blocks_of_the_same_factors) {
   Random random(21);
-  const std::vector<std::string> texts = {"i k, k j -> i j | sum k", "i j, i j -> i j",      "i j -> j i",
-                                          "i j, j -> i j",           "(ij) k -> i (jk)",     "i (jk) -> (ij) k",
-                                          "i j -> i | max j",        "i j -> i j | whole j", "b i k, b k j -> b i j | sum k"};
+  const std::vector<std::string> texts = {
+      "i k, k j -> i j | sum k", "i j, i j -> i j",      "i j -> j i",
+      "i j, j -> i j",           "(ij) k -> i (jk)",     "i (jk) -> (ij) k",
+      "i j -> i | max j",        "i j -> i j | whole j", "b i k, b k j -> b i j | sum k"};
   const std::vector<std::int64_t> extents = {1, 2, 3, 4, 5, 6, 8, 12};
   for (int round = 0; round < 2000 && !HasFailure(); ++round) {
     const std::string& text = random.pick(texts);
@@ -279,25 +296,31 @@ TEST_F(PropagationTest, every_operand_of_a_random_op_holds_the_blocks_of_the_sam
       return shapes;
     };
     const auto arrow = text.find("->");
-    const auto in = shapes_of(text.substr(0, arrow)), out = shapes_of(text.substr(arrow + 2, text.find('|') - arrow - 2));
+    const auto in = shapes_of(text.substr(0, arrow)),
+               out = shapes_of(text.substr(arrow + 2, text.find('|') - arrow - 2));
     const FactorRule parsed = parse_rule(text, in, out);
     const Mesh mesh = random.mesh(12);
     std::vector<std::optional<Sharding>> shardings;
-    for (const auto& shape : in) shardings.push_back(random.below(8) ? std::optional(random.sharding(mesh, shape.ndim())) : std::nullopt);
+    for (const auto& shape : in)
+      shardings.push_back(random.below(8) ? std::optional(random.sharding(mesh, shape.ndim()))
+                                          : std::nullopt);
     const std::vector<Dtype> in_dtypes(in.size(), float32), out_dtypes(out.size(), float32);
     const auto made = propagate_forward(parsed, shardings, in, in_dtypes, out, out_dtypes, mesh);
-    SCOPED_TRACE(testing::Message() << "round " << round << ": " << text << " " << in[0] << " on " << mesh << " from "
-                                    << (shardings[0] ? to_string(parsed) : "uncommitted") << " to " << made.inputs[0] << " -> "
-                                    << made.outputs[0]);
+    SCOPED_TRACE(testing::Message() << "round " << round << ": " << text << " " << in[0] << " on " << mesh
+                                    << " from " << (shardings[0] ? to_string(parsed) : "uncommitted")
+                                    << " to " << made.inputs[0] << " -> " << made.outputs[0]);
     EXPECT_TRUE(is_allowed(parsed, made.factor_axes, mesh));
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < in.size(); ++i)
       if (shardings[i]) bytes += plan_reshard(*shardings[i], made.inputs[i], in[i], float32).bytes;
-    if (made.partial_axes.empty()) { EXPECT_EQ(made.bytes, bytes); }
+    if (made.partial_axes.empty()) {
+      EXPECT_EQ(made.bytes, bytes);
+    }
     EXPECT_GE(made.bytes, bytes);
     for (int id : mesh.device_ids()) {
       std::vector<Range> work(parsed.factors.size(), {-1, -1});
-      const auto agree = [&](const std::vector<DimFactors>& dims, const Sharding& sharding, const Shape& shape) {
+      const auto agree = [&](const std::vector<DimFactors>& dims, const Sharding& sharding,
+                             const Shape& shape) {
         const auto ranges = factor_ranges(parsed, dims, sharding.local_box(shape, id));
         if (!ranges) return;
         for (std::size_t f = 0; f < work.size(); ++f) {
@@ -320,8 +343,12 @@ TEST_F(PropagationTest, every_operand_of_a_random_op_holds_the_blocks_of_the_sam
         reduces = reduces || (parsed.factors[f].kind == FactorKind::reduce && !alone[f].empty());
       for (std::size_t i = 0; i < in.size(); ++i)
         if (shardings[i])
-          cost += plan_reshard(*shardings[i], sharding_of(parsed, alone, mesh, static_cast<int>(i), false), in[i], float32).bytes;
-      if (!reduces) { EXPECT_LE(made.bytes, cost) << "following input " << leader; }
+          cost += plan_reshard(*shardings[i], sharding_of(parsed, alone, mesh, static_cast<int>(i), false),
+                               in[i], float32)
+                      .bytes;
+      if (!reduces) {
+        EXPECT_LE(made.bytes, cost) << "following input " << leader;
+      }
     }
   }
 }

@@ -30,12 +30,16 @@ class MeshTest : public testing::Test {
   template <class F> static std::string error_of(F f) {
     try {
       f();
-    } catch (const ShardingError& error) { return error.what(); }
+    } catch (const ShardingError& error) {
+      return error.what();
+    }
     return "no error";
   }
 };
 
-TEST_F(MeshTest, prints_axes_with_sizes) { EXPECT_EQ(printed(make_mesh({4, 2}, {"x", "y"})), "Mesh('x': 4, 'y': 2)"); }
+TEST_F(MeshTest, prints_axes_with_sizes) {
+  EXPECT_EQ(printed(make_mesh({4, 2}, {"x", "y"})), "Mesh('x': 4, 'y': 2)");
+}
 
 TEST_F(MeshTest, devices_are_row_major_and_a_device_knows_its_coordinates) {
   const Mesh mesh(NdDevices{{0, 2}, {4, 6}}, {"x", "y"});
@@ -50,7 +54,8 @@ TEST_F(MeshTest, devices_are_row_major_and_a_device_knows_its_coordinates) {
 
 TEST_F(MeshTest, nested_vectors_of_devices_make_the_same_grid_as_ids) {
   const auto d = devices();
-  EXPECT_EQ(Mesh(std::vector<std::vector<Device>>{{d[0], d[2]}, {d[4], d[6]}}, {"x", "y"}), Mesh(NdDevices{{0, 2}, {4, 6}}, {"x", "y"}));
+  EXPECT_EQ(Mesh(std::vector<std::vector<Device>>{{d[0], d[2]}, {d[4], d[6]}}, {"x", "y"}),
+            Mesh(NdDevices{{0, 2}, {4, 6}}, {"x", "y"}));
 }
 
 TEST_F(MeshTest, equality_sees_names_sizes_and_device_order) {
@@ -84,26 +89,39 @@ TEST_F(MeshTest, a_mesh_larger_than_the_job_says_how_to_start_it) {
   EXPECT_EQ(error_of([] {
               make_mesh({4, 2}, {"x", "y"});
             }),
-            "make_mesh: a mesh of sizes (4, 2) needs 8 devices, the job has 4: start it with -n 8, or use smaller sizes, or abstract_mesh "
+            "make_mesh: a mesh of sizes (4, 2) needs 8 devices, the job has 4: start it with -n 8, or use "
+            "smaller sizes, or abstract_mesh "
             "to plan "
             "without processes");
-  EXPECT_EQ(
-      error_of([] {
-        Mesh(NdDevices{0, 7}, {"x"});
-      }),
-      "Mesh: the mesh needs device 7, the job has 4 devices: start it with -n 8 or more, or plan without processes with abstract_mesh");
+  EXPECT_EQ(error_of([] {
+              Mesh(NdDevices{0, 7}, {"x"});
+            }),
+            "Mesh: the mesh needs device 7, the job has 4 devices: start it with -n 8 or more, or plan "
+            "without processes with abstract_mesh");
 }
 
 TEST_F(MeshTest, wrong_grids_and_names_are_refused) {
-  EXPECT_NE(error_of([] { Mesh(NdDevices{0, 1, 0}, {"x"}); }).find("device 0 stands at positions 0 and 2"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              Mesh(NdDevices{0, 1, 0}, {"x"});
+            }).find("device 0 stands at positions 0 and 2"),
+            std::string::npos);
   EXPECT_NE(error_of([] {
               Mesh(NdDevices{0, 1}, {"x", "y"});
             }).find("1 dimension (2,) but there are 2 axis names ('x', 'y')"),
             std::string::npos);
-  EXPECT_NE(error_of([] { make_mesh({2, 2}, {"x", "x"}); }).find("two axes are named 'x'"), std::string::npos);
-  EXPECT_NE(error_of([] { make_mesh({2, 2}, {"x", ""}); }).find("axis 1 has an empty name"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              make_mesh({2, 2}, {"x", "x"});
+            }).find("two axes are named 'x'"),
+            std::string::npos);
+  EXPECT_NE(error_of([] {
+              make_mesh({2, 2}, {"x", ""});
+            }).find("axis 1 has an empty name"),
+            std::string::npos);
   EXPECT_NE(error_of([] { make_mesh({2, 0}, {"x", "y"}); }).find("axis 'y' has size 0"), std::string::npos);
-  EXPECT_NE(error_of([] { NdDevices{{0, 1}, {2}}; }).find("ragged nesting: row 0 has sizes (2,), row 1 has (1,)"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              NdDevices{{0, 1}, {2}};
+            }).find("ragged nesting: row 0 has sizes (2,), row 1 has (1,)"),
+            std::string::npos);
   EXPECT_NE(error_of([] { Mesh(std::vector<Device>{}, {"x"}); }).find("empty"), std::string::npos);
 }
 
@@ -126,7 +144,10 @@ TEST_F(MeshTest, create_device_mesh_keeps_the_last_axis_on_one_host) {
   // Hosts of 3: only the last row crosses.
   use_job(6, 3);
   EXPECT_EQ(create_device_mesh({3, 2}).ids(), (std::vector<int>{0, 1, 3, 4, 2, 5}));
-  EXPECT_NE(error_of([] { create_device_mesh({4, 2}); }).find("sizes (4, 2) hold 8 devices, the job has 6"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              create_device_mesh({4, 2});
+            }).find("sizes (4, 2) hold 8 devices, the job has 6"),
+            std::string::npos);
 }
 
 TEST_F(MeshTest, a_mesh_without_axes_is_one_device) {

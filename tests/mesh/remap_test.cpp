@@ -15,8 +15,12 @@ class RemapTest : public testing::Test {
   void TearDown() override { set_devices({{0, 0, "localhost"}}); }
 };
 
-std::vector<std::int64_t> ones(int ndim) { return std::vector<std::int64_t>(static_cast<std::size_t>(ndim), 1); }
-std::vector<std::int64_t> nulls(int ndim) { return std::vector<std::int64_t>(static_cast<std::size_t>(ndim), 0); }
+std::vector<std::int64_t> ones(int ndim) {
+  return std::vector<std::int64_t>(static_cast<std::size_t>(ndim), 1);
+}
+std::vector<std::int64_t> nulls(int ndim) {
+  return std::vector<std::int64_t>(static_cast<std::size_t>(ndim), 0);
+}
 
 struct Case {
   std::string name;
@@ -98,13 +102,16 @@ Case random_case(Random& random) {
   return made;
 }
 
-void check(const Case& made, const std::vector<Sharding>& from, const Sharding& to, const std::vector<int>& fixed = {}) {
+void check(const Case& made, const std::vector<Sharding>& from, const Sharding& to,
+           const std::vector<int>& fixed = {}) {
   std::vector<Blocks> blocks;
-  for (std::size_t s = 0; s < from.size(); ++s) blocks.push_back(scatter(static_cast<int>(s), from[s], made.sources[s]));
+  for (std::size_t s = 0; s < from.size(); ++s)
+    blocks.push_back(scatter(static_cast<int>(s), from[s], made.sources[s]));
   const auto counted = run_exchange(made.remap, from, made.sources, to, made.result, blocks, fixed);
   for (const auto& [id, values] : expected_blocks(made.remap, made.sources, to, made.result))
     EXPECT_EQ(counted.result.at(id), values) << "device " << id;
-  EXPECT_EQ(counted.most_received * 8, exchange_bytes(made.remap, from, made.sources, to, made.result, 8, fixed));
+  EXPECT_EQ(counted.most_received * 8,
+            exchange_bytes(made.remap, from, made.sources, to, made.result, 8, fixed));
 }
 
 TEST_F(RemapTest, remaps_on_one_mesh_move_every_element_to_its_place) {
@@ -115,8 +122,8 @@ TEST_F(RemapTest, remaps_on_one_mesh_move_every_element_to_its_place) {
     std::vector<Sharding> from;
     for (const auto& source : made.sources) from.push_back(random.sharding(mesh, source.ndim()));
     const Sharding to = random.sharding(mesh, made.result.ndim());
-    SCOPED_TRACE(testing::Message() << "round " << round << ": " << made.name << " " << made.sources[0] << " " << from[0] << " -> " << to
-                                    << " " << made.result);
+    SCOPED_TRACE(testing::Message() << "round " << round << ": " << made.name << " " << made.sources[0] << " "
+                                    << from[0] << " -> " << to << " " << made.result);
     check(made, from, to);
   }
 }
@@ -128,8 +135,8 @@ TEST_F(RemapTest, remaps_across_meshes_move_every_element_to_its_place) {
     std::vector<Sharding> from;
     for (const auto& source : made.sources) from.push_back(random.sharding(random.mesh(12), source.ndim()));
     const Sharding to = random.sharding(random.mesh(12), made.result.ndim());
-    SCOPED_TRACE(testing::Message() << "round " << round << ": " << made.name << " " << made.sources[0] << " " << from[0] << " -> " << to
-                                    << " " << made.result);
+    SCOPED_TRACE(testing::Message() << "round " << round << ": " << made.name << " " << made.sources[0] << " "
+                                    << from[0] << " -> " << to << " " << made.result);
     check(made, from, to);
   }
 }
@@ -137,7 +144,8 @@ TEST_F(RemapTest, remaps_across_meshes_move_every_element_to_its_place) {
 TEST_F(RemapTest, a_roll_by_one_sends_one_row_to_the_neighbour) {
   const Sharding rows = NamedSharding(make_mesh({4}, {"x"}), P("x"));
   const Shape shape{16, 5};
-  const Remap roll{{Piece{0, {{1, 16}, {0, 5}}, {-1, 0}, {1, 1}}, Piece{0, {{0, 1}, {0, 5}}, {15, 0}, {1, 1}}}};
+  const Remap roll{
+      {Piece{0, {{1, 16}, {0, 5}}, {-1, 0}, {1, 1}}, Piece{0, {{0, 1}, {0, 5}}, {15, 0}, {1, 1}}}};
   EXPECT_EQ(exchange_bytes(roll, std::vector{rows}, std::vector{shape}, rows, shape, 4), 20);
   const auto plan = plan_exchange(roll, std::vector{rows}, std::vector{shape}, rows, shape, 0);
   ASSERT_EQ(plan.receives.size(), 1u);
@@ -153,7 +161,8 @@ TEST_F(RemapTest, replicas_serve_themselves_and_share_the_other_receivers) {
   const Mesh mesh = make_mesh({2, 4}, {"x", "y"});
   const Shape shape{8};
   const Sharding from = NamedSharding(mesh, P("x")), to = NamedSharding(mesh, P());
-  const auto counted = run_exchange(identity_remap(shape), {from}, {shape}, to, shape, {scatter(0, from, shape)});
+  const auto counted =
+      run_exchange(identity_remap(shape), {from}, {shape}, to, shape, {scatter(0, from, shape)});
   EXPECT_EQ(counted.most_sent, 4);  // each device serves exactly one other
   EXPECT_EQ(counted.most_received, 4);
 }

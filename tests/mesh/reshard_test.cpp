@@ -60,10 +60,11 @@ TEST_F(ReshardTest, moving_an_axis_among_equal_blocks_is_a_permute) {
 TEST_F(ReshardTest, a_permute_sends_at_most_one_message_per_rank) {
   const Mesh square = make_mesh({4, 4}, {"x", "y"});
   const Shape shape{16, 16};
-  for (const auto& [from, to] : std::vector<std::pair<P, P>>{{P("x", "y"), P("y", "x")}, {P("x"), P("y")}, {P(None, "y"), P(None, "x")}}) {
+  for (const auto& [from, to] : std::vector<std::pair<P, P>>{
+           {P("x", "y"), P("y", "x")}, {P("x"), P("y")}, {P(None, "y"), P(None, "x")}}) {
     const std::vector<Sharding> source = {NamedSharding(square, from)};
-    const auto counted =
-        run_exchange(identity_remap(shape), source, {shape}, NamedSharding(square, to), shape, {scatter(0, source[0], shape)});
+    const auto counted = run_exchange(identity_remap(shape), source, {shape}, NamedSharding(square, to),
+                                      shape, {scatter(0, source[0], shape)});
     EXPECT_EQ(counted.most_messages, 1);
     EXPECT_EQ(counted.most_sent, counted.most_received);
   }
@@ -73,8 +74,10 @@ TEST_F(ReshardTest, chains_slice_first_and_gather_last) {
   const Mesh mesh = make_mesh({2, 2, 2}, {"x", "y", "z"});
   EXPECT_EQ(moves(mesh, P("x", "y"), P(), {8, 8}), "all-gather over x on 0 16, all-gather over y on 1 32");
   EXPECT_EQ(moves(mesh, P("x", None), P("x", "y"), {8, 8}), "all-slice over y on 1 0");
-  EXPECT_EQ(moves(mesh, P("x", None, None), P(None, "x", "y"), {8, 8, 8}), "all-slice over y on 2 0, all-to-all over x on 0 to 1 64");
-  EXPECT_EQ(moves(mesh, P(axes("x", "y"), None), P(None, "y"), {8, 8}), "all-to-all over y on 0 to 1 8, all-gather over x on 0 16");
+  EXPECT_EQ(moves(mesh, P("x", None, None), P(None, "x", "y"), {8, 8, 8}),
+            "all-slice over y on 2 0, all-to-all over x on 0 to 1 64");
+  EXPECT_EQ(moves(mesh, P(axes("x", "y"), None), P(None, "y"), {8, 8}),
+            "all-to-all over y on 0 to 1 8, all-gather over x on 0 16");
 }
 
 TEST_F(ReshardTest, nothing_is_gathered_that_is_cut_afterwards) {
@@ -84,7 +87,8 @@ TEST_F(ReshardTest, nothing_is_gathered_that_is_cut_afterwards) {
   EXPECT_EQ(moves(mesh, P(axes("x", "y")), P("y"), {16, 16}), "exchange over x y 128");
 }
 
-TEST_F(ReshardTest, an_uneven_dimension_is_gathered_in_place_only_when_coarse_blocks_are_unions_of_fine_ones) {
+TEST_F(ReshardTest,
+       an_uneven_dimension_is_gathered_in_place_only_when_coarse_blocks_are_unions_of_fine_ones) {
   const Mesh mesh = make_mesh({2, 2}, {"x", "y"});
   // 10 over x: [0:5] [5:10]; over x and y: [0:3] [3:6] [6:9] [9:10]
   EXPECT_EQ(moves(mesh, P(axes("x", "y")), P("x"), {10}), "exchange over y 4");
@@ -108,35 +112,46 @@ TEST_F(ReshardTest, on_common_mesh_refines_the_axes) {
   EXPECT_EQ(both[0].mesh(), both[1].mesh());
   EXPECT_EQ(both[0].spec(), P(axes("x", "y")));
   EXPECT_EQ(both[1].spec(), P("y"));
-  EXPECT_TRUE(on_common_mesh({NamedSharding(b, P("y")), NamedSharding(c, P("u"))}).empty());  // cuts 3 and 2 do not divide each other
-  EXPECT_TRUE(on_common_mesh({NamedSharding(a, P("i")), NamedSharding(Mesh(NdDevices{5, 4, 3, 2, 1, 0}, {"i"}), P("i"))}).empty());
+  EXPECT_TRUE(on_common_mesh({NamedSharding(b, P("y")), NamedSharding(c, P("u"))})
+                  .empty());  // cuts 3 and 2 do not divide each other
+  EXPECT_TRUE(on_common_mesh(
+                  {NamedSharding(a, P("i")), NamedSharding(Mesh(NdDevices{5, 4, 3, 2, 1, 0}, {"i"}), P("i"))})
+                  .empty());
 }
 
 TEST_F(ReshardTest, a_subset_that_holds_everything_already_needs_no_message) {
   const Mesh all = make_mesh({8}, {"x"}), half = make_mesh({4}, {"x"});
-  EXPECT_EQ(text(plan_reshard(NamedSharding(all, P()), NamedSharding(half, P("x")), {8}, uint8)), "all-slice 0");
-  EXPECT_EQ(text(plan_reshard(NamedSharding(all, P("x")), SingleDeviceSharding(Device{0, 0, ""}), {8}, uint8)), "exchange 7");
+  EXPECT_EQ(text(plan_reshard(NamedSharding(all, P()), NamedSharding(half, P("x")), {8}, uint8)),
+            "all-slice 0");
+  EXPECT_EQ(
+      text(plan_reshard(NamedSharding(all, P("x")), SingleDeviceSharding(Device{0, 0, ""}), {8}, uint8)),
+      "exchange 7");
 }
 
 TEST_F(ReshardTest, planning_for_4096_ranks_takes_milliseconds) {
   const Mesh mesh = abstract_mesh({64, 64}, {"x", "y"});
   const auto start = std::chrono::steady_clock::now();
-  const auto plan = plan_reshard(NamedSharding(mesh, P("x", "y")), NamedSharding(mesh, P("x")), {8192, 8192}, float32);
+  const auto plan =
+      plan_reshard(NamedSharding(mesh, P("x", "y")), NamedSharding(mesh, P("x")), {8192, 8192}, float32);
   EXPECT_EQ(text(plan), "all-gather over y on 1 4128768");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
 }
 
 // Runs every step for all ranks and compares with the wanted layout; counts what moves.
-void check_plan(const Sharding& from, const Sharding& to, const Shape& shape, const std::vector<int>& fixed_axes = {}) {
+void check_plan(const Sharding& from, const Sharding& to, const Shape& shape,
+                const std::vector<int>& fixed_axes = {}) {
   const auto plan = plan_reshard(from, to, shape, uint8, fixed_axes);
   Blocks blocks = scatter(0, from, shape);
   Sharding current = from;
   for (const auto& step : plan.steps) {
     EXPECT_EQ(step.from, current);
-    const auto counted = run_exchange(identity_remap(shape), {step.from}, {shape}, step.to, shape, {blocks}, fixed_axes);
+    const auto counted =
+        run_exchange(identity_remap(shape), {step.from}, {shape}, step.to, shape, {blocks}, fixed_axes);
     EXPECT_EQ(counted.most_received, step.bytes);
     EXPECT_LE(counted.most_messages, step.messages);
-    if (step.kind == StepKind::all_slice) { EXPECT_EQ(step.bytes, 0); }
+    if (step.kind == StepKind::all_slice) {
+      EXPECT_EQ(step.bytes, 0);
+    }
     blocks = counted.result;
     current = step.to;
   }
@@ -146,12 +161,14 @@ void check_plan(const Sharding& from, const Sharding& to, const Shape& shape, co
   for (const auto& step : plan.steps) {
     if (step.kind == StepKind::exchange || step.axes.empty()) continue;
     for (int me : step.from.mesh().device_ids())
-      for (const auto& receive :
-           plan_exchange(identity_remap(shape), std::vector{step.from}, std::vector{shape}, step.to, shape, me, fixed_axes).receives) {
+      for (const auto& receive : plan_exchange(identity_remap(shape), std::vector{step.from},
+                                               std::vector{shape}, step.to, shape, me, fixed_axes)
+                                     .receives) {
         const auto mine = *step.from.mesh().coords(Device{me, me, ""}),
                    theirs = *step.from.mesh().coords(Device{receive.peer, receive.peer, ""});
         for (std::size_t axis = 0; axis < mine.size(); ++axis)
-          EXPECT_TRUE(mine[axis] == theirs[axis] || std::count(step.axes.begin(), step.axes.end(), static_cast<int>(axis)))
+          EXPECT_TRUE(mine[axis] == theirs[axis] ||
+                      std::count(step.axes.begin(), step.axes.end(), static_cast<int>(axis)))
               << text(plan) << ": " << me << " hears from " << receive.peer;
       }
   }
@@ -164,7 +181,8 @@ TEST_F(ReshardTest, any_layout_becomes_any_layout_on_one_mesh) {
     const Mesh mesh = random.mesh(12);
     const Shape shape = random.shape(ndim);
     const Sharding from = random.sharding(mesh, ndim), to = random.sharding(mesh, ndim);
-    SCOPED_TRACE(testing::Message() << "round " << round << ": " << from << " -> " << to << " shape " << shape);
+    SCOPED_TRACE(testing::Message() << "round " << round << ": " << from << " -> " << to << " shape "
+                                    << shape);
     check_plan(from, to, shape);
   }
 }
@@ -175,7 +193,8 @@ TEST_F(ReshardTest, any_layout_becomes_any_layout_across_meshes_orders_and_subse
     const int ndim = random.between(0, 3);
     const Shape shape = random.shape(ndim);
     const Sharding from = random.sharding(random.mesh(12), ndim), to = random.sharding(random.mesh(12), ndim);
-    SCOPED_TRACE(testing::Message() << "round " << round << ": " << from << " -> " << to << " shape " << shape);
+    SCOPED_TRACE(testing::Message() << "round " << round << ": " << from << " -> " << to << " shape "
+                                    << shape);
     check_plan(from, to, shape);
   }
 }
@@ -188,15 +207,18 @@ TEST_F(ReshardTest, fixed_axes_are_never_crossed) {
     const std::vector<int> fixed = {random.below(mesh.ndim())};
     const Shape shape = random.shape(ndim);
     const Sharding from = random.sharding(mesh, ndim, fixed), to = random.sharding(mesh, ndim, fixed);
-    SCOPED_TRACE(testing::Message() << "round " << round << ": " << from << " -> " << to << " shape " << shape << " fixed " << fixed[0]);
+    SCOPED_TRACE(testing::Message() << "round " << round << ": " << from << " -> " << to << " shape " << shape
+                                    << " fixed " << fixed[0]);
     check_plan(from, to, shape, fixed);
     for (const auto& step : plan_reshard(from, to, shape, uint8, fixed).steps)
       for (int me : mesh.device_ids()) {
-        const auto plan = plan_exchange(identity_remap(shape), std::vector{step.from}, std::vector{shape}, step.to, shape, me, fixed);
+        const auto plan = plan_exchange(identity_remap(shape), std::vector{step.from}, std::vector{shape},
+                                        step.to, shape, me, fixed);
         for (const auto& list : {plan.sends, plan.receives})
           for (const auto& transfer : list)
-            ASSERT_EQ((*mesh.coords(Device{me, me, ""}))[static_cast<std::size_t>(fixed[0])],
-                      (*mesh.coords(Device{transfer.peer, transfer.peer, ""}))[static_cast<std::size_t>(fixed[0])]);
+            ASSERT_EQ(
+                (*mesh.coords(Device{me, me, ""}))[static_cast<std::size_t>(fixed[0])],
+                (*mesh.coords(Device{transfer.peer, transfer.peer, ""}))[static_cast<std::size_t>(fixed[0])]);
       }
   }
 }
@@ -210,10 +232,12 @@ TEST_F(ReshardTest, chains_stay_near_the_fewest_bytes_possible) {
     std::vector<std::int64_t> extents(static_cast<std::size_t>(ndim), 48);
     const Shape shape(extents);
     const Sharding from = random.sharding(mesh, ndim), to = random.sharding(mesh, ndim);
-    const std::int64_t fewest = exchange_bytes(identity_remap(shape), std::vector{from}, std::vector{shape}, to, shape, 4);
+    const std::int64_t fewest =
+        exchange_bytes(identity_remap(shape), std::vector{from}, std::vector{shape}, to, shape, 4);
     const auto plan = plan_reshard(from, to, shape, float32);
     EXPECT_LE(plan.bytes, 2 * fewest) << from << " -> " << to << ": " << text(plan);
-    for (std::size_t s = 1; s < plan.steps.size(); ++s) EXPECT_LE(plan.steps[s - 1].kind, plan.steps[s].kind) << text(plan);
+    for (std::size_t s = 1; s < plan.steps.size(); ++s)
+      EXPECT_LE(plan.steps[s - 1].kind, plan.steps[s].kind) << text(plan);
   }
 }
 

@@ -30,7 +30,9 @@ class ShardingTest : public testing::Test {
   template <class F> static std::string error_of(F f) {
     try {
       f();
-    } catch (const ShardingError& error) { return error.what(); }
+    } catch (const ShardingError& error) {
+      return error.what();
+    }
     return "no error";
   }
 };
@@ -67,7 +69,8 @@ TEST_F(ShardingTest, blocks_of_an_uneven_dimension_are_ceil_n_over_p_and_the_las
 
 TEST_F(ShardingTest, the_first_name_of_axes_is_the_major_one) {
   const Shape global{8};
-  const Sharding xy_split = NamedSharding(xy(), P(axes("x", "y"))), yx_split = NamedSharding(xy(), P(axes("y", "x")));
+  const Sharding xy_split = NamedSharding(xy(), P(axes("x", "y"))),
+                 yx_split = NamedSharding(xy(), P(axes("y", "x")));
   EXPECT_EQ(xy_split.local_box(global, 1), (Index{{1, 2}}));
   EXPECT_EQ(yx_split.local_box(global, 1), (Index{{4, 5}}));
   EXPECT_EQ(yx_split.local_box(global, 2), (Index{{1, 2}}));
@@ -98,31 +101,36 @@ TEST_F(ShardingTest, equality_is_by_meaning) {
   EXPECT_TRUE(same(NamedSharding(line, P("i")), NamedSharding(mesh, P(axes("x", "y")))));
   EXPECT_FALSE(NamedSharding(line, P("i")) == NamedSharding(mesh, P(axes("y", "x"))));
   EXPECT_TRUE(same(NamedSharding(line, P()), NamedSharding(mesh, P())));
-  EXPECT_FALSE(NamedSharding(Mesh(NdDevices{1, 0}, {"x"}), P("x")) == NamedSharding(Mesh(NdDevices{0, 1}, {"x"}), P("x")));
+  EXPECT_FALSE(NamedSharding(Mesh(NdDevices{1, 0}, {"x"}), P("x")) ==
+               NamedSharding(Mesh(NdDevices{0, 1}, {"x"}), P("x")));
   EXPECT_FALSE(NamedSharding(abstract_mesh({4, 2}, {"x", "y"}), P("x")) == NamedSharding(mesh, P("x")));
 }
 
 TEST_F(ShardingTest, is_equivalent_to_wants_arrays_that_both_can_describe) {
   const Mesh mesh = xy();
   EXPECT_TRUE(NamedSharding(mesh, P("x")).is_equivalent_to(NamedSharding(mesh, P("x", None)), 2));
-  EXPECT_NE(error_of([&] { (void)NamedSharding(mesh, P("x", "y")).is_equivalent_to(NamedSharding(mesh, P("x")), 1); }).find("2 entries"),
+  EXPECT_NE(error_of([&] {
+              (void)NamedSharding(mesh, P("x", "y")).is_equivalent_to(NamedSharding(mesh, P("x")), 1);
+            }).find("2 entries"),
             std::string::npos);
 }
 
 TEST_F(ShardingTest, wrong_specs_are_refused_with_spec_mesh_and_axis) {
   EXPECT_EQ(error_of([] { NamedSharding(xy(), P("x", "x")); }),
-            "NamedSharding(Mesh('x': 4, 'y': 2), P('x', 'x')): axis 'x' is used twice, in entries 0 and 1; one mesh axis can split only "
+            "NamedSharding(Mesh('x': 4, 'y': 2), P('x', 'x')): axis 'x' is used twice, in entries 0 and 1; "
+            "one mesh axis can split only "
             "one dimension, once");
-  EXPECT_EQ(
-      error_of([] { NamedSharding(xy(), P(None, "z")); }),
-      "NamedSharding(Mesh('x': 4, 'y': 2), P(None, 'z')): entry 1 names axis 'z', which the mesh does not have; its axes are 'x', 'y'");
+  EXPECT_EQ(error_of([] { NamedSharding(xy(), P(None, "z")); }),
+            "NamedSharding(Mesh('x': 4, 'y': 2), P(None, 'z')): entry 1 names axis 'z', which the mesh does "
+            "not have; its axes are 'x', 'y'");
   EXPECT_EQ(error_of([] { NamedSharding(make_mesh({8}, {"batch"}), P("bacth")); }),
-            "NamedSharding(Mesh('batch': 8), P('bacth')): entry 0 names axis 'bacth', which the mesh does not have; its axes are 'batch'. "
+            "NamedSharding(Mesh('batch': 8), P('bacth')): entry 0 names axis 'bacth', which the mesh does "
+            "not have; its axes are 'batch'. "
             "Did you mean 'batch'?");
-  EXPECT_EQ(
-      error_of([] { NamedSharding(xy(), P("x", "y")).check_fits({8}, "device_put"); }),
-      "device_put: NamedSharding(Mesh('x': 4, 'y': 2), P('x', 'y')) has 2 entries, more than the 1 dimension of an array of shape (8,); "
-      "leave out the last one");
+  EXPECT_EQ(error_of([] { NamedSharding(xy(), P("x", "y")).check_fits({8}, "device_put"); }),
+            "device_put: NamedSharding(Mesh('x': 4, 'y': 2), P('x', 'y')) has 2 entries, more than the 1 "
+            "dimension of an array of shape (8,); "
+            "leave out the last one");
   EXPECT_NE(error_of([] {
               (void)NamedSharding(make_mesh({2}, {"x"}), P("x")).local_shape({8}, device(5));
             }).find("CpuDevice(id=5) is not in Mesh('x': 2)"),
@@ -157,10 +165,14 @@ TEST_F(ShardingTest, positional_shardings_reshape_transpose_and_replicate) {
   EXPECT_EQ(printed(grid.replicate()), "[[{0 1 2 3 4 5 6 7}]]");
   EXPECT_EQ(printed(Sharding(grid.replicate(0))), "PositionalSharding([[{0 2 4 6} {1 3 5 7}]])");
   EXPECT_EQ(grid.transpose({1, 0}), grid.T());
-  EXPECT_NE(error_of([&] { (void)grid.reshape(3, 2); }).find("it has 8 device sets, the sizes ask for 6"), std::string::npos);
+  EXPECT_NE(error_of([&] { (void)grid.reshape(3, 2); }).find("it has 8 device sets, the sizes ask for 6"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { (void)grid.replicate(2); }).find("axis 2 is out of range"), std::string::npos);
   EXPECT_NE(error_of([&] { (void)grid.transpose({0, 0}); }).find("not a permutation"), std::string::npos);
-  EXPECT_NE(error_of([] { PositionalSharding(NdDevices{0, 0}); }).find("device 0 stands at positions 0 and 1"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              PositionalSharding(NdDevices{0, 0});
+            }).find("device 0 stands at positions 0 and 1"),
+            std::string::npos);
 }
 
 TEST_F(ShardingTest, positional_equals_named_by_meaning) {
@@ -191,8 +203,10 @@ TEST_F(ShardingTest, positional_blocks_lie_where_the_picture_says) {
     const Shape global = grid.shape();
     for (std::size_t i = 0; i < grid.device_sets().size(); ++i)
       for (int id : grid.device_sets()[i]) {
-        const auto row = static_cast<std::int64_t>(i) / global[1], col = static_cast<std::int64_t>(i) % global[1];
-        EXPECT_EQ(s.local_box(global, id), (Index{{row, row + 1}, {col, col + 1}})) << grid << " device " << id;
+        const auto row = static_cast<std::int64_t>(i) / global[1],
+                   col = static_cast<std::int64_t>(i) % global[1];
+        EXPECT_EQ(s.local_box(global, id), (Index{{row, row + 1}, {col, col + 1}}))
+            << grid << " device " << id;
       }
   }
 }

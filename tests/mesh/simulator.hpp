@@ -51,7 +51,8 @@ inline std::int64_t value_at(int source, const Shape& shape, const std::vector<s
 inline Blocks scatter(int source, const Sharding& sharding, const Shape& shape) {
   Blocks blocks;
   for (int id : sharding.mesh().device_ids())
-    for_each_index(sharding.local_box(shape, id), [&](const auto& at) { blocks[id].push_back(value_at(source, shape, at)); });
+    for_each_index(sharding.local_box(shape, id),
+                   [&](const auto& at) { blocks[id].push_back(value_at(source, shape, at)); });
   return blocks;
 }
 
@@ -71,13 +72,14 @@ inline int devices_in_job(const std::vector<Sharding>& from, const Sharding& to)
 }
 
 // Checks on the way: both sides list the same messages, senders hold what they send, nothing arrives twice.
-inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& from, const std::vector<Shape>& from_shapes,
-                            const Sharding& to, const Shape& shape, const std::vector<Blocks>& sources,
-                            const std::vector<int>& fixed_axes = {}) {
+inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& from,
+                            const std::vector<Shape>& from_shapes, const Sharding& to, const Shape& shape,
+                            const std::vector<Blocks>& sources, const std::vector<int>& fixed_axes = {}) {
   Counted counted;
   const int job = devices_in_job(from, to);
   std::vector<ExchangePlan> plans;
-  for (int me = 0; me < job; ++me) plans.push_back(plan_exchange(remap, from, from_shapes, to, shape, me, fixed_axes));
+  for (int me = 0; me < job; ++me)
+    plans.push_back(plan_exchange(remap, from, from_shapes, to, shape, me, fixed_axes));
   const auto load = [&](int sender, const Piece& piece, const std::vector<std::int64_t>& at) -> std::int64_t {
     const auto s = static_cast<std::size_t>(piece.source);
     std::vector<std::int64_t> place(at.size());
@@ -111,21 +113,24 @@ inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& fro
     for (const auto& transfer : plans[me].sends) sent += box_elements(transfer.to);
     counted.most_received = std::max(counted.most_received, received);
     counted.most_sent = std::max(counted.most_sent, sent);
-    counted.most_messages = std::max(counted.most_messages, static_cast<std::int64_t>(plans[me].receives.size()));
+    counted.most_messages =
+        std::max(counted.most_messages, static_cast<std::int64_t>(plans[me].receives.size()));
     for (int peer = 0; peer < job; ++peer) {
       std::vector<Message> announced, expected;
       for (const auto& t : plans[me].sends)
         if (t.peer == peer) announced.emplace_back(me, t.piece, to_string(t.to));
       for (const auto& t : plans[peer].receives)
         if (t.peer == me) expected.emplace_back(me, t.piece, to_string(t.to));
-      EXPECT_EQ(announced, expected) << "what " << me << " sends to " << peer << " differs from what is expected there";
+      EXPECT_EQ(announced, expected) << "what " << me << " sends to " << peer
+                                     << " differs from what is expected there";
     }
   }
   return counted;
 }
 
 // What the result of a remap must be.
-inline Blocks expected_blocks(const Remap& remap, const std::vector<Shape>& from_shapes, const Sharding& to, const Shape& shape) {
+inline Blocks expected_blocks(const Remap& remap, const std::vector<Shape>& from_shapes, const Sharding& to,
+                              const Shape& shape) {
   std::vector<std::int64_t> whole(static_cast<std::size_t>(shape.elements()), 0);
   for (const auto& piece : remap.pieces)
     for_each_index(piece.to, [&](const auto& at) {
@@ -137,8 +142,9 @@ inline Blocks expected_blocks(const Remap& remap, const std::vector<Shape>& from
   Blocks blocks;
   for (int id : to.mesh().device_ids()) {
     blocks[id];
-    for_each_index(to.local_box(shape, id),
-                   [&](const auto& at) { blocks[id].push_back(whole[static_cast<std::size_t>(linear(whole_box(shape), at))]); });
+    for_each_index(to.local_box(shape, id), [&](const auto& at) {
+      blocks[id].push_back(whole[static_cast<std::size_t>(linear(whole_box(shape), at))]);
+    });
   }
   return blocks;
 }
@@ -179,12 +185,14 @@ class Random {
   }
   Shape shape(int ndim) {
     std::vector<std::int64_t> extents;
-    for (int d = 0; d < ndim; ++d) extents.push_back(pick(std::vector<int>{0, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 16}));
+    for (int d = 0; d < ndim; ++d)
+      extents.push_back(pick(std::vector<int>{0, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 16}));
     return Shape(std::move(extents));
   }
   static std::vector<std::string> names(std::size_t count) {
     return std::vector<std::string>{"x", "y", "z"}.size() >= count
-               ? std::vector<std::string>(all_names().begin(), all_names().begin() + static_cast<std::ptrdiff_t>(count))
+               ? std::vector<std::string>(all_names().begin(),
+                                          all_names().begin() + static_cast<std::ptrdiff_t>(count))
                : all_names();
   }
 

@@ -14,7 +14,9 @@ using testing::HasSubstr;
 template <class Error, class F> std::string error_of(F f) {
   try {
     f();
-  } catch (const Error& error) { return error.what(); }
+  } catch (const Error& error) {
+    return error.what();
+  }
   return "no error";
 }
 
@@ -28,7 +30,8 @@ TEST(Multihost, ProcessAllgatherStacksOrConcatenates) {
   EXPECT_EQ(joined.shape(), (Shape{2 * p, 1}));
   EXPECT_THAT(stacked.as<int>(), testing::ElementsAreArray(all));
   EXPECT_THAT(joined.as<int>(), testing::ElementsAreArray(all));
-  const auto scalar = multihost::process_allgather(HostArray(std::vector<double>{1.0 + process_index()}, Shape{}), true);
+  const auto scalar =
+      multihost::process_allgather(HostArray(std::vector<double>{1.0 + process_index()}, Shape{}), true);
   EXPECT_EQ(scalar.shape(), Shape{p});
   EXPECT_EQ(scalar.as<double>()[static_cast<std::size_t>(p - 1)], p);
 }
@@ -44,7 +47,8 @@ TEST(Multihost, ProcessAllgatherOfASpreadArrayIsItsValue) {
 }
 
 TEST(Multihost, BroadcastOneToAllGivesTheValueOfProcess0) {
-  const auto got = multihost::broadcast_one_to_all(HostArray(std::vector<float>{static_cast<float>(process_index()) + 0.5f, 2}, Shape{2}));
+  const auto got = multihost::broadcast_one_to_all(
+      HostArray(std::vector<float>{static_cast<float>(process_index()) + 0.5f, 2}, Shape{2}));
   EXPECT_THAT(got.as<float>(), testing::ElementsAre(0.5f, 2));
   EXPECT_EQ(multihost::broadcast_one_to_all(HostArray(Shape{0, 3}, float32)).shape(), (Shape{0, 3}));
 }
@@ -52,7 +56,8 @@ TEST(Multihost, BroadcastOneToAllGivesTheValueOfProcess0) {
 TEST(Multihost, SyncRefusesDifferentNames) {
   multihost::sync_global_devices("epoch 1");
   if (process_count() == 1) return;
-  const auto text = error_of<CommError>([] { multihost::sync_global_devices(process_index() == 0 ? "epoch 2" : "epoch 3"); });
+  const auto text = error_of<CommError>(
+      [] { multihost::sync_global_devices(process_index() == 0 ? "epoch 2" : "epoch 3"); });
   EXPECT_THAT(text, HasSubstr("epoch 2"));
   EXPECT_THAT(text, HasSubstr("epoch 3"));
   multihost::sync_global_devices("after");
@@ -67,7 +72,8 @@ TEST(Multihost, AssertEqualNamesTheProcessAndTheElement) {
   std::vector<int> values = {1, 2, 3, 4, 5, 6};
   if (process_index() == process_count() - 1) values[4] = 7;
   const auto text = error_of<ArgumentError>([&] { multihost::assert_equal(HostArray(values, Shape{2, 3})); });
-  for (const auto& part : std::vector<std::string>{"rank " + std::to_string(process_count() - 1), std::string("[1,1]"), std::string("is 7"),
+  for (const auto& part : std::vector<std::string>{"rank " + std::to_string(process_count() - 1),
+                                                   std::string("[1,1]"), std::string("is 7"),
                                                    std::string("has 5"), std::string("broadcast_one_to_all")})
     EXPECT_THAT(text, HasSubstr(part));
 }

@@ -25,7 +25,8 @@ TEST(Collectives, ReductionsCombineTheRanksOfTheAxisAndLeaveTheOthersApart) {
       for (auto& v : mean)
         for (auto& e : v.data) e /= size_along(mesh, names);
       expect_over_ranks(
-          mesh, x, mean, [&](const Array& b) { return pmean(b, axis_of(names)); }, "pmean " + text(names), float64);
+          mesh, x, mean, [&](const Array& b) { return pmean(b, axis_of(names)); }, "pmean " + text(names),
+          float64);
     }
 }
 
@@ -55,7 +56,9 @@ TEST(Collectives, PsumScatterKeepsOwnBlockOfTheSum) {
           const auto x = values(mesh.size(), shape);
           expect_over_ranks(
               mesh, x, simulator::psum_scatter(x, members_of(mesh, names), dim, tiled),
-              [&](const Array& b) { return psum_scatter(b, axis_of(names), {.scatter_dimension = dim, .tiled = tiled}); },
+              [&](const Array& b) {
+                return psum_scatter(b, axis_of(names), {.scatter_dimension = dim, .tiled = tiled});
+              },
               "psum_scatter " + text(names));
         }
     }
@@ -73,8 +76,11 @@ TEST(Collectives, AllToAllExchangesBlocks) {
             const auto x = values(mesh.size(), shape);
             expect_over_ranks(
                 mesh, x, simulator::all_to_all(x, members_of(mesh, names), split, concat, tiled),
-                [&](const Array& b) { return all_to_all(b, axis_of(names), split, concat, {.tiled = tiled}); },
-                "all_to_all " + text(names) + std::to_string(split) + std::to_string(concat) + (tiled ? " tiled" : ""));
+                [&](const Array& b) {
+                  return all_to_all(b, axis_of(names), split, concat, {.tiled = tiled});
+                },
+                "all_to_all " + text(names) + std::to_string(split) + std::to_string(concat) +
+                    (tiled ? " tiled" : ""));
           }
     }
 }
@@ -90,25 +96,26 @@ TEST(Collectives, PermutationsMoveBlocksAndFillWithZeros) {
       for (int i = 0; i < n; ++i) ring.emplace_back(i, (i + 1) % n), reversed.push_back(n - 1 - i);
       for (int i = 0; i + 1 < n; ++i) up.emplace_back(i, i + 1);
       expect_over_ranks(
-          mesh, x, simulator::ppermute(x, members, ring), [&](const Array& b) { return ppermute(b, axis_of(names), ring); },
-          "ring " + text(names));
+          mesh, x, simulator::ppermute(x, members, ring),
+          [&](const Array& b) { return ppermute(b, axis_of(names), ring); }, "ring " + text(names));
       expect_over_ranks(
-          mesh, x, simulator::ppermute(x, members, up), [&](const Array& b) { return ppermute(b, axis_of(names), up); },
-          "shift up " + text(names));
+          mesh, x, simulator::ppermute(x, members, up),
+          [&](const Array& b) { return ppermute(b, axis_of(names), up); }, "shift up " + text(names));
       expect_over_ranks(
-          mesh, x, simulator::ppermute(x, members, {}), [&](const Array& b) { return ppermute(b, axis_of(names), {}); },
-          "nobody " + text(names));
+          mesh, x, simulator::ppermute(x, members, {}),
+          [&](const Array& b) { return ppermute(b, axis_of(names), {}); }, "nobody " + text(names));
       std::vector<std::pair<int, int>> pairs;
       for (int i = 0; i < n; ++i) pairs.emplace_back(n - 1 - i, i);
       expect_over_ranks(
-          mesh, x, simulator::ppermute(x, members, pairs), [&](const Array& b) { return pshuffle(b, axis_of(names), reversed); },
-          "pshuffle " + text(names));
+          mesh, x, simulator::ppermute(x, members, pairs),
+          [&](const Array& b) { return pshuffle(b, axis_of(names), reversed); }, "pshuffle " + text(names));
       for (int source = 0; source<n; source += n> 2 ? n - 1 : 1) {
         PerRank expected;
         for (std::size_t r = 0; r < x.size(); ++r)
           expected.push_back(x[static_cast<std::size_t>(members[r][static_cast<std::size_t>(source)])]);
         expect_over_ranks(
-            mesh, x, expected, [&](const Array& b) { return pbroadcast(b, axis_of(names), source); }, "pbroadcast " + text(names));
+            mesh, x, expected, [&](const Array& b) { return pbroadcast(b, axis_of(names), source); },
+            "pbroadcast " + text(names));
       }
       const auto square = values(mesh.size(), {2, n});
       expect_over_ranks(
@@ -123,9 +130,11 @@ TEST(Collectives, AxisIndexNumbersTheRanksFirstNameMajor) {
       const auto x = values(mesh.size(), {1});
       const auto members = members_of(mesh, names);
       PerRank expected;
-      for (int r = 0; r < mesh.size(); ++r) expected.push_back({{}, {static_cast<double>(simulator::place(members, r))}});
+      for (int r = 0; r < mesh.size(); ++r)
+        expected.push_back({{}, {static_cast<double>(simulator::place(members, r))}});
       expect_over_ranks(
-          mesh, x, expected, [&](const Array&) { return axis_index(axis_of(names)); }, "axis_index " + text(names));
+          mesh, x, expected, [&](const Array&) { return axis_index(axis_of(names)); },
+          "axis_index " + text(names));
       expect_over_ranks(
           mesh, x, x,
           [&](const Array& b) {
@@ -140,7 +149,8 @@ TEST(Collectives, PargmaxTakesTheLowestOfEquals) {
   for (const auto& mesh : meshes())
     for (const auto& names : axis_choices(mesh)) {
       PerRank x;
-      for (int r = 0; r < mesh.size(); ++r) x.push_back({{3}, {static_cast<double>(r % 3), static_cast<double>(-r / 2), 5.0}});
+      for (int r = 0; r < mesh.size(); ++r)
+        x.push_back({{3}, {static_cast<double>(r % 3), static_cast<double>(-r / 2), 5.0}});
       const auto members = members_of(mesh, names);
       PerRank largest, smallest;
       for (std::size_t r = 0; r < x.size(); ++r) {
@@ -157,9 +167,11 @@ TEST(Collectives, PargmaxTakesTheLowestOfEquals) {
         smallest.push_back(worst);
       }
       expect_over_ranks(
-          mesh, x, largest, [&](const Array& b) { return pargmax(b, axis_of(names)); }, "pargmax " + text(names));
+          mesh, x, largest, [&](const Array& b) { return pargmax(b, axis_of(names)); },
+          "pargmax " + text(names));
       expect_over_ranks(
-          mesh, x, smallest, [&](const Array& b) { return pargmin(b, axis_of(names)); }, "pargmin " + text(names));
+          mesh, x, smallest, [&](const Array& b) { return pargmin(b, axis_of(names)); },
+          "pargmin " + text(names));
     }
 }
 

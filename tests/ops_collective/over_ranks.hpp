@@ -26,7 +26,8 @@ inline std::vector<Mesh> meshes() {
     if (p % a != 0) continue;
     all.push_back(make_mesh({a, p / a}, {"x", "y"}));
     for (int b = 1; b <= p / a; ++b)
-      if (p / a % b == 0 && (a > 1 || p == 1) && (b > 1 || p < 4)) all.push_back(make_mesh({a, b, p / a / b}, {"x", "y", "z"}));
+      if (p / a % b == 0 && (a > 1 || p == 1) && (b > 1 || p < 4))
+        all.push_back(make_mesh({a, b, p / a / b}, {"x", "y", "z"}));
   }
   return all;
 }
@@ -43,7 +44,8 @@ inline std::vector<std::vector<std::string>> axis_choices(const Mesh& mesh) {
   return choices;
 }
 inline AxisName axis_of(const std::vector<std::string>& names) { return AxisName(DimSpec(names)); }
-inline Members members_of(const Mesh& mesh, const std::vector<std::string>& names, const Groups& groups = {}) {
+inline Members members_of(const Mesh& mesh, const std::vector<std::string>& names,
+                          const Groups& groups = {}) {
   std::vector<int> axes;
   for (const auto& n : names) axes.push_back(mesh.axis_number(n));
   return simulator::members_along(mesh.axis_sizes(), axes, groups);
@@ -59,23 +61,26 @@ inline PerRank values(int ranks, std::vector<std::int64_t> shape) {
   PerRank all;
   for (int r = 0; r < ranks; ++r) {
     Value v = simulator::zeros(shape);
-    for (std::size_t i = 0; i < v.data.size(); ++i) v.data[i] = static_cast<double>((r * 31 + static_cast<int>(i) * 7) % 23 - 5 + r);
+    for (std::size_t i = 0; i < v.data.size(); ++i)
+      v.data[i] = static_cast<double>((r * 31 + static_cast<int>(i) * 7) % 23 - 5 + r);
     all.push_back(v);
   }
   return all;
 }
 
-inline PartitionSpec over_all_axes(const Mesh& mesh) { return PartitionSpec(std::vector<DimSpec>{DimSpec(mesh.axis_names())}); }
+inline PartitionSpec over_all_axes(const Mesh& mesh) {
+  return PartitionSpec(std::vector<DimSpec>{DimSpec(mesh.axis_names())});
+}
 
-template <class F>
-void expect_over_ranks(const Mesh& mesh, const PerRank& in, const PerRank& expected, F body, const std::string& what, Dtype dtype = int32) {
+template <class F> void expect_over_ranks(const Mesh& mesh, const PerRank& in, const PerRank& expected,
+                                          F body, const std::string& what, Dtype dtype = int32) {
   std::vector<double> flat;
   for (const auto& v : in) flat.insert(flat.end(), v.data.begin(), v.data.end());
   auto shape = in[0].shape;
   shape.insert(shape.begin(), static_cast<std::int64_t>(in.size()));
   const Array x = astype(array(HostArray(flat, Shape(shape))), dtype);
-  const auto f = shard_map([&](const Array& block) { return expand_dims(body(squeeze(block, 0)), 0); }, mesh, over_all_axes(mesh),
-                           over_all_axes(mesh));
+  const auto f = shard_map([&](const Array& block) { return expand_dims(body(squeeze(block, 0)), 0); }, mesh,
+                           over_all_axes(mesh), over_all_axes(mesh));
   const Array y = f(x);
   auto result_shape = expected[0].shape;
   result_shape.insert(result_shape.begin(), static_cast<std::int64_t>(expected.size()));
@@ -85,7 +90,8 @@ void expect_over_ranks(const Mesh& mesh, const PerRank& in, const PerRank& expec
   const auto got = to_vector<double>(y);
   if (dtype == float64) {  // a division may be taken before or after the sum
     ASSERT_EQ(got.size(), wanted.size());
-    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-12) << what << " over " << mesh;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], wanted[i], 1e-12) << what << " over " << mesh;
     return;
   }
   EXPECT_EQ(got, wanted) << what << " over " << mesh;

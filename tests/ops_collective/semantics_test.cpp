@@ -36,13 +36,22 @@ TEST(CollectiveGroups, WorkForThemselvesOverAnyAxis) {
             [&](const Array& b) { return pmin(b, axis, {groups}); }, "pmin");
         expect_over_ranks(
             mesh, x, simulator::all_gather(x, members, 1, true),
-            [&](const Array& b) { return all_gather(b, axis, {.axis = 1, .tiled = true, .axis_index_groups = groups}); }, "all_gather");
+            [&](const Array& b) {
+              return all_gather(b, axis, {.axis = 1, .tiled = true, .axis_index_groups = groups});
+            },
+            "all_gather");
         expect_over_ranks(
             mesh, x, simulator::psum_scatter(x, members, 0, true),
-            [&](const Array& b) { return psum_scatter(b, axis, {.tiled = true, .axis_index_groups = groups}); }, "psum_scatter");
+            [&](const Array& b) {
+              return psum_scatter(b, axis, {.tiled = true, .axis_index_groups = groups});
+            },
+            "psum_scatter");
         expect_over_ranks(
             mesh, x, simulator::all_to_all(x, members, 0, 1, true),
-            [&](const Array& b) { return all_to_all(b, axis, 0, 1, {.tiled = true, .axis_index_groups = groups}); }, "all_to_all");
+            [&](const Array& b) {
+              return all_to_all(b, axis, 0, 1, {.tiled = true, .axis_index_groups = groups});
+            },
+            "all_to_all");
       }
     }
 }
@@ -80,17 +89,20 @@ TEST(CollectiveDtypes, BoolCountsIntegersWrapComplexAdds) {
             std::vector<bool>(static_cast<std::size_t>(p), true));
   const Array bytes = mapped([](const Array& b) { return psum(b, "x"); }, full({p}, 100, int8));
   EXPECT_EQ(bytes.dtype(), int8);
-  EXPECT_EQ(to_vector<int>(bytes), std::vector<int>(static_cast<std::size_t>(p), static_cast<std::int8_t>(100 * p)));
+  EXPECT_EQ(to_vector<int>(bytes),
+            std::vector<int>(static_cast<std::size_t>(p), static_cast<std::int8_t>(100 * p)));
   EXPECT_EQ(mapped([](const Array& b) { return pmean(b, "x"); }, rank).dtype(), float32);
   const std::complex<double> unit(1, -2);
   const Array z = full({p}, unit, complex128);
   EXPECT_EQ(to_vector<std::complex<double>>(mapped([](const Array& b) { return psum(b, "x"); }, z)),
             std::vector<std::complex<double>>(static_cast<std::size_t>(p), unit * static_cast<double>(p)));
-  for (const Dtype dtype : {bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128}) {
+  for (const Dtype dtype : {bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64,
+                            complex64, complex128}) {
     const Array x = astype(arange(2 * p * p) % 2, dtype);
     const Array y = mapped(
         [](const Array& b) {
-          return all_to_all(ppermute(all_gather(b, "x", {.tiled = true}), "x", {{0, 0}}), "x", 0, 0, {.tiled = true});
+          return all_to_all(ppermute(all_gather(b, "x", {.tiled = true}), "x", {{0, 0}}), "x", 0, 0,
+                            {.tiled = true});
         },
         x);
     EXPECT_EQ(y.dtype(), dtype);
@@ -101,8 +113,11 @@ TEST(CollectiveCosts, WhatIsTheSameOnAllRanksIsMultiplied) {
   const Array x = device_put(arange(2.0f * static_cast<float>(device_count())), line(), P("x"));
   eval(x);
   const debug::CommStats stats;
-  const Array y = block_until_ready(
-      mapped([](const Array& b) { return b * psum(1, "x") + psum(ones({2}) * 3, "x") + pmax(ones({2}), "x") + axis_index("x") * 0; }, x));
+  const Array y = block_until_ready(mapped(
+      [](const Array& b) {
+        return b * psum(1, "x") + psum(ones({2}) * 3, "x") + pmax(ones({2}), "x") + axis_index("x") * 0;
+      },
+      x));
   EXPECT_EQ(stats.calls(), 0);
   EXPECT_EQ(stats.bytes(), 0);
   const double p = device_count();
@@ -118,7 +133,8 @@ TEST(CollectiveCosts, SumsThatAreAddedTravelTogether) {
   EXPECT_EQ(item<float>(sum(f(x)(slice(0, 1)))), item<float>(sum(x * 2 + x * x)));
   const auto text = jit(f).lower(x).compile().as_text();
   std::size_t count = 0;
-  for (auto at = text.find("all-reduce("); at != std::string::npos; at = text.find("all-reduce(", at + 1)) ++count;
+  for (auto at = text.find("all-reduce("); at != std::string::npos; at = text.find("all-reduce(", at + 1))
+    ++count;
   EXPECT_EQ(count, 1u) << text;
   EXPECT_THAT(text, HasSubstr("bytes=" + std::to_string(2 * (device_count() - 1) * 4 / device_count())))
       << text;  // of one number, not of four
@@ -128,7 +144,8 @@ TEST(CollectiveCosts, SumsThatAreAddedTravelTogether) {
 TEST(CollectiveCosts, SumsAreFinishedBeforeTheyMeetVaryingValues) {
   const int p = device_count();
   const Array x = arange(p);
-  const Array y = mapped([](const Array& b) { return psum(b, "x") * (b + 1) - psum(b * 2, "x") * axis_index("x"); }, x);
+  const Array y =
+      mapped([](const Array& b) { return psum(b, "x") * (b + 1) - psum(b * 2, "x") * axis_index("x"); }, x);
   const int total = p * (p - 1) / 2;
   std::vector<int> wanted;
   for (int r = 0; r < p; ++r) wanted.push_back(total * (r + 1) - 2 * total * r);
@@ -139,12 +156,19 @@ TEST(CollectiveTexts, CallCollectivesByTheirUsualNames) {
   if (device_count() == 1) return;
   const int p = device_count();
   const Array x = device_put(ones({p * p, p}), line(), P("x"));
-  const auto text_of = [&](auto body) { return jit([&](const Array& x) { return mapped(body, x); }).lower(x).compile().as_text(); };
+  const auto text_of = [&](auto body) {
+    return jit([&](const Array& x) { return mapped(body, x); }).lower(x).compile().as_text();
+  };
   EXPECT_THAT(text_of([](const Array& b) { return psum(b, "x") + b; }), HasSubstr("all-reduce"));
   EXPECT_THAT(text_of([](const Array& b) { return all_gather(b, "x"); }), HasSubstr("all-gather"));
-  EXPECT_THAT(text_of([](const Array& b) { return psum_scatter(b, "x", {.tiled = true}); }), HasSubstr("reduce-scatter"));
-  EXPECT_THAT(text_of([](const Array& b) { return all_to_all(b, "x", 0, 1, {.tiled = true}); }), HasSubstr("all-to-all"));
-  EXPECT_THAT(text_of([](const Array& b) { return ppermute(b, "x", {{0, 1}}); }), HasSubstr("collective-permute"));
+  EXPECT_THAT(text_of([](const Array& b) { return psum_scatter(b, "x", {.tiled = true}); }),
+              HasSubstr("reduce-scatter"));
+  EXPECT_THAT(text_of([](const Array& b) { return all_to_all(b, "x", 0, 1, {.tiled = true}); }),
+              HasSubstr("all-to-all"));
+  EXPECT_THAT(text_of([](const Array& b) {
+                return ppermute(b, "x", {{0, 1}});
+              }),
+              HasSubstr("collective-permute"));
   const debug::CommStats stats;
   block_until_ready(mapped([](const Array& b) { return all_gather(b, "x"); }, x));
   EXPECT_EQ(stats.calls("all-gather"), 1);
@@ -165,35 +189,61 @@ template <class Error, class F> void refused(F body, const std::vector<std::stri
 TEST(CollectiveErrors, NameTheFacts) {
   const int p = device_count();
   const auto size = std::to_string(p);
-  refused<ArgumentError>([&](const Array& b) { return ppermute(b, "x", {{0, 0}, {0, 0}}); }, {"ppermute", "rank 0 is a source twice"});
-  refused<ArgumentError>([&](const Array& b) { return ppermute(b, "x", {{0, p}}); }, {"ppermute", "no rank " + size, "size " + size});
+  refused<ArgumentError>(
+      [&](const Array& b) {
+        return ppermute(b, "x", {{0, 0}, {0, 0}});
+      },
+      {"ppermute", "rank 0 is a source twice"});
+  refused<ArgumentError>(
+      [&](const Array& b) {
+        return ppermute(b, "x", {{0, p}});
+      },
+      {"ppermute", "no rank " + size, "size " + size});
   refused<ArgumentError>([&](const Array& b) { return ppermute(b, "x", {{-1, 0}}); }, {"no rank -1"});
-  if (p > 1) refused<ArgumentError>([&](const Array& b) { return ppermute(b, "x", {{0, 1}, {1, 1}}); }, {"rank 1 is a destination twice"});
-  refused<ArgumentError>([&](const Array& b) { return pshuffle(b, "x", std::vector<int>(static_cast<std::size_t>(p + 1), 0)); },
-                         {"pshuffle", std::to_string(p + 1) + " entries", "size " + size});
-  refused<ArgumentError>([&](const Array& b) { return pbroadcast(b, "x", p); }, {"pbroadcast", "source " + size});
-  refused<ArgumentError>([&](const Array& b) { return psum(b, "x", {{{0, 0}}}); }, {"psum", "rank 0 is named twice"});
+  if (p > 1)
+    refused<ArgumentError>(
+        [&](const Array& b) {
+          return ppermute(b, "x", {{0, 1}, {1, 1}});
+        },
+        {"rank 1 is a destination twice"});
+  refused<ArgumentError>(
+      [&](const Array& b) { return pshuffle(b, "x", std::vector<int>(static_cast<std::size_t>(p + 1), 0)); },
+      {"pshuffle", std::to_string(p + 1) + " entries", "size " + size});
+  refused<ArgumentError>([&](const Array& b) { return pbroadcast(b, "x", p); },
+                         {"pbroadcast", "source " + size});
+  refused<ArgumentError>(
+      [&](const Array& b) {
+        return psum(b, "x", {{{0, 0}}});
+      },
+      {"psum", "rank 0 is named twice"});
   refused<ArgumentError>([&](const Array& b) { return psum(b, "x", {{{p}}}); }, {"psum", "no rank " + size});
   if (p > 1) {
     refused<ArgumentError>([&](const Array& b) { return psum(b, "x", {{{0}}}); }, {"rank 1 is in no group"});
-    refused<ShapeError>([&](const Array& b) { return psum_scatter(b, "x", {.scatter_dimension = 1, .tiled = true}); },
-                        {"psum_scatter", "dimension 1", std::to_string(p + 1), "multiple of " + size});
-    refused<ShapeError>([&](const Array& b) { return all_to_all(b, "x", 1, 0, {.tiled = true}); }, {"all_to_all", "dimension 1"});
+    refused<ShapeError>(
+        [&](const Array& b) { return psum_scatter(b, "x", {.scatter_dimension = 1, .tiled = true}); },
+        {"psum_scatter", "dimension 1", std::to_string(p + 1), "multiple of " + size});
+    refused<ShapeError>([&](const Array& b) { return all_to_all(b, "x", 1, 0, {.tiled = true}); },
+                        {"all_to_all", "dimension 1"});
   }
   if (p > 2) {
     Groups uneven{{0}, {}};
     for (int i = 1; i < p; ++i) uneven[1].push_back(i);
-    refused<ArgumentError>([&](const Array& b) { return all_gather(b, "x", {.axis_index_groups = uneven}); }, {"all_gather", "equal size"});
+    refused<ArgumentError>([&](const Array& b) { return all_gather(b, "x", {.axis_index_groups = uneven}); },
+                           {"all_gather", "equal size"});
   }
   refused<ShapeError>([&](const Array& b) { return psum_scatter(b, "x", {.scatter_dimension = 1}); },
                       {"psum_scatter", "size " + size, "tiled = true"});
-  refused<ShapeError>([&](const Array& b) { return all_to_all(b, "x", 1, 0); }, {"all_to_all", "tiled = true"});
-  refused<IndexError>([&](const Array& b) { return all_gather(b, "x", {.axis = 3}); }, {"all_gather", "axis 3"});
-  refused<IndexError>([&](const Array& b) { return all_gather(b, "x", {.axis = 2, .tiled = true}); }, {"all_gather", "axis 2"});
+  refused<ShapeError>([&](const Array& b) { return all_to_all(b, "x", 1, 0); },
+                      {"all_to_all", "tiled = true"});
+  refused<IndexError>([&](const Array& b) { return all_gather(b, "x", {.axis = 3}); },
+                      {"all_gather", "axis 3"});
+  refused<IndexError>([&](const Array& b) { return all_gather(b, "x", {.axis = 2, .tiled = true}); },
+                      {"all_gather", "axis 2"});
   refused<AxisNameError>([&](const Array& b) { return pmean(b, "rows"); }, {"'rows'", "'x' (size " + size});
   refused<AxisNameError>([&](const Array& b) { return psum(b, axes("x", "x")); }, {"named twice"});
   refused<AxisNameError>([&](const Array& b) { return b * axis_index("q") + axis_size("q"); }, {"'q'"});
-  refused<DtypeError>([&](const Array& b) { return real(pmax(astype(b, complex64), "x")); }, {"pmax", "complex"});
+  refused<DtypeError>([&](const Array& b) { return real(pmax(astype(b, complex64), "x")); },
+                      {"pmax", "complex"});
 }
 
 }  // namespace

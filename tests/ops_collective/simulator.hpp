@@ -28,7 +28,8 @@ inline Value zeros(std::vector<std::int64_t> shape) {
 }
 
 // Calls visit(index) for every multi-index of the shape.
-inline void for_each(const std::vector<std::int64_t>& shape, const std::function<void(const std::vector<std::int64_t>&)>& visit) {
+inline void for_each(const std::vector<std::int64_t>& shape,
+                     const std::function<void(const std::vector<std::int64_t>&)>& visit) {
   std::vector<std::int64_t> index(shape.size(), 0);
   std::int64_t n = 1;
   for (const auto e : shape) n *= e;
@@ -43,7 +44,9 @@ inline double& at(Value& v, const std::vector<std::int64_t>& index) {
   for (std::size_t d = 0; d < index.size(); ++d) flat = flat * v.shape[d] + index[d];
   return v.data[static_cast<std::size_t>(flat)];
 }
-inline double at(const Value& v, const std::vector<std::int64_t>& index) { return at(const_cast<Value&>(v), index); }
+inline double at(const Value& v, const std::vector<std::int64_t>& index) {
+  return at(const_cast<Value&>(v), index);
+}
 
 using PerRank = std::vector<Value>;
 // For each rank the ranks of its group, in order.
@@ -61,7 +64,8 @@ inline Members members_along(const std::vector<int>& sizes, const std::vector<in
   };
   const auto number = [&](int rank) {
     int n = 0;
-    for (const int a : axes) n = n * sizes[static_cast<std::size_t>(a)] + coords(rank)[static_cast<std::size_t>(a)];
+    for (const int a : axes)
+      n = n * sizes[static_cast<std::size_t>(a)] + coords(rank)[static_cast<std::size_t>(a)];
     return n;
   };
   Members members;
@@ -70,7 +74,9 @@ inline Members members_along(const std::vector<int>& sizes, const std::vector<in
     for (int q = 0; q < ranks; ++q) {
       bool differs = false;
       for (std::size_t d = 0; d < sizes.size(); ++d)
-        if (coords(q)[d] != coords(r)[d] && std::find(axes.begin(), axes.end(), static_cast<int>(d)) == axes.end()) differs = true;
+        if (coords(q)[d] != coords(r)[d] &&
+            std::find(axes.begin(), axes.end(), static_cast<int>(d)) == axes.end())
+          differs = true;
       if (!differs) same.push_back(q);
     }
     std::sort(same.begin(), same.end(), [&](int a, int b) { return number(a) < number(b); });
@@ -91,12 +97,14 @@ inline int place(const Members& members, int rank) {
   return static_cast<int>(std::find(list.begin(), list.end(), rank) - list.begin());
 }
 
-inline PerRank reduce(const PerRank& x, const Members& members, const std::function<double(double, double)>& op) {
+inline PerRank reduce(const PerRank& x, const Members& members,
+                      const std::function<double(double, double)>& op) {
   PerRank out;
   for (std::size_t r = 0; r < x.size(); ++r) {
     Value v = x[static_cast<std::size_t>(members[r][0])];
     for (std::size_t m = 1; m < members[r].size(); ++m)
-      for (std::size_t i = 0; i < v.data.size(); ++i) v.data[i] = op(v.data[i], x[static_cast<std::size_t>(members[r][m])].data[i]);
+      for (std::size_t i = 0; i < v.data.size(); ++i)
+        v.data[i] = op(v.data[i], x[static_cast<std::size_t>(members[r][m])].data[i]);
     out.push_back(v);
   }
   return out;
@@ -186,12 +194,14 @@ inline PerRank all_to_all(const PerRank& x, const Members& members, int split, i
   return out;
 }
 
-inline PerRank ppermute(const PerRank& x, const Members& members, const std::vector<std::pair<int, int>>& pairs) {
+inline PerRank ppermute(const PerRank& x, const Members& members,
+                        const std::vector<std::pair<int, int>>& pairs) {
   PerRank out;
   for (std::size_t r = 0; r < x.size(); ++r) {
     Value v = zeros(x[r].shape);
     for (const auto& [source, destination] : pairs)
-      if (destination == place(members, static_cast<int>(r))) v = x[static_cast<std::size_t>(members[r][static_cast<std::size_t>(source)])];
+      if (destination == place(members, static_cast<int>(r)))
+        v = x[static_cast<std::size_t>(members[r][static_cast<std::size_t>(source)])];
     out.push_back(v);
   }
   return out;

@@ -7,7 +7,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-double value_of(const Position& at, const Shape& shape, int seed) { return static_cast<double>((flat(at, shape) * 7 + seed) % 9) - 4; }
+double value_of(const Position& at, const Shape& shape, int seed) {
+  return static_cast<double>((flat(at, shape) * 7 + seed) % 9) - 4;
+}
 
 double correlate(const Position& at, const Shape& xs, const Shape& ks, const ConvOptions& o) {
   const auto spatial = xs.size() - 2;
@@ -39,7 +41,8 @@ TEST(Conv, WhatLoopsGiveOnAnySharding) {
     const int spatial = pick(random, 0, 3);
     ConvOptions o;
     o.groups = pick(random, 1, 3);
-    std::vector<std::int64_t> xs{pick(random, 1, 3), 0}, ks{o.groups * pick(random, 1, 3), pick(random, 1, 3)}, ys{xs[0], ks[0]};
+    std::vector<std::int64_t> xs{pick(random, 1, 3), 0},
+        ks{o.groups * pick(random, 1, 3), pick(random, 1, 3)}, ys{xs[0], ks[0]};
     xs[1] = ks[1] * o.groups;
     for (int d = 0; d < spatial; ++d) {
       ks.push_back(pick(random, 1, 3));
@@ -48,7 +51,8 @@ TEST(Conv, WhatLoopsGiveOnAnySharding) {
       o.padding.push_back({pick(random, 0, 3), pick(random, 0, 3)});
       const auto reach = (ks.back() - 1) * o.dilation.back() + 1;
       xs.push_back(reach + pick(random, 0, 8));
-      ys.push_back((xs.back() + o.padding.back().first + o.padding.back().second - reach) / o.strides.back() + 1);
+      ys.push_back((xs.back() + o.padding.back().first + o.padding.back().second - reach) / o.strides.back() +
+                   1);
     }
     const Dtype dtype = round % 3 == 0 ? int32 : round % 3 == 1 ? float64 : float32;
     Array x = make(Shape(xs), dtype, [&](const Position& at) { return value_of(at, Shape(xs), 1); });
@@ -58,8 +62,8 @@ TEST(Conv, WhatLoopsGiveOnAnySharding) {
     const Array y = conv(x, k, o);
     expect_elements(
         y, Shape(ys), [&](const Position& at) { return correlate(at, Shape(xs), Shape(ks), o); },
-        "round " + std::to_string(round) + to_string(Shape(xs)) + to_string(Shape(ks)) + text_of(x.sharding()) + text_of(k.sharding()) +
-            " groups " + std::to_string(o.groups));
+        "round " + std::to_string(round) + to_string(Shape(xs)) + to_string(Shape(ks)) +
+            text_of(x.sharding()) + text_of(k.sharding()) + " groups " + std::to_string(o.groups));
   }
 }
 
@@ -72,8 +76,12 @@ TEST(Conv, ASplitSpatialDimExchangesItsHaloOnly) {
   const auto text = program_of(y);
   EXPECT_THAT(text, Not(HasSubstr("all-gather")));
   // A row of 16 floats in 2 channels from each neighbour.
-  if (n == 2) { EXPECT_THAT(text, HasSubstr("bytes=128")); }
-  if (n > 2) { EXPECT_THAT(text, HasSubstr("bytes=256")); }
+  if (n == 2) {
+    EXPECT_THAT(text, HasSubstr("bytes=128"));
+  }
+  if (n > 2) {
+    EXPECT_THAT(text, HasSubstr("bytes=256"));
+  }
   const Array images = device_put(zeros({2 * n, 2, 8, 8}), mesh, P("x"));
   EXPECT_THAT(program_of(conv(images, k)), Not(HasSubstr("bytes=")));
 }
@@ -83,8 +91,14 @@ TEST(Conv, ErrorsShowTheShapes) {
                 conv(zeros({1, 3, 8}), zeros({2, 4, 3}));
               }),
               HasSubstr("operand (1, 3, 8), kernel (2, 4, 3), 1 groups"));
-  EXPECT_THAT(error_of<ShapeError>([] { conv(zeros({1, 3, 8}), zeros({2, 3})); }), HasSubstr("same number of dimensions"));
-  EXPECT_THAT(error_of<ShapeError>([] { conv(zeros({1, 1, 2}), zeros({1, 1, 3})); }), HasSubstr("does not fit into spatial dimension 0"));
+  EXPECT_THAT(error_of<ShapeError>([] {
+                conv(zeros({1, 3, 8}), zeros({2, 3}));
+              }),
+              HasSubstr("same number of dimensions"));
+  EXPECT_THAT(error_of<ShapeError>([] {
+                conv(zeros({1, 1, 2}), zeros({1, 1, 3}));
+              }),
+              HasSubstr("does not fit into spatial dimension 0"));
   EXPECT_THAT(error_of<ArgumentError>([] {
                 conv(zeros({1, 1, 8}), zeros({1, 1, 3}), {.strides = {1, 1}});
               }),

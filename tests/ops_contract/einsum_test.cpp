@@ -10,8 +10,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // The sum over all labels that the result lacks, by brute force.
-void expect_einsum(const std::string& inputs, const std::string& result, std::map<char, std::int64_t> sizes, std::mt19937& random,
-                   const std::string& expression) {
+void expect_einsum(const std::string& inputs, const std::string& result, std::map<char, std::int64_t> sizes,
+                   std::mt19937& random, const std::string& expression) {
   const Mesh mesh = random_mesh(random);
   std::vector<std::string> terms{""};
   for (const char c : inputs) c == ',' ? terms.push_back("") : terms.back().push_back(c);
@@ -38,7 +38,8 @@ void expect_einsum(const std::string& inputs, const std::string& result, std::ma
         std::string open;
         for (std::size_t i = 0; i < result.size(); ++i) index[result[i]] = at[i];
         for (const auto& [label, n] : sizes)
-          if (result.find(label) == std::string::npos && inputs.find(label) != std::string::npos) open += label, index[label] = 0;
+          if (result.find(label) == std::string::npos && inputs.find(label) != std::string::npos)
+            open += label, index[label] = 0;
         double total = 0;
         for (;;) {
           double product = 1;
@@ -60,12 +61,14 @@ TEST(Einsum, WhatLoopsGive) {
   std::mt19937 random(51);
   const std::map<char, std::int64_t> sizes = {{'a', 2}, {'b', 3}, {'i', 5}, {'j', 4}, {'k', 3}, {'l', 6}};
   const std::pair<const char*, const char*> cases[] = {
-      {"ij,jk", "ik"}, {"ij", "ji"},       {"ij", "i"},        {"ij", ""},          {"i,j", "ij"},       {"i,i", ""}, {"ij,ij", "ij"},
-      {"ij,ij", "i"},  {"bij,bjk", "bik"}, {"ij,jk,kl", "il"}, {"ij,jk,kl,l", "i"}, {"abij,bkj", "kai"}, {"ii", "i"}, {"ii", ""},
-      {"iij", "ji"},   {"iji,j", "i"},     {"a,b,i", "iba"},   {"i,ij,j", ""},      {"ij,k", "kji"},
+      {"ij,jk", "ik"},     {"ij", "ji"},        {"ij", "i"},    {"ij", ""},         {"i,j", "ij"},
+      {"i,i", ""},         {"ij,ij", "ij"},     {"ij,ij", "i"}, {"bij,bjk", "bik"}, {"ij,jk,kl", "il"},
+      {"ij,jk,kl,l", "i"}, {"abij,bkj", "kai"}, {"ii", "i"},    {"ii", ""},         {"iij", "ji"},
+      {"iji,j", "i"},      {"a,b,i", "iba"},    {"i,ij,j", ""}, {"ij,k", "kji"},
   };
   for (int round = 0; round < 4; ++round)
-    for (const auto& [inputs, result] : cases) expect_einsum(inputs, result, sizes, random, std::string(inputs) + "->" + result);
+    for (const auto& [inputs, result] : cases)
+      expect_einsum(inputs, result, sizes, random, std::string(inputs) + "->" + result);
 }
 
 TEST(Einsum, WithoutAnArrowWhatStandsOnceInAlphabeticalOrder) {
@@ -79,17 +82,27 @@ TEST(Einsum, AnEllipsisBroadcasts) {
   const Array a = reshape(arange(12), {2, 2, 3}), b = reshape(arange(6), {3, 2});
   EXPECT_EQ(to_vector<int>(einsum("...ij,...jk->...ik", a, b)), to_vector<int>(matmul(a, b)));
   EXPECT_EQ(to_vector<int>(einsum("i...->...i", a)), to_vector<int>(transpose(a, {1, 2, 0})));
-  EXPECT_THAT(to_vector<int>(einsum("...i,...i", array({{1, 2}, {3, 4}}), array({{10, 1}}))), ElementsAre(12, 34));
+  EXPECT_THAT(to_vector<int>(einsum("...i,...i", array({{1, 2}, {3, 4}}), array({{10, 1}}))),
+              ElementsAre(12, 34));
 }
 
 TEST(Einsum, ErrorsNameTheTerm) {
-  EXPECT_THAT(error_of<ArgumentError>([] { einsum("ij,jk", zeros({2, 2})); }), HasSubstr("2 terms for 1 operands"));
-  EXPECT_THAT(error_of<ArgumentError>([] { einsum("ijk", zeros({2, 2})); }), HasSubstr("names 3 dimensions, operand 0 has shape (2, 2)"));
+  EXPECT_THAT(error_of<ArgumentError>([] {
+                einsum("ij,jk", zeros({2, 2}));
+              }),
+              HasSubstr("2 terms for 1 operands"));
+  EXPECT_THAT(error_of<ArgumentError>([] {
+                einsum("ijk", zeros({2, 2}));
+              }),
+              HasSubstr("names 3 dimensions, operand 0 has shape (2, 2)"));
   EXPECT_THAT(error_of<ShapeError>([] {
                 einsum("ij,jk", zeros({2, 3}), zeros({4, 2}));
               }),
               HasSubstr("'j' is 3 in one operand and 4 in operand 1"));
-  EXPECT_THAT(error_of<ArgumentError>([] { einsum("ij->ik", zeros({2, 3})); }), HasSubstr("'k' of the result stands in no operand"));
+  EXPECT_THAT(error_of<ArgumentError>([] {
+                einsum("ij->ik", zeros({2, 3}));
+              }),
+              HasSubstr("'k' of the result stands in no operand"));
   EXPECT_THAT(error_of<ArgumentError>([] { einsum("i?", zeros({2, 3})); }), HasSubstr("'?' means nothing"));
   EXPECT_THAT(error_of<ArgumentError>([] { einsum("i?", zeros({2, 3})); }), HasSubstr("einsum_test.cpp"));
 }

@@ -24,12 +24,14 @@ TEST(Elementwise, AMaskPlusANumberAdaptsToTheIntegersItMeets) {
 }
 
 TEST(Elementwise, RoundsBothPartsOfAComplexNumber) {
-  EXPECT_THAT(to_vector<Complex>(round(array({Complex(1.5f, -2.5f), Complex(-0.4f, 0.6f)}))), ElementsAre(Complex(2, -2), Complex(0, 1)));
+  EXPECT_THAT(to_vector<Complex>(round(array({Complex(1.5f, -2.5f), Complex(-0.4f, 0.6f)}))),
+              ElementsAre(Complex(2, -2), Complex(0, 1)));
 }
 
 TEST(Elementwise, LogarithmsAndPowersOfOtherBasesTakeComplexNumbers) {
   const Array z = array({std::complex<double>(0, 8), std::complex<double>(-100, 0)});
-  const auto log2_z = to_vector<std::complex<double>>(log2(z)), log10_z = to_vector<std::complex<double>>(log10(z));
+  const auto log2_z = to_vector<std::complex<double>>(log2(z)),
+             log10_z = to_vector<std::complex<double>>(log10(z));
   EXPECT_NEAR(log2_z[0].real(), 3, 1e-14);
   EXPECT_NEAR(log2_z[0].imag(), 2.26618007091359690, 1e-14);
   EXPECT_NEAR(log10_z[1].real(), 2, 1e-14);
@@ -46,11 +48,14 @@ TEST(Elementwise, WhatADtypeCannotDoIsRefusedAtTheCall) {
   const auto refusal = [](auto f) -> std::string {
     try {
       f();
-    } catch (const DtypeError& e) { return e.what(); }
+    } catch (const DtypeError& e) {
+      return e.what();
+    }
     return "accepted";
   };
   EXPECT_THAT(refusal([&] { z % z; }), HasSubstr("remainder at elementwise_test.cpp"));
-  EXPECT_THAT(refusal([&] { floor_divide(z, 2); }), HasSubstr("takes numbers that have an order, not complex64"));
+  EXPECT_THAT(refusal([&] { floor_divide(z, 2); }),
+              HasSubstr("takes numbers that have an order, not complex64"));
   EXPECT_THAT(refusal([&] { relu(z); }), HasSubstr("complex64"));
   EXPECT_THAT(refusal([&] { bitwise_left_shift(mask, mask); }), HasSubstr("takes integers, not bool"));
   EXPECT_THAT(refusal([&] { bitwise_right_shift(mask, 1.5); }), HasSubstr("takes integers"));

@@ -15,9 +15,13 @@ struct Sample {
 };
 
 Array constant(const Shape& shape, int seed = 0) {
-  return make(shape, float64, [&](const Position& at) { return static_cast<double>((flat(at, shape) * 7 + 3 * seed) % 11) / 5 - 1; });
+  return make(shape, float64, [&](const Position& at) {
+    return static_cast<double>((flat(at, shape) * 7 + 3 * seed) % 11) / 5 - 1;
+  });
 }
-Array indices(std::vector<int> values) { return array(HostArray(values, {static_cast<std::int64_t>(values.size())})); }
+Array indices(std::vector<int> values) {
+  return array(HostArray(values, {static_cast<std::int64_t>(values.size())}));
+}
 
 std::vector<Sample> samples() {
   const Shape m{6, 5};
@@ -38,7 +42,8 @@ std::vector<Sample> samples() {
          return x(indices({1, 1, 3}), indices({0, 0, 4}));
        }},
       {"at set", m, [](const Array& x) { return x.at(slice(1, 3)).set(x(slice(0, 2)) * 2.0); }},
-      {"at set with steps", m, [](const Array& x) { return x.at(slice(), slice(None, None, 2)).set(x(slice(), slice(0, 3)) * 3.0); }},
+      {"at set with steps", m,
+       [](const Array& x) { return x.at(slice(), slice(None, None, 2)).set(x(slice(), slice(0, 3)) * 3.0); }},
       {"at add", m, [](const Array& x) { return x.at(2).add(x(0) * x(1)); }},
       {"at multiply", m, [](const Array& x) { return x.at(slice(2, 4)).multiply(x(slice(0, 2))); }},
       {"scatter set", m,
@@ -91,7 +96,8 @@ std::vector<Sample> samples() {
        [](const Array& x) {
          return take_along_axis(x, reshape(indices({0, 1, 1, 3, 4, 0, 2, 2, 2, 4, 3, 1}), {6, 2}), 1);
        }},
-      {"take_along_axis by its own order", m, [](const Array& x) { return take_along_axis(x, argsort(x, 0), 0); }},
+      {"take_along_axis by its own order", m,
+       [](const Array& x) { return take_along_axis(x, argsort(x, 0), 0); }},
       {"cumsum", m, [](const Array& x) { return cumsum(x, 0); }},
       {"cumprod", m, [](const Array& x) { return cumprod(x, 1); }},
       {"sort", m, [](const Array& x) { return sort(x, 0); }},
@@ -99,12 +105,16 @@ std::vector<Sample> samples() {
       {"top_k", m, [](const Array& x) { return top_k(x, 3).first; }},
       {"argmax", m, [](const Array& x) { return x * astype(argmax(x, 0), float64); }},
       {"argmin of all", m, [](const Array& x) { return x * astype(argmin(x), float64); }},
-      {"searchsorted", m, [](const Array& x) { return x * astype(searchsorted(sort(x(0)), x(slice(), 1)), float64)(slice(), newaxis); }},
+      {"searchsorted", m,
+       [](const Array& x) {
+         return x * astype(searchsorted(sort(x(0)), x(slice(), 1)), float64)(slice(), newaxis);
+       }},
       {"einsum", m, [](const Array& x) { return einsum("ij,kj,j->ik", x, x, constant({5})); }},
       {"conv",
        {2, 2, 6, 5},
        [](const Array& x) {
-         return conv(x, constant({4, 2, 3, 2}), {.strides = {2, 1}, .padding = {{1, 2}, {0, 1}}, .dilation = {1, 2}});
+         return conv(x, constant({4, 2, 3, 2}),
+                     {.strides = {2, 1}, .padding = {{1, 2}, {0, 1}}, .dilation = {1, 2}});
        }},
       {"conv by the kernel",
        {4, 1, 3},
@@ -123,7 +133,8 @@ std::vector<Sample> samples() {
 Array operand(const Shape& shape, int seed) {
   const auto n = shape.elements();
   return make(shape, float64, [&](const Position& at) {
-    return static_cast<double>((flat(at, shape) * 17 + seed * 5) % n) * 0.13 - 0.06 * static_cast<double>(n) + 0.011;
+    return static_cast<double>((flat(at, shape) * 17 + seed * 5) % n) * 0.13 - 0.06 * static_cast<double>(n) +
+           0.011;
   });
 }
 Array put(std::mt19937& random, const Array& x, const Mesh& mesh) {
@@ -135,14 +146,17 @@ Array put(std::mt19937& random, const Array& x) { return put(random, x, random_m
 void expect_near(const Array& x, const Array& y, const std::string& what) {
   ASSERT_EQ(to_string(x.shape()), to_string(y.shape())) << what;
   const auto a = to_vector<double>(x), b = to_vector<double>(y);
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-11 * (1 + std::abs(b[i]))) << what << " element " << i;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ASSERT_NEAR(a[i], b[i], 1e-11 * (1 + std::abs(b[i]))) << what << " element " << i;
 }
 
 double along(const Array& g, const Array& direction) { return item<double>(sum(g * direction)); }
 
 // (f(x + h v) - f(x - h v)) / 2h, extrapolated once.
 double difference(const std::function<Array(const Array&)>& f, const Array& x, const Array& v) {
-  const auto at = [&](double h) { return (item<double>(f(x + v * h)) - item<double>(f(x - v * h))) / (2 * h); };
+  const auto at = [&](double h) {
+    return (item<double>(f(x + v * h)) - item<double>(f(x - v * h))) / (2 * h);
+  };
   const double h = 1e-3;
   return (4 * at(h / 2) - at(h)) / 3;
 }
@@ -160,7 +174,8 @@ TEST(Laws, TheVjpIsTheFiniteDifference) {
       const Array g = grad(loss)(x);
       EXPECT_EQ(to_string(g.shape()), to_string(x.shape()));
       const double expected = difference(loss, x, v);
-      EXPECT_NEAR(along(g, v), expected, 1e-7 * (1 + std::abs(expected))) << s.name << " " << text_of(x.sharding());
+      EXPECT_NEAR(along(g, v), expected, 1e-7 * (1 + std::abs(expected)))
+          << s.name << " " << text_of(x.sharding());
       // The same once more: the derivative of a projection of the gradient.
       const auto projected = [&](const Array& y) { return sum(grad(loss)(y) * constant(s.shape, 4)); };
       const double second = difference(projected, x, v);
@@ -172,7 +187,8 @@ TEST(Laws, TheVjpIsTheFiniteDifference) {
 TEST(Laws, TheGradientHasTheOperandsSharding) {
   std::mt19937 random(72);
   for (const auto& s : samples()) {
-    const Array x = device_put(operand(s.shape, 1), random_sharding(random, random_mesh(random), s.shape.ndim()));
+    const Array x =
+        device_put(operand(s.shape, 1), random_sharding(random, random_mesh(random), s.shape.ndim()));
     const auto loss = [&](const Array& y) { return sum(s.f(y)); };
     EXPECT_EQ(grad(loss)(x).sharding(), x.sharding()) << s.name;
   }
@@ -188,7 +204,8 @@ TEST(Laws, VmapIsTheLoop) {
       const Array y = vmap(s.f, {.in_axes = in_axis, .out_axes = 0})(batch);
       std::vector<Array> expected;
       for (const auto& x : each) expected.push_back(s.f(x));
-      const std::string what = s.name + std::string(" in_axis ") + std::to_string(in_axis) + " " + text_of(batch.sharding());
+      const std::string what =
+          s.name + std::string(" in_axis ") + std::to_string(in_axis) + " " + text_of(batch.sharding());
       expect_near(y, stack(expected), what);
       // Of the gradient as well: the batch rules of what the vjp records.
       const auto gradient = grad([&](const Array& x) { return sum(square(s.f(x))); });
@@ -200,13 +217,16 @@ TEST(Laws, VmapIsTheLoop) {
 
 TEST(Laws, VmapOverTheIndicesOrTheUpdatesIsTheLoop) {
   std::mt19937 random(74);
-  const Array x = operand({6, 5}, 0), list = reshape(indices({0, 3, 5, 1, 1, 2, 4, 4, 0}), {3, 3}), updates = constant({3, 3, 5});
+  const Array x = operand({6, 5}, 0), list = reshape(indices({0, 3, 5, 1, 1, 2, 4, 4, 0}), {3, 3}),
+              updates = constant({3, 3, 5});
   const std::vector<std::function<Array(const Array&, const Array&)>> cases = {
       [&](const Array& i, const Array&) { return x(i); },
       [&](const Array& i, const Array& u) { return x.at(i).add(u); },
       [&](const Array& i, const Array& u) { return x.at(i).multiply(u); },
       [&](const Array&, const Array& u) { return x.at(slice(0, 3)).set(u); },
-      [&](const Array& i, const Array& u) { return grad([&](const Array& y) { return sum(square(y(i) * u)); })(x); },
+      [&](const Array& i, const Array& u) {
+        return grad([&](const Array& y) { return sum(square(y(i) * u)); })(x);
+      },
       [&](const Array& i, const Array&) {
         return take_along_axis(x, broadcast_to(expand_dims(i, 1), {3, 5}), 0);
       },

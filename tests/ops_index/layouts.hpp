@@ -20,7 +20,9 @@ namespace tessera::test {
 
 using Position = std::vector<std::int64_t>;
 
-inline int pick(std::mt19937& random, int lo, int hi) { return lo + static_cast<int>(random() % static_cast<unsigned>(hi - lo + 1)); }
+inline int pick(std::mt19937& random, int lo, int hi) {
+  return lo + static_cast<int>(random() % static_cast<unsigned>(hi - lo + 1));
+}
 
 // All devices, in a random order, on 1 to 3 axes.
 inline Mesh random_mesh(std::mt19937& random) {
@@ -76,7 +78,8 @@ inline std::int64_t flat(const Position& at, const Shape& shape) {
 }
 
 // Compares every element with f(position).
-inline void expect_elements(const Array& x, const Shape& shape, const std::function<double(const Position&)>& f, const std::string& what) {
+inline void expect_elements(const Array& x, const Shape& shape,
+                            const std::function<double(const Position&)>& f, const std::string& what) {
   ASSERT_EQ(to_string(x.shape()), to_string(shape)) << what;
   const auto values = to_vector<double>(x);
   Position at(shape.size(), 0);
@@ -100,7 +103,9 @@ inline std::string program_of(const Array& x) { return program_text(compile(coll
 template <class E, class F> std::string error_of(F f) {
   try {
     f();
-  } catch (const E& error) { return error.what(); } catch (const std::exception& error) {
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
     ADD_FAILURE() << "another error: " << error.what();
     return "";
   }

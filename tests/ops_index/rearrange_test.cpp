@@ -70,7 +70,8 @@ TEST(Flip, TurnsAnyDimsAround) {
         [&](Position at) {
           for (int d = 0; d < c.shape.ndim(); ++d)
             if (dims.empty() || std::count(dims.begin(), dims.end(), d))
-              at[static_cast<std::size_t>(d)] = c.shape[static_cast<std::size_t>(d)] - 1 - at[static_cast<std::size_t>(d)];
+              at[static_cast<std::size_t>(d)] =
+                  c.shape[static_cast<std::size_t>(d)] - 1 - at[static_cast<std::size_t>(d)];
           return c.value(at);
         },
         c.text);
@@ -102,7 +103,10 @@ TEST(Pad, PutsAValueAround) {
   }
   EXPECT_THAT(to_vector<int>(pad(arange(3), {{1, 2}})), ElementsAre(0, 0, 1, 2, 0, 0));
   EXPECT_THAT(error_of<ArgumentError>([] { pad(zeros({2}), {{-1, 0}}); }), HasSubstr("must not be negative"));
-  EXPECT_THAT(error_of<ArgumentError>([] { pad(zeros({2, 2, 2}), {{1, 0}, {0, 1}}); }), HasSubstr("2 pairs of widths for shape (2, 2, 2)"));
+  EXPECT_THAT(error_of<ArgumentError>([] {
+                pad(zeros({2, 2, 2}), {{1, 0}, {0, 1}});
+              }),
+              HasSubstr("2 pairs of widths for shape (2, 2, 2)"));
 }
 
 TEST(Tile, RepeatsTheWholeAndRepeatEachElement) {
@@ -161,7 +165,8 @@ TEST(Split, GivesEqualPartsOrSaysWhyNot) {
   const auto parts = split_at(arange(7), {2, 5});
   EXPECT_THAT(to_vector<int>(parts[1]), ElementsAre(2, 3, 4));
   EXPECT_EQ(parts[2].size(), 2);
-  EXPECT_THAT(error_of<ShapeError>([] { split(zeros({7}), 2); }), HasSubstr("has size 7, which is not 2 equal parts"));
+  EXPECT_THAT(error_of<ShapeError>([] { split(zeros({7}), 2); }),
+              HasSubstr("has size 7, which is not 2 equal parts"));
 }
 
 TEST(Triangles, AndDiagonalsOfAnySharding) {
@@ -171,9 +176,11 @@ TEST(Triangles, AndDiagonalsOfAnySharding) {
     const int k = pick(random, -9, 9);
     const std::size_t n = c.shape.size();
     expect_elements(
-        tril(c.x, k), c.shape, [&](const Position& at) { return at[n - 1] - at[n - 2] <= k ? c.value(at) : 0.0; }, c.text);
+        tril(c.x, k), c.shape,
+        [&](const Position& at) { return at[n - 1] - at[n - 2] <= k ? c.value(at) : 0.0; }, c.text);
     expect_elements(
-        triu(c.x, k), c.shape, [&](const Position& at) { return at[n - 1] - at[n - 2] >= k ? c.value(at) : 0.0; }, c.text);
+        triu(c.x, k), c.shape,
+        [&](const Position& at) { return at[n - 1] - at[n - 2] >= k ? c.value(at) : 0.0; }, c.text);
     std::vector<std::int64_t> result(c.shape.begin() + 2, c.shape.end());
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < c.shape[0]; ++i) count += i + k >= 0 && i + k < c.shape[1];

@@ -28,10 +28,12 @@ RandomPart random_part(std::mt19937& random, std::int64_t n) {
   RandomPart result{IndexPart(slice(start, stop, step)), {}, true};
   const auto wrap = [&](std::int64_t v) { return v < 0 ? v + n : v; };
   if (step > 0) {
-    const auto from = std::max<std::int64_t>(start.value ? wrap(*start.value) : 0, 0), to = stop.value ? wrap(*stop.value) : n;
+    const auto from = std::max<std::int64_t>(start.value ? wrap(*start.value) : 0, 0),
+               to = stop.value ? wrap(*stop.value) : n;
     for (auto i = from; i < to && i < n; i += step) result.taken.push_back(i);
   } else {
-    const auto from = std::min<std::int64_t>(start.value ? wrap(*start.value) : n - 1, n - 1), to = stop.value ? wrap(*stop.value) : -1;
+    const auto from = std::min<std::int64_t>(start.value ? wrap(*start.value) : n - 1, n - 1),
+               to = stop.value ? wrap(*stop.value) : -1;
     for (auto i = from; i > to && i >= 0; i += step) result.taken.push_back(i);
   }
   return result;
@@ -57,7 +59,8 @@ TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
     std::vector<bool> keeps;
     std::vector<std::int64_t> result;
     for (int d = 0; d < ndim; ++d) {
-      if (random() % 5 == 0) parts.emplace_back(newaxis), taken.push_back({-1}), keeps.push_back(true), result.push_back(1);
+      if (random() % 5 == 0)
+        parts.emplace_back(newaxis), taken.push_back({-1}), keeps.push_back(true), result.push_back(1);
       auto part = random_part(random, extents[static_cast<std::size_t>(d)]);
       parts.push_back(part.part);
       if (part.keeps_dim) result.push_back(static_cast<std::int64_t>(part.taken.size()));
@@ -65,11 +68,14 @@ TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
       keeps.push_back(part.keeps_dim);
     }
     const Array y = index(x, parts);
-    const std::string what = "round " + std::to_string(round) + " " + to_string(shape) + " " + text_of(sharding);
+    const std::string what =
+        "round " + std::to_string(round) + " " + to_string(shape) + " " + text_of(sharding);
     EXPECT_TRUE(y.dtype() == dtype);
     // (A new axis beside a split dim of size 1 makes that one whole.)
     const bool has_ones = std::count(extents.begin(), extents.end(), 1) > 0;
-    if (!has_ones) { EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather"))) << what; }
+    if (!has_ones) {
+      EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather"))) << what;
+    }
     expect_elements(
         y, Shape(result),
         [&](const Position& at) {
@@ -77,7 +83,8 @@ TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
           std::size_t r = 0;
           for (std::size_t k = 0; k < taken.size(); ++k) {
             const auto i = keeps[k] ? at[r++] : 0;
-            if (taken[k].size() != 1 || taken[k][0] != -1) source.push_back(taken[k][static_cast<std::size_t>(i)]);
+            if (taken[k].size() != 1 || taken[k][0] != -1)
+              source.push_back(taken[k][static_cast<std::size_t>(i)]);
           }
           return value(source);
         },
@@ -111,11 +118,14 @@ TEST(Slice, OfAnUnsplitDimMovesNothingAndOfASplitDimOnlyWhatIsMissing) {
 TEST(Slice, ErrorsSayWhichIndexDoesNotFitAndWhere) {
   const Array x = zeros({4, 3});
   auto text = error_of<IndexError>([&] { x(4); });
-  EXPECT_THAT(text, HasSubstr("index 4 is out of bounds for dimension 0 of shape (4, 3); it must be in [-4, 4)"));
+  EXPECT_THAT(text,
+              HasSubstr("index 4 is out of bounds for dimension 0 of shape (4, 3); it must be in [-4, 4)"));
   EXPECT_THAT(text, HasSubstr("slice_test.cpp"));
-  EXPECT_THAT(error_of<IndexError>([&] { x(0, 0, 0); }), HasSubstr("too many indices: 3 for an array of 2 dimensions"));
+  EXPECT_THAT(error_of<IndexError>([&] { x(0, 0, 0); }),
+              HasSubstr("too many indices: 3 for an array of 2 dimensions"));
   EXPECT_THAT(error_of<IndexError>([&] { x(ellipsis, ellipsis); }), HasSubstr("only one ellipsis"));
-  EXPECT_THAT(error_of<IndexError>([&] { x(slice(0, 3, 0)); }), HasSubstr("step of the slice of dimension 0 is 0"));
+  EXPECT_THAT(error_of<IndexError>([&] { x(slice(0, 3, 0)); }),
+              HasSubstr("step of the slice of dimension 0 is 0"));
   EXPECT_THAT(error_of<IndexError>([&] { x(zeros({2})); }), HasSubstr("must hold integers, not float32"));
   EXPECT_THAT(error_of<IndexError>([&] { x(x > 0); }), HasSubstr("bool selects a number of elements"));
 }
@@ -132,10 +142,13 @@ TEST(Concatenate, AnyShardingsGiveWhatLoopsGive) {
     for (int i = 0; i < count; ++i) {
       auto own = extents;
       own[static_cast<std::size_t>(axis)] = pick(random, 0, 7);
-      Array x = make(Shape(own), float32, [&](const Position& at) { return 1000.0 * i + static_cast<double>(flat(at, Shape(own))); });
+      Array x = make(Shape(own), float32, [&](const Position& at) {
+        return 1000.0 * i + static_cast<double>(flat(at, Shape(own)));
+      });
       if (random() % 4 != 0) x = device_put(x, random_sharding(random, mesh, ndim));
       parts.push_back(x);
-      for (std::int64_t k = 0; k < own[static_cast<std::size_t>(axis)]; ++k) owner.push_back(i), place.push_back(k);
+      for (std::int64_t k = 0; k < own[static_cast<std::size_t>(axis)]; ++k)
+        owner.push_back(i), place.push_back(k);
     }
     auto result = extents;
     result[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(owner.size());
@@ -162,7 +175,10 @@ TEST(Concatenate, PromotesDtypesAndRefusesOtherShapes) {
               HasSubstr("array 1 has shape (2, 4), array 0 has (2, 3)"));
   EXPECT_THAT(error_of<ArgumentError>([] { concatenate({}); }), HasSubstr("the list of arrays is empty"));
   EXPECT_THAT(error_of<ShapeError>([] { concatenate({Array(1.0f), Array(2.0f)}); }), HasSubstr("use stack"));
-  EXPECT_THAT(error_of<ShapeError>([] { stack({zeros({2}), zeros({3})}); }), HasSubstr("all must have one shape"));
+  EXPECT_THAT(error_of<ShapeError>([] {
+                stack({zeros({2}), zeros({3})});
+              }),
+              HasSubstr("all must have one shape"));
 }
 
 TEST(Stack, PutsANewAxisAnywhere) {

@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-const Dtype real_dtypes[] = {float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool_};
+const Dtype real_dtypes[] = {float32, float64, int8,   int16,  int32, int64,
+                             uint8,   uint16,  uint32, uint64, bool_};
 
 struct Lines {
   Shape shape;
@@ -39,7 +40,8 @@ Lines random_lines(std::mt19937& random, int longest = 40) {
   const int ndim = pick(random, 1, 3);
   c.dim = pick(random, 0, ndim - 1);
   std::vector<std::int64_t> extents;
-  for (int d = 0; d < ndim; ++d) extents.push_back(d == c.dim ? pick(random, 1, longest) : pick(random, random() % 9 == 0 ? 0 : 1, 4));
+  for (int d = 0; d < ndim; ++d)
+    extents.push_back(d == c.dim ? pick(random, 1, longest) : pick(random, random() % 9 == 0 ? 0 : 1, 4));
   c.shape = Shape(extents);
   c.dtype = real_dtypes[random() % 11];
   const bool few_values = random() % 2;
@@ -47,20 +49,23 @@ Lines random_lines(std::mt19937& random, int longest = 40) {
     double v = few_values ? pick(random, 0, 3) : pick(random, 0, 100);
     if (is_bool(c.dtype)) v = v > 1;
     if (is_signed_integer(c.dtype) || is_floating(c.dtype)) v -= few_values ? 2 : 50;
-    if (is_floating(c.dtype) && random() % 12 == 0) v = random() % 2 ? nan : random() % 2 ? INFINITY : -INFINITY;
+    if (is_floating(c.dtype) && random() % 12 == 0)
+      v = random() % 2 ? nan : random() % 2 ? INFINITY : -INFINITY;
     c.values.push_back(v);
   }
   c.x = astype(array(HostArray(c.values, c.shape)), c.dtype);
   const Sharding sharding = random_sharding(random, mesh, ndim);
   if (random() % 6 != 0) c.x = device_put(c.x, sharding);
-  c.text = name(c.dtype) + " " + to_string(c.shape) + " dim " + std::to_string(c.dim) + " " + text_of(sharding);
+  c.text =
+      name(c.dtype) + " " + to_string(c.shape) + " dim " + std::to_string(c.dim) + " " + text_of(sharding);
   return c;
 }
 bool sorts_before(double a, double b) { return !std::isnan(a) && (std::isnan(b) || a < b); }
 std::vector<std::size_t> order_of(const std::vector<double>& line) {
   std::vector<std::size_t> order(line.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return sorts_before(line[a], line[b]); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return sorts_before(line[a], line[b]); });
   return order;
 }
 
@@ -81,7 +86,10 @@ TEST(Sort, AnyDtypeDimAndShardingStableNanLast) {
         },
         c.text);
     expect_elements(
-        places, c.shape, [&](const Position& at) { return static_cast<double>(order_of(c.line(at))[static_cast<std::size_t>(at[d])]); },
+        places, c.shape,
+        [&](const Position& at) {
+          return static_cast<double>(order_of(c.line(at))[static_cast<std::size_t>(at[d])]);
+        },
         c.text);
   }
 }
@@ -106,7 +114,8 @@ TEST(Sort, ALongLineOverAllRanks) {
 
 TEST(Sort, ComplexNumbersGoByTheirParts) {
   using C = std::complex<float>;
-  const std::vector<C> values = {{2, 1}, {1, 5}, {static_cast<float>(nan), 0}, {2, -1}, {1, 4}, {-3, 0}, {1, 4}};
+  const std::vector<C> values = {{2, 1},  {1, 5}, {static_cast<float>(nan), 0}, {2, -1}, {1, 4},
+                                 {-3, 0}, {1, 4}};
   const Array x = device_put(array(HostArray(values, {7})), make_mesh({device_count()}, {"x"}), P("x"));
   const auto sorted = to_vector<C>(sort(x));
   EXPECT_EQ(sorted[0], C(-3, 0));
@@ -124,23 +133,30 @@ TEST(SortByKey, MovesAPayloadOfAnyDtype) {
       const Mesh mesh = random_mesh(random);
       const Shape shape{pick(random, 1, 3), pick(random, 1, 30)};
       std::vector<std::uint32_t> keys;
-      for (std::int64_t i = 0; i < shape.elements(); ++i) keys.push_back(static_cast<std::uint32_t>(random() % 7 * 600000000u));
+      for (std::int64_t i = 0; i < shape.elements(); ++i)
+        keys.push_back(static_cast<std::uint32_t>(random() % 7 * 600000000u));
       const auto payload = [&](const Position& at) {
         return static_cast<double>(is_bool(payload_dtype) ? flat(at, shape) % 2 : flat(at, shape) % 100);
       };
       const Sharding sharding = random_sharding(random, mesh, 2);
-      const auto [k, v] = sort_by_key(device_put(array(HostArray(keys, shape)), sharding),
-                                      device_put(make(shape, payload_dtype, payload), random_sharding(random, mesh, 2)));
+      const auto [k, v] =
+          sort_by_key(device_put(array(HostArray(keys, shape)), sharding),
+                      device_put(make(shape, payload_dtype, payload), random_sharding(random, mesh, 2)));
       const auto source = [&](const Position& at) {
         std::vector<double> line;
-        for (std::int64_t i = 0; i < shape[1]; ++i) line.push_back(keys[static_cast<std::size_t>(at[0] * shape[1] + i)]);
+        for (std::int64_t i = 0; i < shape[1]; ++i)
+          line.push_back(keys[static_cast<std::size_t>(at[0] * shape[1] + i)]);
         return Position{at[0], static_cast<std::int64_t>(order_of(line)[static_cast<std::size_t>(at[1])])};
       };
       expect_elements(
-          k, shape, [&](const Position& at) { return static_cast<double>(keys[static_cast<std::size_t>(flat(source(at), shape))]); },
+          k, shape,
+          [&](const Position& at) {
+            return static_cast<double>(keys[static_cast<std::size_t>(flat(source(at), shape))]);
+          },
           text_of(sharding));
       expect_elements(
-          v, shape, [&](const Position& at) { return payload(source(at)); }, name(payload_dtype) + text_of(sharding));
+          v, shape, [&](const Position& at) { return payload(source(at)); },
+          name(payload_dtype) + text_of(sharding));
     }
   EXPECT_THAT(error_of<ShapeError>([] { sort_by_key(zeros({3}), zeros({4})); }),
               HasSubstr("keys of shape (3,) and a payload of shape (4,)"));
@@ -161,13 +177,16 @@ TEST(TopK, TheLargestFirstAndTheFirstOfEquals) {
       const auto line = c.line(at);
       std::vector<std::size_t> order(line.size());
       for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return sorts_before(line[b], line[a]); });
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::size_t a, std::size_t b) { return sorts_before(line[b], line[a]); });
       return order[static_cast<std::size_t>(at.back())];
     };
     expect_elements(
-        values, result, [&](const Position& at) { return c.line(at)[chosen(at)]; }, c.text + " k=" + std::to_string(k));
+        values, result, [&](const Position& at) { return c.line(at)[chosen(at)]; },
+        c.text + " k=" + std::to_string(k));
     expect_elements(
-        places, result, [&](const Position& at) { return static_cast<double>(chosen(at)); }, c.text + " k=" + std::to_string(k));
+        places, result, [&](const Position& at) { return static_cast<double>(chosen(at)); },
+        c.text + " k=" + std::to_string(k));
   }
   EXPECT_THAT(error_of<ArgumentError>([] { top_k(zeros({3}), 4); }),
               HasSubstr("k is 4, but the last dimension of shape (3,) has 3 elements"));
@@ -178,7 +197,9 @@ TEST(ArgReduce, TheFirstExtremeOfAnySharding) {
   for (int round = 0; round < 60; ++round) {
     const auto c = random_lines(random, 20);
     const bool max = round % 2;
-    const auto better = [&](double a, double b) { return std::isnan(a) ? !std::isnan(b) : !std::isnan(b) && (max ? a > b : a < b); };
+    const auto better = [&](double a, double b) {
+      return std::isnan(a) ? !std::isnan(b) : !std::isnan(b) && (max ? a > b : a < b);
+    };
     const auto first_best = [&](const std::vector<double>& line) {
       std::size_t best = 0;
       for (std::size_t i = 1; i < line.size(); ++i)
@@ -217,8 +238,9 @@ TEST(Cumulative, SumsAndProductsFromTheStart) {
     const bool sums = round % 2;
     if (!sums)
       for (auto& v : c.values) v = random() % 8 == 0 ? 2 : 1;
-    const Array x = c.x.is_committed() ? device_put(astype(array(HostArray(c.values, c.shape)), c.dtype), c.x.sharding())
-                                       : astype(array(HostArray(c.values, c.shape)), c.dtype);
+    const Array x = c.x.is_committed()
+                        ? device_put(astype(array(HostArray(c.values, c.shape)), c.dtype), c.x.sharding())
+                        : astype(array(HostArray(c.values, c.shape)), c.dtype);
     const Array y = sums ? cumsum(x, c.dim) : cumprod(x, c.dim);
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
     expect_elements(
@@ -226,7 +248,8 @@ TEST(Cumulative, SumsAndProductsFromTheStart) {
         [&](const Position& at) {
           const auto line = c.line(at);
           double running = sums ? 0 : 1;
-          for (std::size_t i = 0; i <= static_cast<std::size_t>(at[d]); ++i) sums ? running += line[i] : running *= line[i];
+          for (std::size_t i = 0; i <= static_cast<std::size_t>(at[d]); ++i)
+            sums ? running += line[i] : running *= line[i];
           return running;
         },
         c.text);
@@ -242,7 +265,8 @@ TEST(SearchSorted, AddsUpThePlacesInTheBlocks) {
     for (int i = pick(random, 0, 30); i > 0; --i) sorted.push_back(static_cast<float>(pick(random, 0, 20)));
     std::sort(sorted.begin(), sorted.end());
     for (int i = 0; i < 12; ++i) values.push_back(static_cast<float>(pick(random, -2, 22)));
-    Array s = array(HostArray(sorted, {static_cast<std::int64_t>(sorted.size())})), v = array(HostArray(values, {3, 4}));
+    Array s = array(HostArray(sorted, {static_cast<std::int64_t>(sorted.size())})),
+          v = array(HostArray(values, {3, 4}));
     if (random() % 3) s = device_put(s, random_sharding(random, mesh, 1));
     if (random() % 3) v = device_put(v, random_sharding(random, mesh, 2));
     for (const bool right : {false, true})
@@ -250,13 +274,16 @@ TEST(SearchSorted, AddsUpThePlacesInTheBlocks) {
           searchsorted(s, v, right ? "right" : "left"), {3, 4},
           [&](const Position& at) {
             const float value = values[static_cast<std::size_t>(at[0] * 4 + at[1])];
-            return static_cast<double>(
-                (right ? std::upper_bound(sorted.begin(), sorted.end(), value) : std::lower_bound(sorted.begin(), sorted.end(), value)) -
-                sorted.begin());
+            return static_cast<double>((right ? std::upper_bound(sorted.begin(), sorted.end(), value)
+                                              : std::lower_bound(sorted.begin(), sorted.end(), value)) -
+                                       sorted.begin());
           },
           text_of(s.sharding()) + text_of(v.sharding()));
   }
-  EXPECT_THAT(error_of<ShapeError>([] { searchsorted(zeros({2, 2}), zeros({2})); }), HasSubstr("must have one dimension"));
+  EXPECT_THAT(error_of<ShapeError>([] {
+                searchsorted(zeros({2, 2}), zeros({2}));
+              }),
+              HasSubstr("must have one dimension"));
 }
 
 TEST(TakeAlongAxis, OneIndexPerElementOfALine) {
@@ -267,7 +294,9 @@ TEST(TakeAlongAxis, OneIndexPerElementOfALine) {
     Shape list = c.shape;
     list[d] = pick(random, 0, 9);
     const auto n = c.shape[d];
-    const auto raw = [&](const Position& at) { return static_cast<std::int64_t>((flat(at, list) * 7 + 2) % (2 * n + 2) - n); };
+    const auto raw = [&](const Position& at) {
+      return static_cast<std::int64_t>((flat(at, list) * 7 + 2) % (2 * n + 2) - n);
+    };
     const Mesh mesh = c.x.is_committed() ? c.x.sharding().mesh() : random_mesh(random);
     Array i = make(list, int32, [&](const Position& at) { return static_cast<double>(raw(at)); });
     if (random() % 3) i = device_put(i, random_sharding(random, mesh, list.ndim()));

@@ -23,7 +23,8 @@ std::vector<OpSample> samples_with_operands() {
 }
 
 class Batch : public testing::TestWithParam<OpSample> {};
-INSTANTIATE_TEST_SUITE_P(Ops, Batch, testing::ValuesIn(samples_with_operands()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Ops, Batch, testing::ValuesIn(samples_with_operands()),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(Batch, is_the_loop_over_the_examples) {
   constexpr int size = 3;
@@ -39,7 +40,9 @@ TEST_P(Batch, is_the_loop_over_the_examples) {
     std::string layouts;
     for (std::size_t i = 0; i < sample.operands.size(); ++i) {
       const int ndim = sample.operands[i].shape.ndim();
-      dims.push_back(i == always || random() % 3 != 0 ? static_cast<int>(random() % static_cast<unsigned>(ndim + 1)) : -1);
+      dims.push_back(i == always || random() % 3 != 0
+                         ? static_cast<int>(random() % static_cast<unsigned>(ndim + 1))
+                         : -1);
       if (dims[i] < 0) {
         for (auto& example : examples) example[i] = examples[0][i];
         mapped.push_back(examples[0][i]);
@@ -53,7 +56,8 @@ TEST_P(Batch, is_the_loop_over_the_examples) {
     // Operands without a batch dim come from outside.
     const auto call = [&](const std::vector<Array>& batched) {
       std::vector<Array> all;
-      for (std::size_t i = 0, next = 0; i < dims.size(); ++i) all.push_back(dims[i] < 0 ? mapped[i] : batched[next++]);
+      for (std::size_t i = 0, next = 0; i < dims.size(); ++i)
+        all.push_back(dims[i] < 0 ? mapped[i] : batched[next++]);
       return sample.call(all);
     };
     int axis = round == 0 ? 0 : round == 1 ? -1 : 1;  // where the op meets the batch dim
@@ -70,11 +74,13 @@ TEST_P(Batch, is_the_loop_over_the_examples) {
         const Array result = results[i](e);
         ASSERT_EQ(result.shape(), expected[i].shape()) << "result " << i;
         ASSERT_EQ(result.dtype(), expected[i].dtype()) << "result " << i;
-        const auto x = to_vector<std::complex<double>>(result), y = to_vector<std::complex<double>>(expected[i]);
+        const auto x = to_vector<std::complex<double>>(result),
+                   y = to_vector<std::complex<double>>(expected[i]);
         const double tolerance = real_dtype(result.dtype()) == float32 ? 1e-5 : 1e-11;
         for (std::size_t n = 0; n < x.size(); ++n)
           ASSERT_TRUE(std::abs(x[n] - y[n]) <= tolerance * std::max(1.0, std::abs(y[n])) || x[n] == y[n])
-              << "result " << i << " of example " << e << ", element " << n << ": " << x[n] << ", not " << y[n];
+              << "result " << i << " of example " << e << ", element " << n << ": " << x[n] << ", not "
+              << y[n];
       }
     }
   }

@@ -25,7 +25,8 @@ std::vector<OpSample> smooth_samples() {
 }
 
 class Derivative : public testing::TestWithParam<OpSample> {};
-INSTANTIATE_TEST_SUITE_P(Ops, Derivative, testing::ValuesIn(smooth_samples()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Ops, Derivative, testing::ValuesIn(smooth_samples()),
+                         [](const auto& info) { return info.param.name; });
 
 // The op's smooth results.
 Leaves inexact_only(const Leaves& x) {
@@ -41,7 +42,8 @@ std::function<Leaves(const Leaves&)> smooth_part(const OpSample& sample) {
 // Of the inexact leaves; the others do not move.
 Leaves moved(const Leaves& x, const Leaves& direction, double h) {
   Leaves result;
-  for (std::size_t i = 0; i < x.size(); ++i) result.push_back(is_inexact(x[i].dtype()) ? x[i] + h * direction[i] : x[i]);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    result.push_back(is_inexact(x[i].dtype()) ? x[i] + h * direction[i] : x[i]);
   return result;
 }
 Leaves random_directions(const Leaves& x, std::mt19937& random) {
@@ -89,7 +91,9 @@ TEST_P(Derivative, agrees_with_finite_differences) {
   eval(quotient);
 
   const double expected = paired(ct, quotient);
-  EXPECT_NEAR(paired(inexact_only(gradients), inexact_only(v)), expected, sample.tolerance * std::max(1.0, std::abs(expected))) << "vjp";
+  EXPECT_NEAR(paired(inexact_only(gradients), inexact_only(v)), expected,
+              sample.tolerance * std::max(1.0, std::abs(expected)))
+      << "vjp";
 
   const auto [same, tangent] = jvp(call, std::tuple{x}, std::tuple{v});
   expect_close(inexact_only(tangent), inexact_only(quotient), sample.tolerance, "jvp");
@@ -101,7 +105,8 @@ TEST_P(Derivative, of_the_derivative_agrees_with_finite_differences) {
   const auto call = smooth_part(sample);
   if (sample.smooth != Smooth::twice) GTEST_SKIP() << "no second derivative";
   std::mt19937 random(5);
-  const Leaves x = operands_of(sample, 2), v = random_directions(x, random), ct = random_directions(call(x), random);
+  const Leaves x = operands_of(sample, 2), v = random_directions(x, random),
+               ct = random_directions(call(x), random);
   const auto gradient = [&](const Leaves& x) { return inexact_only(std::get<0>(vjp(call, x).second(ct))); };
   const Leaves quotient = difference_quotient(gradient, x, v);
   const auto [first, second] = jvp(gradient, std::tuple{x}, std::tuple{v});
@@ -113,7 +118,8 @@ TEST_P(Derivative, is_the_same_on_any_sharding) {
   const auto& sample = GetParam();
   const auto call = smooth_part(sample);
   std::mt19937 random(7);
-  const Leaves x = operands_of(sample, 1), ct = random_directions(call(x), random), v = random_directions(x, random);
+  const Leaves x = operands_of(sample, 1), ct = random_directions(call(x), random),
+               v = random_directions(x, random);
   const auto [expected] = vjp(call, x).second(ct);
   const auto expected_tangent = jvp(call, std::tuple{x}, std::tuple{v}).second;
   for (int round = 0; round < 3; ++round) {
@@ -126,7 +132,8 @@ TEST_P(Derivative, is_the_same_on_any_sharding) {
     }
     SCOPED_TRACE(layouts);
     const auto [gradients] = vjp(call, sharded).second(ct);
-    for (std::size_t i = 0; i < gradients.size(); ++i) EXPECT_EQ(gradients[i].sharding(), sharded[i].sharding()) << "operand " << i;
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      EXPECT_EQ(gradients[i].sharding(), sharded[i].sharding()) << "operand " << i;
     const auto tangent = jvp(call, std::tuple{sharded}, std::tuple{v}).second;
     eval(gradients, tangent);
     expect_close(inexact_only(gradients), inexact_only(expected), 1e-11, "gradient");

@@ -28,7 +28,8 @@ TEST(Ops, HaveEveryRuleOrSayWhyNot) {
     EXPECT_TRUE(op->kernel != nullptr || op->lower != nullptr || op->talk != nullptr) << "how it is computed";
     EXPECT_NE(op->vjp != nullptr, op->no_vjp != nullptr) << "a vjp, or why there is none";
     EXPECT_NE(op->batch != nullptr, op->no_batch != nullptr) << "a batch rule, or why there is none";
-    EXPECT_TRUE(op->talk == nullptr || op->talk_cost != nullptr || op->lower != nullptr) << "what its talk kernel moves";
+    EXPECT_TRUE(op->talk == nullptr || op->talk_cost != nullptr || op->lower != nullptr)
+        << "what its talk kernel moves";
   }
 }
 
@@ -52,13 +53,16 @@ TEST(Ops, StandInTheTableOfSamples) {
   for (const auto* op : registered_ops()) {
     registered.insert(op->name);
     const bool elsewhere = ops_tested_elsewhere().contains(op->name);
-    EXPECT_TRUE(sampled.contains(op->name) || elsewhere) << op->name << ": add a row to tests/support/op_samples.cpp";
+    EXPECT_TRUE(sampled.contains(op->name) || elsewhere)
+        << op->name << ": add a row to tests/support/op_samples.cpp";
   }
-  for (const auto& [name, reason] : ops_tested_elsewhere()) EXPECT_TRUE(registered.contains(name)) << name << " is no op";
+  for (const auto& [name, reason] : ops_tested_elsewhere())
+    EXPECT_TRUE(registered.contains(name)) << name << " is no op";
 }
 
 class Sample : public testing::TestWithParam<OpSample> {};
-INSTANTIATE_TEST_SUITE_P(Ops, Sample, testing::ValuesIn(op_samples()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Ops, Sample, testing::ValuesIn(op_samples()),
+                         [](const auto& info) { return info.param.name; });
 
 void expect_same_values(const Array& a, const Array& b, const std::string& what) {
   ASSERT_EQ(a.shape(), b.shape()) << what;
@@ -93,7 +97,8 @@ TEST_P(Sample, has_the_same_values_on_any_sharding) {
     eval(expected, results);
     ASSERT_EQ(results.size(), expected.size());
     for (std::size_t i = 0; i < results.size(); ++i)
-      expect_same_values(expected[i], results[i], layouts + "-> result " + std::to_string(i) + " " + text_of(results[i].sharding()));
+      expect_same_values(expected[i], results[i],
+                         layouts + "-> result " + std::to_string(i) + " " + text_of(results[i].sharding()));
   }
 }
 

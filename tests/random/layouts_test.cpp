@@ -32,7 +32,8 @@ std::vector<Distribution> distributions() {
       {"randint8", [](const Key& k, const Shape& s) { return randint(k, s, -100, 100, int8); }},
       {"randint64", [](const Key& k, const Shape& s) { return randint(k, s, 0, 1'000'000'007, int64); }},
       {"bernoulli", [](const Key& k, const Shape& s) { return bernoulli(k, 0.3, s); }},
-      {"bernoulli high", [](const Key& k, const Shape& s) { return bernoulli(k, Array(0.3), s, Resolution::high); }},
+      {"bernoulli high",
+       [](const Key& k, const Shape& s) { return bernoulli(k, Array(0.3), s, Resolution::high); }},
       {"gumbel", [](const Key& k, const Shape& s) { return gumbel(k, s); }},
       {"exponential", [](const Key& k, const Shape& s) { return exponential(k, s); }},
       {"truncated_normal", [](const Key& k, const Shape& s) { return truncated_normal(k, -1, 2, s); }},
@@ -44,9 +45,13 @@ std::vector<Distribution> distributions() {
        }},
       {"poisson", [](const Key& k, const Shape& s) { return poisson(k, 12.5, s); }, Moves::a_number},
       {"binomial", [](const Key& k, const Shape& s) { return binomial(k, 100, 0.4, s); }, Moves::a_number},
-      {"permutation", [](const Key& k, const Shape& s) { return permutation(k, s.elements()); }, Moves::elements},
-      {"permutation of rows", [](const Key& k, const Shape& s) { return permutation(k, bits(key(1), s), s.ndim() - 1); }, Moves::elements},
-      {"independent permutations", [](const Key& k, const Shape& s) { return permutation(k, normal(key(1), s, complex128), 0, true); },
+      {"permutation", [](const Key& k, const Shape& s) { return permutation(k, s.elements()); },
+       Moves::elements},
+      {"permutation of rows",
+       [](const Key& k, const Shape& s) { return permutation(k, bits(key(1), s), s.ndim() - 1); },
+       Moves::elements},
+      {"independent permutations",
+       [](const Key& k, const Shape& s) { return permutation(k, normal(key(1), s, complex128), 0, true); },
        Moves::elements},
       {"choice",
        [](const Key& k, const Shape& s) {
@@ -84,7 +89,8 @@ TEST(random_layouts, every_mesh_and_spec_gives_the_same_bits) {
           const Mesh mesh = random_mesh(random);
           const Array x = d.draw(key, shape);
           const auto sharding = random_sharding(random, mesh, x.ndim());
-          ASSERT_EQ(bytes_of(device_put(x, sharding)), expected) << d.name << " " << to_string(shape) << " in " << text_of(sharding);
+          ASSERT_EQ(bytes_of(device_put(x, sharding)), expected)
+              << d.name << " " << to_string(shape) << " in " << text_of(sharding);
         }
       }
     }
@@ -101,7 +107,8 @@ TEST(random_layouts, draws_move_nothing_and_hold_only_their_block) {
     EXPECT_EQ(text.find("all-gather"), std::string::npos) << d.name << "\n" << text;
     EXPECT_EQ(text.find("all-to-all"), std::string::npos) << d.name << "\n" << text;
     EXPECT_EQ(text.find("collective-permute"), std::string::npos) << d.name << "\n" << text;
-    EXPECT_EQ(text.find("all-reduce") != std::string::npos, d.moves == Moves::a_number) << d.name << "\n" << text;
+    EXPECT_EQ(text.find("all-reduce") != std::string::npos, d.moves == Moves::a_number) << d.name << "\n"
+                                                                                        << text;
     EXPECT_EQ(text.find("[" + std::to_string(8 * n) + ",1000"), std::string::npos) << d.name << "\n" << text;
   }
 }
@@ -127,7 +134,8 @@ TEST(random_layouts, a_split_array_is_shuffled_where_it_lies) {
   if (n == 1) return;
   const auto text = program_of(random::permutation(random::key(6), x));
   EXPECT_EQ(text.find("all-gather"), std::string::npos) << text;
-  for (const char* dtype : {"= s32[", "= u32["}) EXPECT_EQ(text.find(dtype + std::to_string(size) + "]"), std::string::npos) << text;
+  for (const char* dtype : {"= s32[", "= u32["})
+    EXPECT_EQ(text.find(dtype + std::to_string(size) + "]"), std::string::npos) << text;
 }
 
 TEST(random_layouts, a_draw_takes_the_layout_of_what_it_meets) {
@@ -143,8 +151,9 @@ TEST(random_layouts, a_committed_batch_of_keys_draws_where_the_keys_lie) {
   const int n = device_count();
   const auto mesh = make_mesh({n}, {"x"});
   const Key keys = random::split_batch(random::key(4), {2 * n + 1});
-  const Array draws = rng::normal(device_put(keys.data, mesh, P("x", None)), {3, 2}, float32, kernels::after_minus_one(float32), 1,
-                                  rng::CounterMode::partitionable, std::source_location::current());
+  const Array draws = rng::normal(device_put(keys.data, mesh, P("x", None)), {3, 2}, float32,
+                                  kernels::after_minus_one(float32), 1, rng::CounterMode::partitionable,
+                                  std::source_location::current());
   EXPECT_EQ(draws.shape(), (Shape{2 * n + 1, 3, 2}));
   EXPECT_EQ(draws.sharding().spec(), P("x", None, None));
   const auto separate = random::split(random::key(4), 2 * n + 1);

@@ -47,7 +47,9 @@ TEST(random_maps, vmap_over_data_folds_each_into_one_key) {
 TEST(random_maps, shard_map_gives_each_device_its_own_stream) {
   const int n = device_count();
   const auto mesh = make_mesh({n}, {"x"});
-  const auto draw = [](const Array& block) { return block + random::normal(random::fold_in(random::key(4), axis_index("x")), {2, 3}); };
+  const auto draw = [](const Array& block) {
+    return block + random::normal(random::fold_in(random::key(4), axis_index("x")), {2, 3});
+  };
   const Array x = device_put(zeros({2 * n, 3}), mesh, P("x", None));
   const Array y = shard_map(draw, mesh, P("x", None), P("x", None))(x);
   std::vector<Array> separate;
@@ -65,7 +67,8 @@ TEST(random_maps, shard_map_over_keys) {
   };
   const Array y = shard_map(draw, mesh, P("x", None), P("x", None))(keys.data);
   std::vector<Array> separate;
-  for (const auto& k : random::split(random::key(5), n)) separate.push_back(random::uniform(k, {4}) + random::poisson(k, 15.0, {4}));
+  for (const auto& k : random::split(random::key(5), n))
+    separate.push_back(random::uniform(k, {4}) + random::poisson(k, 15.0, {4}));
   EXPECT_EQ(to_vector<float>(y), joined(separate));
 }
 
@@ -86,14 +89,18 @@ TEST(random_maps, jit_with_a_key_argument) {
   const auto mesh = make_mesh({device_count()}, {"x"});
   const Array x = device_put(ones({10, 3}), mesh, P("x", None));
   const auto compiled = jit(noisy);
-  for (const int seed : {1, 2}) EXPECT_EQ(to_vector<float>(compiled(random::key(seed), x)), to_vector<float>(noisy(random::key(seed), x)));
+  for (const int seed : {1, 2})
+    EXPECT_EQ(to_vector<float>(compiled(random::key(seed), x)),
+              to_vector<float>(noisy(random::key(seed), x)));
   const auto text = compiled.lower(random::key(1), x).compile().as_text();
   for (const char* collective : {"all-gather", "all-reduce", "all-to-all", "collective-permute"})
     EXPECT_EQ(text.find(collective), std::string::npos) << text;
 }
 
 TEST(random_maps, gradients_pass_by_the_draws) {
-  const auto loss = [](const Array& scale) { return sum(square(scale * random::normal(random::key(7), {50}))); };
+  const auto loss = [](const Array& scale) {
+    return sum(square(scale * random::normal(random::key(7), {50})));
+  };
   const auto z = to_vector<double>(random::normal(random::key(7), {50}));
   double expected = 0;
   for (const double v : z) expected += 2 * 3 * v * v;

@@ -30,7 +30,8 @@ void expect_moments(const Array& x, Moments expected, double fourth_moment) {
   const double n = static_cast<double>(samples);
   // Five standard errors.
   EXPECT_NEAR(mean, expected.mean, 5 * std::sqrt(expected.variance / n));
-  EXPECT_NEAR(variance, expected.variance, 5 * std::sqrt((fourth_moment - expected.variance * expected.variance) / n));
+  EXPECT_NEAR(variance, expected.variance,
+              5 * std::sqrt((fourth_moment - expected.variance * expected.variance) / n));
 }
 
 // The distance of the local samples' distribution function from the right one, at its 100,000-quantiles; for n samples, above
@@ -71,7 +72,8 @@ TEST(random_statistics, exponential) {
 TEST(random_statistics, integers_fall_alike_on_all_values) {
   const Array x = drawn([](const auto& k, Shape s) { return random::randint(k, s, 0, 12); });
   for (int value = 0; value < 12; ++value) {
-    const double count = item<double>(count_nonzero(x == value)), expected = static_cast<double>(samples) / 12;
+    const double count = item<double>(count_nonzero(x == value)),
+                 expected = static_cast<double>(samples) / 12;
     EXPECT_NEAR(count, expected, 5 * std::sqrt(expected)) << value;
   }
 }

@@ -13,7 +13,8 @@ Mesh line() { return make_mesh({device_count()}, {"x"}); }
 void expect_close(const Array& got, const Array& wanted, const std::string& what, double tolerance = 1e-5) {
   ASSERT_EQ(got.shape(), wanted.shape()) << what;
   const auto a = to_vector<double>(got), b = to_vector<double>(wanted);
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << what << " element " << i;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << what << " element " << i;
 }
 Array data(Shape shape) { return random::uniform(random::key(7), shape); }
 
@@ -28,9 +29,15 @@ TEST(Inside, LoopsWithCollectives) {
   const auto unrolled = [&](const Array& b) { return step(step(step(step(b)))); };
   const auto mapped = [&](auto f) { return shard_map(f, line(), P("x"), P("x"))(x); };
   expect_close(mapped(loop), mapped(unrolled), "fori_loop");
-  expect_close(jit([&](const Array& x) { return shard_map(loop, line(), P("x"), P("x"))(x); })(x), mapped(unrolled), "fori_loop under jit");
+  expect_close(jit([&](const Array& x) { return shard_map(loop, line(), P("x"), P("x"))(x); })(x),
+               mapped(unrolled), "fori_loop under jit");
   const auto scanned = [&](const Array& b) {
-    return scan([](const Array& carry, const Array& row) { return std::pair{carry + psum(row, "x"), carry}; }, zeros({3}), b).second;
+    return scan(
+               [](const Array& carry, const Array& row) {
+                 return std::pair{carry + psum(row, "x"), carry};
+               },
+               zeros({3}), b)
+        .second;
   };
   const auto by_hand = [&](const Array& b) { return stack({zeros({3}) * b(0), psum(b(0), "x")}); };
   expect_close(mapped(scanned), mapped(by_hand), "scan");
@@ -56,7 +63,8 @@ TEST(Inside, RingProduct) {
   expect_close(f(a, b), matmul(a, b), "ring");
   const Array w = data({2 * p, 4});
   const auto [ga, gb] = grad<0, 1>([&](const Array& a, const Array& b) { return sum(f(a, b) * w); })(a, b);
-  const auto [wa, wb] = grad<0, 1>([&](const Array& a, const Array& b) { return sum(matmul(a, b) * w); })(a, b);
+  const auto [wa, wb] =
+      grad<0, 1>([&](const Array& a, const Array& b) { return sum(matmul(a, b) * w); })(a, b);
   expect_close(ga, wa, "gradient of a");
   expect_close(gb, wb, "gradient of b");
 }
@@ -64,16 +72,19 @@ TEST(Inside, RingProduct) {
 TEST(Inside, RandomStreamsPerRank) {
   const int p = device_count();
   const auto f =
-      pmap([](const Array&) { return random::normal(random::fold_in(random::key(3), axis_index("i")), {4}); }, {.axis_name = "i"});
+      pmap([](const Array&) { return random::normal(random::fold_in(random::key(3), axis_index("i")), {4}); },
+           {.axis_name = "i"});
   const Array draws = f(arange(p));
   for (int i = 0; i < p; ++i)
-    expect_close(draws(i), random::normal(random::fold_in(random::key(3), i), {4}), "rank " + std::to_string(i), 0);
+    expect_close(draws(i), random::normal(random::fold_in(random::key(3), i), {4}),
+                 "rank " + std::to_string(i), 0);
 }
 
 TEST(Inside, PrintShowsTheBlocksOfAllRanks) {
   const int p = device_count();
   std::string text, traced;
-  const auto f = shard_map([&](const Array& b) { return text = to_string(b * 2), b; }, line(), P("x"), P("x"));
+  const auto f =
+      shard_map([&](const Array& b) { return text = to_string(b * 2), b; }, line(), P("x"), P("x"));
   f(arange(2 * p));
   EXPECT_EQ(text, "blocks of the ranks along x:\n" + to_string(reshape(arange(2 * p) * 2, {p, 2})));
   jit(f)(arange(2 * p));
@@ -83,9 +94,11 @@ TEST(Inside, PrintShowsTheBlocksOfAllRanks) {
 TEST(Inside, TransformsOfBlocks) {
   const int p = device_count();
   const Array x = data({2 * p, 8});
-  const auto f = shard_map([](const Array& b) { return abs(fft::fft(b)) + sort(b) + cumsum(b, 1); }, line(), P("x"), P("x"));
+  const auto f = shard_map([](const Array& b) { return abs(fft::fft(b)) + sort(b) + cumsum(b, 1); }, line(),
+                           P("x"), P("x"));
   expect_close(f(x), abs(fft::fft(x)) + sort(x) + cumsum(x, 1), "fft, sort, cumsum");
-  const auto g = shard_map([](const Array& b) { return linalg::solve(matmul(b, transpose(b)) + eye(2), b); }, line(), P("x"), P("x"));
+  const auto g = shard_map([](const Array& b) { return linalg::solve(matmul(b, transpose(b)) + eye(2), b); },
+                           line(), P("x"), P("x"));
   std::vector<Array> wanted;
   for (int i = 0; i < p; ++i) {
     const Array b = x(slice(2 * i, 2 * i + 2));
@@ -99,7 +112,9 @@ TEST(Inside, CheckpointCustomVjpAndSecondDerivatives) {
   const Array x = data({2 * p, 3});
   const auto layer = [](const Array& b) { return tanh(b) * pmean(b, "x"); };
   const auto loss = [&](auto f) {
-    return [=](const Array& x) { return shard_map([=](const Array& b) { return psum(sum(f(b)), "x"); }, line(), P("x"), P())(x); };
+    return [=](const Array& x) {
+      return shard_map([=](const Array& b) { return psum(sum(f(b)), "x"); }, line(), P("x"), P())(x);
+    };
   };
   const Array wanted = grad(loss(layer))(x);
   expect_close(grad(loss(checkpoint(layer)))(x), wanted, "checkpoint");
@@ -113,15 +128,21 @@ TEST(Inside, CheckpointCustomVjpAndSecondDerivatives) {
   };
   expect_close(curvature(loss(layer))(x), curvature(whole)(x), "second derivative", 1e-4);
   // The names that the function saw are known to its backward pass too, also when a vmap's examples are put together.
-  const auto scaled = custom_vjp([](const Array& b) { return pmean(b, "x"); },
-                                 [](const Array& b) {
-                                   return std::pair{pmean(b, "x"), b};
-                                 },
-                                 [](const Array&, const Array& ct) { return pmean(ct, "x") * axis_size("x"); });
-  expect_close(grad(loss(scaled))(x), grad(loss([](const Array& b) { return pmean(b, "x"); }))(x) * static_cast<float>(p), "custom_vjp");
-  const auto by_examples = [&](auto f) { return [=](const Array& x) { return sum(square(vmap(f, {.axis_name = "x"})(x))); }; };
+  const auto scaled =
+      custom_vjp([](const Array& b) { return pmean(b, "x"); },
+                 [](const Array& b) {
+                   return std::pair{pmean(b, "x"), b};
+                 },
+                 [](const Array&, const Array& ct) { return pmean(ct, "x") * axis_size("x"); });
+  expect_close(grad(loss(scaled))(x),
+               grad(loss([](const Array& b) { return pmean(b, "x"); }))(x) * static_cast<float>(p),
+               "custom_vjp");
+  const auto by_examples = [&](auto f) {
+    return [=](const Array& x) { return sum(square(vmap(f, {.axis_name = "x"})(x))); };
+  };
   const auto normal = [](const Array& row) { return tanh(row) * pmean(row, "x") + row * axis_index("x"); };
-  expect_close(grad(by_examples(checkpoint(normal)))(x), grad(by_examples(normal))(x), "checkpoint in a vmap");
+  expect_close(grad(by_examples(checkpoint(normal)))(x), grad(by_examples(normal))(x),
+               "checkpoint in a vmap");
 }
 
 }  // namespace

@@ -13,13 +13,15 @@ using testing::HasSubstr;
 
 Array data(Shape shape, int seed = 1) {
   std::vector<float> values;
-  for (std::int64_t i = 0; i < shape.elements(); ++i) values.push_back(static_cast<float>((i * 7 + seed * 5) % 13 + 1));
+  for (std::int64_t i = 0; i < shape.elements(); ++i)
+    values.push_back(static_cast<float>((i * 7 + seed * 5) % 13 + 1));
   return array(HostArray(values, shape));
 }
 void expect_equal(const Array& got, const Array& wanted, const std::string& what, double tolerance = 0) {
   ASSERT_EQ(got.shape(), wanted.shape()) << what;
   const auto a = to_vector<double>(got), b = to_vector<double>(wanted);
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << what << " element " << i;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << what << " element " << i;
 }
 template <class Error, class F> void expect_error(F f, const std::vector<std::string>& parts) {
   try {
@@ -49,7 +51,8 @@ TEST(Pmap, OneExamplePerDeviceForAnyNumberUpToAll) {
 TEST(Pmap, NamesNormaliseOverTheExamples) {
   const int n = device_count();
   const Array x = data({n, 3});
-  const Array y = pmap([](const Array& a) { return a / psum(a, "i") + axis_index("i") * axis_size("i"); }, {.axis_name = "i"})(x);
+  const Array y = pmap([](const Array& a) { return a / psum(a, "i") + axis_index("i") * axis_size("i"); },
+                       {.axis_name = "i"})(x);
   expect_equal(y, x / sum(x, 0, true) + reshape(arange(n) * n, {n, 1}), "normalise", 1e-6);
 }
 
@@ -57,10 +60,12 @@ TEST(Pmap, InAndOutAxesAtAnyDimension) {
   const int n = device_count();
   const Array x = data({4, n, 3}), y = data({3, n}, 2), shared = data({4}, 3);
   for (const int out : {0, 1, 2, -1, -2}) {
-    const auto f = pmap([](const Array& a, const Array& b, const Array& s) { return a * b + expand_dims(s, 1); },
-                        {.in_axes = {1, -1, None}, .out_axes = out});
-    const auto g = vmap([](const Array& a, const Array& b, const Array& s) { return a * b + expand_dims(s, 1); },
-                        {.in_axes = {1, -1, None}, .out_axes = out});
+    const auto f =
+        pmap([](const Array& a, const Array& b, const Array& s) { return a * b + expand_dims(s, 1); },
+             {.in_axes = {1, -1, None}, .out_axes = out});
+    const auto g =
+        vmap([](const Array& a, const Array& b, const Array& s) { return a * b + expand_dims(s, 1); },
+             {.in_axes = {1, -1, None}, .out_axes = out});
     expect_equal(f(x, y, shared), g(x, y, shared), "out " + std::to_string(out));
   }
   const auto [total, own] = pmap(
@@ -80,7 +85,9 @@ TEST(Pmap, TreesAndNumbersPassThrough) {
     double rate;
   };
   const Model model{data({n, 2}), {data({n}, 2), data({n, 3}, 3)}, 0.5};
-  const Model next = pmap([](const Model& m) { return Model{m.w * m.rate, {m.b[0] + 1, m.b[1]}, m.rate / 2}; })(model);
+  const Model next = pmap([](const Model& m) {
+    return Model{m.w * m.rate, {m.b[0] + 1, m.b[1]}, m.rate / 2};
+  })(model);
   expect_equal(next.w, model.w * 0.5, "w");
   expect_equal(next.b[0], model.b[0] + 1, "b0");
   EXPECT_EQ(next.rate, 0.25);
@@ -106,7 +113,8 @@ TEST(Pmap, NestsOverAProductOfDevices) {
     const int m = p / n;
     const Array x = data({n, m, 3});
     const auto f = [](const Array& a) {
-      return std::tuple{a / psum(a, "in"), a / psum(a, "out"), a / psum(a, axes("out", "in")), axis_index(axes("in", "out"))};
+      return std::tuple{a / psum(a, "in"), a / psum(a, "out"), a / psum(a, axes("out", "in")),
+                        axis_index(axes("in", "out"))};
     };
     const auto both_mapped = pmap(pmap(f, {.axis_name = "in"}), {.axis_name = "out"});
     const auto both_batched = vmap(vmap(f, {.axis_name = "in"}), {.axis_name = "out"});
@@ -137,7 +145,9 @@ TEST(Pmap, SiblingsOfDifferentSizesInside) {
   if (p < 4) return;
   const Array x = data({2, 2}), y = data({2, 1, 3}, 2);
   const auto twice = pmap([](const Array& a) { return a * 2; });
-  const auto [a, b] = pmap([&](const Array& a, const Array& b) { return std::pair{twice(a), twice(b)}; })(x, y);
+  const auto [a, b] = pmap([&](const Array& a, const Array& b) {
+    return std::pair{twice(a), twice(b)};
+  })(x, y);
   expect_equal(a, x * 2, "size of the axis");
   expect_equal(b, y * 2, "another size");
 }
@@ -156,29 +166,38 @@ TEST(Pmap, DonatedArgumentsAreGoneAndTheOthersStay) {
 TEST(Pmap, UnderJitAndGrad) {
   const int n = device_count();
   const Array x = data({n, 3}), w = data({3}, 2);
-  const auto loss =
-      pmap([](const Array& a, const Array& w) { return pmean(square(sum(a * w)), "i"); }, {.axis_name = "i", .in_axes = {0, None}});
+  const auto loss = pmap([](const Array& a, const Array& w) { return pmean(square(sum(a * w)), "i"); },
+                         {.axis_name = "i", .in_axes = {0, None}});
   const auto plain = [&](const Array& w) { return mean(square(sum(x * w, 1))); };
   expect_equal(loss(x, w), full({n}, item<float>(plain(w))), "value", 1e-6);
-  expect_equal(jit([&](const Array& w) { return loss(x, w); })(w), full({n}, item<float>(plain(w))), "under jit", 1e-6);
+  expect_equal(jit([&](const Array& w) { return loss(x, w); })(w), full({n}, item<float>(plain(w))),
+               "under jit", 1e-6);
   expect_equal(grad([&](const Array& w) { return mean(loss(x, w)); })(w), grad(plain)(w), "gradient", 1e-5);
 }
 
 TEST(PmapErrors, NameSizesAndDevices) {
   const int p = device_count();
   const auto keep = [](const Array& a) { return a; };
-  expect_error<ShardingError>([&] { pmap(keep)(data({p + 1})); }, {"pmap", std::to_string(p + 1), "devices", "vmap"});
+  expect_error<ShardingError>([&] { pmap(keep)(data({p + 1})); },
+                              {"pmap", std::to_string(p + 1), "devices", "vmap"});
   expect_error<ShardingError>(
       [&] {
         pmap(pmap(keep))(data({p, p + 1}));
       },
       {"nested", "[" + std::to_string(p) + "," + std::to_string(p + 1) + "]"});
-  expect_error<ArgumentError>([&] { pmap([](const Array& a, const Array& b) { return a + b; })(data({1}), data({2})); },
-                              {"size 1", "size 2"});
-  expect_error<ArgumentError>([&] { pmap(keep, {.out_axes = None})(data({p, 2})); }, {"result 0", "out_axes"});
-  expect_error<AxisNameError>([&] { pmap([](const Array& a) { return psum(a, "j"); }, {.axis_name = "i"})(data({p})); },
-                              {"'j'", "'i' (size " + std::to_string(p)});
-  expect_error<ArgumentError>([&] { pmap(keep, {.donate_argnums = {3}})(data({p})); }, {"donate_argnums", "3"});
+  expect_error<ArgumentError>(
+      [&] { pmap([](const Array& a, const Array& b) { return a + b; })(data({1}), data({2})); },
+      {"size 1", "size 2"});
+  expect_error<ArgumentError>(
+      [&] {
+        pmap(keep, {.out_axes = None})(data({p, 2}));
+      },
+      {"result 0", "out_axes"});
+  expect_error<AxisNameError>(
+      [&] { pmap([](const Array& a) { return psum(a, "j"); }, {.axis_name = "i"})(data({p})); },
+      {"'j'", "'i' (size " + std::to_string(p)});
+  expect_error<ArgumentError>([&] { pmap(keep, {.donate_argnums = {3}})(data({p})); },
+                              {"donate_argnums", "3"});
 }
 
 }  // namespace

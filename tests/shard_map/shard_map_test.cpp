@@ -13,13 +13,15 @@ using testing::HasSubstr;
 
 Array data(Shape shape, int seed = 1) {
   std::vector<float> values;
-  for (std::int64_t i = 0; i < shape.elements(); ++i) values.push_back(static_cast<float>((i * 7 + seed * 5) % 13 - 4));
+  for (std::int64_t i = 0; i < shape.elements(); ++i)
+    values.push_back(static_cast<float>((i * 7 + seed * 5) % 13 - 4));
   return array(HostArray(values, shape));
 }
 void expect_equal(const Array& got, const Array& wanted, const std::string& what, double tolerance = 0) {
   ASSERT_EQ(got.shape(), wanted.shape()) << what;
   const auto a = to_vector<double>(got), b = to_vector<double>(wanted);
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << what << " element " << i;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << what << " element " << i;
 }
 template <class Error, class F> void expect_error(F f, const std::vector<std::string>& parts) {
   try {
@@ -79,11 +81,14 @@ TEST(ShardMap, SpecsMayNameSeveralAxesPerDimensionAndStandForSubtrees) {
 TEST(ShardMap, ResultsThatAreTheSameOnAllRanksNeedNoAxis) {
   const Mesh mesh = grid();
   const Array x = data({mesh.axis_size("x") * 2, mesh.axis_size("y") * 3});
-  const auto total = shard_map([](const Array& b) { return psum(sum(b), axes("x", "y")); }, mesh, P("x", "y"), P());
+  const auto total =
+      shard_map([](const Array& b) { return psum(sum(b), axes("x", "y")); }, mesh, P("x", "y"), P());
   expect_equal(total(x), sum(x), "total");
-  const auto columns = shard_map([](const Array& b) { return psum(sum(b, 0), "x"); }, mesh, P("x", "y"), P("y"));
+  const auto columns =
+      shard_map([](const Array& b) { return psum(sum(b, 0), "x"); }, mesh, P("x", "y"), P("y"));
   expect_equal(columns(x), sum(x, 0), "columns");
-  const auto gathered = shard_map([](const Array& b) { return all_gather(b, "x", {.tiled = true}); }, mesh, P("x", "y"), P(None, "y"));
+  const auto gathered = shard_map([](const Array& b) { return all_gather(b, "x", {.tiled = true}); }, mesh,
+                                  P("x", "y"), P(None, "y"));
   expect_equal(gathered(x), x, "gathered");
 }
 
@@ -91,19 +96,29 @@ TEST(ShardMap, CheckerNamesTheResultAndTheAxes) {
   const Mesh mesh = grid();
   const Array x = data({mesh.axis_size("x") * 2, mesh.axis_size("y")});
   const auto keep = [](const Array& b) { return b; };
-  expect_error<ShardingError>([&] { shard_map(keep, mesh, P("x", "y"), P())(x); }, {"result 0", "'x', 'y'", "P()", "psum", "check_vma"});
-  expect_error<ShardingError>([&] { shard_map([](const Array& b) { return psum(b, "x"); }, mesh, P("x", "y"), P())(x); }, {"'y'"});
-  expect_error<ShardingError>([&] { shard_map([](const Array& b) { return ppermute(psum(b, "x"), "x", {}); }, mesh, P("x"), P())(x); },
-                              {"'x'"});
+  expect_error<ShardingError>([&] { shard_map(keep, mesh, P("x", "y"), P())(x); },
+                              {"result 0", "'x', 'y'", "P()", "psum", "check_vma"});
+  expect_error<ShardingError>(
+      [&] { shard_map([](const Array& b) { return psum(b, "x"); }, mesh, P("x", "y"), P())(x); }, {"'y'"});
+  expect_error<ShardingError>(
+      [&] {
+        shard_map([](const Array& b) { return ppermute(psum(b, "x"), "x", {}); }, mesh, P("x"), P())(x);
+      },
+      {"'x'"});
   EXPECT_NO_THROW(shard_map(keep, mesh, P("x", "y"), P(), {.check_vma = false})(x));
-  EXPECT_NO_THROW(shard_map([](const Array& b) { return pmax(sum(b), "x") + axis_size("x"); }, mesh, P("x"), P())(x));
+  EXPECT_NO_THROW(
+      shard_map([](const Array& b) { return pmax(sum(b), "x") + axis_size("x"); }, mesh, P("x"), P())(x));
 }
 
 TEST(ShardMap, ConstantsAndArraysFromOutsideAreSeenWhole) {
   const Mesh mesh = line();
   const int p = mesh.size();
   const Array x = data({2 * p, 3}), w = device_put(data({3, 2 * p}, 2), mesh, P(None, "x")), c = arange(3.0f);
-  const auto f = shard_map([&](const Array& b) { return matmul(b + c, w) + ones({2, 1}); }, mesh, P("x"), P("x"));
+  const auto f = shard_map(
+      [&](const Array& b) {
+        return matmul(b + c, w) + ones({2, 1});
+      },
+      mesh, P("x"), P("x"));
   expect_equal(f(x), matmul(x + c, w) + 1, "closed over");
   const auto g = shard_map([&](const Array&) { return arange(2.0f); }, mesh, P("x"), P("x"));
   expect_equal(g(x), reshape(broadcast_to(arange(2.0f), {p, 2}), {-1}), "a constant as result");
@@ -124,7 +139,8 @@ TEST(ShardMap, OtherAxesStayWithThePlanner) {
   const Array wanted = tensordot(sum(reshape(x, {nx, 2, 3 * ny, 2}), 0), w, {{1}, {0}});
   expect_equal(f(sharded), wanted, "contraction over a planner's axis", 1e-6);
   EXPECT_EQ(seen, (Shape{2, 3 * ny, 2}));
-  const auto keep = shard_map([](const Array& b) { return b + 1; }, mesh, P("x"), P("x"), {.axis_names = {"x"}});
+  const auto keep =
+      shard_map([](const Array& b) { return b + 1; }, mesh, P("x"), P("x"), {.axis_names = {"x"}});
   EXPECT_EQ(keep(sharded).sharding(), NamedSharding(mesh, P("x", "y")));
   expect_equal(jit(f)(sharded), wanted, "under jit", 1e-6);
   expect_equal(keep(device_put(x, mesh, P("y", "x"))), x + 1, "manual axis where the planner's was");
@@ -144,21 +160,30 @@ TEST(ShardMap, NestsOverDifferentAxes) {
         mesh, P(None, "y"), P(None, "y"), {.axis_names = {"y"}})(b);
   };
   const auto outer = shard_map(inner, mesh, P("x"), P("x"), {.axis_names = {"x"}});
-  const auto flat = shard_map([](const Array& c) { return psum(c, "x") * 100 + psum(c, "y") + axis_index("x") * 10 + axis_index("y"); },
-                              mesh, P("x", "y"), P("x", "y"));
+  const auto flat = shard_map(
+      [](const Array& c) {
+        return psum(c, "x") * 100 + psum(c, "y") + axis_index("x") * 10 + axis_index("y");
+      },
+      mesh, P("x", "y"), P("x", "y"));
   expect_equal(outer(x), flat(x), "nested");
   expect_error<ShardingError>(
       [&] {
         shard_map(
-            [&](const Array& b) { return shard_map([](const Array& c) { return c; }, mesh, P("x"), P("x"), {.axis_names = {"x"}})(b); },
+            [&](const Array& b) {
+              return shard_map([](const Array& c) { return c; }, mesh, P("x"), P("x"),
+                               {.axis_names = {"x"}})(b);
+            },
             mesh, P("x"), P("x"))(x);
       },
       {"'x'", "already"});
   if (device_count() > 1)
     expect_error<ShardingError>(
         [&] {
-          shard_map([&](const Array& b) { return shard_map([](const Array& c) { return c; }, make_mesh({1}, {"z"}), P(), P())(b); }, mesh,
-                    P("x"), P("x"))(x);
+          shard_map(
+              [&](const Array& b) {
+                return shard_map([](const Array& c) { return c; }, make_mesh({1}, {"z"}), P(), P())(b);
+              },
+              mesh, P("x"), P("x"))(x);
         },
         {"same mesh"});
 }
@@ -170,13 +195,19 @@ TEST(ShardMap, OnSomeOfTheDevices) {
     for (int i = 0; i < n; ++i) chosen.push_back(devices()[static_cast<std::size_t>(p - 1 - i)]);
     const Mesh mesh = make_mesh({n}, {"x"}, chosen);
     const Array x = data({2 * n, 3});
-    const auto f = shard_map([](const Array& b) { return b - psum(b, "x") + ppermute(b, "x", {{0, 0}}); }, mesh, P("x"), P("x"));
+    const auto f = shard_map(
+        [](const Array& b) {
+          return b - psum(b, "x") + ppermute(b, "x", {{0, 0}});
+        },
+        mesh, P("x"), P("x"));
     const Array y = f(x);
-    EXPECT_EQ(y.devices(), mesh.devices().size() == 0 ? std::set<Device>{} : std::set<Device>(chosen.begin(), chosen.end()));
+    EXPECT_EQ(y.devices(), mesh.devices().size() == 0 ? std::set<Device>{}
+                                                      : std::set<Device>(chosen.begin(), chosen.end()));
     EXPECT_EQ(local<float>(y).size(), mesh.contains(local_devices()[0]) ? 6u : 0u);
     const Array blocks = reshape(x, {n, 2, 3});
     const Array first = concatenate({blocks(slice(0, 1)), zeros({n - 1, 2, 3})});
-    expect_equal(y, reshape(blocks - sum(blocks, 0, true) + first, {2 * n, 3}), "on " + std::to_string(n) + " devices");
+    expect_equal(y, reshape(blocks - sum(blocks, 0, true) + first, {2 * n, 3}),
+                 "on " + std::to_string(n) + " devices");
   }
 }
 
@@ -189,14 +220,16 @@ TEST(ShardMap, UnevenBlocksWhereTheBodyAgrees) {
     const Array x = data({n, 2});
     const auto f = shard_map([](const Array& b) { return b * 2 + psum(sum(b), "x"); }, mesh, P("x"), P("x"));
     if (some_empty && n % p != 0) {
-      expect_error<ShardingError>([&] { f(x); }, {"argument 0", std::to_string(n), "without a block", std::to_string((n + p - 1) / p * p)});
+      expect_error<ShardingError>([&] { f(x); }, {"argument 0", std::to_string(n), "without a block",
+                                                  std::to_string((n + p - 1) / p * p)});
       continue;
     }
     expect_equal(f(x), x * 2 + sum(x), "n = " + std::to_string(n));
     expect_equal(jit(f)(x), x * 2 + sum(x), "under jit, n = " + std::to_string(n));
     if (n % p == 0) continue;
-    expect_error<ShardingError>([&] { shard_map([](const Array& b) { return psum(b, "x"); }, mesh, P("x"), P())(x); },
-                                {"psum", "(" + std::to_string(block), "Pad"});
+    expect_error<ShardingError>(
+        [&] { shard_map([](const Array& b) { return psum(b, "x"); }, mesh, P("x"), P())(x); },
+        {"psum", "(" + std::to_string(block), "Pad"});
   }
 }
 
@@ -204,8 +237,13 @@ TEST(ShardMap, UnevenBlocksWhoseResultsAreNoBlocksAreRefused) {
   const int p = device_count();
   if (p < 2) return;
   const Array x = data({2 * p + p - 1});  // the last block is shorter
-  const auto squared = shard_map([](const Array& b) { return ones({b.size() * b.size() * b.size()}); }, line(), P("x"), P("x"));
-  const auto plus_one = shard_map([](const Array& b) { return concatenate({b, ones({1})}); }, line(), P("x"), P("x"));
+  const auto squared = shard_map([](const Array& b) { return ones({b.size() * b.size() * b.size()}); },
+                                 line(), P("x"), P("x"));
+  const auto plus_one = shard_map(
+      [](const Array& b) {
+        return concatenate({b, ones({1})});
+      },
+      line(), P("x"), P("x"));
   const auto head = shard_map([](const Array& b) { return b(slice(0, 2)); }, line(), P("x"), P("x"));
   EXPECT_EQ(head(x).shape(), Shape{2 * p});
   EXPECT_EQ(plus_one(x).shape(), Shape{4 * p - 1});
@@ -217,21 +255,35 @@ TEST(ShardMap, RefusesSpecsThatDoNotFit) {
   const auto keep = [](const Array& b) { return b; };
   const Array x = data({mesh.size() * 2});
   expect_error<ShardingError>([&] { shard_map(keep, mesh, P("q"), P())(x); }, {"in_specs", "'q'", "Mesh("});
-  expect_error<ShardingError>([&] { shard_map(keep, mesh, P(None, "x"), P())(x); }, {"argument 0", "1 dimension"});
-  expect_error<ShardingError>([&] { shard_map(keep, mesh, P("x"), P("x", "y"))(x); }, {"result 0", "fewer than the entries"});
+  expect_error<ShardingError>([&] { shard_map(keep, mesh, P(None, "x"), P())(x); },
+                              {"argument 0", "1 dimension"});
+  expect_error<ShardingError>([&] { shard_map(keep, mesh, P("x"), P("x", "y"))(x); },
+                              {"result 0", "fewer than the entries"});
   expect_error<ShardingError>([&] { shard_map(keep, mesh, P("x", "x"), P())(data({2, 2})); }, {"twice"});
-  expect_error<ShardingError>([&] { shard_map(keep, mesh, P("y"), P("y"), {.axis_names = {"x"}})(x); }, {"'y'", "axis_names"});
-  expect_error<ShardingError>([&] { shard_map(keep, mesh, P("x"), P("x"), {.axis_names = {"q"}})(x); }, {"axis_names", "'q'"});
-  expect_error<ArgumentError>([&] { shard_map(keep, mesh, {P("x"), P()}, P("x"))(x); }, {"in_specs", "1 part", "2"});
-  expect_error<AxisNameError>([&] { shard_map([](const Array& b) { return psum(b, "q"); }, mesh, P("x"), P("x"))(x); },
-                              {"'q'", "'x' (size", "shard_map_test.cpp"});
-  expect_error<ArgumentError>([&] { shard_map([](const Array& b) { return b + item<float>(sum(b)); }, mesh, P("x"), P("x"))(x); },
-                              {"mapped function"});
+  expect_error<ShardingError>([&] { shard_map(keep, mesh, P("y"), P("y"), {.axis_names = {"x"}})(x); },
+                              {"'y'", "axis_names"});
+  expect_error<ShardingError>([&] { shard_map(keep, mesh, P("x"), P("x"), {.axis_names = {"q"}})(x); },
+                              {"axis_names", "'q'"});
+  expect_error<ArgumentError>(
+      [&] {
+        shard_map(keep, mesh, {P("x"), P()}, P("x"))(x);
+      },
+      {"in_specs", "1 part", "2"});
+  expect_error<AxisNameError>(
+      [&] { shard_map([](const Array& b) { return psum(b, "q"); }, mesh, P("x"), P("x"))(x); },
+      {"'q'", "'x' (size", "shard_map_test.cpp"});
+  expect_error<ArgumentError>(
+      [&] { shard_map([](const Array& b) { return b + item<float>(sum(b)); }, mesh, P("x"), P("x"))(x); },
+      {"mapped function"});
   if (device_count() > 1)
-    expect_error<ShardingError>([&] { shard_map([&](const Array& b) { return device_put(b, mesh, P("x")); }, mesh, P("x"), P("x"))(x); },
-                                {"device_put", "one rank's block"});
+    expect_error<ShardingError>(
+        [&] {
+          shard_map([&](const Array& b) { return device_put(b, mesh, P("x")); }, mesh, P("x"), P("x"))(x);
+        },
+        {"device_put", "one rank's block"});
   if (device_count() > 1)
-    expect_error<ShardingError>([&] { shard_map(keep, mesh, P("x"), P("x"))(device_put(x, devices()[0])); }, {"committed", "device_put"});
+    expect_error<ShardingError>([&] { shard_map(keep, mesh, P("x"), P("x"))(device_put(x, devices()[0])); },
+                                {"committed", "device_put"});
   Array leaked;
   shard_map(
       [&](const Array& b) {
@@ -239,7 +291,9 @@ TEST(ShardMap, RefusesSpecsThatDoNotFit) {
         return b;
       },
       mesh, P("x"), P("x"))(x);
-  expect_error<ShardingError>([&] { shard_map([&](const Array& b) { return b + leaked; }, mesh, P("x"), P("x"))(x); }, {"mapped function"});
+  expect_error<ShardingError>(
+      [&] { shard_map([&](const Array& b) { return b + leaked; }, mesh, P("x"), P("x"))(x); },
+      {"mapped function"});
 }
 
 // ---- gradients ----
@@ -249,8 +303,9 @@ TEST(ShardMapGrad, LossOverBlocksHasTheGradientOfTheWhole) {
   const auto whole = [](const Array& x, const Array& w) { return sum(square(matmul(x, w))); };
   const auto [gx, gw] = grad<0, 1>(whole)(x, w);
   for (const bool check : {true, false}) {
-    const auto mapped = shard_map([](const Array& x, const Array& w) { return psum(sum(square(matmul(x, w))), axes("x", "y")); }, mesh,
-                                  {P("x"), P(None, "y")}, P(), {.check_vma = check});
+    const auto mapped = shard_map(
+        [](const Array& x, const Array& w) { return psum(sum(square(matmul(x, w))), axes("x", "y")); }, mesh,
+        {P("x"), P(None, "y")}, P(), {.check_vma = check});
     const auto [hx, hw] = grad<0, 1>([&](const Array& x, const Array& w) { return mapped(x, w); })(x, w);
     expect_equal(hx, gx, "x", 1e-5);
     expect_equal(hw, gw, "w", 1e-5);
@@ -275,18 +330,24 @@ TEST(ShardMapGrad, OfEveryCollectiveIsThatOfTheSameArithmeticOnTheWhole) {
   std::vector<std::pair<int, int>> up;
   for (int i = 0; i + 1 < p; ++i) up.emplace_back(i, i + 1);
   const std::vector<Case> cases = {
-      {"psum", [](const Array& b) { return psum(square(b), "x"); }, [&](const Array& x) { return rows(sum(square(x), 0, true)); }},
-      {"pmean", [](const Array& b) { return pmean(square(b), "x") * b; }, [&](const Array& x) { return mean(square(x), 0, true) * x; }},
-      {"all_gather", [&](const Array& b) { return sum(square(all_gather(b, "x", {.tiled = true})), 0, true); },
+      {"psum", [](const Array& b) { return psum(square(b), "x"); },
+       [&](const Array& x) { return rows(sum(square(x), 0, true)); }},
+      {"pmean", [](const Array& b) { return pmean(square(b), "x") * b; },
+       [&](const Array& x) { return mean(square(x), 0, true) * x; }},
+      {"all_gather",
+       [&](const Array& b) { return sum(square(all_gather(b, "x", {.tiled = true})), 0, true); },
        [&](const Array& x) { return rows(sum(square(x), 0, true)); }},
       {"all_gather used by rank",
-       [&](const Array& b) { return sum(all_gather(b, "x", {.tiled = true}) * (axis_index("x") + 1), 0, true) * b; },
+       [&](const Array& b) {
+         return sum(all_gather(b, "x", {.tiled = true}) * (axis_index("x") + 1), 0, true) * b;
+       },
        [&](const Array& x) {
          return sum(x, 0, true) * reshape(arange(p) + 1, {p, 1, 1}) * x;
        }},
       {"psum_scatter",
        [&](const Array& b) {
-         return broadcast_to(expand_dims(psum_scatter(square(b), "x", {.scatter_dimension = 1}), 1), {1, p, 2});
+         return broadcast_to(expand_dims(psum_scatter(square(b), "x", {.scatter_dimension = 1}), 1),
+                             {1, p, 2});
        },
        [&](const Array& x) {
          return broadcast_to(expand_dims(sum(square(x), 0), 1), {p, p, 2});
@@ -317,12 +378,20 @@ TEST(ShardMapGrad, InsideTheFunctionFollowsTheChecker) {
   const Mesh mesh = line();
   const int p = mesh.size();
   const Array x = arange(static_cast<float>(p)), w = full({}, 2.0f);
-  const auto of_w = [](const Array& b, const Array& w) { return grad([&](const Array& w) { return sum(b * w); })(w) + b * 0; };
-  const auto of_psum = [](const Array& b) { return grad([](const Array& b) { return sum(psum(b * b, "x")); })(b); };
-  const auto run = [&](auto f, bool check) { return shard_map(f, mesh, {P("x"), P()}, P("x"), {.check_vma = check})(x, w); };
+  const auto of_w = [](const Array& b, const Array& w) {
+    return grad([&](const Array& w) { return sum(b * w); })(w) + b * 0;
+  };
+  const auto of_psum = [](const Array& b) {
+    return grad([](const Array& b) { return sum(psum(b * b, "x")); })(b);
+  };
+  const auto run = [&](auto f, bool check) {
+    return shard_map(f, mesh, {P("x"), P()}, P("x"), {.check_vma = check})(x, w);
+  };
   expect_equal(run(of_w, true), full({p}, static_cast<float>(p * (p - 1) / 2)), "one gradient for all");
   expect_equal(run(of_w, false), x, "each rank its own");
-  const auto run1 = [&](bool check) { return shard_map(of_psum, mesh, P("x"), P("x"), {.check_vma = check})(x); };
+  const auto run1 = [&](bool check) {
+    return shard_map(of_psum, mesh, P("x"), P("x"), {.check_vma = check})(x);
+  };
   expect_equal(run1(true), x * 2, "psum transposes to the identity");
   expect_equal(run1(false), x * 2 * p, "psum transposes to psum");
 }
@@ -331,7 +400,9 @@ TEST(ShardMapGrad, OfUnevenBlocks) {
   const int p = device_count();
   const Array x = data({3 * p - 1}), w = data({}, 4);
   if (p > 2) {
-    const auto mapped = shard_map([](const Array& b, const Array& w) { return psum(sum(square(b) * w), "x"); }, line(), {P("x"), P()}, P());
+    const auto mapped =
+        shard_map([](const Array& b, const Array& w) { return psum(sum(square(b) * w), "x"); }, line(),
+                  {P("x"), P()}, P());
     const auto [gx, gw] = grad<0, 1>([&](const Array& x, const Array& w) { return mapped(x, w); })(x, w);
     expect_equal(gx, x * 2 * w, "x", 1e-6);
     expect_equal(gw, sum(square(x)), "w", 1e-6);
@@ -358,19 +429,23 @@ TEST(ShardMapVmap, MapsOverExamplesOfBlocks) {
       [](const Array& b) {
         return vmap(
             [](const Array& row) {
-              return psum(row, axes("x", "i")) + all_gather(row, axes("i", "x"), {.axis = 0})(0) * axis_index(axes("x", "i"));
+              return psum(row, axes("x", "i")) +
+                     all_gather(row, axes("i", "x"), {.axis = 0})(0) * axis_index(axes("x", "i"));
             },
             {.axis_name = "i"})(b);
       },
       mesh, P("x"), P("x"));
   const Array y = data({2 * p, 3});
-  expect_equal(inside(y), broadcast_to(sum(y, 0, true), {2 * p, 3}) + y(0) * reshape(arange(2 * p), {2 * p, 1}), "a vmap inside");
+  expect_equal(inside(y),
+               broadcast_to(sum(y, 0, true), {2 * p, 3}) + y(0) * reshape(arange(2 * p), {2 * p, 1}),
+               "a vmap inside");
 }
 
 TEST(ShardMapVmap, EveryCollectiveOverAMixOfNames) {
   const Mesh mesh = line();
   const int p = mesh.size(), n = 2 * p;
-  const Array x = data({n, n, 3});  // example i of rank r at row r * 2 + i: the axis ("x", "i") counts the rows
+  const Array x =
+      data({n, n, 3});  // example i of rank r at row r * 2 + i: the axis ("x", "i") counts the rows
   const auto mapped = [&](auto f) {
     return shard_map([&](const Array& b) { return vmap(f, {.axis_name = "i"})(b); }, mesh, P("x"), P("x"))(x);
   };
@@ -381,20 +456,26 @@ TEST(ShardMapVmap, EveryCollectiveOverAMixOfNames) {
   expect_equal(mapped([&](const Array& e) { return ppermute(e, both, ring); }), roll(x, 1, 0), "ring");
   expect_equal(mapped([&](const Array& e) { return ppermute(e, both, up); }),
                n > 3 ? concatenate({zeros({3, n, 3}), x(slice(0, n - 3))}) : x * 0, "shift");
-  expect_equal(mapped([&](const Array& e) { return pbroadcast(e, both, n - 1); }), broadcast_to(x(slice(n - 1, n)), {n, n, 3}),
-               "pbroadcast");
-  expect_equal(mapped([&](const Array& e) { return all_to_all(e, both, 0, 0); }), swapaxes(x, 0, 1), "all_to_all");
-  expect_equal(mapped([&](const Array& e) { return all_to_all(e, both, 0, 1); }), transpose(x, {1, 2, 0}), "all_to_all to the end");
+  expect_equal(mapped([&](const Array& e) { return pbroadcast(e, both, n - 1); }),
+               broadcast_to(x(slice(n - 1, n)), {n, n, 3}), "pbroadcast");
+  expect_equal(mapped([&](const Array& e) { return all_to_all(e, both, 0, 0); }), swapaxes(x, 0, 1),
+               "all_to_all");
+  expect_equal(mapped([&](const Array& e) { return all_to_all(e, both, 0, 1); }), transpose(x, {1, 2, 0}),
+               "all_to_all to the end");
   expect_equal(mapped([&](const Array& e) { return psum_scatter(e, both); }), sum(x, 0), "psum_scatter");
-  expect_equal(mapped([&](const Array& e) { return all_gather(e, both); }), broadcast_to(expand_dims(x, 0), {n, n, n, 3}), "all_gather");
-  expect_equal(mapped([&](const Array& e) { return pargmax(e, both); }), broadcast_to(expand_dims(argmax(x, 0), 0), {n, n, 3}), "pargmax");
+  expect_equal(mapped([&](const Array& e) { return all_gather(e, both); }),
+               broadcast_to(expand_dims(x, 0), {n, n, n, 3}), "all_gather");
+  expect_equal(mapped([&](const Array& e) { return pargmax(e, both); }),
+               broadcast_to(expand_dims(argmax(x, 0), 0), {n, n, 3}), "pargmax");
 }
 
 TEST(ShardMap, RanksThatReachDifferentCollectivesGetAnError) {
   if (device_count() < 2) return;
   const Mesh mesh = line();
   const Array x = data({2 * mesh.size()});
-  const auto f = shard_map([](const Array& b) { return process_index() == 0 ? psum(b, "x") + b : pmax(b, "x") + b; }, mesh, P("x"), P("x"));
+  const auto f =
+      shard_map([](const Array& b) { return process_index() == 0 ? psum(b, "x") + b : pmax(b, "x") + b; },
+                mesh, P("x"), P("x"));
   expect_error<CommError>([&] { to_host(f(x)); }, {"psum", "pmax", "shard_map_test.cpp"});
 }
 

@@ -29,11 +29,13 @@ std::vector<std::string> gather_texts(const std::string& mine) {
   int total = 0;
   for (std::size_t r = 0; r < bytes_of.size(); ++r) offset_of[r] = total, total += bytes_of[r];
   std::string all(static_cast<std::size_t>(total), '\0');
-  MPI_Gatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR, 0, job.comm);
+  MPI_Gatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR, 0,
+              job.comm);
   std::vector<std::string> texts;
   if (job.rank == 0)
     for (std::size_t r = 0; r < bytes_of.size(); ++r)
-      texts.push_back(all.substr(static_cast<std::size_t>(offset_of[r]), static_cast<std::size_t>(bytes_of[r])));
+      texts.push_back(
+          all.substr(static_cast<std::size_t>(offset_of[r]), static_cast<std::size_t>(bytes_of[r])));
   return texts;
 }
 
@@ -43,14 +45,16 @@ std::string failures_of(const testing::TestInfo& test) {
   for (int i = 0; i < result.total_part_count(); ++i) {
     const auto& part = result.GetTestPartResult(i);
     if (!part.failed()) continue;
-    text +=
-        std::string(part.file_name() ? part.file_name() : "?") + ":" + std::to_string(part.line_number()) + ": " + part.message() + "\n";
+    text += std::string(part.file_name() ? part.file_name() : "?") + ":" +
+            std::to_string(part.line_number()) + ": " + part.message() + "\n";
   }
   return text;
 }
 
 class Agreement : public testing::EmptyTestEventListener {
-  void OnTestStart(const testing::TestInfo& test) override { tessera::test::test_started(test.test_suite_name(), test.name()); }
+  void OnTestStart(const testing::TestInfo& test) override {
+    tessera::test::test_started(test.test_suite_name(), test.name());
+  }
 
   // Runs before the printer's OnTestEnd (listeners end in reverse order), so that what is added here still counts and is shown.
   void OnTestEnd(const testing::TestInfo& test) override {
@@ -61,7 +65,8 @@ class Agreement : public testing::EmptyTestEventListener {
     std::string elsewhere;
     for (std::size_t r = 1; r < texts.size(); ++r)
       if (!texts[r].empty()) elsewhere += "[rank " + std::to_string(r) + "] " + texts[r];
-    if (!failed || !elsewhere.empty()) ADD_FAILURE() << "failed on " << ranks_failed << " of " << job.size << " ranks\n" << elsewhere;
+    if (!failed || !elsewhere.empty())
+      ADD_FAILURE() << "failed on " << ranks_failed << " of " << job.size << " ranks\n" << elsewhere;
   }
 };
 

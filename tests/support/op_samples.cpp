@@ -24,8 +24,8 @@ class Table {
  public:
   std::vector<OpSample> rows;
 
-  void add(std::string name, std::vector<OperandSample> operands, std::function<Out(In)> call, Smooth smooth = Smooth::twice,
-           double tolerance = 1e-6) {
+  void add(std::string name, std::vector<OperandSample> operands, std::function<Out(In)> call,
+           Smooth smooth = Smooth::twice, double tolerance = 1e-6) {
     rows.push_back({std::move(name), std::move(operands), std::move(call), smooth, tolerance});
   }
   // f of float64 values in [low, high], and of complex ones where it takes them.
@@ -33,17 +33,19 @@ class Table {
     add(
         name, {{{5, 3}, low, high}}, [f](In x) -> Out { return {f(x[0])}; }, smooth);
   }
-  void complex(const char* name, Unary f, double low = -1.2, double high = 1.2, Smooth smooth = Smooth::twice) {
+  void complex(const char* name, Unary f, double low = -1.2, double high = 1.2,
+               Smooth smooth = Smooth::twice) {
     add(
-        std::string(name) + "_complex", {{{4, 3}, low, high, complex128}}, [f](In x) -> Out { return {f(x[0])}; }, smooth);
+        std::string(name) + "_complex", {{{4, 3}, low, high, complex128}},
+        [f](In x) -> Out { return {f(x[0])}; }, smooth);
   }
   // Broadcasting both ways.
   void binary(const char* name, Binary f, double low = -2, double high = 2, Smooth smooth = Smooth::twice) {
     add(
         name, {{{5, 3}, low, high}, {{3}, low, high}}, [f](In x) -> Out { return {f(x[0], x[1])}; }, smooth);
     add(
-        std::string(name) + "_other_way", {{{5, 1}, low, high}, {{2, 1, 3}, low, high}}, [f](In x) -> Out { return {f(x[0], x[1])}; },
-        smooth);
+        std::string(name) + "_other_way", {{{5, 1}, low, high}, {{2, 1, 3}, low, high}},
+        [f](In x) -> Out { return {f(x[0], x[1])}; }, smooth);
   }
   void complex_binary(const char* name, Binary f, double low = -1.5, double high = 1.5) {
     add(std::string(name) + "_complex", {{{4, 3}, low, high, complex128}, {{3}, low, high, complex128}},
@@ -59,50 +61,58 @@ class Table {
 };
 
 void elementwise(Table& t) {
-  t.binary("add", add), t.binary("subtract", subtract), t.binary("multiply", multiply), t.binary("divide", divide, 0.5, 2);
-  t.complex_binary("add", add), t.complex_binary("subtract", subtract), t.complex_binary("multiply", multiply),
-      t.complex_binary("divide", divide, 0.5, 1.5);
+  t.binary("add", add), t.binary("subtract", subtract), t.binary("multiply", multiply),
+      t.binary("divide", divide, 0.5, 2);
+  t.complex_binary("add", add), t.complex_binary("subtract", subtract),
+      t.complex_binary("multiply", multiply), t.complex_binary("divide", divide, 0.5, 1.5);
   t.binary("remainder", remainder, 1.1, 7.7), t.binary("floor_divide", floor_divide, 1.1, 7.7);
   t.binary("power", power, 0.4, 2), t.complex_binary("power", power, 0.4, 1.5);
-  t.binary("maximum", maximum), t.binary("minimum", minimum), t.binary("atan2", atan2, 0.3, 2), t.binary("hypot", hypot, 0.3, 2);
+  t.binary("maximum", maximum), t.binary("minimum", minimum), t.binary("atan2", atan2, 0.3, 2),
+      t.binary("hypot", hypot, 0.3, 2);
   t.binary("logaddexp", logaddexp), t.binary("copysign", copysign);
   t.binary("nextafter", nextafter, -2, 2, Smooth::no);
   t.add("power_to_a_number", {{{5, 3}, -2, 2}}, [](In x) -> Out { return {power(x[0], 3.0)}; });
 
-  t.unary("negative", negative, -2, 2), t.unary("reciprocal", reciprocal, 0.4, 2), t.unary("square", square, -2, 2),
-      t.unary("abs", abs, -2, 2);
-  t.unary("sign", sign, -2, 2), t.unary("floor", floor, -2.9, 2.9), t.unary("ceil", ceil, -2.9, 2.9), t.unary("round", round, -2.9, 2.9),
-      t.unary("trunc", trunc, -2.9, 2.9);
-  t.unary("exp", exp, -2, 2), t.unary("exp2", exp2, -2, 2), t.unary("expm1", expm1, -2, 2), t.unary("log", log, 0.3, 3),
-      t.unary("log2", log2, 0.3, 3);
-  t.unary("log10", log10, 0.3, 3), t.unary("log1p", log1p, -0.6, 2), t.unary("sin", sin, -3, 3), t.unary("cos", cos, -3, 3),
-      t.unary("tan", tan, -1.2, 1.2);
-  t.unary("asin", asin, -0.8, 0.8), t.unary("acos", acos, -0.8, 0.8), t.unary("atan", atan, -2, 2), t.unary("sinh", sinh, -2, 2),
-      t.unary("cosh", cosh, -2, 2);
-  t.unary("tanh", tanh, -2, 2), t.unary("asinh", asinh, -2, 2), t.unary("acosh", acosh, 1.3, 3), t.unary("atanh", atanh, -0.8, 0.8),
-      t.unary("erf", erf, -2, 2);
-  t.unary("erfc", erfc, -2, 2), t.unary("erf_inv", erf_inv, -0.8, 0.8), t.unary("lgamma", lgamma, 0.4, 4, Smooth::once),
-      t.unary("digamma", digamma, 0.4, 4, Smooth::no);
-  t.unary("sqrt", sqrt, 0.3, 3), t.unary("cbrt", cbrt, 0.3, 3), t.unary("rsqrt", rsqrt, 0.3, 3), t.unary("sigmoid", sigmoid, -3, 3),
-      t.unary("relu", relu, -2, 2);
-  t.unary("silu", silu, -3, 3), t.unary("softplus", softplus, -3, 3), t.unary("gelu", gelu, -3, 3), t.unary("copy", copy, -2, 2);
+  t.unary("negative", negative, -2, 2), t.unary("reciprocal", reciprocal, 0.4, 2),
+      t.unary("square", square, -2, 2), t.unary("abs", abs, -2, 2);
+  t.unary("sign", sign, -2, 2), t.unary("floor", floor, -2.9, 2.9), t.unary("ceil", ceil, -2.9, 2.9),
+      t.unary("round", round, -2.9, 2.9), t.unary("trunc", trunc, -2.9, 2.9);
+  t.unary("exp", exp, -2, 2), t.unary("exp2", exp2, -2, 2), t.unary("expm1", expm1, -2, 2),
+      t.unary("log", log, 0.3, 3), t.unary("log2", log2, 0.3, 3);
+  t.unary("log10", log10, 0.3, 3), t.unary("log1p", log1p, -0.6, 2), t.unary("sin", sin, -3, 3),
+      t.unary("cos", cos, -3, 3), t.unary("tan", tan, -1.2, 1.2);
+  t.unary("asin", asin, -0.8, 0.8), t.unary("acos", acos, -0.8, 0.8), t.unary("atan", atan, -2, 2),
+      t.unary("sinh", sinh, -2, 2), t.unary("cosh", cosh, -2, 2);
+  t.unary("tanh", tanh, -2, 2), t.unary("asinh", asinh, -2, 2), t.unary("acosh", acosh, 1.3, 3),
+      t.unary("atanh", atanh, -0.8, 0.8), t.unary("erf", erf, -2, 2);
+  t.unary("erfc", erfc, -2, 2), t.unary("erf_inv", erf_inv, -0.8, 0.8),
+      t.unary("lgamma", lgamma, 0.4, 4, Smooth::once), t.unary("digamma", digamma, 0.4, 4, Smooth::no);
+  t.unary("sqrt", sqrt, 0.3, 3), t.unary("cbrt", cbrt, 0.3, 3), t.unary("rsqrt", rsqrt, 0.3, 3),
+      t.unary("sigmoid", sigmoid, -3, 3), t.unary("relu", relu, -2, 2);
+  t.unary("silu", silu, -3, 3), t.unary("softplus", softplus, -3, 3), t.unary("gelu", gelu, -3, 3),
+      t.unary("copy", copy, -2, 2);
   const std::pair<const char*, Unary> of_complex[] = {
-      {"negative", negative}, {"square", square}, {"abs", abs},   {"exp", exp},   {"sin", sin},   {"cos", cos},  {"tanh", tanh},
-      {"sinh", sinh},         {"cosh", cosh},     {"conj", conj}, {"real", real}, {"imag", imag}, {"copy", copy}};
+      {"negative", negative}, {"square", square}, {"abs", abs},   {"exp", exp},   {"sin", sin},
+      {"cos", cos},           {"tanh", tanh},     {"sinh", sinh}, {"cosh", cosh}, {"conj", conj},
+      {"real", real},         {"imag", imag},     {"copy", copy}};
   for (const auto& [name, f] : of_complex) t.complex(name, f);
   const std::pair<const char*, Unary> of_right_half_plane[] = {
       {"reciprocal", reciprocal}, {"log", log}, {"sqrt", sqrt}, {"rsqrt", rsqrt}, {"log1p", log1p},
       {"expm1", expm1},           {"tan", tan}, {"atan", atan}, {"asinh", asinh}};
   for (const auto& [name, f] : of_right_half_plane) t.complex(name, f, 0.3, 0.9);
   t.add("make_complex", {{{5, 3}}, {{5, 1}}}, [](In x) -> Out { return {make_complex(x[0], x[1])}; });
-  t.add("where", {{{5, 3}, 0, 1, bool_}, {{5, 3}}, {{3}}}, [](In x) -> Out { return {where(x[0], x[1], x[2])}; });
-  t.add("clip", {{{5, 3}}, {{3}, -1.5, -0.5}, {{5, 1}, 0.5, 1.5}}, [](In x) -> Out { return {clip(x[0], x[1], x[2])}; });
-  t.add("multiply_add", {{{5, 3}}, {{3}}, {{5, 1}}}, [](In x) -> Out { return {multiply_add(x[0], x[1], x[2])}; });
+  t.add("where", {{{5, 3}, 0, 1, bool_}, {{5, 3}}, {{3}}},
+        [](In x) -> Out { return {where(x[0], x[1], x[2])}; });
+  t.add("clip", {{{5, 3}}, {{3}, -1.5, -0.5}, {{5, 1}, 0.5, 1.5}},
+        [](In x) -> Out { return {clip(x[0], x[1], x[2])}; });
+  t.add("multiply_add", {{{5, 3}}, {{3}}, {{5, 1}}},
+        [](In x) -> Out { return {multiply_add(x[0], x[1], x[2])}; });
   t.add(
       "condition_estimate", {{{5, 3}}}, [](In x) -> Out { return {condition_estimate(x[0])}; }, Smooth::no);
   t.add("astype_real_to_complex", {{{5, 3}}}, [](In x) -> Out { return {astype(x[0], complex128)}; });
   t.add(
-      "astype_to_float32_and_back", {{{5, 3}, -2, 2}}, [](In x) -> Out { return {astype(astype(x[0], float32), float64)}; }, Smooth::no);
+      "astype_to_float32_and_back", {{{5, 3}, -2, 2}},
+      [](In x) -> Out { return {astype(astype(x[0], float32), float64)}; }, Smooth::no);
 
   const std::pair<const char*, Binary> comparisons[] = {{"equal", equal},
                                                         {"not_equal", not_equal},
@@ -114,15 +124,18 @@ void elementwise(Table& t) {
                                                         {"logical_or", logical_or},
                                                         {"logical_xor", logical_xor}};
   for (const auto& [name, f] : comparisons) t.integer(name, f, -1, 1);
-  t.integer("bitwise_and", bitwise_and, -9, 9), t.integer("bitwise_or", bitwise_or, -9, 9), t.integer("bitwise_xor", bitwise_xor, -9, 9);
-  t.integer("bitwise_left_shift", bitwise_left_shift, 0, 6), t.integer("bitwise_right_shift", bitwise_right_shift, 0, 6);
+  t.integer("bitwise_and", bitwise_and, -9, 9), t.integer("bitwise_or", bitwise_or, -9, 9),
+      t.integer("bitwise_xor", bitwise_xor, -9, 9);
+  t.integer("bitwise_left_shift", bitwise_left_shift, 0, 6),
+      t.integer("bitwise_right_shift", bitwise_right_shift, 0, 6);
   const std::pair<const char*, Unary> predicates[] = {
       {"isnan", isnan}, {"isfinite", isfinite}, {"isinf", isinf}, {"logical_not", logical_not}};
   for (const auto& [name, f] : predicates)
     t.add(
         name, {{{5, 3}, -1, 1, int32}}, [f](In x) -> Out { return {f(log(abs(x[0])))}; }, Smooth::no);
   t.add(
-      "bitwise_invert", {{{5, 3}, -9, 9, int32}}, [](In x) -> Out { return {bitwise_invert(x[0])}; }, Smooth::no);
+      "bitwise_invert", {{{5, 3}, -9, 9, int32}}, [](In x) -> Out { return {bitwise_invert(x[0])}; },
+      Smooth::no);
 }
 
 void reductions(Table& t) {
@@ -144,20 +157,30 @@ void reductions(Table& t) {
 }
 
 void shapes(Table& t) {
-  t.add("reshape", {{{6, 5}}}, [](In x) -> Out { return {reshape(x[0], {3, 10}), reshape(x[0], {2, 3, 5}), reshape(x[0], {-1})}; });
+  t.add("reshape", {{{6, 5}}}, [](In x) -> Out {
+    return {reshape(x[0], {3, 10}), reshape(x[0], {2, 3, 5}), reshape(x[0], {-1})};
+  });
   t.add("transpose", {{{2, 5, 3}}}, [](In x) -> Out {
     return {transpose(x[0]), transpose(x[0], {1, 0, 2}), swapaxes(x[0], 1, 2), moveaxis(x[0], 2, 0)};
   });
-  t.add("squeeze_expand_dims", {{{5, 1, 3}}}, [](In x) -> Out { return {squeeze(x[0]), expand_dims(x[0], 2)}; });
+  t.add("squeeze_expand_dims", {{{5, 1, 3}}}, [](In x) -> Out {
+    return {squeeze(x[0]), expand_dims(x[0], 2)};
+  });
   t.add("broadcast_to", {{{5, 1}}}, [](In x) -> Out { return {broadcast_to(x[0], {2, 5, 3})}; });
   t.add("concatenate", {{{5, 3}}, {{2, 3}}, {{5, 3}}}, [](In x) -> Out {
     return {concatenate({x[0], x[1]}, 0), concatenate({x[0], x[2]}, 1), stack({x[0], x[2]}, 1)};
   });
   t.add("split", {{{6, 3}}}, [](In x) -> Out { return split(x[0], 3); });
-  t.add("flip_roll", {{{5, 3}}}, [](In x) -> Out { return {flip(x[0]), flip(x[0], 1), roll(x[0], 2, 0), roll(x[0], -1, 1)}; });
+  t.add("flip_roll", {{{5, 3}}}, [](In x) -> Out {
+    return {flip(x[0]), flip(x[0], 1), roll(x[0], 2, 0), roll(x[0], -1, 1)};
+  });
   t.add("pad", {{{5, 3}}}, [](In x) -> Out { return {pad(x[0], {{1, 2}, {0, 1}}, 3.0)}; });
-  t.add("tile_repeat", {{{5, 3}}}, [](In x) -> Out { return {tile(x[0], {2, 1}), repeat(x[0], 3, 0), repeat(x[0], 2, 1)}; });
-  t.add("triangles", {{{5, 4}}}, [](In x) -> Out { return {tril(x[0], 1), triu(x[0]), diagonal(x[0]), diagonal(x[0], 1)}; });
+  t.add("tile_repeat", {{{5, 3}}}, [](In x) -> Out {
+    return {tile(x[0], {2, 1}), repeat(x[0], 3, 0), repeat(x[0], 2, 1)};
+  });
+  t.add("triangles", {{{5, 4}}}, [](In x) -> Out {
+    return {tril(x[0], 1), triu(x[0]), diagonal(x[0]), diagonal(x[0], 1)};
+  });
   t.add(
       "alias_stop_gradient", {{{5, 3}}}, [](In x) -> Out { return {stop_gradient(x[0])}; }, Smooth::no);
   t.add("device_put", {{{5, 3}}}, [](In x) -> Out {
@@ -168,15 +191,22 @@ void shapes(Table& t) {
 
 void indexing(Table& t) {
   t.add("slice", {{{7, 5}}}, [](In x) -> Out {
-    return {x[0](slice(1, 6, 2)), x[0](slice(), slice(None, None, -1)), x[0](3), x[0](ellipsis, newaxis, slice(1, 3))};
+    return {x[0](slice(1, 6, 2)), x[0](slice(), slice(None, None, -1)), x[0](3),
+            x[0](ellipsis, newaxis, slice(1, 3))};
   });
-  t.add("gather", {{{7, 5}}, {{3, 2}, 0, 6, int32}}, [](In x) -> Out { return {x[0](x[1]), take(x[0], x[1], 0)}; });
-  t.add("gather_of_two", {{{7, 5}}, {{3, 2}, 0, 6, int32}, {{2}, 0, 4, int32}}, [](In x) -> Out { return {x[0](x[1], x[2])}; });
+  t.add("gather", {{{7, 5}}, {{3, 2}, 0, 6, int32}}, [](In x) -> Out {
+    return {x[0](x[1]), take(x[0], x[1], 0)};
+  });
+  t.add("gather_of_two", {{{7, 5}}, {{3, 2}, 0, 6, int32}, {{2}, 0, 4, int32}},
+        [](In x) -> Out { return {x[0](x[1], x[2])}; });
   t.add("set_slice", {{{7, 5}}, {{3, 5}}}, [](In x) -> Out { return {x[0].at(slice(1, 6, 2)).set(x[1])}; });
   t.add("add_slice", {{{7, 5}}, {{5}}}, [](In x) -> Out { return {x[0].at(slice(2, 5)).add(x[1])}; });
   t.add("set_gathered", {{{7, 5}}, {{5}}}, [](In x) -> Out { return {x[0].at(array({1, 4, 6})).set(x[1])}; });
-  t.add("add_gathered", {{{7, 5}}, {{4}, 0, 6, int32}, {{4, 5}}}, [](In x) -> Out { return {x[0].at(x[1]).add(x[2])}; });
-  t.add("multiply_gathered", {{{7, 5}}, {{2, 5}}}, [](In x) -> Out { return {x[0].at(array({1, 4})).multiply(x[1])}; });
+  t.add("add_gathered", {{{7, 5}}, {{4}, 0, 6, int32}, {{4, 5}}},
+        [](In x) -> Out { return {x[0].at(x[1]).add(x[2])}; });
+  t.add("multiply_gathered", {{{7, 5}}, {{2, 5}}}, [](In x) -> Out {
+    return {x[0].at(array({1, 4})).multiply(x[1])};
+  });
 }
 
 void sorting(Table& t) {
@@ -198,23 +228,30 @@ void sorting(Table& t) {
     return {values, indices};
   });
   t.add(
-      "searchsorted", {{{5}}, {{3, 2}}}, [](In x) -> Out { return {searchsorted(sort(x[0]), x[1])}; }, Smooth::no);
+      "searchsorted", {{{5}}, {{3, 2}}}, [](In x) -> Out { return {searchsorted(sort(x[0]), x[1])}; },
+      Smooth::no);
   t.add("cumsum", {{{7, 5}}}, [](In x) -> Out { return {cumsum(x[0], 0), cumsum(x[0], 1)}; });
   t.add("cumprod", {{{5, 3}, 0.5, 2}}, [](In x) -> Out { return {cumprod(x[0], 0), cumprod(x[0], 1)}; });
-  t.add("take_along_axis", {{{7, 5}}, {{3, 5}, 0, 6, int32}}, [](In x) -> Out { return {take_along_axis(x[0], x[1], 0)}; });
+  t.add("take_along_axis", {{{7, 5}}, {{3, 5}, 0, 6, int32}},
+        [](In x) -> Out { return {take_along_axis(x[0], x[1], 0)}; });
 }
 
 void contractions(Table& t) {
-  t.binary("outer", outer), t.add("inner", {{{5, 3}}, {{4, 3}}}, [](In x) -> Out { return {inner(x[0], x[1])}; });
+  t.binary("outer", outer),
+      t.add("inner", {{{5, 3}}, {{4, 3}}}, [](In x) -> Out { return {inner(x[0], x[1])}; });
   t.add("matmul", {{{5, 3}}, {{3, 4}}}, [](In x) -> Out { return {matmul(x[0], x[1])}; });
   t.add("matmul_batched", {{{2, 5, 3}}, {{3, 4}}}, [](In x) -> Out { return {matmul(x[0], x[1])}; });
   t.add("matmul_broadcast", {{{2, 1, 5, 3}}, {{3, 3, 4}}}, [](In x) -> Out { return {matmul(x[0], x[1])}; });
-  t.add("matmul_complex", {{{5, 3}, -1, 1, complex128}, {{3, 4}, -1, 1, complex128}}, [](In x) -> Out { return {matmul(x[0], x[1])}; });
-  t.add("matmul_complex_and_real", {{{5, 3}, -1, 1, complex128}, {{3, 4}}}, [](In x) -> Out { return {matmul(x[0], x[1])}; });
+  t.add("matmul_complex", {{{5, 3}, -1, 1, complex128}, {{3, 4}, -1, 1, complex128}},
+        [](In x) -> Out { return {matmul(x[0], x[1])}; });
+  t.add("matmul_complex_and_real", {{{5, 3}, -1, 1, complex128}, {{3, 4}}},
+        [](In x) -> Out { return {matmul(x[0], x[1])}; });
   t.add("dot_vdot", {{{5}}, {{5}}}, [](In x) -> Out { return {dot(x[0], x[1]), vdot(x[0], x[1])}; });
-  t.add("vdot_complex", {{{5}, -1, 1, complex128}, {{5}, -1, 1, complex128}}, [](In x) -> Out { return {vdot(x[0], x[1])}; });
+  t.add("vdot_complex", {{{5}, -1, 1, complex128}, {{5}, -1, 1, complex128}},
+        [](In x) -> Out { return {vdot(x[0], x[1])}; });
   t.add("tensordot", {{{4, 3, 2}}, {{3, 2, 5}}}, [](In x) -> Out {
-    return {tensordot(x[0], x[1]), tensordot(x[0], x[1], std::pair{std::vector<int>{2, 1}, std::vector<int>{1, 0}})};
+    return {tensordot(x[0], x[1]),
+            tensordot(x[0], x[1], std::pair{std::vector<int>{2, 1}, std::vector<int>{1, 0}})};
   });
   t.add("einsum", {{{2, 4, 3}}, {{2, 3, 5}}}, [](In x) -> Out {
     return {einsum("bij,bjk->kbi", x[0], x[1]), einsum("bij,bjk->ik", x[0], x[1])};
@@ -227,31 +264,37 @@ void convolutions(Table& t) {
     return {conv(x[0], x[1]), conv(x[0], x[1], {.strides = {2}, .padding = {{1, 2}}})};
   });
   t.add("conv_2d", {{{2, 4, 7, 6}}, {{6, 2, 3, 2}}}, [](In x) -> Out {
-    return {conv(x[0], x[1], {.strides = {1, 2}, .padding = {{1, 1}, {0, 1}}, .dilation = {2, 1}, .groups = 2})};
+    return {
+        conv(x[0], x[1], {.strides = {1, 2}, .padding = {{1, 1}, {0, 1}}, .dilation = {2, 1}, .groups = 2})};
   });
 }
 
 // Well conditioned, and as symmetric as the op reads it.
 Array regular(const Array& x) { return x + 4 * astype(eye(x.shape()[x.shape().size() - 1]), x.dtype()); }
 Array hermitian(const Array& x) { return x + conj(swapaxes(x, -1, -2)); }
-Array positive(const Array& x) { return matmul(x, conj(swapaxes(x, -1, -2))) + astype(eye(x.shape()[x.shape().size() - 1]), x.dtype()); }
+Array positive(const Array& x) {
+  return matmul(x, conj(swapaxes(x, -1, -2))) + astype(eye(x.shape()[x.shape().size() - 1]), x.dtype());
+}
 
 void linear_algebra(Table& t) {
   using namespace linalg;
   for (const Dtype dtype : {float64, complex128}) {
     const std::string suffix = is_complex(dtype) ? "_complex" : "";
     const auto of = [dtype](Shape shape) { return OperandSample{std::move(shape), -1, 1, dtype}; };
-    t.add("solve" + suffix, {of({5, 5}), of({5, 2})}, [](In x) -> Out { return {solve(regular(x[0]), x[1])}; });
+    t.add("solve" + suffix, {of({5, 5}), of({5, 2})},
+          [](In x) -> Out { return {solve(regular(x[0]), x[1])}; });
     t.add("lu" + suffix, {of({4, 4})}, [](In x) -> Out {
       const auto [p, l, u] = lu(regular(x[0]));
       return {l, u};
     });
-    t.add("lu_solve" + suffix, {of({4, 4}), of({4, 2})}, [](In x) -> Out { return {lu_solve(lu_factor(regular(x[0])), x[1])}; });
+    t.add("lu_solve" + suffix, {of({4, 4}), of({4, 2})},
+          [](In x) -> Out { return {lu_solve(lu_factor(regular(x[0])), x[1])}; });
     t.add("cholesky" + suffix, {of({4, 4})}, [](In x) -> Out { return {cholesky(positive(x[0]))}; });
     t.add("cholesky_solve" + suffix, {of({4, 4}), of({4, 2})},
           [](In x) -> Out { return {cholesky_solve(cholesky(positive(x[0])), x[1])}; });
     t.add("triangular_solve" + suffix, {of({4, 4}), of({4, 2})}, [](In x) -> Out {
-      return {triangular_solve(regular(x[0]), x[1]), triangular_solve(regular(x[0]), x[1], {.lower = true, .transpose = true}),
+      return {triangular_solve(regular(x[0]), x[1]),
+              triangular_solve(regular(x[0]), x[1], {.lower = true, .transpose = true}),
               triangular_solve(x[0], x[1], {.lower = true, .unit_diagonal = true})};
     });
     t.add("qr" + suffix, {of({5, 3})}, [](In x) -> Out {
@@ -267,17 +310,23 @@ void linear_algebra(Table& t) {
       const auto [w, v] = eigh(hermitian(x[0]));
       return {w, abs(v)};
     });
-    t.add("eigvalsh_svdvals" + suffix, {of({4, 4}), of({3, 4})}, [](In x) -> Out { return {eigvalsh(hermitian(x[0])), svdvals(x[1])}; });
-    t.add("inv_det" + suffix, {of({2, 3, 3})}, [](In x) -> Out { return {inv(regular(x[0])), det(regular(x[0]))}; });
+    t.add("eigvalsh_svdvals" + suffix, {of({4, 4}), of({3, 4})}, [](In x) -> Out {
+      return {eigvalsh(hermitian(x[0])), svdvals(x[1])};
+    });
+    t.add("inv_det" + suffix, {of({2, 3, 3})}, [](In x) -> Out {
+      return {inv(regular(x[0])), det(regular(x[0]))};
+    });
   }
   t.add("slogdet_norm_lstsq", {{{5, 5}}, {{7, 3}}, {{7}}}, [](In x) -> Out {
-    return {slogdet(regular(x[0])).logabsdet, norm(x[0]), lstsq(x[1], x[2]), matrix_power(x[0], 3), expm(x[0])};
+    return {slogdet(regular(x[0])).logabsdet, norm(x[0]), lstsq(x[1], x[2]), matrix_power(x[0], 3),
+            expm(x[0])};
   });
 }
 
 // Over all ranks, on equal blocks: as many rows and columns of a 24 x 12 matrix as divide.
 void collectives(Table& t) {
-  const auto row = [&](const char* name, Array (*f)(const Array&), PartitionSpec out, Smooth smooth = Smooth::twice) {
+  const auto row = [&](const char* name, Array (*f)(const Array&), PartitionSpec out,
+                       Smooth smooth = Smooth::twice) {
     t.add(
         name, {{{24, 12}}},
         [f, out](In x) -> Out {
@@ -296,11 +345,15 @@ void collectives(Table& t) {
   row(
       "pmin", [](const Array& x) { return pmin(x, "d"); }, P(), Smooth::no);
   row(
-      "all_gather", [](const Array& x) { return x * sum(all_gather(sin(x), "d", {.tiled = true}), 0); }, P("d"));
+      "all_gather", [](const Array& x) { return x * sum(all_gather(sin(x), "d", {.tiled = true}), 0); },
+      P("d"));
   row(
-      "psum_scatter", [](const Array& x) { return psum_scatter(sin(x), "d", {.scatter_dimension = 1, .tiled = true}); }, P(None, "d"));
+      "psum_scatter",
+      [](const Array& x) { return psum_scatter(sin(x), "d", {.scatter_dimension = 1, .tiled = true}); },
+      P(None, "d"));
   row(
-      "all_to_all", [](const Array& x) { return all_to_all(sin(x), "d", 1, 0, {.tiled = true}); }, P(None, "d"));
+      "all_to_all", [](const Array& x) { return all_to_all(sin(x), "d", 1, 0, {.tiled = true}); },
+      P(None, "d"));
   row(
       "ppermute",
       [](const Array& x) {
@@ -315,9 +368,13 @@ void collectives(Table& t) {
 
 void fourier(Table& t) {
   const auto c = [](Shape shape) { return OperandSample{std::move(shape), -1, 1, complex128}; };
-  t.add("fft", {c({6, 5})}, [](In x) -> Out { return {fft::fft(x[0]), fft::ifft(x[0], {.axes = {0}}), fft::fft2(x[0])}; });
+  t.add("fft", {c({6, 5})}, [](In x) -> Out {
+    return {fft::fft(x[0]), fft::ifft(x[0], {.axes = {0}}), fft::fft2(x[0])};
+  });
   t.add("fft_resized", {c({4, 5})}, [](In x) -> Out { return {fft::fft(x[0], 7), fft::fft(x[0], 3)}; });
-  t.add("rfft", {{{4, 7}}}, [](In x) -> Out { return {fft::rfft(x[0]), fft::rfftn(x[0], {.norm = "ortho"})}; });
+  t.add("rfft", {{{4, 7}}}, [](In x) -> Out {
+    return {fft::rfft(x[0]), fft::rfftn(x[0], {.norm = "ortho"})};
+  });
   t.add("irfft", {c({4, 5})}, [](In x) -> Out { return {fft::irfft(x[0]), fft::irfft(x[0], 9)}; });
   t.add("hfft", {c({3, 5})}, [](In x) -> Out { return {fft::hfft(x[0])}; });
   t.add("ihfft", {{{3, 6}}}, [](In x) -> Out { return {fft::ihfft(x[0])}; });
@@ -327,7 +384,8 @@ void creation(Table& t) {
   t.add(
       "creation", {},
       [](In) -> Out {
-        return {zeros({5, 3}), ones({4}, int32), full({5, 3}, 2.5, float64), eye(5), eye(4, 6, 1, complex64), arange(7), linspace(0, 1, 5)};
+        return {zeros({5, 3}),           ones({4}, int32), full({5, 3}, 2.5, float64), eye(5),
+                eye(4, 6, 1, complex64), arange(7),        linspace(0, 1, 5)};
       },
       Smooth::no);
   t.add(
@@ -342,15 +400,16 @@ void creation(Table& t) {
       "random_from_parameters", {{{5}, 0.5, 9}},
       [](In x) -> Out {
         const auto key = random::key(3);
-        return {random::gamma(key, stop_gradient(x[0])), random::poisson(key, x[0]), random::binomial(key, 20, x[0] / 10)};
+        return {random::gamma(key, stop_gradient(x[0])), random::poisson(key, x[0]),
+                random::binomial(key, 20, x[0] / 10)};
       },
       Smooth::no);
   t.add(
       "keys", {{{2}, 0, 1000, uint32}},
       [](In x) -> Out {
         const auto key = random::wrap_key_data(x[0]);
-        return {random::split(key, 3)[1].data, random::fold_in(key, 3).data, random::split_batch(key, {2, 2}).data,
-                random::uniform(key, {5})};
+        return {random::split(key, 3)[1].data, random::fold_in(key, 3).data,
+                random::split_batch(key, {2, 2}).data, random::uniform(key, {5})};
       },
       Smooth::no);
 }
@@ -367,8 +426,8 @@ double value_at(const OperandSample& operand, std::int64_t rank, std::int64_t n,
 const std::vector<OpSample>& op_samples() {
   static const auto rows = [] {
     Table t;
-    elementwise(t), reductions(t), shapes(t), indexing(t), sorting(t), contractions(t), convolutions(t), linear_algebra(t), collectives(t),
-        fourier(t), creation(t);
+    elementwise(t), reductions(t), shapes(t), indexing(t), sorting(t), contractions(t), convolutions(t),
+        linear_algebra(t), collectives(t), fourier(t), creation(t);
     return std::move(t.rows);
   }();
   return rows;
@@ -422,7 +481,8 @@ std::vector<Array> operands_of(const OpSample& sample, unsigned seed) {
 Array random_like(const Array& x, std::mt19937& random) {
   const auto part = [&] {
     std::vector<double> values;
-    for (std::int64_t i = 0; i < x.size(); ++i) values.push_back(static_cast<double>(random() >> 8) / (1 << 23) - 1);
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      values.push_back(static_cast<double>(random() >> 8) / (1 << 23) - 1);
     return array(values, x.shape());
   };
   return is_complex(x.dtype()) ? astype(make_complex(part(), part()), x.dtype()) : astype(part(), x.dtype());

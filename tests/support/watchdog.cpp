@@ -35,7 +35,8 @@ std::string describe(void* address) {
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "?";
   const auto offset = static_cast<char*>(address) - static_cast<char*>(info.dli_fbase) - 1;
   char command[1200];
-  std::snprintf(command, sizeof command, "addr2line -Cfpse '%s' 0x%lx 2>/dev/null", info.dli_fname, static_cast<unsigned long>(offset));
+  std::snprintf(command, sizeof command, "addr2line -Cfpse '%s' 0x%lx 2>/dev/null", info.dli_fname,
+                static_cast<unsigned long>(offset));
   std::string text;
   if (FILE* pipe = popen(command, "r")) {
     char line[600];
@@ -43,7 +44,8 @@ std::string describe(void* address) {
     pclose(pipe);
   }
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (text.empty() || text.starts_with("??")) text = std::string(info.dli_sname ? info.dli_sname : "?") + " in " + info.dli_fname;
+  if (text.empty() || text.starts_with("??"))
+    text = std::string(info.dli_sname ? info.dli_sname : "?") + " in " + info.dli_fname;
   return text.substr(0, 200);
 }
 
@@ -59,8 +61,8 @@ void watch(pthread_t main_thread, int rank, double limit_s) {
     }
     pthread_kill(main_thread, SIGUSR2);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    std::string report =
-        "[rank " + std::to_string(rank) + "] no progress for " + std::to_string(static_cast<int>(limit_s)) + " s in " + test + "\n";
+    std::string report = "[rank " + std::to_string(rank) + "] no progress for " +
+                         std::to_string(static_cast<int>(limit_s)) + " s in " + test + "\n";
     for (int i = 2; i < frame_count; ++i) {
       const std::string frame = describe(frames[static_cast<std::size_t>(i)]);
       if (frame.find("testing::") != std::string::npos) break;  // below the test's body
@@ -68,7 +70,8 @@ void watch(pthread_t main_thread, int rank, double limit_s) {
     }
     std::fputs(report.c_str(), stderr);
     std::fflush(stderr);
-    std::this_thread::sleep_for(std::chrono::seconds(3));  // the other ranks print theirs: mpirun ends them when the first one goes
+    std::this_thread::sleep_for(
+        std::chrono::seconds(3));  // the other ranks print theirs: mpirun ends them when the first one goes
     _exit(124);
   }
 }

@@ -14,17 +14,19 @@ namespace {
 using std::int64_t;
 using Text = std::string;
 
-template <class E, class Base> constexpr bool derives = std::is_base_of_v<Base, E>&& std::is_constructible_v<E, Text>;
-static_assert(derives<Error, std::runtime_error> && derives<UserError, Error> && derives<SystemError, Error> &&
-              derives<InternalError, Error>);
-static_assert(derives<ShapeError, UserError> && derives<DtypeError, UserError> && derives<ShardingError, UserError> &&
-              derives<AxisNameError, UserError> && derives<IndexError, UserError> && derives<ArgumentError, UserError>);
-static_assert(derives<CommError, SystemError> && derives<IoError, SystemError> && derives<MemoryError, SystemError> &&
-              derives<LinAlgError, SystemError>);
+template <class E, class Base> constexpr bool derives =
+    std::is_base_of_v<Base, E>&& std::is_constructible_v<E, Text>;
+static_assert(derives<Error, std::runtime_error> && derives<UserError, Error> &&
+              derives<SystemError, Error> && derives<InternalError, Error>);
+static_assert(derives<ShapeError, UserError> && derives<DtypeError, UserError> &&
+              derives<ShardingError, UserError> && derives<AxisNameError, UserError> &&
+              derives<IndexError, UserError> && derives<ArgumentError, UserError>);
+static_assert(derives<CommError, SystemError> && derives<IoError, SystemError> &&
+              derives<MemoryError, SystemError> && derives<LinAlgError, SystemError>);
 
-static_assert(bool_.code == 0 && int8.code == 1 && int16.code == 2 && int32.code == 3 && int64.code == 4 && uint8.code == 5 &&
-              uint16.code == 6 && uint32.code == 7 && uint64.code == 8 && float32.code == 9 && float64.code == 10 && complex64.code == 11 &&
-              complex128.code == 12);
+static_assert(bool_.code == 0 && int8.code == 1 && int16.code == 2 && int32.code == 3 && int64.code == 4 &&
+              uint8.code == 5 && uint16.code == 6 && uint32.code == 7 && uint64.code == 8 &&
+              float32.code == 9 && float64.code == 10 && complex64.code == 11 && complex128.code == 12);
 GIVES(std::ostream, out << float32);
 COMPILES(Shape());
 COMPILES(Shape{1, 2});
@@ -34,7 +36,8 @@ GIVES(int64_t, shape[std::size_t{0}]);
 COMPILES(Index{Range{0, 1}});
 
 GIVES(int, run(1, static_cast<char**>(nullptr), [] {}));
-static_assert(std::is_constructible_v<Runtime, int&, char**&> && std::is_constructible_v<Runtime, int&, char**&, RuntimeOptions>);
+static_assert(std::is_constructible_v<Runtime, int&, char**&> &&
+              std::is_constructible_v<Runtime, int&, char**&, RuntimeOptions>);
 COMPILES(Runtime::attach(MPI_COMM_WORLD));
 COMPILES(Device{0, 0, "host"}.id, device.process_index, device.host);
 COMPILES(device == device, device < device, out << device);
@@ -104,7 +107,8 @@ GIVES(Array, x(0, slice(), slice(2, 10, 2), slice(None, -1), None, y));
 GIVES(Array, x(ellipsis, 0));
 GIVES(Array, x.at(0, slice()).set(y));
 GIVES(Array, x.at(0, ellipsis).add(1));
-COMPILES(std::declval<Shard>().device, std::declval<Shard>().index, std::declval<Shard>().replica_id, std::declval<Shard>().data);
+COMPILES(std::declval<Shard>().device, std::declval<Shard>().index, std::declval<Shard>().replica_id,
+         std::declval<Shard>().data);
 COMPILES(out << x, print(x));
 
 GIVES(Array, zeros({2, 3}));
@@ -124,7 +128,9 @@ GIVES(Array, array(std::span<const float>(), shape));
 GIVES(Array, array<float>(std::vector<float>{1, 2}, {2}));
 GIVES(Array, array({1.f, 2.f}));
 GIVES(Array, array({{1.f, 2.f}, {3.f, 4.f}}));
-GIVES(Array, make_array_from_callback(shape, sharding, [](const Index&) { return HostArray(std::vector<float>(), Shape{0}); }));
+GIVES(Array, make_array_from_callback(shape, sharding, [](const Index&) {
+        return HostArray(std::vector<float>(), Shape{0});
+      }));
 GIVES(Array, make_array_from_process_local_data(sharding, host));
 GIVES(Array, make_array_from_process_local_data(sharding, host, shape));
 GIVES(Array, device_put(x, sharding));
@@ -141,7 +147,8 @@ GIVES(std::span<const float>, local<float>(x));
 
 TEST(Surface, a_program_in_the_spelling_of_the_page_runs) {
   const Mesh grid = make_mesh({device_count(), 1}, {"x", "y"});
-  const Array a = device_put(reshape(arange(12), {4, 3}), grid, P("x", None)), b = device_put(ones({3, 2}), grid, P(None, "y"));
+  const Array a = device_put(reshape(arange(12), {4, 3}), grid, P("x", None)),
+              b = device_put(ones({3, 2}), grid, P(None, "y"));
   EXPECT_EQ(to_vector<float>(matmul(a, b)), (std::vector<float>{3, 3, 12, 12, 21, 21, 30, 30}));
   EXPECT_EQ(item<int>(sum(a(slice(), 0))), 18);
 }

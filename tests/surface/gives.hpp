@@ -5,7 +5,8 @@
 
 #include <type_traits>
 
-#define GIVES(type, ...) static_assert(std::is_same_v<std::remove_cvref_t<decltype(__VA_ARGS__)>, type>, #__VA_ARGS__)
+#define GIVES(type, ...) \
+  static_assert(std::is_same_v<std::remove_cvref_t<decltype(__VA_ARGS__)>, type>, #__VA_ARGS__)
 #define COMPILES(...) \
   static_assert(      \
       requires { __VA_ARGS__; }, #__VA_ARGS__)

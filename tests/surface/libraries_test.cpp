@@ -94,7 +94,9 @@ COMPILES(io::checkpoint::save("dir", 3, Weights()));
 GIVES(Weights, io::checkpoint::restore("dir", Weights()));
 GIVES(std::optional<int>, io::checkpoint::latest_step("dir"));
 
-GIVES(std::string, debug::visualize_sharding(shape, sharding, {.use_color = false, .scale = 2.0, .min_width = 5, .max_width = 100}));
+GIVES(std::string,
+      debug::visualize_sharding(shape, sharding,
+                                {.use_color = false, .scale = 2.0, .min_width = 5, .max_width = 100}));
 GIVES(std::string, debug::visualize_array_sharding(x));
 GIVES(std::string, debug::sharding_html(shape, sharding));
 GIVES(std::string, debug::sharding_svg(shape, sharding));

@@ -9,7 +9,10 @@ constexpr auto f = [](const Array& a, const Array& b) { return sum(a * b); };
 constexpr auto g = [](const Array& a) { return a + 1; };
 
 GIVES(Array, jit(f)(x, y));
-COMPILES(jit(f, JitOptions{.in_shardings = {sharding, None}, .out_shardings = sharding, .donate_argnums = {0}, .static_argnums = {1}}));
+COMPILES(jit(f, JitOptions{.in_shardings = {sharding, None},
+                           .out_shardings = sharding,
+                           .donate_argnums = {0},
+                           .static_argnums = {1}}));
 COMPILES(jit(f, {.in_shardings = {PositionalSharding(devices()), sharding}}));
 GIVES(std::string, jit(f).lower(x, y).as_text());
 GIVES(std::string, jit(f).lower(x, y).compile().as_text());
@@ -48,13 +51,18 @@ GIVES(Array, custom_vjp(
 
 #if __has_include(<tessera/maps.hpp>)
 GIVES(Array, vmap(g)(x));
-GIVES(Array, vmap(f, VmapOptions{.in_axes = {0, None}, .out_axes = 0, .axis_name = "i", .axis_size = 4})(x, y));
+GIVES(Array,
+      vmap(f, VmapOptions{.in_axes = {0, None}, .out_axes = 0, .axis_name = "i", .axis_size = 4})(x, y));
 GIVES(Array, vmap(f, {.in_axes = {0, 1}})(x, y));
 GIVES(Array, pmap(g)(x));
-GIVES(Array,
-      pmap(f, PmapOptions{.axis_name = "i", .in_axes = {0, None}, .out_axes = 0, .devices = devices(), .donate_argnums = {0}})(x, y));
+GIVES(Array, pmap(f, PmapOptions{.axis_name = "i",
+                                 .in_axes = {0, None},
+                                 .out_axes = 0,
+                                 .devices = devices(),
+                                 .donate_argnums = {0}})(x, y));
 GIVES(Array, shard_map(g, mesh, P("x"), P("x"))(x));
-GIVES(Array, shard_map(f, mesh, {P("x"), P()}, P(), ShardMapOptions{.axis_names = {"x"}, .check_vma = false})(x, y));
+GIVES(Array,
+      shard_map(f, mesh, {P("x"), P()}, P(), ShardMapOptions{.axis_names = {"x"}, .check_vma = false})(x, y));
 #endif
 
 #if __has_include(<tessera/control.hpp>)

@@ -15,7 +15,9 @@ Params layers(const std::vector<std::int64_t>& sizes) {
   Params params;
   const auto keys = random::split(random::key(0), static_cast<int>(sizes.size()));
   for (std::size_t i = 0; i + 1 < sizes.size(); ++i)
-    params.emplace_back(random::normal(keys[i], {sizes[i], sizes[i + 1]}) / std::sqrt(static_cast<float>(sizes[i])), zeros({sizes[i + 1]}));
+    params.emplace_back(
+        random::normal(keys[i], {sizes[i], sizes[i + 1]}) / std::sqrt(static_cast<float>(sizes[i])),
+        zeros({sizes[i + 1]}));
   return params;
 }
 
@@ -37,14 +39,15 @@ Problem on(const Mesh& mesh, PartitionSpec batch) {
   const auto keys = random::split(random::key(1), 2);
   Params params = layers({12, 16, 16, 10});
   for (auto& [w, b] : params) w = device_put(w, mesh, P()), b = device_put(b, mesh, P());
-  return {mesh, device_put(random::normal(keys[0], {36, 12}), mesh, batch), device_put(random::normal(keys[1], {36, 10}), mesh, batch),
-          params};
+  return {mesh, device_put(random::normal(keys[0], {36, 12}), mesh, batch),
+          device_put(random::normal(keys[1], {36, 10}), mesh, batch), params};
 }
 
 TEST(DataParallel, one_parameter_costs_one_all_reduce) {
   const Mesh mesh = make_mesh({device_count()}, {"batch"});
   const Array w = device_put(ones({6, 5}), mesh, P()), x = device_put(ones({13, 6}), mesh, P("batch"));
-  const auto plan = explain(grad([](const Array& w, const Array& x) { return sum(tanh(matmul(x, w))); }), w, x);
+  const auto plan =
+      explain(grad([](const Array& w, const Array& x) { return sum(tanh(matmul(x, w))); }), w, x);
   EXPECT_EQ(plan.calls("all-reduce"), device_count() > 1 ? 1 : 0);
   EXPECT_EQ(plan.calls(), plan.calls("all-reduce"));
 }
@@ -106,7 +109,8 @@ TEST(AnyMesh, the_loss_curve_is_the_same) {
     return losses;
   };
   const auto keys = random::split(random::key(1), 2);
-  const auto expected = curve(layers({12, 16, 16, 10}), random::normal(keys[0], {36, 12}), random::normal(keys[1], {36, 10}));
+  const auto expected =
+      curve(layers({12, 16, 16, 10}), random::normal(keys[0], {36, 12}), random::normal(keys[1], {36, 10}));
   EXPECT_LT(expected[4], expected[0]);
   const auto data = on(make_mesh({device_count()}, {"batch"}), P("batch"));
   EXPECT_THAT(curve(data.params, data.x, data.y), testing::Pointwise(testing::FloatNear(1e-4f), expected));

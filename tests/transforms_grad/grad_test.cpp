@@ -60,7 +60,8 @@ TEST(Grad, of_trees) {
 
 TEST(Grad, keeps_the_operands_sharding) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
-  const Array w = device_put(arange(7.f), NamedSharding(mesh, P("x"))), b = device_put(ones({7}), NamedSharding(mesh, P()));
+  const Array w = device_put(arange(7.f), NamedSharding(mesh, P("x"))),
+              b = device_put(ones({7}), NamedSharding(mesh, P()));
   const auto f = [](const Array& w, const Array& b) { return sum(w * w * b); };
   const auto [dw, db] = grad<0, 1>(f)(w, b);
   EXPECT_EQ(dw.sharding(), w.sharding());
@@ -69,7 +70,9 @@ TEST(Grad, keeps_the_operands_sharding) {
 }
 
 TEST(Grad, value_comes_along_with_aux) {
-  const auto f = [](const Array& x) { return std::pair{sum(x * x), std::map<std::string, Array>{{"twice", x + x}}}; };
+  const auto f = [](const Array& x) {
+    return std::pair{sum(x * x), std::map<std::string, Array>{{"twice", x + x}}};
+  };
   const auto [value, g] = value_and_grad_aux(f)(array({1.f, 2.f}));
   EXPECT_FLOAT_EQ(item<float>(value.first), 5);
   EXPECT_THAT(to_vector<float>(value.second.at("twice")), ElementsAre(2, 4));
@@ -120,7 +123,11 @@ TEST(Grad, goes_through_jit_and_into_it) {
 
 TEST(Grad, goes_through_control_flow) {
   const auto f = [](const Array& x) {
-    const auto [last, all] = scan([](const Array& c, const Array& v) { return std::pair{c * v, c + v}; }, ones({}), x);
+    const auto [last, all] = scan(
+        [](const Array& c, const Array& v) {
+          return std::pair{c * v, c + v};
+        },
+        ones({}), x);
     const Array chosen = cond(
         last > 0, [](const Array& a) { return a * 2; }, [](const Array& a) { return -a; }, last);
     return chosen + sum(all) +
@@ -128,7 +135,8 @@ TEST(Grad, goes_through_control_flow) {
                0, 3, [](int, const Array& s) { return s * s; }, x(0));
   };
   // x = (1, 2, 3): 2 x0 x1 x2 + (1 + x0) + (x0 + x1) + (x0 x1 + x2) + x0^8
-  EXPECT_THAT(to_vector<float>(grad(f)(array({1.f, 2.f, 3.f}))), ElementsAre(12 + 1 + 1 + 2 + 8, 6 + 1 + 1, 4 + 1));
+  EXPECT_THAT(to_vector<float>(grad(f)(array({1.f, 2.f, 3.f}))),
+              ElementsAre(12 + 1 + 1 + 2 + 8, 6 + 1 + 1, 4 + 1));
   EXPECT_THAT(to_vector<float>(jit(grad(f))(array({1.f, 2.f, 3.f}))), ElementsAre(24, 8, 5));
 }
 
@@ -157,7 +165,9 @@ TEST(Grad, refuses_what_is_not_a_real_scalar) {
   const auto message = [](auto&& call) {
     try {
       call();
-    } catch (const UserError& e) { return std::string(e.what()); }
+    } catch (const UserError& e) {
+      return std::string(e.what());
+    }
     return std::string("nothing was thrown");
   };
   const Array x = array({1.f, 2.f});
@@ -172,12 +182,17 @@ TEST(Grad, refuses_what_is_not_a_real_scalar) {
 }
 
 TEST(Grad, of_steps_is_zero) {
-  EXPECT_THAT(to_vector<float>(grad([](const Array& x) { return sum(x * sign(x) + floor(x)); })(array({-3.5f, 2.f}))), ElementsAre(-1, 1));
-  EXPECT_THAT(to_vector<float>(hessian([](const Array& x) { return sum(abs(x) * x); })(array({-3.f, 2.f}))), ElementsAre(-2, 0, 0, 2));
+  EXPECT_THAT(
+      to_vector<float>(grad([](const Array& x) { return sum(x * sign(x) + floor(x)); })(array({-3.5f, 2.f}))),
+      ElementsAre(-1, 1));
+  EXPECT_THAT(to_vector<float>(hessian([](const Array& x) { return sum(abs(x) * x); })(array({-3.f, 2.f}))),
+              ElementsAre(-2, 0, 0, 2));
 }
 
 TEST(Vjp, pulls_back_any_number_of_times) {
-  const auto f = [](const Array& x, const std::pair<Array, Array>& yz) { return std::pair{x * yz.first, sum(yz.second)}; };
+  const auto f = [](const Array& x, const std::pair<Array, Array>& yz) {
+    return std::pair{x * yz.first, sum(yz.second)};
+  };
   const auto [out, pullback] = vjp(f, array({1.f, 2.f}), std::pair{array({3.f, 4.f}), array({7, 8})});
   eval(out);
   for (int i = 1; i <= 2; ++i) {
@@ -199,7 +214,8 @@ TEST(Vjp, refuses_cotangents_of_another_structure) {
 
 TEST(Jvp, is_the_derivative_along_a_direction) {
   const auto f = [](const Array& x, const Array& y) { return x * y + sin(x); };
-  const auto [out, tangent] = jvp(f, std::tuple{array({1.f, 2.f}), array({3.f, 5.f})}, std::tuple{array({1.f, 0.f}), array({0.f, 1.f})});
+  const auto [out, tangent] = jvp(f, std::tuple{array({1.f, 2.f}), array({3.f, 5.f})},
+                                  std::tuple{array({1.f, 0.f}), array({0.f, 1.f})});
   EXPECT_NEAR(to_vector<float>(tangent)[0], 3 + std::cos(1.f), 1e-6);
   EXPECT_NEAR(to_vector<float>(tangent)[1], 2, 1e-6);
   EXPECT_NEAR(to_vector<float>(out)[0], 3 + std::sin(1.f), 1e-6);
@@ -220,7 +236,9 @@ TEST(Hessian, of_a_cubic) {
 }
 
 TEST(Checkpoint, gives_the_same_gradients) {
-  const auto block = [](const Array& x, const std::pair<Array, float>& p) { return std::pair{tanh(x * p.first) * p.second, sum(x)}; };
+  const auto block = [](const Array& x, const std::pair<Array, float>& p) {
+    return std::pair{tanh(x * p.first) * p.second, sum(x)};
+  };
   const auto f = [](auto block) {
     return [block](const Array& x, const Array& w) {
       const auto [y, s] = block(x, std::pair{w, 2.f});
@@ -272,8 +290,10 @@ TEST(CustomVjp, of_one_argument_twice_differentiated) {
                                  return std::pair{x * x * x, x};
                                },
                                [](const Array& x, const Array& ct) { return ct * 3 * x * x; });
-  EXPECT_THAT(to_vector<float>(hessian([&](const Array& x) { return sum(cube(x)); })(array({1.f, 2.f}))), ElementsAre(6, 0, 0, 12));
-  EXPECT_THAT(to_vector<float>(jvp(cube, std::tuple{array({2.f})}, std::tuple{array({1.f})}).second), ElementsAre(12));
+  EXPECT_THAT(to_vector<float>(hessian([&](const Array& x) { return sum(cube(x)); })(array({1.f, 2.f}))),
+              ElementsAre(6, 0, 0, 12));
+  EXPECT_THAT(to_vector<float>(jvp(cube, std::tuple{array({2.f})}, std::tuple{array({1.f})}).second),
+              ElementsAre(12));
 }
 
 TEST(CustomVjp, is_mapped_with_its_rule) {
@@ -305,7 +325,8 @@ TEST(CustomVjp, refuses_cotangents_that_do_not_fit) {
 }
 
 TEST(StopGradient, lets_none_through) {
-  EXPECT_THAT(to_vector<float>(grad([](const Array& x) { return sum(x * stop_gradient(x)); })(array({3.f}))), ElementsAre(3));
+  EXPECT_THAT(to_vector<float>(grad([](const Array& x) { return sum(x * stop_gradient(x)); })(array({3.f}))),
+              ElementsAre(3));
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ using testing::HasSubstr;
 // Values that differ everywhere, within (0.1, 1.9), so that logarithms and roots are defined.
 Array data(Shape shape, int seed = 1) {
   std::vector<double> values;
-  for (std::int64_t i = 0; i < shape.elements(); ++i) values.push_back(1.0 + 0.9 * std::sin(static_cast<double>(i * 7 + seed * 13)));
+  for (std::int64_t i = 0; i < shape.elements(); ++i)
+    values.push_back(1.0 + 0.9 * std::sin(static_cast<double>(i * 7 + seed * 13)));
   return array(HostArray(values, shape));
 }
 
@@ -55,7 +56,8 @@ template <class F> void expect_loop(F f, Shape one, const std::string& what) {
       std::vector<DimSpec> spec(static_cast<std::size_t>(one.ndim()) + 1, DimSpec(None));
       spec[static_cast<std::size_t>(d)] = DimSpec("x");
       const Array sharded = device_put(x, make_mesh({device_count()}, {"x"}), PartitionSpec(spec));
-      expect_close(vmap(f, {.in_axes = axis})(sharded), wanted, what + " axis " + std::to_string(axis) + " split on " + std::to_string(d));
+      expect_close(vmap(f, {.in_axes = axis})(sharded), wanted,
+                   what + " axis " + std::to_string(axis) + " split on " + std::to_string(d));
     }
   }
 }
@@ -72,8 +74,10 @@ template <class F> void expect_loop2(F f, Shape one_a, Shape one_b, const std::s
       if (axis_a < 0 && axis_b < 0) continue;
       const Array a = data(with(one_a, axis_a), 1), b = data(with(one_b, axis_b), 2);
       std::vector<Array> rows;
-      for (int i = 0; i < n; ++i) rows.push_back(f(axis_a < 0 ? a : example(a, axis_a, i), axis_b < 0 ? b : example(b, axis_b, i)));
-      const AxesTree in_a = axis_a < 0 ? AxesTree(None) : AxesTree(axis_a), in_b = axis_b < 0 ? AxesTree(None) : AxesTree(axis_b);
+      for (int i = 0; i < n; ++i)
+        rows.push_back(f(axis_a < 0 ? a : example(a, axis_a, i), axis_b < 0 ? b : example(b, axis_b, i)));
+      const AxesTree in_a = axis_a < 0 ? AxesTree(None) : AxesTree(axis_a),
+                     in_b = axis_b < 0 ? AxesTree(None) : AxesTree(axis_b);
       expect_close(vmap(f, {.in_axes = {in_a, in_b}})(a, b), stack(rows, 0),
                    what + " axes " + std::to_string(axis_a) + ", " + std::to_string(axis_b));
     }
@@ -100,12 +104,17 @@ TEST(Vmap, OfShapeOpsIsTheLoop) {
   expect_loop([](const Array& x) { return transpose(x); }, {4, 3}, "transpose");
   expect_loop([](const Array& x) { return broadcast_to(expand_dims(x, 0), {2, 5}); }, {5}, "broadcast_to");
   expect_loop([](const Array& x) { return x(slice(1, 4), newaxis); }, {5}, "slice");
-  expect_loop([](const Array& x) { return concatenate({x, x * 2, zeros({2, 3}, float64)}, 0); }, {4, 3}, "concatenate");
+  expect_loop(
+      [](const Array& x) {
+        return concatenate({x, x * 2, zeros({2, 3}, float64)}, 0);
+      },
+      {4, 3}, "concatenate");
   expect_loop([](const Array& x) { return stack({x, x + 1}, 1); }, {4, 3}, "stack");
   expect_loop([](const Array& x) { return flip(x, 0) + roll(x, 1, 1); }, {4, 3}, "flip, roll");
   expect_loop([](const Array& x) { return pad(x, {{1, 0}, {0, 2}}, 7); }, {2, 3}, "pad");
   expect_loop([](const Array& x) { return tile(x, {2, 1}) + repeat(x, 2, 0); }, {2, 3}, "tile, repeat");
-  expect_loop([](const Array& x) { return tril(x) + triu(x, 1) * diagonal(x); }, {3, 3}, "tril, triu, diagonal");
+  expect_loop([](const Array& x) { return tril(x) + triu(x, 1) * diagonal(x); }, {3, 3},
+              "tril, triu, diagonal");
   expect_loop([](const Array& x) { return squeeze(x, 1); }, {3, 1}, "squeeze");
   expect_loop([](const Array& x) { return split(x, 2, 0)[1]; }, {4, 3}, "split");
   expect_loop([](const Array& x) { return x.at(0).set(9.0); }, {4, 3}, "at.set");
@@ -113,18 +122,25 @@ TEST(Vmap, OfShapeOpsIsTheLoop) {
 
 TEST(Vmap, OfContractionsIsTheLoop) {
   expect_loop2([](const Array& a, const Array& b) { return matmul(a, b); }, {4, 3}, {3, 2}, "matmul");
-  expect_loop2([](const Array& a, const Array& b) { return matmul(a, b); }, {2, 4, 3}, {3}, "batched matmul with a vector");
+  expect_loop2([](const Array& a, const Array& b) { return matmul(a, b); }, {2, 4, 3}, {3},
+               "batched matmul with a vector");
   expect_loop2([](const Array& a, const Array& b) { return dot(a, b) + vdot(a, b); }, {3}, {3}, "dot");
   expect_loop2([](const Array& a, const Array& b) { return outer(a, b); }, {3}, {2}, "outer");
-  expect_loop2([](const Array& a, const Array& b) { return tensordot(a, b, {{0}, {1}}); }, {4, 3}, {2, 4}, "tensordot");
+  expect_loop2(
+      [](const Array& a, const Array& b) {
+        return tensordot(a, b, {{0}, {1}});
+      },
+      {4, 3}, {2, 4}, "tensordot");
 }
 
 TEST(Vmap, MapsNestedTreesAndAxes) {
   const Array a = data({3, 4}), b = data({4, 3}, 2), c = data({2}, 3);
   const auto f = [](const std::pair<Array, std::vector<Array>>& t, double scale) {
-    return std::map<std::string, Array>{{"product", t.first * t.second[0] * scale}, {"sum", sum(t.first) + t.second[1]}};
+    return std::map<std::string, Array>{{"product", t.first * t.second[0] * scale},
+                                        {"sum", sum(t.first) + t.second[1]}};
   };
-  const auto y = vmap(f, {.in_axes = {{0, {1, None}}, None}, .out_axes = {-1, 0}})(std::pair{a, std::vector{b, c}}, 2.0);
+  const auto y =
+      vmap(f, {.in_axes = {{0, {1, None}}, None}, .out_axes = {-1, 0}})(std::pair{a, std::vector{b, c}}, 2.0);
   EXPECT_EQ(y.at("product").shape(), (Shape{4, 3}));
   expect_close(y.at("product"), transpose(a * transpose(b) * 2.0), "product");
   expect_close(y.at("sum"), expand_dims(sum(a, 1), 1) + c, "sum");
@@ -132,7 +148,8 @@ TEST(Vmap, MapsNestedTreesAndAxes) {
 
 TEST(Vmap, NestsAndOutAxesPlaceTheBatch) {
   const Array x = data({2, 3, 4}), y = data({3, 5}, 2);
-  const auto g = vmap(vmap([](const Array& a, const Array& b) { return outer(a, b); }), {.in_axes = {0, None}, .out_axes = 1});
+  const auto g = vmap(vmap([](const Array& a, const Array& b) { return outer(a, b); }),
+                      {.in_axes = {0, None}, .out_axes = 1});
   const Array z = g(x, y);
   ASSERT_EQ(z.shape(), (Shape{3, 2, 4, 5}));
   for (int i = 0; i < 2; ++i)
@@ -169,24 +186,31 @@ TEST(Vmap, KeepsTheShardingOfTheExamples) {
 TEST(VmapNames, CollectivesOverTheNameAreArithmeticOnTheExamples) {
   const Array x = data({4, 4, 3});
   const auto mapped = [&](auto f) { return vmap(f, {.axis_name = "i"})(x); };
-  expect_close(mapped([](const Array& e) { return psum(e, "i"); }), broadcast_to(sum(x, 0, true), {4, 4, 3}), "psum");
+  expect_close(mapped([](const Array& e) { return psum(e, "i"); }), broadcast_to(sum(x, 0, true), {4, 4, 3}),
+               "psum");
   expect_close(mapped([](const Array& e) { return pmean(e, "i") + pmax(e, "i") - pmin(e, "i"); }),
-               broadcast_to(mean(x, 0, true) + max(x, 0, true) - min(x, 0, true), {4, 4, 3}), "pmean, pmax, pmin");
+               broadcast_to(mean(x, 0, true) + max(x, 0, true) - min(x, 0, true), {4, 4, 3}),
+               "pmean, pmax, pmin");
   expect_close(mapped([](const Array& e) { return all_gather(e, "i", {.axis = 1}); }),
-               stack({moveaxis(x, 0, 1), moveaxis(x, 0, 1), moveaxis(x, 0, 1), moveaxis(x, 0, 1)}), "all_gather");
+               stack({moveaxis(x, 0, 1), moveaxis(x, 0, 1), moveaxis(x, 0, 1), moveaxis(x, 0, 1)}),
+               "all_gather");
   expect_close(mapped([](const Array& e) { return psum_scatter(e, "i"); }), sum(x, 0), "psum_scatter");
-  expect_close(mapped([](const Array& e) { return all_to_all(e, "i", 0, 0); }), swapaxes(x, 0, 1), "all_to_all");
-  expect_close(mapped([](const Array& e) { return all_to_all(e, "i", 0, 1); }), transpose(x, {1, 2, 0}), "all_to_all to the end");
+  expect_close(mapped([](const Array& e) { return all_to_all(e, "i", 0, 0); }), swapaxes(x, 0, 1),
+               "all_to_all");
+  expect_close(mapped([](const Array& e) { return all_to_all(e, "i", 0, 1); }), transpose(x, {1, 2, 0}),
+               "all_to_all to the end");
   expect_close(mapped([](const Array& e) { return pswapaxes(e, "i", 0); }), swapaxes(x, 0, 1), "pswapaxes");
   expect_close(mapped([](const Array& e) {
                  return ppermute(e, "i", {{0, 1}, {1, 2}, {2, 3}});
                }),
                concatenate({zeros({1, 4, 3}, float64), x(slice(0, 3))}), "ppermute");
   expect_close(mapped([](const Array& e) { return pshuffle(e, "i", {3, 2, 1, 0}); }), flip(x, 0), "pshuffle");
-  expect_close(mapped([](const Array& e) { return pbroadcast(e, "i", 2); }), broadcast_to(x(slice(2, 3)), {4, 4, 3}), "pbroadcast");
-  expect_close(mapped([](const Array& e) { return e * axis_index("i") + axis_size("i"); }), x * reshape(arange(4), {4, 1, 1}) + 4,
-               "axis_index");
-  expect_close(mapped([](const Array& e) { return pargmax(e, "i"); }), broadcast_to(expand_dims(argmax(x, 0), 0), {4, 4, 3}), "pargmax");
+  expect_close(mapped([](const Array& e) { return pbroadcast(e, "i", 2); }),
+               broadcast_to(x(slice(2, 3)), {4, 4, 3}), "pbroadcast");
+  expect_close(mapped([](const Array& e) { return e * axis_index("i") + axis_size("i"); }),
+               x * reshape(arange(4), {4, 1, 1}) + 4, "axis_index");
+  expect_close(mapped([](const Array& e) { return pargmax(e, "i"); }),
+               broadcast_to(expand_dims(argmax(x, 0), 0), {4, 4, 3}), "pargmax");
 }
 
 TEST(VmapNames, GroupsOfExamplesWorkForThemselves) {
@@ -199,25 +223,29 @@ TEST(VmapNames, GroupsOfExamplesWorkForThemselves) {
                  return psum(e, "i", {{{1}, {0, 2, 3}}});
                }),
                stack({a + x(2), x(1), a + x(2), a + x(2)}), "psum, uneven groups");
-  expect_close(
-      mapped([&](const Array& e) {
-        return pmin(-e, "i", {{{1}, {0, 2, 3}}});
-      }),
-      stack({minimum(minimum(-x(0), -x(2)), -x(3)), -x(1), minimum(minimum(-x(0), -x(2)), -x(3)), minimum(minimum(-x(0), -x(2)), -x(3))}),
-      "pmin, uneven groups");
+  expect_close(mapped([&](const Array& e) {
+                 return pmin(-e, "i", {{{1}, {0, 2, 3}}});
+               }),
+               stack({minimum(minimum(-x(0), -x(2)), -x(3)), -x(1), minimum(minimum(-x(0), -x(2)), -x(3)),
+                      minimum(minimum(-x(0), -x(2)), -x(3))}),
+               "pmin, uneven groups");
   expect_close(mapped([&](const Array& e) { return all_gather(e, "i", {.axis_index_groups = groups}); }),
-               stack({stack({x(0), x(3)}), stack({x(2), x(1)}), stack({x(2), x(1)}), stack({x(0), x(3)})}), "all_gather");
-  expect_close(mapped([&](const Array& e) { return psum_scatter(e, "i", {.axis_index_groups = groups}); }), stack({a(0), b(1), b(0), a(1)}),
-               "psum_scatter");
-  expect_close(mapped([&](const Array& e) { return all_to_all(e, "i", 0, 0, {.axis_index_groups = groups}); }),
-               stack({stack({x(0, 0), x(3, 0)}), stack({x(2, 1), x(1, 1)}), stack({x(2, 0), x(1, 0)}), stack({x(0, 1), x(3, 1)})}),
-               "all_to_all");
+               stack({stack({x(0), x(3)}), stack({x(2), x(1)}), stack({x(2), x(1)}), stack({x(0), x(3)})}),
+               "all_gather");
+  expect_close(mapped([&](const Array& e) { return psum_scatter(e, "i", {.axis_index_groups = groups}); }),
+               stack({a(0), b(1), b(0), a(1)}), "psum_scatter");
+  expect_close(
+      mapped([&](const Array& e) { return all_to_all(e, "i", 0, 0, {.axis_index_groups = groups}); }),
+      stack({stack({x(0, 0), x(3, 0)}), stack({x(2, 1), x(1, 1)}), stack({x(2, 0), x(1, 0)}),
+             stack({x(0, 1), x(3, 1)})}),
+      "all_to_all");
 }
 
 TEST(VmapNames, InnerAndOuterNames) {
   const Array x = data({3, 4});
   const auto f = [](const Array& e) {
-    return std::tuple{e / psum(e, "inner"), e / psum(e, "outer"), e / psum(e, axes("outer", "inner")), axis_index(axes("inner", "outer"))};
+    return std::tuple{e / psum(e, "inner"), e / psum(e, "outer"), e / psum(e, axes("outer", "inner")),
+                      axis_index(axes("inner", "outer"))};
   };
   const auto [a, b, c, d] = vmap(vmap(f, {.axis_name = "inner"}), {.axis_name = "outer"})(x);
   expect_close(a, x / sum(x, 1, true), "inner");
@@ -249,17 +277,31 @@ template <class Error, class F> void expect_error(F f, const std::vector<std::st
 TEST(VmapErrors, NameTheSizesAndTheWayOut) {
   const auto add = [](const Array& a, const Array& b) { return a + b; };
   expect_error<ArgumentError>([&] { vmap(add)(data({3}), data({4})); }, {"vmap", "size 3", "size 4", "None"});
-  expect_error<ArgumentError>([&] { vmap(add, {.in_axes = None})(data({3}), data({4})); }, {"no argument is mapped", "axis_size"});
+  expect_error<ArgumentError>([&] { vmap(add, {.in_axes = None})(data({3}), data({4})); },
+                              {"no argument is mapped", "axis_size"});
   expect_error<ArgumentError>([&] { vmap(add, {.axis_size = 5})(data({3}), data({3})); }, {"5", "size 3"});
-  expect_error<IndexError>([&] { vmap(add, {.in_axes = {0, 2}})(data({3}), data({3, 4})); }, {"axis 2", "2 dimensions"});
+  expect_error<IndexError>(
+      [&] {
+        vmap(add, {.in_axes = {0, 2}})(data({3}), data({3, 4}));
+      },
+      {"axis 2", "2 dimensions"});
   expect_error<IndexError>([&] { vmap(add)(data({}), data({3})); }, {"scalar", "None"});
-  expect_error<ArgumentError>([&] { vmap(add, {.in_axes = {0, 0, 0}})(data({3}), data({3})); }, {"in_axes", "2 parts", "3"});
-  expect_error<ArgumentError>([&] { vmap(add, {.out_axes = None})(data({3}), data({3})); }, {"result 0", "out_axes is None"});
-  expect_error<IndexError>([&] { vmap(add, {.out_axes = 1})(data({3}), data({3})); }, {"out_axes", "axis 1", "1 dimensions"});
-  expect_error<AxisNameError>([&] { psum(data({3}), "i"); }, {"psum", "'i'", "no axis name is bound", "vmap", "shard_map", "pmap"});
-  expect_error<AxisNameError>([&] { vmap([](const Array& x) { return psum(x, "j"); }, {.axis_name = "i"})(data({3})); },
-                              {"'j'", "'i' (size 3", "vmap_test.cpp"});
-  expect_error<ArgumentError>([&] { vmap([](const Array& x) { return x + item<double>(x); })(data({3})); }, {"vmap"});
+  expect_error<ArgumentError>(
+      [&] {
+        vmap(add, {.in_axes = {0, 0, 0}})(data({3}), data({3}));
+      },
+      {"in_axes", "2 parts", "3"});
+  expect_error<ArgumentError>([&] { vmap(add, {.out_axes = None})(data({3}), data({3})); },
+                              {"result 0", "out_axes is None"});
+  expect_error<IndexError>([&] { vmap(add, {.out_axes = 1})(data({3}), data({3})); },
+                           {"out_axes", "axis 1", "1 dimensions"});
+  expect_error<AxisNameError>([&] { psum(data({3}), "i"); },
+                              {"psum", "'i'", "no axis name is bound", "vmap", "shard_map", "pmap"});
+  expect_error<AxisNameError>(
+      [&] { vmap([](const Array& x) { return psum(x, "j"); }, {.axis_name = "i"})(data({3})); },
+      {"'j'", "'i' (size 3", "vmap_test.cpp"});
+  expect_error<ArgumentError>([&] { vmap([](const Array& x) { return x + item<double>(x); })(data({3})); },
+                              {"vmap"});
 }
 
 }  // namespace

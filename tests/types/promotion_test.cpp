@@ -39,9 +39,11 @@ TEST(Promotion, OfAnyTwoIsWhatJaxGives) {
     std::istringstream row(jax_gives[a]);
     std::string expected;
     for (int b = 0; row >> expected; ++b) {
-      EXPECT_EQ(short_name(promote(operand(a), operand(b)).dtype), expected) << text(operand(a)) << " with " << text(operand(b));
+      EXPECT_EQ(short_name(promote(operand(a), operand(b)).dtype), expected)
+          << text(operand(a)) << " with " << text(operand(b));
       const WeakDtype both[] = {operand(a), operand(b)};
-      EXPECT_EQ(short_name(promote(both).dtype), expected) << text(operand(a)) << " with " << text(operand(b));
+      EXPECT_EQ(short_name(promote(both).dtype), expected)
+          << text(operand(a)) << " with " << text(operand(b));
     }
   }
 }

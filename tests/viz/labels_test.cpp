@@ -28,7 +28,9 @@ TEST(LabelsTest, wrapped_labels_break_after_commas_and_count_what_is_cut) {
   EXPECT_THAT(wrap_label("CPU 123456", 4, 2), ElementsAre("CPU 123456"));
 }
 
-TEST(LabelsTest, words_wrap_at_blanks) { EXPECT_THAT(wrap_words("one two three", 7), ElementsAre("one two", "three")); }
+TEST(LabelsTest, words_wrap_at_blanks) {
+  EXPECT_THAT(wrap_words("one two three", 7), ElementsAre("one two", "three"));
+}
 
 TEST(LayoutTest, shares_are_proportional_above_what_each_needs) {
   EXPECT_THAT(share_out(60, {3, 2, 1}, {1, 1, 1}), ElementsAre(30, 20, 10));
@@ -47,7 +49,8 @@ TEST(LayoutTest, items_go_to_as_few_lines_as_possible_and_fill_them_evenly) {
 TEST(PaletteTest, eight_cells_walk_the_map_in_steps_of_half_its_length) {
   std::vector<std::string> colours;
   for (int k = 0; k < 8; ++k) colours.push_back(hex(palette(jax_colour(k, 8))));
-  EXPECT_THAT(colours, ElementsAre("#393b79", "#d6616b", "#8ca252", "#de9ed6", "#e7cb94", "#6b6ecf", "#a55194", "#8c6d31"));
+  EXPECT_THAT(colours, ElementsAre("#393b79", "#d6616b", "#8ca252", "#de9ed6", "#e7cb94", "#6b6ecf",
+                                   "#a55194", "#8c6d31"));
 }
 
 }  // namespace

@@ -28,7 +28,10 @@ TEST_F(MeshPictureTest, one_axis_is_one_row) {
 
 TEST_F(MeshPictureTest, further_axes_make_panels) {
   std::string text = mesh_picture(abstract_mesh({2, 3, 1, 2}, {"a", "b", "c", "d"}));
-  EXPECT_THAT(text, HasSubstr("a = 1, b = 1\nc\\d   0    1\n    ┌────┬────┐\n  0 │ 8  │ 9  │\n    └────┴────┘\na = 1, b = 2\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "a = 1, b = 1\nc\\d   0    1\n    ┌────┬────┐\n  0 │ 8  │ 9  │\n    └────┴────┘\na = 1, b = 2\n"));
 }
 
 TEST_F(MeshPictureTest, long_axes_continue_below_and_no_line_is_too_long) {
@@ -46,7 +49,8 @@ TEST_F(MeshPictureTest, thousands_of_devices_are_cut_and_counted) {
 
 TEST_F(MeshPictureTest, several_hosts_are_listed) {
   set_devices({{0, 0, "north"}, {1, 1, "north"}, {2, 2, "south"}, {3, 3, "south"}});
-  EXPECT_THAT(mesh_picture(make_mesh({2, 2}, {"x", "y"})), HasSubstr("Hosts: north has CPU 0,1; south has CPU 2,3\n"));
+  EXPECT_THAT(mesh_picture(make_mesh({2, 2}, {"x", "y"})),
+              HasSubstr("Hosts: north has CPU 0,1; south has CPU 2,3\n"));
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ inline std::string without_colours(const std::string& ansi) {
 }
 
 inline std::string read_golden(const std::string& name) {
-  std::ifstream file(std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "viz/golden" / name, std::ios::binary);
+  std::ifstream file(std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "viz/golden" / name,
+                     std::ios::binary);
   EXPECT_TRUE(file) << name;
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -95,7 +96,8 @@ inline Subject random_subject(std::mt19937& random) {
     dims.emplace_back();
   }
   for (const std::string& name : names) {
-    if (!dims.empty() && below(4)) dims[static_cast<std::size_t>(below(static_cast<int>(dims.size())))].push_back(name);
+    if (!dims.empty() && below(4))
+      dims[static_cast<std::size_t>(below(static_cast<int>(dims.size())))].push_back(name);
   }
   std::vector<DimSpec> spec(dims.begin(), dims.end());
   return {Shape(extents), NamedSharding(Mesh(NdDevices(sizes, ids), names), PartitionSpec(spec))};
@@ -124,7 +126,8 @@ inline std::vector<std::pair<std::vector<int>, Shape>> blocks_of(const Subject& 
 // Whether the text names the device set: in one piece, or name by name where the label had to be broken.
 inline bool names(const std::string& text, const std::vector<int>& ids) {
   const std::string label = viz::short_label(ids);
-  if (text.find(viz::full_label(ids)) != std::string::npos || text.find(label) != std::string::npos) return true;
+  if (text.find(viz::full_label(ids)) != std::string::npos || text.find(label) != std::string::npos)
+    return true;
   if (text.find(" more") != std::string::npos) return false;
   std::istringstream parts(label);
   for (std::string name; std::getline(parts, name, ',');) {

@@ -13,7 +13,9 @@ using ::testing::HasSubstr;
 struct Area {
   double left, top, right, bottom;
   std::string text;
-  bool meets(const Area& other) const { return left < other.right && other.left < right && top < other.bottom && other.top < bottom; }
+  bool meets(const Area& other) const {
+    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+  }
 };
 
 double attribute(const std::string& tag, const std::string& name, double otherwise) {
@@ -26,14 +28,18 @@ std::vector<Area> texts_of(const std::string& svg) {
   std::vector<Area> areas;
   for (std::size_t at = svg.find("<text "); at != std::string::npos; at = svg.find("<text ", at + 1)) {
     std::size_t close = svg.find('>', at);
-    std::string tag = svg.substr(at, close - at), content = svg.substr(close + 1, svg.find('<', close) - close - 1);
-    double x = attribute(tag, "x", 0), y = attribute(tag, "y", 0), size = attribute(tag, "font-size", viz::svg_font_size);
+    std::string tag = svg.substr(at, close - at),
+                content = svg.substr(close + 1, svg.find('<', close) - close - 1);
+    double x = attribute(tag, "x", 0), y = attribute(tag, "y", 0),
+           size = attribute(tag, "font-size", viz::svg_font_size);
     double length = viz::display_width(content) * size * 0.602, up = 0.76 * size, down = 0.2 * size;
     if (tag.find("rotate") != std::string::npos) {
       areas.push_back({x - up, y - length / 2, x + down, y + length / 2, content});
       continue;
     }
-    double left = tag.find("\"middle\"") != std::string::npos ? x - length / 2 : tag.find("\"end\"") != std::string::npos ? x - length : x;
+    double left = tag.find("\"middle\"") != std::string::npos ? x - length / 2
+                  : tag.find("\"end\"") != std::string::npos  ? x - length
+                                                              : x;
     areas.push_back({left, y - up, left + length, y + down, content});
   }
   return areas;
@@ -110,12 +116,15 @@ TEST_F(SvgTest, no_text_meets_another_or_leaves_the_page_and_no_label_is_lost) {
     std::vector<Area> texts = texts_of(svg);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const Area& text = texts[i];
-      ASSERT_TRUE(text.left >= 0 && text.top >= 0 && text.right <= width && text.bottom <= height) << text.text;
-      for (std::size_t k = 0; k < i; ++k) ASSERT_FALSE(text.meets(texts[k])) << text.text << " and " << texts[k].text;
+      ASSERT_TRUE(text.left >= 0 && text.top >= 0 && text.right <= width && text.bottom <= height)
+          << text.text;
+      for (std::size_t k = 0; k < i; ++k)
+        ASSERT_FALSE(text.meets(texts[k])) << text.text << " and " << texts[k].text;
     }
     std::string written;  // the lines of a label follow each other
     for (const Area& text : texts) written += text.text;
-    for (const auto& [ids, shape] : blocks_of(subject)) ASSERT_TRUE(names(written, ids)) << viz::full_label(ids);
+    for (const auto& [ids, shape] : blocks_of(subject))
+      ASSERT_TRUE(names(written, ids)) << viz::full_label(ids);
   }
 }
 

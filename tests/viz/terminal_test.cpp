@@ -64,7 +64,8 @@ ColourDepth depth_on(int output, const World& world) {
 ColourDepth depth_under_launcher(int launcher_output) {
   World world;
   world.rank = "0";
-  return static_cast<ColourDepth>(in_child(launcher_output, [&] { return in_child(open_terminal(), [&] { return ask(world); }); }));
+  return static_cast<ColourDepth>(
+      in_child(launcher_output, [&] { return in_child(open_terminal(), [&] { return ask(world); }); }));
 }
 
 TEST(TerminalTest, colour_needs_a_terminal) {

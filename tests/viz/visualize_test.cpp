@@ -87,8 +87,10 @@ TEST_F(VisualizeTest, replicas_share_a_cell) {
 
 TEST_F(VisualizeTest, a_wide_array_stops_at_max_width) {
   std::string text = framed({128, 10000}, over({8, 4}, {"x", "y"}, P("x", None)));
-  EXPECT_THAT(text, HasSubstr("│                                CPU 8,9,10,11                                 │\n"));
-  EXPECT_THAT(text, HasSubstr("│                               CPU 12,13,14,15                                │\n"));
+  EXPECT_THAT(
+      text, HasSubstr("│                                CPU 8,9,10,11                                 │\n"));
+  EXPECT_THAT(
+      text, HasSubstr("│                               CPU 12,13,14,15                                │\n"));
   std::vector<std::string> lines = lines_of(text);
   ASSERT_EQ(lines.size(), 17u);
   for (const std::string& line : lines) EXPECT_EQ(viz::display_width(line), 80);
@@ -102,9 +104,12 @@ TEST_F(VisualizeTest, html_equals_the_notebook_pictures) {
   Mesh even(NdDevices{{0, 2}, {4, 6}}, {"x", "y"});
   EXPECT_EQ(sharding_html(shape, over({8}, {"x"}, P(None, "x"))), read_golden("row_of_8.html"));
   EXPECT_EQ(sharding_html(shape, over({2, 4}, {"x", "y"}, P("x", "y"))), read_golden("mesh_2x4.html"));
-  EXPECT_EQ(sharding_html(shape, over({2, 4}, {"x", "y"}, P("y", "x"))), read_golden("mesh_2x4_transposed.html"));
-  EXPECT_EQ(sharding_html(shape, NamedSharding(even, P("x", "y"))), read_golden("mesh_2x2_of_even_devices.html"));
-  EXPECT_EQ(sharding_html(shape, NamedSharding(cube, P(axes("z", "x"), "y"))), read_golden("mesh_2x2x2_mixed_axes.html"));
+  EXPECT_EQ(sharding_html(shape, over({2, 4}, {"x", "y"}, P("y", "x"))),
+            read_golden("mesh_2x4_transposed.html"));
+  EXPECT_EQ(sharding_html(shape, NamedSharding(even, P("x", "y"))),
+            read_golden("mesh_2x2_of_even_devices.html"));
+  EXPECT_EQ(sharding_html(shape, NamedSharding(cube, P(axes("z", "x"), "y"))),
+            read_golden("mesh_2x2x2_mixed_axes.html"));
 }
 
 TEST_F(VisualizeTest, html_escapes_nothing_that_it_should_not_and_everything_that_it_should) {
@@ -119,9 +124,11 @@ TEST_F(VisualizeTest, a_colour_terminal_gets_coloured_areas) {
   VisualizeOptions options;
   options.is_terminal = true;
   std::string text = visualize_sharding({4}, over({4}, {"x"}, P("x")), options);
-  const std::string navy = "\x1b[38;2;255;255;255;48;2;57;59;121m", pink = "\x1b[38;2;255;255;255;48;2;222;158;214m";
+  const std::string navy = "\x1b[38;2;255;255;255;48;2;57;59;121m",
+                    pink = "\x1b[38;2;255;255;255;48;2;222;158;214m";
   std::string row = lines_of(text).at(0);
-  EXPECT_EQ(row.substr(0, row.find("CPU 1")), navy + "  \x1b[0m" + navy + "CPU 0\x1b[0m" + navy + "  \x1b[0m" + pink + "  \x1b[0m" + pink);
+  EXPECT_EQ(row.substr(0, row.find("CPU 1")),
+            navy + "  \x1b[0m" + navy + "CPU 0\x1b[0m" + navy + "  \x1b[0m" + pink + "  \x1b[0m" + pink);
   EXPECT_EQ(without_colours(text), "  CPU 0    CPU 1    CPU 2    CPU 3  \n" + std::string(36, ' ') + "\n");
 }
 
@@ -138,7 +145,8 @@ TEST_F(VisualizeTest, colour_gives_way_to_boxes_when_it_is_off_or_there_is_no_te
 TEST_F(VisualizeTest, neighbours_never_share_a_colour) {
   for (int rows = 1; rows <= 12; ++rows) {
     for (int columns = 1; columns <= 7; ++columns) {
-      std::string html = sharding_html({rows * 10, columns * 10}, over({rows, columns}, {"x", "y"}, P("x", "y")));
+      std::string html =
+          sharding_html({rows * 10, columns * 10}, over({rows, columns}, {"x", "y"}, P("x", "y")));
       std::vector<std::vector<std::string>> colours;
       for (const std::string& line : lines_of(html)) {
         if (line.find("CPU") == std::string::npos) continue;
@@ -151,7 +159,8 @@ TEST_F(VisualizeTest, neighbours_never_share_a_colour) {
       for (int r = 0; r < rows; ++r) {
         // Equal neighbours would have been merged into one span.
         ASSERT_EQ(colours[r].size(), static_cast<std::size_t>(columns)) << rows << " x " << columns;
-        for (int c = 0; r > 0 && c < columns; ++c) EXPECT_NE(colours[r][c], colours[r - 1][c]) << rows << " x " << columns;
+        for (int c = 0; r > 0 && c < columns; ++c)
+          EXPECT_NE(colours[r][c], colours[r - 1][c]) << rows << " x " << columns;
       }
     }
   }
@@ -220,7 +229,8 @@ TEST_F(VisualizeTest, a_third_cut_dimension_makes_a_panel_per_block) {
 }
 
 TEST_F(VisualizeTest, what_is_too_wide_gives_up_padding_first) {
-  std::string text = framed({10, 10}, over({10}, {"x"}, P(None, "x")));  // 10 columns of 7 and 11 lines are 81 characters
+  std::string text =
+      framed({10, 10}, over({10}, {"x"}, P(None, "x")));  // 10 columns of 7 and 11 lines are 81 characters
   EXPECT_THAT(text, HasSubstr("│CPU 0 │CPU 1 │CPU 2 │CPU 3 │CPU 4 │CPU 5 │CPU 6 │CPU 7 │CPU 8 │CPU 9 │\n"));
 }
 
@@ -248,10 +258,12 @@ TEST_F(VisualizeTest, thousands_of_blocks_show_the_first_and_last_and_count_the_
   std::string text = framed({10000, 10000}, over({100, 100}, {"x", "y"}, P("x", "y")));
   EXPECT_THAT(text, HasSubstr("│ CPU 0  │ CPU 1  │ CPU 2  │ CPU 3  │ CPU 4  │ ⋯ │CPU 98  │CPU 99  │"));
   EXPECT_THAT(text, HasSubstr("│CPU 9900│CPU 9901│CPU 9902│CPU 9903│CPU 9904│ ⋯ │CPU 9998│CPU 9999│"));
-  EXPECT_THAT(text, HasSubstr("105 of 10000 blocks shown; left out: blocks 10-94 of 100 along dim 0, blocks\n5-97 of 100 along dim 1\n"));
+  EXPECT_THAT(text, HasSubstr("105 of 10000 blocks shown; left out: blocks 10-94 of 100 along dim 0, "
+                              "blocks\n5-97 of 100 along dim 1\n"));
   EXPECT_LT(lines_of(text).size(), 40u);
   EXPECT_THAT(framed({8, 8}, over({10000}, {"x"}, P())), HasSubstr("CPU 0-9999"));
-  EXPECT_LT(lines_of(framed({99, 99, 99}, over({20, 20, 20}, {"x", "y", "z"}, P("x", "y", "z")))).size(), 120u);
+  EXPECT_LT(lines_of(framed({99, 99, 99}, over({20, 20, 20}, {"x", "y", "z"}, P("x", "y", "z")))).size(),
+            120u);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
@@ -279,19 +291,25 @@ TEST_F(VisualizeTest, no_picture_loses_a_label_or_leaves_its_width) {
     std::string areas = without_colours(visualize_sharding(subject.shape, subject.sharding, options));
     const auto blocks = blocks_of(subject);
     bool is_uneven = false;
-    for (const auto& [ids, shape] : blocks) is_uneven |= !(shape == subject.sharding.shard_shape(subject.shape));
+    for (const auto& [ids, shape] : blocks)
+      is_uneven |= !(shape == subject.sharding.shard_shape(subject.shape));
     for (const std::string& text : {boxes, areas}) {
       for (const auto& [ids, shape] : blocks) {
         EXPECT_TRUE(names(text, ids)) << viz::full_label(ids) << "\n" << text;
-        if (is_uneven) { EXPECT_THAT(text, HasSubstr(to_string(shape))); }
+        if (is_uneven) {
+          EXPECT_THAT(text, HasSubstr(to_string(shape)));
+        }
       }
-      for (const std::string& line : lines_of(text)) EXPECT_LE(viz::display_width(line), options.max_width) << line;
+      for (const std::string& line : lines_of(text))
+        EXPECT_LE(viz::display_width(line), options.max_width) << line;
     }
     // Each table is a rectangle.
     int width = 0;
     for (const std::string& line : lines_of(boxes)) {
       if (line.starts_with("┌")) width = viz::display_width(line);
-      if (line.starts_with("│") || line.starts_with("├") || line.starts_with("└")) { EXPECT_EQ(viz::display_width(line), width); }
+      if (line.starts_with("│") || line.starts_with("├") || line.starts_with("└")) {
+        EXPECT_EQ(viz::display_width(line), width);
+      }
     }
     if (::testing::Test::HasFailure()) break;
   }
@@ -302,7 +320,9 @@ TEST_F(VisualizeTest, no_picture_loses_a_label_or_leaves_its_width) {
 template <class Raised> std::string error_of(auto&& call) {
   try {
     call();
-  } catch (const Raised& error) { return error.what(); }
+  } catch (const Raised& error) {
+    return error.what();
+  }
   return "no such error";
 }
 
@@ -318,8 +338,10 @@ TEST_F(VisualizeTest, bad_options_and_shardings_that_do_not_fit_are_refused) {
   EXPECT_THAT(with([](auto& o) { o.scale = 0; }), HasSubstr("scale must lie above 0"));
   EXPECT_THAT(with([](auto& o) { o.scale = std::nan(""); }), HasSubstr("scale must lie above 0"));
   EXPECT_THAT(with([](auto& o) { o.min_width = 0; }), HasSubstr("min_width must be at least 1, got 0"));
-  EXPECT_THAT(with([](auto& o) { o.max_width = 19; }), HasSubstr("max_width must lie between 20 and 10000, got 19"));
-  EXPECT_THAT(error_of<ShardingError>([&] { visualize_sharding({4}, sharding); }), HasSubstr("visualize_sharding"));
+  EXPECT_THAT(with([](auto& o) { o.max_width = 19; }),
+              HasSubstr("max_width must lie between 20 and 10000, got 19"));
+  EXPECT_THAT(error_of<ShardingError>([&] { visualize_sharding({4}, sharding); }),
+              HasSubstr("visualize_sharding"));
   EXPECT_THAT(error_of<ShardingError>([&] { sharding_html({4}, sharding); }), HasSubstr("sharding_html"));
   EXPECT_THAT(error_of<ShardingError>([&] { sharding_svg({4}, sharding); }), HasSubstr("sharding_svg"));
 }

@@ -10,7 +10,8 @@ namespace tessera {
 namespace {
 
 std::vector<Array> promoted(std::vector<Array> arrays, const char* call, std::source_location where) {
-  if (arrays.empty()) throw ArgumentError(call_text(call, where) + ": the list of arrays is empty; give at least one");
+  if (arrays.empty())
+    throw ArgumentError(call_text(call, where) + ": the list of arrays is empty; give at least one");
   std::vector<WeakDtype> types;
   for (const auto& x : arrays) {
     check_usable(x, call);
@@ -33,8 +34,9 @@ Array concatenate_at(std::vector<Array> arrays, int axis, const char* call, std:
     Shape expected = arrays[0].shape();
     if (own.size() == expected.size()) expected[d] = own[d];
     if (!(own == expected))
-      throw ShapeError(call_text(call, where) + ": array " + std::to_string(i) + " has shape " + to_string(own) + ", array 0 has " +
-                       to_string(arrays[0].shape()) + "; they must agree in every dimension but " + std::to_string(dim) +
+      throw ShapeError(call_text(call, where) + ": array " + std::to_string(i) + " has shape " +
+                       to_string(own) + ", array 0 has " + to_string(arrays[0].shape()) +
+                       "; they must agree in every dimension but " + std::to_string(dim) +
                        ". Reshape or pad one of them");
     std::vector<std::int64_t> at(own.size(), 0);
     at[d] = shape[d];
@@ -51,7 +53,8 @@ Array concatenate_at(std::vector<Array> arrays, int axis, const char* call, std:
 
 Array concatenate(std::vector<Array> arrays, int axis, std::source_location where) {
   if (!arrays.empty() && arrays[0].node() && arrays[0].ndim() == 0)
-    throw ShapeError(call_text("concatenate", where) + ": scalars have no axis to be joined along; use stack");
+    throw ShapeError(call_text("concatenate", where) +
+                     ": scalars have no axis to be joined along; use stack");
   return concatenate_at(std::move(arrays), axis, "concatenate", where);
 }
 
@@ -61,8 +64,9 @@ Array stack(std::vector<Array> arrays, int axis, std::source_location where) {
   const int dim = checked_dim(axis, arrays[0].ndim() + 1, "stack", where);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     if (!(arrays[i].shape() == shape))
-      throw ShapeError(call_text("stack", where) + ": array " + std::to_string(i) + " has shape " + to_string(arrays[i].shape()) +
-                       ", array 0 has " + to_string(shape) + "; all must have one shape");
+      throw ShapeError(call_text("stack", where) + ": array " + std::to_string(i) + " has shape " +
+                       to_string(arrays[i].shape()) + ", array 0 has " + to_string(shape) +
+                       "; all must have one shape");
     arrays[i] = expand_dims(Operand(arrays[i], where), dim);
   }
   return concatenate_at(std::move(arrays), dim, "stack", where);

@@ -9,7 +9,9 @@ namespace tessera {
 Array diff(const Operand& x, int n, int axis) {
   check_usable(x.array, "diff");
   const int dim = checked_dim(axis, x.array.ndim(), "diff", x.where);
-  if (n < 0) throw ArgumentError(call_text("diff", x.where) + ": the number of differences " + std::to_string(n) + " is negative");
+  if (n < 0)
+    throw ArgumentError(call_text("diff", x.where) + ": the number of differences " + std::to_string(n) +
+                        " is negative");
   Array y = x.array;
   const auto from = [&](const Slice& s) {
     std::vector<IndexPart> parts(static_cast<std::size_t>(dim), IndexPart(slice()));
@@ -18,21 +20,24 @@ Array diff(const Operand& x, int n, int axis) {
   };
   for (; n > 0 && y.shape()[static_cast<std::size_t>(dim)] > 0; --n) {
     const Array later = from(slice(1, None)), earlier = from(slice(None, -1));
-    y = is_bool(y.dtype()) ? not_equal(Operand(later, x.where), earlier) : subtract(Operand(later, x.where), earlier);
+    y = is_bool(y.dtype()) ? not_equal(Operand(later, x.where), earlier)
+                           : subtract(Operand(later, x.where), earlier);
   }
   return y;
 }
 
-std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing, std::source_location where) {
+std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing,
+                            std::source_location where) {
   if (indexing != "xy" && indexing != "ij")
-    throw ArgumentError(call_text("meshgrid", where) + ": indexing is '" + indexing + "'; it must be 'xy' or 'ij'");
+    throw ArgumentError(call_text("meshgrid", where) + ": indexing is '" + indexing +
+                        "'; it must be 'xy' or 'ij'");
   const std::size_t n = axes.size();
   std::vector<std::int64_t> extents;
   for (std::size_t i = 0; i < n; ++i) {
     check_usable(axes[i], "meshgrid");
     if (axes[i].ndim() > 1)
-      throw ShapeError(call_text("meshgrid", where) + ": array " + std::to_string(i) + " has shape " + to_string(axes[i].shape()) +
-                       "; each must have one dimension");
+      throw ShapeError(call_text("meshgrid", where) + ": array " + std::to_string(i) + " has shape " +
+                       to_string(axes[i].shape()) + "; each must have one dimension");
     extents.push_back(axes[i].size());
   }
   const auto dim_of = [&](std::size_t i) { return indexing == "xy" && n > 1 && i < 2 ? 1 - i : i; };
@@ -51,8 +56,9 @@ Array isclose(const Operand& a, const Operand& b, double rtol, double atol, bool
   check_usable(a.array, "isclose");
   check_usable(b.array, "isclose");
   const Array same = equal(a, b);
-  const Dtype dtype =
-      promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()}, WeakDtype{b.array.dtype(), b.array.is_weakly_typed()}).dtype;
+  const Dtype dtype = promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()},
+                              WeakDtype{b.array.dtype(), b.array.is_weakly_typed()})
+                          .dtype;
   if (!is_inexact(dtype) && rtol == 0 && atol == 0) return same;
   const Dtype exact = to_inexact(dtype);
   const Array x = cast_to(a.array, exact, a.where), y = cast_to(b.array, exact, b.where);
@@ -64,16 +70,19 @@ Array allclose(const Operand& a, const Operand& b, double rtol, double atol, boo
   return all(Operand(isclose(a, b, rtol, atol, equal_nan), a.where));
 }
 
-Array ptp(const Operand& x, Axes axes, bool keepdims) { return max(x, axes, keepdims) - min(x, axes, keepdims); }
+Array ptp(const Operand& x, Axes axes, bool keepdims) {
+  return max(x, axes, keepdims) - min(x, axes, keepdims);
+}
 
 Array median(const Operand& x, int axis, bool keepdims) {
   check_usable(x.array, "median");
   const int dim = checked_dim(axis, x.array.ndim(), "median", x.where);
   const auto n = x.array.shape()[static_cast<std::size_t>(dim)];
   if (n == 0)
-    throw ShapeError(call_text("median", x.where) + ": the median of no elements (shape " + to_string(x.array.shape()) + ", axis " +
-                     std::to_string(dim) + ") is not defined");
-  if (is_complex(x.array.dtype())) throw DtypeError(call_text("median", x.where) + ": complex numbers have no order");
+    throw ShapeError(call_text("median", x.where) + ": the median of no elements (shape " +
+                     to_string(x.array.shape()) + ", axis " + std::to_string(dim) + ") is not defined");
+  if (is_complex(x.array.dtype()))
+    throw DtypeError(call_text("median", x.where) + ": complex numbers have no order");
   const Array sorted = sort(Operand(cast_to(x.array, to_inexact(x.array.dtype()), x.where), x.where), dim);
   const auto at = [&](std::int64_t i) {
     std::vector<IndexPart> parts(static_cast<std::size_t>(dim), IndexPart(slice()));
@@ -92,9 +101,9 @@ Array median(const Operand& x) {
 Array average(const Operand& x, const Operand& weights, Axes axes, bool keepdims) {
   check_usable(x.array, "average");
   check_usable(weights.array, "average");
-  const Dtype dtype = to_inexact(
-      promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()}, WeakDtype{weights.array.dtype(), weights.array.is_weakly_typed()})
-          .dtype);
+  const Dtype dtype = to_inexact(promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()},
+                                         WeakDtype{weights.array.dtype(), weights.array.is_weakly_typed()})
+                                     .dtype);
   const Array values = cast_to(x.array, dtype, x.where);
   const Array w = broadcast_to(Operand(cast_to(weights.array, dtype, x.where), x.where), values.shape());
   return sum(Operand(values * w, x.where), axes, keepdims) / sum(Operand(w, x.where), axes, keepdims);

@@ -10,7 +10,8 @@
 namespace tessera {
 namespace {
 
-Array slice_along(const Array& x, int dim, std::int64_t start, std::int64_t stop, std::source_location where) {
+Array slice_along(const Array& x, int dim, std::int64_t start, std::int64_t stop,
+                  std::source_location where) {
   std::vector<std::int64_t> starts(x.shape().size(), 0), steps(x.shape().size(), 1);
   starts[static_cast<std::size_t>(dim)] = start;
   Shape count = x.shape();
@@ -34,7 +35,10 @@ Array tile_along(const Array& x, int dim, std::int64_t n, std::source_location w
   if (is_surely_whole(x, dim)) {  // (a, b) -> (a, n, b) -> (a, n * b), inside each rank
     auto copies = x.shape().vector();
     copies.insert(copies.begin() + dim, n);
-    return reshape(Operand(broadcast_to(Operand(expand_dims(Operand(x, where), dim), where), Shape(std::move(copies))), where), shape);
+    return reshape(
+        Operand(broadcast_to(Operand(expand_dims(Operand(x, where), dim), where), Shape(std::move(copies))),
+                where),
+        shape);
   }
   RemapParams p{shape, {}};
   std::vector<std::int64_t> at(shape.size(), 0);
@@ -67,11 +71,12 @@ std::vector<Array> split(const Operand& x, int parts, int axis) {
   const int dim = checked_dim(axis, x.array.ndim(), "split", x.where);
   const auto n = x.array.shape()[static_cast<std::size_t>(dim)];
   if (parts <= 0 || n % parts != 0)
-    throw ShapeError(call_text("split", x.where) + ": axis " + std::to_string(dim) + " of shape " + to_string(x.array.shape()) +
-                     " has size " + std::to_string(n) + ", which is not " + std::to_string(parts) +
-                     " equal parts. Use split_at with the places to cut");
+    throw ShapeError(call_text("split", x.where) + ": axis " + std::to_string(dim) + " of shape " +
+                     to_string(x.array.shape()) + " has size " + std::to_string(n) + ", which is not " +
+                     std::to_string(parts) + " equal parts. Use split_at with the places to cut");
   std::vector<Array> result;
-  for (int i = 0; i < parts; ++i) result.push_back(slice_along(x.array, dim, n / parts * i, n / parts * (i + 1), x.where));
+  for (int i = 0; i < parts; ++i)
+    result.push_back(slice_along(x.array, dim, n / parts * i, n / parts * (i + 1), x.where));
   return result;
 }
 
@@ -111,15 +116,17 @@ Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double valu
   Shape shape = x.array.shape();
   if (widths.size() == 1 && shape.size() > 1) widths.resize(shape.size(), widths[0]);
   if (widths.size() != shape.size())
-    throw ArgumentError(call_text("pad", x.where) + ": " + std::to_string(widths.size()) + " pairs of widths for shape " +
-                        to_string(shape) + "; give one pair (before, after) per dimension, or one for all");
+    throw ArgumentError(call_text("pad", x.where) + ": " + std::to_string(widths.size()) +
+                        " pairs of widths for shape " + to_string(shape) +
+                        "; give one pair (before, after) per dimension, or one for all");
   std::vector<std::int64_t> at;
   bool is_needed = false;
   for (std::size_t d = 0; d < widths.size(); ++d) {
     const auto [before, after] = widths[d];
     if (before < 0 || after < 0)
-      throw ArgumentError(call_text("pad", x.where) + ": the widths (" + std::to_string(before) + ", " + std::to_string(after) +
-                          ") of dimension " + std::to_string(d) + " must not be negative. To cut elements off, take a slice");
+      throw ArgumentError(call_text("pad", x.where) + ": the widths (" + std::to_string(before) + ", " +
+                          std::to_string(after) + ") of dimension " + std::to_string(d) +
+                          " must not be negative. To cut elements off, take a slice");
     at.push_back(before);
     shape[d] += before + after;
     is_needed |= before + after > 0;
@@ -135,7 +142,9 @@ Array tile(const Operand& x, std::vector<int> repeats) {
   check_usable(x.array, "tile");
   Array y = x.array;
   for (const int n : repeats)
-    if (n < 0) throw ArgumentError(call_text("tile", x.where) + ": the number of repeats " + std::to_string(n) + " is negative");
+    if (n < 0)
+      throw ArgumentError(call_text("tile", x.where) + ": the number of repeats " + std::to_string(n) +
+                          " is negative");
   while (static_cast<int>(repeats.size()) < y.ndim()) repeats.insert(repeats.begin(), 1);
   if (static_cast<int>(repeats.size()) > y.ndim()) {
     auto extents = y.shape().vector();
@@ -143,14 +152,17 @@ Array tile(const Operand& x, std::vector<int> repeats) {
     y = reshape(Operand(y, x.where), Shape(std::move(extents)));
   }
   for (int d = 0; d < y.ndim(); ++d)
-    if (repeats[static_cast<std::size_t>(d)] != 1) y = tile_along(y, d, repeats[static_cast<std::size_t>(d)], x.where);
+    if (repeats[static_cast<std::size_t>(d)] != 1)
+      y = tile_along(y, d, repeats[static_cast<std::size_t>(d)], x.where);
   return y;
 }
 
 Array repeat(const Operand& x, int n, int axis) {
   check_usable(x.array, "repeat");
   const int dim = checked_dim(axis, x.array.ndim(), "repeat", x.where);
-  if (n < 0) throw ArgumentError(call_text("repeat", x.where) + ": the number of repeats " + std::to_string(n) + " is negative");
+  if (n < 0)
+    throw ArgumentError(call_text("repeat", x.where) + ": the number of repeats " + std::to_string(n) +
+                        " is negative");
   if (n == 0) return slice_along(x.array, dim, 0, 0, x.where);
   Shape shape = x.array.shape();
   shape[static_cast<std::size_t>(dim)] = checked_mul(shape[static_cast<std::size_t>(dim)], n, "repeat");

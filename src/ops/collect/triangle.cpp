@@ -23,7 +23,9 @@ void check_matrix(const Operand& x, const char* call) {
                      " has no two dimensions; give a matrix or a batch of them");
 }
 
-std::pair<std::int64_t, std::int64_t> matrix_shape(const Shape& shape) { return {shape[shape.size() - 2], shape[shape.size() - 1]}; }
+std::pair<std::int64_t, std::int64_t> matrix_shape(const Shape& shape) {
+  return {shape[shape.size() - 2], shape[shape.size() - 1]};
+}
 
 // result[..., i] = x[..., i, i + offset], and 0 where the row has no such column. A split of the rows stays; over a split of the columns
 // each rank contributes the elements that it holds.
@@ -43,7 +45,8 @@ const OpDef row_diagonal_op{
           rule.outputs.resize(1);
           for (int d = 0; d < in[0].shape.ndim(); ++d) {
             const bool is_column = d + 1 == in[0].shape.ndim();
-            rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)], is_column ? FactorKind::reduce : FactorKind::pass});
+            rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)],
+                                    is_column ? FactorKind::reduce : FactorKind::pass});
             rule.inputs[0].push_back({d});
             if (!is_column) rule.outputs[0].push_back({d});
           }
@@ -62,14 +65,17 @@ const OpDef row_diagonal_op{
               const auto j = i + a.params.as<DiagonalParams>().offset;
               if (j < columns.start || j >= columns.stop) continue;
               const auto row = m * rows.size() + i - rows.start;
-              std::memcpy(out.data + row * static_cast<std::int64_t>(item),
-                          in.data + (row * columns.size() + j - columns.start) * static_cast<std::int64_t>(item), item);
+              std::memcpy(
+                  out.data + row * static_cast<std::int64_t>(item),
+                  in.data + (row * columns.size() + j - columns.start) * static_cast<std::int64_t>(item),
+                  item);
             }
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto [n, m] = matrix_shape(v.in[0].shape());
       const Array g = expand_dims(v.cotangents[0], -1);
-      return {where(column_minus_row(n, m) == v.node.params->as<DiagonalParams>().offset, g, zeros({}, g.dtype()))};
+      return {where(column_minus_row(n, m) == v.node.params->as<DiagonalParams>().offset, g,
+                    zeros({}, g.dtype()))};
     },
     .batch = batch_leading,
     .linear_in = [](const Params&) -> std::string { return "0"; },

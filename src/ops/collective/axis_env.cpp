@@ -24,12 +24,13 @@ const AxisBinding& find_axis(const std::string& name, const char* call, std::sou
   std::string known;
   for (std::size_t i = bound.size(); i-- > 0;)
     if (!bound[i].name.empty())
-      known += (known.empty() ? "" : ", ") +
-               ("'" + bound[i].name + "' (size " + std::to_string(bound[i].size) + ", by " + bound[i].bound_by + ")");
-  throw AxisNameError(
-      call_text(call, where) + ": no axis is called '" + name + "' here; " +
-      (known.empty() ? "no axis name is bound" : "bound are " + known) +
-      ". Names are bound by shard_map (the manual axes of its mesh), pmap and vmap (option axis_name), while they run the mapped function");
+      known +=
+          (known.empty() ? "" : ", ") + ("'" + bound[i].name + "' (size " + std::to_string(bound[i].size) +
+                                         ", by " + bound[i].bound_by + ")");
+  throw AxisNameError(call_text(call, where) + ": no axis is called '" + name + "' here; " +
+                      (known.empty() ? "no axis name is bound" : "bound are " + known) +
+                      ". Names are bound by shard_map (the manual axes of its mesh), pmap and vmap (option "
+                      "axis_name), while they run the mapped function");
 }
 
 RegionPtr current_region() {
@@ -49,7 +50,8 @@ ReplayScope::~ReplayScope() { replayed = before_; }
 ShapeLog::ShapeLog() : before_(shape_log) { shape_log = this; }
 ShapeLog::~ShapeLog() { shape_log = before_; }
 void ShapeLog::note(const char* call, std::source_location where, const Shape& shape) {
-  for (ShapeLog* log = shape_log; log != nullptr; log = log->before_) log->met.push_back({call_text(call, where), shape});
+  for (ShapeLog* log = shape_log; log != nullptr; log = log->before_)
+    log->met.push_back({call_text(call, where), shape});
 }
 
 }  // namespace tessera

@@ -17,9 +17,11 @@ struct CollectiveParams {
   Groups groups;                           // empty: all ranks are one group
   int dim = 0, other = 0;                  // gathered, scattered or split dim; all_to_all: concatenated dim
   std::vector<std::pair<int, int>> pairs;  // ppermute: (source, destination); pbroadcast: (source, -1)
-  Array index = {};                        // of the frame: an operand besides x, so that the op depends on the frame
+  Array index = {};  // of the frame: an operand besides x, so that the op depends on the frame
 
-  std::int64_t group_size() const { return groups.empty() ? size : static_cast<std::int64_t>(groups[0].size()); }
+  std::int64_t group_size() const {
+    return groups.empty() ? size : static_cast<std::int64_t>(groups[0].size());
+  }
   template <class V> void fields(V&& visit) const {
     visit("axis", names);
     visit("axes", axes);

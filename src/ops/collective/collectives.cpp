@@ -26,7 +26,9 @@ Axis resolve(const AxisName& name, const char* call, CallSite where) {
   Axis axis;
   std::set<std::string> seen;
   for (const auto& n : name.names()) {
-    if (!seen.insert(n).second) throw AxisNameError(call_text(call, where) + ": the axis '" + n + "' is named twice; name each axis once");
+    if (!seen.insert(n).second)
+      throw AxisNameError(call_text(call, where) + ": the axis '" + n +
+                          "' is named twice; name each axis once");
     const auto& binding = find_axis(n, call, where);
     axis.size *= binding.size;
     axis.text += (axis.text.empty() ? "'" : ", '") + n + "'";
@@ -47,23 +49,26 @@ Axis resolve(const AxisName& name, const char* call, CallSite where) {
 std::string groups_text(const Groups& groups) { return field_text(groups); }
 
 // Every rank stands in one group.
-void check_groups(const Groups& groups, const Axis& axis, bool equal_sizes, const char* call, CallSite where) {
+void check_groups(const Groups& groups, const Axis& axis, bool equal_sizes, const char* call,
+                  CallSite where) {
   if (groups.empty()) return;
   const auto refuse = [&](const std::string& why) {
-    throw ArgumentError(call_text(call, where) + ": axis_index_groups " + groups_text(groups) + " over axis " + axis.text + " of size " +
-                        std::to_string(axis.size) + ": " + why + ". The groups together must name each of 0.." +
-                        std::to_string(axis.size - 1) + " once");
+    throw ArgumentError(call_text(call, where) + ": axis_index_groups " + groups_text(groups) +
+                        " over axis " + axis.text + " of size " + std::to_string(axis.size) + ": " + why +
+                        ". The groups together must name each of 0.." + std::to_string(axis.size - 1) +
+                        " once");
   };
   if (axis.steps.size() > 1) refuse("groups over a mix of vmap names and mesh axes are not defined");
   std::vector<int> count(static_cast<std::size_t>(axis.size));
   for (const auto& group : groups) {
     if (group.empty()) refuse("a group is empty");
     if (equal_sizes && group.size() != groups[0].size())
-      refuse("the groups have " + std::to_string(groups[0].size()) + " and " + std::to_string(group.size()) + " members, but " + call +
-             " needs groups of equal size");
+      refuse("the groups have " + std::to_string(groups[0].size()) + " and " + std::to_string(group.size()) +
+             " members, but " + call + " needs groups of equal size");
     for (const int member : group) {
       if (member < 0 || member >= axis.size) refuse("there is no rank " + std::to_string(member));
-      if (++count[static_cast<std::size_t>(member)] > 1) refuse("rank " + std::to_string(member) + " is named twice");
+      if (++count[static_cast<std::size_t>(member)] > 1)
+        refuse("rank " + std::to_string(member) + " is named twice");
     }
   }
   for (std::size_t i = 0; i < count.size(); ++i)
@@ -85,23 +90,28 @@ Array run_step(const OpDef& op, CollectiveParams step, const Array& x, const cha
   return record_collective(op, step, for_step(x, step, call, where), where);
 }
 
-void check_divides(const Array& x, int dim, std::int64_t n, const Axis& axis, const char* call, CallSite where) {
+void check_divides(const Array& x, int dim, std::int64_t n, const Axis& axis, const char* call,
+                   CallSite where) {
   if (x.shape()[static_cast<std::size_t>(dim)] % n != 0)
-    throw ShapeError(call_text(call, where) + ": dimension " + std::to_string(dim) + " of shape " + to_string(x.shape()) + " has " +
-                     std::to_string(x.shape()[static_cast<std::size_t>(dim)]) + " elements, which do not make " + std::to_string(n) +
-                     " equal blocks (axis " + axis.text + "); pad it to a multiple of " + std::to_string(n));
+    throw ShapeError(call_text(call, where) + ": dimension " + std::to_string(dim) + " of shape " +
+                     to_string(x.shape()) + " has " +
+                     std::to_string(x.shape()[static_cast<std::size_t>(dim)]) +
+                     " elements, which do not make " + std::to_string(n) + " equal blocks (axis " +
+                     axis.text + "); pad it to a multiple of " + std::to_string(n));
 }
-void check_equals(const Array& x, int dim, std::int64_t n, const Axis& axis, const char* call, CallSite where) {
+void check_equals(const Array& x, int dim, std::int64_t n, const Axis& axis, const char* call,
+                  CallSite where) {
   if (x.shape()[static_cast<std::size_t>(dim)] != n)
-    throw ShapeError(call_text(call, where) + ": dimension " + std::to_string(dim) + " of shape " + to_string(x.shape()) +
-                     " must have the size " + std::to_string(n) + " of the axis " + axis.text +
-                     ", one element per rank; use tiled = true to split it into blocks");
+    throw ShapeError(call_text(call, where) + ": dimension " + std::to_string(dim) + " of shape " +
+                     to_string(x.shape()) + " must have the size " + std::to_string(n) + " of the axis " +
+                     axis.text + ", one element per rank; use tiled = true to split it into blocks");
 }
 
 Array extremum(const Array& x, const AxisName& name, const Groups& groups, bool largest, CallSite where) {
   const char* call = largest ? "pmax" : "pmin";
   check_usable(x, call);
-  if (is_complex(x.dtype())) throw DtypeError(call_text(call, where) + ": complex numbers have no order; take it of abs(x)");
+  if (is_complex(x.dtype()))
+    throw DtypeError(call_text(call, where) + ": complex numbers have no order; take it of abs(x)");
   const auto axis = resolve(name, call, where);
   check_groups(groups, axis, false, call, where);
   Array result = x;
@@ -114,14 +124,16 @@ Array extremum(const Array& x, const AxisName& name, const Groups& groups, bool 
     }
     const auto varying = output_of(result).varying;
     if (step.frame == 0) std::erase_if(step.axes, [&](int a) { return (varying >> a & 1) == 0; });
-    if (step.frame != 0 || !step.axes.empty()) result = record_collective(largest ? pmax_op : pmin_op, step, result, where);
+    if (step.frame != 0 || !step.axes.empty())
+      result = record_collective(largest ? pmax_op : pmin_op, step, result, where);
   }
   return result;
 }
 
 // Over a mix of vmap names and mesh axes: every rank sees all its examples side by side, sends them one by one, and takes those that
 // arrived for it.
-Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pair<int, int>>& pairs, const char* call, CallSite where) {
+Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pair<int, int>>& pairs,
+                    const char* call, CallSite where) {
   // A rank's number over the whole axis as (example, rank): the digits of vmap steps and those of mesh steps.
   CollectiveParams ranks;
   std::int64_t examples = 1;
@@ -166,7 +178,9 @@ Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pai
 
 }  // namespace
 
-int axis_size(AxisName name, CallSite where) { return static_cast<int>(resolve(name, "axis_size", where).size); }
+int axis_size(AxisName name, CallSite where) {
+  return static_cast<int>(resolve(name, "axis_size", where).size);
+}
 
 Array axis_index(AxisName name, CallSite where) {
   Array place;
@@ -205,11 +219,15 @@ Array psum_leaf(const Array& x, const AxisName& name, const Groups& groups, Call
 
 Array pmean_leaf(const Array& x, const AxisName& name, const Groups& groups, CallSite where) {
   const Array total = psum_leaf(x, name, groups, where);
-  const bool equal = std::all_of(groups.begin(), groups.end(), [&](const auto& group) { return group.size() == groups[0].size(); });
-  if (equal) return divide(Operand(total, where), Operand(group_size(groups, resolve(name, "pmean", where)), where));
+  const bool equal = std::all_of(groups.begin(), groups.end(),
+                                 [&](const auto& group) { return group.size() == groups[0].size(); });
+  if (equal)
+    return divide(Operand(total, where), Operand(group_size(groups, resolve(name, "pmean", where)), where));
   return divide(
       Operand(total, where),
-      Operand(psum_leaf(make_scalar(1, is_inexact(total.dtype()) ? real_dtype(total.dtype()) : int32), name, groups, where), where));
+      Operand(psum_leaf(make_scalar(1, is_inexact(total.dtype()) ? real_dtype(total.dtype()) : int32), name,
+                        groups, where),
+              where));
 }
 
 Array pmax_leaf(const Array& x, const AxisName& name, const Groups& groups, CallSite where) {
@@ -225,7 +243,8 @@ Array all_gather_leaf(const Array& x, const AxisName& name, const AllGatherOptio
   check_groups(options.axis_index_groups, axis, true, "all_gather", where);
   const int dim = checked_dim(options.axis, x.ndim() + (options.tiled ? 0 : 1), "all_gather", where);
   Array result = options.tiled ? x : expand_dims(Operand(x, where), dim);
-  for (std::size_t s = axis.steps.size(); s-- > 0;) {  // the minor axis first: its blocks end up next to each other
+  for (std::size_t s = axis.steps.size();
+       s-- > 0;) {  // the minor axis first: its blocks end up next to each other
     auto step = axis.steps[s];
     step.groups = options.axis_index_groups;
     step.dim = dim;
@@ -234,13 +253,15 @@ Array all_gather_leaf(const Array& x, const AxisName& name, const AllGatherOptio
   return result;
 }
 
-Array psum_scatter_leaf(const Array& x, const AxisName& name, const PsumScatterOptions& options, CallSite where) {
+Array psum_scatter_leaf(const Array& x, const AxisName& name, const PsumScatterOptions& options,
+                        CallSite where) {
   check_usable(x, "psum_scatter");
   const auto axis = resolve(name, "psum_scatter", where);
   check_groups(options.axis_index_groups, axis, true, "psum_scatter", where);
   const int dim = checked_dim(options.scatter_dimension, x.ndim(), "psum_scatter", where);
   const auto n = group_size(options.axis_index_groups, axis);
-  options.tiled ? check_divides(x, dim, n, axis, "psum_scatter", where) : check_equals(x, dim, n, axis, "psum_scatter", where);
+  options.tiled ? check_divides(x, dim, n, axis, "psum_scatter", where)
+                : check_equals(x, dim, n, axis, "psum_scatter", where);
   Array result = is_bool(x.dtype()) ? astype(Operand(x, where), int32) : x;
   for (auto step : axis.steps) {
     step.groups = options.axis_index_groups;
@@ -250,15 +271,16 @@ Array psum_scatter_leaf(const Array& x, const AxisName& name, const PsumScatterO
   return options.tiled ? result : squeeze(Operand(result, where), Axes(dim));
 }
 
-Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int concat_axis, const AllToAllOptions& options,
-                      const char* call, CallSite where) {
+Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int concat_axis,
+                      const AllToAllOptions& options, const char* call, CallSite where) {
   check_usable(x, call);
   const auto axis = resolve(name, call, where);
   check_groups(options.axis_index_groups, axis, true, call, where);
   int split = checked_dim(split_axis, x.ndim(), call, where);
   int concat = checked_dim(concat_axis, x.ndim(), call, where);
   const auto n = group_size(options.axis_index_groups, axis);
-  options.tiled ? check_divides(x, split, n, axis, call, where) : check_equals(x, split, n, axis, call, where);
+  options.tiled ? check_divides(x, split, n, axis, call, where)
+                : check_equals(x, split, n, axis, call, where);
   Array result = x;
   const bool inserts = !options.tiled && split != concat;
   if (inserts) {  // concat is counted after the split dim has gone
@@ -280,7 +302,8 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
     auto extents = result.shape().vector();
     const auto m = static_cast<int>(axis.steps.size());
     extents[static_cast<std::size_t>(split)] /= n;
-    for (int s = m; s-- > 0;) extents.insert(extents.begin() + split, axis.steps[static_cast<std::size_t>(s)].size);
+    for (int s = m; s-- > 0;)
+      extents.insert(extents.begin() + split, axis.steps[static_cast<std::size_t>(s)].size);
     const auto target = [&] {
       auto shape = result.shape().vector();
       shape[static_cast<std::size_t>(split)] /= n;
@@ -304,20 +327,22 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
   return inserts ? squeeze(Operand(result, where), Axes(split)) : result;
 }
 
-Array ppermute_leaf(const Array& x, const AxisName& name, const std::vector<std::pair<int, int>>& pairs, const char* call, CallSite where) {
+Array ppermute_leaf(const Array& x, const AxisName& name, const std::vector<std::pair<int, int>>& pairs,
+                    const char* call, CallSite where) {
   check_usable(x, call);
   const auto axis = resolve(name, call, where);
   std::set<int> sources, destinations;
   for (const auto& [source, destination] : pairs) {
     const auto refuse = [&](const std::string& why) {
-      throw ArgumentError(call_text(call, where) + ": the permutation " + field_text(pairs) + " over axis " + axis.text + " of size " +
-                          std::to_string(axis.size) + ": " + why +
+      throw ArgumentError(call_text(call, where) + ": the permutation " + field_text(pairs) + " over axis " +
+                          axis.text + " of size " + std::to_string(axis.size) + ": " + why +
                           ". Each pair is (source, destination); each rank may send once and receive once");
     };
     for (const int rank : {source, destination})
       if (rank < 0 || rank >= axis.size) refuse("there is no rank " + std::to_string(rank));
     if (!sources.insert(source).second) refuse("rank " + std::to_string(source) + " is a source twice");
-    if (!destinations.insert(destination).second) refuse("rank " + std::to_string(destination) + " is a destination twice");
+    if (!destinations.insert(destination).second)
+      refuse("rank " + std::to_string(destination) + " is a destination twice");
   }
   if (axis.steps.size() > 1) return permute_mixed(x, axis, pairs, call, where);
   Array result = x;
@@ -328,12 +353,13 @@ Array ppermute_leaf(const Array& x, const AxisName& name, const std::vector<std:
   return result;
 }
 
-std::vector<std::pair<int, int>> pairs_of_shuffle(const AxisName& name, const std::vector<int>& perm, CallSite where) {
+std::vector<std::pair<int, int>> pairs_of_shuffle(const AxisName& name, const std::vector<int>& perm,
+                                                  CallSite where) {
   const auto axis = resolve(name, "pshuffle", where);
   if (static_cast<std::int64_t>(perm.size()) != axis.size)
-    throw ArgumentError(call_text("pshuffle", where) + ": the permutation " + field_text(perm) + " has " + std::to_string(perm.size()) +
-                        " entries, but axis " + axis.text + " has the size " + std::to_string(axis.size) +
-                        "; entry i is the rank whose value rank i gets");
+    throw ArgumentError(call_text("pshuffle", where) + ": the permutation " + field_text(perm) + " has " +
+                        std::to_string(perm.size()) + " entries, but axis " + axis.text + " has the size " +
+                        std::to_string(axis.size) + "; entry i is the rank whose value rank i gets");
   std::vector<std::pair<int, int>> pairs;
   for (std::size_t i = 0; i < perm.size(); ++i) pairs.emplace_back(perm[i], static_cast<int>(i));
   return pairs;
@@ -343,8 +369,9 @@ Array pbroadcast_leaf(const Array& x, const AxisName& name, int source, CallSite
   check_usable(x, "pbroadcast");
   const auto axis = resolve(name, "pbroadcast", where);
   if (source < 0 || source >= axis.size)
-    throw ArgumentError(call_text("pbroadcast", where) + ": the source " + std::to_string(source) + " is not a rank of axis " + axis.text +
-                        ", which has the size " + std::to_string(axis.size));
+    throw ArgumentError(call_text("pbroadcast", where) + ": the source " + std::to_string(source) +
+                        " is not a rank of axis " + axis.text + ", which has the size " +
+                        std::to_string(axis.size));
   Array result = x;
   std::int64_t rest = axis.size;
   for (auto step : axis.steps) {
@@ -362,13 +389,18 @@ namespace {
 Array place_of_extremum(const Array& x, const AxisName& name, bool largest, CallSite where) {
   const Array best = extremum(x, name, {}, largest, where), place = axis_index(name, where);
   const Array nobody = make_scalar({0, std::numeric_limits<std::int32_t>::max(), true}, int32, false, where);
-  return extremum(tessera::where(equal(Operand(x, where), Operand(best, where)), Operand(place, where), Operand(nobody, where)), name, {},
-                  false, where);
+  return extremum(tessera::where(equal(Operand(x, where), Operand(best, where)), Operand(place, where),
+                                 Operand(nobody, where)),
+                  name, {}, false, where);
 }
 
 }  // namespace
 
-Array pargmax(const Array& x, AxisName axis, CallSite where) { return place_of_extremum(x, axis, true, where); }
-Array pargmin(const Array& x, AxisName axis, CallSite where) { return place_of_extremum(x, axis, false, where); }
+Array pargmax(const Array& x, AxisName axis, CallSite where) {
+  return place_of_extremum(x, axis, true, where);
+}
+Array pargmin(const Array& x, AxisName axis, CallSite where) {
+  return place_of_extremum(x, axis, false, where);
+}
 
 }  // namespace tessera

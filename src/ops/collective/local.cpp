@@ -15,7 +15,8 @@ namespace {
 // The examples of a frame by group: [group, member, ...]. Without groups all of them are one.
 class Examples {
  public:
-  Examples(const BatchArgs& args, const CollectiveParams& p) : p_(p), where_(args.node.where), size_(args.size) {
+  Examples(const BatchArgs& args, const CollectiveParams& p)
+      : p_(p), where_(args.node.where), size_(args.size) {
     Array x = args.in[0];
     if (args.dims[0] == not_batched) {
       auto extents = x.shape().vector();
@@ -103,8 +104,11 @@ Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
   const auto where = args.node.where;
   const bool same_for_all = args.dims[0] == not_batched && p.groups.empty();
   if (same_for_all && &op == &psum_op)
-    return {{astype(Operand(multiply(Operand(args.in[0], where), Operand(args.size, where)), where), args.in[0].dtype())}, {not_batched}};
-  if (same_for_all && (&op == &pmax_op || &op == &pmin_op || &op == &pbroadcast_op)) return {{args.in[0]}, {not_batched}};
+    return {{astype(Operand(multiply(Operand(args.in[0], where), Operand(args.size, where)), where),
+                    args.in[0].dtype())},
+            {not_batched}};
+  if (same_for_all && (&op == &pmax_op || &op == &pmin_op || &op == &pbroadcast_op))
+    return {{args.in[0]}, {not_batched}};
 
   if (&op == &ppermute_op || &op == &pbroadcast_op) {
     Array x = args.in[0];
@@ -115,7 +119,8 @@ Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
     } else {
       x = batch_first(x, args.dims[0]);
     }
-    if (&op == &pbroadcast_op) return {{squeeze(Operand(reorder(x, {p.pairs[0].first}, 0, where), where), Axes(0))}, {not_batched}};
+    if (&op == &pbroadcast_op)
+      return {{squeeze(Operand(reorder(x, {p.pairs[0].first}, 0, where), where), Axes(0))}, {not_batched}};
     std::vector<int> source(static_cast<std::size_t>(args.size), -1);
     for (const auto& [from, to] : p.pairs) source[static_cast<std::size_t>(to)] = from;
     return {{reorder(x, std::move(source), 0, where)}, {0}};
@@ -123,13 +128,15 @@ Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
 
   const Examples examples(args, p);
   const int dim = p.dim + 2, other = p.other + 2;  // in [group, member, ...]
-  if (&op == &all_gather_op) return examples.for_all_members(examples.merge(examples.move(examples.x(), 1, dim - 1), dim - 1));
+  if (&op == &all_gather_op)
+    return examples.for_all_members(examples.merge(examples.move(examples.x(), 1, dim - 1), dim - 1));
   if (&op == &psum_scatter_op) {
     const Array total = reduce_dim(op, examples.x(), 1, where);  // [group, ...]
     return examples.by_member(examples.move(examples.split(total, dim - 1, examples.members()), dim - 1, 1));
   }
   if (&op == &all_to_all_op) {
-    const Array chunks = examples.move(examples.split(examples.x(), dim, examples.members()), dim, 1);  // [group, to, from, ...]
+    const Array chunks = examples.move(examples.split(examples.x(), dim, examples.members()), dim,
+                                       1);  // [group, to, from, ...]
     return examples.by_member(examples.merge(examples.move(chunks, 2, other), other));
   }
   return examples.for_all_members(reduce_dim(op, examples.x(), 1, where));

@@ -28,8 +28,9 @@ std::uint64_t axes_mask(const std::vector<int>& axes) {
 std::vector<int> own_axes(const Region& region) {
   if (!region.parent) return region.manual_axes;
   std::vector<int> own;
-  std::set_difference(region.manual_axes.begin(), region.manual_axes.end(), region.parent->manual_axes.begin(),
-                      region.parent->manual_axes.end(), std::back_inserter(own));
+  std::set_difference(region.manual_axes.begin(), region.manual_axes.end(),
+                      region.parent->manual_axes.begin(), region.parent->manual_axes.end(),
+                      std::back_inserter(own));
   return own;
 }
 
@@ -41,11 +42,14 @@ std::uint64_t mask_of(const DimAxes& dims) {
   return mask;
 }
 
-bool is_manual(const Region& region, int axis) { return std::binary_search(region.manual_axes.begin(), region.manual_axes.end(), axis); }
+bool is_manual(const Region& region, int axis) {
+  return std::binary_search(region.manual_axes.begin(), region.manual_axes.end(), axis);
+}
 
 // The axes that the planner goes on using, dim by dim: those of the operand that are not manual, where the manual blocks are equal
 // and the finer blocks tile them.
-DimAxes kept_axes(const Region& region, const Shape& global, const DimAxes& manual, const std::optional<Sharding>& layout) {
+DimAxes kept_axes(const Region& region, const Shape& global, const DimAxes& manual,
+                  const std::optional<Sharding>& layout) {
   DimAxes kept(global.size());
   if (!layout || !(layout->mesh() == region.mesh)) return kept;
   const auto have = layout->dim_axes(global.ndim());
@@ -89,13 +93,19 @@ std::vector<Type> infer_enter(std::span<const Type> in, const Params& params) {
 Placement place_enter(const PlaceArgs& args) {
   const auto& p = args.params.as<DoorParams>();
   const auto kept = kept_axes(*p.region, args.in[0].shape, p.dims, args.shardings[0]);
-  return {{Sharding::from_dim_axes(p.region->mesh, joined(p.dims, kept))}, {Sharding::from_dim_axes(p.region->mesh, kept)}, {}, "sum"};
+  return {{Sharding::from_dim_axes(p.region->mesh, joined(p.dims, kept))},
+          {Sharding::from_dim_axes(p.region->mesh, kept)},
+          {},
+          "sum"};
 }
 
 Placement place_exit(const PlaceArgs& args) {
   const auto& p = args.params.as<DoorParams>();
   const auto kept = kept_axes(*p.region, p.global, p.dims, args.shardings[0]);
-  return {{Sharding::from_dim_axes(p.region->mesh, kept)}, {Sharding::from_dim_axes(p.region->mesh, joined(p.dims, kept))}, {}, "sum"};
+  return {{Sharding::from_dim_axes(p.region->mesh, kept)},
+          {Sharding::from_dim_axes(p.region->mesh, joined(p.dims, kept))},
+          {},
+          "sum"};
 }
 
 std::vector<int> unnamed_axes(const DoorParams& p) {
@@ -121,7 +131,9 @@ Cotangents exit_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DoorParams>();
   const Array ct = enter_region(v.cotangents[0], p.region, p.dims, v.node.where);
   const auto copies = axes_size(p.region->mesh, unnamed_axes(p));
-  return {p.region->check_varying || copies == 1 ? ct : divide(Operand(ct, v.node.where), Operand(copies, v.node.where))};
+  return {p.region->check_varying || copies == 1
+              ? ct
+              : divide(Operand(ct, v.node.where), Operand(copies, v.node.where))};
 }
 
 Batched batch_door(const BatchArgs& args) {
@@ -142,7 +154,9 @@ const OpDef enter_op{
     .vjp = enter_vjp,
     .batch = batch_door,
     .place = place_enter,
-    .varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t { return in[0] | mask_of(p.as<DoorParams>().dims); },
+    .varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
+      return in[0] | mask_of(p.as<DoorParams>().dims);
+    },
     .commit = [](const Params& p) -> std::optional<Mesh> { return p.as<DoorParams>().region->mesh; },
     .region = [](const Params& p, const RegionPtr&) -> RegionPtr { return p.as<DoorParams>().region; },
     .is_alias = true,
@@ -159,7 +173,9 @@ const OpDef exit_op{
     .varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
       return in[0] & ~axes_mask(own_axes(*p.as<DoorParams>().region));
     },
-    .region = [](const Params& p, const RegionPtr&) -> RegionPtr { return p.as<DoorParams>().region->parent; },
+    .region = [](const Params& p, const RegionPtr&) -> RegionPtr {
+      return p.as<DoorParams>().region->parent;
+    },
     .is_alias = true,
 };
 
@@ -176,16 +192,20 @@ struct VaryParams {
 const OpDef pvary_op{
     .name = "pvary",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in[0]}; },
-    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return dimwise_factors(in, out); },
+    .factors = [](std::span<const Type> in, std::span<const Type> out,
+                  const Params&) { return dimwise_factors(in, out); },
     .kernel = no_kernel,
     .vjp = [](const VjpArgs& v) -> Cotangents {
-      return {sum_over(brought_inside(v.cotangents[0], v.node.region, v.node.where), v.node.params->as<VaryParams>().list(), v.node.where)};
+      return {sum_over(brought_inside(v.cotangents[0], v.node.region, v.node.where),
+                       v.node.params->as<VaryParams>().list(), v.node.where)};
     },
     .batch = [](const BatchArgs& args) -> Batched {
       return {{record(*args.node.op, args.node.params, {args.in[0]}, args.node.where)}, {args.dims[0]}};
     },
     .linear_in = [](const Params&) -> std::string { return "0"; },
-    .varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t { return in[0] | p.as<VaryParams>().axes; },
+    .varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
+      return in[0] | p.as<VaryParams>().axes;
+    },
     .is_alias = true,
 };
 const Registered registered[] = {Registered(enter_op), Registered(exit_op), Registered(pvary_op)};
@@ -201,12 +221,16 @@ Array vary(const Array& x, std::uint64_t axes, std::source_location where) {
 
 void check_may_enter(const Array& x, const Region& region, std::source_location where) {
   if (x.node()->region != region.parent)
-    throw ShardingError("shard_map at " + site(where) + ": the argument " + describe(x) +
-                        " belongs to another mapped function (shard_map/pmap); pass values out through their results");
+    throw ShardingError(
+        "shard_map at " + site(where) + ": the argument " + describe(x) +
+        " belongs to another mapped function (shard_map/pmap); pass values out through their results");
   const auto& sharding = output_of(x).sharding;
-  if (!sharding || sharding->mesh() == region.mesh || sharding->mesh().device_ids() == region.mesh.device_ids()) return;
+  if (!sharding || sharding->mesh() == region.mesh ||
+      sharding->mesh().device_ids() == region.mesh.device_ids())
+    return;
   throw ShardingError("shard_map at " + site(where) + ": the argument " + describe(x) +
-                      " is committed to other devices, or to the same in another order, than " + field_text(region.mesh) +
+                      " is committed to other devices, or to the same in another order, than " +
+                      field_text(region.mesh) +
                       ". Move it first, e.g. device_put(x, NamedSharding(mesh, spec))");
 }
 
@@ -220,12 +244,14 @@ Array enter_region(const Array& x, const RegionPtr& region, DimAxes dims, std::s
   return record(enter_op, make_params(DoorParams{region, std::move(dims), {}}), {std::move(outside)}, where);
 }
 
-Array exit_region(const Array& x, const RegionPtr& region, DimAxes dims, Shape global, std::source_location where) {
+Array exit_region(const Array& x, const RegionPtr& region, DimAxes dims, Shape global,
+                  std::source_location where) {
   Array inside = brought_inside(x, region, where);
   dims.resize(global.size());
   const auto missing = mask_of(dims) & ~output_of(inside).varying;
   if (region->check_varying && missing != 0 && inside.node()->traced) inside = vary(inside, missing, where);
-  return record(exit_op, make_params(DoorParams{region, std::move(dims), std::move(global)}), {std::move(inside)}, where);
+  return record(exit_op, make_params(DoorParams{region, std::move(dims), std::move(global)}),
+                {std::move(inside)}, where);
 }
 
 Array brought_inside(const Array& x, const RegionPtr& region, std::source_location where) {

@@ -10,7 +10,8 @@ using DimAxes = std::vector<std::vector<int>>;  // per dim the mesh axes that sp
 //   x f32[8,6] on ('x': 4, 'y': 2), dims {{x}, {}}:   f32[2,6], varying over x, replicated over y
 Array enter_region(const Array& x, const RegionPtr& region, DimAxes dims, std::source_location where);
 // The global array of which the ranks hold the blocks x. `global` is its shape.
-Array exit_region(const Array& x, const RegionPtr& region, DimAxes dims, Shape global, std::source_location where);
+Array exit_region(const Array& x, const RegionPtr& region, DimAxes dims, Shape global,
+                  std::source_location where);
 
 // Axes that are manual in the region but not around it.
 std::vector<int> own_axes(const Region&);

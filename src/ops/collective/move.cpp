@@ -70,13 +70,17 @@ Slab slab_of(const Shape& tile, int dim, std::int64_t from, std::int64_t n) {
   s.dense = row_major_strides(s.extents);
   return s;
 }
-void unpack(std::byte* tile, const Shape& shape, int dim, std::int64_t from, std::int64_t n, const std::byte* dense, std::size_t item) {
+void unpack(std::byte* tile, const Shape& shape, int dim, std::int64_t from, std::int64_t n,
+            const std::byte* dense, std::size_t item) {
   const auto s = slab_of(shape, dim, from, n);
-  kernels::copy_strided(tile + s.offset * static_cast<std::int64_t>(item), s.strides, dense, s.dense, s.extents, item);
+  kernels::copy_strided(tile + s.offset * static_cast<std::int64_t>(item), s.strides, dense, s.dense,
+                        s.extents, item);
 }
-void pack(std::byte* dense, const std::byte* tile, const Shape& shape, int dim, std::int64_t from, std::int64_t n, std::size_t item) {
+void pack(std::byte* dense, const std::byte* tile, const Shape& shape, int dim, std::int64_t from,
+          std::int64_t n, std::size_t item) {
   const auto s = slab_of(shape, dim, from, n);
-  kernels::copy_strided(dense, s.dense, tile + s.offset * static_cast<std::int64_t>(item), s.strides, s.extents, item);
+  kernels::copy_strided(dense, s.dense, tile + s.offset * static_cast<std::int64_t>(item), s.strides,
+                        s.extents, item);
 }
 bool leads(const Shape& shape, int dim) {
   return std::all_of(shape.begin(), shape.begin() + dim, [](std::int64_t n) { return n == 1; });
@@ -85,7 +89,8 @@ bool leads(const Shape& shape, int dim) {
 Placement place_whole(const PlaceArgs& args, bool second) {
   const auto& p = params_of(args.params);
   DimAxes dims(args.in[0].shape.size());
-  if (args.shardings[0] && args.shardings[0]->mesh() == args.mesh) dims = args.shardings[0]->dim_axes(args.in[0].shape.ndim());
+  if (args.shardings[0] && args.shardings[0]->mesh() == args.mesh)
+    dims = args.shardings[0]->dim_axes(args.in[0].shape.ndim());
   if (!dims.empty()) dims[static_cast<std::size_t>(p.dim)].clear();
   if (second) dims[static_cast<std::size_t>(p.other)].clear();
   const auto layout = Sharding::from_dim_axes(args.mesh, dims);
@@ -104,16 +109,21 @@ std::int64_t block_bytes(const Type& type, const Sharding& layout) {
 
 // A group of one keeps what it has.
 void keep(const KernelArgs& a) {
-  if (a.out[0].bytes() > 0) std::memcpy(a.out[0].data, a.in[0].data, static_cast<std::size_t>(a.out[0].bytes()));
+  if (a.out[0].bytes() > 0)
+    std::memcpy(a.out[0].data, a.in[0].data, static_cast<std::size_t>(a.out[0].bytes()));
 }
 
-std::uint64_t varies(std::span<const std::uint64_t> in, const Params& p) { return in[0] | axes_mask(params_of(p).axes); }
+std::uint64_t varies(std::span<const std::uint64_t> in, const Params& p) {
+  return in[0] | axes_mask(params_of(p).axes);
+}
 // Afterwards all ranks hold the same, unless each group has its own.
 std::uint64_t becomes_equal(std::span<const std::uint64_t> in, const Params& p) {
   return params_of(p).groups.empty() ? in[0] & ~axes_mask(params_of(p).axes) : varies(in, p);
 }
 
-Array inside(const VjpArgs& v) { return v.node.region ? brought_inside(v.cotangents[0], v.node.region, v.node.where) : v.cotangents[0]; }
+Array inside(const VjpArgs& v) {
+  return v.node.region ? brought_inside(v.cotangents[0], v.node.region, v.node.where) : v.cotangents[0];
+}
 Cotangents as_first(const VjpArgs& v, Array ct) {
   Cotangents result(v.in.size());
   result[0] = std::move(ct);
@@ -132,8 +142,8 @@ void all_gather_talk(const TalkArgs& args) {
   Buffer blocks = Buffer::allocate(static_cast<std::size_t>(out.bytes()));
   comm::all_gather(group, in.data, in.bytes(), blocks.data());
   for (std::size_t m = 0; m < members.ids.size(); ++m)
-    unpack(out.data, shape, p.dim, static_cast<std::int64_t>(m) * n, n, blocks.data() + static_cast<std::int64_t>(m) * in.bytes(),
-           itemsize(out.dtype));
+    unpack(out.data, shape, p.dim, static_cast<std::int64_t>(m) * n, n,
+           blocks.data() + static_cast<std::int64_t>(m) * in.bytes(), itemsize(out.dtype));
 }
 
 // The block that this rank gave, out of a value that is the same on all ranks.
@@ -165,8 +175,8 @@ void psum_scatter_talk(const TalkArgs& args) {
     blocks = Buffer::allocate(static_cast<std::size_t>(in.bytes()));
     terms = blocks.data();
     for (std::size_t m = 0; m < members.ids.size(); ++m)
-      pack(blocks.data() + static_cast<std::int64_t>(m) * out.bytes(), in.data, shape, p.dim, static_cast<std::int64_t>(m) * n, n,
-           itemsize(in.dtype));
+      pack(blocks.data() + static_cast<std::int64_t>(m) * out.bytes(), in.data, shape, p.dim,
+           static_cast<std::int64_t>(m) * n, n, itemsize(in.dtype));
   }
   const std::vector<std::int64_t> counts(members.ids.size(), out.elements());
   comm::reduce_scatter(comm::group(members.ids), comm::ReduceKind::sum, in.dtype, terms, out.data, counts);
@@ -179,10 +189,12 @@ void all_to_all_talk(const TalkArgs& args) {
   const Tile &in = args.local.in[0], &out = args.local.out[0];
   const Shape from = in.shape(), to = out.shape();
   const auto size = static_cast<std::int64_t>(members.ids.size());
-  const auto n_split = from[static_cast<std::size_t>(p.dim)] / size, n_concat = to[static_cast<std::size_t>(p.other)] / size;
+  const auto n_split = from[static_cast<std::size_t>(p.dim)] / size,
+             n_concat = to[static_cast<std::size_t>(p.other)] / size;
   const auto bytes = in.bytes() / size;
   const auto item = itemsize(in.dtype);
-  Buffer sent = Buffer::allocate(static_cast<std::size_t>(in.bytes())), received = Buffer::allocate(static_cast<std::size_t>(in.bytes()));
+  Buffer sent = Buffer::allocate(static_cast<std::size_t>(in.bytes())),
+         received = Buffer::allocate(static_cast<std::size_t>(in.bytes()));
   std::vector<comm::Message> sends, receives;
   std::vector<std::int64_t> from_member;
   for (std::int64_t m = 0; m < size; ++m) {
@@ -194,7 +206,9 @@ void all_to_all_talk(const TalkArgs& args) {
   }
   comm::exchange(
       comm::world(), sends, receives,
-      [&](std::size_t i) { unpack(out.data, to, p.other, from_member[i] * n_concat, n_concat, receives[i].data, item); },
+      [&](std::size_t i) {
+        unpack(out.data, to, p.other, from_member[i] * n_concat, n_concat, receives[i].data, item);
+      },
       args.label.c_str());
   unpack(out.data, to, p.other, members.me * n_concat, n_concat, sent.data() + members.me * bytes, item);
 }
@@ -227,7 +241,8 @@ void pbroadcast_talk(const TalkArgs& args) {
   const auto& p = params_of(args.local.params);
   const auto members = group_of(args.mesh, p, args.me);
   if (p.pairs[0].first == members.me) keep(args.local);
-  comm::broadcast(comm::group(members.ids), args.local.out[0].data, args.local.out[0].bytes(), p.pairs[0].first);
+  comm::broadcast(comm::group(members.ids), args.local.out[0].data, args.local.out[0].bytes(),
+                  p.pairs[0].first);
 }
 
 std::vector<std::pair<int, int>> reversed(const std::vector<std::pair<int, int>>& pairs) {
@@ -238,7 +253,8 @@ std::vector<std::pair<int, int>> reversed(const std::vector<std::pair<int, int>>
 
 template <int gathered> std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement) {
   const auto& p = params_of(args.params);
-  const auto n = p.group_size(), in = block_bytes(args.in[0], placement.inputs[0]), out = block_bytes(args.out[0], placement.outputs[0]);
+  const auto n = p.group_size(), in = block_bytes(args.in[0], placement.inputs[0]),
+             out = block_bytes(args.out[0], placement.outputs[0]);
   if (n == 1) return {};
   if constexpr (gathered == 0)
     return {{"all-gather", p.axes, (n - 1) * in, 1}};
@@ -247,7 +263,8 @@ template <int gathered> std::vector<TalkCost> cost_of(const PlaceArgs& args, con
   else if constexpr (gathered == 2)
     return {{"all-to-all", p.axes, (n - 1) * (in / n), 1}};
   else if constexpr (gathered == 3) {
-    const bool moves = std::any_of(p.pairs.begin(), p.pairs.end(), [](const auto& pair) { return pair.first != pair.second; });
+    const bool moves = std::any_of(p.pairs.begin(), p.pairs.end(),
+                                   [](const auto& pair) { return pair.first != pair.second; });
     return {{"collective-permute", p.axes, moves ? out : 0, 1}};
   } else
     return {{"collective-broadcast", p.axes, out, 1}};
@@ -275,7 +292,8 @@ const OpDef psum_scatter_op{
     },
     .kernel = keep,
     .vjp = [](const VjpArgs& v) -> Cotangents {
-      return as_first(v, record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
+      return as_first(v,
+                      record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
     },
     .batch = batch_collective,
     .place = place_one_dim,
@@ -287,7 +305,8 @@ const OpDef all_to_all_op{
     .name = "all_to_all",
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       const auto& p = params_of(q);
-      return {{scaled(scaled(in[0].shape, p.dim, 1, p.group_size()), p.other, p.group_size(), 1), in[0].dtype}};
+      return {
+          {scaled(scaled(in[0].shape, p.dim, 1, p.group_size()), p.other, p.group_size(), 1), in[0].dtype}};
     },
     .kernel = keep,
     .vjp = [](const VjpArgs& v) -> Cotangents {
@@ -360,10 +379,12 @@ const OpDef own_block_op{
         [](const KernelArgs& a) {
           const auto& p = params_of(a.params);
           const auto n = a.out[0].shape()[static_cast<std::size_t>(p.dim)];
-          pack(a.out[0].data, a.in[0].data, a.in[0].shape(), p.dim, *a.in[1].as<std::int32_t>() * n, n, itemsize(a.in[0].dtype));
+          pack(a.out[0].data, a.in[0].data, a.in[0].shape(), p.dim, *a.in[1].as<std::int32_t>() * n, n,
+               itemsize(a.in[0].dtype));
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
-      return as_first(v, record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
+      return as_first(v,
+                      record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
     },
     .batch = batch_collective,
     .place = [](const PlaceArgs& args) -> Placement {
@@ -378,33 +399,39 @@ Array own_block(const Array& x, const CollectiveParams& p, std::source_location 
   return record(own_block_op, make_params(p), {x, place_along(x.node()->region, p.axes, where)}, where);
 }
 
-const Registered registered[] = {Registered(all_gather_op), Registered(psum_scatter_op), Registered(all_to_all_op),
-                                 Registered(ppermute_op),   Registered(pbroadcast_op),   Registered(own_block_op)};
+const Registered registered[] = {Registered(all_gather_op), Registered(psum_scatter_op),
+                                 Registered(all_to_all_op), Registered(ppermute_op),
+                                 Registered(pbroadcast_op), Registered(own_block_op)};
 
 }  // namespace
 
-Array record_collective(const OpDef& op, const CollectiveParams& p, const Array& x, std::source_location where) {
+Array record_collective(const OpDef& op, const CollectiveParams& p, const Array& x,
+                        std::source_location where) {
   if (p.frame != 0) return record(op, make_params(p), {x, p.index}, where);
   Array operand = x;
   // With the checker every operand says that it varies: a value that is the same on all ranks is declared to, so that its cotangent is
   // the sum over the ranks that use it.
   const auto& region = operand.node()->region;
   const auto missing = axes_mask(p.axes) & ~output_of(operand).varying;
-  if (region->check_varying && missing != 0 && operand.node()->traced) operand = region_hooks().vary(operand, missing, where);
+  if (region->check_varying && missing != 0 && operand.node()->traced)
+    operand = region_hooks().vary(operand, missing, where);
   return record(op, make_params(p), {std::move(operand)}, where);
 }
 
 Array place_along(const RegionPtr& region, const std::vector<int>& axes, std::source_location where) {
   const auto is_own = [&](int axis) {
-    return !region->parent || !std::binary_search(region->parent->manual_axes.begin(), region->parent->manual_axes.end(), axis);
+    return !region->parent ||
+           !std::binary_search(region->parent->manual_axes.begin(), region->parent->manual_axes.end(), axis);
   };
-  if (!axes.empty() && std::all_of(axes.begin(), axes.end(), is_own)) {  // one element of 0, 1, 2, ... spread over the axes
+  if (!axes.empty() &&
+      std::all_of(axes.begin(), axes.end(), is_own)) {  // one element of 0, 1, 2, ... spread over the axes
     const Array all = arange_of(std::int64_t{0}, axes_size(region->mesh, axes), 1, int32);
     return reshape(Operand(enter_region(all, region, {axes}, where), where), Shape{});
   }
   if (axes.size() == 1) return brought_inside(place_along(region->parent, axes, where), region, where);
   Array place = make_scalar(0, int32);
-  for (const int a : axes) place = place * region->mesh.axis_sizes()[static_cast<std::size_t>(a)] + place_along(region, {a}, where);
+  for (const int a : axes)
+    place = place * region->mesh.axis_sizes()[static_cast<std::size_t>(a)] + place_along(region, {a}, where);
   return place;
 }
 

@@ -10,7 +10,9 @@ namespace tessera {
 namespace {
 
 std::vector<Type> same_type(std::span<const Type> in, const Params&) { return {in[0]}; }
-void no_kernel(const KernelArgs& a) { throw InternalError(a.op.name + ": the program builder combines the terms"); }
+void no_kernel(const KernelArgs& a) {
+  throw InternalError(a.op.name + ": the program builder combines the terms");
+}
 
 template <const char* const& kind> Placement place_terms(const PlaceArgs& args) {
   const Sharding layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
@@ -37,7 +39,8 @@ Cotangents psum_vjp(const VjpArgs& v) {
 Cotangents psum_groups_vjp(const VjpArgs& v) {
   Cotangents result(v.in.size());
   const auto& p = v.node.params->as<CollectiveParams>();
-  const Array ct = p.frame == 0 ? brought_inside(v.cotangents[0], v.node.region, v.node.where) : v.cotangents[0];
+  const Array ct =
+      p.frame == 0 ? brought_inside(v.cotangents[0], v.node.region, v.node.where) : v.cotangents[0];
   result[0] = record_collective(psum_groups_op, p, ct, v.node.where);
   return result;
 }
@@ -49,7 +52,9 @@ OpDef all_ranks(const char* name, Placement (*place)(const PlaceArgs&), Cotangen
   op.kernel = no_kernel;
   op.vjp = vjp;
   if (vjp == nullptr)
-    op.no_vjp = "the rank that holds the extremum is not known where the cotangents are; use psum, or a maximum of gathered values";
+    op.no_vjp =
+        "the rank that holds the extremum is not known where the cotangents are; use psum, or a maximum of "
+        "gathered values";
   op.batch = batch_collective;
   op.place = place;
   op.varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
@@ -77,8 +82,8 @@ std::vector<TalkCost> groups_cost(const PlaceArgs& args, const Placement& placem
   std::size_t largest = 1;
   for (const auto& group : p.groups) largest = std::max(largest, group.size());
   const auto n = static_cast<std::int64_t>(largest);
-  const auto block =
-      placement.outputs[0].shard_shape(args.out[0].shape).elements() * static_cast<std::int64_t>(itemsize(args.out[0].dtype));
+  const auto block = placement.outputs[0].shard_shape(args.out[0].shape).elements() *
+                     static_cast<std::int64_t>(itemsize(args.out[0].dtype));
   return {{"all-reduce", p.axes, 2 * (n - 1) * block / n, 1}};
 }
 
@@ -111,8 +116,9 @@ const OpDef pmax_groups_op = by_groups("pmax_groups", talk_groups<comm::ReduceKi
 const OpDef pmin_groups_op = by_groups("pmin_groups", talk_groups<comm::ReduceKind::min>, nullptr);
 
 namespace {
-const Registered registered[] = {Registered(psum_op),        Registered(pmax_op),        Registered(pmin_op),
-                                 Registered(psum_groups_op), Registered(pmax_groups_op), Registered(pmin_groups_op)};
+const Registered registered[] = {Registered(psum_op),        Registered(pmax_op),
+                                 Registered(pmin_op),        Registered(psum_groups_op),
+                                 Registered(pmax_groups_op), Registered(pmin_groups_op)};
 }  // namespace
 
 Array sum_over(const Array& x, const std::vector<int>& axes, std::source_location where) {

@@ -33,7 +33,8 @@ Remap pieces_of(const Shape& result, const ReorderParams& p) {
     std::size_t end = i + 1;
     while (end < p.indices.size() && p.indices[end] == p.indices[end - 1] + 1 && p.indices[i] >= 0) ++end;
     if (p.indices[i] >= 0) {
-      Piece piece{0, whole_box(result), std::vector<std::int64_t>(result.size(), 0), std::vector<std::int64_t>(result.size(), 1)};
+      Piece piece{0, whole_box(result), std::vector<std::int64_t>(result.size(), 0),
+                  std::vector<std::int64_t>(result.size(), 1)};
       piece.to[d] = {static_cast<std::int64_t>(i), static_cast<std::int64_t>(end)};
       piece.offset[d] = p.indices[i] - static_cast<std::int64_t>(i);
       map.pieces.push_back(std::move(piece));
@@ -70,22 +71,27 @@ const OpDef reorder_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{result_shape(in[0].shape, p.as<ReorderParams>()), in[0].dtype}};
     },
-    .kernel = [](const KernelArgs&) { throw InternalError("reorder has no kernel: it is lowered to a remap"); },
+    .kernel =
+        [](const KernelArgs&) { throw InternalError("reorder has no kernel: it is lowered to a remap"); },
     .vjp = vjp,
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = args.node.params->as<ReorderParams>();
       ++p.dim;
-      return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+      return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])},
+                      args.node.where)},
+              {0}};
     },
     .place = [](const PlaceArgs& args) -> Placement {
-      const auto layout = args.shardings[0] ? *args.shardings[0] : args.wanted ? *args.wanted : Sharding::replicated(args.mesh);
+      const auto layout = args.shardings[0] ? *args.shardings[0]
+                          : args.wanted     ? *args.wanted
+                                            : Sharding::replicated(args.mesh);
       return {{layout}, {layout}, {}, "sum"};
     },
     .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
       const auto layout = builder.value(in[0]).layout;
       const int combined = builder.combine(in[0]);
-      return {
-          builder.remap(pieces_of(node.outputs[0].type.shape, node.params->as<ReorderParams>()), {combined}, node.outputs[0].type, layout)};
+      return {builder.remap(pieces_of(node.outputs[0].type.shape, node.params->as<ReorderParams>()),
+                            {combined}, node.outputs[0].type, layout)};
     },
 };
 const Registered registered(reorder_op);

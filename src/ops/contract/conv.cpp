@@ -37,16 +37,19 @@ std::int64_t out_extent(const ConvParams& p, std::size_t d, std::int64_t in, std
 }
 
 // The operand range that a block of output positions reads. Of the whole output: everything.
-Range needed(const ConvParams& p, std::size_t d, std::int64_t in, std::int64_t taps, Range block, bool is_whole) {
+Range needed(const ConvParams& p, std::size_t d, std::int64_t in, std::int64_t taps, Range block,
+             bool is_whole) {
   if (is_whole) return {0, in};
   const auto start = std::clamp<std::int64_t>(block.start * p.strides[d] - p.before[d], 0, in);
   if (block.size() <= 0) return {start, start};
-  return {start, std::clamp<std::int64_t>((block.stop - 1) * p.strides[d] - p.before[d] + p.dilation[d] * (taps - 1) + 1, start, in)};
+  return {start,
+          std::clamp<std::int64_t>(
+              (block.stop - 1) * p.strides[d] - p.before[d] + p.dilation[d] * (taps - 1) + 1, start, in)};
 }
 
 // x brought to the windows that the blocks of the output-shaped layout `like` read.
-int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, const Sharding& like, const Shape& output,
-                          const std::vector<std::int64_t>& taps) {
+int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, const Sharding& like,
+                          const Shape& output, const std::vector<std::int64_t>& taps) {
   const int ndim = output.ndim();
   const auto target = like.dim_axes(ndim);
   for (std::size_t d = 0; d < p.spatial(); ++d) {
@@ -71,7 +74,8 @@ kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Til
   for (std::size_t d = 0; d < p.spatial(); ++d) {
     // A window starts where its block reads, or at the start of the array; what it lacks at the end of the array is zeros.
     const auto reads_from = y.box[d + 2].start * p.strides[d] - p.before[d];
-    shape.dims.push_back({xs[d + 2], ys[d + 2], ws[d + 2], p.strides[d], p.dilation[d], std::min<std::int64_t>(reads_from, 0)});
+    shape.dims.push_back({xs[d + 2], ys[d + 2], ws[d + 2], p.strides[d], p.dilation[d],
+                          std::min<std::int64_t>(reads_from, 0)});
   }
   return shape;
 }
@@ -81,14 +85,15 @@ struct Factors {
   FactorRule rule;
   std::vector<DimFactors> x, weights, y;
 };
-Factors factors_of(const Shape& x, const Shape& weights, const Shape& y, const ConvParams& p, FactorKind positions, FactorKind channels) {
+Factors factors_of(const Shape& x, const Shape& weights, const Shape& y, const ConvParams& p,
+                   FactorKind positions, FactorKind channels) {
   Factors f;
   const auto add = [&](std::int64_t size, FactorKind kind) {
     f.rule.factors.push_back({size, kind});
     return static_cast<int>(f.rule.factors.size()) - 1;
   };
-  const int image = add(x[0], positions), group = add(p.groups, FactorKind::pass), channel = add(weights[1], channels),
-            feature = add(weights[0] / p.groups, FactorKind::pass);
+  const int image = add(x[0], positions), group = add(p.groups, FactorKind::pass),
+            channel = add(weights[1], channels), feature = add(weights[0] / p.groups, FactorKind::pass);
   f.x = {{image}, p.groups > 1 ? DimFactors{group, channel} : DimFactors{channel}};
   f.weights = {p.groups > 1 ? DimFactors{group, feature} : DimFactors{feature}, {channel}};
   f.y = {{image}, p.groups > 1 ? DimFactors{group, feature} : DimFactors{feature}};
@@ -110,7 +115,8 @@ double flops_of(const Shape& weights, const Shape& y) {
 std::vector<std::int64_t> taps_of(const Shape& weights) { return {weights.begin() + 2, weights.end()}; }
 
 Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p, std::source_location where);
-Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps, std::source_location where);
+Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps,
+                   std::source_location where);
 
 // (groups * a, b, taps...) -> (groups * b, a, taps... turned around)
 Array transposed_weights(const Array& weights, std::int64_t groups, std::source_location where) {
@@ -130,27 +136,30 @@ Array transposed_weights(const Array& weights, std::int64_t groups, std::source_
 }
 
 // The cotangent of x: y spread out by the strides, convolved with the weights turned around.
-Array conv_operand(const Array& y, const Array& weights, const Shape& x, const ConvParams& p, std::source_location where) {
+Array conv_operand(const Array& y, const Array& weights, const Shape& x, const ConvParams& p,
+                   std::source_location where) {
   ConvParams back{std::vector<std::int64_t>(p.spatial(), 1), p.dilation, {}, {}, p.groups};
   Array spread = y;
   std::vector<IndexPart> crop{slice(), slice()};
   for (std::size_t d = 0; d < p.spatial(); ++d) {
     const auto dim = d + 2;
-    if (p.strides[d] > 1 && y.shape()[dim] > 1) spread = dilate(spread, static_cast<int>(dim), p.strides[d], where);
+    if (p.strides[d] > 1 && y.shape()[dim] > 1)
+      spread = dilate(spread, static_cast<int>(dim), p.strides[d], where);
     const auto reach = p.dilation[d] * (weights.shape()[dim] - 1);
     const auto before = reach - p.before[d], after = x[dim] + reach - spread.shape()[dim] - before;
     back.before.push_back(std::max<std::int64_t>(before, 0));
     back.after.push_back(std::max<std::int64_t>(after, 0));
     // Output positions that read padding alone say nothing about x.
     const auto extent = spread.shape()[dim];
-    crop.push_back(
-        slice(std::min(extent, std::max<std::int64_t>(-before, 0)), std::max<std::int64_t>(0, extent - std::max<std::int64_t>(-after, 0))));
+    crop.push_back(slice(std::min(extent, std::max<std::int64_t>(-before, 0)),
+                         std::max<std::int64_t>(0, extent - std::max<std::int64_t>(-after, 0))));
   }
   spread = index(spread, crop, where);
   return conv_op_of(spread, transposed_weights(weights, p.groups, where), back, where);
 }
 
-Array with_batch_in_channels(const Array& x, std::int64_t size, std::source_location where) {  // (b, n, c, ...) -> (n, b * c, ...)
+Array with_batch_in_channels(const Array& x, std::int64_t size,
+                             std::source_location where) {  // (b, n, c, ...) -> (n, b * c, ...)
   const Array y = moveaxis(Operand(x, where), 0, 1);
   auto extents = y.shape().vector();
   extents.erase(extents.begin() + 1);
@@ -163,7 +172,8 @@ Array with_leading_merged(const Array& x, std::source_location where) {  // (b, 
   extents.erase(extents.begin());
   return reshape(Operand(x, where), Shape(std::move(extents)));
 }
-Array with_dim_cut(const Array& x, std::size_t dim, std::int64_t size, std::source_location where) {  // (b * n) -> (b, n)
+Array with_dim_cut(const Array& x, std::size_t dim, std::int64_t size,
+                   std::source_location where) {  // (b * n) -> (b, n)
   auto extents = x.shape().vector();
   extents[dim] /= size;
   extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(dim), size);
@@ -176,12 +186,14 @@ const OpDef conv_op{
       const auto& p = params_of(params);
       Shape shape = in[0].shape;
       shape[1] = in[1].shape[0];
-      for (std::size_t d = 0; d < p.spatial(); ++d) shape[d + 2] = out_extent(p, d, in[0].shape[d + 2], in[1].shape[d + 2]);
+      for (std::size_t d = 0; d < p.spatial(); ++d)
+        shape[d + 2] = out_extent(p, d, in[0].shape[d + 2], in[1].shape[d + 2]);
       return {{shape, in[0].dtype}};
     },
     .factors =
         [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
-          auto f = factors_of(in[0].shape, in[1].shape, out[0].shape, params_of(params), FactorKind::pass, FactorKind::reduce);
+          auto f = factors_of(in[0].shape, in[1].shape, out[0].shape, params_of(params), FactorKind::pass,
+                              FactorKind::reduce);
           f.rule.inputs = {f.x, f.weights};
           f.rule.outputs = {f.y};
           if (is_bool(out[0].dtype)) f.rule.reduce_kind = "any";
@@ -189,20 +201,23 @@ const OpDef conv_op{
         },
     .kernel =
         [](const KernelArgs& a) {
-          kernels::convolve(local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0]), a.in[0].data, a.in[1].data, a.out[0].data);
+          kernels::convolve(local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0]), a.in[0].data,
+                            a.in[1].data, a.out[0].data);
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(2);
       if (v.wanted[0]) result[0] = conv_operand(v.cotangents[0], v.in[1], v.in[0].shape(), p, v.node.where);
-      if (v.wanted[1]) result[1] = conv_weights(v.in[0], v.cotangents[0], p, taps_of(v.in[1].shape()), v.node.where);
+      if (v.wanted[1])
+        result[1] = conv_weights(v.in[0], v.cotangents[0], p, taps_of(v.in[1].shape()), v.node.where);
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);
       const auto where = args.node.where;
       if (args.dims[1] == not_batched) {  // more images
-        const Array y = conv_op_of(with_leading_merged(batch_first(args.in[0], args.dims[0]), where), args.in[1], p, where);
+        const Array y = conv_op_of(with_leading_merged(batch_first(args.in[0], args.dims[0]), where),
+                                   args.in[1], p, where);
         return {{with_dim_cut(y, 0, args.size, where)}, {0}};
       }
       p.groups *= args.size;  // each member of the batch is a group of its own
@@ -214,10 +229,12 @@ const OpDef conv_op{
       const auto& p = params_of(*node.params);
       const Type& out = node.outputs[0].type;
       const Sharding layout = builder.placement().outputs[0];
-      const int windows = fetch_spatial_windows(builder, p, in[0], layout, out.shape, taps_of(builder.value(in[1]).type.shape));
+      const int windows = fetch_spatial_windows(builder, p, in[0], layout, out.shape,
+                                                taps_of(builder.value(in[1]).type.shape));
       return builder.kernel(*node.op, node.params, {windows, in[1]}, {out}, {layout});
     },
-    .flops = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return flops_of(in[1].shape, out[0].shape); },
+    .flops = [](std::span<const Type> in, std::span<const Type> out,
+                const Params&) { return flops_of(in[1].shape, out[0].shape); },
 };
 
 // ---- the derivative by the weights, from x and y ----
@@ -231,15 +248,16 @@ const OpDef conv_weights_op{
     },
     .factors =
         [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
-          auto f = factors_of(in[0].shape, out[0].shape, in[1].shape, params_of(params), FactorKind::reduce, FactorKind::pass);
+          auto f = factors_of(in[0].shape, out[0].shape, in[1].shape, params_of(params), FactorKind::reduce,
+                              FactorKind::pass);
           f.rule.inputs = {f.x, f.y};
           f.rule.outputs = {f.weights};
           return f.rule;
         },
     .kernel =
         [](const KernelArgs& a) {
-          kernels::convolve_weights(local_shape(params_of(a.params), a.in[0], a.out[0], a.in[1]), a.in[0].data, a.in[1].data,
-                                    a.out[0].data);
+          kernels::convolve_weights(local_shape(params_of(a.params), a.in[0], a.out[0], a.in[1]),
+                                    a.in[0].data, a.in[1].data, a.out[0].data);
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
@@ -252,24 +270,29 @@ const OpDef conv_weights_op{
       auto p = params_of(*args.node.params);
       const auto where = args.node.where;
       p.groups *= args.size;
-      const Array w = conv_weights(with_batch_in_channels(batched_in_front(args, 0), args.size, where),
-                                   with_batch_in_channels(batched_in_front(args, 1), args.size, where), p, p.taps, where);
+      const Array w =
+          conv_weights(with_batch_in_channels(batched_in_front(args, 0), args.size, where),
+                       with_batch_in_channels(batched_in_front(args, 1), args.size, where), p, p.taps, where);
       return {{with_dim_cut(w, 0, args.size, where)}, {0}};
     },
     .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
       const auto& p = params_of(*node.params);
       const Sharding y_layout = builder.placement().inputs[1];
-      const int windows = fetch_spatial_windows(builder, p, in[0], y_layout, builder.value(in[1]).type.shape, p.taps);
-      return builder.kernel(*node.op, node.params, {windows, in[1]}, {node.outputs[0].type}, {builder.placement().outputs[0]});
+      const int windows =
+          fetch_spatial_windows(builder, p, in[0], y_layout, builder.value(in[1]).type.shape, p.taps);
+      return builder.kernel(*node.op, node.params, {windows, in[1]}, {node.outputs[0].type},
+                            {builder.placement().outputs[0]});
     },
-    .flops = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return flops_of(out[0].shape, in[1].shape); },
+    .flops = [](std::span<const Type> in, std::span<const Type> out,
+                const Params&) { return flops_of(out[0].shape, in[1].shape); },
 };
 const Registered registered[] = {Registered(conv_op), Registered(conv_weights_op)};
 
 Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p, std::source_location where) {
   return record(conv_op, make_params(p), {x, weights}, where);
 }
-Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps, std::source_location where) {
+Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps,
+                   std::source_location where) {
   auto with_taps = p;
   with_taps.taps = std::move(taps);
   return record(conv_weights_op, make_params(std::move(with_taps)), {x, y}, where);
@@ -284,29 +307,35 @@ Array conv(const Operand& x, const Operand& kernel, ConvOptions options) {
   const auto text = [&](const std::string& why) { return call_text("conv", x.where) + ": " + why; };
   const std::string shapes = "operand " + to_string(xs) + ", kernel " + to_string(ks);
   if (xs.size() < 2 || xs.size() != ks.size())
-    throw ShapeError(text(
-        shapes + ": both need the same number of dimensions, (images, channels, spatial...) and (features, channels / groups, taps...)"));
+    throw ShapeError(text(shapes + ": both need the same number of dimensions, (images, channels, "
+                                   "spatial...) and (features, channels / groups, taps...)"));
   const auto spatial = xs.size() - 2;
-  if (options.groups < 1 || xs[1] % options.groups != 0 || ks[0] % options.groups != 0 || ks[1] * options.groups != xs[1])
-    throw ShapeError(
-        text(shapes + ", " + std::to_string(options.groups) +
-             " groups: the kernel's second dimension must be channels / groups, and groups must divide channels and features"));
+  if (options.groups < 1 || xs[1] % options.groups != 0 || ks[0] % options.groups != 0 ||
+      ks[1] * options.groups != xs[1])
+    throw ShapeError(text(shapes + ", " + std::to_string(options.groups) +
+                          " groups: the kernel's second dimension must be channels / groups, and groups must "
+                          "divide channels and features"));
   const auto default_to = [&](std::vector<int>& values, const char* what) {
     if (values.empty()) values.assign(spatial, 1);
     if (values.size() != spatial)
-      throw ArgumentError(
-          text(std::to_string(values.size()) + " " + what + " for " + std::to_string(spatial) + " spatial dimensions; give one for each"));
+      throw ArgumentError(text(std::to_string(values.size()) + " " + what + " for " +
+                               std::to_string(spatial) + " spatial dimensions; give one for each"));
     for (const int v : values)
-      if (v < 1) throw ArgumentError(text(std::string(what) + " must be at least 1, one is " + std::to_string(v)));
+      if (v < 1)
+        throw ArgumentError(text(std::string(what) + " must be at least 1, one is " + std::to_string(v)));
   };
   default_to(options.strides, "strides");
   default_to(options.dilation, "dilations");
   if (options.padding.empty()) options.padding.assign(spatial, {0, 0});
   if (options.padding.size() != spatial)
-    throw ArgumentError(text(std::to_string(options.padding.size()) + " pairs of padding for " + std::to_string(spatial) +
+    throw ArgumentError(text(std::to_string(options.padding.size()) + " pairs of padding for " +
+                             std::to_string(spatial) +
                              " spatial dimensions; give one pair (before, after) for each"));
-  ConvParams p{
-      {options.strides.begin(), options.strides.end()}, {options.dilation.begin(), options.dilation.end()}, {}, {}, options.groups};
+  ConvParams p{{options.strides.begin(), options.strides.end()},
+               {options.dilation.begin(), options.dilation.end()},
+               {},
+               {},
+               options.groups};
   for (std::size_t d = 0; d < spatial; ++d) {
     const auto [before, after] = options.padding[d];
     if (before < 0 || after < 0)
@@ -315,11 +344,13 @@ Array conv(const Operand& x, const Operand& kernel, ConvOptions options) {
     p.before.push_back(before);
     p.after.push_back(after);
     if (ks[d + 2] == 0 || out_extent(p, d, xs[d + 2], ks[d + 2]) == 0)
-      throw ShapeError(text(shapes + ": the kernel does not fit into spatial dimension " + std::to_string(d) + " even once (padding " +
-                            std::to_string(before) + ", " + std::to_string(after) + ")"));
+      throw ShapeError(text(shapes + ": the kernel does not fit into spatial dimension " + std::to_string(d) +
+                            " even once (padding " + std::to_string(before) + ", " + std::to_string(after) +
+                            ")"));
   }
-  const Dtype dtype =
-      promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()}, WeakDtype{kernel.array.dtype(), kernel.array.is_weakly_typed()}).dtype;
+  const Dtype dtype = promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()},
+                              WeakDtype{kernel.array.dtype(), kernel.array.is_weakly_typed()})
+                          .dtype;
   return conv_op_of(cast_to(x.array, dtype, x.where), cast_to(kernel.array, dtype, x.where), p, x.where);
 }
 

@@ -26,8 +26,10 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   const auto& p = params.as<DotDims>();
   std::vector<std::int64_t> extents;
   for (const int d : p.batch_a) extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
-  for (const int d : free_dims(in[0].shape.ndim(), p.contract_a, p.batch_a)) extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
-  for (const int d : free_dims(in[1].shape.ndim(), p.contract_b, p.batch_b)) extents.push_back(in[1].shape[static_cast<std::size_t>(d)]);
+  for (const int d : free_dims(in[0].shape.ndim(), p.contract_a, p.batch_a))
+    extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
+  for (const int d : free_dims(in[1].shape.ndim(), p.contract_b, p.batch_b))
+    extents.push_back(in[1].shape[static_cast<std::size_t>(d)]);
   return {{Shape(std::move(extents)), in[0].dtype}};
 }
 
@@ -51,9 +53,10 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
     rule.outputs[0].push_back({f});
   }
   for (int operand = 0; operand < 2; ++operand)
-    for (const int d : free_dims(in[static_cast<std::size_t>(operand)].shape.ndim(), operand ? p.contract_b : p.contract_a,
-                                 operand ? p.batch_b : p.batch_a)) {
-      const int f = add(in[static_cast<std::size_t>(operand)].shape[static_cast<std::size_t>(d)], FactorKind::pass);
+    for (const int d : free_dims(in[static_cast<std::size_t>(operand)].shape.ndim(),
+                                 operand ? p.contract_b : p.contract_a, operand ? p.batch_b : p.batch_a)) {
+      const int f =
+          add(in[static_cast<std::size_t>(operand)].shape[static_cast<std::size_t>(d)], FactorKind::pass);
       dim_of(operand, d) = {f};
       rule.outputs[0].push_back({f});
     }
@@ -78,7 +81,8 @@ struct MatrixView {
   bool transposed = false;
   Buffer copy;
 };
-MatrixView as_matrices(const Tile& tile, const std::vector<int>& batch, const std::vector<int>& rows, const std::vector<int>& columns) {
+MatrixView as_matrices(const Tile& tile, const std::vector<int>& batch, const std::vector<int>& rows,
+                       const std::vector<int>& columns) {
   const Shape shape = tile.shape();
   const auto in_order = [&](const std::vector<int>& second, const std::vector<int>& third) {
     std::vector<int> order = batch;
@@ -107,14 +111,14 @@ void kernel(const KernelArgs& args) {
   const Tile &a = args.in[0], &b = args.in[1], &c = args.out[0];
   const auto free_a = free_dims(static_cast<int>(a.box.size()), p.contract_a, p.batch_a),
              free_b = free_dims(static_cast<int>(b.box.size()), p.contract_b, p.batch_b);
-  const auto batch = extent_of(a.shape(), p.batch_a), m = extent_of(a.shape(), free_a), n = extent_of(b.shape(), free_b),
-             k = extent_of(a.shape(), p.contract_a);
+  const auto batch = extent_of(a.shape(), p.batch_a), m = extent_of(a.shape(), free_a),
+             n = extent_of(b.shape(), free_b), k = extent_of(a.shape(), p.contract_a);
   if (c.elements() == 0) return;
   if (k == 0) return kernels::fill_identity(is_bool(c.dtype) ? "any" : "sum", c.dtype, c.data, c.elements());
   const auto view_a = as_matrices(a, p.batch_a, free_a, p.contract_a);
   const auto view_b = as_matrices(b, p.batch_b, p.contract_b, free_b);
-  kernels::gemm_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k, view_a.data, m * k, view_b.data, k * n, c.data,
-                        m * n);
+  kernels::gemm_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k, view_a.data, m * k,
+                        view_b.data, k * n, c.data, m * n);
 }
 
 std::vector<int> range(int from, int count) {
@@ -126,21 +130,26 @@ std::vector<int> range(int from, int count) {
 // The cotangent of one operand: that of the result times the other operand, over the other's free dims. The factors stand in the order
 // that leaves the dims of a plain matrix product where the operand has them, without a transposition:
 //   of a (batch, m, k):  g (batch, m, n) . b -> (batch, m, k)          of b (batch, k, n):  a . g (batch, m, n) -> (batch, k, n)
-Array operand_cotangent(const Array& g, const Array& other, bool of_first, const DotDims& p, int ndim, std::source_location where) {
+Array operand_cotangent(const Array& g, const Array& other, bool of_first, const DotDims& p, int ndim,
+                        std::source_location where) {
   const auto& contract = of_first ? p.contract_a : p.contract_b;
   const auto& batch = of_first ? p.batch_a : p.batch_b;
   const auto& contract_other = of_first ? p.contract_b : p.contract_a;
   const auto& batch_other = of_first ? p.batch_b : p.batch_a;
-  const auto free_own = free_dims(ndim, contract, batch), free_other = free_dims(other.ndim(), contract_other, batch_other);
+  const auto free_own = free_dims(ndim, contract, batch),
+             free_other = free_dims(other.ndim(), contract_other, batch_other);
   const int n_batch = static_cast<int>(batch.size()), n_own = static_cast<int>(free_own.size()),
             n_other = static_cast<int>(free_other.size()), n_contract = static_cast<int>(contract.size());
   const auto of_g = range(0, n_batch), summed_of_g = range(of_first ? n_batch + n_own : n_batch, n_other);
-  const Array result = of_first ? dot_general(g, other, {summed_of_g, free_other, of_g, batch_other}, "matmul", where)
-                                : dot_general(other, g, {free_other, summed_of_g, batch_other, of_g}, "matmul", where);
+  const Array result =
+      of_first ? dot_general(g, other, {summed_of_g, free_other, of_g, batch_other}, "matmul", where)
+               : dot_general(other, g, {free_other, summed_of_g, batch_other, of_g}, "matmul", where);
   const int own_at = n_batch + (of_first ? 0 : n_contract), contract_at = n_batch + (of_first ? n_own : 0);
   std::vector<int> permutation(static_cast<std::size_t>(ndim));
-  for (int i = 0; i < n_batch; ++i) permutation[static_cast<std::size_t>(batch[static_cast<std::size_t>(i)])] = i;
-  for (int i = 0; i < n_own; ++i) permutation[static_cast<std::size_t>(free_own[static_cast<std::size_t>(i)])] = own_at + i;
+  for (int i = 0; i < n_batch; ++i)
+    permutation[static_cast<std::size_t>(batch[static_cast<std::size_t>(i)])] = i;
+  for (int i = 0; i < n_own; ++i)
+    permutation[static_cast<std::size_t>(free_own[static_cast<std::size_t>(i)])] = own_at + i;
   auto sorted = contract_other;  // the order in which the contracted dims are left over
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < contract.size(); ++i) {
@@ -153,8 +162,10 @@ Array operand_cotangent(const Array& g, const Array& other, bool of_first, const
 Cotangents vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DotDims>();
   Cotangents result(2);
-  if (v.wanted[0]) result[0] = operand_cotangent(v.cotangents[0], v.in[1], true, p, v.in[0].ndim(), v.node.where);
-  if (v.wanted[1]) result[1] = operand_cotangent(v.cotangents[0], v.in[0], false, p, v.in[1].ndim(), v.node.where);
+  if (v.wanted[0])
+    result[0] = operand_cotangent(v.cotangents[0], v.in[1], true, p, v.in[0].ndim(), v.node.where);
+  if (v.wanted[1])
+    result[1] = operand_cotangent(v.cotangents[0], v.in[0], false, p, v.in[1].ndim(), v.node.where);
   return result;
 }
 
@@ -174,14 +185,19 @@ Batched batch(const BatchArgs& args) {
     p.batch_b.insert(p.batch_b.begin(), db);
   } else if (da != not_batched) {
     const auto free_a = free_dims(args.in[0].ndim(), p.contract_a, p.batch_a);
-    out_dim = static_cast<int>(p.batch_a.size() + static_cast<std::size_t>(std::find(free_a.begin(), free_a.end(), da) - free_a.begin()));
+    out_dim = static_cast<int>(
+        p.batch_a.size() +
+        static_cast<std::size_t>(std::find(free_a.begin(), free_a.end(), da) - free_a.begin()));
   } else {
     const auto free_a = free_dims(args.in[0].ndim(), p.contract_a, p.batch_a),
                free_b = free_dims(args.in[1].ndim(), p.contract_b, p.batch_b);
-    out_dim = static_cast<int>(p.batch_a.size() + free_a.size() +
-                               static_cast<std::size_t>(std::find(free_b.begin(), free_b.end(), db) - free_b.begin()));
+    out_dim = static_cast<int>(
+        p.batch_a.size() + free_a.size() +
+        static_cast<std::size_t>(std::find(free_b.begin(), free_b.end(), db) - free_b.begin()));
   }
-  return {{record(*args.node.op, make_params(std::move(p)), {args.in.begin(), args.in.end()}, args.node.where)}, {out_dim}};
+  return {
+      {record(*args.node.op, make_params(std::move(p)), {args.in.begin(), args.in.end()}, args.node.where)},
+      {out_dim}};
 }
 
 const OpDef dot_op{
@@ -202,20 +218,25 @@ const Registered registered_dot(dot_op);
 
 }  // namespace
 
-Array dot_general(const Array& a, const Array& b, DotDims dims, const char* call, std::source_location where) {
+Array dot_general(const Array& a, const Array& b, DotDims dims, const char* call,
+                  std::source_location where) {
   const auto check_pairs = [&](const std::vector<int>& da, const std::vector<int>& db, const char* what) {
     for (std::size_t i = 0; i < da.size(); ++i) {
-      const auto na = a.shape()[static_cast<std::size_t>(da[i])], nb = b.shape()[static_cast<std::size_t>(db[i])];
+      const auto na = a.shape()[static_cast<std::size_t>(da[i])],
+                 nb = b.shape()[static_cast<std::size_t>(db[i])];
       if (na != nb)
-        throw ShapeError(call_text(call, where) + ": the " + what + " sizes differ: dimension " + std::to_string(da[i]) + " of " +
-                         to_string(a.shape()) + " is " + std::to_string(na) + ", dimension " + std::to_string(db[i]) + " of " +
-                         to_string(b.shape()) + " is " + std::to_string(nb) + ". Transpose or reshape one of them");
+        throw ShapeError(call_text(call, where) + ": the " + what + " sizes differ: dimension " +
+                         std::to_string(da[i]) + " of " + to_string(a.shape()) + " is " + std::to_string(na) +
+                         ", dimension " + std::to_string(db[i]) + " of " + to_string(b.shape()) + " is " +
+                         std::to_string(nb) + ". Transpose or reshape one of them");
     }
   };
   check_pairs(dims.contract_a, dims.contract_b, "inner");
   check_pairs(dims.batch_a, dims.batch_b, "batch");
-  const auto dtype = promote(WeakDtype{a.dtype(), a.is_weakly_typed()}, WeakDtype{b.dtype(), b.is_weakly_typed()}).dtype;
-  return record(dot_op, make_params(std::move(dims)), {cast_to(a, dtype, where), cast_to(b, dtype, where)}, where);
+  const auto dtype =
+      promote(WeakDtype{a.dtype(), a.is_weakly_typed()}, WeakDtype{b.dtype(), b.is_weakly_typed()}).dtype;
+  return record(dot_op, make_params(std::move(dims)), {cast_to(a, dtype, where), cast_to(b, dtype, where)},
+                where);
 }
 
 }  // namespace tessera

@@ -18,11 +18,14 @@ struct Term {
   Labels labels;
 };
 
-bool has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+bool has(const Labels& labels, int label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
 
 class Einsum {
  public:
-  Einsum(const std::string& expression, std::vector<Array> operands, std::source_location where) : expression_(expression), where_(where) {
+  Einsum(const std::string& expression, std::vector<Array> operands, std::source_location where)
+      : expression_(expression), where_(where) {
     for (auto& x : operands) check_usable(x, "einsum");
     parse(std::move(operands));
   }
@@ -49,13 +52,15 @@ class Einsum {
     Labels labels;
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] == '.') {
-        if (text.compare(i, 3, "...") != 0 || has(labels, ellipsis_label)) refuse("an ellipsis is three dots, at most once in a term");
+        if (text.compare(i, 3, "...") != 0 || has(labels, ellipsis_label))
+          refuse("an ellipsis is three dots, at most once in a term");
         labels.push_back(ellipsis_label);
         i += 2;
       } else if (std::isalpha(static_cast<unsigned char>(text[i]))) {
         labels.push_back(text[i]);
       } else {
-        refuse(std::string("the character '") + text[i] + "' means nothing here; dimensions are named by letters");
+        refuse(std::string("the character '") + text[i] +
+               "' means nothing here; dimensions are named by letters");
       }
     }
     return labels;
@@ -81,8 +86,8 @@ class Einsum {
       const int ndim = term.x.ndim(), named = static_cast<int>(written.size()) - has(written, ellipsis_label);
       const int open = ndim - named;
       if (open < 0 || (open > 0 && !has(written, ellipsis_label)))
-        refuse("the term '" + inputs[i] + "' names " + std::to_string(named) + " dimensions, operand " + std::to_string(i) + " has shape " +
-               to_string(term.x.shape()));
+        refuse("the term '" + inputs[i] + "' names " + std::to_string(named) + " dimensions, operand " +
+               std::to_string(i) + " has shape " + to_string(term.x.shape()));
       for (const int label : written) {
         if (label != ellipsis_label)
           term.labels.push_back(label);
@@ -122,17 +127,20 @@ class Einsum {
       auto& size = sizes_.try_emplace(term.labels[d], n).first->second;
       if (size == n || n == 1) continue;
       if (size != 1) {
-        const std::string what = term.labels[d] < first_ellipsis_dim ? std::string("'") + static_cast<char>(term.labels[d]) + "'"
-                                                                     : "a dimension of the ellipsis";
-        throw ShapeError(call_text("einsum", where_) + ": '" + expression_ + "': " + what + " is " + std::to_string(size) +
-                         " in one operand and " + std::to_string(n) + " in operand " + std::to_string(operand) + " of shape " +
-                         to_string(term.x.shape()));
+        const std::string what = term.labels[d] < first_ellipsis_dim
+                                     ? std::string("'") + static_cast<char>(term.labels[d]) + "'"
+                                     : "a dimension of the ellipsis";
+        throw ShapeError(call_text("einsum", where_) + ": '" + expression_ + "': " + what + " is " +
+                         std::to_string(size) + " in one operand and " + std::to_string(n) + " in operand " +
+                         std::to_string(operand) + " of shape " + to_string(term.x.shape()));
       }
       size = n;
     }
   }
 
-  Array transposed(const Array& x, std::vector<int> permutation) const { return transpose(Operand(x, where_), std::move(permutation)); }
+  Array transposed(const Array& x, std::vector<int> permutation) const {
+    return transpose(Operand(x, where_), std::move(permutation));
+  }
 
   // "ii": the diagonal, once for every repetition.
   Term with_distinct_labels(Term term) const {
@@ -145,7 +153,8 @@ class Einsum {
         for (std::size_t d = 0; d < term.labels.size(); ++d)
           if (d != a && d != b) permutation.push_back(static_cast<int>(d)), rest.push_back(term.labels[d]);
         rest.push_back(label);
-        return with_distinct_labels({diagonal(Operand(transposed(term.x, std::move(permutation)), where_)), std::move(rest)});
+        return with_distinct_labels(
+            {diagonal(Operand(transposed(term.x, std::move(permutation)), where_)), std::move(rest)});
       }
     return term;
   }
@@ -219,8 +228,10 @@ class Einsum {
       if (!has(a.labels, label)) free.push_back(label);
     Labels labels = batch;
     labels.insert(labels.end(), free.begin(), free.end());
-    if (!dims.contract_a.empty()) return {dot_general(a.x, b.x, std::move(dims), "einsum", where_), std::move(labels)};
-    return {multiply(Operand(aligned(a, labels), where_), Operand(aligned(b, labels), where_)), labels};  // nothing is summed
+    if (!dims.contract_a.empty())
+      return {dot_general(a.x, b.x, std::move(dims), "einsum", where_), std::move(labels)};
+    return {multiply(Operand(aligned(a, labels), where_), Operand(aligned(b, labels), where_)),
+            labels};  // nothing is summed
   }
 
   // The term with a dim for each label, of size 1 where it has none.
@@ -229,7 +240,9 @@ class Einsum {
     std::vector<std::int64_t> extents;
     for (const int label : labels) {
       const auto found = std::find(term.labels.begin(), term.labels.end(), label);
-      extents.push_back(found == term.labels.end() ? 1 : term.x.shape()[static_cast<std::size_t>(found - term.labels.begin())]);
+      extents.push_back(found == term.labels.end()
+                            ? 1
+                            : term.x.shape()[static_cast<std::size_t>(found - term.labels.begin())]);
       if (found != term.labels.end()) permutation.push_back(static_cast<int>(found - term.labels.begin()));
     }
     return reshape(Operand(transposed(term.x, std::move(permutation)), where_), Shape(std::move(extents)));

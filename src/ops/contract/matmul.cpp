@@ -21,8 +21,8 @@ Array matmul(const Operand& left, const Operand& right) {
   const auto where = left.where;
   Array a = left.array, b = right.array;
   if (a.ndim() == 0 || b.ndim() == 0)
-    throw ShapeError(call_text("matmul", where) + ": the shapes " + to_string(a.shape()) + " and " + to_string(b.shape()) +
-                     " include a scalar; multiply with * instead");
+    throw ShapeError(call_text("matmul", where) + ": the shapes " + to_string(a.shape()) + " and " +
+                     to_string(b.shape()) + " include a scalar; multiply with * instead");
   const int na = a.ndim(), nb = b.ndim();
   const int inner_a = na - 1, inner_b = nb == 1 ? 0 : nb - 2;
   if (na <= 2 && nb <= 2) return dot_general(a, b, {{inner_a}, {inner_b}, {}, {}}, "matmul", where);
@@ -40,7 +40,8 @@ Array matmul(const Operand& left, const Operand& right) {
   std::vector<std::int64_t> kept_a, kept_b;
   for (int i = 0; i < batch; ++i) {
     const int da = i - (batch - (na - 2)), db = i - (batch - (nb - 2));
-    const auto ea = da >= 0 ? a.shape()[static_cast<std::size_t>(da)] : 1, eb = db >= 0 ? b.shape()[static_cast<std::size_t>(db)] : 1;
+    const auto ea = da >= 0 ? a.shape()[static_cast<std::size_t>(da)] : 1,
+               eb = db >= 0 ? b.shape()[static_cast<std::size_t>(db)] : 1;
     source[static_cast<std::size_t>(i)] = ea == eb ? 0 : eb == 1 ? 1 : 2;
     if (source[static_cast<std::size_t>(i)] != 2) kept_a.push_back(ea);
     if (source[static_cast<std::size_t>(i)] != 1) kept_b.push_back(eb);
@@ -76,17 +77,20 @@ Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, 
   check_both(a, b, "tensordot");
   if (axes.first.size() != axes.second.size())
     throw ArgumentError(call_text("tensordot", a.where) + ": " + std::to_string(axes.first.size()) +
-                        " axes of the first operand stand against " + std::to_string(axes.second.size()) + " of the second");
+                        " axes of the first operand stand against " + std::to_string(axes.second.size()) +
+                        " of the second");
   for (int& d : axes.first) d = checked_dim(d, a.array.ndim(), "tensordot", a.where);
   for (int& d : axes.second) d = checked_dim(d, b.array.ndim(), "tensordot", a.where);
-  return dot_general(a.array, b.array, {std::move(axes.first), std::move(axes.second), {}, {}}, "tensordot", a.where);
+  return dot_general(a.array, b.array, {std::move(axes.first), std::move(axes.second), {}, {}}, "tensordot",
+                     a.where);
 }
 
 Array tensordot(const Operand& a, const Operand& b, int n) {
   check_both(a, b, "tensordot");
   if (n < 0 || n > a.array.ndim() || n > b.array.ndim())
-    throw ArgumentError(call_text("tensordot", a.where) + ": cannot contract " + std::to_string(n) + " axes of shapes " +
-                        to_string(a.array.shape()) + " and " + to_string(b.array.shape()));
+    throw ArgumentError(call_text("tensordot", a.where) + ": cannot contract " + std::to_string(n) +
+                        " axes of shapes " + to_string(a.array.shape()) + " and " +
+                        to_string(b.array.shape()));
   std::vector<int> last, first;
   for (int i = 0; i < n; ++i) last.push_back(a.array.ndim() - n + i), first.push_back(i);
   return tensordot(a, b, {std::move(last), std::move(first)});
@@ -101,7 +105,8 @@ Array dot(const Operand& a, const Operand& b) {
 
 Array vdot(const Operand& a, const Operand& b) {
   check_both(a, b, "vdot");
-  return dot(Operand(reshape(Operand(conj(a), a.where), Shape{-1}), a.where), Operand(reshape(b, Shape{-1}), b.where));
+  return dot(Operand(reshape(Operand(conj(a), a.where), Shape{-1}), a.where),
+             Operand(reshape(b, Shape{-1}), b.where));
 }
 
 Array inner(const Operand& a, const Operand& b) {

@@ -19,7 +19,8 @@ void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
     if (v >= static_cast<double>(std::numeric_limits<T>::max())) return put(std::numeric_limits<T>::max());
     put(static_cast<T>(v));
   };
-  const std::complex<double> v = value.is_integer ? std::complex<double>(static_cast<double>(value.integer)) : value.floating;
+  const std::complex<double> v =
+      value.is_integer ? std::complex<double>(static_cast<double>(value.integer)) : value.floating;
   switch (dtype.code) {
     case 0: return put(static_cast<std::uint8_t>(value.is_integer ? value.integer != 0 : v != 0.0));
     case 1: return as_integer(std::int8_t{});
@@ -45,7 +46,9 @@ Array make_scalar(const ScalarValue& value, Dtype dtype, bool weak, std::source_
   x.node()->params = make_params(value);
   return x;
 }
-Array make_scalar(double value, Dtype dtype) { return make_scalar(ScalarValue{value, 0, false}, dtype, false); }
+Array make_scalar(double value, Dtype dtype) {
+  return make_scalar(ScalarValue{value, 0, false}, dtype, false);
+}
 
 std::optional<ScalarValue> scalar_value(const Array& x) {
   const auto* params = dynamic_cast<const ParamsOf<ScalarValue>*>(x.node()->params.get());
@@ -56,14 +59,20 @@ std::optional<ScalarValue> scalar_value(const Array& x) {
 Array Array::weak_bool(bool value) { return make_scalar({0, value ? 1 : 0, true}, bool_, false); }
 Array Array::weak_integer(std::int64_t value) { return make_scalar({0, value, true}, int32, true); }
 Array Array::weak_floating(double value) { return make_scalar({value, 0, false}, float32, true); }
-Array Array::weak_complex(std::complex<double> value) { return make_scalar({value, 0, false}, complex64, true); }
+Array Array::weak_complex(std::complex<double> value) {
+  return make_scalar({value, 0, false}, complex64, true);
+}
 
 namespace {
 
 // ---- no inputs: one factor per dim of the result ----
-FactorRule created_factors(std::span<const Type>, std::span<const Type> out, const Params&) { return dimwise_factors({}, out); }
+FactorRule created_factors(std::span<const Type>, std::span<const Type> out, const Params&) {
+  return dimwise_factors({}, out);
+}
 Cotangents no_cotangents(const VjpArgs&) { return {}; }
-Batched not_reached(const BatchArgs& args) { return {{record(*args.node.op, args.node.params, {}, args.node.where)}, {not_batched}}; }
+Batched not_reached(const BatchArgs& args) {
+  return {{record(*args.node.op, args.node.params, {}, args.node.where)}, {not_batched}};
+}
 
 struct FullParams {
   Shape shape;
@@ -72,7 +81,8 @@ struct FullParams {
   template <class V> void fields(V&& visit) const {
     visit("shape", shape);
     visit("dtype", dtype);
-    visit("value", value.is_integer ? std::complex<double>(static_cast<double>(value.integer)) : value.floating);
+    visit("value",
+          value.is_integer ? std::complex<double>(static_cast<double>(value.integer)) : value.floating);
     visit("integer", value.integer);
   }
 };
@@ -134,9 +144,11 @@ const OpDef iota_op{
           const Tile& out = a.out[0];
           const auto first = out.box[0].start;
           if (is_floating(p.dtype))
-            kernels::iota(p.dtype, out.data, out.elements(), p.start + p.step * static_cast<double>(first), p.step);
+            kernels::iota(p.dtype, out.data, out.elements(), p.start + p.step * static_cast<double>(first),
+                          p.step);
           else
-            kernels::iota(p.dtype, out.data, out.elements(), p.integer_start + p.integer_step * first, p.integer_step);
+            kernels::iota(p.dtype, out.data, out.elements(), p.integer_start + p.integer_step * first,
+                          p.integer_step);
         },
     .vjp = no_cotangents,
     .batch = not_reached,
@@ -207,7 +219,8 @@ ScalarValue scalar_from_host(const void* element, Dtype dtype) {
 Array full_of(Shape shape, const ScalarValue& value, Dtype dtype) {
   checked_bytes(shape, itemsize(dtype), "full");
   if (shape.empty()) return make_scalar(value, dtype, false);
-  return record(full_op, make_params(FullParams{std::move(shape), dtype, value}), {}, std::source_location::current());
+  return record(full_op, make_params(FullParams{std::move(shape), dtype, value}), {},
+                std::source_location::current());
 }
 
 }  // namespace
@@ -215,7 +228,8 @@ Array full_of(Shape shape, const ScalarValue& value, Dtype dtype) {
 bool fills_with_zero(const OpDef& op, const Params& params) {
   if (&op != &full_op) return false;
   const auto& value = params.as<FullParams>().value;
-  return value.is_integer ? value.integer == 0 : value.floating == std::complex<double>() && !std::signbit(value.floating.real());
+  return value.is_integer ? value.integer == 0
+                          : value.floating == std::complex<double>() && !std::signbit(value.floating.real());
 }
 
 Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype) {
@@ -228,7 +242,9 @@ Array zeros_like(const Array& x) { return zeros(x.shape(), x.dtype()); }
 Array ones_like(const Array& x) { return ones(x.shape(), x.dtype()); }
 
 Array eye(std::int64_t n, std::int64_t m, int k, Dtype dtype) {
-  if (n < 0 || m < 0) throw ShapeError("eye: the sizes " + std::to_string(n) + " and " + std::to_string(m) + " must not be negative");
+  if (n < 0 || m < 0)
+    throw ShapeError("eye: the sizes " + std::to_string(n) + " and " + std::to_string(m) +
+                     " must not be negative");
   checked_bytes(Shape{n, m}, itemsize(dtype), "eye");
   return record(eye_op, make_params(EyeParams{n, m, k, dtype}), {}, std::source_location::current());
 }
@@ -237,35 +253,45 @@ Array eye(std::int64_t n, Dtype dtype) { return eye(n, n, 0, dtype); }
 Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype) {
   if (step == 0) throw ArgumentError("arange: the step is 0; give a step that leads from start to stop");
   const auto span = static_cast<__int128>(stop) - start;
-  const __int128 count = (span > 0) == (step > 0) && span != 0 ? (span + step - (step > 0 ? 1 : -1)) / step : 0;
-  if (count > std::numeric_limits<std::int64_t>::max()) throw ArgumentError("arange: more than 2^63 elements; use a larger step");
+  const __int128 count =
+      (span > 0) == (step > 0) && span != 0 ? (span + step - (step > 0 ? 1 : -1)) / step : 0;
+  if (count > std::numeric_limits<std::int64_t>::max())
+    throw ArgumentError("arange: more than 2^63 elements; use a larger step");
   const auto n = static_cast<std::int64_t>(count);
   const __int128 last = start + (count - 1) * static_cast<__int128>(step);
   const auto fits = [](__int128 value) {
-    return value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max();
+    return value >= std::numeric_limits<std::int32_t>::min() &&
+           value <= std::numeric_limits<std::int32_t>::max();
   };
   if (dtype == int32 && n > 0 && !(fits(start) && fits(last)))
-    throw ArgumentError("arange: the values from " + std::to_string(start) + " to " + std::to_string(static_cast<std::int64_t>(last)) +
-                        " do not fit int32; make them of smaller ones, as astype(arange(n), int64) * step + start");
+    throw ArgumentError(
+        "arange: the values from " + std::to_string(start) + " to " +
+        std::to_string(static_cast<std::int64_t>(last)) +
+        " do not fit int32; make them of smaller ones, as astype(arange(n), int64) * step + start");
   return record(iota_op,
-                make_params(RangeParams{n, 0, Shape{n}, dtype, static_cast<double>(start), static_cast<double>(step), start, step}), {},
-                std::source_location::current());
+                make_params(RangeParams{n, 0, Shape{n}, dtype, static_cast<double>(start),
+                                        static_cast<double>(step), start, step}),
+                {}, std::source_location::current());
 }
 
 Array arange_of(double start, double stop, double step, Dtype dtype) {
   if (step == 0 || std::isnan(start) || std::isnan(stop) || std::isnan(step))
-    throw ArgumentError("arange: start " + std::to_string(start) + ", stop " + std::to_string(stop) + ", step " + std::to_string(step) +
-                        ": the step must be a number other than 0");
+    throw ArgumentError("arange: start " + std::to_string(start) + ", stop " + std::to_string(stop) +
+                        ", step " + std::to_string(step) + ": the step must be a number other than 0");
   const double count = std::max(0.0, std::ceil((stop - start) / step));
-  if (!(count < 9.2e18)) throw ArgumentError("arange: about " + std::to_string(count) + " elements do not fit 64 bits; use a larger step");
+  if (!(count < 9.2e18))
+    throw ArgumentError("arange: about " + std::to_string(count) +
+                        " elements do not fit 64 bits; use a larger step");
   const auto n = static_cast<std::int64_t>(count);
-  return record(iota_op, make_params(RangeParams{n, 0, Shape{n}, dtype, start, step, 0, 0}), {}, std::source_location::current());
+  return record(iota_op, make_params(RangeParams{n, 0, Shape{n}, dtype, start, step, 0, 0}), {},
+                std::source_location::current());
 }
 
 Array linspace(double start, double stop, std::int64_t num) {
   if (num < 0) throw ArgumentError("linspace: num is " + std::to_string(num) + "; it must not be negative");
   const double step = num > 1 ? (stop - start) / static_cast<double>(num - 1) : 0;
-  return record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float32, start, step, 0, 0}), {}, std::source_location::current());
+  return record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float32, start, step, 0, 0}), {},
+                std::source_location::current());
 }
 
 }  // namespace tessera

@@ -66,11 +66,13 @@ Array share_of(const Array& a, const Array& b, const Array& result) {
 }
 TESSERA_ROW(maximum, elementwise("maximum", DtypeRule::any, [](const VjpArgs& v) {
               return both(
-                  v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); }, [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
+                  v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); },
+                  [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
             }))
 TESSERA_ROW(minimum, elementwise("minimum", DtypeRule::any, [](const VjpArgs& v) {
               return both(
-                  v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); }, [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
+                  v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); },
+                  [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
             }))
 TESSERA_ROW(atan2, elementwise("atan2", DtypeRule::floating, [](const VjpArgs& v) {
               const Array &a = v.in[0], &b = v.in[1];
@@ -87,33 +89,46 @@ TESSERA_ROW(logaddexp, elementwise("logaddexp", DtypeRule::floating, [](const Vj
             }))
 TESSERA_ROW(copysign, elementwise("copysign", DtypeRule::floating, [](const VjpArgs& v) {
               return both(
-                  v, [&] { return g(v) * copysign(ones_like(v.in[0]), v.in[0]) * copysign(ones_like(v.in[0]), v.in[1]); },
+                  v,
+                  [&] {
+                    return g(v) * copysign(ones_like(v.in[0]), v.in[0]) *
+                           copysign(ones_like(v.in[0]), v.in[1]);
+                  },
                   [&] { return zeros_like(g(v)); });
             }))
-TESSERA_ROW(multiply_add, elementwise("multiply_add", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents {
+TESSERA_ROW(multiply_add,
+            elementwise("multiply_add", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents {
               Cotangents result(3);
               if (v.wanted[0]) result[0] = sum_to_operand(g(v) * v.in[1], v.in[0]);
               if (v.wanted[1]) result[1] = sum_to_operand(g(v) * v.in[0], v.in[1]);
               if (v.wanted[2]) result[2] = sum_to_operand(g(v), v.in[2]);
               return result;
             }))
-TESSERA_ROW(condition_estimate, elementwise_without_vjp("condition_estimate", DtypeRule::floating,
-                                                        "the estimate follows a few chosen vectors, and jumps where others are chosen; "
-                                                        "linalg::cond(a, 1) and cond(a) can be differentiated",
-                                                        "copy"))
-TESSERA_ROW(nextafter, elementwise_without_vjp("nextafter", DtypeRule::floating,
-                                               "it moves by one unit in the last place, which is not differentiable"))
+TESSERA_ROW(
+    condition_estimate,
+    elementwise_without_vjp("condition_estimate", DtypeRule::floating,
+                            "the estimate follows a few chosen vectors, and jumps where others are chosen; "
+                            "linalg::cond(a, 1) and cond(a) can be differentiated",
+                            "copy"))
+TESSERA_ROW(nextafter,
+            elementwise_without_vjp("nextafter", DtypeRule::floating,
+                                    "it moves by one unit in the last place, which is not differentiable"))
 TESSERA_ROW(negative, elementwise(
-                          "negative", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {-g(v)}; }, linear_unary))
-TESSERA_ROW(reciprocal, elementwise("reciprocal", DtypeRule::inexact, [](const VjpArgs& v) -> Cotangents { return {-g(v) * y(v) * y(v)}; }))
-TESSERA_ROW(square, elementwise("square", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents { return {g(v) * v.in[0] * 2}; }))
+                          "negative", DtypeRule::numeric,
+                          [](const VjpArgs& v) -> Cotangents { return {-g(v)}; }, linear_unary))
+TESSERA_ROW(reciprocal, elementwise("reciprocal", DtypeRule::inexact,
+                                    [](const VjpArgs& v) -> Cotangents { return {-g(v) * y(v) * y(v)}; }))
+TESSERA_ROW(square, elementwise("square", DtypeRule::numeric,
+                                [](const VjpArgs& v) -> Cotangents { return {g(v) * v.in[0] * 2}; }))
 // Of a complex number the direction z / |z|: what changes it is the part of a step across z.
 TESSERA_ROW(sign, elementwise("sign", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents {
               if (!is_complex(y(v).dtype())) return {Array()};
-              return {(g(v) - conj(y(v)) * real(g(v) * y(v))) / where(v.in[0] == 0, ones_like(abs(v.in[0])), abs(v.in[0]))};
+              return {(g(v) - conj(y(v)) * real(g(v) * y(v))) /
+                      where(v.in[0] == 0, ones_like(abs(v.in[0])), abs(v.in[0]))};
             }))
 TESSERA_ROW(abs, elementwise("abs", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents {
-              if (is_complex(v.in[0].dtype())) return {make_complex(g(v), zeros_like(g(v))) * conj(sign(v.in[0]))};
+              if (is_complex(v.in[0].dtype()))
+                return {make_complex(g(v), zeros_like(g(v))) * conj(sign(v.in[0]))};
               return {g(v) * sign(v.in[0])};
             }))
 TESSERA_ROW(floor, elementwise("floor", DtypeRule::floating, piecewise_constant))
@@ -137,7 +152,9 @@ Array hypot(const Operand& a, const Operand& b) { return apply(hypot_row(), {a, 
 Array logaddexp(const Operand& a, const Operand& b) { return apply(logaddexp_row(), {a, b}); }
 Array copysign(const Operand& a, const Operand& b) { return apply(copysign_row(), {a, b}); }
 Array nextafter(const Operand& a, const Operand& b) { return apply(nextafter_row(), {a, b}); }
-Array multiply_add(const Operand& x, const Operand& y, const Operand& z) { return apply(multiply_add_row(), {x, y, z}); }
+Array multiply_add(const Operand& x, const Operand& y, const Operand& z) {
+  return apply(multiply_add_row(), {x, y, z});
+}
 Array condition_estimate(const Operand& x) { return apply(condition_estimate_row(), {x}); }
 Array negative(const Operand& x) { return apply(negative_row(), {x}); }
 Array positive(const Operand& x) { return x.array; }

@@ -16,11 +16,15 @@ TESSERA_ROW(greater_equal, elementwise_without_vjp("greater_equal", DtypeRule::c
 TESSERA_ROW(logical_and, elementwise_without_vjp("logical_and", DtypeRule::predicate, not_smooth))
 TESSERA_ROW(logical_or, elementwise_without_vjp("logical_or", DtypeRule::predicate, not_smooth))
 TESSERA_ROW(logical_xor, elementwise_without_vjp("logical_xor", DtypeRule::predicate, not_smooth))
-TESSERA_ROW(bitwise_and, elementwise_without_vjp("bitwise_and", DtypeRule::integral, not_smooth, "bitwise_and"))
+TESSERA_ROW(bitwise_and,
+            elementwise_without_vjp("bitwise_and", DtypeRule::integral, not_smooth, "bitwise_and"))
 TESSERA_ROW(bitwise_or, elementwise_without_vjp("bitwise_or", DtypeRule::integral, not_smooth, "bitwise_or"))
-TESSERA_ROW(bitwise_xor, elementwise_without_vjp("bitwise_xor", DtypeRule::integral, not_smooth, "bitwise_xor"))
-TESSERA_ROW(bitwise_left_shift, elementwise_without_vjp("bitwise_left_shift", DtypeRule::shift, not_smooth, "left_shift"))
-TESSERA_ROW(bitwise_right_shift, elementwise_without_vjp("bitwise_right_shift", DtypeRule::shift, not_smooth, "right_shift"))
+TESSERA_ROW(bitwise_xor,
+            elementwise_without_vjp("bitwise_xor", DtypeRule::integral, not_smooth, "bitwise_xor"))
+TESSERA_ROW(bitwise_left_shift,
+            elementwise_without_vjp("bitwise_left_shift", DtypeRule::shift, not_smooth, "left_shift"))
+TESSERA_ROW(bitwise_right_shift,
+            elementwise_without_vjp("bitwise_right_shift", DtypeRule::shift, not_smooth, "right_shift"))
 TESSERA_ROW(isnan, elementwise_without_vjp("isnan", DtypeRule::predicate, not_smooth))
 TESSERA_ROW(isfinite, elementwise_without_vjp("isfinite", DtypeRule::predicate, not_smooth))
 TESSERA_ROW(isinf, elementwise_without_vjp("isinf", DtypeRule::predicate, not_smooth))
@@ -41,8 +45,12 @@ Array logical_xor(const Operand& a, const Operand& b) { return apply(logical_xor
 Array bitwise_and(const Operand& a, const Operand& b) { return apply(bitwise_and_row(), {a, b}); }
 Array bitwise_or(const Operand& a, const Operand& b) { return apply(bitwise_or_row(), {a, b}); }
 Array bitwise_xor(const Operand& a, const Operand& b) { return apply(bitwise_xor_row(), {a, b}); }
-Array bitwise_left_shift(const Operand& a, const Operand& b) { return apply(bitwise_left_shift_row(), {a, b}); }
-Array bitwise_right_shift(const Operand& a, const Operand& b) { return apply(bitwise_right_shift_row(), {a, b}); }
+Array bitwise_left_shift(const Operand& a, const Operand& b) {
+  return apply(bitwise_left_shift_row(), {a, b});
+}
+Array bitwise_right_shift(const Operand& a, const Operand& b) {
+  return apply(bitwise_right_shift_row(), {a, b});
+}
 Array isnan(const Operand& x) { return apply(isnan_row(), {x}); }
 Array isfinite(const Operand& x) { return apply(isfinite_row(), {x}); }
 Array isinf(const Operand& x) { return apply(isinf_row(), {x}); }

@@ -14,7 +14,8 @@ Shape common_shape(std::span<const Type> in) {
     const Shape& other = type.shape;
     std::vector<std::int64_t> extents(std::max(shape.size(), other.size()));
     for (std::size_t i = 0; i < extents.size(); ++i) {
-      const auto a = i < shape.size() ? shape[shape.size() - 1 - i] : 1, b = i < other.size() ? other[other.size() - 1 - i] : 1;
+      const auto a = i < shape.size() ? shape[shape.size() - 1 - i] : 1,
+                 b = i < other.size() ? other[other.size() - 1 - i] : 1;
       extents[extents.size() - 1 - i] = a == 1 ? b : a;
     }
     shape = Shape(std::move(extents));
@@ -23,20 +24,25 @@ Shape common_shape(std::span<const Type> in) {
 }
 
 template <DtypeRule rule> std::vector<Type> infer(std::span<const Type> in, const Params&) {
-  const auto values = in.subspan(in.size() == 3 && is_bool(in[0].dtype) ? 1 : 0);  // of where, without the condition
+  const auto values =
+      in.subspan(in.size() == 3 && is_bool(in[0].dtype) ? 1 : 0);  // of where, without the condition
   Dtype dtype = values[0].dtype;
   if (rule == DtypeRule::real_part) dtype = real_dtype(dtype);
   if (rule == DtypeRule::predicate || rule == DtypeRule::comparison) dtype = bool_;
-  const bool weak = std::all_of(values.begin(), values.end(), [](const Type& t) { return t.weak; }) && !is_bool(dtype);
+  const bool weak =
+      std::all_of(values.begin(), values.end(), [](const Type& t) { return t.weak; }) && !is_bool(dtype);
   return {{common_shape(in), dtype, weak}};
 }
 
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return dimwise_factors(in, out); }
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  return dimwise_factors(in, out);
+}
 
 // Batch dims to the front; per-example dims aligned behind them, so that broadcasting stays within an example.
 Batched batch(const BatchArgs& args) {
   int ndim = 0;
-  for (std::size_t i = 0; i < args.in.size(); ++i) ndim = std::max(ndim, args.in[i].ndim() - (args.dims[i] == not_batched ? 0 : 1));
+  for (std::size_t i = 0; i < args.in.size(); ++i)
+    ndim = std::max(ndim, args.in[i].ndim() - (args.dims[i] == not_batched ? 0 : 1));
   std::vector<Array> in;
   for (std::size_t i = 0; i < args.in.size(); ++i) {
     if (args.dims[i] == not_batched) {
@@ -71,7 +77,8 @@ WeakDtype operand_dtype(const Elementwise& op, std::span<const WeakDtype> types,
   const auto refuse = [&](const char* takes) {
     std::string given;
     for (const auto& t : types) given += (given.empty() ? "" : ", ") + name(t.dtype);
-    throw DtypeError(call_text(op.def.name.c_str(), where) + " takes " + takes + ", not " + given + "; convert with astype");
+    throw DtypeError(call_text(op.def.name.c_str(), where) + " takes " + takes + ", not " + given +
+                     "; convert with astype");
   };
   switch (op.rule) {
     case DtypeRule::numeric:
@@ -95,8 +102,8 @@ WeakDtype operand_dtype(const Elementwise& op, std::span<const WeakDtype> types,
 
 }  // namespace
 
-Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(const VjpArgs&), std::string (*linear)(const Params&),
-                        const char* kernel) {
+Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(const VjpArgs&),
+                        std::string (*linear)(const Params&), const char* kernel) {
   Elementwise op;
   op.def.name = name;
   op.def.infer = infer_of(rule);
@@ -121,7 +128,9 @@ const Elementwise& register_elementwise(Elementwise op) {
   auto& row = rows.back();
   row.def.elementwise = &row.row;
   // The kernel of a row is the fused executor's; the record still says that it has one.
-  row.def.kernel = [](const KernelArgs& a) { throw InternalError(a.op.name + ": elementwise ops run fused"); };
+  row.def.kernel = [](const KernelArgs& a) {
+    throw InternalError(a.op.name + ": elementwise ops run fused");
+  };
   register_op(&row.def);
   return row;
 }
@@ -135,7 +144,8 @@ Array apply(const Elementwise& op, std::vector<Operand> operands) {
   }
   for (std::size_t i = 1; i < operands.size(); ++i)
     broadcast_shapes(operands[0].array.shape(), operands[i].array.shape(), op.def.name.c_str(), where);
-  if (operands.size() == 3) broadcast_shapes(operands[1].array.shape(), operands[2].array.shape(), op.def.name.c_str(), where);
+  if (operands.size() == 3)
+    broadcast_shapes(operands[1].array.shape(), operands[2].array.shape(), op.def.name.c_str(), where);
   const auto dtype = operand_dtype(op, types, where);
   std::vector<Array> inputs;
   for (const auto& x : operands) inputs.push_back(cast_as(x.array, dtype, where));

@@ -27,10 +27,11 @@ struct Elementwise {
 };
 
 // An op of one row: name (= kernel name unless given), dtype rule, linearity ("" none, "0", "01", "0|1"), vjp.
-Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(const VjpArgs&), std::string (*linear)(const Params&) = nullptr,
-                        const char* kernel = nullptr);
+Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(const VjpArgs&),
+                        std::string (*linear)(const Params&) = nullptr, const char* kernel = nullptr);
 // Not differentiable, and why.
-Elementwise elementwise_without_vjp(const char* name, DtypeRule rule, const char* why, const char* kernel = nullptr);
+Elementwise elementwise_without_vjp(const char* name, DtypeRule rule, const char* why,
+                                    const char* kernel = nullptr);
 
 // x as that dtype, weakly typed where it says so.
 Array cast_as(const Array& x, WeakDtype, std::source_location where);

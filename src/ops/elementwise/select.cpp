@@ -34,15 +34,19 @@ TESSERA_ROW(clip, elementwise("clip", DtypeRule::any, [](const VjpArgs& v) -> Co
 
 // real(z) = (z + conj z)/2: the cotangent of z is g; that of imag is -i g (complex linear transposes without conjugation, as in JAX).
 TESSERA_ROW(real, elementwise(
-                      "real", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents { return {make_complex(g(v), zeros_like(g(v)))}; },
+                      "real", DtypeRule::real_part,
+                      [](const VjpArgs& v) -> Cotangents { return {make_complex(g(v), zeros_like(g(v)))}; },
                       linear_unary))
 TESSERA_ROW(imag, elementwise(
-                      "imag", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents { return {make_complex(zeros_like(g(v)), -g(v))}; },
+                      "imag", DtypeRule::real_part,
+                      [](const VjpArgs& v) -> Cotangents { return {make_complex(zeros_like(g(v)), -g(v))}; },
                       linear_unary))
 TESSERA_ROW(conj, elementwise(
-                      "conj", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {conj(g(v))}; }, linear_unary))
-TESSERA_ROW(copy, elementwise(
-                      "copy", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {g(v)}; }, linear_unary))
+                      "conj", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {conj(g(v))}; },
+                      linear_unary))
+TESSERA_ROW(copy,
+            elementwise(
+                "copy", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {g(v)}; }, linear_unary))
 
 Elementwise complex_elementwise() {
   auto op = elementwise(
@@ -55,7 +59,8 @@ Elementwise complex_elementwise() {
       },
       linear_both);
   op.def.infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
-    return {{broadcast_shapes(in[0].shape, in[1].shape, "complex", std::source_location::current()), complex_dtype(in[0].dtype)}};
+    return {{broadcast_shapes(in[0].shape, in[1].shape, "complex", std::source_location::current()),
+             complex_dtype(in[0].dtype)}};
   };
   return op;
 }
@@ -92,18 +97,25 @@ TESSERA_ROW(cast, cast_elementwise())
 Array where(const Operand& condition, const Operand& a, const Operand& b) {
   const auto site = condition.where;
   for (const auto* x : {&condition, &a, &b}) check_usable(x->array, "where");
-  broadcast_shapes(condition.array.shape(), broadcast_shapes(a.array.shape(), b.array.shape(), "where", site), "where", site);
-  const auto dtype = promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()}, WeakDtype{b.array.dtype(), b.array.is_weakly_typed()});
-  return record(where_row().def, no_params(),
-                {cast_to(condition.array, bool_, site), cast_as(a.array, dtype, site), cast_as(b.array, dtype, site)}, site);
+  broadcast_shapes(condition.array.shape(), broadcast_shapes(a.array.shape(), b.array.shape(), "where", site),
+                   "where", site);
+  const auto dtype = promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()},
+                             WeakDtype{b.array.dtype(), b.array.is_weakly_typed()});
+  return record(
+      where_row().def, no_params(),
+      {cast_to(condition.array, bool_, site), cast_as(a.array, dtype, site), cast_as(b.array, dtype, site)},
+      site);
 }
 
 Array clip(const Operand& x, const Operand& lo, const Operand& hi) {
-  if (is_complex(x.array.dtype())) throw DtypeError(call_text("clip", x.where) + ": complex numbers have no order");
+  if (is_complex(x.array.dtype()))
+    throw DtypeError(call_text("clip", x.where) + ": complex numbers have no order");
   return apply(clip_row(), {x, lo, hi});
 }
 Array real(const Operand& x) { return is_complex(x.array.dtype()) ? apply(real_row(), {x}) : x.array; }
-Array imag(const Operand& x) { return is_complex(x.array.dtype()) ? apply(imag_row(), {x}) : zeros_like(x.array); }
+Array imag(const Operand& x) {
+  return is_complex(x.array.dtype()) ? apply(imag_row(), {x}) : zeros_like(x.array);
+}
 Array conj(const Operand& x) { return is_complex(x.array.dtype()) ? apply(conj_row(), {x}) : x.array; }
 Array copy(const Operand& x) { return apply(copy_row(), {x}); }
 Array make_complex(const Operand& re, const Operand& im) { return apply(make_complex_row(), {re, im}); }

@@ -15,17 +15,21 @@ std::vector<Run> runs_in(const CyclicDim& dim, int part, Range box) {
   if (box.size() <= 0) return runs;
   const std::int64_t round = dim.block * dim.parts;
   for (std::int64_t start = box.start / round * round + part * dim.block; start < box.stop; start += round) {
-    const std::int64_t from = std::max(start, box.start), to = std::min({start + dim.block, box.stop, dim.extent});
+    const std::int64_t from = std::max(start, box.start),
+                       to = std::min({start + dim.block, box.stop, dim.extent});
     if (from < to) runs.push_back({from - box.start, dim.local(from), to - from});
   }
   if (dim.parts == 1)  // blocks of the only part join
-    if (!runs.empty()) return {{runs.front().in_box, runs.front().in_part, runs.back().in_box + runs.back().size - runs.front().in_box}};
+    if (!runs.empty())
+      return {{runs.front().in_box, runs.front().in_part,
+               runs.back().in_box + runs.back().size - runs.front().in_box}};
   return runs;
 }
 
 std::int64_t Meeting2d::elements() const {
   const auto total = [](const std::vector<Run>& runs) {
-    return std::accumulate(runs.begin(), runs.end(), std::int64_t{0}, [](std::int64_t sum, const Run& run) { return sum + run.size; });
+    return std::accumulate(runs.begin(), runs.end(), std::int64_t{0},
+                           [](std::int64_t sum, const Run& run) { return sum + run.size; });
   };
   return total(rows) * total(columns);
 }
@@ -41,8 +45,8 @@ Meeting2d meet(const BlockCyclic& layout, int grid_rank, const Rectangle& box) {
 std::vector<int> servers(std::span<const Rectangle> held, int receiver) {
   std::vector<int> chosen;
   for (std::size_t r = 0; r < held.size(); ++r) {
-    if (held[r].is_empty() ||
-        std::find(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(r), held[r]) != held.begin() + static_cast<std::ptrdiff_t>(r))
+    if (held[r].is_empty() || std::find(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(r),
+                                        held[r]) != held.begin() + static_cast<std::ptrdiff_t>(r))
       continue;
     std::vector<int> holders;
     for (std::size_t other = r; other < held.size(); ++other)

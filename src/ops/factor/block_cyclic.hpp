@@ -20,8 +20,11 @@ struct CyclicDim {
   int parts = 1;
   int owner(std::int64_t index) const { return static_cast<int>(index / block % parts); }
   std::int64_t local(std::int64_t index) const { return index / (block * parts) * block + index % block; }
-  std::int64_t global(int part, std::int64_t local) const { return (local / block * parts + part) * block + local % block; }
-  std::int64_t count_below(int part, std::int64_t index) const;  // of the part's indices, those smaller than index
+  std::int64_t global(int part, std::int64_t local) const {
+    return (local / block * parts + part) * block + local % block;
+  }
+  std::int64_t count_below(int part,
+                           std::int64_t index) const;  // of the part's indices, those smaller than index
   std::int64_t count(int part) const { return count_below(part, extent); }
 };
 
@@ -62,7 +65,9 @@ struct GridShape {
 };
 GridShape grid_for(int ranks);
 // Whether a matrix in blocks stays where it is for k right-hand sides, and sums travel (substitute_few).
-inline bool is_few(GridShape grid, std::int64_t block, std::int64_t k) { return grid.columns == 1 || k < 2 * block; }
+inline bool is_few(GridShape grid, std::int64_t block, std::int64_t k) {
+  return grid.columns == 1 || k < 2 * block;
+}
 // A block size that gives every rank of the grid several blocks, up to `most`.
 std::int64_t block_for(std::int64_t extent, int parts, std::int64_t most);
 // The most that is worthwhile: small matrices gain from narrow panels, large ones from deep products. By measurement

@@ -10,7 +10,9 @@ namespace {
 const MatrixDims dims{{"nn"}, {"nn"}};
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[0].shape, in[0].dtype}}; }
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return factor_rule(dims, in, out); }
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  return factor_rule(dims, in, out);
+}
 
 void kernel(const KernelArgs& args) {
   const Tile& a = args.in[0];
@@ -72,8 +74,10 @@ const OpDef cholesky_op{
     .lower = [](ProgramBuilder& builder, const Node& node,
                 std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
     .talk = talk,
-    .flops = [](std::span<const Type> in, std::span<const Type>,
-                const Params&) { return static_cast<double>(in[0].shape.elements()) * static_cast<double>(extent(in[0], 1)) / 3; },
+    .flops =
+        [](std::span<const Type> in, std::span<const Type>, const Params&) {
+          return static_cast<double>(in[0].shape.elements()) * static_cast<double>(extent(in[0], 1)) / 3;
+        },
     .may_fail = true,
 };
 const Registered registered(cholesky_op);
@@ -87,7 +91,9 @@ Array cholesky(const Array& a, SolveHow how, std::source_location where) {
 // ---- building blocks of vjp rules ----
 
 Array transposed(const Array& a) { return swapaxes(a, -1, -2); }
-Array adjoint(const Array& a) { return is_complex(a.dtype()) ? conj(swapaxes(a, -1, -2)) : swapaxes(a, -1, -2); }
+Array adjoint(const Array& a) {
+  return is_complex(a.dtype()) ? conj(swapaxes(a, -1, -2)) : swapaxes(a, -1, -2);
+}
 Array lower_part(const Array& a, int k) { return tril(a, k); }
 Array upper_part(const Array& a, int k) { return triu(a, k); }
 Array diagonal_mask(const Array& like, Dtype dtype) {

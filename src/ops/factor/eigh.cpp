@@ -17,14 +17,15 @@ template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const 
   if (vectors) out.push_back({in[0].shape, in[0].dtype});
   return out;
 }
-template <bool vectors> FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+template <bool vectors>
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
   return factor_rule(vectors ? dims : value_dims, in, out);
 }
 
 template <bool vectors> void kernel(const KernelArgs& args) {
   const Tile& a = args.in[0];
-  const auto breakdown =
-      kernels::eigh(a.dtype, batch_count(a), extent(a, 1), a.data, args.out[0].data, vectors ? args.out[1].data : nullptr);
+  const auto breakdown = kernels::eigh(a.dtype, batch_count(a), extent(a, 1), a.data, args.out[0].data,
+                                       vectors ? args.out[1].data : nullptr);
   if (breakdown.happened()) throw_not_converged(a, breakdown.matrix);
 }
 
@@ -76,13 +77,16 @@ template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
       const bool converged = n <= small ? eigh_alone(grid, matrix, values, z) : eigh(grid, matrix, values, z);
       if (!converged && failed_matrix < 0) failed_matrix = i;
     }
-    if constexpr (vectors) store(grid, team.tiles_of(args, true, 1), Team::matrix<T>(args.local.out[1], i), layout, z.values.data(), z.ld);
+    if constexpr (vectors)
+      store(grid, team.tiles_of(args, true, 1), Team::matrix<T>(args.local.out[1], i), layout,
+            z.values.data(), z.ld);
   }
   if (failed_matrix >= 0) throw_not_converged(a, failed_matrix);
 }
 
 template <bool vectors> void talk(const TalkArgs& args) {
-  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { eigh_together<decltype(zero), vectors>(args); });
+  kernels::visit_inexact(args.local.in[0].dtype,
+                         [&](auto zero) { eigh_together<decltype(zero), vectors>(args); });
 }
 
 // a (..., n) as the columns' factors: (..., 1, n).
@@ -98,7 +102,8 @@ Array lower_cotangent(const Array& w, const Array& v, const Array& gw, const Arr
     const Array gaps = along_columns(w, dtype) - astype(expand_dims(w, -1), dtype) + mask;
     inner = matmul(adjoint(v), gv) * (reciprocal(gaps) - mask);
   }
-  if (gw.node()) inner = inner.node() ? inner + mask * along_columns(gw, dtype) : mask * along_columns(gw, dtype);
+  if (gw.node())
+    inner = inner.node() ? inner + mask * along_columns(gw, dtype) : mask * along_columns(gw, dtype);
   const Array s = matmul(matmul(v, inner), adjoint(v));
   const Array both = s + adjoint(s);
   return lower_part(both - both * (mask * 0.5));
@@ -117,10 +122,12 @@ Cotangents vjp_values(const VjpArgs& v) {
 }
 
 double flops(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return (out.size() == 2 ? 9.0 : 4.0 / 3) * static_cast<double>(in[0].shape.elements()) * static_cast<double>(extent(in[0], 1));
+  return (out.size() == 2 ? 9.0 : 4.0 / 3) * static_cast<double>(in[0].shape.elements()) *
+         static_cast<double>(extent(in[0], 1));
 }
 
-template <bool vectors> const OpDef by_factors{.name = vectors ? "eigh" : "eigvalsh", .infer = infer<vectors>, .factors = factors<vectors>};
+template <bool vectors> const OpDef by_factors{
+    .name = vectors ? "eigh" : "eigvalsh", .infer = infer<vectors>, .factors = factors<vectors>};
 template <bool vectors> const OpDef eigh_op{
     .name = vectors ? "eigh" : "eigvalsh",
     .infer = infer<vectors>,
@@ -128,9 +135,14 @@ template <bool vectors> const OpDef eigh_op{
     .kernel = kernel<vectors>,
     .vjp = vectors ? vjp_vectors : vjp_values,
     .batch = batch_leading,
-    .place = [](const PlaceArgs& args) { return place_factorization(vectors ? dims : value_dims, by_factors<vectors>, args); },
-    .lower = [](ProgramBuilder& builder, const Node& node,
-                std::span<const int> in) { return lower_factorization(vectors ? dims : value_dims, builder, node, in); },
+    .place =
+        [](const PlaceArgs& args) {
+          return place_factorization(vectors ? dims : value_dims, by_factors<vectors>, args);
+        },
+    .lower =
+        [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+          return lower_factorization(vectors ? dims : value_dims, builder, node, in);
+        },
     .talk = talk<vectors>,
     .flops = flops,
     .may_fail = true,
@@ -143,6 +155,8 @@ std::pair<Array, Array> eigh(const Array& a, std::source_location where) {
   auto results = record_all(eigh_op<true>, no_params(), {a}, where);
   return {results[0], results[1]};
 }
-Array eigvalsh(const Array& a, std::source_location where) { return record(eigh_op<false>, no_params(), {a}, where); }
+Array eigvalsh(const Array& a, std::source_location where) {
+  return record(eigh_op<false>, no_params(), {a}, where);
+}
 
 }  // namespace tessera::factor

@@ -8,7 +8,9 @@ namespace {
 
 using Axes2 = std::vector<std::vector<int>>;  // mesh axes by dim
 
-bool has(const std::vector<int>& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool has(const std::vector<int>& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 std::vector<int> without(std::vector<int> axes, const std::vector<int>& taken) {
   std::erase_if(axes, [&](int a) { return has(taken, a); });
   return axes;
@@ -36,7 +38,8 @@ std::vector<int> team_axes(const MatrixDims& dims, std::span<const Axes2> layout
 
 std::vector<int> batch_axes(const Axes2& layout, std::size_t matrix_ndim) {
   std::vector<int> axes;
-  for (std::size_t d = 0; d + matrix_ndim < layout.size(); ++d) axes.insert(axes.end(), layout[d].begin(), layout[d].end());
+  for (std::size_t d = 0; d + matrix_ndim < layout.size(); ++d)
+    axes.insert(axes.end(), layout[d].begin(), layout[d].end());
   return axes;
 }
 
@@ -71,7 +74,9 @@ FactorRule factor_rule(const MatrixDims& dims, std::span<const Type> in, std::sp
     for (std::size_t d = 0; d < lead; ++d) result.push_back({static_cast<int>(d)});
     for (std::size_t d = 0; d < letters.size(); ++d) {
       const auto [found, is_new] = factor_of.try_emplace(letters[d], static_cast<int>(rule.factors.size()));
-      if (is_new) rule.factors.push_back({type.shape[lead + d], letters[d] == 'c' ? FactorKind::pass : FactorKind::whole});
+      if (is_new)
+        rule.factors.push_back(
+            {type.shape[lead + d], letters[d] == 'c' ? FactorKind::pass : FactorKind::whole});
       result.push_back({found->second});
     }
     return result;
@@ -83,7 +88,8 @@ FactorRule factor_rule(const MatrixDims& dims, std::span<const Type> in, std::sp
 
 Placement place_factorization(const MatrixDims& dims, const OpDef& by_factors, const PlaceArgs& args) {
   std::vector<std::optional<Sharding>> shardings(args.shardings.begin(), args.shardings.end());
-  const bool uncommitted = std::none_of(shardings.begin(), shardings.end(), [](const auto& s) { return s.has_value(); });
+  const bool uncommitted =
+      std::none_of(shardings.begin(), shardings.end(), [](const auto& s) { return s.has_value(); });
   const auto like = static_cast<std::size_t>(dims.like);
   if (uncommitted && args.wanted && dims.out[0].size() == dims.in[like].size()) shardings[like] = args.wanted;
   std::optional<std::size_t> lead;  // the largest operand that lies somewhere
@@ -102,7 +108,8 @@ Placement place_factorization(const MatrixDims& dims, const OpDef& by_factors, c
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     Axes2 layout(layouts[*lead].begin(), layouts[*lead].begin() + static_cast<std::ptrdiff_t>(batch_ndim));
     if (shardings[i]) {
-      for (std::size_t d = batch_ndim; d < layouts[i].size(); ++d) layout.push_back(without(layouts[i][d], taken));
+      for (std::size_t d = batch_ndim; d < layouts[i].size(); ++d)
+        layout.push_back(without(layouts[i][d], taken));
     } else {  // goes where the other operand's rows are
       const auto &rows = layouts[*lead][batch_ndim], &columns = layouts[*lead][batch_ndim + 1];
       layout.push_back(rows.empty() && dims.in[*lead] == "nn" ? columns : rows);
@@ -115,7 +122,8 @@ Placement place_factorization(const MatrixDims& dims, const OpDef& by_factors, c
   return placement;
 }
 
-std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& builder, const Node& node,
+                                     std::span<const int> in) {
   std::vector<Type> in_types, out_types;
   std::vector<std::optional<Sharding>> shardings;
   std::vector<Axes2> layouts;
@@ -128,8 +136,8 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
   for (const auto& output : node.outputs) out_types.push_back(output.type);
   static const std::vector<int> none;
   const Mesh mesh = builder.value(in[0]).layout.mesh();
-  const auto placed =
-      place(*node.op, {in_types, out_types, shardings, *node.params, mesh, node.region ? node.region->manual_axes : none, std::nullopt});
+  const auto placed = place(*node.op, {in_types, out_types, shardings, *node.params, mesh,
+                                       node.region ? node.region->manual_axes : none, std::nullopt});
   const std::vector<int> inputs(in.begin(), in.end());
   const auto axes = team_axes(dims, layouts);
   if (axes.empty()) return builder.kernel(*node.op, node.params, inputs, out_types, placed.outputs);
@@ -140,7 +148,8 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
   std::size_t widest = lead;
   std::int64_t most = 0;
   for (std::size_t d = 0; d < lead; ++d)
-    if (const auto n = block_size(in_types[0].shape[d], axes_size(mesh, layouts[0][d])); n > most) widest = d, most = n;
+    if (const auto n = block_size(in_types[0].shape[d], axes_size(mesh, layouts[0][d])); n > most)
+      widest = d, most = n;
   if (most >= ranks) {
     const auto spread = [&](Axes2 layout) {
       for (std::size_t d = lead; d < layout.size(); ++d) layout[d] = without(layout[d], axes);
@@ -148,12 +157,14 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
       return Sharding::from_dim_axes(mesh, layout);
     };
     std::vector<int> moved;
-    for (std::size_t i = 0; i < inputs.size(); ++i) moved.push_back(builder.reshard(inputs[i], spread(layouts[i])));
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      moved.push_back(builder.reshard(inputs[i], spread(layouts[i])));
     std::vector<Sharding> spread_outputs;
     for (std::size_t i = 0; i < out_types.size(); ++i)
       spread_outputs.push_back(spread(placed.outputs[i].dim_axes(out_types[i].shape.ndim())));
     auto results = builder.kernel(*node.op, node.params, moved, out_types, spread_outputs);
-    for (std::size_t i = 0; i < results.size(); ++i) results[i] = builder.reshard(results[i], placed.outputs[i]);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      results[i] = builder.reshard(results[i], placed.outputs[i]);
     return results;
   }
 
@@ -165,9 +176,11 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
   for (std::size_t i = 0; i < in_types.size(); ++i) shard_bytes += bytes_of(in_types[i], placed.inputs[i]);
   for (std::size_t i = 0; i < out_types.size(); ++i) shard_bytes += bytes_of(out_types[i], placed.outputs[i]);
   const GridShape grid = grid_for(ranks);
-  const std::int64_t n = extent(in_types[0], 1), block = std::max<std::int64_t>(block_for(n, grid.columns, widest_block(n)), 1);
+  const std::int64_t n = extent(in_types[0], 1),
+                     block = std::max<std::int64_t>(block_for(n, grid.columns, widest_block(n)), 1);
   const Shape held = placed.inputs[0].shard_shape(in_types[0].shape);
-  std::int64_t matrix_bytes = extent(in_types[0], 2) * n * static_cast<std::int64_t>(itemsize(in_types[0].dtype));
+  std::int64_t matrix_bytes =
+      extent(in_types[0], 2) * n * static_cast<std::int64_t>(itemsize(in_types[0].dtype));
   for (std::size_t d = 0; d < lead; ++d) matrix_bytes *= held[d];
   const std::int64_t panels = n / block + 1;
   const TalkCost deal{"all-to-all", axes, shard_bytes * (ranks - 1) / ranks, 1};
@@ -190,8 +203,8 @@ Team::Team(const TalkArgs& args, const MatrixDims& dims) {
   for (std::size_t a = strides.size(); a-- > 1;) strides[a - 1] = strides[a] * args.mesh.axis_sizes()[a];
   int base = args.mesh.position(args.me);
   for (const int a : axes)
-    base -= base / strides[static_cast<std::size_t>(a)] % args.mesh.axis_sizes()[static_cast<std::size_t>(a)] *
-            strides[static_cast<std::size_t>(a)];
+    base -= base / strides[static_cast<std::size_t>(a)] %
+            args.mesh.axis_sizes()[static_cast<std::size_t>(a)] * strides[static_cast<std::size_t>(a)];
   std::vector<int> positions{base};
   for (const int a : axes) {
     std::vector<int> next;
@@ -219,13 +232,15 @@ Tiles Team::tiles_of(const TalkArgs& args, bool output, std::size_t operand) con
   const auto close_gaps = [&](auto member) {
     std::vector<Range> distinct;
     for (auto& box : tiles.held)
-      if (!box.is_empty() && std::find(distinct.begin(), distinct.end(), box.*member) == distinct.end()) distinct.push_back(box.*member);
+      if (!box.is_empty() && std::find(distinct.begin(), distinct.end(), box.*member) == distinct.end())
+        distinct.push_back(box.*member);
     std::sort(distinct.begin(), distinct.end(), [](Range a, Range b) { return a.start < b.start; });
     std::map<std::int64_t, std::int64_t> moved;
     std::int64_t next = 0;
     for (const Range& range : distinct) moved[range.start] = next, next += range.size();
     for (auto& box : tiles.held)
-      if (!box.is_empty()) box.*member = {moved[(box.*member).start], moved[(box.*member).start] + (box.*member).size()};
+      if (!box.is_empty())
+        box.*member = {moved[(box.*member).start], moved[(box.*member).start] + (box.*member).size()};
   };
   close_gaps(&Rectangle::rows);
   close_gaps(&Rectangle::columns);
@@ -235,11 +250,14 @@ Tiles Team::tiles_of(const TalkArgs& args, bool output, std::size_t operand) con
 }
 
 GridShape grid_shape(const FactorParams& params, int ranks) {
-  if (params.grid_rows > 0 && ranks % params.grid_rows == 0) return {params.grid_rows, ranks / params.grid_rows};
+  if (params.grid_rows > 0 && ranks % params.grid_rows == 0)
+    return {params.grid_rows, ranks / params.grid_rows};
   return grid_for(ranks);
 }
 
-std::int64_t batch_count(const Tile& tile, int matrix_ndim) { return batch_shape(tile, matrix_ndim).elements(); }
+std::int64_t batch_count(const Tile& tile, int matrix_ndim) {
+  return batch_shape(tile, matrix_ndim).elements();
+}
 
 std::string batch_element_text(const Tile& tile, std::int64_t element, int matrix_ndim) {
   const Shape shape = batch_shape(tile, matrix_ndim);
@@ -257,11 +275,13 @@ void throw_singular(const Tile& tile, std::int64_t element, std::int64_t pivot) 
                     " is exactly zero. Use lstsq or pinv for a solution of least norm");
 }
 void throw_not_positive_definite(const Tile& tile, std::int64_t element, std::int64_t minor) {
-  throw LinAlgError(batch_element_text(tile, element) + " is not positive definite: pivot " + std::to_string(minor) +
-                    " is not positive. Is it symmetric (Hermitian)? Adding a multiple of the identity may help");
+  throw LinAlgError(
+      batch_element_text(tile, element) + " is not positive definite: pivot " + std::to_string(minor) +
+      " is not positive. Is it symmetric (Hermitian)? Adding a multiple of the identity may help");
 }
 void throw_not_converged(const Tile& tile, std::int64_t element) {
-  throw LinAlgError(batch_element_text(tile, element) + ": the iteration did not converge; does it hold infinities?");
+  throw LinAlgError(batch_element_text(tile, element) +
+                    ": the iteration did not converge; does it hold infinities?");
 }
 
 Shape with_matrix_dims(const Shape& shape, std::initializer_list<std::int64_t> tail, int matrix_ndim) {
@@ -274,12 +294,13 @@ void check_matrices(const Array& a, bool square, const char* call, std::source_l
   check_usable(a, call);
   const Shape& shape = a.shape();
   if (shape.ndim() < 2)
-    throw ShapeError(call_text(call, where) + ": needs a matrix or a batch of matrices, got shape " + to_string(shape) +
-                     ". Add dimensions with expand_dims");
+    throw ShapeError(call_text(call, where) + ": needs a matrix or a batch of matrices, got shape " +
+                     to_string(shape) + ". Add dimensions with expand_dims");
   const auto rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
   if (square && rows != columns)
-    throw ShapeError(call_text(call, where) + ": the matrix must be square, but the last two dimensions of " + to_string(shape) + " are " +
-                     std::to_string(rows) + " and " + std::to_string(columns) + ". For rectangular systems use lstsq or qr");
+    throw ShapeError(call_text(call, where) + ": the matrix must be square, but the last two dimensions of " +
+                     to_string(shape) + " are " + std::to_string(rows) + " and " + std::to_string(columns) +
+                     ". For rectangular systems use lstsq or qr");
 }
 
 }  // namespace tessera::factor

@@ -25,7 +25,8 @@ struct MatrixDims {
 FactorRule factor_rule(const MatrixDims&, std::span<const Type> in, std::span<const Type> out);
 // by_factors: the same op without a place rule.
 Placement place_factorization(const MatrixDims&, const OpDef& by_factors, const PlaceArgs&);
-std::vector<int> lower_factorization(const MatrixDims&, ProgramBuilder&, const Node&, std::span<const int> in);
+std::vector<int> lower_factorization(const MatrixDims&, ProgramBuilder&, const Node&,
+                                     std::span<const int> in);
 
 // ---- for talk kernels ----
 // The ranks that hold matrices together, in the order of the mesh axes over which matrix dims are split.
@@ -40,7 +41,8 @@ struct Team {
 template <class T> T* Team::matrix(const Tile& tile, std::int64_t batch_element, int matrix_ndim) {
   const Shape shape = tile.shape();
   std::int64_t size = 1;
-  for (std::size_t d = shape.size() - static_cast<std::size_t>(matrix_ndim); d < shape.size(); ++d) size *= shape[d];
+  for (std::size_t d = shape.size() - static_cast<std::size_t>(matrix_ndim); d < shape.size(); ++d)
+    size *= shape[d];
   return tile.as<T>() + batch_element * size;
 }
 
@@ -67,7 +69,9 @@ inline std::int64_t extent(const Tile& tile, int from_last) {
   const Range& range = tile.box[tile.box.size() - static_cast<std::size_t>(from_last)];
   return std::max<std::int64_t>(range.size(), 0);
 }
-inline std::int64_t extent(const Type& type, int from_last) { return type.shape[type.shape.size() - static_cast<std::size_t>(from_last)]; }
+inline std::int64_t extent(const Type& type, int from_last) {
+  return type.shape[type.shape.size() - static_cast<std::size_t>(from_last)];
+}
 
 // Shape {batch dims of `type`, tail...}.
 Shape with_matrix_dims(const Shape& shape, std::initializer_list<std::int64_t> tail, int matrix_ndim = 2);

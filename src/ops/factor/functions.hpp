@@ -39,6 +39,7 @@ Array adjoint(const Array& a);  // swaps the last two dims and conjugates
 Array transposed(const Array& a);
 Array lower_part(const Array& a, int k = 0);  // NumPy's tril; layouts stay
 Array upper_part(const Array& a, int k = 0);
-Array diagonal_mask(const Array& like, Dtype);  // ones where row == column, in the shape of like's last two dims
+Array diagonal_mask(const Array& like,
+                    Dtype);  // ones where row == column, in the shape of like's last two dims
 
 }  // namespace tessera::factor

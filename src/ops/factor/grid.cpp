@@ -6,13 +6,16 @@
 
 namespace tessera::factor {
 
-Grid::Grid(const std::vector<int>& device_ids, GridShape grid_shape) : shape(grid_shape), all(&comm::group(device_ids)) {
+Grid::Grid(const std::vector<int>& device_ids, GridShape grid_shape)
+    : shape(grid_shape), all(&comm::group(device_ids)) {
   rank = all->rank();
   row = rank / shape.columns;
   column = rank % shape.columns;
   std::vector<int> of_row, of_column;
-  for (int c = 0; c < shape.columns; ++c) of_row.push_back(device_ids[static_cast<std::size_t>(row * shape.columns + c)]);
-  for (int r = 0; r < shape.rows; ++r) of_column.push_back(device_ids[static_cast<std::size_t>(r * shape.columns + column)]);
+  for (int c = 0; c < shape.columns; ++c)
+    of_row.push_back(device_ids[static_cast<std::size_t>(row * shape.columns + c)]);
+  for (int r = 0; r < shape.rows; ++r)
+    of_column.push_back(device_ids[static_cast<std::size_t>(r * shape.columns + column)]);
   along_row = &comm::group(of_row);
   along_column = &comm::group(of_column);
 }
@@ -28,23 +31,27 @@ namespace {
 
 // Copies a run x run rectangle; the tile is usually row-major where the other side is column-major.
 template <class T, bool to_tile, class Tile, class Other>
-void copy_rectangle(Tile* tile, const Tiles& tiles, std::int64_t rows, std::int64_t columns, Other* other, std::int64_t ld) {
+void copy_rectangle(Tile* tile, const Tiles& tiles, std::int64_t rows, std::int64_t columns, Other* other,
+                    std::int64_t ld) {
   const std::int64_t row_step = tiles.row_step, column_step = tiles.column_step;
   const bool conjugate = complex_type<T> && tiles.conjugate && !to_tile;
   if (column_step == 1 && !conjugate) {
     if constexpr (to_tile)
-      return kernels::transpose_plane(reinterpret_cast<std::byte*>(tile), row_step, reinterpret_cast<const std::byte*>(other), ld, rows,
-                                      columns, sizeof(T));
+      return kernels::transpose_plane(reinterpret_cast<std::byte*>(tile), row_step,
+                                      reinterpret_cast<const std::byte*>(other), ld, rows, columns,
+                                      sizeof(T));
     else
-      return kernels::transpose_plane(reinterpret_cast<std::byte*>(other), ld, reinterpret_cast<const std::byte*>(tile), row_step, columns,
-                                      rows, sizeof(T));
+      return kernels::transpose_plane(reinterpret_cast<std::byte*>(other), ld,
+                                      reinterpret_cast<const std::byte*>(tile), row_step, columns, rows,
+                                      sizeof(T));
   }
   for (std::int64_t j = 0; j < columns; ++j)
     for (std::int64_t i = 0; i < rows; ++i)
       if constexpr (to_tile)
         tile[i * row_step + j * column_step] = other[i + j * ld];
       else if constexpr (complex_type<T>)
-        other[i + j * ld] = conjugate ? std::conj(tile[i * row_step + j * column_step]) : tile[i * row_step + j * column_step];
+        other[i + j * ld] = conjugate ? std::conj(tile[i * row_step + j * column_step])
+                                      : tile[i * row_step + j * column_step];
       else
         other[i + j * ld] = tile[i * row_step + j * column_step];
 }
@@ -89,16 +96,17 @@ std::int64_t Moved::elements() const {
 template <class T, bool to_tile, class Tile, class Other>
 void tile_and_message(const Tiles& tiles, const Moved& moved, Tile* tile, Other* message) {
   walk(moved, [&](const Run& rows, const Run& columns, std::int64_t offset) {
-    copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step, tiles, rows.size, columns.size,
-                               message + offset, rows.size);
+    copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step,
+                               tiles, rows.size, columns.size, message + offset, rows.size);
   });
 }
 
 template <class T, bool to_tile, class Tile, class Local>
 void tile_and_local(const Tiles& tiles, const Moved& moved, Tile* tile, Local* local, std::int64_t ld) {
   walk(moved, [&](const Run& rows, const Run& columns, std::int64_t) {
-    copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step, tiles, rows.size, columns.size,
-                               local + rows.in_part + columns.in_part * ld, ld);
+    copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step,
+                               tiles, rows.size, columns.size, local + rows.in_part + columns.in_part * ld,
+                               ld);
   });
 }
 
@@ -131,12 +139,14 @@ template <class T> void clear_outside(const Tiles& tiles, const Rectangle& box, 
   }
 }
 
-template <class T> std::int64_t bytes_of(const Pooled<T>& message) { return message.size() * static_cast<std::int64_t>(sizeof(T)); }
+template <class T> std::int64_t bytes_of(const Pooled<T>& message) {
+  return message.size() * static_cast<std::int64_t>(sizeof(T));
+}
 
 }  // namespace
 
-template <class T>
-void load(const Grid& grid, const Tiles& tiles, const T* tile, const BlockCyclic& layout, T* local, std::int64_t ld, Part part) {
+template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile, const BlockCyclic& layout,
+                             T* local, std::int64_t ld, Part part) {
   const int ranks = grid.all->size(), me = grid.rank;
   const Rectangle& mine = tiles.held[static_cast<std::size_t>(me)];
   if (serves(tiles, me, me)) tile_and_local<T, false>(tiles, moved(layout, me, mine, part), tile, local, ld);
@@ -144,20 +154,25 @@ void load(const Grid& grid, const Tiles& tiles, const T* tile, const BlockCyclic
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
     const auto sent = serves(tiles, me, to) ? moved(layout, to, mine, part) : Moved{};
-    const auto received = serves(tiles, from, me) ? moved(layout, me, tiles.held[static_cast<std::size_t>(from)], part) : Moved{};
+    const auto received = serves(tiles, from, me)
+                              ? moved(layout, me, tiles.held[static_cast<std::size_t>(from)], part)
+                              : Moved{};
     outgoing.resize(sent.elements());
     incoming.resize(received.elements());
-    auto arrival = incoming.empty() ? comm::Pending() : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
+    auto arrival = incoming.empty()
+                       ? comm::Pending()
+                       : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
     tile_and_message<T, false>(tiles, sent, tile, outgoing.data());
-    auto departure = outgoing.empty() ? comm::Pending() : comm::start_send(*grid.all, outgoing.data(), bytes_of(outgoing), to);
+    auto departure = outgoing.empty() ? comm::Pending()
+                                      : comm::start_send(*grid.all, outgoing.data(), bytes_of(outgoing), to);
     arrival.wait();
     local_and_message<T, true>(received, local, ld, static_cast<const T*>(incoming.data()));
     departure.wait();
   }
 }
 
-template <class T>
-void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& layout, const T* local, std::int64_t ld, Part part) {
+template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& layout,
+                              const T* local, std::int64_t ld, Part part) {
   const int ranks = grid.all->size(), me = grid.rank;
   const Rectangle& mine = tiles.held[static_cast<std::size_t>(me)];
   tile_and_local<T, true>(tiles, moved(layout, me, mine, part), tile, local, ld);
@@ -168,9 +183,12 @@ void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& lay
     const auto received = moved(layout, from, mine, part);
     outgoing.resize(sent.elements());
     incoming.resize(received.elements());
-    auto arrival = incoming.empty() ? comm::Pending() : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
+    auto arrival = incoming.empty()
+                       ? comm::Pending()
+                       : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
     local_and_message<T, false>(sent, local, ld, outgoing.data());
-    auto departure = outgoing.empty() ? comm::Pending() : comm::start_send(*grid.all, outgoing.data(), bytes_of(outgoing), to);
+    auto departure = outgoing.empty() ? comm::Pending()
+                                      : comm::start_send(*grid.all, outgoing.data(), bytes_of(outgoing), to);
     arrival.wait();
     tile_and_message<T, true>(tiles, received, tile, static_cast<const T*>(incoming.data()));
     departure.wait();
@@ -181,7 +199,8 @@ void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& lay
 #define TESSERA_INSTANTIATE(T)                                                                            \
   template void load<T>(const Grid&, const Tiles&, const T*, const BlockCyclic&, T*, std::int64_t, Part); \
   template void store<T>(const Grid&, const Tiles&, T*, const BlockCyclic&, const T*, std::int64_t, Part);
-TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
 #undef TESSERA_INSTANTIATE
 
 }  // namespace tessera::factor

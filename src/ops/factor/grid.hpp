@@ -56,7 +56,8 @@ template <class T> std::int64_t leading_dimension(std::int64_t rows) {
 // How many columns of so many rows stay in the cache that the cores share.
 template <class T> std::int64_t columns_at_once(std::int64_t rows) {
   constexpr std::int64_t bytes = 6 << 20;
-  return std::clamp<std::int64_t>(bytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(rows, 1) / 8 * 8, 64, 512);
+  return std::clamp<std::int64_t>(
+      bytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(rows, 1) / 8 * 8, 64, 512);
 }
 
 // This rank's part of a block-cyclic matrix, column-major.
@@ -68,7 +69,8 @@ template <class T> struct GridMatrix {
         columns(layout.columns.count(grid.column)),
         ld(padded ? leading_dimension<T>(rows) : std::max<std::int64_t>(rows, 1)),
         values((rows > 0 ? ld : 0) * (columns + extra_columns)) {
-    kernels::lapack_int(ld, "a number of rows per rank"), kernels::lapack_int(columns + extra_columns, "a number of columns per rank");
+    kernels::lapack_int(ld, "a number of rows per rank"),
+        kernels::lapack_int(columns + extra_columns, "a number of columns per rank");
   }
   BlockCyclic layout;
   std::int64_t rows, columns, ld;
@@ -91,7 +93,9 @@ enum class Part { all, lower, upper };
 
 // Tiles -> grid and back. One message per pair of ranks, a round per distance between them, so that the messages in memory at one time are
 // a fraction of a shard.
-template <class T> void load(const Grid&, const Tiles&, const T* tile, const BlockCyclic&, T* local, std::int64_t ld, Part = Part::all);
-template <class T> void store(const Grid&, const Tiles&, T* tile, const BlockCyclic&, const T* local, std::int64_t ld, Part = Part::all);
+template <class T> void load(const Grid&, const Tiles&, const T* tile, const BlockCyclic&, T* local,
+                             std::int64_t ld, Part = Part::all);
+template <class T> void store(const Grid&, const Tiles&, T* tile, const BlockCyclic&, const T* local,
+                              std::int64_t ld, Part = Part::all);
 
 }  // namespace tessera::factor

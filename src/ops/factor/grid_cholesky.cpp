@@ -15,7 +15,8 @@ namespace {
 
 template <class T> class Cholesky {
  public:
-  Cholesky(const Grid& grid, GridMatrix<T>& a) : grid_(grid), a_(a), rows_(a.layout.rows), columns_(a.layout.columns) {}
+  Cholesky(const Grid& grid, GridMatrix<T>& a)
+      : grid_(grid), a_(a), rows_(a.layout.rows), columns_(a.layout.columns) {}
 
   std::int64_t run() {
     const std::int64_t n = rows_.extent, block = rows_.block;
@@ -71,7 +72,8 @@ template <class T> class Cholesky {
   void clear_upper() {
     for (std::int64_t j = 0; j < a_.columns; ++j) {
       const std::int64_t column = columns_.global(grid_.column, j);
-      const std::int64_t from = rows_.count_below(grid_.row, column / rows_.block * rows_.block), to = rows_.count_below(grid_.row, column);
+      const std::int64_t from = rows_.count_below(grid_.row, column / rows_.block * rows_.block),
+                         to = rows_.count_below(grid_.row, column);
       std::fill(a_.at(from, j), a_.at(to, j), T(0));
     }
   }
@@ -81,7 +83,8 @@ template <class T> class Cholesky {
     panel.first_below = rows_.count_below(grid_.row, start + width);
     panel.rows_below = a_.rows - panel.first_below;
     panel.values.resize(static_cast<std::size_t>(1 + panel.rows_below * width));
-    const int owner_column = columns_.owner(start), owner_row = rows_.owner(start), w = static_cast<int>(width);
+    const int owner_column = columns_.owner(start), owner_row = rows_.owner(start),
+              w = static_cast<int>(width);
     if (owner_column == grid_.column) {
       const std::int64_t column = columns_.local(start);
       std::vector<T> diagonal(static_cast<std::size_t>(width * width + 1));  // L_kk and the status
@@ -89,20 +92,24 @@ template <class T> class Cholesky {
       if (owner_row == grid_.row) {
         T* block = a_.at(rows_.local(start), column);
         const int info = factor_block(block, w);
-        for (std::int64_t j = 0; j < width; ++j) std::copy(block + j * a_.ld, block + j * a_.ld + width, diagonal.data() + j * width);
+        for (std::int64_t j = 0; j < width; ++j)
+          std::copy(block + j * a_.ld, block + j * a_.ld + width, diagonal.data() + j * width);
         status = T(static_cast<real_of<T>>(info > 0 ? start + info - 1 : -1));
       }
       if (grid_.shape.rows > 1)
-        comm::broadcast(*grid_.along_column, diagonal.data(), static_cast<std::int64_t>(diagonal.size() * sizeof(T)), owner_row);
+        comm::broadcast(*grid_.along_column, diagonal.data(),
+                        static_cast<std::int64_t>(diagonal.size() * sizeof(T)), owner_row);
       panel.status() = status;
       T* below = a_.at(panel.first_below, column);
       kernels::solve_adjoint_right(panel.rows_below, width, diagonal.data(), width, below, a_.ld);
       for (std::int64_t j = 0; j < width; ++j)
-        std::copy(below + j * a_.ld, below + j * a_.ld + panel.rows_below, panel.below() + j * panel.rows_below);
+        std::copy(below + j * a_.ld, below + j * a_.ld + panel.rows_below,
+                  panel.below() + j * panel.rows_below);
     }
     if (grid_.shape.columns > 1)
-      panel.arrival = comm::start_broadcast(*grid_.along_row, panel.values.data(),
-                                            static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner_column);
+      panel.arrival =
+          comm::start_broadcast(*grid_.along_row, panel.values.data(),
+                                static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner_column);
   }
 
   // NaN is no breakdown: it goes through as NaN.
@@ -111,7 +118,8 @@ template <class T> class Cholesky {
     for (int j = 0; j < width; ++j) nan |= kernels::has_nan(block + j * a_.ld + j, width - j);
     if (nan) {
       for (int j = 0; j < width; ++j)
-        for (int i = j; i < width; ++i) block[i + j * a_.ld] = T(std::numeric_limits<real_of<T>>::quiet_NaN());
+        for (int i = j; i < width; ++i)
+          block[i + j * a_.ld] = T(std::numeric_limits<real_of<T>>::quiet_NaN());
       return 0;
     }
     return lapack::potrf('L', width, block, static_cast<int>(a_.ld));
@@ -130,7 +138,8 @@ template <class T> class Cholesky {
     std::vector<std::int64_t> bytes_of, offset_of;
     std::int64_t total = 0;
     for (const auto& list : local_columns) {
-      bytes_of.push_back(static_cast<std::int64_t>(list.size()) * panel.width * static_cast<std::int64_t>(sizeof(T)));
+      bytes_of.push_back(static_cast<std::int64_t>(list.size()) * panel.width *
+                         static_cast<std::int64_t>(sizeof(T)));
       offset_of.push_back(total);
       total += bytes_of.back();
     }
@@ -140,14 +149,16 @@ template <class T> class Cholesky {
     };
     const auto& own = local_columns[static_cast<std::size_t>(grid_.row)];
     std::vector<std::int64_t> own_rows;
-    for (const auto c : own) own_rows.push_back(rows_.local(columns_.global(grid_.column, c)) - panel.first_below);
+    for (const auto c : own)
+      own_rows.push_back(rows_.local(columns_.global(grid_.column, c)) - panel.first_below);
     T* packed = part(grid_.row);
     for (std::int64_t j = 0; j < panel.width; ++j)
       for (const auto c : own)
-        *packed++ = panel.below()[rows_.local(columns_.global(grid_.column, c)) - panel.first_below + j * panel.rows_below];
+        *packed++ = panel.below()[rows_.local(columns_.global(grid_.column, c)) - panel.first_below +
+                                  j * panel.rows_below];
     if (grid_.shape.rows > 1)
-      comm::all_gather_v(*grid_.along_column, part(grid_.row), bytes_of[static_cast<std::size_t>(grid_.row)], gathered_.data(), bytes_of,
-                         offset_of);
+      comm::all_gather_v(*grid_.along_column, part(grid_.row), bytes_of[static_cast<std::size_t>(grid_.row)],
+                         gathered_.data(), bytes_of, offset_of);
     for (int r = 0; r < grid_.shape.rows; ++r) {
       const T* values = part(r);
       for (std::int64_t j = 0; j < panel.width; ++j)
@@ -160,11 +171,14 @@ template <class T> class Cholesky {
   void update(Panel& panel, std::int64_t first, std::int64_t count) {
     if (count <= 0) return;
     const bool alone = grid_.shape.rows == 1;
-    const T* rows_of_columns = alone ? panel.below() + (columns_.global(grid_.column, first) - panel.start - panel.width)
-                                     : panel.matching.data() + (first - panel.first_column);
+    const T* rows_of_columns =
+        alone ? panel.below() + (columns_.global(grid_.column, first) - panel.start - panel.width)
+              : panel.matching.data() + (first - panel.first_column);
     const std::int64_t ld = alone ? panel.ld() : std::max<std::int64_t>(panel.matched, 1);
-    const std::int64_t top = std::max(panel.first_below, rows_.count_below(grid_.row, columns_.global(grid_.column, first)));
-    panel.packed.subtract_product(top - panel.first_below, a_.rows - top, count, {rows_of_columns, ld, 1, true}, a_.at(top, first), a_.ld,
+    const std::int64_t top =
+        std::max(panel.first_below, rows_.count_below(grid_.row, columns_.global(grid_.column, first)));
+    panel.packed.subtract_product(top - panel.first_below, a_.rows - top, count,
+                                  {rows_of_columns, ld, 1, true}, a_.at(top, first), a_.ld,
                                   alone ? top - panel.first_below : kernels::PackedPanel<T>::no_diagonal);
     for (std::int64_t c = first; c < first + count; ++c) {  // what the rectangle covered above the diagonal
       const std::int64_t above = rows_.count_below(grid_.row, columns_.global(grid_.column, c));
@@ -187,7 +201,8 @@ template <class T> std::int64_t cholesky(const Grid& grid, GridMatrix<T>& a) {
 }
 
 #define TESSERA_INSTANTIATE(T) template std::int64_t cholesky<T>(const Grid&, GridMatrix<T>&);
-TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
 #undef TESSERA_INSTANTIATE
 
 }  // namespace tessera::factor

@@ -36,7 +36,9 @@ template <class T> struct Panel {
     start = start_, width = width_, first_below = first_below_, rows_below = rows_below_;
     bytes.resize(header_bytes() + static_cast<std::size_t>((width + rows_below) * width) * sizeof(T));
   }
-  std::size_t header_bytes() const { return (static_cast<std::size_t>(width + 2) / 2 * 2 + 2) * sizeof(std::int64_t); }
+  std::size_t header_bytes() const {
+    return (static_cast<std::size_t>(width + 2) / 2 * 2 + 2) * sizeof(std::int64_t);
+  }
   std::int64_t& zero_pivot() { return reinterpret_cast<std::int64_t*>(bytes.data())[0]; }
   std::int64_t* pivots() { return reinterpret_cast<std::int64_t*>(bytes.data()) + 1; }
   T* top() { return reinterpret_cast<T*>(bytes.data() + header_bytes()); }
@@ -47,7 +49,11 @@ template <class T> struct Panel {
 template <class T> class Lu {
  public:
   Lu(const Grid& grid, GridMatrix<T>& a, std::int64_t extra_columns)
-      : grid_(grid), a_(a), rows_(a.layout.rows), columns_(a.layout.columns), all_columns_(a.columns + extra_columns) {}
+      : grid_(grid),
+        a_(a),
+        rows_(a.layout.rows),
+        columns_(a.layout.columns),
+        all_columns_(a.columns + extra_columns) {}
 
   std::int64_t run(bool apply_left, std::vector<std::int64_t>& pivots) {
     const std::int64_t steps = std::min(rows_.extent, columns_.extent), block = columns_.block;
@@ -95,12 +101,14 @@ template <class T> class Lu {
                   panel.below() + j * panel.rows_below);
     }
     if (grid_.shape.columns > 1)
-      panel.arrival = comm::start_broadcast(*grid_.along_row, panel.bytes.data(), static_cast<std::int64_t>(panel.bytes.size()), owner);
+      panel.arrival = comm::start_broadcast(*grid_.along_row, panel.bytes.data(),
+                                            static_cast<std::int64_t>(panel.bytes.size()), owner);
   }
 
   void factor_alone(Panel<T>& panel, T* columns) {
     const std::int64_t start = panel.start, width = panel.width;
-    const std::int64_t zero_pivot = kernels::lu_panel(a_.rows - start, width, columns + start, a_.ld, panel.pivots());
+    const std::int64_t zero_pivot =
+        kernels::lu_panel(a_.rows - start, width, columns + start, a_.ld, panel.pivots());
     if (zero_pivot >= 0) panel.zero_pivot() = start + zero_pivot;
     for (std::int64_t i = 0; i < width; ++i) panel.pivots()[i] += start;
     for (std::int64_t j = 0; j < width; ++j)
@@ -140,15 +148,16 @@ template <class T> class Lu {
     const std::int64_t left = width / 2, right = width - left, middle = from + left;
     factor_part(panel, columns, from, left);
     T* top = panel.top();
-    lapack::trsm(true, 'N', true, static_cast<int>(left), static_cast<int>(right), top + from + from * w, static_cast<int>(w),
-                 top + from + middle * w, static_cast<int>(w));
+    lapack::trsm(true, 'N', true, static_cast<int>(left), static_cast<int>(right), top + from + from * w,
+                 static_cast<int>(w), top + from + middle * w, static_cast<int>(w));
     if (owns_top_)
       for (std::int64_t j = middle; j < from + width; ++j)
         std::copy(top + from + j * w, top + middle + j * w, columns + first_row_ + from + j * ld);
     const std::int64_t below = first_below(middle);
-    lapack::gemm<T>('N', 'N', static_cast<int>(a_.rows - below), static_cast<int>(right), static_cast<int>(left), T(-1),
-                    columns + below + from * ld, static_cast<int>(ld), top + from + middle * w, static_cast<int>(w), T(1),
-                    columns + below + middle * ld, static_cast<int>(ld));
+    lapack::gemm<T>('N', 'N', static_cast<int>(a_.rows - below), static_cast<int>(right),
+                    static_cast<int>(left), T(-1), columns + below + from * ld, static_cast<int>(ld),
+                    top + from + middle * w, static_cast<int>(w), T(1), columns + below + middle * ld,
+                    static_cast<int>(ld));
     factor_part(panel, columns, middle, right);
   }
 
@@ -167,17 +176,20 @@ template <class T> class Lu {
       own_rows[j] = best_row < 0 ? T(0) : columns[best_row + j * ld];
       own_rows[w + j] = owns_top_ ? columns[first_row_ + c + j * ld] : T(0);
     }
-    comm::all_gather(*grid_.along_column, mine_.data(), static_cast<std::int64_t>(message_bytes_), everybodys_.data());
+    comm::all_gather(*grid_.along_column, mine_.data(), static_cast<std::int64_t>(message_bytes_),
+                     everybodys_.data());
     Candidate winner{-1, rows_.extent};
     int owner = 0;
     for (int r = 0; r < grid_.shape.rows; ++r) {
       Candidate candidate;
       std::memcpy(&candidate, message_of(r), sizeof candidate);
-      if (candidate.magnitude > winner.magnitude || (candidate.magnitude == winner.magnitude && candidate.row < winner.row))
+      if (candidate.magnitude > winner.magnitude ||
+          (candidate.magnitude == winner.magnitude && candidate.row < winner.row))
         winner = candidate, owner = r;
     }
     panel.pivots()[c] = winner.row;
-    if (winner.magnitude == 0 && panel.zero_pivot() < 0 && !(rows_at(owner)[c] != rows_at(owner)[c])) panel.zero_pivot() = wanted_row;
+    if (winner.magnitude == 0 && panel.zero_pivot() < 0 && !(rows_at(owner)[c] != rows_at(owner)[c]))
+      panel.zero_pivot() = wanted_row;
     const T* pivot_row = rows_at(owner);
     const T* row_c = rows_at(rows_.owner(panel.start)) + w;
     for (std::int64_t j = 0; j < w; ++j) panel.top()[c + j * w] = pivot_row[j];
@@ -222,7 +234,8 @@ template <class T> class Lu {
     if (grid_.shape.rows > 1 && rows_.owner(panel.start) == grid_.row)
       for (std::int64_t j = 0; j < count; ++j)
         std::copy(u + j * ld_u, u + j * ld_u + panel.width, a_.at(rows_.local(panel.start), first + j));
-    panel.packed.subtract_product(0, panel.rows_below, count, {u, 1, ld_u}, a_.at(panel.first_below, first), a_.ld);
+    panel.packed.subtract_product(0, panel.rows_below, count, {u, 1, ld_u}, a_.at(panel.first_below, first),
+                                  a_.ld);
   }
 
   // Applies the panel's row exchanges to some columns. Returns the top rows afterwards: in place when the grid has one row, else in
@@ -232,7 +245,8 @@ template <class T> class Lu {
       kernels::exchange_rows(count, a_.at(0, first), a_.ld, panel.start, panel.width, panel.pivots());
       return a_.at(panel.start, first);
     }
-    return exchange_between_rows(panel, first, count, top_rows != nullptr ? *top_rows : upper_, top_rows == nullptr);
+    return exchange_between_rows(panel, first, count, top_rows != nullptr ? *top_rows : upper_,
+                                 top_rows == nullptr);
   }
 
   // Which original row ends where: only the top rows and the pivots' rows move.
@@ -244,7 +258,8 @@ template <class T> class Lu {
     Moves moves;
     std::vector<std::pair<std::int64_t, std::int64_t>> outside;  // row outside the top, what it holds now
     moves.top_source.resize(static_cast<std::size_t>(panel.width));
-    for (std::int64_t i = 0; i < panel.width; ++i) moves.top_source[static_cast<std::size_t>(i)] = panel.start + i;
+    for (std::int64_t i = 0; i < panel.width; ++i)
+      moves.top_source[static_cast<std::size_t>(i)] = panel.start + i;
     for (std::int64_t i = 0; i < panel.width; ++i) {
       const std::int64_t pivot = panel.pivots()[i];
       auto& here = moves.top_source[static_cast<std::size_t>(i)];
@@ -252,7 +267,8 @@ template <class T> class Lu {
         std::swap(here, moves.top_source[static_cast<std::size_t>(pivot - panel.start)]);
         continue;
       }
-      auto found = std::find_if(outside.begin(), outside.end(), [&](const auto& entry) { return entry.first == pivot; });
+      auto found = std::find_if(outside.begin(), outside.end(),
+                                [&](const auto& entry) { return entry.first == pivot; });
       if (found == outside.end()) found = outside.insert(outside.end(), {pivot, pivot});
       std::swap(here, found->second);
     }
@@ -260,16 +276,21 @@ template <class T> class Lu {
     return moves;
   }
 
-  T* exchange_between_rows(Panel<T>& panel, std::int64_t first, std::int64_t count, std::vector<T>& top_rows, bool write_back) {
+  T* exchange_between_rows(Panel<T>& panel, std::int64_t first, std::int64_t count, std::vector<T>& top_rows,
+                           bool write_back) {
     const Moves moves = moves_of(panel);
     const int ranks = grid_.shape.rows, top_owner = rows_.owner(panel.start);
-    std::vector<std::vector<std::int64_t>> sent(static_cast<std::size_t>(ranks));  // rows that each grid row shows to all
-    for (const auto source : moves.top_source) sent[static_cast<std::size_t>(rows_.owner(source))].push_back(source);
-    for (const auto& [source, to] : moves.displaced) sent[static_cast<std::size_t>(top_owner)].push_back(source);
+    std::vector<std::vector<std::int64_t>> sent(
+        static_cast<std::size_t>(ranks));  // rows that each grid row shows to all
+    for (const auto source : moves.top_source)
+      sent[static_cast<std::size_t>(rows_.owner(source))].push_back(source);
+    for (const auto& [source, to] : moves.displaced)
+      sent[static_cast<std::size_t>(top_owner)].push_back(source);
     std::vector<std::int64_t> bytes_of, offset_of;
     std::int64_t total = 0;
     for (const auto& rows : sent) {
-      bytes_of.push_back(static_cast<std::int64_t>(rows.size()) * count * static_cast<std::int64_t>(sizeof(T)));
+      bytes_of.push_back(static_cast<std::int64_t>(rows.size()) * count *
+                         static_cast<std::int64_t>(sizeof(T)));
       offset_of.push_back(total);
       total += bytes_of.back();
     }
@@ -281,19 +302,21 @@ template <class T> class Lu {
     T* packed = rows_of(grid_.row);
     for (std::int64_t j = 0; j < count; ++j)
       for (const auto row : own) *packed++ = *a_.at(rows_.local(row), first + j);
-    comm::all_gather_v(*grid_.along_column, rows_of(grid_.row), bytes_of[static_cast<std::size_t>(grid_.row)], shown_.data(), bytes_of,
-                       offset_of);
+    comm::all_gather_v(*grid_.along_column, rows_of(grid_.row), bytes_of[static_cast<std::size_t>(grid_.row)],
+                       shown_.data(), bytes_of, offset_of);
     top_rows.resize(static_cast<std::size_t>(panel.width * std::max<std::int64_t>(count, 1)));
     std::vector<std::size_t> next(static_cast<std::size_t>(ranks), 0);
     const auto copy_row = [&](int r, std::size_t place, T* to, std::int64_t step) {
       const std::size_t stride = sent[static_cast<std::size_t>(r)].size();
-      for (std::int64_t j = 0; j < count; ++j) to[j * step] = rows_of(r)[place + static_cast<std::size_t>(j) * stride];
+      for (std::int64_t j = 0; j < count; ++j)
+        to[j * step] = rows_of(r)[place + static_cast<std::size_t>(j) * stride];
     };
     for (std::int64_t i = 0; i < panel.width; ++i) {
       const int r = rows_.owner(moves.top_source[static_cast<std::size_t>(i)]);
       const std::size_t place = next[static_cast<std::size_t>(r)]++;
       copy_row(r, place, top_rows.data() + i, panel.width);
-      if (write_back && top_owner == grid_.row) copy_row(r, place, a_.at(rows_.local(panel.start + i), first), a_.ld);
+      if (write_back && top_owner == grid_.row)
+        copy_row(r, place, a_.at(rows_.local(panel.start + i), first), a_.ld);
     }
     for (const auto& [source, to] : moves.displaced) {
       const std::size_t place = next[static_cast<std::size_t>(top_owner)]++;
@@ -315,13 +338,15 @@ template <class T> class Lu {
 
 }  // namespace
 
-template <class T>
-std::int64_t lu(const Grid& grid, GridMatrix<T>& a, std::int64_t extra_columns, bool apply_left, std::vector<std::int64_t>& pivots) {
+template <class T> std::int64_t lu(const Grid& grid, GridMatrix<T>& a, std::int64_t extra_columns,
+                                   bool apply_left, std::vector<std::int64_t>& pivots) {
   return Lu<T>(grid, a, extra_columns).run(apply_left, pivots);
 }
 
-#define TESSERA_INSTANTIATE(T) template std::int64_t lu<T>(const Grid&, GridMatrix<T>&, std::int64_t, bool, std::vector<std::int64_t>&);
-TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
+#define TESSERA_INSTANTIATE(T) \
+  template std::int64_t lu<T>(const Grid&, GridMatrix<T>&, std::int64_t, bool, std::vector<std::int64_t>&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
 #undef TESSERA_INSTANTIATE
 
 }  // namespace tessera::factor

@@ -14,7 +14,8 @@ namespace {
 
 template <class T> class Qr {
  public:
-  Qr(const Grid& grid, GridMatrix<T>& a) : grid_(grid), a_(a), columns_(a.layout.columns), rows_(a.layout.rows.extent) {
+  Qr(const Grid& grid, GridMatrix<T>& a)
+      : grid_(grid), a_(a), columns_(a.layout.columns), rows_(a.layout.rows.extent) {
     steps_ = std::min(rows_, columns_.extent);
   }
 
@@ -33,7 +34,8 @@ template <class T> class Qr {
         }
         make(after, next);
       }
-      const std::int64_t chunk = columns_at_once<T>(current.rows);  // stay cached from one product to the next
+      const std::int64_t chunk =
+          columns_at_once<T>(current.rows);  // stay cached from one product to the next
       for (std::int64_t c = first; c < a_.columns; c += chunk) {
         apply(current, true, a_.at(start, c), a_.ld, std::min(chunk, a_.columns - c));
         next.arrival.test();
@@ -55,7 +57,8 @@ template <class T> class Qr {
       const std::int64_t start = p * columns_.block;
       panel.wait();
       if (p > 0) send(start - columns_.block, next);
-      const std::int64_t first = q.layout.columns.count_below(grid_.column, start);  // columns before it are zero where the reflectors act
+      const std::int64_t first = q.layout.columns.count_below(
+          grid_.column, start);  // columns before it are zero where the reflectors act
       if (in_place) set_identity(q, first, columns_.count_below(grid_.column, start + panel.width));
       const std::int64_t chunk = columns_at_once<T>(panel.rows);
       for (std::int64_t c = first; c < q_columns; c += chunk) {
@@ -103,13 +106,15 @@ template <class T> class Qr {
     panel.values.resize(static_cast<std::size_t>((panel.rows + panel.width) * panel.width));
     const int owner = columns_.owner(start);
     if (owner == grid_.column) {
-      kernels::copy_reflectors(panel.rows, panel.width, a_.at(start, columns_.local(start)), a_.ld, panel.v(), panel.rows);
+      kernels::copy_reflectors(panel.rows, panel.width, a_.at(start, columns_.local(start)), a_.ld, panel.v(),
+                               panel.rows);
       const auto& t = triangles_[static_cast<std::size_t>(columns_.local(start) / columns_.block)];
       std::copy(t.begin(), t.end(), panel.t());
     }
     if (grid_.shape.columns > 1)
       panel.arrival =
-          comm::start_broadcast(*grid_.along_row, panel.values.data(), static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner);
+          comm::start_broadcast(*grid_.along_row, panel.values.data(),
+                                static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner);
   }
 
   void apply(Reflectors& panel, bool adjoint, T* to, std::int64_t ld, std::int64_t count) {
@@ -126,15 +131,18 @@ template <class T> class Qr {
 
 }  // namespace
 
-template <class T> void qr(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>& q, const std::function<void()>& r_is_there) {
+template <class T>
+void qr(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>& q, const std::function<void()>& r_is_there) {
   Qr<T> qr(grid, a);
   qr.factor();
   r_is_there();
   qr.write_q(q);
 }
 
-#define TESSERA_INSTANTIATE(T) template void qr<T>(const Grid&, GridMatrix<T>&, GridMatrix<T>&, const std::function<void()>&);
-TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
+#define TESSERA_INSTANTIATE(T) \
+  template void qr<T>(const Grid&, GridMatrix<T>&, GridMatrix<T>&, const std::function<void()>&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
 #undef TESSERA_INSTANTIATE
 
 }  // namespace tessera::factor

@@ -25,11 +25,14 @@ std::vector<Type> infer(std::span<const Type> in, const Params&) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1);
   return {{in[0].shape, in[0].dtype}, {with_matrix_dims(in[0].shape, {std::min(m, n)}), int32}};
 }
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return factor_rule(dims, in, out); }
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  return factor_rule(dims, in, out);
+}
 
 void kernel(const KernelArgs& args) {
   const Tile& a = args.in[0];
-  kernels::lu_factor(a.dtype, batch_count(a), extent(a, 2), extent(a, 1), a.data, args.out[0].data, args.out[1].as<std::int32_t>());
+  kernels::lu_factor(a.dtype, batch_count(a), extent(a, 2), extent(a, 1), a.data, args.out[0].data,
+                     args.out[1].as<std::int32_t>());
   if (!args.params.as<LuParams>().refuse_singular) return;
   const auto m = extent(a, 2), n = extent(a, 1);
   kernels::visit_inexact(a.dtype, [&](auto zero) {
@@ -47,7 +50,8 @@ template <class T> void factor_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &lu_tile = args.local.out[0], &exchanged = args.local.out[1];
   const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
-  const std::int64_t block = how.block > 0 ? how.block : block_for(std::min(m, n), grid.shape.columns, widest_block(std::min(m, n)));
+  const std::int64_t block =
+      how.block > 0 ? how.block : block_for(std::min(m, n), grid.shape.columns, widest_block(std::min(m, n)));
   const BlockCyclic layout{{m, block, grid.shape.rows}, {n, block, grid.shape.columns}};
   std::vector<std::int64_t> pivots;
   std::int64_t bad_matrix = -1, bad_pivot = -1;
@@ -79,13 +83,18 @@ Cotangents vjp(const VjpArgs& v) {
   };
   const Array square = block(lu, 0, k, 0, k), g_square = block(g, 0, k, 0, k);
   const Array l1 = lower_part(square, -1) + diagonal_mask(square, square.dtype()), u1 = upper_part(square);
-  Array below_diagonal = matmul(transposed(l1), lower_part(g_square, -1)), above_diagonal = matmul(upper_part(g_square), transposed(u1));
+  Array below_diagonal = matmul(transposed(l1), lower_part(g_square, -1)),
+        above_diagonal = matmul(upper_part(g_square), transposed(u1));
   const auto left = [&](const Array& x) {
     return triangular_solve(l1, x, {.lower = true, .transpose = true, .unit_diagonal = true}, where);
   };
-  const auto right = [&](const Array& x) { return transposed(triangular_solve(u1, transposed(x), {}, where)); };  // x U1^-T
-  if (n > k) below_diagonal = below_diagonal - matmul(block(g, 0, k, k, n), transposed(block(lu, 0, k, k, n)));
-  if (m > k) above_diagonal = above_diagonal - matmul(transposed(block(lu, k, m, 0, k)), block(g, k, m, 0, k));
+  const auto right = [&](const Array& x) {
+    return transposed(triangular_solve(u1, transposed(x), {}, where));
+  };  // x U1^-T
+  if (n > k)
+    below_diagonal = below_diagonal - matmul(block(g, 0, k, k, n), transposed(block(lu, 0, k, k, n)));
+  if (m > k)
+    above_diagonal = above_diagonal - matmul(transposed(block(lu, k, m, 0, k)), block(g, k, m, 0, k));
   Array result = right(left(lower_part(below_diagonal, -1) + upper_part(above_diagonal)));
   if (n > k) result = concatenate({result, left(block(g, 0, k, k, n))}, -1);
   if (m > k) result = concatenate({result, right(block(g, k, m, 0, k))}, -2);
@@ -107,7 +116,8 @@ const OpDef lu_op{
     .talk = talk,
     .flops =
         [](std::span<const Type> in, std::span<const Type>, const Params&) {
-          return static_cast<double>(in[0].shape.elements()) * static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2))) * 2 / 3;
+          return static_cast<double>(in[0].shape.elements()) *
+                 static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2))) * 2 / 3;
         },
     .may_fail = true,
 };
@@ -134,7 +144,8 @@ const OpDef permutation_op{
             auto* permutation = Team::matrix<std::int32_t>(args.out[0], i, 1);
             std::iota(permutation, permutation + rows, 0);
             for (std::int64_t s = 0; s < steps; ++s)
-              if (exchanged[s] >= 0 && exchanged[s] < rows) std::swap(permutation[s], permutation[exchanged[s]]);
+              if (exchanged[s] >= 0 && exchanged[s] < rows)
+                std::swap(permutation[s], permutation[exchanged[s]]);
           }
         },
     .no_vjp = "its operand holds integers",
@@ -145,7 +156,8 @@ const Registered registered_permutation(permutation_op);
 }  // namespace
 
 std::pair<Array, Array> lu_factor(const Array& a, SolveHow how, std::source_location where) {
-  auto results = record_all(lu_op, make_params(LuParams{{how.block, how.grid_rows}, how.refuse_singular}), {a}, where);
+  auto results =
+      record_all(lu_op, make_params(LuParams{{how.block, how.grid_rows}, how.refuse_singular}), {a}, where);
   return {results[0], results[1]};
 }
 

@@ -15,22 +15,28 @@ int sys2blacs_handle_(int* communicator);
 void free_blacs_system_handle_(int* handle);
 void blacs_gridinit_(int* context, const char* order, const int* rows, const int* columns);
 void blacs_gridexit_(int* context);
-void pssyevd_(const char*, const char*, const int*, float*, const int*, const int*, const int*, float*, float*, const int*, const int*,
-              const int*, float*, const int*, int*, const int*, int*);
-void pdsyevd_(const char*, const char*, const int*, double*, const int*, const int*, const int*, double*, double*, const int*, const int*,
-              const int*, double*, const int*, int*, const int*, int*);
-void pcheevd_(const char*, const char*, const int*, c32*, const int*, const int*, const int*, float*, c32*, const int*, const int*,
-              const int*, c32*, const int*, float*, const int*, int*, const int*, int*);
-void pzheevd_(const char*, const char*, const int*, c64*, const int*, const int*, const int*, double*, c64*, const int*, const int*,
-              const int*, c64*, const int*, double*, const int*, int*, const int*, int*);
-void psgesvd_(const char*, const char*, const int*, const int*, float*, const int*, const int*, const int*, float*, float*, const int*,
-              const int*, const int*, float*, const int*, const int*, const int*, float*, const int*, int*);
-void pdgesvd_(const char*, const char*, const int*, const int*, double*, const int*, const int*, const int*, double*, double*, const int*,
-              const int*, const int*, double*, const int*, const int*, const int*, double*, const int*, int*);
-void pcgesvd_(const char*, const char*, const int*, const int*, c32*, const int*, const int*, const int*, float*, c32*, const int*,
-              const int*, const int*, c32*, const int*, const int*, const int*, c32*, const int*, float*, int*);
-void pzgesvd_(const char*, const char*, const int*, const int*, c64*, const int*, const int*, const int*, double*, c64*, const int*,
-              const int*, const int*, c64*, const int*, const int*, const int*, c64*, const int*, double*, int*);
+void pssyevd_(const char*, const char*, const int*, float*, const int*, const int*, const int*, float*,
+              float*, const int*, const int*, const int*, float*, const int*, int*, const int*, int*);
+void pdsyevd_(const char*, const char*, const int*, double*, const int*, const int*, const int*, double*,
+              double*, const int*, const int*, const int*, double*, const int*, int*, const int*, int*);
+void pcheevd_(const char*, const char*, const int*, c32*, const int*, const int*, const int*, float*, c32*,
+              const int*, const int*, const int*, c32*, const int*, float*, const int*, int*, const int*,
+              int*);
+void pzheevd_(const char*, const char*, const int*, c64*, const int*, const int*, const int*, double*, c64*,
+              const int*, const int*, const int*, c64*, const int*, double*, const int*, int*, const int*,
+              int*);
+void psgesvd_(const char*, const char*, const int*, const int*, float*, const int*, const int*, const int*,
+              float*, float*, const int*, const int*, const int*, float*, const int*, const int*, const int*,
+              float*, const int*, int*);
+void pdgesvd_(const char*, const char*, const int*, const int*, double*, const int*, const int*, const int*,
+              double*, double*, const int*, const int*, const int*, double*, const int*, const int*,
+              const int*, double*, const int*, int*);
+void pcgesvd_(const char*, const char*, const int*, const int*, c32*, const int*, const int*, const int*,
+              float*, c32*, const int*, const int*, const int*, c32*, const int*, const int*, const int*,
+              c32*, const int*, float*, int*);
+void pzgesvd_(const char*, const char*, const int*, const int*, c64*, const int*, const int*, const int*,
+              double*, c64*, const int*, const int*, const int*, c64*, const int*, const int*, const int*,
+              c64*, const int*, double*, int*);
 }
 
 const int one = 1;
@@ -95,17 +101,21 @@ template <class T> bool eigh(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, 
   Work<T> work;
   const auto call = [&] {
     if constexpr (std::is_same_v<T, float>)
-      pssyevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one, desc_z.data(), work.values.data(),
-               &work.size, work.integers.data(), &work.integer_size, &info);
+      pssyevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one,
+               desc_z.data(), work.values.data(), &work.size, work.integers.data(), &work.integer_size,
+               &info);
     else if constexpr (std::is_same_v<T, double>)
-      pdsyevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one, desc_z.data(), work.values.data(),
-               &work.size, work.integers.data(), &work.integer_size, &info);
+      pdsyevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one,
+               desc_z.data(), work.values.data(), &work.size, work.integers.data(), &work.integer_size,
+               &info);
     else if constexpr (std::is_same_v<T, c32>)
-      pcheevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one, desc_z.data(), work.values.data(),
-               &work.size, work.reals.data(), &work.real_size, work.integers.data(), &work.integer_size, &info);
+      pcheevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one,
+               desc_z.data(), work.values.data(), &work.size, work.reals.data(), &work.real_size,
+               work.integers.data(), &work.integer_size, &info);
     else
-      pzheevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one, desc_z.data(), work.values.data(),
-               &work.size, work.reals.data(), &work.real_size, work.integers.data(), &work.integer_size, &info);
+      pzheevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one,
+               desc_z.data(), work.values.data(), &work.size, work.reals.data(), &work.real_size,
+               work.integers.data(), &work.integer_size, &info);
   };
   call();
   work.take_answers(1);
@@ -113,7 +123,8 @@ template <class T> bool eigh(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, 
   return info == 0;
 }
 
-template <class T> bool svd(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>* s, GridMatrix<T>* vh) {
+template <class T>
+bool svd(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>* s, GridMatrix<T>* vh) {
   const Context context(grid);
   const auto desc_a = context.descriptor(a);
   const auto desc_u = u ? context.descriptor(*u) : desc_a, desc_vh = vh ? context.descriptor(*vh) : desc_a;
@@ -125,17 +136,19 @@ template <class T> bool svd(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u
   Work<T> work;
   const auto call = [&] {
     if constexpr (std::is_same_v<T, float>)
-      psgesvd_(&job, &job, &m, &n, a.values.data(), &one, &one, desc_a.data(), s, u_values, &one, &one, desc_u.data(), vh_values, &one,
-               &one, desc_vh.data(), work.values.data(), &work.size, &info);
+      psgesvd_(&job, &job, &m, &n, a.values.data(), &one, &one, desc_a.data(), s, u_values, &one, &one,
+               desc_u.data(), vh_values, &one, &one, desc_vh.data(), work.values.data(), &work.size, &info);
     else if constexpr (std::is_same_v<T, double>)
-      pdgesvd_(&job, &job, &m, &n, a.values.data(), &one, &one, desc_a.data(), s, u_values, &one, &one, desc_u.data(), vh_values, &one,
-               &one, desc_vh.data(), work.values.data(), &work.size, &info);
+      pdgesvd_(&job, &job, &m, &n, a.values.data(), &one, &one, desc_a.data(), s, u_values, &one, &one,
+               desc_u.data(), vh_values, &one, &one, desc_vh.data(), work.values.data(), &work.size, &info);
     else if constexpr (std::is_same_v<T, c32>)
-      pcgesvd_(&job, &job, &m, &n, a.values.data(), &one, &one, desc_a.data(), s, u_values, &one, &one, desc_u.data(), vh_values, &one,
-               &one, desc_vh.data(), work.values.data(), &work.size, work.reals.data(), &info);
+      pcgesvd_(&job, &job, &m, &n, a.values.data(), &one, &one, desc_a.data(), s, u_values, &one, &one,
+               desc_u.data(), vh_values, &one, &one, desc_vh.data(), work.values.data(), &work.size,
+               work.reals.data(), &info);
     else
-      pzgesvd_(&job, &job, &m, &n, a.values.data(), &one, &one, desc_a.data(), s, u_values, &one, &one, desc_u.data(), vh_values, &one,
-               &one, desc_vh.data(), work.values.data(), &work.size, work.reals.data(), &info);
+      pzgesvd_(&job, &job, &m, &n, a.values.data(), &one, &one, desc_a.data(), s, u_values, &one, &one,
+               desc_u.data(), vh_values, &one, &one, desc_vh.data(), work.values.data(), &work.size,
+               work.reals.data(), &info);
   };
   call();
   work.take_answers(1 + 4 * std::int64_t{std::max(m, n)});

@@ -13,11 +13,14 @@ namespace {
 const MatrixDims dims{{"nn", "nc"}, {"nc"}, 1};
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return factor_rule(dims, in, out); }
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  return factor_rule(dims, in, out);
+}
 
 void kernel(const KernelArgs& args) {
   const Tile &a = args.in[0], &b = args.in[1], &x = args.out[0];
-  const auto breakdown = kernels::solve(x.dtype, batch_count(b), extent(b, 2), extent(b, 1), a.data, b.data, x.data);
+  const auto breakdown =
+      kernels::solve(x.dtype, batch_count(b), extent(b, 2), extent(b, 1), a.data, b.data, x.data);
   if (breakdown.happened()) throw_singular(a, breakdown.matrix, breakdown.index);
 }
 
@@ -27,7 +30,8 @@ template <class T> void solve_together(const TalkArgs& args) {
   const Grid grid(team.device_ids, grid_shape(how, static_cast<int>(team.device_ids.size())));
   const Tile &a = args.local.in[0], &b = args.local.in[1], &x = args.local.out[0];
   const std::int64_t n = a.global.back();
-  const Tiles a_tiles = team.tiles_of(args, false, 0), b_tiles = team.tiles_of(args, false, 1), x_tiles = team.tiles_of(args, true, 0);
+  const Tiles a_tiles = team.tiles_of(args, false, 0), b_tiles = team.tiles_of(args, false, 1),
+              x_tiles = team.tiles_of(args, true, 0);
   std::int64_t k = 0;
   for (const auto& box : b_tiles.held) k = std::max(k, box.columns.stop);
   const std::int64_t block = how.block > 0 ? how.block : block_for(n, grid.shape.columns, widest_block(n));
@@ -71,7 +75,8 @@ Cotangents vjp(const VjpArgs& v) {
 
 double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
   const auto n = static_cast<double>(extent(in[0], 1));
-  return n * static_cast<double>(in[0].shape.elements()) * 2 / 3 + 2 * n * static_cast<double>(in[1].shape.elements());
+  return n * static_cast<double>(in[0].shape.elements()) * 2 / 3 +
+         2 * n * static_cast<double>(in[1].shape.elements());
 }
 
 const OpDef by_factors{.name = "solve", .infer = infer, .factors = factors};

@@ -23,36 +23,44 @@ template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const 
   const Type s{with_matrix_dims(in[0].shape, {k}), real_dtype(in[0].dtype)};
   if (!vectors) return {s};
   const bool full = p.as<SvdParams>().full;
-  return {
-      {with_matrix_dims(in[0].shape, {m, full ? m : k}), in[0].dtype}, s, {with_matrix_dims(in[0].shape, {full ? n : k, n}), in[0].dtype}};
+  return {{with_matrix_dims(in[0].shape, {m, full ? m : k}), in[0].dtype},
+          s,
+          {with_matrix_dims(in[0].shape, {full ? n : k, n}), in[0].dtype}};
 }
-template <bool vectors> FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+template <bool vectors>
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
   return factor_rule(vectors ? dims : value_dims, in, out);
 }
 
 template <bool vectors> void kernel(const KernelArgs& args) {
   const Tile& a = args.in[0];
   void *u = vectors ? args.out[0].data : nullptr, *vh = vectors ? args.out[2].data : nullptr;
-  const auto breakdown = kernels::svd(a.dtype, batch_count(a), extent(a, 2), extent(a, 1), vectors && args.params.as<SvdParams>().full,
-                                      a.data, u, args.out[vectors ? 1 : 0].data, vh);
+  const auto breakdown = kernels::svd(a.dtype, batch_count(a), extent(a, 2), extent(a, 1),
+                                      vectors && args.params.as<SvdParams>().full, a.data, u,
+                                      args.out[vectors ? 1 : 0].data, vh);
   if (breakdown.happened()) throw_not_converged(a, breakdown.matrix);
 }
 
-template <class T> void turn(const T* from, std::int64_t columns, std::int64_t rows, T* to) {  // column-major (rows x columns) -> row-major
+template <class T> void turn(const T* from, std::int64_t columns, std::int64_t rows,
+                             T* to) {  // column-major (rows x columns) -> row-major
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < columns; ++j) to[i * columns + j] = from[i + j * rows];
 }
 
 // One block on the grid's first rank: small matrices are not worth a conversation.
-template <class T> bool svd_alone(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>* s, GridMatrix<T>* vh) {
+template <class T>
+bool svd_alone(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>* s, GridMatrix<T>* vh) {
   const std::int64_t m = a.layout.rows.extent, n = a.layout.columns.extent, k = std::min(m, n);
   std::int64_t failed = 0;
   if (grid.rank == 0) {
-    std::vector<T> rows(static_cast<std::size_t>(m * n)), u_rows(static_cast<std::size_t>(m * k)), vh_rows(static_cast<std::size_t>(k * n));
+    std::vector<T> rows(static_cast<std::size_t>(m * n)), u_rows(static_cast<std::size_t>(m * k)),
+        vh_rows(static_cast<std::size_t>(k * n));
     turn(a.values.data(), n, m, rows.data());
-    failed =
-        kernels::svd(dtype_of<T>(), 1, m, n, false, rows.data(), u ? u_rows.data() : nullptr, s, u ? vh_rows.data() : nullptr).happened();
-    if (u != nullptr) turn(u_rows.data(), m, k, u->values.data()), turn(vh_rows.data(), k, n, vh->values.data());
+    failed = kernels::svd(dtype_of<T>(), 1, m, n, false, rows.data(), u ? u_rows.data() : nullptr, s,
+                          u ? vh_rows.data() : nullptr)
+                 .happened();
+    if (u != nullptr)
+      turn(u_rows.data(), m, k, u->values.data()), turn(vh_rows.data(), k, n, vh->values.data());
   }
   comm::broadcast(*grid.all, &failed, sizeof failed, 0);
   comm::broadcast(*grid.all, s, k * static_cast<std::int64_t>(sizeof(real_of<T>)), 0);
@@ -72,10 +80,13 @@ template <class T> Tiles some_columns(const Grid& grid, Tiles tiles, Range colum
 }
 
 // The tiles' first k columns are orthonormal: the others are made to complete them to a basis.
-template <class T> void complete_basis(const Grid& column_grid, const Tiles& tiles, T* tile, std::int64_t m, std::int64_t k) {
+template <class T>
+void complete_basis(const Grid& column_grid, const Tiles& tiles, T* tile, std::int64_t m, std::int64_t k) {
   if (k == m) return;
   const std::int64_t block = block_for(m, column_grid.shape.columns, 64);
-  const auto layout = [&](std::int64_t columns) { return BlockCyclic{{m, block, 1}, {columns, block, column_grid.shape.columns}}; };
+  const auto layout = [&](std::int64_t columns) {
+    return BlockCyclic{{m, block, 1}, {columns, block, column_grid.shape.columns}};
+  };
   GridMatrix<T> known(column_grid, layout(k)), q(column_grid, layout(m));
   T* first = tile;
   const Tiles first_tiles = some_columns(column_grid, tiles, {0, k}, first);
@@ -86,10 +97,13 @@ template <class T> void complete_basis(const Grid& column_grid, const Tiles& til
       for (T& value : q.values) value = std::conj(value);
   // Of q the columns k..m, wherever its layout has them, go to the tiles' columns k..m.
   Tiles all = tiles;
-  for (auto& box : all.held) box.columns = {std::clamp(box.columns.start, k, std::max(k, box.columns.stop)), std::max(k, box.columns.stop)};
+  for (auto& box : all.held)
+    box.columns = {std::clamp(box.columns.start, k, std::max(k, box.columns.stop)),
+                   std::max(k, box.columns.stop)};
   T* rest = tile;
   const auto& mine = tiles.held[static_cast<std::size_t>(column_grid.rank)];
-  rest += (all.held[static_cast<std::size_t>(column_grid.rank)].columns.start - mine.columns.start) * tiles.column_step;
+  rest += (all.held[static_cast<std::size_t>(column_grid.rank)].columns.start - mine.columns.start) *
+          tiles.column_step;
   store(column_grid, all, rest, q.layout, q.values.data(), q.ld);
 }
 
@@ -102,13 +116,15 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
   const Tiles in = team.tiles_of(args, false, 0);
   constexpr std::int64_t small = 64;
   const std::int64_t largest = std::max<std::int64_t>({m, n, 1});
-  const std::int64_t block = largest <= small ? largest : block_for(std::max<std::int64_t>(k, 1), grid.shape.columns, 64);
+  const std::int64_t block =
+      largest <= small ? largest : block_for(std::max<std::int64_t>(k, 1), grid.shape.columns, 64);
   const auto layout = [&](std::int64_t rows, std::int64_t columns) {
     return BlockCyclic{{rows, block, grid.shape.rows}, {columns, block, grid.shape.columns}};
   };
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    GridMatrix<T> matrix(grid, layout(m, n)), u(grid, layout(m, vectors ? k : 0)), vh(grid, layout(vectors ? k : 0, n));
+    GridMatrix<T> matrix(grid, layout(m, n)), u(grid, layout(m, vectors ? k : 0)),
+        vh(grid, layout(vectors ? k : 0, n));
     real_of<T>* values = Team::matrix<real_of<T>>(s, i, 1);
     load(grid, in, Team::matrix<T>(a, i), matrix.layout, matrix.values.data(), matrix.ld);
     std::int32_t nan = kernels::has_nan(matrix.values.data(), matrix.values.size());
@@ -120,7 +136,8 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
       std::fill(vh.values.begin(), vh.values.end(), T(none));
     } else if (k > 0) {
       GridMatrix<T>*left = vectors ? &u : nullptr, *right = vectors ? &vh : nullptr;
-      const bool converged = largest <= small ? svd_alone(grid, matrix, left, values, right) : svd(grid, matrix, left, values, right);
+      const bool converged = largest <= small ? svd_alone(grid, matrix, left, values, right)
+                                              : svd(grid, matrix, left, values, right);
       if (!converged && failed_matrix < 0) failed_matrix = i;
     }
     if constexpr (vectors) {
@@ -144,7 +161,8 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
 }
 
 template <bool vectors> void talk(const TalkArgs& args) {
-  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { svd_together<decltype(zero), vectors>(args); });
+  kernels::visit_inexact(args.local.in[0].dtype,
+                         [&](auto zero) { svd_together<decltype(zero), vectors>(args); });
 }
 
 // Of the reduced form (Wan and Zhang 2019):  gA = U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gs)] V^H
@@ -179,12 +197,14 @@ Array cotangent_of(const Array& u, const Array& s, const Array& vh, Array gu, co
 Cotangents vjp_vectors(const VjpArgs& v) {
   const Array &u = v.out[0], &s = v.out[1], &vh = v.out[2];
   const auto k = s.shape().back();
-  if (v.node.params->as<SvdParams>().full && (u.shape().back() != k || vh.shape()[vh.shape().size() - 2] != k))
-    throw ArgumentError(
-        call_text("svd", v.node.where) +
-        ": full_matrices of a matrix that is not square have no gradient (the added vectors are arbitrary). Pass {.full_matrices = false}");
+  if (v.node.params->as<SvdParams>().full &&
+      (u.shape().back() != k || vh.shape()[vh.shape().size() - 2] != k))
+    throw ArgumentError(call_text("svd", v.node.where) +
+                        ": full_matrices of a matrix that is not square have no gradient (the added vectors "
+                        "are arbitrary). Pass {.full_matrices = false}");
   const auto conj_of = [](const Array& x) { return x.node() && is_complex(x.dtype()) ? conj(x) : x; };
-  return {conj_of(cotangent_of(u, s, vh, conj_of(v.cotangents[0]), v.cotangents[1], conj_of(v.cotangents[2])))};
+  return {
+      conj_of(cotangent_of(u, s, vh, conj_of(v.cotangents[0]), v.cotangents[1], conj_of(v.cotangents[2])))};
 }
 Cotangents vjp_values(const VjpArgs& v) {
   const auto [u, s, vh] = svd(v.in[0], false, v.node.where);
@@ -192,7 +212,8 @@ Cotangents vjp_values(const VjpArgs& v) {
   return {is_complex(g.dtype()) ? conj(g) : g};
 }
 
-template <bool vectors> const OpDef by_factors{.name = vectors ? "svd" : "svdvals", .infer = infer<vectors>, .factors = factors<vectors>};
+template <bool vectors> const OpDef by_factors{
+    .name = vectors ? "svd" : "svdvals", .infer = infer<vectors>, .factors = factors<vectors>};
 template <bool vectors> const OpDef svd_op{
     .name = vectors ? "svd" : "svdvals",
     .infer = infer<vectors>,
@@ -200,9 +221,14 @@ template <bool vectors> const OpDef svd_op{
     .kernel = kernel<vectors>,
     .vjp = vectors ? vjp_vectors : vjp_values,
     .batch = batch_leading,
-    .place = [](const PlaceArgs& args) { return place_factorization(vectors ? dims : value_dims, by_factors<vectors>, args); },
-    .lower = [](ProgramBuilder& builder, const Node& node,
-                std::span<const int> in) { return lower_factorization(vectors ? dims : value_dims, builder, node, in); },
+    .place =
+        [](const PlaceArgs& args) {
+          return place_factorization(vectors ? dims : value_dims, by_factors<vectors>, args);
+        },
+    .lower =
+        [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+          return lower_factorization(vectors ? dims : value_dims, builder, node, in);
+        },
     .talk = talk<vectors>,
     .flops =
         [](std::span<const Type> in, std::span<const Type>, const Params&) {
@@ -219,6 +245,8 @@ SvdParts svd(const Array& a, bool full_matrices, std::source_location where) {
   auto results = record_all(svd_op<true>, make_params(SvdParams{full_matrices}), {a}, where);
   return {results[0], results[1], results[2]};
 }
-Array svdvals(const Array& a, std::source_location where) { return record(svd_op<false>, no_params(), {a}, where); }
+Array svdvals(const Array& a, std::source_location where) {
+  return record(svd_op<false>, no_params(), {a}, where);
+}
 
 }  // namespace tessera::factor

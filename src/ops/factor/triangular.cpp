@@ -12,13 +12,16 @@ namespace {
 const MatrixDims dims{{"nn", "nc"}, {"nc"}, 1, true};
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return factor_rule(dims, in, out); }
+FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  return factor_rule(dims, in, out);
+}
 
 void kernel(const KernelArgs& args) {
   const auto& t = args.params.as<Triangle>();
   const Tile& b = args.in[1];
-  kernels::triangular_solve(b.dtype, batch_count(b), extent(b, 2), extent(b, 1), {t.lower, t.transpose, t.conjugate, t.unit_diagonal},
-                            args.in[0].data, b.data, args.out[0].data);
+  kernels::triangular_solve(b.dtype, batch_count(b), extent(b, 2), extent(b, 1),
+                            {t.lower, t.transpose, t.conjugate, t.unit_diagonal}, args.in[0].data, b.data,
+                            args.out[0].data);
 }
 
 // A transposed triangle is turned around on its way to the block-cyclic layout.
@@ -83,8 +86,10 @@ const OpDef triangular_op{
     .lower = [](ProgramBuilder& builder, const Node& node,
                 std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
     .talk = talk,
-    .flops = [](std::span<const Type> in, std::span<const Type>,
-                const Params&) { return static_cast<double>(extent(in[0], 1)) * static_cast<double>(in[1].shape.elements()); },
+    .flops =
+        [](std::span<const Type> in, std::span<const Type>, const Params&) {
+          return static_cast<double>(extent(in[0], 1)) * static_cast<double>(in[1].shape.elements());
+        },
     .may_fail = true,
 };
 const Registered registered(triangular_op);

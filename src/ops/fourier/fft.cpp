@@ -31,13 +31,16 @@ struct LocalFftParams {
   FftSign sign;
   std::vector<int> dims;
   double scale;
-  template <class V> void fields(V&& visit) const { visit("kind", kind), visit("sign", sign), visit("dims", dims), visit("scale", scale); }
+  template <class V> void fields(V&& visit) const {
+    visit("kind", kind), visit("sign", sign), visit("dims", dims), visit("scale", scale);
+  }
 };
 
 void local_kernel(const KernelArgs& args) {
   const auto& p = args.params.as<LocalFftParams>();
   const Tile &in = args.in[0], &out = args.out[0];
-  kernels::fft_dense(complex_dtype(in.dtype), p.kind, p.sign, p.dims, in.shape(), out.shape(), in.data, out.data, p.scale);
+  kernels::fft_dense(complex_dtype(in.dtype), p.kind, p.sign, p.dims, in.shape(), out.shape(), in.data,
+                     out.data, p.scale);
 }
 const OpDef fft_local_op{.name = "fft_local", .kernel = local_kernel, .works_in_place = true};
 
@@ -63,7 +66,8 @@ const FftStages& stages_of(const ParamsPtr& owner, const FftParams& p, const Typ
   static std::size_t next = 0;
   const std::string text = owner ? owner->text() : make_params(p)->text();
   for (const auto& k : known)
-    if (k.text == text && k.in == in && k.from == from && k.mesh == from.mesh() && k.fixed == fixed) return k.stages;
+    if (k.text == text && k.in == in && k.from == from && k.mesh == from.mesh() && k.fixed == fixed)
+      return k.stages;
   Known entry{text, in, from, from.mesh(), fixed, plan_stages(p, in, from, target_of(p, from), fixed)};
   constexpr std::size_t most_known = 256;
   if (known.size() < most_known) {
@@ -87,7 +91,8 @@ Placement place_fft(const PlaceArgs& args) {
 }
 
 // All stages as one instruction, by ranks that see each other's memory. It moves what the exchanges between the stages would.
-int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& plan, int v, const Sharding& to) {
+int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& plan, int v,
+                  const Sharding& to) {
   const Type in = builder.value(v).type;
   OnHostParams params{p.kind, p.sign, p.kind == FftKind::c2c ? -1 : p.dims.back(), p.scale, {}};
   std::vector<TalkCost> costs;
@@ -100,7 +105,8 @@ int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& 
     for (const auto& step : plan_reshard(plan.stages[s].layout, next, between.shape, between.dtype).steps)
       costs.push_back({step_name(step.kind), step.axes, step.bytes, 1});
   }
-  return builder.talk(fft_on_host_op, make_params(std::move(params)), {v}, {type_after(p, in, p.dims)}, {to}, std::move(costs))[0];
+  return builder.talk(fft_on_host_op, make_params(std::move(params)), {v}, {type_after(p, in, p.dims)}, {to},
+                      std::move(costs))[0];
 }
 
 // The stages as instructions. The scale is worked in by the last one.
@@ -110,7 +116,8 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   const auto& region = node.region;
   const Sharding from = builder.value(in[0]).layout;
   const Type in_type = builder.value(in[0]).type;
-  const FftStages plan = stages_of(node.params, p, {in_type.shape, in_type.dtype}, from, region ? region->manual_axes : none);
+  const FftStages plan =
+      stages_of(node.params, p, {in_type.shape, in_type.dtype}, from, region ? region->manual_axes : none);
   const Sharding to = target_of(p, from).value_or(plan.out);
   if ((!region || region->manual_axes.empty()) && runs_on_host(plan, to, in_type))
     return {lower_on_host(builder, p, plan, builder.reshard(in[0], plan.stages[0].layout), to)};
@@ -121,12 +128,14 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
     v = builder.reshard(v, stage.layout);
     done.insert(done.end(), stage.dims.begin(), stage.dims.end());
     const Type out = type_after(p, in_type, done);
-    const bool halves = p.kind != FftKind::c2c && std::find(stage.dims.begin(), stage.dims.end(), p.dims.back()) != stage.dims.end();
+    const bool halves = p.kind != FftKind::c2c &&
+                        std::find(stage.dims.begin(), stage.dims.end(), p.dims.back()) != stage.dims.end();
     const double scale = s + 1 == plan.stages.size() ? p.scale : 1;
     if (stage.across) {
       LineParams line = line_params(p, stage.dims[0]);
       line.scale = scale;
-      const auto cost = line_cost(line, builder.value(v).type, stage.layout, region ? region->manual_axes : none);
+      const auto cost =
+          line_cost(line, builder.value(v).type, stage.layout, region ? region->manual_axes : none);
       v = builder.talk(fft_line_op, make_params(line), {v}, {out}, {stage.layout}, cost.talk)[0];
     } else {
       const LocalFftParams local{halves ? p.kind : FftKind::c2c, p.sign, stage.dims, scale};
@@ -175,8 +184,10 @@ Cotangents vjp(const VjpArgs& v) {
   const Array half = conj(Operand(record_fft(v.cotangents[0], p, where), where));
   std::vector<std::int64_t> along(operand.shape().size(), 1);
   along[halved] = n / 2 + 1;
-  const Array weighted = half * reshape(Operand(halved_weights(n, real_dtype(half.dtype())), where), Shape(along));
-  return {v.node.params->as<FftParams>().sign == FftSign::backward ? weighted : conj(Operand(weighted, where))};
+  const Array weighted =
+      half * reshape(Operand(halved_weights(n, real_dtype(half.dtype())), where), Shape(along));
+  return {v.node.params->as<FftParams>().sign == FftSign::backward ? weighted
+                                                                   : conj(Operand(weighted, where))};
 }
 
 Batched batch(const BatchArgs& args) {
@@ -187,7 +198,9 @@ Batched batch(const BatchArgs& args) {
     dims.insert(dims.begin(), std::vector<int>{});
     p.given = Sharding::from_dim_axes(p.given->mesh(), dims);
   }
-  return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+  return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])},
+                  args.node.where)},
+          {0}};
 }
 
 const OpDef fft_op{
@@ -202,10 +215,12 @@ const OpDef fft_op{
         [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
           double log_points = 0;
           for (const int d : params.as<FftParams>().dims)
-            for (auto n = std::max(in[0].shape[static_cast<std::size_t>(d)], out[0].shape[static_cast<std::size_t>(d)]); n > 1;
-                 n = (n + 1) / 2)
+            for (auto n = std::max(in[0].shape[static_cast<std::size_t>(d)],
+                                   out[0].shape[static_cast<std::size_t>(d)]);
+                 n > 1; n = (n + 1) / 2)
               ++log_points;
-          return 5 * log_points * static_cast<double>(std::max(in[0].shape.elements(), out[0].shape.elements())) /
+          return 5 * log_points *
+                 static_cast<double>(std::max(in[0].shape.elements(), out[0].shape.elements())) /
                  (params.as<FftParams>().kind == FftKind::c2c ? 1 : 2);
         },
     .commit = [](const Params& params) -> std::optional<Mesh> {

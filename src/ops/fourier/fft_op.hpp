@@ -17,7 +17,11 @@
 
 namespace tessera {
 
-enum class FftPlace { keep, transposed, given };  // the result: split as the operand, as the last stage leaves it, or as `given`
+enum class FftPlace {
+  keep,
+  transposed,
+  given
+};  // the result: split as the operand, as the last stage leaves it, or as `given`
 
 struct FftParams {
   kernels::FftKind kind = kernels::FftKind::c2c;
@@ -28,8 +32,8 @@ struct FftParams {
   FftPlace place = FftPlace::keep;
   std::optional<Sharding> given;
   template <class V> void fields(V&& visit) const {
-    visit("kind", kind), visit("sign", sign), visit("dims", dims), visit("length", length), visit("scale", scale), visit("place", place),
-        visit("given", given);
+    visit("kind", kind), visit("sign", sign), visit("dims", dims), visit("length", length),
+        visit("scale", scale), visit("place", place), visit("given", given);
   }
 };
 

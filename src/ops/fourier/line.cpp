@@ -25,12 +25,18 @@ template <class R> class Line {
   using Complex = std::complex<R>;
 
   Line(const TalkArgs& args, const LineParams& p)
-      : args_(args), p_(p), in_(args.local.in[0]), out_(args.local.out[0]), dim_(static_cast<std::size_t>(p.dim)), sign_(p.sign) {
+      : args_(args),
+        p_(p),
+        in_(args.local.in[0]),
+        out_(args.local.out[0]),
+        dim_(static_cast<std::size_t>(p.dim)),
+        sign_(p.sign) {
     const auto axes = args.in_layouts[0].dim_axes(in_.global.ndim())[dim_];
     ids_ = group_along(args.mesh, axes, args.me);
     me_ = static_cast<int>(std::find(ids_.begin(), ids_.end(), args.me) - ids_.begin());
     const Shape shape = in_.shape();
-    for (std::size_t d = 0; d < shape.size(); ++d) (d < dim_ ? outer_ : d > dim_ ? inner_ : ignored_) *= shape[d];
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      (d < dim_ ? outer_ : d > dim_ ? inner_ : ignored_) *= shape[d];
     plan_ = plan_line(p, in_.global[dim_], outer_ * inner_, static_cast<int>(ids_.size()), sizeof(Complex));
   }
 
@@ -40,10 +46,11 @@ template <class R> class Line {
     Buffer prepared;
     const Complex* natural = prepare(prepared);
     Buffer columns = matrix(plan_.my_columns(me_).size() * plan_.rows);
-    if (padded() > plan_.in_points) std::fill_n(as(columns), batch() * plan_.my_columns(me_).size() * plan_.rows, Complex(0));
+    if (padded() > plan_.in_points)
+      std::fill_n(as(columns), batch() * plan_.my_columns(me_).size() * plan_.rows, Complex(0));
     exchange(
-        natural, as(columns), [&](int s, int q) { return to_columns(s, q); }, natural_strides(plan_.in_block(me_), plan_.columns),
-        column_strides());
+        natural, as(columns), [&](int s, int q) { return to_columns(s, q); },
+        natural_strides(plan_.in_block(me_), plan_.columns), column_strides());
     prepared.reset();
     Buffer rows = columns_to_rows(columns, sign_, batch());
     if (plan_.method == LineMethod::six_steps) return finish_six_steps(rows);
@@ -84,21 +91,27 @@ template <class R> class Line {
   }
   Strides column_strides() const {
     const auto mine = plan_.my_columns(me_);
-    return {inner_ * mine.size() * plan_.rows, mine.size() * plan_.rows, 1, plan_.rows, -mine.start * plan_.rows};
+    return {inner_ * mine.size() * plan_.rows, mine.size() * plan_.rows, 1, plan_.rows,
+            -mine.start * plan_.rows};
   }
   Strides row_strides() const {  // of element (k1, j2)
     const auto mine = plan_.my_rows(me_);
-    return {inner_ * mine.size() * plan_.columns, mine.size() * plan_.columns, plan_.columns, 1, -mine.start * plan_.columns};
+    return {inner_ * mine.size() * plan_.columns, mine.size() * plan_.columns, plan_.columns, 1,
+            -mine.start * plan_.columns};
   }
 
-  Patches to_columns(int s, int q) const { return patches(plan_.in_block(s), plan_.columns, plan_.my_columns(q)); }
-  Patches from_columns(int s, int q) const { return patches(plan_.out_block(q), plan_.columns, plan_.my_columns(s)); }
+  Patches to_columns(int s, int q) const {
+    return patches(plan_.in_block(s), plan_.columns, plan_.my_columns(q));
+  }
+  Patches from_columns(int s, int q) const {
+    return patches(plan_.out_block(q), plan_.columns, plan_.my_columns(s));
+  }
   // X[k1 + r * k2]: the result is written row by row into a matrix of r columns, (k2, k1).
   Patches from_rows(int s, int q) const { return patches(plan_.out_block(q), plan_.rows, plan_.my_rows(s)); }
 
   // Sends the patches of (me, q) to every q and receives those of (s, me), between two layouts of this rank.
-  template <class PatchesOf>
-  void exchange(const Complex* from, Complex* to, PatchesOf patches_of, Strides from_at, Strides to_at, std::int64_t lines = 0) const {
+  template <class PatchesOf> void exchange(const Complex* from, Complex* to, PatchesOf patches_of,
+                                           Strides from_at, Strides to_at, std::int64_t lines = 0) const {
     if (lines == 0) lines = batch();
     const std::int64_t n_inner = lines == 1 ? 1 : inner_, n_outer = lines / n_inner;
     const auto elements = [&](const Patches& list) {
@@ -106,9 +119,15 @@ template <class R> class Line {
       for (const auto& p : list) sum += p.elements();
       return sum * lines;
     };
-    const auto extents_of = [&](const Patch& p) { return Shape{n_outer, p.rows.size(), p.columns.size(), n_inner}; };
-    const auto strides_of = [](const Strides& s) { return std::vector<std::int64_t>{s.o, s.row, s.column, s.i}; };
-    const auto offset_of = [](const Strides& s, const Patch& p) { return s.origin + p.rows.start * s.row + p.columns.start * s.column; };
+    const auto extents_of = [&](const Patch& p) {
+      return Shape{n_outer, p.rows.size(), p.columns.size(), n_inner};
+    };
+    const auto strides_of = [](const Strides& s) {
+      return std::vector<std::int64_t>{s.o, s.row, s.column, s.i};
+    };
+    const auto offset_of = [](const Strides& s, const Patch& p) {
+      return s.origin + p.rows.start * s.row + p.columns.start * s.column;
+    };
     std::vector<comm::Message> sends, receives;
     std::vector<Buffer> held;
     std::vector<int> sources;
@@ -127,8 +146,8 @@ template <class R> class Line {
         for (const auto& p : outgoing) {
           const auto extents = extents_of(p);
           kernels::copy_strided(reinterpret_cast<std::byte*>(cursor), row_major_strides(extents),
-                                reinterpret_cast<const std::byte*>(from + offset_of(from_at, p)), strides_of(from_at), extents,
-                                sizeof(Complex));
+                                reinterpret_cast<const std::byte*>(from + offset_of(from_at, p)),
+                                strides_of(from_at), extents, sizeof(Complex));
           cursor += extents.elements();
         }
         sends.push_back({ids_[r], held.back().data(), n * static_cast<std::int64_t>(sizeof(Complex))});
@@ -136,14 +155,15 @@ template <class R> class Line {
     }
     for (const auto& p : patches_of(me_, me_))
       kernels::copy_strided(reinterpret_cast<std::byte*>(to + offset_of(to_at, p)), strides_of(to_at),
-                            reinterpret_cast<const std::byte*>(from + offset_of(from_at, p)), strides_of(from_at), extents_of(p),
-                            sizeof(Complex));
+                            reinterpret_cast<const std::byte*>(from + offset_of(from_at, p)),
+                            strides_of(from_at), extents_of(p), sizeof(Complex));
     const auto unpack = [&](std::size_t n) {
       const auto* cursor = reinterpret_cast<const Complex*>(receives[n].data);
       for (const auto& p : patches_of(sources[n], me_)) {
         const auto extents = extents_of(p);
         kernels::copy_strided(reinterpret_cast<std::byte*>(to + offset_of(to_at, p)), strides_of(to_at),
-                              reinterpret_cast<const std::byte*>(cursor), row_major_strides(extents), extents, sizeof(Complex));
+                              reinterpret_cast<const std::byte*>(cursor), row_major_strides(extents), extents,
+                              sizeof(Complex));
         cursor += extents.elements();
       }
     };
@@ -158,7 +178,8 @@ template <class R> class Line {
   Buffer columns_to_rows(Buffer& columns, FftSign sign, std::int64_t lines) const {
     fft_lines(columns, lines * plan_.my_columns(me_).size(), plan_.rows, sign);
     twiddle(as(columns), sign, lines);
-    Buffer rows = Buffer::allocate(static_cast<std::size_t>(lines * plan_.my_rows(me_).size() * plan_.columns) * sizeof(Complex));
+    Buffer rows = Buffer::allocate(
+        static_cast<std::size_t>(lines * plan_.my_rows(me_).size() * plan_.columns) * sizeof(Complex));
     exchange(
         as(columns), as(rows),
         [&](int s, int q) {
@@ -173,15 +194,17 @@ template <class R> class Line {
     const RootsOfUnity<R> roots(padded(), sign);
     const auto mine = plan_.my_columns(me_);
     for (std::int64_t line = 0; line < lines; ++line)
-      for (auto j2 = mine.start; j2 < mine.stop; ++j2, columns += plan_.rows) roots.multiply_by_powers(columns, plan_.rows, j2);
+      for (auto j2 = mine.start; j2 < mine.stop; ++j2, columns += plan_.rows)
+        roots.multiply_by_powers(columns, plan_.rows, j2);
   }
 
   // exp(-+ i pi n^2 / N)
   Complex chirp(std::int64_t n) const {
-    const auto turns = static_cast<std::int64_t>(static_cast<unsigned __int128>(n) * static_cast<unsigned __int128>(n) %
-                                                 static_cast<unsigned __int128>(2 * plan_.points));
-    const double angle =
-        (sign_ == FftSign::forward ? -1 : 1) * std::numbers::pi * static_cast<double>(turns) / static_cast<double>(plan_.points);
+    const auto turns =
+        static_cast<std::int64_t>(static_cast<unsigned __int128>(n) * static_cast<unsigned __int128>(n) %
+                                  static_cast<unsigned __int128>(2 * plan_.points));
+    const double angle = (sign_ == FftSign::forward ? -1 : 1) * std::numbers::pi *
+                         static_cast<double>(turns) / static_cast<double>(plan_.points);
     return {static_cast<R>(std::cos(angle)), static_cast<R>(std::sin(angle))};
   }
 
@@ -208,11 +231,12 @@ template <class R> class Line {
     auto at = row_strides();
     std::swap(at.row, at.column);
     natural_result(
-        as(rows), [&](int s, int q) { return from_rows(s, q); }, at, natural_strides(plan_.out_block(me_), plan_.rows), p_.scale);
+        as(rows), [&](int s, int q) { return from_rows(s, q); }, at,
+        natural_strides(plan_.out_block(me_), plan_.rows), p_.scale);
   }
 
-  template <class PatchesOf>
-  void natural_result(const Complex* from, PatchesOf patches_of, Strides from_at, Strides to_at, double scale) const {
+  template <class PatchesOf> void natural_result(const Complex* from, PatchesOf patches_of, Strides from_at,
+                                                 Strides to_at, double scale) const {
     const auto block = plan_.out_block(me_);
     Buffer complex_block;
     Complex* to = out_.as<Complex>();
@@ -222,7 +246,8 @@ template <class R> class Line {
     std::int64_t at = 0;
     for (std::int64_t o = 0; o < outer_; ++o)
       for (auto k = block.start; k < block.stop; ++k) {
-        const Complex factor = (plan_.method == LineMethod::chirp ? chirp(k) : Complex(1)) * static_cast<R>(scale);
+        const Complex factor =
+            (plan_.method == LineMethod::chirp ? chirp(k) : Complex(1)) * static_cast<R>(scale);
         if (p_.kind == FftKind::c2r)
           for (std::int64_t i = 0; i < inner_; ++i, ++at) out_.as<R>()[at] = (factor * to[at]).real();
         else
@@ -236,7 +261,8 @@ template <class R> class Line {
     for (auto j2 = mine.start; j2 < mine.stop; ++j2)
       for (std::int64_t j1 = 0; j1 < plan_.rows; ++j1) {
         const auto n = j1 * plan_.columns + j2, distance = std::min(n, padded() - n);
-        as(columns)[(j2 - mine.start) * plan_.rows + j1] = distance < plan_.points ? std::conj(chirp(distance)) : Complex(0);
+        as(columns)[(j2 - mine.start) * plan_.rows + j1] =
+            distance < plan_.points ? std::conj(chirp(distance)) : Complex(0);
       }
     Buffer spectrum = columns_to_rows(columns, sign_, 1);
     const auto n = plan_.my_rows(me_).size() * plan_.columns;
@@ -249,21 +275,28 @@ template <class R> class Line {
     const bool root = me_ == 0;
     const auto in_shape = [&](std::int64_t n) { return Shape{outer_, n, inner_}; };
     const auto item_in = itemsize(in_.dtype), item_out = itemsize(out_.dtype);
-    Buffer whole_in = Buffer::allocate(root ? static_cast<std::size_t>(batch() * plan_.in_points) * item_in : 0);
-    Buffer whole_out = Buffer::allocate(root ? static_cast<std::size_t>(batch() * plan_.out_points) * item_out : 0);
+    Buffer whole_in =
+        Buffer::allocate(root ? static_cast<std::size_t>(batch() * plan_.in_points) * item_in : 0);
+    Buffer whole_out =
+        Buffer::allocate(root ? static_cast<std::size_t>(batch() * plan_.out_points) * item_out : 0);
     move_blocks(in_.data, whole_in.data(), plan_.in_points, item_in, true);
     if (root)
-      kernels::fft_dense(dtype_of<Complex>(), p_.kind, p_.sign, std::vector<int>{1}, in_shape(plan_.in_points), in_shape(plan_.out_points),
-                         whole_in.data(), whole_out.data(), p_.scale);
+      kernels::fft_dense(dtype_of<Complex>(), p_.kind, p_.sign, std::vector<int>{1},
+                         in_shape(plan_.in_points), in_shape(plan_.out_points), whole_in.data(),
+                         whole_out.data(), p_.scale);
     move_blocks(out_.data, whole_out.data(), plan_.out_points, item_out, false);
   }
 
-  void move_blocks(std::byte* mine, std::byte* whole, std::int64_t points, std::size_t item, bool to_root) const {
+  void move_blocks(std::byte* mine, std::byte* whole, std::int64_t points, std::size_t item,
+                   bool to_root) const {
     const auto block_of = [&](int r) { return block_range(points, plan_.ranks, r); };
-    const auto bytes_of = [&](int r) { return block_of(r).size() * batch() * static_cast<std::int64_t>(item); };
+    const auto bytes_of = [&](int r) {
+      return block_of(r).size() * batch() * static_cast<std::int64_t>(item);
+    };
     const auto copy_block = [&](int r, std::byte* block) {
       const Shape extents{outer_, block_of(r).size(), inner_};
-      const std::vector<std::int64_t> in_whole = {points * inner_, inner_, 1}, dense = row_major_strides(extents);
+      const std::vector<std::int64_t> in_whole = {points * inner_, inner_, 1},
+                                      dense = row_major_strides(extents);
       std::byte* place = whole + block_of(r).start * inner_ * static_cast<std::int64_t>(item);
       to_root ? kernels::copy_strided(place, in_whole, block, dense, extents, item)
               : kernels::copy_strided(block, dense, place, in_whole, extents, item);

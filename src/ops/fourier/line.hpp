@@ -23,7 +23,8 @@ struct LineParams {
   std::int64_t length = 0;  // c2r: points of the result
   double scale = 1;
   template <class V> void fields(V&& visit) const {
-    visit("kind", kind), visit("sign", sign), visit("dim", dim), visit("length", length), visit("scale", scale);
+    visit("kind", kind), visit("sign", sign), visit("dim", dim), visit("length", length),
+        visit("scale", scale);
   }
 };
 LineParams line_params(const FftParams&, int dim);
@@ -32,7 +33,8 @@ struct LineCost {
   double seconds = 0;
   std::vector<TalkCost> talk;
 };
-LineCost line_cost(const LineParams&, const Type& in, const Sharding& layout, const std::vector<int>& fixed_axes);
+LineCost line_cost(const LineParams&, const Type& in, const Sharding& layout,
+                   const std::vector<int>& fixed_axes);
 
 extern const OpDef fft_line_op;
 

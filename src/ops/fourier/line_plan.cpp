@@ -10,7 +10,8 @@ namespace {
 
 using kernels::FftKind;
 
-constexpr std::int64_t collected_bytes = 32768;  // a line of this size is quicker on one rank than three exchanges
+constexpr std::int64_t collected_bytes =
+    32768;  // a line of this size is quicker on one rank than three exchanges
 
 // The divisor of n nearest its square root, from below.
 std::int64_t middle_divisor(std::int64_t n) {
@@ -32,7 +33,8 @@ std::int64_t smooth_length(std::int64_t n) {
 
 }  // namespace
 
-LinePlan plan_line(const LineParams& p, std::int64_t extent, std::int64_t batch, int ranks, std::size_t complex_bytes) {
+LinePlan plan_line(const LineParams& p, std::int64_t extent, std::int64_t batch, int ranks,
+                   std::size_t complex_bytes) {
   LinePlan plan;
   plan.points = p.kind == FftKind::c2r ? p.length : extent;
   plan.in_points = extent;
@@ -100,30 +102,37 @@ LineCost line_cost(const LineParams& p, const Type& in, const Sharding& layout, 
   };
   std::vector<std::int64_t> exchanges;
   if (plan.method == LineMethod::collect) {
-    exchanges.push_back(busiest([&](int q) { return q == 0 ? plan.in_points - plan.in_block(0).size() : 0; }));
+    exchanges.push_back(
+        busiest([&](int q) { return q == 0 ? plan.in_points - plan.in_block(0).size() : 0; }));
     exchanges.push_back(busiest([&](int q) { return q == 0 ? 0 : plan.out_block(q).size(); }));
   } else {
     const auto to_columns = busiest([&](int q) {
       return overlap(patches({0, plan.in_points}, plan.columns, plan.my_columns(q))) -
              overlap(patches(plan.in_block(q), plan.columns, plan.my_columns(q)));
     });
-    const auto to_rows = busiest([&](int q) { return plan.my_rows(q).size() * (plan.columns - plan.my_columns(q).size()); });
+    const auto to_rows =
+        busiest([&](int q) { return plan.my_rows(q).size() * (plan.columns - plan.my_columns(q).size()); });
     exchanges = {to_columns, to_rows};
     if (plan.method == LineMethod::six_steps) {
-      exchanges.push_back(
-          busiest([&](int q) { return plan.out_block(q).size() - overlap(patches(plan.out_block(q), plan.rows, plan.my_rows(q))); }));
+      exchanges.push_back(busiest([&](int q) {
+        return plan.out_block(q).size() - overlap(patches(plan.out_block(q), plan.rows, plan.my_rows(q)));
+      }));
     } else {
       exchanges.push_back(to_rows / std::max<std::int64_t>(1, plan.batch));  // the chirp's own transform
-      exchanges.push_back(busiest([&](int q) { return plan.my_columns(q).size() * (plan.rows - plan.my_rows(q).size()); }));
       exchanges.push_back(
-          busiest([&](int q) { return plan.out_block(q).size() - overlap(patches(plan.out_block(q), plan.columns, plan.my_columns(q))); }));
+          busiest([&](int q) { return plan.my_columns(q).size() * (plan.rows - plan.my_rows(q).size()); }));
+      exchanges.push_back(busiest([&](int q) {
+        return plan.out_block(q).size() -
+               overlap(patches(plan.out_block(q), plan.columns, plan.my_columns(q)));
+      }));
     }
   }
   LineCost cost;
   std::int64_t total = 0;
   for (const auto e : exchanges) {
     total += e;
-    cost.seconds += message_seconds * (ranks - 1) + byte_seconds * static_cast<double>(e) * 2;  // strided packing on both sides
+    cost.seconds += message_seconds * (ranks - 1) +
+                    byte_seconds * static_cast<double>(e) * 2;  // strided packing on both sides
   }
   cost.talk = {{"all-to-all", axes, total, static_cast<std::int64_t>(exchanges.size())}};
   return cost;

@@ -31,7 +31,8 @@ struct LinePlan {
   Range my_columns(int rank) const { return block_range(columns, ranks, rank); }
   Range my_rows(int rank) const { return block_range(rows, ranks, rank); }
 };
-LinePlan plan_line(const LineParams&, std::int64_t extent, std::int64_t batch, int ranks, std::size_t complex_bytes);
+LinePlan plan_line(const LineParams&, std::int64_t extent, std::int64_t batch, int ranks,
+                   std::size_t complex_bytes);
 
 // The points [block) of a line that is written row by row into a matrix of `width` columns, as far as they lie in `columns`: at most
 // three patches, the middle one of whole rows.

@@ -38,9 +38,10 @@ class Parts final : public kernels::FftTile {
   }
 
   void read(const Index& box, std::byte* data, std::span<const std::int64_t> strides) const override {
-    for_common(box, data, strides, [&](std::byte* mine, const Part& part, std::byte* theirs, const Shape& extents) {
-      kernels::copy_strided(mine, strides, theirs, part.strides, extents, item_);
-    });
+    for_common(box, data, strides,
+               [&](std::byte* mine, const Part& part, std::byte* theirs, const Shape& extents) {
+                 kernels::copy_strided(mine, strides, theirs, part.strides, extents, item_);
+               });
   }
   void write(const Index& box, const std::byte* data, std::span<const std::int64_t> strides) const override {
     for_common(box, const_cast<std::byte*>(data), strides,
@@ -56,7 +57,8 @@ class Parts final : public kernels::FftTile {
     std::vector<std::int64_t> strides;
   };
 
-  template <class Use> void for_common(const Index& box, std::byte* data, std::span<const std::int64_t> strides, Use&& use) const {
+  template <class Use>
+  void for_common(const Index& box, std::byte* data, std::span<const std::int64_t> strides, Use&& use) const {
     for (const auto& part : parts_) {
       const Box common = intersect(part.box, box);
       if (is_empty(common)) continue;
@@ -101,7 +103,9 @@ class Stages {
       // Of two stages the second is at home in the result, if that stays there: then the first writes to it at once.
       const bool stays = s == 0 && !(count == 2 && same_blocks(p_.stages[1].first, result.layout));
       const Sharding& layout = is_last ? result.layout : p_.stages[stays ? 0 : s + 1].first;
-      Spread next = is_last || (same_blocks(layout, result.layout) && type == result.type) ? result : spread(layout, type, {});
+      Spread next = is_last || (same_blocks(layout, result.layout) && type == result.type)
+                        ? result
+                        : spread(layout, type, {});
       transform(s, current, next);
       comm::barrier(comm_);
       std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -137,12 +141,15 @@ class Stages {
   Spread result_array() {
     const bool is_visible = comm::host_address(out_.data).is_visible();
     const auto bytes = static_cast<std::size_t>(out_.bytes());
-    return spread(args_.out_layouts[0], {out_.global, out_.dtype}, is_visible ? Buffer::wrap(out_.data, bytes, {}) : Buffer());
+    return spread(args_.out_layouts[0], {out_.global, out_.dtype},
+                  is_visible ? Buffer::wrap(out_.data, bytes, {}) : Buffer());
   }
 
   Spread spread(const Sharding& layout, const Type& type, Buffer mine) {
-    const auto bytes = box_elements(layout.local_box(type.shape, args_.me)) * static_cast<std::int64_t>(itemsize(type.dtype));
-    if (!mine && bytes > 0) mine = comm::allocate_on_host(static_cast<std::size_t>(std::max(bytes, least_bytes)));
+    const auto bytes = box_elements(layout.local_box(type.shape, args_.me)) *
+                       static_cast<std::int64_t>(itemsize(type.dtype));
+    if (!mine && bytes > 0)
+      mine = comm::allocate_on_host(static_cast<std::size_t>(std::max(bytes, least_bytes)));
     Spread array{layout, type, std::move(mine), std::vector<Buffer>(static_cast<std::size_t>(comm_.size()))};
     const auto address = comm::host_address(array.mine.data());
     std::vector<comm::HostAddress> addresses(array.blocks.size());
@@ -151,9 +158,9 @@ class Stages {
       const int id = comm_.device_ids()[r];
       if (is_empty(layout.local_box(type.shape, id))) continue;
       if (!addresses[r].is_visible())
-        throw MemoryError(
-            args_.label + ": rank " + std::to_string(id) +
-            " has no memory to share with its host (a limit of open files or of mappings?). TESSERA_COLLECTIVES=mpi does without");
+        throw MemoryError(args_.label + ": rank " + std::to_string(id) +
+                          " has no memory to share with its host (a limit of open files or of mappings?). "
+                          "TESSERA_COLLECTIVES=mpi does without");
       array.blocks[r] = id == args_.me ? array.mine : comm::map(addresses[r]);
     }
     return array;
@@ -163,14 +170,17 @@ class Stages {
   Parts parts_of(const Spread& array, const Box& box) const {
     Parts parts(array.type.dtype);
     for (std::size_t r = 0; r < array.blocks.size(); ++r)
-      if (array.blocks[r]) parts.add(box, array.layout.local_box(array.type.shape, comm_.device_ids()[r]), array.blocks[r].data());
+      if (array.blocks[r])
+        parts.add(box, array.layout.local_box(array.type.shape, comm_.device_ids()[r]),
+                  array.blocks[r].data());
     return parts;
   }
 
   void transform(std::size_t s, const Spread& from, const Spread& to) const {
     const auto& [layout, dims] = p_.stages[s];
     const Type before = type_before(s), after = type_after(s);
-    const Box box_before = layout.local_box(before.shape, args_.me), box_after = layout.local_box(after.shape, args_.me);
+    const Box box_before = layout.local_box(before.shape, args_.me),
+              box_after = layout.local_box(after.shape, args_.me);
     if (is_empty(box_before) || is_empty(box_after)) return;
     const Dtype complex = complex_dtype(before.dtype);
     const FftKind kind = halves(s) ? p_.kind : FftKind::c2c;
@@ -178,10 +188,12 @@ class Stages {
     const bool reads_own = s == 0 || same_blocks(from.layout, layout);
     std::byte* own = s == 0 ? in_.data : from.mine.data();
     if (reads_own && same_blocks(to.layout, layout) && (kind == FftKind::c2c || own != to.mine.data()))
-      return kernels::fft_dense(complex, kind, p_.sign, dims, box_shape(box_before), box_shape(box_after), own, to.mine.data(), scale);
+      return kernels::fft_dense(complex, kind, p_.sign, dims, box_shape(box_before), box_shape(box_after),
+                                own, to.mine.data(), scale);
     Parts source(before.dtype);
     reads_own ? source.add(box_before, box_before, own) : void(source = parts_of(from, box_before));
-    kernels::fft_between(complex, kind, p_.sign, dims, box_shape(box_before), box_shape(box_after), source, parts_of(to, box_after), scale);
+    kernels::fft_between(complex, kind, p_.sign, dims, box_shape(box_before), box_shape(box_after), source,
+                         parts_of(to, box_after), scale);
   }
 
   const TalkArgs& args_;
@@ -203,12 +215,15 @@ bool runs_on_host(const FftStages& plan, const Sharding& to, const Type& in) {
   if (settings().collectives == "mpi") return false;
   const Mesh mesh = to.mesh();
   const int ndim = in.shape.ndim();
-  if (mesh.size() == 1 || !comm::share_memory(mesh.device_ids()) || !is_split_by_all_axes(to, ndim)) return false;
+  if (mesh.size() == 1 || !comm::share_memory(mesh.device_ids()) || !is_split_by_all_axes(to, ndim))
+    return false;
   for (const auto& stage : plan.stages)
-    if (stage.across || !(stage.layout.mesh() == mesh) || !is_split_by_all_axes(stage.layout, ndim)) return false;
+    if (stage.across || !(stage.layout.mesh() == mesh) || !is_split_by_all_axes(stage.layout, ndim))
+      return false;
   const Sharding& first = plan.stages[0].layout;
   if (plan.stages.size() == 1 && first.dim_axes(ndim) == to.dim_axes(ndim)) return false;
-  return first.shard_shape(in.shape).elements() * static_cast<std::int64_t>(itemsize(in.dtype)) >= least_bytes;
+  return first.shard_shape(in.shape).elements() * static_cast<std::int64_t>(itemsize(in.dtype)) >=
+         least_bytes;
 }
 
 const OpDef fft_on_host_op{.name = "fft_on_host", .talk = [](const TalkArgs& args) { Stages(args).run(); }};

@@ -28,7 +28,8 @@ struct OnHostParams {
   double scale = 1;
   std::vector<std::pair<Sharding, std::vector<int>>> stages;  // layout, dims that are whole there
   template <class V> void fields(V&& visit) const {
-    visit("kind", kind), visit("sign", sign), visit("halved", halved), visit("scale", scale), visit("stages", stages);
+    visit("kind", kind), visit("sign", sign), visit("halved", halved), visit("scale", scale),
+        visit("stages", stages);
   }
 };
 extern const OpDef fft_on_host_op;

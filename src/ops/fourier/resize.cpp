@@ -17,7 +17,9 @@ const OpDef fft_resize_op{
       return {{p.as<ResizeParams>().extents, in[0].dtype}};
     },
     .kernel = [](const KernelArgs&) { throw InternalError("fft_resize has no kernel: it is a remap"); },
-    .vjp = [](const VjpArgs& v) -> Cotangents { return {record_fft_resize(v.cotangents[0], v.in[0].shape(), v.node.where)}; },
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      return {record_fft_resize(v.cotangents[0], v.in[0].shape(), v.node.where)};
+    },
     .batch = [](const BatchArgs& args) -> Batched {
       const Array x = batch_first(args.in[0], args.dims[0]);
       auto extents = args.node.params->as<ResizeParams>().extents.vector();
@@ -25,14 +27,17 @@ const OpDef fft_resize_op{
       return {{record_fft_resize(x, Shape(extents), args.node.where)}, {0}};
     },
     .place = [](const PlaceArgs& args) -> Placement {
-      const Sharding layout = args.shardings[0] ? *args.shardings[0] : args.wanted ? *args.wanted : Sharding::replicated(args.mesh);
+      const Sharding layout = args.shardings[0] ? *args.shardings[0]
+                              : args.wanted     ? *args.wanted
+                                                : Sharding::replicated(args.mesh);
       return {{layout}, {layout}, {}, "sum"};
     },
     .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
       const auto value = builder.value(in[0]);
       const Shape& extents = node.params->as<ResizeParams>().extents;
       Piece kept;
-      for (std::size_t d = 0; d < extents.size(); ++d) kept.to.push_back({0, std::min(extents[d], value.type.shape[d])});
+      for (std::size_t d = 0; d < extents.size(); ++d)
+        kept.to.push_back({0, std::min(extents[d], value.type.shape[d])});
       kept.offset.assign(extents.size(), 0);
       kept.step.assign(extents.size(), 1);
       return {builder.remap(Remap{{kept}}, {in[0]}, {extents, value.type.dtype}, value.layout)};

@@ -17,9 +17,11 @@ namespace {
 using kernels::FftKind;
 using DimAxes = std::vector<std::vector<int>>;
 
-constexpr double butterfly_seconds = 0.4e-9;       // per element and log2 of the points: ratios matter, not the machine
-constexpr std::int64_t small_block_bytes = 65536;  // what a rank may hold of a small array, however unfair that is
-constexpr std::int64_t unfair = 4;                 // else its largest block may grow by this at most
+constexpr double butterfly_seconds =
+    0.4e-9;  // per element and log2 of the points: ratios matter, not the machine
+constexpr std::int64_t small_block_bytes =
+    65536;                          // what a rank may hold of a small array, however unfair that is
+constexpr std::int64_t unfair = 4;  // else its largest block may grow by this at most
 
 // Between equals the nearest dim: P('x', 'y', None) -> P('x', None, 'y') -> P(None, 'x', 'y'), and an inverse goes the same way back.
 constexpr double tie_seconds = 1e-9;
@@ -36,8 +38,16 @@ struct Step {  // how a state was reached
 
 class Search {
  public:
-  Search(const FftParams& p, const Type& in, const Sharding& from, const std::optional<Sharding>& to, const std::vector<int>& fixed)
-      : p_(p), in_(in), from_(from), to_(to), fixed_(fixed), mesh_(from.mesh()), ndim_(in.shape.ndim()), all_((1u << p.dims.size()) - 1) {}
+  Search(const FftParams& p, const Type& in, const Sharding& from, const std::optional<Sharding>& to,
+         const std::vector<int>& fixed)
+      : p_(p),
+        in_(in),
+        from_(from),
+        to_(to),
+        fixed_(fixed),
+        mesh_(from.mesh()),
+        ndim_(in.shape.ndim()),
+        all_((1u << p.dims.size()) - 1) {}
 
   FftStages run() {
     const State start{from_.dim_axes(ndim_), 0};
@@ -67,7 +77,9 @@ class Search {
  private:
   bool is_done(unsigned done, std::size_t i) const { return (done >> i & 1u) != 0; }
   std::size_t last() const { return p_.dims.size() - 1; }
-  bool is_whole(const DimAxes& layout, std::size_t i) const { return layout[static_cast<std::size_t>(p_.dims[i])].empty(); }
+  bool is_whole(const DimAxes& layout, std::size_t i) const {
+    return layout[static_cast<std::size_t>(p_.dims[i])].empty();
+  }
 
   std::vector<int> dims_in(unsigned set) const {
     std::vector<int> dims;
@@ -96,13 +108,16 @@ class Search {
   }
 
   std::int64_t block_bytes(const DimAxes& layout, const Type& type) const {
-    return sharding(layout).shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
+    return sharding(layout).shard_shape(type.shape).elements() *
+           static_cast<std::int64_t>(itemsize(type.dtype));
   }
   double compute_seconds(const DimAxes& layout, unsigned done, unsigned set) const {
     double log_points = 0;
     for (const int d : dims_in(set))
-      log_points += std::log2(static_cast<double>(std::max<std::int64_t>(2, in_.shape[static_cast<std::size_t>(d)])));
-    return butterfly_seconds * log_points * static_cast<double>(sharding(layout).shard_shape(type_at(done).shape).elements());
+      log_points +=
+          std::log2(static_cast<double>(std::max<std::int64_t>(2, in_.shape[static_cast<std::size_t>(d)])));
+    return butterfly_seconds * log_points *
+           static_cast<double>(sharding(layout).shard_shape(type_at(done).shape).elements());
   }
 
   double seconds_to_target(const State& state) const {
@@ -134,14 +149,18 @@ class Search {
       return;  // what costs no exchange is never put off
     }
     for (std::size_t i = 0; i < p_.dims.size(); ++i) {
-      if (is_done(state.done, i) || is_whole(state.layout, i) || !may_transform(state.done, 1u << i)) continue;
-      const LineCost line = line_cost(line_params(p_, p_.dims[i]), type_at(state.done), sharding(state.layout), fixed_);
-      push({state.layout, state.done | 1u << i}, cost + line.seconds + compute_seconds(state.layout, state.done, 1u << i),
+      if (is_done(state.done, i) || is_whole(state.layout, i) || !may_transform(state.done, 1u << i))
+        continue;
+      const LineCost line =
+          line_cost(line_params(p_, p_.dims[i]), type_at(state.done), sharding(state.layout), fixed_);
+      push({state.layout, state.done | 1u << i},
+           cost + line.seconds + compute_seconds(state.layout, state.done, 1u << i),
            {node, {sharding(state.layout), {p_.dims[i]}, true}});
     }
     for (unsigned emptied = 1; emptied <= all_; ++emptied) {
       bool fits = (emptied & state.done) == 0;
-      for (std::size_t i = 0; i < p_.dims.size(); ++i) fits = fits && (!is_done(emptied, i) || !is_whole(state.layout, i));
+      for (std::size_t i = 0; i < p_.dims.size(); ++i)
+        fits = fits && (!is_done(emptied, i) || !is_whole(state.layout, i));
       if (fits) move_axes(node, state, cost, dims_in(emptied));
     }
   }
@@ -171,7 +190,8 @@ class Search {
       }
       const State next{std::move(layout), state.done};
       if (ready(next) != 0 && block_bytes(next.layout, type) <= limit) {
-        const auto plan = plan_reshard(sharding(state.layout), sharding(next.layout), type.shape, type.dtype, fixed_);
+        const auto plan =
+            plan_reshard(sharding(state.layout), sharding(next.layout), type.shape, type.dtype, fixed_);
         push(next, cost + seconds(plan) + distance * tie_seconds, {node, {sharding(next.layout), {}}});
       }
       std::size_t i = 0;
@@ -183,7 +203,8 @@ class Search {
   FftStages path_to(int node) const {
     FftStages result{{}, sharding(states_[static_cast<std::size_t>(node)].layout)};
     for (int n = node; n >= 0; n = steps_[static_cast<std::size_t>(n)].before)
-      if (!steps_[static_cast<std::size_t>(n)].stage.dims.empty()) result.stages.push_back(steps_[static_cast<std::size_t>(n)].stage);
+      if (!steps_[static_cast<std::size_t>(n)].stage.dims.empty())
+        result.stages.push_back(steps_[static_cast<std::size_t>(n)].stage);
     std::reverse(result.stages.begin(), result.stages.end());
     return result;
   }
@@ -220,8 +241,8 @@ Type type_after(const FftParams& p, const Type& in, const std::vector<int>& done
   return type;
 }
 
-FftStages plan_stages(const FftParams& p, const Type& in, const Sharding& from, const std::optional<Sharding>& to,
-                      const std::vector<int>& fixed_axes) {
+FftStages plan_stages(const FftParams& p, const Type& in, const Sharding& from,
+                      const std::optional<Sharding>& to, const std::vector<int>& fixed_axes) {
   return Search(p, in, from, to, fixed_axes).run();
 }
 

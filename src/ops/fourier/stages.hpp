@@ -28,8 +28,8 @@ struct FftStages {
 };
 
 // `to`: where the result will be moved (its cost counts); nullopt: it stays where the last stage leaves it.
-FftStages plan_stages(const FftParams&, const Type& in, const Sharding& from, const std::optional<Sharding>& to,
-                      const std::vector<int>& fixed_axes);
+FftStages plan_stages(const FftParams&, const Type& in, const Sharding& from,
+                      const std::optional<Sharding>& to, const std::vector<int>& fixed_axes);
 
 // The type of a value after the dims in `done` (all of a stage's) have been transformed.
 Type type_after(const FftParams&, const Type& in, const std::vector<int>& done);

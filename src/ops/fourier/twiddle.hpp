@@ -14,7 +14,8 @@ template <class R> class RootsOfUnity {
  public:
   RootsOfUnity(std::int64_t n, kernels::FftSign sign) : n_(n) {
     while ((std::int64_t{1} << (2 * shift_)) < n) ++shift_;
-    const double turn = (sign == kernels::FftSign::forward ? -2 : 2) * std::numbers::pi / static_cast<double>(n);
+    const double turn =
+        (sign == kernels::FftSign::forward ? -2 : 2) * std::numbers::pi / static_cast<double>(n);
     const auto root = [&](std::int64_t e) {
       const double angle = turn * static_cast<double>(e);
       return std::complex<R>(static_cast<R>(std::cos(angle)), static_cast<R>(std::sin(angle)));
@@ -29,8 +30,10 @@ template <class R> class RootsOfUnity {
     const auto mask = (std::int64_t{1} << shift_) - 1;
     std::int64_t e = 0;
     for (std::int64_t k = 0; k < count; ++k) {
-      const auto high = high_[static_cast<std::size_t>(e >> shift_)], low = low_[static_cast<std::size_t>(e & mask)];
-      const R re = high.real() * low.real() - high.imag() * low.imag(), im = high.real() * low.imag() + high.imag() * low.real();
+      const auto high = high_[static_cast<std::size_t>(e >> shift_)],
+                 low = low_[static_cast<std::size_t>(e & mask)];
+      const R re = high.real() * low.real() - high.imag() * low.imag(),
+              im = high.real() * low.imag() + high.imag() * low.real();
       const R x = values[k].real(), y = values[k].imag();
       values[k] = {x * re - y * im, x * im + y * re};
       e += step;

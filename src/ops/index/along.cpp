@@ -36,9 +36,11 @@ std::vector<std::int64_t> places_in(const Tile& indices, std::int64_t extent, Ra
 }
 
 // One factor per dim of the lines, and one for the dim of the list: `in_array` and `in_list` say how the two may be split.
-FactorRule factors_along(const Shape& list, int dim, std::int64_t extent, FactorKind in_array, FactorKind in_list) {
+FactorRule factors_along(const Shape& list, int dim, std::int64_t extent, FactorKind in_array,
+                         FactorKind in_list) {
   FactorRule rule;
-  for (int d = 0; d < list.ndim(); ++d) rule.factors.push_back({list[static_cast<std::size_t>(d)], d == dim ? in_list : FactorKind::pass});
+  for (int d = 0; d < list.ndim(); ++d)
+    rule.factors.push_back({list[static_cast<std::size_t>(d)], d == dim ? in_list : FactorKind::pass});
   rule.factors.push_back({extent, in_array});
   return rule;
 }
@@ -56,11 +58,14 @@ std::vector<DimFactors> array_dims(const Shape& list, int dim) {
 Batched batch(const BatchArgs& args) {
   auto p = params_of(*args.node.params);
   ++p.dim;
-  return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)}, args.node.where)}, {0}};
+  return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)},
+                  args.node.where)},
+          {0}};
 }
 
 FactorRule gather_along_factors(std::span<const Type> in, int dim) {
-  auto rule = factors_along(in[1].shape, dim, in[0].shape[static_cast<std::size_t>(dim)], FactorKind::reduce, FactorKind::pass);
+  auto rule = factors_along(in[1].shape, dim, in[0].shape[static_cast<std::size_t>(dim)], FactorKind::reduce,
+                            FactorKind::pass);
   rule.inputs = {array_dims(in[1].shape, dim), list_dims(in[1].shape)};
   rule.outputs = {list_dims(in[1].shape)};
   return rule;
@@ -72,7 +77,8 @@ Placement place_gather_along(const PlaceArgs& args) {
   const int dim = params_of(args.params).dim, ndim = args.in[0].shape.ndim();
   std::int64_t bytes = 0;
   auto placement = place_by(gather_along_factors(args.in, dim), args, &bytes);
-  if (args.wanted || !args.shardings[0] || !args.shardings[1] || !(args.shardings[0]->mesh() == args.shardings[1]->mesh()))
+  if (args.wanted || !args.shardings[0] || !args.shardings[1] ||
+      !(args.shardings[0]->mesh() == args.shardings[1]->mesh()))
     return placement;
   const auto x = args.shardings[0]->dim_axes(ndim), list = args.shardings[1]->dim_axes(ndim);
   if (x != list || x[static_cast<std::size_t>(dim)].empty()) return placement;
@@ -82,10 +88,12 @@ Placement place_gather_along(const PlaceArgs& args) {
 }
 
 std::vector<TalkCost> fetch_along_cost(const PlaceArgs& args, const Placement& placement) {
-  const auto axes = placement.inputs[0].dim_axes(args.in[0].shape.ndim())[static_cast<std::size_t>(params_of(args.params).dim)];
+  const auto axes = placement.inputs[0].dim_axes(
+      args.in[0].shape.ndim())[static_cast<std::size_t>(params_of(args.params).dim)];
   if (axes.empty() || !placement.partial_axes.empty()) return {};
   const auto elements = placement.inputs[1].shard_shape(args.in[1].shape).elements();
-  return {{"all-to-all", axes, elements * static_cast<std::int64_t>(itemsize(args.out[0].dtype) + sizeof(std::int64_t)), 2}};
+  return {{"all-to-all", axes,
+           elements * static_cast<std::int64_t>(itemsize(args.out[0].dtype) + sizeof(std::int64_t)), 2}};
 }
 
 void talk_gather_along(const TalkArgs& args) {
@@ -99,9 +107,11 @@ void talk_gather_along(const TalkArgs& args) {
   const auto view = kernels::axis_view(indices.shape(), dim);
   FetchList list;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i), outer = at / (view.extent * view.inner), owner = places[i] / block;
+    const auto at = static_cast<std::int64_t>(i), outer = at / (view.extent * view.inner),
+               owner = places[i] / block;
     const auto own = block_range(extent, comm.size(), owner);
-    list.add(static_cast<int>(owner), (outer * own.size() + places[i] - own.start) * view.inner + at % view.inner);
+    list.add(static_cast<int>(owner),
+             (outer * own.size() + places[i] - own.start) * view.inner + at % view.inner);
   }
   fetch(comm, list, x.dtype, {1, x.elements(), 1}, x.data, a.out[0].data);
 }
@@ -119,14 +129,15 @@ const OpDef gather_along_op{
           const auto d = static_cast<std::size_t>(dim);
           const Tile &x = a.in[0], &indices = a.in[1];
           const auto places = places_in(indices, x.global[d], x.box[d]);
-          kernels::gather_along(a.out[0].data, x.data, kernels::axis_view(x.shape(), dim), places.data(), indices.box[d].size(),
-                                itemsize(x.dtype));
+          kernels::gather_along(a.out[0].data, x.data, kernels::axis_view(x.shape(), dim), places.data(),
+                                indices.box[d].size(), itemsize(x.dtype));
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const int dim = params_of(*v.node.params).dim;
       Cotangents result(2);
       if (v.wanted[0])
-        result[0] = scatter_add_along(v.in[0].shape()[static_cast<std::size_t>(dim)], v.in[1], v.cotangents[0], dim, v.node.where);
+        result[0] = scatter_add_along(v.in[0].shape()[static_cast<std::size_t>(dim)], v.in[1],
+                                      v.cotangents[0], dim, v.node.where);
       return result;
     },
     .batch = batch,
@@ -159,12 +170,13 @@ const OpDef scatter_add_along_op{
           std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
           if (out.elements() == 0) return;
           const auto places = places_in(indices, p.extent, out.box[d]);
-          kernels::scatter_along("add", out.dtype, out.data, kernels::axis_view(out.shape(), p.dim), places.data(), indices.box[d].size(),
-                                 a.in[1].data);
+          kernels::scatter_along("add", out.dtype, out.data, kernels::axis_view(out.shape(), p.dim),
+                                 places.data(), indices.box[d].size(), a.in[1].data);
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       Cotangents result(2);
-      if (v.wanted[1]) result[1] = gather_along(v.cotangents[0], v.in[0], params_of(*v.node.params).dim, v.node.where);
+      if (v.wanted[1])
+        result[1] = gather_along(v.cotangents[0], v.in[0], params_of(*v.node.params).dim, v.node.where);
       return result;
     },
     .batch = batch,
@@ -176,24 +188,29 @@ const Registered registered[] = {Registered(gather_along_op), Registered(scatter
 Array gather_along(const Array& x, const Array& indices, int dim, std::source_location where) {
   return record(gather_along_op, make_params(AlongParams{dim, 0}), {x, indices}, where);
 }
-Array scatter_add_along(std::int64_t extent, const Array& indices, const Array& updates, int dim, std::source_location where) {
+Array scatter_add_along(std::int64_t extent, const Array& indices, const Array& updates, int dim,
+                        std::source_location where) {
   return record(scatter_add_along_op, make_params(AlongParams{dim, extent}), {indices, updates}, where);
 }
 
 Array take_along_axis(const Operand& x, const Operand& indices, int axis) {
   check_usable(x.array, "take_along_axis");
   check_usable(indices.array, "take_along_axis");
-  const auto fail = [&](const std::string& why) { return call_text("take_along_axis", x.where) + ": " + why; };
+  const auto fail = [&](const std::string& why) {
+    return call_text("take_along_axis", x.where) + ": " + why;
+  };
   const int ndim = x.array.ndim(), dim = checked_dim(axis, ndim, "take_along_axis", x.where);
   const auto d = static_cast<std::size_t>(dim);
   if (!is_integer(indices.array.dtype()))
-    throw IndexError(fail("the indices must be integers, not " + name(indices.array.dtype()) + "; convert them with astype(i, int32)"));
+    throw IndexError(fail("the indices must be integers, not " + name(indices.array.dtype()) +
+                          "; convert them with astype(i, int32)"));
   if (indices.array.ndim() != ndim)
-    throw ShapeError(fail("the indices have shape " + to_string(indices.array.shape()) + ", the array " + to_string(x.array.shape()) +
-                          "; both must have the same number of dimensions"));
+    throw ShapeError(fail("the indices have shape " + to_string(indices.array.shape()) + ", the array " +
+                          to_string(x.array.shape()) + "; both must have the same number of dimensions"));
   Shape lines = x.array.shape(), list = indices.array.shape();
   if (lines[d] == 0 && list.elements() > 0)
-    throw IndexError(fail("dimension " + std::to_string(dim) + " of shape " + to_string(lines) + " is empty: there is nothing to take"));
+    throw IndexError(fail("dimension " + std::to_string(dim) + " of shape " + to_string(lines) +
+                          " is empty: there is nothing to take"));
   lines[d] = list[d] = 1;
   lines = list = broadcast_shapes(lines, list, "take_along_axis", x.where);
   lines[d] = x.array.shape()[d];

@@ -12,11 +12,12 @@ namespace {
 using Counts = std::vector<std::int64_t>;
 
 // Block r of `out` to rank r; what rank r sends arrives as block r of `in`. Sizes in bytes; this rank's own block is left alone.
-void exchange_blocks(const comm::Communicator& comm, std::byte* out, const Counts& out_bytes, std::byte* in, const Counts& in_bytes,
-                     const char* label) {
+void exchange_blocks(const comm::Communicator& comm, std::byte* out, const Counts& out_bytes, std::byte* in,
+                     const Counts& in_bytes, const char* label) {
   std::vector<comm::Message> sends, receives;
   for (int r = 0; r < comm.size(); ++r) {
-    const auto sent = out_bytes[static_cast<std::size_t>(r)], received = in_bytes[static_cast<std::size_t>(r)];
+    const auto sent = out_bytes[static_cast<std::size_t>(r)],
+               received = in_bytes[static_cast<std::size_t>(r)];
     const int peer = comm.device_ids()[static_cast<std::size_t>(r)];
     if (r != comm.rank() && sent > 0) sends.push_back({peer, out, sent});
     if (r != comm.rank() && received > 0) receives.push_back({peer, in, received});
@@ -40,7 +41,8 @@ std::int64_t total(const Counts& counts) {
 
 }  // namespace
 
-void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, kernels::AxisView own, const std::byte* x, std::byte* out) {
+void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, kernels::AxisView own,
+           const std::byte* x, std::byte* out) {
   const auto ranks = static_cast<std::size_t>(comm.size()), me = static_cast<std::size_t>(comm.rank());
   const auto wanted = static_cast<std::int64_t>(list.owner.size());
   const auto item = static_cast<std::int64_t>(itemsize(dtype)), row_bytes = own.outer * own.inner * item;
@@ -60,13 +62,14 @@ void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, k
   }
 
   const Counts one(ranks, sizeof(std::int64_t));
-  exchange_blocks(comm, reinterpret_cast<std::byte*>(asked.data()), one, reinterpret_cast<std::byte*>(granted.data()), one,
-                  "gather: counts");
+  exchange_blocks(comm, reinterpret_cast<std::byte*>(asked.data()), one,
+                  reinterpret_cast<std::byte*>(granted.data()), one, "gather: counts");
   granted[me] = asked[me];
   Counts answers(static_cast<std::size_t>(total(granted)));
-  exchange_blocks(comm, reinterpret_cast<std::byte*>(questions.data()), scaled(asked, 8), reinterpret_cast<std::byte*>(answers.data()),
-                  scaled(granted, 8), "gather: positions");
-  std::copy_n(questions.begin() + total({asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(me)}), asked[me],
+  exchange_blocks(comm, reinterpret_cast<std::byte*>(questions.data()), scaled(asked, 8),
+                  reinterpret_cast<std::byte*>(answers.data()), scaled(granted, 8), "gather: positions");
+  std::copy_n(questions.begin() + total({asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(me)}),
+              asked[me],
               answers.begin() + total({granted.begin(), granted.begin() + static_cast<std::ptrdiff_t>(me)}));
 
   Buffer leaving = Buffer::allocate(static_cast<std::size_t>(total(granted) * row_bytes)),
@@ -74,10 +77,12 @@ void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, k
   std::int64_t first = 0, own_out = 0, own_in = 0;
   for (std::size_t r = 0; r < ranks; first += granted[r++]) {
     if (r == me) own_out = first * row_bytes;
-    kernels::gather(leaving.data() + first * row_bytes, x, own, std::span(answers.data() + first, static_cast<std::size_t>(granted[r])),
+    kernels::gather(leaving.data() + first * row_bytes, x, own,
+                    std::span(answers.data() + first, static_cast<std::size_t>(granted[r])),
                     static_cast<std::size_t>(item));
   }
-  exchange_blocks(comm, leaving.data(), scaled(granted, row_bytes), arrived.data(), scaled(asked, row_bytes), "gather: rows");
+  exchange_blocks(comm, leaving.data(), scaled(granted, row_bytes), arrived.data(), scaled(asked, row_bytes),
+                  "gather: rows");
 
   std::memset(out, 0, static_cast<std::size_t>(wanted * row_bytes));
   for (std::size_t r = 0; r < ranks; own_in += asked[r++] * row_bytes) {

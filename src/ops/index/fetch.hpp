@@ -22,6 +22,7 @@ struct FetchList {
 
 // out (outer, wanted, inner)[o, i, :] = block of owner[i] (outer, extent, inner)[o, position[i], :]. Blocks differ in extent only.
 // Collective: the counts, the positions, then the rows, each rank receiving exactly the rows that it wants from others.
-void fetch(const comm::Communicator&, const FetchList&, Dtype, kernels::AxisView own_block, const std::byte* x, std::byte* out);
+void fetch(const comm::Communicator&, const FetchList&, Dtype, kernels::AxisView own_block,
+           const std::byte* x, std::byte* out);
 
 }  // namespace tessera

@@ -43,7 +43,8 @@ std::vector<std::int64_t> as_int64(const Tile& tile) {
 }
 
 // Positions in the block `box` of the addressed dims, seen as one: -1 for what the block does not hold.
-std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, const Shape& global, const Box& box, const GatherParams& p) {
+std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, const Shape& global,
+                                             const Box& box, const GatherParams& p) {
   std::vector<std::int64_t> positions(static_cast<std::size_t>(indices[0].elements()), 0);
   for (int k = 0; k < p.count; ++k) {
     const auto d = static_cast<std::size_t>(p.first + k);
@@ -51,9 +52,11 @@ std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, cons
     const auto values = as_int64(indices[static_cast<std::size_t>(k)]);
     for (std::size_t i = 0; i < values.size(); ++i) {
       auto at = values[i] < 0 ? values[i] + extent : values[i];
-      if (p.out_of_range == OutOfRange::clamp) at = std::clamp<std::int64_t>(at, 0, std::max<std::int64_t>(extent - 1, 0));
+      if (p.out_of_range == OutOfRange::clamp)
+        at = std::clamp<std::int64_t>(at, 0, std::max<std::int64_t>(extent - 1, 0));
       if (positions[i] < 0) continue;
-      positions[i] = at < box[d].start || at >= box[d].stop ? -1 : positions[i] * box[d].size() + at - box[d].start;
+      positions[i] =
+          at < box[d].start || at >= box[d].stop ? -1 : positions[i] * box[d].size() + at - box[d].start;
     }
   }
   return positions;
@@ -63,15 +66,19 @@ std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, cons
 kernels::AxisView view_of(const Shape& block, const GatherParams& p) {
   kernels::AxisView view;
   for (int d = 0; d < block.ndim(); ++d)
-    (d < p.first ? view.outer : d < p.first + p.count ? view.extent : view.inner) *= block[static_cast<std::size_t>(d)];
+    (d < p.first             ? view.outer
+     : d < p.first + p.count ? view.extent
+                             : view.inner) *= block[static_cast<std::size_t>(d)];
   return view;
 }
 
 // Factors: one per dim of x, then one per dim of the index arrays. `addressed` and `listed` say what may be split.
-FactorRule factors_of_kinds(const Shape& x, const Shape& indices, const GatherParams& p, FactorKind addressed, FactorKind listed) {
+FactorRule factors_of_kinds(const Shape& x, const Shape& indices, const GatherParams& p, FactorKind addressed,
+                            FactorKind listed) {
   FactorRule rule;
   for (int d = 0; d < x.ndim(); ++d)
-    rule.factors.push_back({x[static_cast<std::size_t>(d)], d >= p.first && d < p.first + p.count ? addressed : FactorKind::pass});
+    rule.factors.push_back({x[static_cast<std::size_t>(d)],
+                            d >= p.first && d < p.first + p.count ? addressed : FactorKind::pass});
   for (const auto extent : indices) rule.factors.push_back({extent, listed});
   return rule;
 }
@@ -87,7 +94,9 @@ std::vector<DimFactors> gathered_dims(const Shape& x, const Shape& indices, cons
   return dims;
 }
 
-std::vector<Array> index_inputs(std::span<const Array> in, const GatherParams& p) { return {in.begin() + 1, in.begin() + 1 + p.count}; }
+std::vector<Array> index_inputs(std::span<const Array> in, const GatherParams& p) {
+  return {in.begin() + 1, in.begin() + 1 + p.count};
+}
 
 FactorRule gather_factors(std::span<const Type> in, const GatherParams& p) {
   auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::reduce, FactorKind::pass);
@@ -142,8 +151,10 @@ std::optional<Placement> place_fetch(const PlaceArgs& args, const GatherParams& 
   const Sharding list_sharding = Sharding::from_dim_axes(args.mesh, *list);
   Placement placement{{*args.shardings[0]}, {Sharding::from_dim_axes(args.mesh, result)}, {}, "sum"};
   for (int k = 0; k < p.count; ++k) placement.inputs.push_back(list_sharding);
-  bytes = placement.outputs[0].shard_shape(args.out[0].shape).elements() * static_cast<std::int64_t>(itemsize(args.out[0].dtype)) +
-          list_sharding.shard_shape(args.in[1].shape).elements() * static_cast<std::int64_t>(sizeof(std::int64_t));
+  bytes = placement.outputs[0].shard_shape(args.out[0].shape).elements() *
+              static_cast<std::int64_t>(itemsize(args.out[0].dtype)) +
+          list_sharding.shard_shape(args.in[1].shape).elements() *
+              static_cast<std::int64_t>(sizeof(std::int64_t));
   return placement;
 }
 
@@ -151,7 +162,8 @@ Placement place_gather(const PlaceArgs& args) {
   const auto& p = params_of(args.params);
   std::int64_t bytes = 0, fetch_bytes = 0;
   auto placement = place_by(gather_factors(args.in, p), args, &bytes);
-  if (auto fetching = place_fetch(args, p, fetch_bytes); fetching && fetch_bytes < bytes) return std::move(*fetching);
+  if (auto fetching = place_fetch(args, p, fetch_bytes); fetching && fetch_bytes < bytes)
+    return std::move(*fetching);
   return placement;
 }
 
@@ -162,7 +174,8 @@ std::vector<TalkCost> fetch_cost(const PlaceArgs& args, const Placement& placeme
   const int dim = split_dim(axes, p);
   if (dim < 0 || !placement.partial_axes.empty()) return {};
   const auto item = static_cast<std::int64_t>(itemsize(args.out[0].dtype));
-  const auto named = placement.inputs[1].shard_shape(args.in[1].shape).elements() * static_cast<std::int64_t>(sizeof(std::int64_t));
+  const auto named = placement.inputs[1].shard_shape(args.in[1].shape).elements() *
+                     static_cast<std::int64_t>(sizeof(std::int64_t));
   const auto rows = placement.outputs[0].shard_shape(args.out[0].shape).elements() * item;
   return {{"all-to-all", axes[static_cast<std::size_t>(dim)], rows + named, 2}};
 }
@@ -177,7 +190,8 @@ void talk_gather(const TalkArgs& args) {
   const auto block = block_size(extent, comm.size());
   Box box = x.box;
   box[static_cast<std::size_t>(dim)] = {0, extent};
-  const auto places = positions_in_block(a.in.subspan(1), x.global, box, p);  // in a block that holds all of the split dim
+  const auto places =
+      positions_in_block(a.in.subspan(1), x.global, box, p);  // in a block that holds all of the split dim
   FetchList list;
   std::int64_t inner = 1;
   for (int d = dim + 1; d < p.first + p.count; ++d) inner *= x.global[static_cast<std::size_t>(d)];
@@ -188,7 +202,8 @@ void talk_gather(const TalkArgs& args) {
     }
     const auto at = place / inner % extent, owner = at / block;
     const auto own = block_range(extent, comm.size(), owner);
-    list.add(static_cast<int>(owner), (place / inner / extent * own.size() + at - own.start) * inner + place % inner);
+    list.add(static_cast<int>(owner),
+             (place / inner / extent * own.size() + at - own.start) * inner + place % inner);
   }
   fetch(comm, list, out.dtype, view_of(x.shape(), p), x.data, out.data);
 }
@@ -202,34 +217,44 @@ const OpDef gather_op{
       const auto& p = params_of(params);
       return {{gathered_shape(in[0].shape, in[1].shape, p.first, p.count), in[0].dtype}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type>, const Params& params) { return gather_factors(in, params_of(params)); },
+    .factors = [](std::span<const Type> in, std::span<const Type>,
+                  const Params& params) { return gather_factors(in, params_of(params)); },
     .kernel =
         [](const KernelArgs& a) {
           const auto& p = params_of(a.params);
           const auto positions = positions_in_block(a.in.subspan(1), a.in[0].global, a.in[0].box, p);
-          kernels::gather(a.out[0].data, a.in[0].data, view_of(a.in[0].shape(), p), positions, itemsize(a.out[0].dtype));
+          kernels::gather(a.out[0].data, a.in[0].data, view_of(a.in[0].shape(), p), positions,
+                          itemsize(a.out[0].dtype));
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(v.in.size());
       if (v.wanted[0])
-        result[0] = scatter_add_zeros(v.in[0].shape(), index_inputs(v.in, p), v.cotangents[0], p.first, p.out_of_range, v.node.where);
+        result[0] = scatter_add_zeros(v.in[0].shape(), index_inputs(v.in, p), v.cotangents[0], p.first,
+                                      p.out_of_range, v.node.where);
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);
       const auto where = args.node.where;
-      const bool any_index = std::any_of(args.dims.begin() + 1, args.dims.end(), [](int d) { return d != not_batched; });
+      const bool any_index =
+          std::any_of(args.dims.begin() + 1, args.dims.end(), [](int d) { return d != not_batched; });
       if (!any_index)
-        return {{gather(batch_first(args.in[0], args.dims[0]), index_inputs(args.in, p), p.first + 1, p.out_of_range, where)}, {0}};
+        return {{gather(batch_first(args.in[0], args.dims[0]), index_inputs(args.in, p), p.first + 1,
+                        p.out_of_range, where)},
+                {0}};
       std::vector<Array> indices;
       for (std::size_t i = 1; i < args.in.size(); ++i) indices.push_back(batched_in_front(args, i));
-      if (args.dims[0] == not_batched) return {{gather(args.in[0], std::move(indices), p.first, p.out_of_range, where)}, {p.first}};
+      if (args.dims[0] == not_batched)
+        return {{gather(args.in[0], std::move(indices), p.first, p.out_of_range, where)}, {p.first}};
       // Both: the batch number is one more index.
       std::vector<std::int64_t> column(indices[0].shape().size(), 1);
       column[0] = args.size;
-      indices.insert(indices.begin(), broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
-      return {{gather(moveaxis(args.in[0], args.dims[0], p.first), std::move(indices), p.first, p.out_of_range, where)}, {p.first}};
+      indices.insert(indices.begin(),
+                     broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
+      return {{gather(moveaxis(args.in[0], args.dims[0], p.first), std::move(indices), p.first,
+                      p.out_of_range, where)},
+              {p.first}};
     },
     .place = place_gather,
     .talk = talk_gather,
@@ -244,7 +269,9 @@ Cotangents scatter_vjp(const VjpArgs& v) {
   const auto where_ = v.node.where;
   const Array &x = v.in[0], &updates = v.in.back(), &g = v.cotangents[0];
   const auto indices = index_inputs(v.in, p);
-  const auto read = [&](const Array& from) { return gather(from, indices, p.first, OutOfRange::drop, where_); };
+  const auto read = [&](const Array& from) {
+    return gather(from, indices, p.first, OutOfRange::drop, where_);
+  };
   Cotangents result(v.in.size());
   Array of_x = g, of_updates;
   if (p.op == "set") {
@@ -270,13 +297,17 @@ Batched scatter_batch(const BatchArgs& args) {
   bool any_index = false;
   for (int k = 0; k < p.count; ++k) any_index |= args.dims[static_cast<std::size_t>(1 + k)] != not_batched;
   Array x = batched_in_front(args, 0), updates = batched_in_front(args, args.in.size() - 1);
-  if (!any_index) return {{scatter(p.op, x, index_inputs(args.in, p), updates, p.first + 1, p.out_of_range, where)}, {0}};
+  if (!any_index)
+    return {{scatter(p.op, x, index_inputs(args.in, p), updates, p.first + 1, p.out_of_range, where)}, {0}};
   std::vector<Array> indices;
-  for (int k = 0; k < p.count; ++k) indices.push_back(batched_in_front(args, static_cast<std::size_t>(1 + k)));
+  for (int k = 0; k < p.count; ++k)
+    indices.push_back(batched_in_front(args, static_cast<std::size_t>(1 + k)));
   std::vector<std::int64_t> column(indices[0].shape().size(), 1);
   column[0] = args.size;
-  indices.insert(indices.begin(), broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
-  return {{scatter(p.op, moveaxis(x, 0, p.first), std::move(indices), moveaxis(updates, 0, p.first), p.first, p.out_of_range, where)},
+  indices.insert(indices.begin(),
+                 broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
+  return {{scatter(p.op, moveaxis(x, 0, p.first), std::move(indices), moveaxis(updates, 0, p.first), p.first,
+                   p.out_of_range, where)},
           {p.first}};
 }
 
@@ -290,7 +321,8 @@ const OpDef scatter_op{
           const auto& p = params_of(params);
           auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::pass, FactorKind::whole);
           rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
-          for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
+          for (int k = 0; k < p.count; ++k)
+            rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
           rule.inputs.push_back(gathered_dims(in[0].shape, in[1].shape, p));
           rule.outputs = {rule.inputs[0]};
           return rule;
@@ -302,7 +334,8 @@ const OpDef scatter_op{
           if (out.elements() == 0) return;
           std::memcpy(out.data, a.in[0].data, static_cast<std::size_t>(out.bytes()));
           const auto positions = positions_in_block(a.in.subspan(1), out.global, out.box, p);
-          if (!positions.empty()) kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
+          if (!positions.empty())
+            kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
         },
     .vjp = scatter_vjp,
     .batch = scatter_batch,
@@ -318,7 +351,8 @@ const OpDef scatter_add_op{
         [](std::span<const Type> in, std::span<const Type>, const Params& params) {
           const auto& p = params_of(params);
           auto rule = factors_of_kinds(p.shape, in[0].shape, p, FactorKind::pass, FactorKind::reduce);
-          for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(p.shape.ndim(), in[0].shape.ndim()));
+          for (int k = 0; k < p.count; ++k)
+            rule.inputs.push_back(dims_of(p.shape.ndim(), in[0].shape.ndim()));
           rule.inputs.push_back(gathered_dims(p.shape, in[0].shape, p));
           rule.outputs = {dims_of(0, p.shape.ndim())};
           return rule;
@@ -330,14 +364,17 @@ const OpDef scatter_add_op{
           if (out.elements() == 0) return;
           std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
           const auto positions = positions_in_block(a.in, out.global, out.box, p);
-          if (!positions.empty()) kernels::scatter("add", out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
+          if (!positions.empty())
+            kernels::scatter("add", out.dtype, out.data, view_of(out.shape(), p), positions,
+                             a.in.back().data);
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(v.in.size());
       if (v.wanted.back())
-        result.back() = gather(v.cotangents[0], {v.in.begin(), v.in.end() - 1}, p.first,
-                               p.out_of_range == OutOfRange::clamp ? OutOfRange::clamp : OutOfRange::drop, v.node.where);
+        result.back() =
+            gather(v.cotangents[0], {v.in.begin(), v.in.end() - 1}, p.first,
+                   p.out_of_range == OutOfRange::clamp ? OutOfRange::clamp : OutOfRange::drop, v.node.where);
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
@@ -350,16 +387,17 @@ const OpDef scatter_add_op{
       auto extents = p.shape.vector();
       extents.insert(extents.begin() + (any_index ? p.first : 0), args.size);
       if (!any_index)
-        return {{scatter_add_zeros(Shape(std::move(extents)), {args.in.begin(), args.in.end() - 1}, updates, p.first + 1, p.out_of_range,
-                                   where)},
+        return {{scatter_add_zeros(Shape(std::move(extents)), {args.in.begin(), args.in.end() - 1}, updates,
+                                   p.first + 1, p.out_of_range, where)},
                 {0}};
       for (std::size_t k = 0; k + 1 < args.in.size(); ++k) indices.push_back(batched_in_front(args, k));
       std::vector<std::int64_t> column(indices[0].shape().size(), 1);
       column[0] = args.size;
-      indices.insert(indices.begin(), broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
-      return {
-          {scatter_add_zeros(Shape(std::move(extents)), std::move(indices), moveaxis(updates, 0, p.first), p.first, p.out_of_range, where)},
-          {p.first}};
+      indices.insert(indices.begin(),
+                     broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
+      return {{scatter_add_zeros(Shape(std::move(extents)), std::move(indices), moveaxis(updates, 0, p.first),
+                                 p.first, p.out_of_range, where)},
+              {p.first}};
     },
     .linear_in = [](const Params&) -> std::string { return ""; },
 };
@@ -368,22 +406,23 @@ const Registered registered[] = {Registered(gather_op), Registered(scatter_op), 
 
 }  // namespace
 
-Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange out_of_range, std::source_location where) {
+Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange out_of_range,
+             std::source_location where) {
   const GatherParams p{first, static_cast<int>(indices.size()), out_of_range};
   indices.insert(indices.begin(), x);
   return record(gather_op, make_params(p), std::move(indices), where);
 }
 
-Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates, int first, OutOfRange out_of_range,
-              std::source_location where) {
+Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates,
+              int first, OutOfRange out_of_range, std::source_location where) {
   const GatherParams p{first, static_cast<int>(indices.size()), out_of_range, op};
   indices.insert(indices.begin(), x);
   indices.push_back(updates);
   return record(scatter_op, make_params(p), std::move(indices), where);
 }
 
-Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first, OutOfRange out_of_range,
-                        std::source_location where) {
+Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first,
+                        OutOfRange out_of_range, std::source_location where) {
   const GatherParams p{first, static_cast<int>(indices.size()), out_of_range, "add", shape};
   indices.push_back(updates);
   return record(scatter_add_op, make_params(p), std::move(indices), where);

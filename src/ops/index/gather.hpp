@@ -16,11 +16,11 @@ enum class OutOfRange { clamp, drop };
 Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange, std::source_location where);
 
 // x with x[.., indices, ..] op= updates, whose shape is that of the gather's result. op: set add multiply min max.
-Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates, int first, OutOfRange,
-              std::source_location where);
+Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates,
+              int first, OutOfRange, std::source_location where);
 
 // The transpose of gather: updates added into zeros of this shape.
-Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first, OutOfRange,
-                        std::source_location where);
+Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first,
+                        OutOfRange, std::source_location where);
 
 }  // namespace tessera

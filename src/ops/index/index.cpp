@@ -36,7 +36,8 @@ Array index(const Array& x, std::vector<IndexPart> parts, std::source_location w
   const auto p = parse_index(x.shape(), std::move(parts), "index", where);
   const Array y = static_slice(x, p, where);
   if (p.arrays.empty()) return y;
-  return gather(transpose(Operand(y, where), arrays_in_place(p)), p.arrays, p.arrays_at, OutOfRange::clamp, where);
+  return gather(transpose(Operand(y, where), arrays_in_place(p)), p.arrays, p.arrays_at, OutOfRange::clamp,
+                where);
 }
 
 Array take(const Operand& x, const Operand& indices, int axis) {

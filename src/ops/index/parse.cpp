@@ -10,7 +10,8 @@ namespace {
 
 class Parser {
  public:
-  Parser(const Shape& shape, const char* call, std::source_location where) : shape_(shape), call_(call), where_(where) {}
+  Parser(const Shape& shape, const char* call, std::source_location where)
+      : shape_(shape), call_(call), where_(where) {}
 
   ParsedIndex run(std::vector<IndexPart> parts) {
     parts = with_ellipsis_expanded(std::move(parts));
@@ -51,7 +52,9 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const { throw IndexError(call_text(call_, where_) + ": " + why); }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw IndexError(call_text(call_, where_) + ": " + why);
+  }
 
   std::vector<IndexPart> with_ellipsis_expanded(std::vector<IndexPart> parts) const {
     int used = 0, ellipses = 0;
@@ -61,10 +64,11 @@ class Parser {
     }
     if (ellipses > 1) refuse("an index may contain only one ellipsis");
     if (used > shape_.ndim())
-      refuse("too many indices: " + std::to_string(used) + " for an array of " + std::to_string(shape_.ndim()) + " dimensions, shape " +
-             to_string(shape_));
+      refuse("too many indices: " + std::to_string(used) + " for an array of " +
+             std::to_string(shape_.ndim()) + " dimensions, shape " + to_string(shape_));
     if (ellipses == 0) parts.emplace_back(ellipsis);
-    const bool stands_for_none = used == shape_.ndim();  // kept even so: what stands on both sides of it is not side by side
+    const bool stands_for_none =
+        used == shape_.ndim();  // kept even so: what stands on both sides of it is not side by side
     std::vector<IndexPart> expanded;
     for (auto& part : parts) {
       if (part.kind != IndexPart::Kind::ellipsis || stands_for_none)
@@ -87,8 +91,10 @@ class Parser {
   void take_integer(std::int64_t i, int d) {
     const auto n = shape_[static_cast<std::size_t>(d)];
     if (i < -n || i >= n)
-      refuse("index " + std::to_string(i) + " is out of bounds for dimension " + std::to_string(d) + " of shape " + to_string(shape_) +
-             (n == 0 ? ", which is empty" : "; it must be in [" + std::to_string(-n) + ", " + std::to_string(n) + ")"));
+      refuse("index " + std::to_string(i) + " is out of bounds for dimension " + std::to_string(d) +
+             " of shape " + to_string(shape_) +
+             (n == 0 ? ", which is empty"
+                     : "; it must be in [" + std::to_string(-n) + ", " + std::to_string(n) + ")"));
     result_.integer_dims.push_back(d);
     add(i < 0 ? i + n : i, 1, 1, n);
   }
@@ -96,8 +102,11 @@ class Parser {
   void take_slice(const Slice& s, int d) {
     const auto n = shape_[static_cast<std::size_t>(d)];
     const auto step = s.step.value_or(1);
-    if (step == 0) refuse("the step of the slice of dimension " + std::to_string(d) + " is 0; use a step that goes from start to stop");
-    const auto lowest = step > 0 ? 0 : -1, highest = step > 0 ? 0 : 1;  // where the walk may stand: [0, n] upwards, [-1, n-1] downwards
+    if (step == 0)
+      refuse("the step of the slice of dimension " + std::to_string(d) +
+             " is 0; use a step that goes from start to stop");
+    const auto lowest = step > 0 ? 0 : -1,
+               highest = step > 0 ? 0 : 1;  // where the walk may stand: [0, n] upwards, [-1, n-1] downwards
     const auto bound = [&](const std::optional<std::int64_t>& given, std::int64_t otherwise) {
       if (!given) return otherwise;
       const auto from_start = *given < 0 ? *given + n : *given;
@@ -115,13 +124,16 @@ class Parser {
     check_usable(indices, call_);
     if (is_bool(indices.dtype()))
       refuse(
-          "an index array of bool selects a number of elements that depends on its values, so the shape of the result is not known. Use "
+          "an index array of bool selects a number of elements that depends on its values, so the shape of "
+          "the result is not known. Use "
           "where(mask, a, b), or at(mask).set(value)");
     if (!is_integer(indices.dtype()))
-      refuse("an index array must hold integers, not " + name(indices.dtype()) + "; convert it with astype(i, int32)");
+      refuse("an index array must hold integers, not " + name(indices.dtype()) +
+             "; convert it with astype(i, int32)");
     const auto n = shape_[static_cast<std::size_t>(d)];
     if (n == 0 && indices.size() > 0)
-      refuse("dimension " + std::to_string(d) + " of shape " + to_string(shape_) + " is empty: there is nothing to index");
+      refuse("dimension " + std::to_string(d) + " of shape " + to_string(shape_) +
+             " is empty: there is nothing to index");
     result_.arrays.push_back(indices);
     add(0, 1, n, n);
   }
@@ -140,7 +152,8 @@ class Parser {
 
 }  // namespace
 
-ParsedIndex parse_index(const Shape& shape, std::vector<IndexPart> parts, const char* call, std::source_location where) {
+ParsedIndex parse_index(const Shape& shape, std::vector<IndexPart> parts, const char* call,
+                        std::source_location where) {
   return Parser(shape, call, where).run(std::move(parts));
 }
 

@@ -13,7 +13,8 @@ namespace tessera {
 
 std::string field_text(const Piece& p) {
   std::string text = std::to_string(p.source) + "[";
-  for (std::size_t d = 0; d < p.offset.size(); ++d) text += (d ? "," : "") + std::to_string(p.offset[d]) + ":" + std::to_string(p.step[d]);
+  for (std::size_t d = 0; d < p.offset.size(); ++d)
+    text += (d ? "," : "") + std::to_string(p.offset[d]) + ":" + std::to_string(p.step[d]);
   return text + "]->" + to_string(p.to);
 }
 
@@ -21,7 +22,9 @@ namespace {
 
 const RemapParams& params_of(const Params& p) { return p.as<RemapParams>(); }
 
-std::vector<Type> infer(std::span<const Type> in, const Params& p) { return {{params_of(p).shape, in[0].dtype, false}}; }
+std::vector<Type> infer(std::span<const Type> in, const Params& p) {
+  return {{params_of(p).shape, in[0].dtype, false}};
+}
 
 // ---- where the result lies ----
 
@@ -38,7 +41,8 @@ Sharding as_operand(const Sharding& result, const Shape& shape) {
   auto dims = result.dim_axes(shape.ndim());
   for (int d = 0; d < shape.ndim(); ++d) {
     std::int64_t blocks = 1;
-    for (const int axis : dims[static_cast<std::size_t>(d)]) blocks *= result.mesh().axis_sizes()[static_cast<std::size_t>(axis)];
+    for (const int axis : dims[static_cast<std::size_t>(d)])
+      blocks *= result.mesh().axis_sizes()[static_cast<std::size_t>(axis)];
     if (shape[static_cast<std::size_t>(d)] < blocks) dims[static_cast<std::size_t>(d)].clear();
   }
   return Sharding::from_dim_axes(result.mesh(), dims);
@@ -67,8 +71,10 @@ Placement place(const PlaceArgs& args) {
       inputs.push_back(args.shardings[i] ? *args.shardings[i] : as_operand(candidate, shapes[i]));
     std::int64_t bytes = 0;
     if (candidates.size() > 1)
-      bytes = exchange_bytes({p.pieces}, inputs, shapes, candidate, p.shape, itemsize(args.out[0].dtype), args.fixed_axes);
-    if (best_bytes < 0 || bytes < best_bytes) best = {std::move(inputs), {candidate}, {}, "sum"}, best_bytes = bytes;
+      bytes = exchange_bytes({p.pieces}, inputs, shapes, candidate, p.shape, itemsize(args.out[0].dtype),
+                             args.fixed_axes);
+    if (best_bytes < 0 || bytes < best_bytes)
+      best = {std::move(inputs), {candidate}, {}, "sum"}, best_bytes = bytes;
   }
   return best;
 }
@@ -78,7 +84,8 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   const Type& type = node.outputs[0].type;
   std::byte fill[16] = {};
   write_scalar(p.fill, type.dtype, fill);
-  return {builder.remap({p.pieces}, {in.begin(), in.end()}, type, builder.placement().outputs[0], std::span(fill, itemsize(type.dtype)))};
+  return {builder.remap({p.pieces}, {in.begin(), in.end()}, type, builder.placement().outputs[0],
+                        std::span(fill, itemsize(type.dtype)))};
 }
 
 // ---- the transpose ----
@@ -91,7 +98,8 @@ Image image_of(const Piece& piece) {
   Image image;
   for (std::size_t d = 0; d < piece.to.size(); ++d) {
     const auto n = piece.to[d].size();
-    const auto first = piece.offset[d] + piece.step[d] * piece.to[d].start, last = first + piece.step[d] * (n - 1);
+    const auto first = piece.offset[d] + piece.step[d] * piece.to[d].start,
+               last = first + piece.step[d] * (n - 1);
     image.start.push_back(std::min(first, last));
     image.count.push_back(n);
   }
@@ -114,11 +122,14 @@ Piece inverse(const Piece& piece) {
 }
 
 RemapName transposed(RemapName name) {
-  return name == RemapName::slice ? RemapName::pad : name == RemapName::flip || name == RemapName::roll ? name : RemapName::slice;
+  return name == RemapName::slice                             ? RemapName::pad
+         : name == RemapName::flip || name == RemapName::roll ? name
+                                                              : RemapName::slice;
 }
 const OpDef& record_of(RemapName);
 RemapName name_of(const Node& node) {
-  for (const auto name : {RemapName::slice, RemapName::flip, RemapName::roll, RemapName::pad, RemapName::concatenate, RemapName::tile})
+  for (const auto name : {RemapName::slice, RemapName::flip, RemapName::roll, RemapName::pad,
+                          RemapName::concatenate, RemapName::tile})
     if (node.op == &record_of(name)) return name;
   return RemapName::update_slice;
 }
@@ -140,20 +151,24 @@ Array source_cotangent(const VjpArgs& v, int source) {
         start.push_back(piece.offset[d] + piece.step[d] * piece.to[d].start), step.push_back(piece.step[d]),
             first.push_back(piece.to[d].start);
       const Array part =
-          remap(RemapName::slice, slice_params(first, std::vector<std::int64_t>(first.size(), 1), box_shape(piece.to)), {g}, v.node.where);
+          remap(RemapName::slice,
+                slice_params(first, std::vector<std::int64_t>(first.size(), 1), box_shape(piece.to)), {g},
+                v.node.where);
       add(unslice(part, start, step, x.shape(), layout, v.node.where));
       continue;
     }
     const Piece back = inverse(piece);
     const auto is_free = [&](const std::vector<Piece>& round) {
-      return std::all_of(round.begin(), round.end(), [&](const Piece& other) { return is_empty(intersect(other.to, back.to)); });
+      return std::all_of(round.begin(), round.end(),
+                         [&](const Piece& other) { return is_empty(intersect(other.to, back.to)); });
     };
     auto round = std::find_if(rounds.begin(), rounds.end(), is_free);
     if (round == rounds.end()) round = rounds.insert(rounds.end(), std::vector<Piece>{});
     round->push_back(back);
   }
   for (auto& round : rounds)
-    add(remap(transposed(name_of(v.node)), {x.shape(), std::move(round), {0, 0, true}, {}, layout}, {g}, v.node.where));
+    add(remap(transposed(name_of(v.node)), {x.shape(), std::move(round), {0, 0, true}, {}, layout}, {g},
+              v.node.where));
   return total;
 }
 
@@ -189,20 +204,25 @@ OpDef remap_record(const char* name) {
   OpDef op;
   op.name = name;
   op.infer = infer;
-  op.kernel = [](const KernelArgs& a) { throw InternalError(a.op.name + " has no kernel: it is lowered to an exchange of boxes"); };
+  op.kernel = [](const KernelArgs& a) {
+    throw InternalError(a.op.name + " has no kernel: it is lowered to an exchange of boxes");
+  };
   op.vjp = vjp;
   op.batch = batch;
   op.place = place;
   op.lower = lower;
   return op;
 }
-const OpDef slice_op = remap_record("slice"), flip_op = remap_record("flip"), roll_op = remap_record("roll"), pad_op = remap_record("pad"),
-            concatenate_op = remap_record("concatenate"), tile_op = remap_record("tile"), update_slice_op = remap_record("update_slice");
-const Registered registered[] = {Registered(slice_op),       Registered(flip_op), Registered(roll_op),        Registered(pad_op),
-                                 Registered(concatenate_op), Registered(tile_op), Registered(update_slice_op)};
+const OpDef slice_op = remap_record("slice"), flip_op = remap_record("flip"), roll_op = remap_record("roll"),
+            pad_op = remap_record("pad"), concatenate_op = remap_record("concatenate"),
+            tile_op = remap_record("tile"), update_slice_op = remap_record("update_slice");
+const Registered registered[] = {Registered(slice_op),       Registered(flip_op),        Registered(roll_op),
+                                 Registered(pad_op),         Registered(concatenate_op), Registered(tile_op),
+                                 Registered(update_slice_op)};
 
 const OpDef& record_of(RemapName name) {
-  const OpDef* records[] = {&slice_op, &flip_op, &roll_op, &pad_op, &concatenate_op, &tile_op, &update_slice_op};
+  const OpDef* records[] = {&slice_op,       &flip_op, &roll_op,        &pad_op,
+                            &concatenate_op, &tile_op, &update_slice_op};
   return *records[static_cast<int>(name)];
 }
 
@@ -221,13 +241,14 @@ Piece whole_piece(int source, const Shape& shape, const std::vector<std::int64_t
   return piece;
 }
 
-RemapParams slice_params(const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step, const Shape& count) {
+RemapParams slice_params(const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
+                         const Shape& count) {
   return {count, {Piece{0, whole_box(count), start, step}}};
 }
 
 // First to the places of every |step|-th element, a dim at a time, then into the zeros around them.
-Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step, const Shape& shape,
-              const std::optional<Sharding>& layout, std::source_location where) {
+Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
+              const Shape& shape, const std::optional<Sharding>& layout, std::source_location where) {
   Array spread = g;
   Piece piece{0, {}, {}, {}};
   for (std::size_t d = 0; d < shape.size(); ++d) {

@@ -18,11 +18,13 @@ inline std::uint64_t field_hash(const Piece& p) {
 std::string field_text(const Piece&);
 
 struct RemapParams {
-  Shape shape;                          // of the result
-  std::vector<Piece> pieces;            // disjoint in the result
-  ScalarValue fill = {};                // where no piece reaches
-  std::vector<int> unsplit = {};        // dims of the result that are given up right after (x[3]): must not be split
-  std::optional<Sharding> layout = {};  // of the result; otherwise that of the operand that makes the cheapest exchange
+  Shape shape;                // of the result
+  std::vector<Piece> pieces;  // disjoint in the result
+  ScalarValue fill = {};      // where no piece reaches
+  std::vector<int> unsplit =
+      {};  // dims of the result that are given up right after (x[3]): must not be split
+  std::optional<Sharding> layout =
+      {};  // of the result; otherwise that of the operand that makes the cheapest exchange
   template <class V> void fields(V&& visit) const {
     visit("shape", shape);
     visit("pieces", pieces);
@@ -41,9 +43,10 @@ Array remap(RemapName, RemapParams, std::vector<Array> operands, std::source_loc
 // One piece that copies all of source `source` to the result at `at`.
 Piece whole_piece(int source, const Shape&, const std::vector<std::int64_t>& at);
 // x[start : start + step * count : step] in each dim.
-RemapParams slice_params(const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step, const Shape& count);
+RemapParams slice_params(const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
+                         const Shape& count);
 // The transpose of a slice: g put where the slice came from, zeros elsewhere, in an array of this shape and layout.
-Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step, const Shape& shape,
-              const std::optional<Sharding>& layout, std::source_location where);
+Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
+              const Shape& shape, const std::optional<Sharding>& layout, std::source_location where);
 
 }  // namespace tessera

@@ -28,17 +28,20 @@ Placement place(const PlaceArgs& args) {
 }
 
 // `needs` tells which elements of the operand a block of the result is made of.
-std::vector<int> lower_by(ProgramBuilder& builder, const Node& node, std::span<const int> in, Range (*needs)(Range block, std::int64_t n)) {
+std::vector<int> lower_by(ProgramBuilder& builder, const Node& node, std::span<const int> in,
+                          Range (*needs)(Range block, std::int64_t n)) {
   const auto& p = params_of(*node.params);
   const Type& type = node.outputs[0].type;
   const Sharding out = builder.placement().outputs[0];
   const auto extent = type.shape[static_cast<std::size_t>(p.dim)];
-  const int windows = fetch_windows(builder, in[0], p.dim, out,
-                                    [&](std::int64_t part, std::int64_t parts) { return needs(block_range(extent, parts, part), p.n); });
+  const int windows = fetch_windows(builder, in[0], p.dim, out, [&](std::int64_t part, std::int64_t parts) {
+    return needs(block_range(extent, parts, part), p.n);
+  });
   return builder.kernel(*node.op, node.params, {windows}, {type}, {out});
 }
 
-template <Range (*needs)(Range, std::int64_t)> OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::int64_t)) {
+template <Range (*needs)(Range, std::int64_t)>
+OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::int64_t)) {
   static std::int64_t (*const extent_of)(std::int64_t, std::int64_t) = extent;
   OpDef op;
   op.name = name;
@@ -51,17 +54,23 @@ template <Range (*needs)(Range, std::int64_t)> OpDef spread_record(const char* n
   op.batch = [](const BatchArgs& args) -> Batched {
     auto p = params_of(*args.node.params);
     ++p.dim;
-    return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+    return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])}, args.node.where)},
+            {0}};
   };
   op.place = place;
-  op.lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) { return lower_by(builder, node, in, needs); };
+  op.lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+    return lower_by(builder, node, in, needs);
+  };
   return op;
 }
 
 // ---- dilate ----
-Range dilate_needs(Range block, std::int64_t stride) { return {ceil_div(block.start, stride), ceil_div(block.stop, stride)}; }
+Range dilate_needs(Range block, std::int64_t stride) {
+  return {ceil_div(block.start, stride), ceil_div(block.stop, stride)};
+}
 OpDef dilate_record() {
-  OpDef op = spread_record<dilate_needs>("dilate", [](std::int64_t n, std::int64_t stride) { return n == 0 ? 0 : (n - 1) * stride + 1; });
+  OpDef op = spread_record<dilate_needs>(
+      "dilate", [](std::int64_t n, std::int64_t stride) { return n == 0 ? 0 : (n - 1) * stride + 1; });
   op.kernel = [](const KernelArgs& a) {
     const auto& p = params_of(a.params);
     const Tile& out = a.out[0];
@@ -76,7 +85,8 @@ OpDef dilate_record() {
     extents[d] = needed.size();
     strides[d] *= p.n;
     if (extents.elements() > 0)
-      kernels::copy_strided(out.data + offset * static_cast<std::int64_t>(item), strides, a.in[0].data, from, extents, item);
+      kernels::copy_strided(out.data + offset * static_cast<std::int64_t>(item), strides, a.in[0].data, from,
+                            extents, item);
   };
   op.vjp = [](const VjpArgs& v) -> Cotangents {
     const auto& p = params_of(*v.node.params);
@@ -89,18 +99,23 @@ OpDef dilate_record() {
 const OpDef dilate_op = dilate_record();
 
 // ---- repeat ----
-Range repeat_needs(Range block, std::int64_t n) { return {block.start / n, block.size() == 0 ? block.start / n : ceil_div(block.stop, n)}; }
+Range repeat_needs(Range block, std::int64_t n) {
+  return {block.start / n, block.size() == 0 ? block.start / n : ceil_div(block.stop, n)};
+}
 OpDef repeat_record() {
-  OpDef op = spread_record<repeat_needs>("repeat", [](std::int64_t extent, std::int64_t n) { return extent * n; });
+  OpDef op =
+      spread_record<repeat_needs>("repeat", [](std::int64_t extent, std::int64_t n) { return extent * n; });
   op.kernel = [](const KernelArgs& a) {
     const auto& p = params_of(a.params);
     const Range block = a.out[0].box[static_cast<std::size_t>(p.dim)];
     std::vector<std::int64_t> indices;
     for (auto i = block.start; i < block.stop; ++i) indices.push_back(i / p.n - block.start / p.n);
-    kernels::gather(a.out[0].data, a.in[0].data, kernels::axis_view(a.in[0].shape(), p.dim), indices, itemsize(a.out[0].dtype));
+    kernels::gather(a.out[0].data, a.in[0].data, kernels::axis_view(a.in[0].shape(), p.dim), indices,
+                    itemsize(a.out[0].dtype));
   };
   op.vjp = [](const VjpArgs& v) -> Cotangents {
-    return {sum_groups(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n, v.node.where)};
+    return {sum_groups(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n,
+                       v.node.where)};
   };
   return op;
 }
@@ -108,7 +123,8 @@ const OpDef repeat_op = repeat_record();
 
 Range sum_groups_needs(Range block, std::int64_t n) { return {block.start * n, block.stop * n}; }
 OpDef sum_groups_record() {
-  OpDef op = spread_record<sum_groups_needs>("sum_groups", [](std::int64_t extent, std::int64_t n) { return extent / n; });
+  OpDef op = spread_record<sum_groups_needs>("sum_groups",
+                                             [](std::int64_t extent, std::int64_t n) { return extent / n; });
   op.kernel = [](const KernelArgs& a) {
     const auto& p = params_of(a.params);
     const auto view = kernels::axis_view(a.out[0].shape(), p.dim);
@@ -117,11 +133,13 @@ OpDef sum_groups_record() {
     const auto window = a.in[0].shape()[static_cast<std::size_t>(p.dim)];
     const auto item = static_cast<std::int64_t>(itemsize(a.out[0].dtype));
     for (std::int64_t o = 0; o < view.outer; ++o)
-      kernels::reduce("sum", a.out[0].dtype, a.in[0].data + o * window * view.inner * item, Shape{view.extent, p.n, view.inner}, {1},
+      kernels::reduce("sum", a.out[0].dtype, a.in[0].data + o * window * view.inner * item,
+                      Shape{view.extent, p.n, view.inner}, {1},
                       a.out[0].data + o * view.extent * view.inner * item);
   };
   op.vjp = [](const VjpArgs& v) -> Cotangents {
-    return {repeat_each(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n, v.node.where)};
+    return {repeat_each(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n,
+                        v.node.where)};
   };
   return op;
 }

@@ -7,7 +7,9 @@
 namespace tessera {
 namespace {
 
-FactorRule same_factors(std::span<const Type> in, std::span<const Type> out, const Params&) { return dimwise_factors(in, out); }
+FactorRule same_factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
+  return dimwise_factors(in, out);
+}
 std::vector<Type> same_types(std::span<const Type> in, const Params&) { return {in.begin(), in.end()}; }
 void no_kernel(const KernelArgs& a) { throw InternalError(a.op.name + ": an alias has no arithmetic"); }
 

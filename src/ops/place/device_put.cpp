@@ -18,7 +18,10 @@ const OpDef device_put_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {in.begin(), in.end()};
     },
-    .kernel = [](const KernelArgs&) { throw InternalError("device_put has no kernel: it is lowered to reshard steps"); },
+    .kernel =
+        [](const KernelArgs&) {
+          throw InternalError("device_put has no kernel: it is lowered to reshard steps");
+        },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       if (output_of(v.in[0]).sharding) return {device_put(v.cotangents[0], *output_of(v.in[0]).sharding)};
       return {v.cotangents[0]};
@@ -28,7 +31,9 @@ const OpDef device_put_op{
       auto dims = sharding.dim_axes(args.in[0].ndim() - 1);
       dims.insert(dims.begin(), std::vector<int>{});
       const auto batched = Sharding::from_dim_axes(sharding.mesh(), dims);
-      return {{record(*args.node.op, make_params(PutParams{batched}), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+      return {{record(*args.node.op, make_params(PutParams{batched}), {batch_first(args.in[0], args.dims[0])},
+                      args.node.where)},
+              {0}};
     },
     // An uncommitted operand is computed in the target layout; a committed one comes from where it is.
     .place = [](const PlaceArgs& args) -> Placement {
@@ -49,11 +54,14 @@ void check_manual_axes(const Operand& x, const Sharding& sharding, const char* c
   if (!region) return;
   bool fits = sharding.mesh() == region->mesh;
   for (const auto& dim : sharding.dim_axes(x.array.ndim()))
-    for (const int a : dim) fits = fits && !std::binary_search(region->manual_axes.begin(), region->manual_axes.end(), a);
+    for (const int a : dim)
+      fits = fits && !std::binary_search(region->manual_axes.begin(), region->manual_axes.end(), a);
   if (!fits)
-    throw ShardingError(call_text(call, x.where) + ": inside a function mapped over " + field_text(region->mesh) + " the value " +
-                        to_string(type_of(x.array)) + " is one rank's block; it cannot be put to " + field_text(sharding) +
-                        ". Move blocks with collectives (all_gather, ppermute, ...), or return it and move the result");
+    throw ShardingError(
+        call_text(call, x.where) + ": inside a function mapped over " + field_text(region->mesh) +
+        " the value " + to_string(type_of(x.array)) + " is one rank's block; it cannot be put to " +
+        field_text(sharding) +
+        ". Move blocks with collectives (all_gather, ppermute, ...), or return it and move the result");
 }
 
 Array put(const Operand& x, const Sharding& asked, const char* call) {
@@ -67,8 +75,14 @@ Array put(const Operand& x, const Sharding& asked, const char* call) {
 }  // namespace
 
 Array device_put(Operand x, Sharding sharding) { return put(x, sharding, "device_put"); }
-Array device_put(Operand x, Mesh mesh, PartitionSpec spec) { return put(x, NamedSharding(std::move(mesh), std::move(spec)), "device_put"); }
-Array device_put(Operand x, Device device) { return put(x, SingleDeviceSharding(std::move(device)), "device_put"); }
-Array with_sharding_constraint(Operand x, Sharding sharding) { return put(x, sharding, "with_sharding_constraint"); }
+Array device_put(Operand x, Mesh mesh, PartitionSpec spec) {
+  return put(x, NamedSharding(std::move(mesh), std::move(spec)), "device_put");
+}
+Array device_put(Operand x, Device device) {
+  return put(x, SingleDeviceSharding(std::move(device)), "device_put");
+}
+Array with_sharding_constraint(Operand x, Sharding sharding) {
+  return put(x, sharding, "with_sharding_constraint");
+}
 
 }  // namespace tessera

@@ -56,10 +56,11 @@ std::int64_t global_place(std::int64_t local, const Box& box, const Shape& globa
 
 // The block's extremes (into `values`, unless null) and their places in the whole array.
 void reduce_block(const ArgParams& p, const Tile& in, std::byte* values, const Tile& out) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(out.elements()), out.dtype == int32
-                                                                                  ? std::numeric_limits<std::int32_t>::max()
-                                                                                  : std::numeric_limits<std::int64_t>::max());
-  const bool is_empty_line = p.dim == all_dims ? in.elements() == 0 : in.box[static_cast<std::size_t>(p.dim)].size() == 0;
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(out.elements()),
+                                    out.dtype == int32 ? std::numeric_limits<std::int32_t>::max()
+                                                       : std::numeric_limits<std::int64_t>::max());
+  const bool is_empty_line =
+      p.dim == all_dims ? in.elements() == 0 : in.box[static_cast<std::size_t>(p.dim)].size() == 0;
   if (is_empty_line) {  // another rank has the elements
     if (values != nullptr) kernels::fill_identity(p.max ? "max" : "min", in.dtype, values, out.elements());
   } else if (out.elements() > 0) {
@@ -67,41 +68,43 @@ void reduce_block(const ArgParams& p, const Tile& in, std::byte* values, const T
       kernels::arg_reduce(p.max, in.dtype, in.data, Shape{in.elements()}, 0, 0, values, indices.data());
       indices[0] = global_place(indices[0], in.box, in.global);
     } else {
-      kernels::arg_reduce(p.max, in.dtype, in.data, in.shape(), p.dim, in.box[static_cast<std::size_t>(p.dim)].start, values,
-                          indices.data());
+      kernels::arg_reduce(p.max, in.dtype, in.data, in.shape(), p.dim,
+                          in.box[static_cast<std::size_t>(p.dim)].start, values, indices.data());
     }
   }
   write_indices(out, indices);
 }
 
 // ---- the two halves over a split dim ----
-const OpDef block_extremes_op{.name = "block_extremes",
-                              .kernel = [](const KernelArgs& a) { reduce_block(params_of(a.params), a.in[0], a.out[0].data, a.out[1]); }};
+const OpDef block_extremes_op{.name = "block_extremes", .kernel = [](const KernelArgs& a) {
+                                reduce_block(params_of(a.params), a.in[0], a.out[0].data, a.out[1]);
+                              }};
 
 // The place, on ranks that hold the extreme; a place beyond all others elsewhere.
-const OpDef place_if_extreme_op{.name = "place_if_extreme", .kernel = [](const KernelArgs& a) {
-                                  const Tile &own = a.in[0], &best = a.in[1], &places = a.in[2], &out = a.out[0];
-                                  const auto item = static_cast<std::int64_t>(itemsize(own.dtype));
-                                  const auto is_nan_at = [&](const Tile& t, std::int64_t i) {
-                                    if (t.dtype == float32) return t.as<float>()[i] != t.as<float>()[i];
-                                    if (t.dtype == float64) return t.as<double>()[i] != t.as<double>()[i];
-                                    return false;
-                                  };
-                                  const auto equal_at = [&](std::int64_t i) {
-                                    if (own.dtype == float32) return own.as<float>()[i] == best.as<float>()[i];  // -0 equals 0
-                                    if (own.dtype == float64) return own.as<double>()[i] == best.as<double>()[i];
-                                    return std::memcmp(own.data + i * item, best.data + i * item, static_cast<std::size_t>(item)) == 0;
-                                  };
-                                  std::vector<std::int64_t> chosen(static_cast<std::size_t>(out.elements()));
-                                  for (std::int64_t i = 0; i < out.elements(); ++i) {
-                                    const bool holds = equal_at(i) || (is_nan_at(own, i) && is_nan_at(best, i));
-                                    const auto place = out.dtype == int32 ? places.as<std::int32_t>()[i] : places.as<std::int64_t>()[i];
-                                    chosen[static_cast<std::size_t>(i)] = holds                ? place
-                                                                          : out.dtype == int32 ? std::numeric_limits<std::int32_t>::max()
-                                                                                               : std::numeric_limits<std::int64_t>::max();
-                                  }
-                                  write_indices(out, chosen);
-                                }};
+const OpDef place_if_extreme_op{
+    .name = "place_if_extreme", .kernel = [](const KernelArgs& a) {
+      const Tile &own = a.in[0], &best = a.in[1], &places = a.in[2], &out = a.out[0];
+      const auto item = static_cast<std::int64_t>(itemsize(own.dtype));
+      const auto is_nan_at = [&](const Tile& t, std::int64_t i) {
+        if (t.dtype == float32) return t.as<float>()[i] != t.as<float>()[i];
+        if (t.dtype == float64) return t.as<double>()[i] != t.as<double>()[i];
+        return false;
+      };
+      const auto equal_at = [&](std::int64_t i) {
+        if (own.dtype == float32) return own.as<float>()[i] == best.as<float>()[i];  // -0 equals 0
+        if (own.dtype == float64) return own.as<double>()[i] == best.as<double>()[i];
+        return std::memcmp(own.data + i * item, best.data + i * item, static_cast<std::size_t>(item)) == 0;
+      };
+      std::vector<std::int64_t> chosen(static_cast<std::size_t>(out.elements()));
+      for (std::int64_t i = 0; i < out.elements(); ++i) {
+        const bool holds = equal_at(i) || (is_nan_at(own, i) && is_nan_at(best, i));
+        const auto place = out.dtype == int32 ? places.as<std::int32_t>()[i] : places.as<std::int64_t>()[i];
+        chosen[static_cast<std::size_t>(i)] = holds                ? place
+                                              : out.dtype == int32 ? std::numeric_limits<std::int32_t>::max()
+                                                                   : std::numeric_limits<std::int64_t>::max();
+      }
+      write_indices(out, chosen);
+    }};
 
 std::vector<std::vector<int>> result_axes(const std::vector<std::vector<int>>& operand, const ArgParams& p) {
   if (p.dim == all_dims) return {};
@@ -123,7 +126,10 @@ Placement place(const PlaceArgs& args) {
     dims.insert(dims.begin() + p.dim, std::vector<int>{});
     mesh = args.wanted->mesh();
   }
-  return {{Sharding::from_dim_axes(mesh, dims)}, {Sharding::from_dim_axes(mesh, result_axes(dims, p))}, {}, "sum"};
+  return {{Sharding::from_dim_axes(mesh, dims)},
+          {Sharding::from_dim_axes(mesh, result_axes(dims, p))},
+          {},
+          "sum"};
 }
 
 std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
@@ -134,13 +140,16 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   std::vector<int> axes;
   for (int d = 0; d < x.shape.ndim(); ++d)
     if (p.dim == all_dims || d == p.dim)
-      axes.insert(axes.end(), dims[static_cast<std::size_t>(d)].begin(), dims[static_cast<std::size_t>(d)].end());
+      axes.insert(axes.end(), dims[static_cast<std::size_t>(d)].begin(),
+                  dims[static_cast<std::size_t>(d)].end());
   if (axes.empty()) return builder.kernel(*node.op, node.params, {in[0]}, {index}, {out});
   std::sort(axes.begin(), axes.end());
-  const auto own = builder.kernel(block_extremes_op, node.params, {in[0]}, {{index.shape, x.dtype}, index}, {out, out});
+  const auto own =
+      builder.kernel(block_extremes_op, node.params, {in[0]}, {{index.shape, x.dtype}, index}, {out, out});
   builder.set_partial(own[0], axes, p.max ? "max" : "min");
   const int best = builder.combine(own[0]);
-  const auto chosen = builder.kernel(place_if_extreme_op, no_params(), {own[0], best, own[1]}, {index}, {out});
+  const auto chosen =
+      builder.kernel(place_if_extreme_op, no_params(), {own[0], best, own[1]}, {index}, {out});
   builder.set_partial(chosen[0], axes, "min");
   return {builder.combine(chosen[0])};
 }
@@ -172,10 +181,12 @@ Array arg_reduce(const Operand& x, std::optional<int> axis, bool keepdims, bool 
   const OpDef& op = max ? argmax_op : argmin_op;
   check_usable(x.array, op.name.c_str());
   if (is_complex(x.array.dtype()))
-    throw DtypeError(call_text(op.name.c_str(), x.where) + ": complex numbers have no order; take it of abs(x)");
+    throw DtypeError(call_text(op.name.c_str(), x.where) +
+                     ": complex numbers have no order; take it of abs(x)");
   const int dim = axis ? checked_dim(*axis, x.array.ndim(), op.name.c_str(), x.where) : all_dims;
   if ((dim == all_dims ? x.array.size() : x.array.shape()[static_cast<std::size_t>(dim)]) == 0)
-    throw ShapeError(call_text(op.name.c_str(), x.where) + ": there is no element to choose in shape " + to_string(x.array.shape()) +
+    throw ShapeError(call_text(op.name.c_str(), x.where) + ": there is no element to choose in shape " +
+                     to_string(x.array.shape()) +
                      (dim == all_dims ? "" : " along axis " + std::to_string(dim)));
   const Array place = record(op, make_params(ArgParams{dim, max}), {x.array}, x.where);
   return keepdims ? expand_dims(Operand(place, x.where), dim) : place;

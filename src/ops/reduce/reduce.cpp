@@ -20,14 +20,16 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   return {{Shape(std::move(extents)), in[0].dtype}};
 }
 
-FactorRule factors_combined_by(const char* kind, std::span<const Type> in, std::span<const Type> out, const Params& params) {
+FactorRule factors_combined_by(const char* kind, std::span<const Type> in, std::span<const Type> out,
+                               const Params& params) {
   const auto& p = params.as<ReduceParams>();
   FactorRule rule;
   rule.reduce_kind = kind;
   rule.inputs.resize(1);
   rule.outputs.resize(out.size());
   for (int d = 0; d < in[0].shape.ndim(); ++d) {
-    rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)], is_reduced(p, d) ? FactorKind::reduce : FactorKind::pass});
+    rule.factors.push_back(
+        {in[0].shape[static_cast<std::size_t>(d)], is_reduced(p, d) ? FactorKind::reduce : FactorKind::pass});
     rule.inputs[0].push_back({d});
     if (!is_reduced(p, d)) rule.outputs[0].push_back({d});
   }
@@ -51,11 +53,13 @@ Batched batch(const BatchArgs& args) {
 
 void kernel(const KernelArgs& a) {
   const auto& p = a.params.as<ReduceParams>();
-  if (a.in[0].elements() == 0) return kernels::fill_identity(a.op.name, a.out[0].dtype, a.out[0].data, a.out[0].elements());
+  if (a.in[0].elements() == 0)
+    return kernels::fill_identity(a.op.name, a.out[0].dtype, a.out[0].data, a.out[0].elements());
   kernels::reduce(a.op.name, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dims, a.out[0].data);
 }
 
-OpDef reduction(const char* name, FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&),
+OpDef reduction(const char* name,
+                FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&),
                 Cotangents (*vjp)(const VjpArgs&)) {
   OpDef op;
   op.name = name;
@@ -69,22 +73,32 @@ OpDef reduction(const char* name, FactorRule (*factors)(std::span<const Type>, s
 
 OpDef sum_record() {
   auto op = reduction(
-      "sum", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("sum", in, out, p); },
-      [](const VjpArgs& v) -> Cotangents { return {broadcast_to(keep_dims(v.cotangents[0], v), v.in[0].shape())}; });
+      "sum",
+      [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+        return factors_combined_by("sum", in, out, p);
+      },
+      [](const VjpArgs& v) -> Cotangents {
+        return {broadcast_to(keep_dims(v.cotangents[0], v), v.in[0].shape())};
+      });
   op.linear_in = [](const Params&) -> std::string { return "0"; };
   return op;
 }
 const OpDef sum_op = sum_record();
 const OpDef prod_op = reduction(
-    "prod", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("prod", in, out, p); },
+    "prod",
+    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+      return factors_combined_by("prod", in, out, p);
+    },
     [](const VjpArgs& v) -> Cotangents {
       // The product of all others, right at a zero too: with one zero only its own cotangent is non-zero.
       const Array &x = v.in[0], zero = x == 0;
       const Array safe = where(zero, ones_like(x), x);
       const auto& p = v.node.params->as<ReduceParams>();
-      const Array zeros_count = sum(astype(zero, int32), Axes(p.dims), true), others = prod(safe, Axes(p.dims), true);
+      const Array zeros_count = sum(astype(zero, int32), Axes(p.dims), true),
+                  others = prod(safe, Axes(p.dims), true);
       const Array rest =
-          where(zeros_count == 0, others / safe, where((zeros_count == 1) & zero, broadcast_to(others, x.shape()), zeros_like(x)));
+          where(zeros_count == 0, others / safe,
+                where((zeros_count == 1) & zero, broadcast_to(others, x.shape()), zeros_like(x)));
       return {keep_dims(v.cotangents[0], v) * rest};
     });
 // Ties share the cotangent equally.
@@ -94,26 +108,36 @@ Cotangents extremum_vjp(const VjpArgs& v) {
   return {keep_dims(v.cotangents[0], v) * chosen / sum(chosen, Axes(p.dims), true)};
 }
 const OpDef max_op = reduction(
-    "max", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("max", in, out, p); },
+    "max",
+    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+      return factors_combined_by("max", in, out, p);
+    },
     extremum_vjp);
 const OpDef min_op = reduction(
-    "min", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("min", in, out, p); },
+    "min",
+    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+      return factors_combined_by("min", in, out, p);
+    },
     extremum_vjp);
 
-OpDef logical(const char* name, FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&)) {
+OpDef logical(const char* name,
+              FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&)) {
   auto op = reduction(name, factors, nullptr);
   op.no_vjp = "its result is bool";
   return op;
 }
-const OpDef any_op = logical(
-    "any", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("any", in, out, p); });
-const OpDef all_op = logical(
-    "all", [](std::span<const Type> in, std::span<const Type> out, const Params& p) { return factors_combined_by("all", in, out, p); });
+const OpDef any_op = logical("any", [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+  return factors_combined_by("any", in, out, p);
+});
+const OpDef all_op = logical("all", [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+  return factors_combined_by("all", in, out, p);
+});
 
 const Registered registered[] = {Registered(sum_op), Registered(prod_op), Registered(max_op),
                                  Registered(min_op), Registered(any_op),  Registered(all_op)};
 
-Array with_kept_dims(const Array& reduced, const Array& x, const std::vector<int>& dims, bool keepdims, std::source_location where) {
+Array with_kept_dims(const Array& reduced, const Array& x, const std::vector<int>& dims, bool keepdims,
+                     std::source_location where) {
   if (!keepdims) return reduced;
   auto extents = x.shape().vector();
   for (const int d : dims) extents[static_cast<std::size_t>(d)] = 1;
@@ -136,17 +160,19 @@ Array summable(const Operand& x) {
 
 std::int64_t count_of(const Array& x, const Axes& axes, const char* op, std::source_location where) {
   std::int64_t count = 1;
-  for (const int d : checked_dims(axes.values, x.ndim(), true, op, where)) count *= x.shape()[static_cast<std::size_t>(d)];
+  for (const int d : checked_dims(axes.values, x.ndim(), true, op, where))
+    count *= x.shape()[static_cast<std::size_t>(d)];
   return count;
 }
 
 Array extremum(const OpDef& op, const Operand& x, const Axes& axes, bool keepdims) {
   check_usable(x.array, op.name.c_str());
   if (is_complex(x.array.dtype()))
-    throw DtypeError(call_text(op.name.c_str(), x.where) + ": complex numbers have no order; take it of abs(x)");
+    throw DtypeError(call_text(op.name.c_str(), x.where) +
+                     ": complex numbers have no order; take it of abs(x)");
   if (count_of(x.array, axes, op.name.c_str(), x.where) == 0 && x.array.size() == 0)
-    throw ShapeError(call_text(op.name.c_str(), x.where) + ": the " + op.name + " of no elements (shape " + to_string(x.array.shape()) +
-                     ") is not defined");
+    throw ShapeError(call_text(op.name.c_str(), x.where) + ": the " + op.name + " of no elements (shape " +
+                     to_string(x.array.shape()) + ") is not defined");
   return reduce(op, x.array, axes, keepdims, x.where);
 }
 
@@ -167,8 +193,12 @@ Array prod(const Operand& x, Axes axes, bool keepdims) {
 }
 Array max(const Operand& x, Axes axes, bool keepdims) { return extremum(max_op, x, axes, keepdims); }
 Array min(const Operand& x, Axes axes, bool keepdims) { return extremum(min_op, x, axes, keepdims); }
-Array any(const Operand& x, Axes axes, bool keepdims) { return reduce(any_op, cast_to(x.array, bool_, x.where), axes, keepdims, x.where); }
-Array all(const Operand& x, Axes axes, bool keepdims) { return reduce(all_op, cast_to(x.array, bool_, x.where), axes, keepdims, x.where); }
+Array any(const Operand& x, Axes axes, bool keepdims) {
+  return reduce(any_op, cast_to(x.array, bool_, x.where), axes, keepdims, x.where);
+}
+Array all(const Operand& x, Axes axes, bool keepdims) {
+  return reduce(all_op, cast_to(x.array, bool_, x.where), axes, keepdims, x.where);
+}
 Array count_nonzero(const Operand& x, Axes axes, bool keepdims) {
   return sum(Operand(astype(Operand(not_equal(x, 0), x.where), int32), x.where), axes, keepdims);
 }
@@ -176,17 +206,21 @@ Array count_nonzero(const Operand& x, Axes axes, bool keepdims) {
 Array mean(const Operand& x, Axes axes, bool keepdims) {
   check_usable(x.array, "mean");
   const auto n = count_of(x.array, axes, "mean", x.where);
-  const Array total = sum(Operand(cast_to(x.array, to_inexact(x.array.dtype()), x.where), x.where), axes, keepdims);
+  const Array total =
+      sum(Operand(cast_to(x.array, to_inexact(x.array.dtype()), x.where), x.where), axes, keepdims);
   return divide(Operand(total, x.where), static_cast<double>(n));
 }
 
 // Two passes: the mean first, then the mean square distance from it, so that a large mean costs no accuracy.
 Array var(const Operand& x, Axes axes, bool keepdims) {
   const Array centred = subtract(x, mean(x, axes, true));
-  const Array squares = is_complex(centred.dtype()) ? real(centred * conj(centred)) : square(Operand(centred, x.where));
+  const Array squares =
+      is_complex(centred.dtype()) ? real(centred * conj(centred)) : square(Operand(centred, x.where));
   return mean(Operand(squares, x.where), axes, keepdims);
 }
-Array std(const Operand& x, Axes axes, bool keepdims) { return sqrt(Operand(var(x, axes, keepdims), x.where)); }
+Array std(const Operand& x, Axes axes, bool keepdims) {
+  return sqrt(Operand(var(x, axes, keepdims), x.where));
+}
 
 // The maximum is taken out first, so that exp cannot overflow; an infinite maximum is left in.
 Array logsumexp(const Operand& x, Axes axes, bool keepdims) {

@@ -26,14 +26,15 @@ const OpDef reshape_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return reshape_rule(in[0].shape, out[0].shape); },
+    .factors = [](std::span<const Type> in, std::span<const Type> out,
+                  const Params&) { return reshape_rule(in[0].shape, out[0].shape); },
     .kernel = [](const KernelArgs& a) { std::copy_n(a.in[0].data, a.in[0].bytes(), a.out[0].data); },
     .vjp = [](const VjpArgs& v) -> Cotangents { return {reshape(v.cotangents[0], v.in[0].shape())}; },
     .batch = [](const BatchArgs& args) -> Batched {
       auto extents = args.node.params->as<ShapeParams>().shape.vector();
       extents.insert(extents.begin(), args.size);
-      return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {batch_first(args.in[0], args.dims[0])},
-                      args.node.where)},
+      return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}),
+                      {batch_first(args.in[0], args.dims[0])}, args.node.where)},
               {0}};
     },
     .linear_in = [](const Params&) -> std::string { return "0"; },
@@ -57,12 +58,13 @@ const OpDef broadcast_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return dimwise_factors(in, out); },
+    .factors = [](std::span<const Type> in, std::span<const Type> out,
+                  const Params&) { return dimwise_factors(in, out); },
     .kernel =
         [](const KernelArgs& a) {
           const Shape to = a.out[0].shape();
-          kernels::copy_strided(a.out[0].data, row_major_strides(to), a.in[0].data, broadcast_strides(a.in[0].shape(), to), to,
-                                itemsize(a.in[0].dtype));
+          kernels::copy_strided(a.out[0].data, row_major_strides(to), a.in[0].data,
+                                broadcast_strides(a.in[0].shape(), to), to, itemsize(a.in[0].dtype));
         },
     .vjp = [](const VjpArgs& v) -> Cotangents { return {sum_to_shape(v.cotangents[0], v.in[0].shape())}; },
     .batch = [](const BatchArgs& args) -> Batched {
@@ -72,9 +74,12 @@ const OpDef broadcast_op{
       std::vector<std::int64_t> aligned(extents.size(), 1);
       aligned[0] = args.size;
       for (int d = 1; d < x.ndim(); ++d)
-        aligned[extents.size() - static_cast<std::size_t>(x.ndim()) + static_cast<std::size_t>(d)] = x.shape()[static_cast<std::size_t>(d)];
+        aligned[extents.size() - static_cast<std::size_t>(x.ndim()) + static_cast<std::size_t>(d)] =
+            x.shape()[static_cast<std::size_t>(d)];
       x = reshape(Operand(x, args.node.where), Shape(std::move(aligned)));
-      return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {x}, args.node.where)}, {0}};
+      return {
+          {record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {x}, args.node.where)},
+          {0}};
     },
     .linear_in = [](const Params&) -> std::string { return "0"; },
     .elementwise = &broadcast_row,
@@ -86,8 +91,9 @@ const Registered registered_broadcast(broadcast_op);
 Array reshape(const Operand& x, Shape shape) {
   check_usable(x.array, "reshape");
   const auto refuse = [&](const std::string& why) {
-    throw ShapeError(call_text("reshape", x.where) + ": " + to_string(x.array.shape()) + " (" + std::to_string(x.array.size()) +
-                     " elements) cannot become " + to_string(shape) + ": " + why);
+    throw ShapeError(call_text("reshape", x.where) + ": " + to_string(x.array.shape()) + " (" +
+                     std::to_string(x.array.size()) + " elements) cannot become " + to_string(shape) + ": " +
+                     why);
   };
   std::int64_t known = 1;
   int open = -1;
@@ -104,7 +110,8 @@ Array reshape(const Operand& x, Shape shape) {
   }
   if (open >= 0) {
     if (known == 0 || x.array.size() % known != 0)
-      refuse("the other extents make " + std::to_string(known) + ", which does not divide the number of elements");
+      refuse("the other extents make " + std::to_string(known) +
+             ", which does not divide the number of elements");
     shape[static_cast<std::size_t>(open)] = x.array.size() / known;
   } else if (known != x.array.size()) {
     refuse("that would take " + std::to_string(known) + " elements");
@@ -123,8 +130,9 @@ Array squeeze(const Operand& x, Axes axes) {
     const auto extent = x.array.shape()[static_cast<std::size_t>(d)];
     const bool is_named = std::binary_search(named.begin(), named.end(), d);
     if (is_named && extent != 1)
-      throw ShapeError(call_text("squeeze", x.where) + ": axis " + std::to_string(d) + " of shape " + to_string(x.array.shape()) +
-                       " has size " + std::to_string(extent) + "; only axes of size 1 can be squeezed");
+      throw ShapeError(call_text("squeeze", x.where) + ": axis " + std::to_string(d) + " of shape " +
+                       to_string(x.array.shape()) + " has size " + std::to_string(extent) +
+                       "; only axes of size 1 can be squeezed");
     if (is_named || (axes.values.empty() && extent == 1)) continue;
     extents.push_back(extent);
   }
@@ -149,7 +157,8 @@ Array broadcast_to(const Operand& x, Shape shape) {
     fits = from[d] == to || from[d] == 1;
   }
   if (!fits)
-    throw ShapeError(call_text("broadcast_to", x.where) + ": shape " + to_string(from) + " does not broadcast to " + to_string(shape) +
+    throw ShapeError(call_text("broadcast_to", x.where) + ": shape " + to_string(from) +
+                     " does not broadcast to " + to_string(shape) +
                      "; each dimension, counted from the last, must be equal or 1");
   checked_bytes(shape, itemsize(x.array.dtype()), "broadcast_to");
   return record(broadcast_op, make_params(ShapeParams{std::move(shape)}), {x.array}, x.where);

@@ -15,7 +15,8 @@ struct TransposeParams {
 
 std::vector<int> inverse(const std::vector<int>& permutation) {
   std::vector<int> result(permutation.size());
-  for (std::size_t i = 0; i < permutation.size(); ++i) result[static_cast<std::size_t>(permutation[i])] = static_cast<int>(i);
+  for (std::size_t i = 0; i < permutation.size(); ++i)
+    result[static_cast<std::size_t>(permutation[i])] = static_cast<int>(i);
   return result;
 }
 
@@ -23,7 +24,8 @@ const OpDef transpose_op{
     .name = "transpose",
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       std::vector<std::int64_t> extents;
-      for (const int d : p.as<TransposeParams>().permutation) extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
+      for (const int d : p.as<TransposeParams>().permutation)
+        extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
       return {{Shape(std::move(extents)), in[0].dtype, in[0].weak}};
     },
     .factors =
@@ -40,8 +42,8 @@ const OpDef transpose_op{
         },
     .kernel =
         [](const KernelArgs& a) {
-          kernels::transpose(a.out[0].data, a.in[0].data, a.in[0].shape(), a.params.as<TransposeParams>().permutation,
-                             itemsize(a.in[0].dtype));
+          kernels::transpose(a.out[0].data, a.in[0].data, a.in[0].shape(),
+                             a.params.as<TransposeParams>().permutation, itemsize(a.in[0].dtype));
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       return {transpose(v.cotangents[0], inverse(v.node.params->as<TransposeParams>().permutation))};
@@ -50,7 +52,9 @@ const OpDef transpose_op{
       auto p = args.node.params->as<TransposeParams>();
       for (int& d : p.permutation) ++d;
       p.permutation.insert(p.permutation.begin(), 0);
-      return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+      return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])},
+                      args.node.where)},
+              {0}};
     },
     .linear_in = [](const Params&) -> std::string { return "0"; },
 };
@@ -66,11 +70,11 @@ Array transpose(const Operand& x, std::vector<int> permutation) {
   std::sort(sorted.begin(), sorted.end());
   for (int d = 0; d < static_cast<int>(sorted.size()); ++d)
     if (sorted[static_cast<std::size_t>(d)] != d || static_cast<int>(sorted.size()) != ndim)
-      throw ShapeError(call_text("transpose", x.where) + ": the permutation must name each of the " + std::to_string(ndim) +
-                       " axes of shape " + to_string(x.array.shape()) + " once");
+      throw ShapeError(call_text("transpose", x.where) + ": the permutation must name each of the " +
+                       std::to_string(ndim) + " axes of shape " + to_string(x.array.shape()) + " once");
   if (static_cast<int>(permutation.size()) != ndim)
-    throw ShapeError(call_text("transpose", x.where) + ": the permutation has " + std::to_string(permutation.size()) + " entries for " +
-                     std::to_string(ndim) + " axes");
+    throw ShapeError(call_text("transpose", x.where) + ": the permutation has " +
+                     std::to_string(permutation.size()) + " entries for " + std::to_string(ndim) + " axes");
   if (std::is_sorted(permutation.begin(), permutation.end())) return x.array;
   return record(transpose_op, make_params(TransposeParams{std::move(permutation)}), {x.array}, x.where);
 }

@@ -36,11 +36,14 @@ std::vector<Run> runs_of(const Shape& from, const Shape& to) {
 // x with `extent` indices of dim d: the first ones, or zeros behind them.
 Array resized(const Array& x, std::size_t d, std::int64_t extent, std::source_location where) {
   auto extents = x.shape().vector();
-  Piece piece{0, {}, std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 1)};
+  Piece piece{
+      0, {}, std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 1)};
   const bool grows = extent > extents[d];
-  for (std::size_t e = 0; e < extents.size(); ++e) piece.to.push_back({0, e == d ? std::min(extent, extents[e]) : extents[e]});
+  for (std::size_t e = 0; e < extents.size(); ++e)
+    piece.to.push_back({0, e == d ? std::min(extent, extents[e]) : extents[e]});
   extents[d] = extent;
-  return remap(grows ? RemapName::pad : RemapName::slice, {Shape(std::move(extents)), {std::move(piece)}}, {x}, where);
+  return remap(grows ? RemapName::pad : RemapName::slice, {Shape(std::move(extents)), {std::move(piece)}},
+               {x}, where);
 }
 
 std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
@@ -50,9 +53,11 @@ std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
 }
 
 // x with dims [first, last) replaced by `extents`.
-Array regrouped(const Array& x, std::size_t first, std::size_t last, const std::vector<std::int64_t>& extents, std::source_location where) {
+Array regrouped(const Array& x, std::size_t first, std::size_t last, const std::vector<std::int64_t>& extents,
+                std::source_location where) {
   auto all = x.shape().vector();
-  all.erase(all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(last));
+  all.erase(all.begin() + static_cast<std::ptrdiff_t>(first),
+            all.begin() + static_cast<std::ptrdiff_t>(last));
   all.insert(all.begin() + static_cast<std::ptrdiff_t>(first), extents.begin(), extents.end());
   return reshape(Operand(x, where), Shape(std::move(all)));
 }
@@ -60,8 +65,8 @@ Array regrouped(const Array& x, std::size_t first, std::size_t last, const std::
 std::int64_t up(std::int64_t n, std::int64_t p) { return (n + p - 1) / p; }
 
 // Dims [first, last) of x, of which the first is split in p blocks, become `to`.
-Array regroup_uneven(Array x, std::size_t first, std::size_t last, std::vector<std::int64_t> to, std::int64_t p,
-                     std::source_location where) {
+Array regroup_uneven(Array x, std::size_t first, std::size_t last, std::vector<std::int64_t> to,
+                     std::int64_t p, std::source_location where) {
   const auto a = x.shape()[first], b = to[0];
   const auto rest = product(x.shape(), first + 1, last), to_rest = a * rest / b;
   if (a % p == 0 && b % p == 0) return regrouped(x, first, last, to, where);
@@ -72,7 +77,8 @@ Array regroup_uneven(Array x, std::size_t first, std::size_t last, std::vector<s
     x = resized(x, first, p * up(b, p) * (to_rest / rest), where);
     to[0] = p * up(b, p);
   } else {
-    return regroup_uneven(regroup_uneven(x, first, last, {a * rest}, p, where), first, first + 1, std::move(to), p, where);
+    return regroup_uneven(regroup_uneven(x, first, last, {a * rest}, p, where), first, first + 1,
+                          std::move(to), p, where);
   }
   return resized(regrouped(x, first, last, to, where), first, b, where);
 }
@@ -85,7 +91,8 @@ Array with_agreeing_blocks(const Array& x, const Shape& shape, std::source_locat
   Array result = x;
   const auto dims = sharding->dim_axes(x.ndim());
   const auto runs = runs_of(x.shape(), shape);
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // from the last: the places of those before stay
+  for (auto run = runs.rbegin(); run != runs.rend();
+       ++run) {  // from the last: the places of those before stay
     std::size_t first = run->first, to_first = run->to_first;
     while (first + 1 < run->last && x.shape()[first] == 1) ++first;
     while (to_first + 1 < run->to_last && shape[to_first] == 1) ++to_first;
@@ -93,7 +100,8 @@ Array with_agreeing_blocks(const Array& x, const Shape& shape, std::source_locat
     for (const int axis : dims[first]) p *= sharding->mesh().axis_sizes()[static_cast<std::size_t>(axis)];
     bool is_alone = true;
     for (std::size_t d = run->first; d < run->last; ++d) is_alone &= d == first || dims[d].empty();
-    const auto rest = product(x.shape(), first + 1, run->last), to_rest = product(shape, to_first + 1, run->to_last);
+    const auto rest = product(x.shape(), first + 1, run->last),
+               to_rest = product(shape, to_first + 1, run->to_last);
     const bool are_equal = x.shape()[first] % p == 0 && shape[to_first] % p == 0;
     if (p == 1 || !is_alone || rest == to_rest || are_equal) continue;
     std::vector<std::int64_t> to;

@@ -43,45 +43,67 @@ template <class F> void draw(const KernelArgs& a, F&& write) {
 }
 
 OpDef drawing_op(const char* name, void (*kernel)(const KernelArgs&)) {
-  return {.name = name, .infer = infer, .factors = draw_factors, .kernel = kernel, .vjp = no_cotangents, .batch = batch_keys};
+  return {.name = name,
+          .infer = infer,
+          .factors = draw_factors,
+          .kernel = kernel,
+          .vjp = no_cotangents,
+          .batch = batch_keys};
 }
 
 const OpDef bits_op = drawing_op("random_bits", [](const KernelArgs& a) {
-  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_bits(d, p.dtype, a.out[0].data); });
+  draw(a,
+       [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_bits(d, p.dtype, a.out[0].data); });
 });
 const OpDef uniform_op = drawing_op("random_uniform", [](const KernelArgs& a) {
-  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_uniform(d, p.dtype, p.minval, p.maxval, a.out[0].data); });
+  draw(a, [&](const kernels::Draw& d, const DrawParams& p) {
+    kernels::draw_uniform(d, p.dtype, p.minval, p.maxval, a.out[0].data);
+  });
 });
 const OpDef normal_op = drawing_op("random_normal", [](const KernelArgs& a) {
-  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_normal(d, p.dtype, p.minval, p.maxval, a.out[0].data); });
+  draw(a, [&](const kernels::Draw& d, const DrawParams& p) {
+    kernels::draw_normal(d, p.dtype, p.minval, p.maxval, a.out[0].data);
+  });
 });
 const OpDef integers_op = drawing_op("random_integers", [](const KernelArgs& a) {
-  draw(a, [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_integers(d, p.dtype, p.least, p.span, a.out[0].data); });
+  draw(a, [&](const kernels::Draw& d, const DrawParams& p) {
+    kernels::draw_integers(d, p.dtype, p.least, p.span, a.out[0].data);
+  });
 });
-const Registered registered_bits(bits_op), registered_uniform(uniform_op), registered_normal(normal_op), registered_integers(integers_op);
+const Registered registered_bits(bits_op), registered_uniform(uniform_op), registered_normal(normal_op),
+    registered_integers(integers_op);
 
 }  // namespace
 
 Array bits(const Array& key, Shape shape, Dtype dtype, CounterMode mode, std::source_location where) {
-  return record(bits_op, make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode}), {key}, where);
+  return record(bits_op, make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode}),
+                {key}, where);
 }
-Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode, std::source_location where,
-              Slab slab) {
+Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode,
+              std::source_location where, Slab slab) {
+  return record(uniform_op,
+                make_params(DrawParams{.shape = std::move(shape),
+                                       .dtype = dtype,
+                                       .mode = mode,
+                                       .minval = minval,
+                                       .maxval = maxval,
+                                       .slab = slab}),
+                {key}, where);
+}
+Array normal(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode,
+             std::source_location where) {
   return record(
-      uniform_op,
-      make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode, .minval = minval, .maxval = maxval, .slab = slab}),
+      normal_op,
+      make_params(DrawParams{
+          .shape = std::move(shape), .dtype = dtype, .mode = mode, .minval = minval, .maxval = maxval}),
       {key}, where);
 }
-Array normal(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode, std::source_location where) {
-  return record(normal_op,
-                make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode, .minval = minval, .maxval = maxval}), {key},
-                where);
-}
-Array integers(const Array& key, Shape shape, Dtype dtype, std::int64_t minval, std::uint64_t span, CounterMode mode,
-               std::source_location where) {
+Array integers(const Array& key, Shape shape, Dtype dtype, std::int64_t minval, std::uint64_t span,
+               CounterMode mode, std::source_location where) {
   return record(integers_op,
-                make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode, .least = minval, .span = span}), {key},
-                where);
+                make_params(DrawParams{
+                    .shape = std::move(shape), .dtype = dtype, .mode = mode, .least = minval, .span = span}),
+                {key}, where);
 }
 
 }  // namespace tessera::rng

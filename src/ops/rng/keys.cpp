@@ -5,7 +5,9 @@
 
 namespace tessera::rng {
 
-Shape leading_dims(const Shape& keys) { return Shape(std::vector<std::int64_t>(keys.begin(), keys.end() - 1)); }
+Shape leading_dims(const Shape& keys) {
+  return Shape(std::vector<std::int64_t>(keys.begin(), keys.end() - 1));
+}
 
 Shape join(const Shape& a, const Shape& b) {
   auto extents = a.vector();
@@ -22,7 +24,8 @@ Box box_of_one_key(const Tile& out, const Tile& keys) {
   return Box(out.box.begin() + static_cast<std::ptrdiff_t>(keys.box.size()) - 1, out.box.end());
 }
 Shape shape_of_one_key(const Tile& out, const Tile& keys) {
-  return Shape(std::vector<std::int64_t>(out.global.begin() + static_cast<std::ptrdiff_t>(keys.box.size()) - 1, out.global.end()));
+  return Shape(std::vector<std::int64_t>(
+      out.global.begin() + static_cast<std::ptrdiff_t>(keys.box.size()) - 1, out.global.end()));
 }
 
 FactorRule draw_factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
@@ -41,7 +44,8 @@ FactorRule draw_factors(std::span<const Type> in, std::span<const Type> out, con
 }
 
 Batched batch_keys(const BatchArgs& args) {
-  return {{record(*args.node.op, args.node.params, {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+  return {{record(*args.node.op, args.node.params, {batch_first(args.in[0], args.dims[0])}, args.node.where)},
+          {0}};
 }
 
 namespace {
@@ -122,8 +126,9 @@ const OpDef split_many_op{
               if (mode == CounterMode::partitionable)
                 kernels::threefry_counters(key.x0, key.x1, run.start, run.count, out);
               else
-                kernels::threefry_original_bits(key.x0, key.x1, static_cast<std::int64_t>(2 * n), static_cast<std::int64_t>(2 * run.start),
-                                                2 * run.count, 32, out);
+                kernels::threefry_original_bits(key.x0, key.x1, static_cast<std::int64_t>(2 * n),
+                                                static_cast<std::int64_t>(2 * run.start), 2 * run.count, 32,
+                                                out);
               out += run.count;
             }
             runs.restart();
@@ -151,7 +156,8 @@ const Registered registered_fold_in(fold_in_op);
 
 }  // namespace
 
-Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, CounterMode mode, std::source_location where) {
+Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, CounterMode mode,
+                std::source_location where) {
   return record(split_one_op, make_params(SplitOneParams{i, n, mode}), {key}, where);
 }
 Array split_many(const Array& key, Shape shape, CounterMode mode, std::source_location where) {

@@ -29,7 +29,8 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
   const int leading = in[0].shape.ndim() - 1, all = in[1].shape.ndim();
   const bool counts = out[0].shape.ndim() == leading && all > leading;
   for (int d = 0; d < all; ++d)
-    rule.factors.push_back({in[1].shape[static_cast<std::size_t>(d)], counts && d >= leading ? FactorKind::reduce : FactorKind::pass});
+    rule.factors.push_back({in[1].shape[static_cast<std::size_t>(d)],
+                            counts && d >= leading ? FactorKind::reduce : FactorKind::pass});
   rule.factors.push_back({2, FactorKind::whole});
   rule.reduce_kind = "max";
   const auto dims = [](int n) {
@@ -53,9 +54,11 @@ Placement place_count(const PlaceArgs& args) {
   const FactorRule rule = factors(args.in, args.out, args.params);
   Placement result;
   result.reduce_kind = rule.reduce_kind;
-  const bool is_committed = std::any_of(args.shardings.begin(), args.shardings.end(), [](const auto& s) { return s.has_value(); });
+  const bool is_committed =
+      std::any_of(args.shardings.begin(), args.shardings.end(), [](const auto& s) { return s.has_value(); });
   if (is_committed) {
-    auto found = propagate_forward(rule, args.shardings, in_shapes, in_dtypes, out_shapes, out_dtypes, args.mesh);
+    auto found =
+        propagate_forward(rule, args.shardings, in_shapes, in_dtypes, out_shapes, out_dtypes, args.mesh);
     result.inputs = std::move(found.inputs);
     result.outputs = std::move(found.outputs);
     result.partial_axes = std::move(found.partial_axes);
@@ -68,8 +71,10 @@ Placement place_count(const PlaceArgs& args) {
     if (in_shapes[1][d] > in_shapes[1][largest]) largest = d;
   if (in_shapes[1].size() > leading)
     for (int a = 0; a < args.mesh.ndim(); ++a)
-      if (std::find(args.fixed_axes.begin(), args.fixed_axes.end(), a) == args.fixed_axes.end()) axes[largest].push_back(a);
-  for (int i = 0; i < static_cast<int>(args.in.size()); ++i) result.inputs.push_back(sharding_of(rule, axes, args.mesh, i, false));
+      if (std::find(args.fixed_axes.begin(), args.fixed_axes.end(), a) == args.fixed_axes.end())
+        axes[largest].push_back(a);
+  for (int i = 0; i < static_cast<int>(args.in.size()); ++i)
+    result.inputs.push_back(sharding_of(rule, axes, args.mesh, i, false));
   result.outputs.push_back(sharding_of(rule, axes, args.mesh, 0, true));
   if (in_shapes[1].size() > leading) result.partial_axes = axes[largest];
   return result;
@@ -78,7 +83,9 @@ Placement place_count(const PlaceArgs& args) {
 std::vector<Type> like_parameters(std::span<const Type> in, const Params& params) {
   return {{in[1].shape, params.as<RejectionParams>().dtype}};
 }
-std::vector<Type> one_per_key(std::span<const Type> in, const Params&) { return {{leading_dims(in[0].shape), int32}}; }
+std::vector<Type> one_per_key(std::span<const Type> in, const Params&) {
+  return {{leading_dims(in[0].shape), int32}};
+}
 
 // The draw of a kernel whose parameter tile tells the box.
 template <class F> void with_draw(const KernelArgs& a, F&& use) {
@@ -87,7 +94,8 @@ template <class F> void with_draw(const KernelArgs& a, F&& use) {
   use(kernels::Draw{keys_of(a.in[0]), box, global, a.params.as<RejectionParams>().mode});
 }
 
-constexpr const char* no_gradient = "rejection sampling has no derivative by its parameters; stop_gradient them";
+constexpr const char* no_gradient =
+    "rejection sampling has no derivative by its parameters; stop_gradient them";
 
 const OpDef gamma_op{
     .name = "random_gamma",
@@ -96,8 +104,9 @@ const OpDef gamma_op{
     .kernel =
         [](const KernelArgs& a) {
           with_draw(a, [&](const kernels::Draw& d) {
-            kernels::draw_gamma(d, a.out[0].dtype, static_cast<kernels::GammaSpace>(a.params.as<RejectionParams>().space), a.in[1].data,
-                                a.out[0].data);
+            kernels::draw_gamma(d, a.out[0].dtype,
+                                static_cast<kernels::GammaSpace>(a.params.as<RejectionParams>().space),
+                                a.in[1].data, a.out[0].data);
           });
         },
     .no_vjp = no_gradient,
@@ -109,8 +118,9 @@ const OpDef poisson_rounds_op{
     .factors = factors,
     .kernel =
         [](const KernelArgs& a) {
-          with_draw(
-              a, [&](const kernels::Draw& d) { kernels::count_rounds_poisson(d, a.in[1].as<const float>(), a.out[0].as<std::int32_t>()); });
+          with_draw(a, [&](const kernels::Draw& d) {
+            kernels::count_rounds_poisson(d, a.in[1].as<const float>(), a.out[0].as<std::int32_t>());
+          });
         },
     .vjp = no_cotangents,
     .batch = batch_leading,
@@ -123,7 +133,8 @@ const OpDef poisson_op{
     .kernel =
         [](const KernelArgs& a) {
           with_draw(a, [&](const kernels::Draw& d) {
-            kernels::draw_poisson(d, a.in[1].as<const float>(), a.in[2].as<const std::int32_t>(), a.out[0].dtype, a.out[0].data);
+            kernels::draw_poisson(d, a.in[1].as<const float>(), a.in[2].as<const std::int32_t>(),
+                                  a.out[0].dtype, a.out[0].data);
           });
         },
     .vjp = no_cotangents,  // integers
@@ -136,7 +147,8 @@ const OpDef binomial_rounds_op{
     .kernel =
         [](const KernelArgs& a) {
           with_draw(a, [&](const kernels::Draw& d) {
-            kernels::count_rounds_binomial(d, a.in[1].dtype, a.in[1].data, a.in[2].data, a.out[0].as<std::int32_t>());
+            kernels::count_rounds_binomial(d, a.in[1].dtype, a.in[1].data, a.in[2].data,
+                                           a.out[0].as<std::int32_t>());
           });
         },
     .vjp = no_cotangents,
@@ -150,26 +162,34 @@ const OpDef binomial_op{
     .kernel =
         [](const KernelArgs& a) {
           with_draw(a, [&](const kernels::Draw& d) {
-            kernels::draw_binomial(d, a.out[0].dtype, a.in[1].data, a.in[2].data, a.in[3].as<const std::int32_t>(), a.out[0].data);
+            kernels::draw_binomial(d, a.out[0].dtype, a.in[1].data, a.in[2].data,
+                                   a.in[3].as<const std::int32_t>(), a.out[0].data);
           });
         },
     .no_vjp = no_gradient,
     .batch = batch_leading,
 };
-const Registered registered_gamma(gamma_op), registered_poisson_rounds(poisson_rounds_op), registered_poisson(poisson_op),
-    registered_binomial_rounds(binomial_rounds_op), registered_binomial(binomial_op);
+const Registered registered_gamma(gamma_op), registered_poisson_rounds(poisson_rounds_op),
+    registered_poisson(poisson_op), registered_binomial_rounds(binomial_rounds_op),
+    registered_binomial(binomial_op);
 
 }  // namespace
 
-Array gamma(const Array& key, const Array& alpha, kernels::GammaSpace space, CounterMode mode, std::source_location where) {
-  return record(gamma_op, make_params(RejectionParams{alpha.dtype(), mode, static_cast<int>(space)}), {key, alpha}, where);
+Array gamma(const Array& key, const Array& alpha, kernels::GammaSpace space, CounterMode mode,
+            std::source_location where) {
+  return record(gamma_op, make_params(RejectionParams{alpha.dtype(), mode, static_cast<int>(space)}),
+                {key, alpha}, where);
 }
-Array poisson(const Array& key, const Array& lambda, Dtype dtype, CounterMode mode, std::source_location where) {
-  const Array rounds = record(poisson_rounds_op, make_params(RejectionParams{int32, mode}), {key, lambda}, where);
+Array poisson(const Array& key, const Array& lambda, Dtype dtype, CounterMode mode,
+              std::source_location where) {
+  const Array rounds =
+      record(poisson_rounds_op, make_params(RejectionParams{int32, mode}), {key, lambda}, where);
   return record(poisson_op, make_params(RejectionParams{dtype, mode}), {key, lambda, rounds}, where);
 }
-Array binomial(const Array& key, const Array& count, const Array& p, CounterMode mode, std::source_location where) {
-  const Array rounds = record(binomial_rounds_op, make_params(RejectionParams{int32, mode}), {key, count, p}, where);
+Array binomial(const Array& key, const Array& count, const Array& p, CounterMode mode,
+               std::source_location where) {
+  const Array rounds =
+      record(binomial_rounds_op, make_params(RejectionParams{int32, mode}), {key, count, p}, where);
   return record(binomial_op, make_params(RejectionParams{p.dtype(), mode}), {key, count, p, rounds}, where);
 }
 

@@ -28,11 +28,13 @@ std::string kind_of(const OpDef& op) { return op.name.substr(3); }  // cumsum, c
 
 void kernel(const KernelArgs& a) {
   const auto& p = params_of(a.params);
-  kernels::cumulative(kind_of(a.op), p.reverse, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dim, a.out[0].data);
+  kernels::cumulative(kind_of(a.op), p.reverse, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dim,
+                      a.out[0].data);
 }
 
 // out (outer, extent, inner) op= first (outer, inner) at every place of the extent.
-void combine_rows(const std::string& op, Dtype dtype, const std::byte* first, std::byte* out, kernels::AxisView view) {
+void combine_rows(const std::string& op, Dtype dtype, const std::byte* first, std::byte* out,
+                  kernels::AxisView view) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   Buffer line = Buffer::allocate(static_cast<std::size_t>(view.extent * item));
   for (std::int64_t o = 0; o < view.outer; ++o) {
@@ -65,10 +67,12 @@ void talk(const TalkArgs& args) {
   const auto last = p.reverse ? 0 : view.extent - 1;
   if (view.extent > 0)
     for (std::int64_t o = 0; o < view.outer; ++o)
-      std::memcpy(total.data() + o * view.inner * item, out.data + (o * view.extent + last) * view.inner * item,
+      std::memcpy(total.data() + o * view.inner * item,
+                  out.data + (o * view.extent + last) * view.inner * item,
                   static_cast<std::size_t>(view.inner * item));
-  const bool has_before = exclusive_scan(comm, p.reverse, total.data(), before.data(), bytes,
-                                         [&](const std::byte* in, std::byte* inout) { kernels::combine(op, out.dtype, in, inout, lines); });
+  const bool has_before = exclusive_scan(
+      comm, p.reverse, total.data(), before.data(), bytes,
+      [&](const std::byte* in, std::byte* inout) { kernels::combine(op, out.dtype, in, inout, lines); });
   if (has_before && out.elements() > 0) combine_rows(op, out.dtype, before.data(), out.data, view);
 }
 
@@ -82,32 +86,41 @@ std::vector<TalkCost> talk_cost(const PlaceArgs& args, const Placement& placemen
   const auto steps = scan_steps(parts_of_axes(layout.mesh(), axes));
   Shape line = layout.shard_shape(type.shape);
   line[static_cast<std::size_t>(p.dim)] = 1;
-  return {{"collective-permute", axes, steps * line.elements() * static_cast<std::int64_t>(itemsize(type.dtype)), steps}};
+  return {{"collective-permute", axes,
+           steps * line.elements() * static_cast<std::int64_t>(itemsize(type.dtype)), steps}};
 }
 
 // The derivative of a running product, right at zeros too. Before a line's first zero it is (running sum of g * out from the end) / x;
 // at the first zero the same with that zero left out; after it nothing.
-Array cumprod_cotangent(const Array& x, const Array& out, const Array& g, int dim, bool reverse, std::source_location where_) {
+Array cumprod_cotangent(const Array& x, const Array& out, const Array& g, int dim, bool reverse,
+                        std::source_location where_) {
   const Array is_zero = x == 0;
   const Array zeros_so_far = cumulative("sum", astype(is_zero, int32), dim, reverse, where_);
   const Array is_first = is_zero & (zeros_so_far == 1);
   const Array without = where(is_first, ones_like(x), x);
   const Array beyond = cumulative("sum", g * out, dim, !reverse, where_);
-  const Array beyond_without = cumulative("sum", g * cumulative("prod", without, dim, reverse, where_), dim, !reverse, where_);
-  return where(zeros_so_far == 0, beyond / where(is_zero, ones_like(x), x), where(is_first, beyond_without, zeros_like(x)));
+  const Array beyond_without =
+      cumulative("sum", g * cumulative("prod", without, dim, reverse, where_), dim, !reverse, where_);
+  return where(zeros_so_far == 0, beyond / where(is_zero, ones_like(x), x),
+               where(is_first, beyond_without, zeros_like(x)));
 }
 
 OpDef cumulative_record(const char* name, Cotangents (*vjp)(const VjpArgs&)) {
   OpDef op;
   op.name = name;
-  op.infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {{in[0].shape, in[0].dtype}}; };
-  op.factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) { return dimwise_factors(in, out); };
+  op.infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+    return {{in[0].shape, in[0].dtype}};
+  };
+  op.factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) {
+    return dimwise_factors(in, out);
+  };
   op.kernel = kernel;
   op.vjp = vjp;
   op.batch = [](const BatchArgs& args) -> Batched {
     auto p = params_of(*args.node.params);
     ++p.dim;
-    return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])}, args.node.where)}, {0}};
+    return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])}, args.node.where)},
+            {0}};
   };
   op.talk = talk;
   op.talk_cost = talk_cost;
@@ -134,16 +147,19 @@ Array accumulable(const Operand& x) {
 }  // namespace
 
 Array cumulative(const std::string& op, const Array& x, int dim, bool reverse, std::source_location where) {
-  return record(op == "sum" ? cumsum_op : cumprod_op, make_params(CumulativeParams{dim, reverse}), {x}, where);
+  return record(op == "sum" ? cumsum_op : cumprod_op, make_params(CumulativeParams{dim, reverse}), {x},
+                where);
 }
 
 Array cumsum(const Operand& x, int axis) {
   check_usable(x.array, "cumsum");
-  return cumulative("sum", accumulable(x), checked_dim(axis, x.array.ndim(), "cumsum", x.where), false, x.where);
+  return cumulative("sum", accumulable(x), checked_dim(axis, x.array.ndim(), "cumsum", x.where), false,
+                    x.where);
 }
 Array cumprod(const Operand& x, int axis) {
   check_usable(x.array, "cumprod");
-  return cumulative("prod", accumulable(x), checked_dim(axis, x.array.ndim(), "cumprod", x.where), false, x.where);
+  return cumulative("prod", accumulable(x), checked_dim(axis, x.array.ndim(), "cumprod", x.where), false,
+                    x.where);
 }
 
 }  // namespace tessera

@@ -46,7 +46,8 @@ template <class T> class CutSearch {
  public:
   using Key = decltype(search_key(T{}));
 
-  CutSearch(const comm::Communicator& comm, const T* sorted, std::int64_t own, const Cuts& cuts) : comm_(comm), cuts_(cuts), own_(own) {
+  CutSearch(const comm::Communicator& comm, const T* sorted, std::int64_t own, const Cuts& cuts)
+      : comm_(comm), cuts_(cuts), own_(own) {
     keys_.reserve(static_cast<std::size_t>(cuts.lines * own));
     for (std::int64_t i = 0; i < cuts.lines * own; ++i) keys_.push_back(search_key(sorted[i]));
   }
@@ -58,12 +59,19 @@ template <class T> class CutSearch {
 
  private:
   const Key* line(std::int64_t l) const { return keys_.data() + l * own_; }
-  std::int64_t below(std::int64_t l, Key key) const { return std::lower_bound(line(l), line(l) + own_, key) - line(l); }
-  std::int64_t not_above(std::int64_t l, Key key) const { return std::upper_bound(line(l), line(l) + own_, key) - line(l); }
-  void add_up(Counts& counts) const {
-    comm::all_reduce(comm_, comm::ReduceKind::sum, int64, counts.data(), counts.data(), static_cast<std::int64_t>(counts.size()));
+  std::int64_t below(std::int64_t l, Key key) const {
+    return std::lower_bound(line(l), line(l) + own_, key) - line(l);
   }
-  std::int64_t target_of(std::int64_t cut) const { return cuts_.target[static_cast<std::size_t>(cut % (cuts_.parts - 1))]; }
+  std::int64_t not_above(std::int64_t l, Key key) const {
+    return std::upper_bound(line(l), line(l) + own_, key) - line(l);
+  }
+  void add_up(Counts& counts) const {
+    comm::all_reduce(comm_, comm::ReduceKind::sum, int64, counts.data(), counts.data(),
+                     static_cast<std::int64_t>(counts.size()));
+  }
+  std::int64_t target_of(std::int64_t cut) const {
+    return cuts_.target[static_cast<std::size_t>(cut % (cuts_.parts - 1))];
+  }
 
   // The key of element `target` of every cut: the largest key with at most `target` elements below it, digit after digit.
   std::vector<Key> find_keys() const {
@@ -75,15 +83,18 @@ template <class T> class CutSearch {
       const std::int64_t probes = (std::int64_t{1} << digit_bits) - 1;
       Counts counts(static_cast<std::size_t>(cuts_.count() * probes));
       const auto probe = [&](std::int64_t cut, std::int64_t digit) {
-        return static_cast<Key>(keys[static_cast<std::size_t>(cut)] | static_cast<Key>(static_cast<Key>(digit) << left));
+        return static_cast<Key>(keys[static_cast<std::size_t>(cut)] |
+                                static_cast<Key>(static_cast<Key>(digit) << left));
       };
       for (std::int64_t cut = 0; cut < cuts_.count(); ++cut)
         for (std::int64_t digit = 1; digit <= probes; ++digit)
-          counts[static_cast<std::size_t>(cut * probes + digit - 1)] = below(cut / (cuts_.parts - 1), probe(cut, digit));
+          counts[static_cast<std::size_t>(cut * probes + digit - 1)] =
+              below(cut / (cuts_.parts - 1), probe(cut, digit));
       add_up(counts);
       for (std::int64_t cut = 0; cut < cuts_.count(); ++cut) {
         std::int64_t digit = 0;
-        while (digit < probes && counts[static_cast<std::size_t>(cut * probes + digit)] <= target_of(cut)) ++digit;
+        while (digit < probes && counts[static_cast<std::size_t>(cut * probes + digit)] <= target_of(cut))
+          ++digit;
         keys[static_cast<std::size_t>(cut)] = probe(cut, digit);
       }
     }
@@ -100,9 +111,11 @@ template <class T> class CutSearch {
     Counts all_below = below_cut, used_up = equal;
     add_up(all_below);
     const auto bytes = cut_keys.size() * sizeof(std::int64_t);
-    exclusive_scan(comm_, false, reinterpret_cast<std::byte*>(used_up.data()), reinterpret_cast<std::byte*>(equal_before.data()), bytes,
+    exclusive_scan(comm_, false, reinterpret_cast<std::byte*>(used_up.data()),
+                   reinterpret_cast<std::byte*>(equal_before.data()), bytes,
                    [&](const std::byte* in, std::byte* inout) {
-                     comm::combine(comm::ReduceKind::sum, int64, in, inout, inout, static_cast<std::int64_t>(cut_keys.size()));
+                     comm::combine(comm::ReduceKind::sum, int64, in, inout, inout,
+                                   static_cast<std::int64_t>(cut_keys.size()));
                    });
     Counts positions(cut_keys.size());
     for (std::size_t c = 0; c < cut_keys.size(); ++c) {
@@ -135,7 +148,8 @@ Counts exchange_counts(const comm::Communicator& comm, const Segments& segments)
   const auto lines = static_cast<std::size_t>(segments.lines);
   Counts out(lines * static_cast<std::size_t>(segments.parts)), in(out.size());
   for (std::int64_t part = 0; part < segments.parts; ++part)
-    for (std::int64_t l = 0; l < segments.lines; ++l) out[static_cast<std::size_t>(part * segments.lines + l)] = segments.size(l, part);
+    for (std::int64_t l = 0; l < segments.lines; ++l)
+      out[static_cast<std::size_t>(part * segments.lines + l)] = segments.size(l, part);
   std::vector<comm::Message> sends, receives;
   const auto bytes = static_cast<std::int64_t>(lines * sizeof(std::int64_t));
   for (int r = 0; r < comm.size(); ++r) {
@@ -145,8 +159,10 @@ Counts exchange_counts(const comm::Communicator& comm, const Segments& segments)
       continue;
     }
     const int peer = comm.device_ids()[static_cast<std::size_t>(r)];
-    sends.push_back({peer, reinterpret_cast<std::byte*>(out.data() + static_cast<std::size_t>(r) * lines), bytes});
-    receives.push_back({peer, reinterpret_cast<std::byte*>(in.data() + static_cast<std::size_t>(r) * lines), bytes});
+    sends.push_back(
+        {peer, reinterpret_cast<std::byte*>(out.data() + static_cast<std::size_t>(r) * lines), bytes});
+    receives.push_back(
+        {peer, reinterpret_cast<std::byte*>(in.data() + static_cast<std::size_t>(r) * lines), bytes});
   }
   comm::exchange(
       comm, sends, receives, [](std::size_t) {}, "sort: counts");
@@ -160,17 +176,20 @@ std::int64_t sum_of(const std::int64_t* counts, std::int64_t n) {
 }
 
 // Every segment to its rank. The result is grouped by sender, then line.
-Buffer exchange_segments(const comm::Communicator& comm, const Segments& segments, const Counts& counts_in, const std::byte* data,
-                         std::int64_t item) {
+Buffer exchange_segments(const comm::Communicator& comm, const Segments& segments, const Counts& counts_in,
+                         const std::byte* data, std::int64_t item) {
   Buffer leaving = Buffer::allocate(static_cast<std::size_t>(segments.lines * segments.own * item));
-  Buffer arrived = Buffer::allocate(static_cast<std::size_t>(sum_of(counts_in.data(), static_cast<std::int64_t>(counts_in.size())) * item));
+  Buffer arrived = Buffer::allocate(
+      static_cast<std::size_t>(sum_of(counts_in.data(), static_cast<std::int64_t>(counts_in.size())) * item));
   std::vector<comm::Message> sends, receives;
   std::byte *out = leaving.data(), *in = arrived.data();
   for (int r = 0; r < comm.size(); ++r) {
     std::byte* const first = out;
     for (std::int64_t l = 0; l < segments.lines; ++l) {
       const auto bytes = segments.size(l, r) * item;
-      if (bytes > 0) std::memcpy(out, data + (l * segments.own + segments.begin(l, r)) * item, static_cast<std::size_t>(bytes));
+      if (bytes > 0)
+        std::memcpy(out, data + (l * segments.own + segments.begin(l, r)) * item,
+                    static_cast<std::size_t>(bytes));
       out += bytes;
     }
     const auto bytes_in = sum_of(counts_in.data() + r * segments.lines, segments.lines) * item;
@@ -189,8 +208,8 @@ Buffer exchange_segments(const comm::Communicator& comm, const Segments& segment
 }
 
 // One line's runs side by side, in rank order.
-void gather_runs(const Counts& counts_in, std::int64_t lines, std::int64_t parts, std::int64_t l, const std::byte* arrived,
-                 std::int64_t item, std::byte* runs) {
+void gather_runs(const Counts& counts_in, std::int64_t lines, std::int64_t parts, std::int64_t l,
+                 const std::byte* arrived, std::int64_t item, std::byte* runs) {
   const std::byte* from = arrived;
   for (std::int64_t r = 0; r < parts; ++r) {
     const auto* counts = counts_in.data() + r * lines;
@@ -201,28 +220,31 @@ void gather_runs(const Counts& counts_in, std::int64_t lines, std::int64_t parts
   }
 }
 
-void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in, const std::byte* keys, const std::int64_t* payload,
-                 std::int64_t mine, std::byte* keys_out, std::int64_t* payload_out) {
+void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in, const std::byte* keys,
+                 const std::int64_t* payload, std::int64_t mine, std::byte* keys_out,
+                 std::int64_t* payload_out) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   Buffer runs = Buffer::allocate(static_cast<std::size_t>(mine * item));
   Counts payload_runs(payload != nullptr ? static_cast<std::size_t>(mine) : 0);
   for (std::int64_t l = 0; l < segments.lines; ++l) {
     Counts offsets{0};
     for (std::int64_t r = 0; r < segments.parts; ++r)
-      if (const auto n = counts_in[static_cast<std::size_t>(r * segments.lines + l)]; n > 0) offsets.push_back(offsets.back() + n);
+      if (const auto n = counts_in[static_cast<std::size_t>(r * segments.lines + l)]; n > 0)
+        offsets.push_back(offsets.back() + n);
     gather_runs(counts_in, segments.lines, segments.parts, l, keys, item, runs.data());
     if (payload != nullptr)
-      gather_runs(counts_in, segments.lines, segments.parts, l, reinterpret_cast<const std::byte*>(payload), 8,
-                  reinterpret_cast<std::byte*>(payload_runs.data()));
-    kernels::merge_runs(dtype, runs.data(), payload != nullptr ? payload_runs.data() : nullptr, offsets, {}, keys_out + l * mine * item,
-                        payload != nullptr ? payload_out + l * mine : nullptr);
+      gather_runs(counts_in, segments.lines, segments.parts, l, reinterpret_cast<const std::byte*>(payload),
+                  8, reinterpret_cast<std::byte*>(payload_runs.data()));
+    kernels::merge_runs(dtype, runs.data(), payload != nullptr ? payload_runs.data() : nullptr, offsets, {},
+                        keys_out + l * mine * item, payload != nullptr ? payload_out + l * mine : nullptr);
   }
 }
 
 }  // namespace
 
-void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t lines, std::int64_t extent, const std::byte* keys,
-                      const std::int64_t* payload, std::byte* keys_out, std::int64_t* payload_out) {
+void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t lines, std::int64_t extent,
+                      const std::byte* keys, const std::int64_t* payload, std::byte* keys_out,
+                      std::int64_t* payload_out) {
   if (lines == 0 || extent == 0) return;
   const std::int64_t parts = comm.size(), own = block_range(extent, parts, comm.rank()).size();
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
@@ -238,25 +260,31 @@ void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t 
   }
   // A cut at the end of the line (before empty blocks) needs no search; it is asked for the last element instead and moved behind it.
   Cuts cuts{lines, parts, {}};
-  for (std::int64_t part = 1; part < parts; ++part) cuts.target.push_back(std::min(block_range(extent, parts, part).start, extent - 1));
-  Counts positions = kernels::visit(
-      dtype, [&]<class T>(T) { return CutSearch<T>(comm, reinterpret_cast<const T*>(sorted.data()), own, cuts).positions(); });
+  for (std::int64_t part = 1; part < parts; ++part)
+    cuts.target.push_back(std::min(block_range(extent, parts, part).start, extent - 1));
+  Counts positions = kernels::visit(dtype, [&]<class T>(T) {
+    return CutSearch<T>(comm, reinterpret_cast<const T*>(sorted.data()), own, cuts).positions();
+  });
   for (std::int64_t part = 1; part < parts; ++part)
     if (block_range(extent, parts, part).start >= extent)
-      for (std::int64_t l = 0; l < lines; ++l) positions[static_cast<std::size_t>(l * (parts - 1) + part - 1)] = own;
+      for (std::int64_t l = 0; l < lines; ++l)
+        positions[static_cast<std::size_t>(l * (parts - 1) + part - 1)] = own;
   const Segments segments{lines, parts, own, positions};
   const Counts counts_in = exchange_counts(comm, segments);
   const Buffer keys_in = exchange_segments(comm, segments, counts_in, sorted.data(), item);
   Buffer payload_in;
   if (payload != nullptr)
-    payload_in = exchange_segments(comm, segments, counts_in, reinterpret_cast<const std::byte*>(sorted_payload.data()), 8);
-  merge_lines(dtype, segments, counts_in, keys_in.data(), reinterpret_cast<const std::int64_t*>(payload_in.data()), own, keys_out,
-              payload_out);
+    payload_in = exchange_segments(comm, segments, counts_in,
+                                   reinterpret_cast<const std::byte*>(sorted_payload.data()), 8);
+  merge_lines(dtype, segments, counts_in, keys_in.data(),
+              reinterpret_cast<const std::int64_t*>(payload_in.data()), own, keys_out, payload_out);
 }
 
-SortTraffic sort_traffic(Dtype dtype, std::int64_t ranks, std::int64_t lines, std::int64_t extent, bool has_payload) {
+SortTraffic sort_traffic(Dtype dtype, std::int64_t ranks, std::int64_t lines, std::int64_t extent,
+                         bool has_payload) {
   const auto block = block_size(extent, ranks) * lines, cuts = lines * (ranks - 1);
-  const int bits = bits_per_round(cuts), key_bits = is_complex(dtype) ? 128 : 8 * static_cast<int>(itemsize(dtype));
+  const int bits = bits_per_round(cuts),
+            key_bits = is_complex(dtype) ? 128 : 8 * static_cast<int>(itemsize(dtype));
   const std::int64_t rounds = (key_bits + bits - 1) / bits;
   return {block * static_cast<std::int64_t>(itemsize(dtype) + (has_payload ? 8 : 0)),
           rounds * cuts * ((1 << bits) - 1) * 16 * (ranks - 1) / ranks, rounds};

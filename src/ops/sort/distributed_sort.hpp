@@ -16,13 +16,15 @@ namespace tessera {
 // Exact splitting: the keys at which the sorted line is cut are found by a search in key space (the ranks count together how many of
 // their keys lie below each of a few probes, a few times); equal keys are divided in rank order. Then every element travels once, to
 // the rank that keeps it, and the runs that arrive are merged. Memory: the block, what arrives, and a copy of the keys.
-void distributed_sort(const comm::Communicator&, Dtype, std::int64_t lines, std::int64_t extent, const std::byte* keys,
-                      const std::int64_t* payload, std::byte* keys_out, std::int64_t* payload_out);
+void distributed_sort(const comm::Communicator&, Dtype, std::int64_t lines, std::int64_t extent,
+                      const std::byte* keys, const std::int64_t* payload, std::byte* keys_out,
+                      std::int64_t* payload_out);
 
 // Bytes that the busiest rank may receive, and the number of exchanges and reductions.
 struct SortTraffic {
   std::int64_t exchange_bytes, count_bytes, count_calls;
 };
-SortTraffic sort_traffic(Dtype, std::int64_t ranks, std::int64_t lines, std::int64_t extent, bool has_payload);
+SortTraffic sort_traffic(Dtype, std::int64_t ranks, std::int64_t lines, std::int64_t extent,
+                         bool has_payload);
 
 }  // namespace tessera

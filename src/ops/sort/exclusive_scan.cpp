@@ -16,8 +16,8 @@ std::int64_t scan_steps(std::int64_t ranks) {
 //  rank        0      1      2      3          `mine` covers the 2^k ranks that end here; what arrives covers those before
 //  reach 1     0     01     12     23
 //  reach 2     0     01    012   0123
-bool exclusive_scan(const comm::Communicator& comm, bool reverse, std::byte* mine, std::byte* before, std::size_t bytes,
-                    const std::function<void(const std::byte*, std::byte*)>& combine) {
+bool exclusive_scan(const comm::Communicator& comm, bool reverse, std::byte* mine, std::byte* before,
+                    std::size_t bytes, const std::function<void(const std::byte*, std::byte*)>& combine) {
   const int ranks = comm.size(), place = reverse ? ranks - 1 - comm.rank() : comm.rank();
   const auto rank_at = [&](int at) { return reverse ? ranks - 1 - at : at; };
   const auto message = static_cast<std::int64_t>(bytes);

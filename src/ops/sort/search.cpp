@@ -31,9 +31,11 @@ void kernel(const KernelArgs& a) {
   const auto item = static_cast<std::int64_t>(itemsize(sorted.dtype));
   std::vector<std::int64_t> places(static_cast<std::size_t>(per_row));
   for (std::int64_t r = 0; r < rows; ++r) {
-    kernels::searchsorted(sorted.dtype, sorted.data + r * n * item, n, values.data + r * per_row * item, per_row, p.right, places.data());
+    kernels::searchsorted(sorted.dtype, sorted.data + r * n * item, n, values.data + r * per_row * item,
+                          per_row, p.right, places.data());
     const void* from = places.data();
-    kernels::find_cast(int64, out.dtype)(&from, out.data + r * per_row * static_cast<std::int64_t>(itemsize(out.dtype)), per_row);
+    kernels::find_cast(int64, out.dtype)(
+        &from, out.data + r * per_row * static_cast<std::int64_t>(itemsize(out.dtype)), per_row);
   }
 }
 
@@ -64,9 +66,13 @@ const OpDef searchsorted_op{
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);
       if (args.dims[0] == not_batched && p.batch == 0)  // more values for one sorted array
-        return {{record(*args.node.op, args.node.params, {args.in[0], batch_first(args.in[1], args.dims[1])}, args.node.where)}, {0}};
+        return {{record(*args.node.op, args.node.params, {args.in[0], batch_first(args.in[1], args.dims[1])},
+                        args.node.where)},
+                {0}};
       ++p.batch;
-      return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)}, args.node.where)}, {0}};
+      return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)},
+                      args.node.where)},
+              {0}};
     },
 };
 const Registered registered(searchsorted_op);
@@ -78,10 +84,12 @@ Array searchsorted(const Operand& sorted, const Operand& values, const std::stri
   check_usable(values.array, "searchsorted");
   const auto where = sorted.where;
   if (sorted.array.ndim() != 1)
-    throw ShapeError(call_text("searchsorted", where) + ": the sorted array has shape " + to_string(sorted.array.shape()) +
+    throw ShapeError(call_text("searchsorted", where) + ": the sorted array has shape " +
+                     to_string(sorted.array.shape()) +
                      "; it must have one dimension. Map over rows with vmap");
   if (side != "left" && side != "right")
-    throw ArgumentError(call_text("searchsorted", where) + ": side is '" + side + "'; it must be 'left' or 'right'");
+    throw ArgumentError(call_text("searchsorted", where) + ": side is '" + side +
+                        "'; it must be 'left' or 'right'");
   const Dtype dtype = promote(WeakDtype{sorted.array.dtype(), sorted.array.is_weakly_typed()},
                               WeakDtype{values.array.dtype(), values.array.is_weakly_typed()})
                           .dtype;

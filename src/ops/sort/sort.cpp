@@ -45,7 +45,8 @@ std::vector<std::int64_t> positions(const Lines& l) {
   return result;
 }
 
-void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out, std::vector<std::int64_t>& payload) {
+void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out,
+                         std::vector<std::int64_t>& payload) {
   if (keys.elements() > 0) std::memcpy(keys_out, keys.data, static_cast<std::size_t>(keys.bytes()));
   const auto item = static_cast<std::int64_t>(itemsize(keys.dtype));
   for (std::int64_t i = 0; i < l.lines; ++i)
@@ -55,12 +56,16 @@ void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out, 
 std::vector<std::vector<int>> layout_axes(const PlaceArgs& args, int ndim) {
   for (const auto& s : args.shardings)
     if (s) return s->dim_axes(ndim);
-  return args.wanted ? args.wanted->dim_axes(ndim) : std::vector<std::vector<int>>(static_cast<std::size_t>(ndim));
+  return args.wanted ? args.wanted->dim_axes(ndim)
+                     : std::vector<std::vector<int>>(static_cast<std::size_t>(ndim));
 }
 // All operands and results in the layout of the keys (or of the payload, if only that is committed).
 Placement place(const PlaceArgs& args) {
   const Sharding layout = Sharding::from_dim_axes(args.mesh, layout_axes(args, args.in[0].shape.ndim()));
-  return {std::vector<Sharding>(args.in.size(), layout), std::vector<Sharding>(args.out.size(), layout), {}, "sum"};
+  return {std::vector<Sharding>(args.in.size(), layout),
+          std::vector<Sharding>(args.out.size(), layout),
+          {},
+          "sum"};
 }
 
 std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement, bool has_payload) {
@@ -70,7 +75,8 @@ std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement,
   if (axes.empty()) return {};
   const Shape block = layout.shard_shape(args.in[0].shape);
   const auto lines = block.back() == 0 ? 0 : block.elements() / block.back();
-  const auto traffic = sort_traffic(args.in[0].dtype, parts_of_axes(layout.mesh(), axes), lines, args.in[0].shape.back(), has_payload);
+  const auto traffic = sort_traffic(args.in[0].dtype, parts_of_axes(layout.mesh(), axes), lines,
+                                    args.in[0].shape.back(), has_payload);
   return {{"all-to-all", axes, traffic.exchange_bytes, has_payload ? 2 : 1},
           {"all-reduce", axes, traffic.count_bytes, traffic.count_calls}};
 }
@@ -102,9 +108,11 @@ const OpDef sort_op{
         [](const TalkArgs& args) {
           const auto& a = args.local;
           const Lines l = lines_of(a.in[0]);
-          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, nullptr, a.out[0].data, nullptr);
+          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, nullptr,
+                           a.out[0].data, nullptr);
         },
-    .talk_cost = [](const PlaceArgs& args, const Placement& placement) { return cost_of(args, placement, false); },
+    .talk_cost = [](const PlaceArgs& args,
+                    const Placement& placement) { return cost_of(args, placement, false); },
 };
 
 // ---- argsort: the positions ----
@@ -130,10 +138,12 @@ const OpDef argsort_op{
           const auto from = positions(l);
           std::vector<std::int64_t> places(from.size());
           Buffer keys = Buffer::allocate(static_cast<std::size_t>(a.in[0].bytes()));
-          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, from.data(), keys.data(), places.data());
+          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, from.data(),
+                           keys.data(), places.data());
           narrow_into(a.out[0], places);
         },
-    .talk_cost = [](const PlaceArgs& args, const Placement& placement) { return cost_of(args, placement, true); },
+    .talk_cost = [](const PlaceArgs& args,
+                    const Placement& placement) { return cost_of(args, placement, true); },
 };
 
 // ---- sort_by_key: keys and a payload of at most 8 bytes ----
@@ -153,7 +163,8 @@ const OpDef sort_by_key_op{
       Cotangents result(2);
       const Array from = sorted_positions(v.in[0], v.node.where);
       for (std::size_t i = 0; i < 2; ++i)
-        if (v.wanted[i] && v.cotangents[i].node()) result[i] = sort_by_key(from, v.cotangents[i], v.node.where).second;
+        if (v.wanted[i] && v.cotangents[i].node())
+          result[i] = sort_by_key(from, v.cotangents[i], v.node.where).second;
       return result;
     },
     .batch = batch_leading,
@@ -164,10 +175,12 @@ const OpDef sort_by_key_op{
           const Lines l = lines_of(a.in[0]);
           const auto payload = widened(a.in[1]);
           std::vector<std::int64_t> sorted(payload.size());
-          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, payload.data(), a.out[0].data, sorted.data());
+          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, payload.data(),
+                           a.out[0].data, sorted.data());
           narrow_into(a.out[1], sorted);
         },
-    .talk_cost = [](const PlaceArgs& args, const Placement& placement) { return cost_of(args, placement, true); },
+    .talk_cost = [](const PlaceArgs& args,
+                    const Placement& placement) { return cost_of(args, placement, true); },
 };
 const Registered registered[] = {Registered(sort_op), Registered(argsort_op), Registered(sort_by_key_op)};
 
@@ -186,20 +199,25 @@ std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload, std
   check_usable(keys, "sort_by_key");
   check_usable(payload, "sort_by_key");
   if (!(keys.shape() == payload.shape()) || keys.ndim() == 0)
-    throw ShapeError(call_text("sort_by_key", where) + ": keys of shape " + to_string(keys.shape()) + " and a payload of shape " +
-                     to_string(payload.shape()) + "; they must have one shape with a dimension to sort along");
+    throw ShapeError(call_text("sort_by_key", where) + ": keys of shape " + to_string(keys.shape()) +
+                     " and a payload of shape " + to_string(payload.shape()) +
+                     "; they must have one shape with a dimension to sort along");
   if (payload.dtype() == complex128) {
-    const auto re = sort_by_key(keys, real(Operand(payload, where)), where), im = sort_by_key(keys, imag(Operand(payload, where)), where);
+    const auto re = sort_by_key(keys, real(Operand(payload, where)), where),
+               im = sort_by_key(keys, imag(Operand(payload, where)), where);
     return {re.first, make_complex(re.second, im.second)};
   }
   auto results = record_all(sort_by_key_op, no_params(), {keys, payload}, where);
   return {results[0], results[1]};
 }
 
-Array sorted_positions(const Array& keys, std::source_location where) { return record(argsort_op, no_params(), {keys}, where); }
+Array sorted_positions(const Array& keys, std::source_location where) {
+  return record(argsort_op, no_params(), {keys}, where);
+}
 
 Array sort(const Operand& x, int axis) {
-  return along_last(x, axis, "sort", [&](const Array& y) { return record(sort_op, no_params(), {y}, x.where); });
+  return along_last(x, axis, "sort",
+                    [&](const Array& y) { return record(sort_op, no_params(), {y}, x.where); });
 }
 Array argsort(const Operand& x, int axis) {
   return along_last(x, axis, "argsort", [&](const Array& y) { return sorted_positions(y, x.where); });

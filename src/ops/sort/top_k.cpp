@@ -31,8 +31,8 @@ std::int64_t lines_of(const Tile& tile) {
 // last blocks are short, so that what fills up stands behind all equals.
 const OpDef candidates_op{.name = "top_k_candidates", .kernel = [](const KernelArgs& a) {
                             const Tile &x = a.in[0], &values = a.out[0], &places = a.out[1];
-                            const auto lines = lines_of(x), own = x.box.back().size(), k = values.box.back().size(),
-                                       kept = std::min(k, own);
+                            const auto lines = lines_of(x), own = x.box.back().size(),
+                                       k = values.box.back().size(), kept = std::min(k, own);
                             const auto item = static_cast<std::int64_t>(itemsize(x.dtype));
                             if (values.elements() == 0) return;
                             std::vector<std::int64_t> found(static_cast<std::size_t>(lines * kept));
@@ -49,7 +49,8 @@ const OpDef candidates_op{.name = "top_k_candidates", .kernel = [](const KernelA
                                   else
                                     to[l * k + i] = kernels::lowest<T>();
                                   const auto place = is_real ? x.box.back().start + found[from] : -1;
-                                  places.dtype == int32 ? void(places.as<std::int32_t>()[l * k + i] = static_cast<std::int32_t>(place))
+                                  places.dtype == int32 ? void(places.as<std::int32_t>()[l * k + i] =
+                                                                   static_cast<std::int32_t>(place))
                                                         : void(places.as<std::int64_t>()[l * k + i] = place);
                                 }
                             });
@@ -58,11 +59,13 @@ const OpDef candidates_op{.name = "top_k_candidates", .kernel = [](const KernelA
 // The largest of the candidates, whose order is that of the line.
 const OpDef choose_op{.name = "top_k_choose", .kernel = [](const KernelArgs& a) {
                         const Tile &values = a.in[0], &places = a.in[1], &out = a.out[0];
-                        const auto lines = lines_of(out), k = out.box.back().size(), n = values.box.back().size();
+                        const auto lines = lines_of(out), k = out.box.back().size(),
+                                   n = values.box.back().size();
                         if (out.elements() == 0) return;
                         std::vector<std::int64_t> found(static_cast<std::size_t>(lines * k));
                         kernels::top_k_rows(values.dtype, values.data, lines, n, k, out.data, found.data());
-                        kernels::gather_along(a.out[1].data, places.data, {lines, n, 1}, found.data(), k, itemsize(places.dtype));
+                        kernels::gather_along(a.out[1].data, places.data, {lines, n, 1}, found.data(), k,
+                                              itemsize(places.dtype));
                       }};
 
 Placement place(const PlaceArgs& args) {
@@ -87,9 +90,11 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   if (axes.empty()) return builder.kernel(*node.op, node.params, {in[0]}, types, {out, out});
   const auto parts = parts_of_axes(layout.mesh(), axes);
   std::vector<Type> candidates = types;
-  for (auto& type : candidates) type.shape[type.shape.size() - 1] = parts * std::min(k, block_size(x.shape.back(), parts));
+  for (auto& type : candidates)
+    type.shape[type.shape.size() - 1] = parts * std::min(k, block_size(x.shape.back(), parts));
   const auto own = builder.kernel(candidates_op, no_params(), {in[0]}, candidates, {layout, layout});
-  return builder.kernel(choose_op, no_params(), {builder.reshard(own[0], out), builder.reshard(own[1], out)}, types, {out, out});
+  return builder.kernel(choose_op, no_params(), {builder.reshard(own[0], out), builder.reshard(own[1], out)},
+                        types, {out, out});
 }
 
 const OpDef top_k_op{
@@ -102,7 +107,8 @@ const OpDef top_k_op{
     .kernel = [](const KernelArgs& a) { candidates_op.kernel(a); },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       if (!v.cotangents[0].node()) return {Array()};
-      return {scatter_add_along(v.in[0].shape().back(), v.out[1], v.cotangents[0], v.in[0].ndim() - 1, v.node.where)};
+      return {scatter_add_along(v.in[0].shape().back(), v.out[1], v.cotangents[0], v.in[0].ndim() - 1,
+                                v.node.where)};
     },
     .batch = batch_leading,
     .place = place,
@@ -114,11 +120,13 @@ const Registered registered(top_k_op);
 
 std::pair<Array, Array> top_k(const Operand& x, int k) {
   check_usable(x.array, "top_k");
-  if (x.array.ndim() == 0) throw ShapeError(call_text("top_k", x.where) + ": a scalar has no axis to choose from");
+  if (x.array.ndim() == 0)
+    throw ShapeError(call_text("top_k", x.where) + ": a scalar has no axis to choose from");
   const auto n = x.array.shape().back();
   if (k < 0 || k > n)
-    throw ArgumentError(call_text("top_k", x.where) + ": k is " + std::to_string(k) + ", but the last dimension of shape " +
-                        to_string(x.array.shape()) + " has " + std::to_string(n) + " elements");
+    throw ArgumentError(call_text("top_k", x.where) + ": k is " + std::to_string(k) +
+                        ", but the last dimension of shape " + to_string(x.array.shape()) + " has " +
+                        std::to_string(n) + " elements");
   auto results = record_all(top_k_op, make_params(TopParams{k}), {x.array}, x.where);
   return {results[0], results[1]};
 }

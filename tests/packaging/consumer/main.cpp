@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
     const tessera::Sharding rows = tessera::NamedSharding(mesh, tessera::P("x", tessera::None));
     int ranks = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks != tessera::process_count()) throw tessera::InternalError("the library and the program see different jobs");
+    if (ranks != tessera::process_count())
+      throw tessera::InternalError("the library and the program see different jobs");
     if (tessera::is_main_process()) std::cout << mesh << " " << rows.shard_shape({10, 4}) << std::endl;
   });
 }
