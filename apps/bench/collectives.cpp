@@ -32,7 +32,7 @@ class Size {
         block_(static_cast<int>(block_bytes_ / 4)),
         all_(block_ * bench::ranks()),
         calls_(static_cast<int>(std::clamp<std::int64_t>((std::int64_t{16} << 20) / bytes, 1, 500))),
-        in_(static_cast<std::size_t>(all_), 1.f),
+        in_(all_, 1.f),
         out_(in_.size()) {}
 
   void rows() {
@@ -47,7 +47,7 @@ class Size {
         [&] {
           MPI_Allgather(in_.data(), block_, MPI_FLOAT, out_.data(), block_, MPI_FLOAT, MPI_COMM_WORLD);
         });
-    const std::vector<std::int64_t> counts(static_cast<std::size_t>(bench::ranks()), block_);
+    const std::vector<std::int64_t> counts(bench::ranks(), block_);
     const bool chooses_badly = bench::ranks() == 2 && block_bytes_ >= std::int64_t{512}
                                                                           << 10;  // Open MPI, from 1 MiB on
     row(
@@ -106,7 +106,7 @@ class Size {
     const auto at = [this](std::vector<float>& buffer, int r) {
       return reinterpret_cast<std::byte*>(buffer.data() + static_cast<std::ptrdiff_t>(r) * block_);
     };
-    std::memcpy(at(out_, bench::rank()), at(in_, bench::rank()), static_cast<std::size_t>(block_bytes_));
+    std::memcpy(at(out_, bench::rank()), at(in_, bench::rank()), block_bytes_);
     std::vector<comm::Message> sends, receives;
     for (int step = 1; step < bench::ranks(); ++step) {
       const int to = (bench::rank() + step) % bench::ranks(),

@@ -13,7 +13,7 @@ void local_row(std::int64_t n) {
   const Array a = device_put(full({n, n}, 1.25f), bench::on_one()),
               b = device_put(full({n, n}, 0.75f), bench::on_one());
   eval(a, b);
-  std::vector<float> x(static_cast<std::size_t>(n * n), 1.25f), y(x.size(), 0.75f), z(x.size());
+  std::vector<float> x(n * n, 1.25f), y(x.size(), 0.75f), z(x.size());
   const int m = static_cast<int>(n);
   bench::compare(name, [&] { eval(matmul(a, b)); },
                  {{"OpenBLAS sgemm",

@@ -84,7 +84,7 @@ void chain_row(const std::string& size, std::int64_t n) {
   if (!bench::wanted("chain_of_16_f32_" + size) || bench::ranks() > 1) return;
   const Array x = device_put(full({n}, 0.75f), bench::on_one());
   eval(x);
-  std::vector<float> from(static_cast<std::size_t>(n), 0.75f), to(from.size());
+  std::vector<float> from(n, 0.75f), to(from.size());
   const auto f = jit(chain_of_16);
   const int passes = static_cast<int>(std::max<std::int64_t>(1, (std::int64_t{16} << 20) / n));
   bench::compare("chain_of_16_f32_" + size,

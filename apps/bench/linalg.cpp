@@ -76,8 +76,8 @@ class Scalapack {
               (j / block * grid_columns + column) * block + j % block)
             given_[static_cast<std::size_t>(j) * static_cast<std::size_t>(rows) +
                    static_cast<std::size_t>(i)] += 2 * n;
-    pivots_.resize(static_cast<std::size_t>(rows + block));
-    vector_.resize(static_cast<std::size_t>(std::max(rows, columns) + block));
+    pivots_.resize(rows + block);
+    vector_.resize(std::max(rows, columns) + block);
     if (kind == Kind::qr) {
       const int query = -1, one = 1;
       int info = 0;

@@ -27,7 +27,7 @@ void running_row() {
   const Array x = device_put(ones({elements}), bench::split(P("x")));
   eval(x);
   const auto f = jit(relaxed);
-  std::vector<float> own(static_cast<std::size_t>((elements + bench::ranks() - 1) / bench::ranks()), 1.0f);
+  std::vector<float> own((elements + bench::ranks() - 1) / bench::ranks(), 1.0f);
   bench::compare(
       "fori_10000_steps", [&] { eval(f(x)); },
       {{"C++ loop, MPI_Allreduce",

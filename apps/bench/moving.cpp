@@ -23,7 +23,7 @@ struct RowsToColumns {
 
   void alltoallw() {
     std::vector<MPI_Datatype> send, receive;
-    std::vector<int> ones(static_cast<std::size_t>(p), 1), zeros(static_cast<std::size_t>(p), 0);
+    std::vector<int> ones(p, 1), zeros(p, 0);
     for (int r = 0; r < p; ++r) {
       const int whole_from[2] = {b, n}, whole_to[2] = {n, b}, part[2] = {b, b}, at_from[2] = {0, r * b},
                 at_to[2] = {r * b, 0};
@@ -34,18 +34,17 @@ struct RowsToColumns {
     }
     MPI_Alltoallw(from.data(), ones.data(), zeros.data(), send.data(), to.data(), ones.data(), zeros.data(),
                   receive.data(), MPI_COMM_WORLD);
-    for (int r = 0; r < p; ++r)
-      MPI_Type_free(&send[static_cast<std::size_t>(r)]), MPI_Type_free(&receive[static_cast<std::size_t>(r)]);
+    for (int r = 0; r < p; ++r) MPI_Type_free(&send[r]), MPI_Type_free(&receive[r]);
   }
 
   void pack_alltoallv() {
-    const std::size_t row = static_cast<std::size_t>(b) * sizeof(double);
+    const std::size_t row = b * sizeof(double);
     double* out = packed.data();
     for (int r = 0; r < p; ++r)
       for (int i = 0; i < b; ++i, out += b)
         std::memcpy(out, from.data() + static_cast<std::ptrdiff_t>(i) * n + r * b, row);
-    std::vector<int> counts(static_cast<std::size_t>(p), b * b), offsets(static_cast<std::size_t>(p));
-    for (int r = 0; r < p; ++r) offsets[static_cast<std::size_t>(r)] = r * b * b;
+    std::vector<int> counts(p, b * b), offsets(p);
+    for (int r = 0; r < p; ++r) offsets[r] = r * b * b;
     // What arrives from rank r is its rows of my columns: already in place.
     MPI_Alltoallv(packed.data(), counts.data(), offsets.data(), MPI_DOUBLE, to.data(), counts.data(),
                   offsets.data(), MPI_DOUBLE, MPI_COMM_WORLD);

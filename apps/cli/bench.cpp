@@ -35,7 +35,7 @@ double seconds_of(const std::function<void()>& work) {
 // Rank r sends to r + 1: each rank sends and receives `bytes`.
 double ring_seconds(std::int64_t bytes, int repeat) {
   const int n = device_count(), me = process_index();
-  std::vector<std::byte> out(static_cast<std::size_t>(bytes)), in(static_cast<std::size_t>(bytes));
+  std::vector<std::byte> out(bytes), in(bytes);
   const comm::Message send{(me + 1) % n, out.data(), bytes}, receive{(me + n - 1) % n, in.data(), bytes};
   return seconds_of([&] {
            for (int r = 0; r < repeat; ++r)

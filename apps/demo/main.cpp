@@ -57,7 +57,7 @@ const char* const shades[] = {"  ", "░░", "▒▒", "▓▓", "██"};
 std::string digit_picture(std::span<const double> pixels) {
   std::string picture;
   for (std::size_t p = 0; p < 64; ++p) {
-    picture += shades[std::min<std::size_t>(4, static_cast<std::size_t>(pixels[p] / 16 * 5))];
+    picture += shades[std::min<std::size_t>(4, pixels[p] / 16 * 5)];
     if (p % 8 == 7) picture += "\n";
   }
   return picture;

@@ -26,7 +26,7 @@ Array read_pgm(const std::string& path) {
   file.get();
   if (!file || magic != "P5" || most > 255)
     throw IoError("lowpass: " + path + " is not a binary 8-bit PGM without comments");
-  std::string pixels(static_cast<std::size_t>(width * height), '\0');
+  std::string pixels(width * height, '\0');
   if (!file.read(pixels.data(), static_cast<std::streamsize>(pixels.size())))
     throw IoError("lowpass: " + path + " is shorter than its header says");
   return astype(array(std::vector<std::uint8_t>(pixels.begin(), pixels.end()), Shape{height, width}),
@@ -53,9 +53,9 @@ Array read_file(const std::string& path, const Mesh& mesh) {
 Array low_pass(const Array& x, double cutoff) {
   Array spectrum = fft::rfftn(x, {.out_sharding = fft::transposed});
   for (int d = 0; d < x.ndim(); ++d) {
-    const auto n = x.shape()[static_cast<std::size_t>(d)];
+    const auto n = x.shape()[d];
     Shape along(std::vector<std::int64_t>(x.shape().size(), 1));
-    along[static_cast<std::size_t>(d)] = spectrum.shape()[static_cast<std::size_t>(d)];
+    along[d] = spectrum.shape()[d];
     const Array f = (d + 1 == x.ndim() ? fft::rfftfreq(n) : fft::fftfreq(n)) * static_cast<float>(2 / cutoff);
     spectrum = spectrum * reshape(exp(-square(f) / 2), along);
   }
@@ -80,11 +80,11 @@ double by_definition(const std::vector<double>& x, const Shape& shape, double cu
   std::vector<std::vector<double>> kernel;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const auto n = shape[d];
-    kernel.emplace_back(static_cast<std::size_t>(n));
+    kernel.emplace_back(n);
     for (std::int64_t i = 0; i < n; ++i)
       for (std::int64_t k = 0; k < n; ++k) {
         const double f = 2 * static_cast<double>(std::min(k, n - k)) / static_cast<double>(n) / cutoff;
-        kernel[d][static_cast<std::size_t>(i)] +=
+        kernel[d][i] +=
             std::exp(-f * f / 2) *
             std::cos(2 * std::numbers::pi * static_cast<double>(i * k % n) / static_cast<double>(n)) /
             static_cast<double>(n);
@@ -94,8 +94,7 @@ double by_definition(const std::vector<double>& x, const Shape& shape, double cu
   for (std::size_t i = 0; i < x.size(); ++i) {
     double weight = x[i];
     for (std::size_t d = shape.size(), rest = i; d-- > 0; rest /= static_cast<std::size_t>(shape[d]))
-      weight *= kernel[d][static_cast<std::size_t>(
-          (at[d] - static_cast<std::int64_t>(rest) % shape[d] + shape[d]) % shape[d])];
+      weight *= kernel[d][(at[d] - static_cast<std::int64_t>(rest) % shape[d] + shape[d]) % shape[d]];
     sum += weight;
   }
   return sum;

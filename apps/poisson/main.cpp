@@ -25,7 +25,7 @@ struct Problem {
 // x, y or z as an array that broadcasts over the box.
 Array coordinate(std::int64_t n, int axis) {
   Shape along{1, 1, 1};
-  along[static_cast<std::size_t>(axis)] = n;
+  along[axis] = n;
   return reshape(astype(arange(n), float64) * (2 * std::numbers::pi / static_cast<double>(n)), along);
 }
 

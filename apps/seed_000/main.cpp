@@ -37,8 +37,7 @@ void convolutions() {
   print(convolve(x, w));
 
   const int n = device_count();
-  const Array xs = reshape(arange(5 * n), {n, 5}),
-              ws = stack(std::vector<Array>(static_cast<std::size_t>(n), w));
+  const Array xs = reshape(arange(5 * n), {n, 5}), ws = stack(std::vector<Array>(n, w));
   say("xs, one row per device");
   print(xs);
   say("vmap(convolve)(xs, ws): all rows at once");

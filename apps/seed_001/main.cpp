@@ -112,7 +112,7 @@ void disagreement(const Array& start) {
     say(std::string("ShardingError: ") + error.what());
   }
   std::vector<Device> permuted;
-  for (const int i : {0, 1, 2, 3, 6, 7, 4, 5}) permuted.push_back(all[static_cast<std::size_t>(i)]);
+  for (const int i : {0, 1, 2, 3, 6, 7, 4, 5}) permuted.push_back(all[i]);
   try {
     device_put(start, PositionalSharding(all).reshape(4, 2)) +
         device_put(start, PositionalSharding(permuted).reshape(4, 2));

@@ -64,7 +64,7 @@ void disagreement(const Array& x) {
   const auto all = devices();
   const std::vector<Device> first(all.begin(), all.begin() + 4), second(all.begin() + 4, all.end());
   std::vector<Device> permuted;
-  for (const int i : {0, 1, 2, 3, 6, 7, 4, 5}) permuted.push_back(all[static_cast<std::size_t>(i)]);
+  for (const int i : {0, 1, 2, 3, 6, 7, 4, 5}) permuted.push_back(all[i]);
   const auto over = [](const std::vector<Device>& list) { return NamedSharding(Mesh(list, {"x"}), P("x")); };
   for (const auto& [a, b] : {std::pair(over(first), over(second)), std::pair(over(all), over(permuted))}) {
     try {

@@ -65,8 +65,7 @@ void eval(const std::vector<Array>& arrays) { evaluate(arrays); }
 
 HostArray::HostArray(Shape shape, Dtype dtype) : shape_(std::move(shape)), dtype_(dtype) {
   const auto bytes = checked_bytes(shape_, itemsize(dtype), "HostArray");
-  data_ = std::shared_ptr<std::byte[]>(
-      new std::byte[static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))]());
+  data_ = std::shared_ptr<std::byte[]>(new std::byte[std::max<std::int64_t>(bytes, 1)]());
 }
 void HostArray::check_count(std::int64_t count) const {
   if (count != shape_.elements())
@@ -79,7 +78,7 @@ void HostArray::check_dtype(Dtype dtype) const {
                      "; ask for its own type, or convert with astype before to_host");
 }
 void HostArray::copy_from(const void* values) {
-  if (nbytes() > 0) std::memcpy(data_.get(), values, static_cast<std::size_t>(nbytes()));
+  if (nbytes() > 0) std::memcpy(data_.get(), values, nbytes());
 }
 
 HostArray to_host(const Array& x) {
@@ -93,7 +92,7 @@ HostArray to_host(const Array& x) {
   evaluate({everywhere});
   HostArray host(x.shape(), x.dtype());
   const auto& buffer = output_of(everywhere).stored->buffer;
-  if (host.nbytes() > 0) std::memcpy(host.bytes(), buffer.data(), static_cast<std::size_t>(host.nbytes()));
+  if (host.nbytes() > 0) std::memcpy(host.bytes(), buffer.data(), host.nbytes());
   return host;
 }
 
@@ -140,8 +139,8 @@ void item_bytes(const Array& x, Dtype dtype, void* out) {
 
 Array array_from_host(const void* values, Shape shape, Dtype dtype) {
   const auto bytes = checked_bytes(shape, itemsize(dtype), "array");
-  Buffer buffer = Buffer::allocate(static_cast<std::size_t>(bytes));
-  if (bytes > 0) std::memcpy(buffer.data(), values, static_cast<std::size_t>(bytes));
+  Buffer buffer = Buffer::allocate(bytes);
+  if (bytes > 0) std::memcpy(buffer.data(), values, bytes);
   return make_leaf({std::move(shape), dtype}, replicated_everywhere(), std::move(buffer), false,
                    std::source_location::current());
 }

@@ -95,7 +95,7 @@ Batched batch_branch(const BatchArgs& args) {
   }
   const auto a = results_of(p.where_true), b = results_of(p.where_false);
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::vector<std::int64_t> extents(static_cast<std::size_t>(a[i].ndim()), 1);
+    std::vector<std::int64_t> extents(a[i].ndim(), 1);
     extents[0] = args.size;
     batched.out.push_back(where(reshape(args.in[0], Shape(std::move(extents))), a[i], b[i]));
   }

@@ -25,8 +25,7 @@ bool same_bytes(const Output& a, const Output& b) {
 // The steps of a loop whose body takes i as a number, traced on the same arrays: one graph, in which only numbers differ.
 class AlikeSteps {
  public:
-  AlikeSteps(const CarriedValues& first, int steps)
-      : steps_(static_cast<std::size_t>(steps)), before_(first.before) {
+  AlikeSteps(const CarriedValues& first, int steps) : steps_(steps), before_(first.before) {
     graph_ = graph_of(first.results);
     key_ = key_of(graph_);
     values_.resize(graph_.leaves.size());
@@ -163,7 +162,7 @@ std::optional<Leaves> compiled_alike(const LoopSite& site, int lo, int hi,
       settle_carried(call, init, [&](const std::vector<Array>& values) { return body(lo, values); });
   AlikeSteps steps(first, hi - lo);
   for (int i = lo + 1; i < hi; ++i)
-    if (!steps.add(static_cast<std::size_t>(i - lo), body(i, first.parameters))) return std::nullopt;
+    if (!steps.add(i - lo, body(i, first.parameters))) return std::nullopt;
   return steps.run(call, first.parameters, first.init);
 }
 

@@ -249,7 +249,7 @@ class Drafting {
       auto dims = sharding->dim_axes(x.ndim());
       const auto axes = std::exchange(dims[0], {});
       std::int64_t parts = 1;
-      for (const int a : axes) parts *= sharding->mesh().axis_sizes()[static_cast<std::size_t>(a)];
+      for (const int a : axes) parts *= sharding->mesh().axis_sizes()[a];
       for (std::size_t d = 1; d < dims.size() && parts > 1; ++d) {
         if (!dims[d].empty() || x.shape()[d] < parts) continue;
         dims[d] = axes;

@@ -234,8 +234,7 @@ static void report_unusable_donations(const CompiledCore& core, const std::vecto
     bool usable = false;
     for (const auto& instruction : core.program.instructions)
       for (const int v : instruction.outputs)
-        usable |= bytes_of(core.program.values[static_cast<std::size_t>(v)].type,
-                           core.program.values[static_cast<std::size_t>(v)].layout) == bytes;
+        usable |= bytes_of(core.program.values[v].type, core.program.values[v].layout) == bytes;
     if (!usable)
       log_once(LogLevel::warn,
                "jit at " + site(core.traced->where) + ": the donated argument array " + std::to_string(i) +
@@ -277,8 +276,7 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   std::vector<Buffer> buffers;
   buffers.reserve(core.source.size());
   for (std::size_t i = 0; i < core.source.size(); ++i) {
-    const auto& x =
-        core.source[i] >= 0 ? placed[static_cast<std::size_t>(core.source[i])] : core.constants[i];
+    const auto& x = core.source[i] >= 0 ? placed[core.source[i]] : core.constants[i];
     buffers.push_back(output_of(x).stored->buffer);
   }
   if (!core.bound_once) report_unusable_donations(core, donated);
@@ -293,7 +291,7 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   std::vector<Array> arrays;
   arrays.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto& value = core.program.values[static_cast<std::size_t>(core.program.outputs[i])];
+    const auto& value = core.program.values[core.program.outputs[i]];
     arrays.push_back(make_leaf(value.type, value.layout, std::move(results[i]),
                                core.traced->committed_roots[i], core.traced->where));
   }
@@ -307,8 +305,7 @@ std::vector<Sharding> compiled_input_shardings(const CompiledCore& core) {
 }
 std::vector<Sharding> compiled_output_shardings(const CompiledCore& core) {
   std::vector<Sharding> shardings;
-  for (const int v : core.program.outputs)
-    shardings.push_back(core.program.values[static_cast<std::size_t>(v)].layout);
+  for (const int v : core.program.outputs) shardings.push_back(core.program.values[v].layout);
   return shardings;
 }
 CostAnalysis compiled_cost(const CompiledCore& core) { return cost_of(core.program); }

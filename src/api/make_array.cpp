@@ -64,8 +64,8 @@ Array make_array_from_callback(Shape shape, Sharding sharding, std::function<Hos
   raise_everywhere<ShapeError>(sharding, wrong);
   check_one_dtype(comm::group(sharding.mesh().device_ids()), host.dtype(),
                   "make_array_from_callback: the blocks");
-  Buffer buffer = Buffer::allocate(static_cast<std::size_t>(host.nbytes()));
-  if (host.nbytes() > 0) std::memcpy(buffer.data(), host.bytes(), static_cast<std::size_t>(host.nbytes()));
+  Buffer buffer = Buffer::allocate(host.nbytes());
+  if (host.nbytes() > 0) std::memcpy(buffer.data(), host.bytes(), host.nbytes());
   return make_leaf({std::move(shape), host.dtype()}, std::move(sharding), std::move(buffer), true,
                    std::source_location::current());
 }
@@ -92,23 +92,21 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
   if (!global) {
     // Along each dim: the sizes of the blocks of one line of devices through the grid add up.
     const int ndim = block.shape().ndim();
-    std::vector<std::int64_t> mine(block.shape().begin(), block.shape().end()),
-        all(static_cast<std::size_t>(ndim * group.size()));
+    std::vector<std::int64_t> mine(block.shape().begin(), block.shape().end()), all(ndim * group.size());
     comm::all_gather(group, mine.data(), ndim * 8, all.data());
     const auto axes = sharding.dim_axes(ndim);
     const Mesh mesh = sharding.mesh();
-    std::vector<std::int64_t> extents(static_cast<std::size_t>(ndim), 0);
+    std::vector<std::int64_t> extents(ndim, 0);
     for (int position = 0; position < mesh.size(); ++position) {
-      const auto coords = *mesh.coords(mesh.devices()[static_cast<std::size_t>(position)]);
+      const auto coords = *mesh.coords(mesh.devices()[position]);
       for (int d = 0; d < ndim; ++d) {
         bool on_line = true;  // coordinates are 0 along all axes that do not split this dim
         for (int a = 0; a < mesh.ndim(); ++a) {
-          const auto& own = axes[static_cast<std::size_t>(d)];
+          const auto& own = axes[d];
           const bool splits = std::find(own.begin(), own.end(), a) != own.end();
-          on_line &= splits || coords[static_cast<std::size_t>(a)] == 0;
+          on_line &= splits || coords[a] == 0;
         }
-        if (on_line)
-          extents[static_cast<std::size_t>(d)] += all[static_cast<std::size_t>(position * ndim + d)];
+        if (on_line) extents[d] += all[position * ndim + d];
       }
     }
     global = Shape(std::move(extents));
@@ -122,8 +120,8 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
             " has there a block of shape " + to_string(expected) +
             ". Blocks are ceil(n/parts) long, the last ones may be shorter";
   raise_everywhere<ShapeError>(sharding, wrong);
-  Buffer buffer = Buffer::allocate(static_cast<std::size_t>(block.nbytes()));
-  if (block.nbytes() > 0) std::memcpy(buffer.data(), block.bytes(), static_cast<std::size_t>(block.nbytes()));
+  Buffer buffer = Buffer::allocate(block.nbytes());
+  if (block.nbytes() > 0) std::memcpy(buffer.data(), block.bytes(), block.nbytes());
   return make_leaf({std::move(*global), block.dtype()}, std::move(sharding), std::move(buffer), true,
                    std::source_location::current());
 }

@@ -60,8 +60,7 @@ const bool pending_hook = (
 void store(const Graph& graph, const Program& program, std::vector<Buffer> buffers) {
   for (std::size_t i = 0; i < graph.roots.size(); ++i) {
     auto& output = mutable_output_of(graph.roots[i]);
-    output.stored =
-        Stored{program.values[static_cast<std::size_t>(program.outputs[i])].layout, std::move(buffers[i])};
+    output.stored = Stored{program.values[program.outputs[i]].layout, std::move(buffers[i])};
   }
   for (const auto& root : graph.roots) {
     auto& node = *root.node();

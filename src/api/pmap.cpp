@@ -67,7 +67,7 @@ class Pmap final : public detail::MapRule {
     if (discovery != nullptr) return discover(call, request);
     const auto around = current_region();
     if (product != nullptr && around == product->region && product->next_axis < product->mesh.ndim() &&
-        product->mesh.axis_sizes()[static_cast<std::size_t>(product->next_axis)] == request.size)
+        product->mesh.axis_sizes()[product->next_axis] == request.size)
       return run(call, request, product->mesh, product->next_axis, around);
     // The devices are taken: inside a shard_map, or beside a pmap of another size. Each rank computes all examples.
     if (around) return apply_vmap(call, request);
@@ -162,7 +162,7 @@ class Pmap final : public detail::MapRule {
         dims.resize(static_cast<std::size_t>(*out[i]) + 1);
         dims.back() = {axis};
         auto extents = value.shape().vector();
-        extents[static_cast<std::size_t>(*out[i])] = request.size;
+        extents[*out[i]] = request.size;
         global = Shape(std::move(extents));
       } else if ((output_of(value).varying >> axis & 1) != 0) {
         throw ArgumentError(
@@ -201,8 +201,7 @@ class Pmap final : public detail::MapRule {
         throw ArgumentError(call_text_ + ": donate_argnums names argument " + std::to_string(n) +
                             ", but the call has " + std::to_string(arguments));
       if (n < 0) n += arguments;
-      for (std::size_t i = first[static_cast<std::size_t>(n)]; i < first[static_cast<std::size_t>(n) + 1];
-           ++i)
+      for (std::size_t i = first[n]; i < first[n + 1]; ++i)
         if (!call.leaves[i].node()->traced) given.push_back(call.leaves[i]);
     }
     if (given.empty()) return;

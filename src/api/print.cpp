@@ -73,7 +73,7 @@ std::string float_text(double v, const FloatStyle& style, bool is_double) {
   std::string result = shortest_text(v, false, is_double);
   const int decimals = decimals_in(result);
   if (decimals == 0) result += ".";
-  return result + std::string(static_cast<std::size_t>(style.decimals - decimals), ' ');
+  return result + std::string(style.decimals - decimals, ' ');
 }
 
 // One number alone, as Python shows it: all its digits, 1.0 and not "1.", and an exponent where the number is very large or small.
@@ -169,17 +169,17 @@ std::vector<std::string> element_texts(const HostArray& host) {
 
 // The array with the middle of each long dim cut out: edge_items at both ends.
 Array corners(Array x, std::vector<bool>& cut) {
-  cut.assign(static_cast<std::size_t>(x.ndim()), false);
+  cut.assign(x.ndim(), false);
   if (x.size() <= most_elements) return x;
   for (int d = 0; d < x.ndim(); ++d) {
-    const auto n = x.shape()[static_cast<std::size_t>(d)];
+    const auto n = x.shape()[d];
     if (n <= 2 * edge_items) continue;
     std::vector<IndexPart> head, tail;
     for (int k = 0; k < d; ++k) head.emplace_back(slice()), tail.emplace_back(slice());
     head.emplace_back(slice(None, edge_items));
     tail.emplace_back(slice(n - edge_items, None));
     x = concatenate({index(x, head), index(x, tail)}, d);
-    cut[static_cast<std::size_t>(d)] = true;
+    cut[d] = true;
   }
   return x;
 }
@@ -252,8 +252,7 @@ std::string text_of_blocks(Array x) {
     const auto axes = own_axes(*region);
     extents[0] = axes_size(mesh, axes);
     std::string own;
-    for (const int a : axes)
-      own += (own.empty() ? "" : ", ") + mesh.axis_names()[static_cast<std::size_t>(a)];
+    for (const int a : axes) own += (own.empty() ? "" : ", ") + mesh.axis_names()[a];
     names = own + (names.empty() ? "" : ", " + names);
     x = exit_region(x, region, {axes}, Shape(std::move(extents)), x.node()->where);
   }

@@ -75,7 +75,7 @@ void leave_at_exit(int status, void*) {
 void set_up(const RuntimeOptions& options) {
   const auto& job = comm::place_in_job();
   std::vector<Device> all;
-  for (int r = 0; r < job.size; ++r) all.push_back({r, r, job.hosts[static_cast<std::size_t>(r)]});
+  for (int r = 0; r < job.size; ++r) all.push_back({r, r, job.hosts[r]});
   set_devices(std::move(all), job.rank);
   begin_runtime();
   report_unknown_settings();

@@ -93,7 +93,7 @@ class ShardMap final : public detail::MapRule {
     if (parent) {
       for (const int a : own)
         if (std::binary_search(parent->manual_axes.begin(), parent->manual_axes.end(), a))
-          refuse("the axis '" + mesh_.axis_names()[static_cast<std::size_t>(a)] +
+          refuse("the axis '" + mesh_.axis_names()[a] +
                  "' is mapped already by the function around it; name other axes in axis_names");
       region.manual_axes = parent->manual_axes;
       region.position = parent->position;
@@ -200,9 +200,8 @@ class ShardMap final : public detail::MapRule {
       std::vector<std::int64_t> extents;
       for (std::size_t i = 0; i < in.size(); ++i) {
         auto dims = in[i].dims;
-        const auto box =
-            Sharding::from_dim_axes(mesh_, dims)
-                .local_box(call.leaves[i].shape(), mesh_.device_ids()[static_cast<std::size_t>(position)]);
+        const auto box = Sharding::from_dim_axes(mesh_, dims)
+                             .local_box(call.leaves[i].shape(), mesh_.device_ids()[position]);
         for (const auto& range : box) extents.push_back(range.size());
       }
       const auto [found, is_new] = known.emplace(std::move(extents), traces.size());
@@ -222,9 +221,8 @@ class ShardMap final : public detail::MapRule {
 
   void check_alike(const Trace& a, const Trace& b) const {
     const auto devices = [&] {
-      return "the blocks of device " +
-             std::to_string(mesh_.device_ids()[static_cast<std::size_t>(a.position)]) + " and of device " +
-             std::to_string(mesh_.device_ids()[static_cast<std::size_t>(b.position)]);
+      return "the blocks of device " + std::to_string(mesh_.device_ids()[a.position]) + " and of device " +
+             std::to_string(mesh_.device_ids()[b.position]);
     };
     const std::string mend = ". Pad the arguments to sizes that their axes divide";
     for (std::size_t i = 0; i < std::min(a.met.size(), b.met.size()); ++i) {
@@ -251,7 +249,7 @@ class ShardMap final : public detail::MapRule {
     std::string axes;
     for (const int a : own_axes(region))
       if ((output_of(value).varying & ~named) >> a & 1)
-        axes += (axes.empty() ? "'" : ", '") + mesh_.axis_names()[static_cast<std::size_t>(a)] + "'";
+        axes += (axes.empty() ? "'" : ", '") + mesh_.axis_names()[a] + "'";
     if (axes.empty()) return;
     refuse("result " + std::to_string(number) + ", " + to_string(type_of(value)) + " from " +
            site(value.node()->where) + ", may differ between the ranks along " + axes + ", but its spec " +
@@ -278,21 +276,20 @@ class ShardMap final : public detail::MapRule {
   // The ranks' results must be the blocks that an array of that many elements has.
   std::int64_t uneven_extent(std::size_t number, std::size_t d, const std::vector<int>& axes,
                              std::int64_t parts, const std::vector<Trace>& traces) const {
-    std::vector<std::int64_t> sizes(static_cast<std::size_t>(parts), -1);
+    std::vector<std::int64_t> sizes(parts, -1);
     // Which block a place holds: it starts there in an array of one element per block.
     const auto sharding = Sharding::from_dim_axes(mesh_, {axes});
     bool fits = true;
     std::int64_t total = 0;
     for (int position = 0; position < mesh_.size(); ++position) {
-      const auto part = static_cast<std::size_t>(
-          sharding.local_box(Shape{parts}, mesh_.device_ids()[static_cast<std::size_t>(position)])[0].start);
-      const auto& shape = traces[static_cast<std::size_t>(position)].results[number].shape();
+      const auto part =
+          static_cast<std::size_t>(sharding.local_box(Shape{parts}, mesh_.device_ids()[position])[0].start);
+      const auto& shape = traces[position].results[number].shape();
       const auto n = d < shape.size() ? shape[d] : -1;
       if (sizes[part] < 0) sizes[part] = n, total += n;
       fits &= sizes[part] == n;
     }
-    for (std::int64_t i = 0; i < parts; ++i)
-      fits &= sizes[static_cast<std::size_t>(i)] == block_range(total, parts, i).size();
+    for (std::int64_t i = 0; i < parts; ++i) fits &= sizes[i] == block_range(total, parts, i).size();
     if (!fits)
       refuse("result " + std::to_string(number) + ": along dimension " + std::to_string(d) +
              " the ranks' results have the sizes " + text_of(sizes) +

@@ -112,7 +112,7 @@ struct BatchedLoop {
 
 // `goes_on` of the examples in front of x's dims.
 Array in_front_of(const Array& goes_on, const Array& x) {
-  std::vector<std::int64_t> extents(static_cast<std::size_t>(x.ndim()), 1);
+  std::vector<std::int64_t> extents(x.ndim(), 1);
   extents[0] = goes_on.shape()[0];
   return reshape(goes_on, Shape(std::move(extents)));
 }

@@ -15,18 +15,16 @@ std::vector<std::string> gather_texts(const Communicator& comm, const std::strin
   if (comm.size() == 1) return {mine};
   const Waiting waiting("exchange of texts", comm, 0);
   const int bytes = static_cast<int>(mine.size());
-  std::vector<int> bytes_of(static_cast<std::size_t>(comm.size())), offset_of(bytes_of.size());
+  std::vector<int> bytes_of(comm.size()), offset_of(bytes_of.size());
   check(MPI_Allgather(&bytes, 1, MPI_INT, bytes_of.data(), 1, MPI_INT, comm.impl().handle), "MPI_Allgather",
         comm);
   std::exclusive_scan(bytes_of.begin(), bytes_of.end(), offset_of.begin(), 0);
-  std::string all(static_cast<std::size_t>(offset_of.back() + bytes_of.back()), '\0');
+  std::string all(offset_of.back() + bytes_of.back(), '\0');
   check(MPI_Allgatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR,
                        comm.impl().handle),
         "MPI_Allgatherv", comm);
   std::vector<std::string> texts;
-  for (std::size_t r = 0; r < bytes_of.size(); ++r)
-    texts.push_back(
-        all.substr(static_cast<std::size_t>(offset_of[r]), static_cast<std::size_t>(bytes_of[r])));
+  for (std::size_t r = 0; r < bytes_of.size(); ++r) texts.push_back(all.substr(offset_of[r], bytes_of[r]));
   return texts;
 }
 
@@ -89,9 +87,9 @@ std::string first_error(const Communicator& comm, const std::string& mine) {
   if (lowest == comm.size()) return "";
   int bytes = static_cast<int>(mine.size());
   check(MPI_Bcast(&bytes, 1, MPI_INT, lowest, comm.impl().handle), "MPI_Bcast", comm);
-  std::string text = comm.rank() == lowest ? mine : std::string(static_cast<std::size_t>(bytes), '\0');
+  std::string text = comm.rank() == lowest ? mine : std::string(bytes, '\0');
   check(MPI_Bcast(text.data(), bytes, MPI_CHAR, lowest, comm.impl().handle), "MPI_Bcast", comm);
-  return "rank " + std::to_string(comm.device_ids()[static_cast<std::size_t>(lowest)]) + ": " + text;
+  return "rank " + std::to_string(comm.device_ids()[lowest]) + ": " + text;
 }
 
 }  // namespace tessera::comm

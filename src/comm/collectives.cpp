@@ -17,7 +17,7 @@ namespace tessera::comm {
 namespace {
 
 void copy_bytes(void* to, const void* from, std::int64_t bytes) {
-  if (bytes > 0 && to != from) std::memmove(to, from, static_cast<std::size_t>(bytes));
+  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
 }
 
 bool fits_one_message(std::int64_t count) { return count <= settings().message_limit; }
@@ -53,8 +53,7 @@ void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, vo
         "MPI_Allgather", comm);
     return;
   }
-  std::vector<std::int64_t> bytes_of(static_cast<std::size_t>(comm.size()), bytes),
-      offset_of(bytes_of.size());
+  std::vector<std::int64_t> bytes_of(comm.size(), bytes), offset_of(bytes_of.size());
   std::exclusive_scan(bytes_of.begin(), bytes_of.end(), offset_of.begin(), std::int64_t{0});
   own_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
 }

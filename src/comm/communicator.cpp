@@ -32,9 +32,8 @@ std::unique_ptr<Communicator> make(MPI_Comm handle, int rank, std::vector<int> d
   auto impl = std::make_unique<Communicator::Impl>();
   impl->handle = handle;
   impl->rank = rank;
-  impl->rank_of.assign(static_cast<std::size_t>(world_size), -1);
-  for (std::size_t r = 0; r < device_ids.size(); ++r)
-    impl->rank_of[static_cast<std::size_t>(device_ids[r])] = static_cast<int>(r);
+  impl->rank_of.assign(world_size, -1);
+  for (std::size_t r = 0; r < device_ids.size(); ++r) impl->rank_of[device_ids[r]] = static_cast<int>(r);
   impl->name = (device_ids.size() == 1 ? "device " : "devices ") + format_ids(device_ids);
   impl->device_ids = std::move(device_ids);
   return std::make_unique<Communicator>(std::move(impl));
@@ -49,14 +48,14 @@ const Communicator& this_process_alone() {
 int tag_of(const std::vector<int>& ids) { return tag_group + static_cast<int>(HashIds()(ids) % 20000); }
 
 int find_own_rank(const std::vector<int>& ids, int world_size, int me) {
-  std::vector<bool> seen(static_cast<std::size_t>(world_size));
+  std::vector<bool> seen(world_size);
   int rank = -1;
   for (std::size_t r = 0; r < ids.size(); ++r) {
     const int id = ids[r];
-    if (id < 0 || id >= world_size || seen[static_cast<std::size_t>(id)])
+    if (id < 0 || id >= world_size || seen[id])
       throw InternalError("comm::group of devices " + format_ids(ids) + ": device " + std::to_string(id) +
                           " is unknown or stands twice");
-    seen[static_cast<std::size_t>(id)] = true;
+    seen[id] = true;
     if (id == me) rank = static_cast<int>(r);
   }
   if (rank < 0)
@@ -120,7 +119,7 @@ void set_world(MPI_Comm handle, MPI_Comm control) {
   int rank = 0, size = 1;
   MPI_Comm_rank(handle, &rank);
   MPI_Comm_size(handle, &size);
-  std::vector<int> ids(static_cast<std::size_t>(size));
+  std::vector<int> ids(size);
   std::iota(ids.begin(), ids.end(), 0);
   cache.world = make(handle, rank, ids, size);
   cache.control = make(control, rank, ids, size);

@@ -38,7 +38,7 @@ bool all_can_read(MPI_Comm host, int host_size) {
   };
   const std::int64_t password = getpid() * std::int64_t{1'000'003} + 17;
   const Card mine{getpid(), static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&password)), password};
-  std::vector<Card> cards(static_cast<std::size_t>(host_size));
+  std::vector<Card> cards(host_size);
   MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host);
   int works = 1;
   for (const auto& card : cards) {
@@ -70,7 +70,7 @@ void forget_readable_ranks() { readable() = {}; }
 bool reads_directly(int device, int other) {
   const auto& hosts = readable().host_of;
   const auto host_of = [&](int id) {
-    return id >= 0 && id < static_cast<int>(hosts.size()) ? hosts[static_cast<std::size_t>(id)] : -1;
+    return id >= 0 && id < static_cast<int>(hosts.size()) ? hosts[id] : -1;
   };
   return host_of(device) >= 0 && host_of(device) == host_of(other) && settings().collectives != "mpi";
 }
@@ -101,7 +101,7 @@ void DirectReader::flush() {
   std::size_t first = 0;
   while (first < theirs_.size()) {
     const auto count = static_cast<unsigned long>(theirs_.size() - first);
-    const auto process = static_cast<pid_t>(readable().process_of[static_cast<std::size_t>(device_)]);
+    const auto process = static_cast<pid_t>(readable().process_of[device_]);
     auto copied = process_vm_readv(process, &mine_[first], count, &theirs_[first], count, 0);
     if (copied < 0 && errno == EINTR) continue;
     if (copied <= 0)

@@ -276,7 +276,7 @@ int leave(int status, const std::string& what_happened) {
 
   const Waiting waiting("the end of the program", control(), 0);
   const Farewell mine{static_cast<std::uint64_t>(status), hash_bytes(words.data(), words.size())};
-  std::vector<Farewell> all(static_cast<std::size_t>(environment.job.size));
+  std::vector<Farewell> all(environment.job.size);
   check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
         "MPI_Allgather", control());
   print_words(all, words);

@@ -208,7 +208,7 @@ bool all_can_share(MPI_Comm host, int rank, int host_size) {
   const Card mine{getpid(), file, getpid() * std::int64_t{1'000'003} + rank};
   int works =
       file >= 0 && pwrite(file, &mine.password, sizeof mine.password, 0) == sizeof mine.password ? 1 : 0;
-  std::vector<Card> cards(static_cast<std::size_t>(host_size));
+  std::vector<Card> cards(host_size);
   MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host);
   for (const auto& card : cards) {
     const int other = open_file_of(card.process, card.file);
@@ -283,7 +283,7 @@ std::vector<int> first_ranks_of_hosts(bool works, MPI_Comm host, MPI_Comm world)
   int first = rank;
   MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host);
   if (!works) first = -1;
-  std::vector<int> by_rank(static_cast<std::size_t>(size));
+  std::vector<int> by_rank(size);
   MPI_Allgather(&first, 1, MPI_INT, by_rank.data(), 1, MPI_INT, world);
   return by_rank;
 }

@@ -38,7 +38,7 @@ class AddingReceiver {
         dtype_(dtype),
         item_(static_cast<std::int64_t>(itemsize(dtype))),
         piece_(piece_elements(dtype)) {
-    for (auto& scratch : scratch_) scratch = Buffer::allocate(static_cast<std::size_t>(piece_ * item_));
+    for (auto& scratch : scratch_) scratch = Buffer::allocate(piece_ * item_);
   }
 
   void send(const std::byte* block, std::int64_t count, int to, Requests& sends) const {
@@ -83,10 +83,8 @@ void pairwise_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, con
                      std::span<const std::int64_t> starts, std::byte* own_block) {
   const int ranks = comm.size(), me = comm.rank();
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  const auto block = [&](int r) { return in + starts[static_cast<std::size_t>(r)] * item; };
-  const auto count = [&](int r) {
-    return starts[static_cast<std::size_t>(r) + 1] - starts[static_cast<std::size_t>(r)];
-  };
+  const auto block = [&](int r) { return in + starts[r] * item; };
+  const auto count = [&](int r) { return starts[r + 1] - starts[r]; };
   AddingReceiver receiver(comm, kind, dtype);
   for (int step = 1; step < ranks; ++step) {
     const int to = (me + step) % ranks, from = (me - step + ranks) % ranks;
@@ -106,7 +104,7 @@ void spread_blocks(const Communicator& comm, const std::byte* own_block, std::by
     const auto i = static_cast<std::size_t>(from);
     Requests requests(comm);
     requests.receive(out + offset_of[i], bytes_of[i], from, tag_collective);
-    requests.send(own_block, bytes_of[static_cast<std::size_t>(me)], (me + step) % ranks, tag_collective);
+    requests.send(own_block, bytes_of[me], (me + step) % ranks, tag_collective);
     requests.wait_all();
   }
 }
@@ -147,7 +145,7 @@ void own_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   const auto starts = even_starts(count, comm.size());
   auto* result = static_cast<std::byte*>(out);
-  std::byte* own_block = result + starts[static_cast<std::size_t>(comm.rank())] * item;
+  std::byte* own_block = result + starts[comm.rank()] * item;
   pairwise_reduce(comm, kind, dtype, static_cast<const std::byte*>(in), starts, own_block);
   std::vector<std::int64_t> bytes_of, offset_of;
   bytes_between(starts, item, bytes_of, offset_of);
@@ -166,7 +164,7 @@ void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, 
   bytes_between(starts, item, bytes_of, offset_of);
   const auto* mine = static_cast<const std::byte*>(in);
   auto* result = static_cast<std::byte*>(out);
-  const Buffer arriving = Buffer::allocate(static_cast<std::size_t>(own_bytes * (ranks - 1)));
+  const Buffer arriving = Buffer::allocate(own_bytes * (ranks - 1));
   for (int step = 1; step < ranks; ++step)
     pending.requests.receive(arriving.data() + (step - 1) * own_bytes, own_bytes, (me - step + ranks) % ranks,
                              tag_collective);
@@ -192,8 +190,8 @@ void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, 
 void own_all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, void* out,
                       std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of) {
   auto* result = static_cast<std::byte*>(out);
-  std::byte* own_place = result + offset_of[static_cast<std::size_t>(comm.rank())];
-  if (bytes > 0 && own_place != in) std::memmove(own_place, in, static_cast<std::size_t>(bytes));
+  std::byte* own_place = result + offset_of[comm.rank()];
+  if (bytes > 0 && own_place != in) std::memmove(own_place, in, bytes);
   spread_blocks(comm, own_place, result, bytes_of, offset_of);
 }
 

@@ -72,8 +72,7 @@ bool Pending::Impl::complete_some(bool block) {
           requests.comm());
   if (count == MPI_UNDEFINED || count == 0) return false;
   for (int i = 0; i < count; ++i) {
-    const std::size_t message =
-        receive_of_request[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
+    const std::size_t message = receive_of_request[done[i]];
     if (--pieces_missing[message] == 0) arrived(message);
   }
   return true;

@@ -111,7 +111,7 @@ class PiecewiseExchange {
     Flight& flight = flights_[at];
     std::byte* data = work_.destination(flight.message, flight.piece);
     if (data == nullptr) {
-      flight.room = Buffer::allocate(static_cast<std::size_t>(flight.bytes));
+      flight.room = Buffer::allocate(flight.bytes);
       data = flight.room.data();
     }
     check(MPI_Irecv(data, static_cast<int>(flight.bytes), MPI_BYTE,
@@ -125,7 +125,7 @@ class PiecewiseExchange {
     Flight& flight = flights_[at];
     const std::byte* data = work_.source(flight.message, flight.piece);
     if (data == nullptr) {
-      flight.room = Buffer::allocate(static_cast<std::size_t>(flight.bytes));
+      flight.room = Buffer::allocate(flight.bytes);
       work_.pack(flight.message, flight.piece, flight.room.data());
       data = flight.room.data();
     }
@@ -148,7 +148,7 @@ class PiecewiseExchange {
             "MPI_Testsome", comm_);
     if (count == MPI_UNDEFINED || count == 0) return false;
     for (int i = 0; i < count; ++i) {
-      const auto at = static_cast<std::size_t>(done_[static_cast<std::size_t>(i)]);
+      const auto at = static_cast<std::size_t>(done_[i]);
       Flight& flight = flights_[at];
       if (!flight.sends && flight.room) work_.unpack(flight.message, flight.piece, flight.room.data());
       (flight.sends ? outgoing_ : incoming_).under_way -= flight.bytes;

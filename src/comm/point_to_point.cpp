@@ -37,7 +37,7 @@ Pending start_receive(const Communicator& comm, void* data, std::int64_t bytes, 
 void send_receive(const Communicator& comm, const void* out, std::int64_t out_bytes, int to, void* in,
                   std::int64_t in_bytes, int from, int tag) {
   if (to == comm.rank() && from == comm.rank()) {
-    if (in_bytes > 0) std::memmove(in, out, static_cast<std::size_t>(in_bytes));
+    if (in_bytes > 0) std::memmove(in, out, in_bytes);
     return;
   }
   const Waiting waiting("send and receive", comm, out_bytes);

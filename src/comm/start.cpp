@@ -56,8 +56,7 @@ Pending start_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype,
 }
 
 Pending start_all_gather(const Communicator& comm, const void* in, std::int64_t bytes, void* out) {
-  std::vector<std::int64_t> bytes_of(static_cast<std::size_t>(comm.size()), bytes),
-      offset_of(bytes_of.size());
+  std::vector<std::int64_t> bytes_of(comm.size(), bytes), offset_of(bytes_of.size());
   std::exclusive_scan(bytes_of.begin(), bytes_of.end(), offset_of.begin(), std::int64_t{0});
   return start_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
 }
@@ -66,8 +65,8 @@ Pending start_all_gather_v(const Communicator& comm, const void* in, std::int64_
                            std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of) {
   const int ranks = comm.size(), me = comm.rank();
   auto* result = static_cast<std::byte*>(out);
-  std::byte* own_place = result + offset_of[static_cast<std::size_t>(me)];
-  if (bytes > 0 && own_place != in) std::memmove(own_place, in, static_cast<std::size_t>(bytes));
+  std::byte* own_place = result + offset_of[me];
+  if (bytes > 0 && own_place != in) std::memmove(own_place, in, bytes);
   if (ranks == 1) return {};
   auto impl = std::make_unique<Pending::Impl>(comm, "all-gather", bytes);
   for (int step = 1; step < ranks; ++step) {
@@ -102,7 +101,7 @@ Pending start_exchange(const Communicator& comm, std::span<const Message> sends,
     const int pieces = impl->requests.receive(message.data, message.bytes,
                                               rank_of_peer(comm, message.peer, label), tag_exchange);
     impl->pieces_missing.push_back(pieces);
-    impl->receive_of_request.insert(impl->receive_of_request.end(), static_cast<std::size_t>(pieces), i);
+    impl->receive_of_request.insert(impl->receive_of_request.end(), pieces, i);
     if (pieces == 0) empty.push_back(i);
   }
   for (const Message& message : sends)

@@ -19,8 +19,7 @@ Program shrink_constants(const Program& given) {
   for (std::size_t n = 0; n < program.instructions.size(); ++n) {
     Instruction instruction = program.instructions[n];
     if (instruction.kind == InstructionKind::kernel && instruction.inputs.empty() &&
-        instruction.outputs.size() == 1 &&
-        program.values[static_cast<std::size_t>(instruction.outputs[0])].type.shape.ndim() > 0 &&
+        instruction.outputs.size() == 1 && program.values[instruction.outputs[0]].type.shape.ndim() > 0 &&
         params_of_one_element(*instruction.op, *instruction.params) != nullptr)
       constants[instruction.outputs[0]] = n;
     const bool reads_elements = instruction.kind == InstructionKind::kernel &&
@@ -33,7 +32,7 @@ Program shrink_constants(const Program& given) {
       const auto [element, is_new] = element_of.try_emplace(v, static_cast<int>(out.values.size()));
       if (is_new) {
         Instruction made = program.instructions[constant->second];
-        ProgramValue value = program.values[static_cast<std::size_t>(v)];
+        ProgramValue value = program.values[v];
         made.params = params_of_one_element(*made.op, *made.params);
         made.outputs = {element->second};
         value.type.shape = Shape{};

@@ -18,7 +18,7 @@ std::int64_t block_bytes(const ProgramValue& value) {
 
 int group_size(const Mesh& mesh, const std::vector<int>& axes) {
   int size = 1;
-  for (const int a : axes) size *= mesh.axis_sizes()[static_cast<std::size_t>(a)];
+  for (const int a : axes) size *= mesh.axis_sizes()[a];
   return axes.empty() ? mesh.size() : size;
 }
 
@@ -31,9 +31,7 @@ double collective_seconds(const std::string& kind, std::int64_t bytes, int p, co
 }
 
 double flops_of(const Program& program, const Instruction& i) {
-  const auto value = [&](int v) -> const ProgramValue& {
-    return program.values[static_cast<std::size_t>(v)];
-  };
+  const auto value = [&](int v) -> const ProgramValue& { return program.values[v]; };
   std::vector<Type> in, out;
   for (const int v : i.inputs)
     in.push_back({value(v).layout.shard_shape(value(v).type.shape), value(v).type.dtype});
@@ -54,7 +52,7 @@ double flops_of(const Program& program, const Instruction& i) {
 
 std::string axes_text(const Mesh& mesh, const std::vector<int>& axes) {
   std::string text;
-  for (const int a : axes) text += (text.empty() ? "" : ",") + mesh.axis_names()[static_cast<std::size_t>(a)];
+  for (const int a : axes) text += (text.empty() ? "" : ",") + mesh.axis_names()[a];
   return text.empty() ? "-" : text;
 }
 
@@ -164,8 +162,7 @@ CostAnalysis cost_of(const Program& program) {
     cost.flops += flops_of(program, i);
     if (i.kind != InstructionKind::alias)
       for (const auto* list : {&i.inputs, &i.outputs})
-        for (const int v : *list)
-          cost.bytes_accessed += block_bytes(program.values[static_cast<std::size_t>(v)]);
+        for (const int v : *list) cost.bytes_accessed += block_bytes(program.values[v]);
     for (const auto& t : traffic_of(i))
       cost.communication_bytes += t.bytes, cost.communication_calls += t.calls;
   }
@@ -180,17 +177,15 @@ MemoryAnalysis memory_of(const Program& program) {
   const auto count = program.instructions.size();
   for (std::size_t n = 0; n < count; ++n) {
     const auto& i = program.instructions[n];
-    if (i.kind == InstructionKind::alias)
-      buffer[static_cast<std::size_t>(i.outputs[0])] = buffer[static_cast<std::size_t>(i.inputs[0])];
+    if (i.kind == InstructionKind::alias) buffer[i.outputs[0]] = buffer[i.inputs[0]];
     for (const auto* list : {&i.inputs, &i.outputs})
-      for (const int v : *list) last_use[static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)])] = n;
+      for (const int v : *list) last_use[buffer[v]] = n;
   }
   std::vector<bool> is_input(program.values.size()), is_output(program.values.size());
   for (const int v : program.inputs)
-    memory.argument_bytes += block_bytes(program.values[static_cast<std::size_t>(v)]),
-        is_input[static_cast<std::size_t>(v)] = true;
+    memory.argument_bytes += block_bytes(program.values[v]), is_input[v] = true;
   for (const int v : program.outputs) {
-    const auto b = static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)]);
+    const auto b = static_cast<std::size_t>(buffer[v]);
     if (!is_input[b] && !is_output[b]) memory.output_bytes += block_bytes(program.values[b]);
     is_output[b] = true;
     last_use[b] = count;
@@ -199,12 +194,11 @@ MemoryAnalysis memory_of(const Program& program) {
   for (std::size_t n = 0; n < count; ++n) {
     const auto& i = program.instructions[n];
     for (const int v : i.outputs)
-      if (buffer[static_cast<std::size_t>(v)] == v)
-        live += block_bytes(program.values[static_cast<std::size_t>(v)]);
+      if (buffer[v] == v) live += block_bytes(program.values[v]);
     peak = std::max(peak, live + peak_inside(i));
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const int v : *list) {
-        const auto b = static_cast<std::size_t>(buffer[static_cast<std::size_t>(v)]);
+        const auto b = static_cast<std::size_t>(buffer[v]);
         if (last_use[b] != n || is_input[b]) continue;
         live -= block_bytes(program.values[b]);
         last_use[b] = count + 1;  // freed once
@@ -236,8 +230,7 @@ void add_rows(Explanation& e, const Program& program, std::int64_t times, const 
         add_rows(e, i.control->parts[p], times * i.control->length, inside_text(i, p) + inside, machine);
       continue;
     }
-    const Mesh mesh =
-        i.step ? i.step->from.mesh() : program.values[static_cast<std::size_t>(i.outputs[0])].layout.mesh();
+    const Mesh mesh = i.step ? i.step->from.mesh() : program.values[i.outputs[0]].layout.mesh();
     for (const auto& t : traffic_of(i)) {
       const auto calls = t.calls * times;
       for (std::int64_t call = 0; call < calls; ++call) {
@@ -269,7 +262,7 @@ Explanation explanation_of(const Program& program) {
   e.predicted_seconds += e.cost.flops / machine.flops_per_s +
                          static_cast<double>(e.cost.bytes_accessed) / machine.memory_bytes_per_s;
   for (const int v : program.outputs) {
-    const auto& value = program.values[static_cast<std::size_t>(v)];
+    const auto& value = program.values[v];
     std::ostringstream text;
     text << to_string(value.type) << " " << value.layout.spec() << " over " << value.layout.mesh()
          << ", block " << to_string(value.layout.shard_shape(value.type.shape));

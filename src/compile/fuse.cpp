@@ -25,26 +25,24 @@ Uses uses_of(const Program& program) {
   Uses uses{std::vector<int>(program.values.size(), -1), std::vector<std::vector<int>>(program.values.size()),
             std::vector<bool>(program.values.size())};
   for (std::size_t n = 0; n < program.instructions.size(); ++n) {
-    for (const int v : program.instructions[n].outputs)
-      uses.producer[static_cast<std::size_t>(v)] = static_cast<int>(n);
-    for (const int v : program.instructions[n].inputs)
-      uses.consumers[static_cast<std::size_t>(v)].push_back(static_cast<int>(n));
+    for (const int v : program.instructions[n].outputs) uses.producer[v] = static_cast<int>(n);
+    for (const int v : program.instructions[n].inputs) uses.consumers[v].push_back(static_cast<int>(n));
   }
-  for (const int v : program.outputs) uses.is_output[static_cast<std::size_t>(v)] = true;
+  for (const int v : program.outputs) uses.is_output[v] = true;
   return uses;
 }
 
 // Instructions whose results reach an output.
 std::vector<bool> live_instructions(const Program& program) {
   std::vector<bool> wanted(program.values.size()), live(program.instructions.size());
-  for (const int v : program.outputs) wanted[static_cast<std::size_t>(v)] = true;
+  for (const int v : program.outputs) wanted[v] = true;
   for (std::size_t n = program.instructions.size(); n-- > 0;) {
     const auto& instruction = program.instructions[n];
     bool needed = instruction.op != nullptr && instruction.op->is_value_dependent;
-    for (const int v : instruction.outputs) needed |= wanted[static_cast<std::size_t>(v)];
+    for (const int v : instruction.outputs) needed |= wanted[v];
     live[n] = needed;
     if (!needed) continue;
-    for (const int v : instruction.inputs) wanted[static_cast<std::size_t>(v)] = true;
+    for (const int v : instruction.inputs) wanted[v] = true;
   }
   return live;
 }
@@ -91,23 +89,21 @@ class Fuser {
  private:
   // Takes in producers as long as everything that reads them is inside already, so that no value has to leave the middle of a chain.
   void grow(int root) {
-    const auto& result = value(program_.instructions[static_cast<std::size_t>(root)].outputs[0]);
+    const auto& result = value(program_.instructions[root].outputs[0]);
     std::set<int> inside{root};
-    std::set<int> operands(program_.instructions[static_cast<std::size_t>(root)].inputs.begin(),
-                           program_.instructions[static_cast<std::size_t>(root)].inputs.end());
+    std::set<int> operands(program_.instructions[root].inputs.begin(),
+                           program_.instructions[root].inputs.end());
     bool grew = true;
     while (grew) {
       grew = false;
       for (const int v : operands) {
-        const int p = uses_.producer[static_cast<std::size_t>(v)];
-        if (p < 0 || !live_[static_cast<std::size_t>(p)] || owner_[static_cast<std::size_t>(p)] >= 0 ||
-            uses_.is_output[static_cast<std::size_t>(v)])
-          continue;
-        const auto& producer = program_.instructions[static_cast<std::size_t>(p)];
+        const int p = uses_.producer[v];
+        if (p < 0 || !live_[p] || owner_[p] >= 0 || uses_.is_output[v]) continue;
+        const auto& producer = program_.instructions[p];
         if (!is_elementwise(producer) || !same_block_shapes(value(v), result)) continue;
-        const auto& readers = uses_.consumers[static_cast<std::size_t>(v)];
+        const auto& readers = uses_.consumers[v];
         if (!std::all_of(readers.begin(), readers.end(),
-                         [&](int r) { return inside.contains(r) || !live_[static_cast<std::size_t>(r)]; }))
+                         [&](int r) { return inside.contains(r) || !live_[r]; }))
           continue;
         auto after = operands;
         after.erase(v);
@@ -119,29 +115,26 @@ class Fuser {
         break;
       }
     }
-    for (const int n : inside) owner_[static_cast<std::size_t>(n)] = root;
+    for (const int n : inside) owner_[n] = root;
     members_[root] = {inside.begin(), inside.end()};
   }
 
   // A reduction whose operand is the result of a chain that nobody else reads: the chain's result is never stored.
   void end_in_reduction(int n) {
-    const auto& instruction = program_.instructions[static_cast<std::size_t>(n)];
+    const auto& instruction = program_.instructions[n];
     if (instruction.kind != InstructionKind::kernel || !reduction_of(*instruction.op, *instruction.params))
       return;
     const int v = instruction.inputs[0];
-    const int p = uses_.producer[static_cast<std::size_t>(v)];
-    if (p < 0 || owner_[static_cast<std::size_t>(p)] != p || uses_.is_output[static_cast<std::size_t>(v)])
-      return;
-    const auto& readers = uses_.consumers[static_cast<std::size_t>(v)];
-    if (std::any_of(readers.begin(), readers.end(),
-                    [&](int r) { return r != n && live_[static_cast<std::size_t>(r)]; }))
-      return;
+    const int p = uses_.producer[v];
+    if (p < 0 || owner_[p] != p || uses_.is_output[v]) return;
+    const auto& readers = uses_.consumers[v];
+    if (std::any_of(readers.begin(), readers.end(), [&](int r) { return r != n && live_[r]; })) return;
     reductions_[n] = p;
     reduced_chains_.insert(p);
   }
 
   Instruction reduced_chain(int n, int root) const {
-    const auto& reduce = program_.instructions[static_cast<std::size_t>(n)];
+    const auto& reduce = program_.instructions[n];
     Instruction fused = chain_of(root);
     const auto reduction = *reduction_of(*reduce.op, *reduce.params);
     fused.reduced_value = reduce.inputs[0];
@@ -154,7 +147,7 @@ class Fuser {
   }
 
   Instruction chain_of(int root) const {
-    const auto& last = program_.instructions[static_cast<std::size_t>(root)];
+    const auto& last = program_.instructions[root];
     Instruction fused{.kind = InstructionKind::fused};
     fused.op = last.op;
     fused.where = last.where;
@@ -163,14 +156,14 @@ class Fuser {
     std::map<int, int> register_of;  // value -> register
     const std::set<int> inside(members.begin(), members.end());
     for (const int n : members)
-      for (const int v : program_.instructions[static_cast<std::size_t>(n)].inputs) {
-        const int p = uses_.producer[static_cast<std::size_t>(v)];
+      for (const int v : program_.instructions[n].inputs) {
+        const int p = uses_.producer[v];
         if (inside.contains(p) || register_of.contains(v)) continue;
         register_of[v] = static_cast<int>(fused.inputs.size());
         fused.inputs.push_back(v);
       }
     for (const int n : members) {
-      const auto& member = program_.instructions[static_cast<std::size_t>(n)];
+      const auto& member = program_.instructions[n];
       if (member.op->elementwise->is_broadcast) {  // reads its operand through strides of 0
         register_of[member.outputs[0]] = register_of.at(member.inputs[0]);
         continue;
@@ -183,7 +176,7 @@ class Fuser {
     return fused;
   }
 
-  const ProgramValue& value(int v) const { return program_.values[static_cast<std::size_t>(v)]; }
+  const ProgramValue& value(int v) const { return program_.values[v]; }
 
   Program program_;
   Uses uses_;
@@ -206,7 +199,7 @@ Program share_common(const Program& given) {
   for (std::size_t v = 0; v < replaced.size(); ++v) replaced[v] = static_cast<int>(v);
   std::map<std::string, std::vector<int>> seen;
   for (auto instruction : program.instructions) {
-    for (int& v : instruction.inputs) v = replaced[static_cast<std::size_t>(v)];
+    for (int& v : instruction.inputs) v = replaced[v];
     const bool mergeable =
         (instruction.kind == InstructionKind::kernel || instruction.kind == InstructionKind::alias) &&
         !instruction.op->is_value_dependent;
@@ -215,20 +208,20 @@ Program share_common(const Program& given) {
                         std::to_string(instruction.params->hash());
       for (const int v : instruction.inputs) key += "," + std::to_string(v);
       for (const int v : instruction.outputs) {
-        const auto& value = program.values[static_cast<std::size_t>(v)];
+        const auto& value = program.values[v];
         key += ";" + to_string(value.type) + std::to_string(value.type.weak) + "@" +
                std::to_string(value.layout.hash());
       }
       const auto [found, is_new] = seen.emplace(key, instruction.outputs);
       if (!is_new) {
         for (std::size_t i = 0; i < instruction.outputs.size(); ++i)
-          replaced[static_cast<std::size_t>(instruction.outputs[i])] = found->second[i];
+          replaced[instruction.outputs[i]] = found->second[i];
         continue;
       }
     }
     out.instructions.push_back(std::move(instruction));
   }
-  for (int& v : out.outputs) v = replaced[static_cast<std::size_t>(v)];
+  for (int& v : out.outputs) v = replaced[v];
   return out;
 }
 

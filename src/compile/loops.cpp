@@ -65,7 +65,7 @@ std::optional<std::vector<int>> covered_by(const Program& program, const Instruc
   for (std::size_t k = at(ca.carried); k < of_a.size(); ++k) {
     const auto other = std::find(of_b.begin() + cb.carried, of_b.end(), of_a[k]);
     if (other == of_b.end()) return std::nullopt;
-    found.push_back(b.outputs[static_cast<std::size_t>(other - of_b.begin())]);
+    found.push_back(b.outputs[other - of_b.begin()]);
   }
   for (std::size_t k = 0; k < found.size(); ++k)
     if (!same_place(program, a.outputs[k], found[k])) return std::nullopt;
@@ -102,7 +102,7 @@ void put_in_place_of(Program& program, std::size_t first, std::size_t last, cons
     if (n != last && !needed[n]) take(n);
   const auto rename = [&](int& v) {
     const auto found = std::find(replaced.begin(), replaced.end(), v);
-    if (found != replaced.end()) v = results[static_cast<std::size_t>(found - replaced.begin())];
+    if (found != replaced.end()) v = results[found - replaced.begin()];
   };
   for (std::size_t n = from; n < order.size(); ++n)
     for (int& v : order[n].inputs) rename(v);

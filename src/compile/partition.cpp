@@ -47,7 +47,7 @@ class Partitioner {
  private:
   std::optional<Sharding> sharding_of_value(const Array& x) const {
     if (const auto found = layouts_.find(x.node().get()); found != layouts_.end())
-      return found->second[static_cast<std::size_t>(x.output())];
+      return found->second[x.output()];
     return output_of(x).sharding;
   }
 
@@ -137,10 +137,9 @@ class Partitioner {
       return builder_.reshard(leaf->second, layout);
     const auto& versions = versions_[number_.at(x.node().get())];
     for (const auto& version : versions)
-      if (same_layout(builder_.value(version.values[static_cast<std::size_t>(x.output())]).layout, layout,
-                      ndim))
-        return builder_.reshard(version.values[static_cast<std::size_t>(x.output())], layout);
-    return builder_.reshard(versions.front().values[static_cast<std::size_t>(x.output())], layout);
+      if (same_layout(builder_.value(version.values[x.output()]).layout, layout, ndim))
+        return builder_.reshard(version.values[x.output()], layout);
+    return builder_.reshard(versions.front().values[x.output()], layout);
   }
 
   // The unreduced form of an input, when the op may work on terms: it is linear in it, nobody else needs the sum, and the terms lie
@@ -148,7 +147,7 @@ class Partitioner {
   int get_partial(const Array& x, const Sharding& layout) {
     if (leaf_values_.contains({x.node().get(), x.output()}) || uses_[{x.node().get(), x.output()}] != 1)
       return -1;
-    const int v = versions_[number_.at(x.node().get())].front().values[static_cast<std::size_t>(x.output())];
+    const int v = versions_[number_.at(x.node().get())].front().values[x.output()];
     const auto& value = builder_.value(v);
     if (value.partial_axes.empty() || value.reduce_kind != "sum" ||
         !same_layout(value.layout, layout, x.ndim()))

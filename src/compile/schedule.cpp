@@ -20,7 +20,7 @@ bool may_start_early(const Instruction& i) {
 }
 
 std::int64_t block_bytes(const Program& program, int v) {
-  const auto& value = program.values[static_cast<std::size_t>(v)];
+  const auto& value = program.values[v];
   return value.layout.shard_shape(value.type.shape).elements() *
          static_cast<std::int64_t>(itemsize(value.type.dtype));
 }
@@ -28,8 +28,8 @@ std::int64_t block_bytes(const Program& program, int v) {
 std::int64_t all_reduce_bytes(const Program& program, const Instruction& i) {
   std::int64_t block = 0, p = 1;
   for (const int v : i.outputs) block += block_bytes(program, v);
-  const auto mesh = program.values[static_cast<std::size_t>(i.outputs[0])].layout.mesh();
-  for (const int a : i.axes) p *= mesh.axis_sizes()[static_cast<std::size_t>(a)];
+  const auto mesh = program.values[i.outputs[0]].layout.mesh();
+  for (const int a : i.axes) p *= mesh.axis_sizes()[a];
   return 2 * (p - 1) * block / p;
 }
 
@@ -38,8 +38,7 @@ bool can_join(const Program& program, const Instruction& a, const Instruction& b
   if (a.kind != InstructionKind::all_reduce || b.kind != InstructionKind::all_reduce || a.axes != b.axes ||
       a.reduce_kind != b.reduce_kind)
     return false;
-  const auto &va = program.values[static_cast<std::size_t>(a.outputs[0])],
-             &vb = program.values[static_cast<std::size_t>(b.outputs[0])];
+  const auto &va = program.values[a.outputs[0]], &vb = program.values[b.outputs[0]];
   std::int64_t bytes = block_bytes(program, b.outputs[0]);
   for (const int v : a.outputs) bytes += block_bytes(program, v);
   return va.type.dtype == vb.type.dtype && va.layout.mesh() == vb.layout.mesh() && va.region == vb.region &&
@@ -94,13 +93,13 @@ Program start_early(const Program& program) {
     std::size_t at = out.instructions.size();
     if (may_start_early(instruction)) {
       at = 0;
-      for (const int v : instruction.inputs) at = std::max(at, defined_at[static_cast<std::size_t>(v)]);
+      for (const int v : instruction.inputs) at = std::max(at, defined_at[v]);
       while (at < out.instructions.size() && may_start_early(out.instructions[at])) ++at;
       for (auto& position : defined_at)
         if (position > at) ++position;
     }
     out.instructions.insert(out.instructions.begin() + static_cast<std::ptrdiff_t>(at), instruction);
-    for (const int v : instruction.outputs) defined_at[static_cast<std::size_t>(v)] = at + 1;
+    for (const int v : instruction.outputs) defined_at[v] = at + 1;
   }
   return out;
 }

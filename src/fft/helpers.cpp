@@ -21,7 +21,7 @@ Array shift(const char* call, const Operand& x, const Axes& axes, bool back) {
   check_usable(x.array, call);
   Array result = x.array;
   for (const int d : checked_dims(axes.values, x.array.ndim(), true, call, x.where)) {
-    const auto half = static_cast<int>(x.array.shape()[static_cast<std::size_t>(d)] / 2);
+    const auto half = static_cast<int>(x.array.shape()[d] / 2);
     if (half != 0 || back) result = roll(Operand(result, x.where), back ? -half : half, d);
   }
   return result;

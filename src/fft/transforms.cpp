@@ -83,7 +83,7 @@ Array transform(const Call& call, const Operand& x, std::optional<std::int64_t> 
   Shape extents = x.array.shape();
   double points = 1;
   for (std::size_t i = 0; i < p.dims.size(); ++i) {
-    auto& extent = extents[static_cast<std::size_t>(p.dims[i])];
+    auto& extent = extents[p.dims[i]];
     const bool is_halved = call.kind == FftKind::c2r && i + 1 == p.dims.size();
     const auto n = !lengths.empty() ? lengths[i] : is_halved ? 2 * (extent - 1) : extent;
     if (n < 1)

@@ -77,12 +77,8 @@ std::string site(const std::source_location&);
 // "f32[8,4] P('x', None) over Mesh('x': 4) from train.cpp:12"
 std::string describe(const Array&);
 
-inline const Output& output_of(const Array& x) {
-  return x.node()->outputs[static_cast<std::size_t>(x.output())];
-}
-inline Output& mutable_output_of(const Array& x) {
-  return x.node()->outputs[static_cast<std::size_t>(x.output())];
-}
+inline const Output& output_of(const Array& x) { return x.node()->outputs[x.output()]; }
+inline Output& mutable_output_of(const Array& x) { return x.node()->outputs[x.output()]; }
 inline Type type_of(const Array& x) { return output_of(x).type; }
 
 }  // namespace tessera

@@ -66,7 +66,7 @@ class PieceSums {
     while (bytes > 0) {
       if (filled_ == 0) XXH3_64bits_reset(&state_);
       const auto part = std::min(bytes, piece_bytes - filled_);
-      XXH3_64bits_update(&state_, data, static_cast<std::size_t>(part));
+      XXH3_64bits_update(&state_, data, part);
       data += part, bytes -= part, filled_ += part;
       if (filled_ == piece_bytes) close();
     }
@@ -102,7 +102,7 @@ std::vector<LeafBlock> blocks_of(const Array& x, std::vector<std::int64_t>& end_
   const auto& layout = output_of(x).stored->layout;
   for (const auto& [device, box] : layout.devices_indices_map(x.shape())) {
     if (layout.replica_id(x.shape(), device) != 0 || is_empty(box)) continue;
-    auto& end = end_of_rank[static_cast<std::size_t>(device.id)];
+    auto& end = end_of_rank[device.id];
     blocks.push_back({box, device.id, end});
     end += box_elements(box) * static_cast<std::int64_t>(itemsize(x.dtype()));
   }
@@ -127,7 +127,7 @@ RankFile write_rank_file(const std::string& path, const std::vector<Array>& leav
   const auto sums_bytes = static_cast<std::int64_t>(pieces.size() * sizeof(std::uint64_t));
   file.write(pieces.data(), sums_bytes, result.data_bytes);
   file.sync();
-  result.sum = XXH3_64bits(pieces.data(), static_cast<std::size_t>(sums_bytes));
+  result.sum = XXH3_64bits(pieces.data(), sums_bytes);
   return result;
 }
 
@@ -198,13 +198,13 @@ class RankReader {
   RankReader(const std::string& folder, const json& facts)
       : file_("checkpoint::restore", folder + "/" + facts["name"].get<std::string>(), File::Mode::read),
         data_bytes_(facts["data_bytes"]) {
-    sums_.resize(static_cast<std::size_t>(pieces_of(data_bytes_)));
+    sums_.resize(pieces_of(data_bytes_));
     const auto sums_bytes = static_cast<std::int64_t>(sums_.size() * sizeof(std::uint64_t));
     if (file_.bytes() != data_bytes_ + sums_bytes)
       damaged(file_.path(), "has " + std::to_string(file_.bytes()) + " bytes instead of " +
                                 std::to_string(data_bytes_ + sums_bytes));
     file_.read(sums_.data(), sums_bytes, data_bytes_);
-    if (hex(XXH3_64bits(sums_.data(), static_cast<std::size_t>(sums_bytes))) != facts["xxh3_of_sums"])
+    if (hex(XXH3_64bits(sums_.data(), sums_bytes)) != facts["xxh3_of_sums"])
       damaged(file_.path(), "has damaged checksums");
     checked_.resize(sums_.size());
   }
@@ -217,14 +217,13 @@ class RankReader {
 
  private:
   void check(std::int64_t piece) {
-    if (checked_[static_cast<std::size_t>(piece)]) return;
-    std::vector<std::byte> data(
-        static_cast<std::size_t>(std::min(piece_bytes, data_bytes_ - piece * piece_bytes)));
+    if (checked_[piece]) return;
+    std::vector<std::byte> data(std::min(piece_bytes, data_bytes_ - piece * piece_bytes));
     file_.read(data.data(), static_cast<std::int64_t>(data.size()), piece * piece_bytes);
-    if (XXH3_64bits(data.data(), data.size()) != sums_[static_cast<std::size_t>(piece)])
+    if (XXH3_64bits(data.data(), data.size()) != sums_[piece])
       damaged(file_.path(), "is damaged between the bytes " + std::to_string(piece * piece_bytes) + " and " +
                                 std::to_string(piece * piece_bytes + static_cast<std::int64_t>(data.size())));
-    checked_[static_cast<std::size_t>(piece)] = true;
+    checked_[piece] = true;
   }
   File file_;
   std::int64_t data_bytes_;
@@ -245,7 +244,7 @@ void copy_common(const Box& from_box, const std::byte* from, const Box& to_box, 
     for (std::size_t d = 0; d < at.size(); ++d)
       source += (at[d] - from_box[d].start) * from_strides[d],
           target += (at[d] - to_box[d].start) * to_strides[d];
-    std::memcpy(to + target * width, from + source * width, static_cast<std::size_t>(run * width));
+    std::memcpy(to + target * width, from + source * width, run * width);
     more = false;
     for (std::size_t d = last; d-- > 0 && !more;) {
       if (++at[d] < common[d].stop)
@@ -258,7 +257,7 @@ void copy_common(const Box& from_box, const std::byte* from, const Box& to_box, 
 
 Buffer read_leaf(const json& leaf, const Box& mine, std::int64_t width, const std::string& folder,
                  const json& files, std::map<int, RankReader>& readers) {
-  Buffer buffer = Buffer::allocate(static_cast<std::size_t>(box_elements(mine) * width));
+  Buffer buffer = Buffer::allocate(box_elements(mine) * width);
   std::int64_t found = 0;
   for (const auto& block : leaf["blocks"]) {
     Box box;
@@ -270,13 +269,13 @@ Buffer read_leaf(const json& leaf, const Box& mine, std::int64_t width, const st
     if (reader == readers.end())
       reader = readers
                    .emplace(std::piecewise_construct, std::forward_as_tuple(rank),
-                            std::forward_as_tuple(folder, files.at(static_cast<std::size_t>(rank))))
+                            std::forward_as_tuple(folder, files.at(rank)))
                    .first;
     // Only the rows of the block that the common part touches.
     Box rows = box;
     if (!rows.empty()) rows[0] = common[0];
     const auto row_bytes = box.empty() ? width : box_elements(box) / box[0].size() * width;
-    std::vector<std::byte> part(static_cast<std::size_t>(box_elements(rows) * width));
+    std::vector<std::byte> part(box_elements(rows) * width);
     reader->second.read(
         block["offset"].get<std::int64_t>() + (box.empty() ? 0 : (rows[0].start - box[0].start) * row_bytes),
         static_cast<std::int64_t>(part.size()), part.data());
@@ -319,7 +318,7 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
                   "checkpoint::save of step " + std::to_string(step) + " to " + tessera::quoted(dir));
   const std::string target = dir + "/" + step_name(step),
                     temporary = target + ".tmp-" + std::to_string(team.from_first(::getpid()));
-  std::vector<std::int64_t> end_of_rank(static_cast<std::size_t>(device_count()), 0);
+  std::vector<std::int64_t> end_of_rank(device_count(), 0);
   std::vector<std::vector<LeafBlock>> blocks;
   for (const auto& x : leaves) blocks.push_back(blocks_of(x, end_of_rank));
   try {
@@ -337,7 +336,7 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
     RankFile mine;
     team.together(
         [&] { mine = write_rank_file(temporary + "/" + rank_file(process_index()), leaves, blocks); });
-    std::vector<RankFile> files(static_cast<std::size_t>(device_count()));
+    std::vector<RankFile> files(device_count());
     comm::all_gather(team.group(), &mine, sizeof mine, files.data());
     team.once([&] {
       const auto text = manifest_text(step, structure, leaves, blocks, files);

@@ -77,8 +77,7 @@ void File::read(void* out, std::int64_t bytes, std::int64_t offset) const {
   auto* to = static_cast<std::byte*>(out);
   for (std::int64_t done = 0; done < bytes;) {
     const auto got =
-        ::pread(descriptor_, to + done,
-                static_cast<std::size_t>(std::min(bytes - done, std::int64_t{1} << 30)), offset + done);
+        ::pread(descriptor_, to + done, std::min(bytes - done, std::int64_t{1} << 30), offset + done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_errno("cannot be read");
     if (got == 0)
@@ -93,8 +92,7 @@ void File::write(const void* in, std::int64_t bytes, std::int64_t offset) {
   const auto* from = static_cast<const std::byte*>(in);
   for (std::int64_t done = 0; done < bytes;) {
     const auto put =
-        ::pwrite(descriptor_, from + done,
-                 static_cast<std::size_t>(std::min(bytes - done, std::int64_t{1} << 30)), offset + done);
+        ::pwrite(descriptor_, from + done, std::min(bytes - done, std::int64_t{1} << 30), offset + done);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) fail_errno("cannot be written");
     done += put;
@@ -111,7 +109,7 @@ void File::sync() {
 
 std::string read_text(const std::string& call, const std::string& path) {
   const File file(call, path, File::Mode::read);
-  std::string text(static_cast<std::size_t>(file.bytes()), '\0');
+  std::string text(file.bytes(), '\0');
   file.read(text.data(), static_cast<std::int64_t>(text.size()), 0);
   return text;
 }
@@ -205,13 +203,12 @@ void read_box(const File& file, const DenseInFile& dense, const Box& box, std::b
   }
   // Runs are collected until they span a window or lie too far apart to read what is between.
   std::vector<std::int64_t> pending;
-  const std::unique_ptr<std::byte[]> window(
-      new std::byte[static_cast<std::size_t>(window_bytes + short_run_bytes)]);
+  const std::unique_ptr<std::byte[]> window(new std::byte[window_bytes + short_run_bytes]);
   const auto flush = [&] {
     if (pending.empty()) return;
     file.read(window.get(), pending.back() + runs.bytes - pending.front(), pending.front());
     for (const auto offset : pending) {
-      std::memcpy(out, window.get() + (offset - pending.front()), static_cast<std::size_t>(runs.bytes));
+      std::memcpy(out, window.get() + (offset - pending.front()), runs.bytes);
       out += runs.bytes;
     }
     pending.clear();

@@ -131,7 +131,7 @@ Shape shape_of_dataset(const Source& source, hid_t dataset) {
   if (H5Sget_simple_extent_type(space) == H5S_NULL)
     source.fail("has nothing in its dataset " + tessera::quoted(source.dataset), "write it with a shape");
   const int ndim = H5Sget_simple_extent_ndims(space);
-  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(0, ndim)));
+  std::vector<hsize_t> extents(std::max(0, ndim));
   H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   for (const auto extent : extents)
     if (extent > static_cast<hsize_t>(INT64_MAX))

@@ -56,7 +56,7 @@ class Text {
     const bool ends = end == line.data() + line.size() || *end == ' ' || *end == '\t';
     if (error != std::errc() || !ends)
       fail(std::string(what) + (line.empty() ? " is missing" : " is no number in " + quoted(line)));
-    line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+    line.remove_prefix(end - line.data());
     return value;
   }
   void expect_end(std::string_view line) const {

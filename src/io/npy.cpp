@@ -19,7 +19,7 @@ NpyHeader read_header(const File& file) {
   NpyHeader header;
   try {
     const auto prefix = parse_npy_prefix({first, static_cast<std::size_t>(count)}, size);
-    std::string dict(static_cast<std::size_t>(prefix.dict_bytes), '\0');
+    std::string dict(prefix.dict_bytes, '\0');
     file.read(dict.data(), prefix.dict_bytes, prefix.dict_offset);
     header = parse_npy_dict(dict, prefix);
   } catch (const IoError& error) {

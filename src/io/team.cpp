@@ -105,7 +105,7 @@ Array with_long_runs(const Array& x) {
   if (x.ndim() < 2 || mesh.size() == 1 || x.shape()[0] < mesh.size()) return x;
   const DenseInFile dense{x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())), 0};
   if (run_bytes(dense, whole_box(sharding.shard_shape(x.shape()))) >= long_enough) return x;
-  std::vector<std::vector<int>> rows(static_cast<std::size_t>(x.ndim()));
+  std::vector<std::vector<int>> rows(x.ndim());
   for (int a = 0; a < mesh.ndim(); ++a) rows[0].push_back(a);
   return device_put(x, Sharding::from_dim_axes(mesh, rows));
 }

@@ -46,7 +46,7 @@ struct Convert {
 // The parts of a complex array are read and written as pairs of reals.
 template <class From, class To> void cast(const void* const* in, void* out, std::int64_t n) {
   if constexpr (std::is_same_v<From, To>) {
-    if (in[0] != out && n > 0) std::memmove(out, in[0], static_cast<std::size_t>(n) * sizeof(From));
+    if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(From));
   } else if constexpr (is_complex_type<From>) {
     using R = typename From::value_type;
     const R* a = static_cast<const R*>(in[0]);
@@ -73,14 +73,12 @@ template <class From, class To> void cast(const void* const* in, void* out, std:
 }
 
 template <class From, class... To> void add_row(CastTable& table) {
-  ((table[static_cast<std::size_t>(dtype_of<From>().code)][static_cast<std::size_t>(dtype_of<To>().code)] =
-        cast<From, To>),
-   ...);
+  ((table[dtype_of<From>().code][dtype_of<To>().code] = cast<From, To>), ...);
 }
 template <class... T> void add_all(CastTable& table) {
   (add_row<T, T...>(table), ...);
   // A bool is a byte that is 0 or 1; compilers vectorise it better under that name.
-  table[0] = table[static_cast<std::size_t>(uint8.code)];
+  table[0] = table[uint8.code];
   table[0][0] = cast<bool, bool>;
 }
 
@@ -104,7 +102,7 @@ MapFn find_cast(Dtype from, Dtype to) {
     HWY_DYNAMIC_DISPATCH(FillCasts)(filling);
     return filling;
   }();
-  return table[static_cast<std::size_t>(from.code)][static_cast<std::size_t>(to.code)];
+  return table[from.code][to.code];
 }
 }  // namespace tessera::kernels
 #endif

@@ -22,7 +22,7 @@ template <class T> class Patches {
         std::max<std::int64_t>(1, depth() * row_out_ * static_cast<std::int64_t>(sizeof(T)));
     rows_at_once_ =
         std::clamp<std::int64_t>(most_patch_bytes / row_bytes, 1, std::max<std::int64_t>(rows(), 1));
-    columns_.reset(new T[static_cast<std::size_t>(depth() * rows_at_once_ * row_out_)]);
+    columns_.reset(new T[depth() * rows_at_once_ * row_out_]);
   }
 
   std::int64_t depth() const { return channels_ * taps_; }  // of the matrix: one row per channel and tap

@@ -201,8 +201,8 @@ void transpose(void* dst, const void* src, const Shape& shape, std::span<const i
       extents(shape.size());
   for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    extents[d] = shape[static_cast<std::size_t>(perm[d])];
-    src_strides[d] = strides[static_cast<std::size_t>(perm[d])];
+    extents[d] = shape[perm[d]];
+    src_strides[d] = strides[perm[d]];
   }
   for (std::size_t d = shape.size(); d-- > 1;) dst_strides[d - 1] = dst_strides[d] * extents[d];
   copy_strided(static_cast<std::byte*>(dst), dst_strides, static_cast<const std::byte*>(src), src_strides,

@@ -26,7 +26,7 @@ class RoundKeys {
       rounds_.emplace_back(split_key(next_, 1, 3, mode_), split_key(next_, 2, 3, mode_));
       next_ = split_key(next_, 0, 3, mode_);
     }
-    return rounds_[static_cast<std::size_t>(round)];
+    return rounds_[round];
   }
 
  private:
@@ -73,8 +73,7 @@ std::int32_t rounds_until_accepted(const std::vector<Test>& tests, const Row<std
     uniform_at(key_v, at.at, left, total, mode, v.at);
     T k;
     left = compact(
-        left, [&](std::int64_t i) { return !tests[static_cast<std::size_t>(lane[i])](u[i], v[i], k); }, lane,
-        at);
+        left, [&](std::int64_t i) { return !tests[lane[i]](u[i], v[i], k); }, lane, at);
   }
   return round;
 }
@@ -95,7 +94,7 @@ void last_accepted(const std::vector<Test>& tests, Wanted&& is_wanted, const Row
     uniform_at(key_v, at.at, left, total, mode, v.at);
     T k;
     const auto rejected = [&](std::int64_t i) {
-      if (!tests[static_cast<std::size_t>(lane[i])](u[i], v[i], k)) return true;
+      if (!tests[lane[i]](u[i], v[i], k)) return true;
       result[lane[i]] = k;
       return false;
     };
@@ -127,7 +126,7 @@ float log_factorial(float k) {
     for (int i = 0; i < size; ++i) values.push_back(lanczos_lgamma(static_cast<float>(i + 1)));
     return values;
   }();
-  return k < size ? table[static_cast<std::size_t>(k)] : lanczos_lgamma(k + 1);
+  return k < size ? table[k] : lanczos_lgamma(k + 1);
 }
 
 struct PoissonTest {
@@ -155,7 +154,7 @@ struct PoissonTest {
 template <class Test, class Parameters>
 std::vector<Test> tests_of(const Parameters* parameters, std::int64_t n) {
   std::vector<Test> tests;
-  tests.reserve(static_cast<std::size_t>(n));
+  tests.reserve(n);
   for (std::int64_t i = 0; i < n; ++i) {
     if (i > 0 && parameters[i] == parameters[i - 1])
       tests.push_back(tests.back());
@@ -270,9 +269,7 @@ template <class T> void jumps(Words key, const std::vector<BinomialPair<T>>& pai
     sum[left] = 0, k[static_cast<std::int64_t>(i)] = -1;
     ++left;
   }
-  const auto pair_of = [&](std::int64_t i) -> const BinomialPair<T>& {
-    return pairs[static_cast<std::size_t>(lane[i])];
-  };
+  const auto pair_of = [&](std::int64_t i) -> const BinomialPair<T>& { return pairs[lane[i]]; };
   const auto unfinished = [&](std::int64_t i) { return sum[i] <= pair_of(i).count; };
   left = compact(left, unfinished, lane, at, sum);
   while (left > 0) {
@@ -313,19 +310,18 @@ void binomial(const Draw& draw, const T* count, const T* p, const std::int32_t* 
   auto keys = round_keys(draw);
   const auto total = draw.global.elements();
   Row<T> by_rounds, by_jumps;
-  for_each_batch(draw,
-                 [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
-                   const auto pairs = binomial_pairs(count + done, p + done, n);
-                   last_accepted<T>(
-                       tests_of<BinomialTest<T>>(pairs.data(), n),
-                       [&](std::int64_t i) { return !pairs[static_cast<std::size_t>(i)].by_jumps; }, position,
-                       n, total, draw.mode, keys[key], rounds[key], by_rounds);
-                   jumps(draw.keys[key], pairs, position, total, draw.mode, by_jumps);
-                   for (std::int64_t i = 0; i < n; ++i) {
-                     const auto& pair = pairs[static_cast<std::size_t>(i)];
-                     out[done + i] = pair.finish(pair.by_jumps ? by_jumps[i] : by_rounds[i]);
-                   }
-                 });
+  for_each_batch(
+      draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
+        const auto pairs = binomial_pairs(count + done, p + done, n);
+        last_accepted<T>(
+            tests_of<BinomialTest<T>>(pairs.data(), n), [&](std::int64_t i) { return !pairs[i].by_jumps; },
+            position, n, total, draw.mode, keys[key], rounds[key], by_rounds);
+        jumps(draw.keys[key], pairs, position, total, draw.mode, by_jumps);
+        for (std::int64_t i = 0; i < n; ++i) {
+          const auto& pair = pairs[i];
+          out[done + i] = pair.finish(pair.by_jumps ? by_jumps[i] : by_rounds[i]);
+        }
+      });
 }
 
 }  // namespace

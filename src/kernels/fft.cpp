@@ -130,7 +130,7 @@ class Passes {
     Buffer between;
     std::byte* destination = dst;
     if (kind_ == FftKind::c2r && passes_.size() > 1) {  // the complex passes must not overwrite the operand
-      between = Buffer::allocate(static_cast<std::size_t>(in_.elements() * item_));
+      between = Buffer::allocate(in_.elements() * item_);
       destination = between.data();
     }
     for (const auto& pass : passes_) {
@@ -151,15 +151,13 @@ class Passes {
     std::vector<int> dims(dims_);
     for (int& d : dims) d -= first;
     std::int64_t regions = 1;
-    for (int d = 0; d < first; ++d) regions *= in_[static_cast<std::size_t>(d)];
+    for (int d = 0; d < first; ++d) regions *= in_[d];
     const auto in_strides = row_major_strides(in_), out_strides = row_major_strides(out_);
     for_pieces(regions, [&](std::int64_t i) {
-      const Buffer before =
-          Buffer::allocate(static_cast<std::size_t>(in.elements() * item_ / (kind_ == FftKind::r2c ? 2 : 1)));
+      const Buffer before = Buffer::allocate(in.elements() * item_ / (kind_ == FftKind::r2c ? 2 : 1));
       const Buffer after = kind_ == FftKind::c2c
                                ? before
-                               : Buffer::allocate(static_cast<std::size_t>(out.elements() * item_ /
-                                                                           (kind_ == FftKind::c2r ? 2 : 1)));
+                               : Buffer::allocate(out.elements() * item_ / (kind_ == FftKind::c2r ? 2 : 1));
       src.read(region_box(in_, first, i), before.data(), in_strides);
       Passes(complex_, kind_, sign_, dims, in, out, scale_).run(before.data(), after.data());
       dst.write(region_box(out_, first, i), after.data(), out_strides);
@@ -194,8 +192,7 @@ class Passes {
   // How many regions of the pass before lie in one of this.
   std::int64_t regions_within(std::size_t level) const {
     std::int64_t n = 1;
-    for (int d = passes_[level].first; d < passes_[level - 1].first; ++d)
-      n *= in_[static_cast<std::size_t>(d)];
+    for (int d = passes_[level].first; d < passes_[level - 1].first; ++d) n *= in_[d];
     return n;
   }
   // Whether the regions from dim `first` on are so small that all dims up to `last` are best one plan.
@@ -215,10 +212,7 @@ class Passes {
   }
   std::int64_t outer_of(const Pass& pass) const {
     std::int64_t n = 1;
-    for (int d = 0; d < pass.first; ++d)
-      n *= in_[static_cast<std::size_t>(d)] == out_[static_cast<std::size_t>(d)]
-               ? in_[static_cast<std::size_t>(d)]
-               : shape_before(pass)[static_cast<std::size_t>(d)];
+    for (int d = 0; d < pass.first; ++d) n *= in_[d] == out_[d] ? in_[d] : shape_before(pass)[d];
     return n;
   }
   // The tile around a pass: the halved dim changes its extent in the pass that halves.
@@ -266,8 +260,7 @@ class Passes {
     };
     for (const int d : pass.dims) job.points.push_back(loop_of(d));
     for (int d = pass.first; d < before.ndim(); ++d)
-      if (std::find(pass.dims.begin(), pass.dims.end(), d) == pass.dims.end() &&
-          before[static_cast<std::size_t>(d)] > 1)
+      if (std::find(pass.dims.begin(), pass.dims.end(), d) == pass.dims.end() && before[d] > 1)
         job.batch.push_back(loop_of(d));
     const auto bytes_before = size_before * item_before(pass), bytes_after = size_after * item_after(pass);
     auto per_piece = std::clamp<std::int64_t>(piece_bytes / std::max(bytes_before, bytes_after), 1, count);
@@ -280,14 +273,13 @@ class Passes {
       Buffer read, written;
       std::byte *from = src.from(begin, bytes_before).data, *to = dst.from(begin, bytes_after).data;
       if (src.tile != nullptr) {
-        read = Buffer::allocate(static_cast<std::size_t>(n * bytes_before)), from = read.data();
+        read = Buffer::allocate(n * bytes_before), from = read.data();
         const auto start = (src.first_region + begin) * size_before;
         for_boxes(start, start + n * size_before, before, [&](const Index& box, std::int64_t offset) {
           src.tile->read(box, from + offset * item_before(pass), in_strides);
         });
       }
-      if (dst.tile != nullptr)
-        written = Buffer::allocate(static_cast<std::size_t>(n * bytes_after)), to = written.data();
+      if (dst.tile != nullptr) written = Buffer::allocate(n * bytes_after), to = written.data();
       run_fft_plan(complex_, mine, from, to, n == per_piece ? pieces : 1);
       scale_reals(complex_, to, n * size_after * (pass.kind == FftKind::c2r ? 1 : 2), scale_of(pass));
       if (dst.tile == nullptr) return;
@@ -313,8 +305,8 @@ class Passes {
       const auto row_in = static_cast<std::size_t>(w * item_in),
                  row_out = static_cast<std::size_t>(w * item_out);
       const auto pitch_in = w + gap_bytes / item_in, pitch_out = w + gap_bytes / item_out;
-      const Buffer gathered = Buffer::allocate(static_cast<std::size_t>(n_before * pitch_in * item_in)),
-                   done = Buffer::allocate(static_cast<std::size_t>(n_after * pitch_out * item_out));
+      const Buffer gathered = Buffer::allocate(n_before * pitch_in * item_in),
+                   done = Buffer::allocate(n_after * pitch_out * item_out);
       if (src.tile != nullptr)
         for_column_boxes(shape_before(pass), pass.first, src.first_region, begin, begin + w, pitch_in,
                          [&](auto&& box, auto offset, auto&& strides) {
@@ -346,7 +338,7 @@ class Passes {
                                                     Use&& use) {
     Index box = region_box(shape, first, region);
     auto strides = row_major_strides(shape);
-    strides[static_cast<std::size_t>(first)] = pitch;
+    strides[first] = pitch;
     const Shape inner(std::vector<std::int64_t>(shape.begin() + first + 1, shape.end()));
     for_boxes(begin, end, inner, [&](const Index& part, std::int64_t offset) {
       std::copy(part.begin(), part.end(), box.begin() + first + 1);

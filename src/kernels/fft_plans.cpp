@@ -172,8 +172,7 @@ template <class R> class Plans {
                    unsigned effort) {
     const bool measures = effort == FFTW_MEASURE;
     const bool real_source = job.kind == FftKind::r2c;
-    const auto source_bytes =
-        static_cast<std::size_t>(span_of(job, true)) * sizeof(R) * (real_source ? 1 : 2) + 64;
+    const auto source_bytes = (span_of(job, true)) * sizeof(R) * (real_source ? 1 : 2) + 64;
     Buffer source = Buffer::allocate(measures ? source_bytes : 64), destination;
     std::byte *in = source.data() + align_in, *out = static_cast<std::byte*>(dst);
     if (in_place) out = in;

@@ -127,8 +127,7 @@ class Fused {
 
   Dtype dtype_of_register(int r) const {
     const auto n = static_cast<int>(program_.inputs.size());
-    return r < n ? program_.inputs[static_cast<std::size_t>(r)].dtype
-                 : program_.steps[static_cast<std::size_t>(r - n)].out;
+    return r < n ? program_.inputs[r].dtype : program_.steps[r - n].out;
   }
 
   // All buffers of a piece should fit the first-level cache with room for the next piece's operands, but a call per step should still be
@@ -146,10 +145,10 @@ class Fused {
     for (int s = 0; s < static_cast<int>(program_.steps.size()); ++s) {
       bool is_kept = s + 1 == static_cast<int>(program_.steps.size());
       for (int later = s + 2; later < static_cast<int>(program_.steps.size()); ++later) {
-        const auto& step = program_.steps[static_cast<std::size_t>(later)];
+        const auto& step = program_.steps[later];
         is_kept |= std::find(step.in, step.in + step.n_in, n + s) != step.in + step.n_in;
       }
-      if (is_kept) bytes += itemsize(program_.steps[static_cast<std::size_t>(s)].out);
+      if (is_kept) bytes += itemsize(program_.steps[s].out);
     }
     const auto fit = static_cast<std::int64_t>(32768 / std::max<std::size_t>(bytes, 1));
     return std::clamp<std::int64_t>(fit / 512 * 512, 1024, 4096);
@@ -173,7 +172,7 @@ class Fused {
   void choose_prefetches(std::int64_t elements) {
     prefetched_.assign(inputs_.size(), -1);
     for (int s = static_cast<int>(program_.steps.size()); s-- > 0;) {
-      const auto& step = program_.steps[static_cast<std::size_t>(s)];
+      const auto& step = program_.steps[s];
       for (int k = 0; k < step.n_in; ++k) {
         const auto r = static_cast<std::size_t>(step.in[k]);
         if (r >= inputs_.size() || reads_[r] != Reads::in_place) continue;
@@ -186,30 +185,26 @@ class Fused {
   void assign_registers(std::int64_t elements) {
     const auto n = static_cast<int>(program_.inputs.size());
     const auto total = n + static_cast<int>(program_.steps.size());
-    std::vector<int> last_use(static_cast<std::size_t>(total), -1);
+    std::vector<int> last_use(total, -1);
     for (int s = 0; s < total - n; ++s)
-      for (int k = 0; k < program_.steps[static_cast<std::size_t>(s)].n_in; ++k)
-        last_use[static_cast<std::size_t>(program_.steps[static_cast<std::size_t>(s)].in[k])] = s;
-    for (const int r : program_.outputs) last_use[static_cast<std::size_t>(r)] = total;
+      for (int k = 0; k < program_.steps[s].n_in; ++k) last_use[program_.steps[s].in[k]] = s;
+    for (const int r : program_.outputs) last_use[r] = total;
 
-    registers_.buffer.assign(static_cast<std::size_t>(total), Registers::in_place);
+    registers_.buffer.assign(total, Registers::in_place);
     for (int i = 0; i < n; ++i)
-      if (reads_[static_cast<std::size_t>(i)] != Reads::in_place)
-        registers_.buffer[static_cast<std::size_t>(i)] = registers_.buffers++;
+      if (reads_[i] != Reads::in_place) registers_.buffer[i] = registers_.buffers++;
     std::vector<int> free;
     for (int s = 0; s < total - n; ++s) {
-      const auto& step = program_.steps[static_cast<std::size_t>(s)];
-      int& target = registers_.buffer[static_cast<std::size_t>(n + s)];
+      const auto& step = program_.steps[s];
+      int& target = registers_.buffer[n + s];
       const int output = direct_output(n + s, s, last_use, elements);
       if (output >= 0) target = -2 - output;
       // An operand that dies here and has the same item size is overwritten in place. Operands packed into a buffer stay valid over pieces.
       for (int k = 0; k < step.n_in; ++k) {
         const int r = step.in[k];
-        if (r < n || last_use[static_cast<std::size_t>(r)] != s ||
-            registers_.buffer[static_cast<std::size_t>(r)] < 0)
-          continue;
+        if (r < n || last_use[r] != s || registers_.buffer[r] < 0) continue;
         if (std::find(step.in, step.in + k, r) != step.in + k) continue;
-        const int dying = registers_.buffer[static_cast<std::size_t>(r)];
+        const int dying = registers_.buffer[r];
         if (target == Registers::in_place && itemsize(dtype_of_register(r)) == itemsize(step.out))
           target = dying;
         else
@@ -226,7 +221,7 @@ class Fused {
     }
     for (std::size_t o = 0; o < program_.outputs.size(); ++o) {
       const int r = program_.outputs[o];
-      if (registers_.buffer[static_cast<std::size_t>(r)] != -2 - static_cast<int>(o))
+      if (registers_.buffer[r] != -2 - static_cast<int>(o))
         registers_.stores.emplace_back(r, static_cast<int>(o));
     }
   }
@@ -294,9 +289,9 @@ class Fused {
     const std::size_t n_inputs = inputs_.size(), n_steps = program_.steps.size();
     for (std::size_t s = 0; s < n_steps; ++s) {
       const int b = registers_.buffer[n_inputs + s];
-      at[n_inputs + s] = b >= 0 ? buffer(b)
-                                : outputs_[static_cast<std::size_t>(-2 - b)] +
-                                      static_cast<std::size_t>(offset) * itemsize(program_.steps[s].out);
+      at[n_inputs + s] =
+          b >= 0 ? buffer(b)
+                 : outputs_[-2 - b] + static_cast<std::size_t>(offset) * itemsize(program_.steps[s].out);
     }
     auto chain = chains.begin();
     for (std::size_t s = 0; s < n_steps;) {
@@ -310,11 +305,11 @@ class Fused {
     }
     for (const auto& [r, o] : registers_.stores) {
       const std::size_t item = itemsize(dtype_of_register(r));
-      std::byte* target = outputs_[static_cast<std::size_t>(o)] + static_cast<std::size_t>(offset) * item;
+      std::byte* target = outputs_[o] + static_cast<std::size_t>(offset) * item;
       if (streams_)
-        stream_copy(target, at[static_cast<std::size_t>(r)], static_cast<std::size_t>(n) * item);
-      else if (target != at[static_cast<std::size_t>(r)])
-        std::memmove(target, at[static_cast<std::size_t>(r)], static_cast<std::size_t>(n) * item);
+        stream_copy(target, at[r], static_cast<std::size_t>(n) * item);
+      else if (target != at[r])
+        std::memmove(target, at[r], static_cast<std::size_t>(n) * item);
     }
   }
 
@@ -332,8 +327,7 @@ class Fused {
   void run_step(std::size_t s, const std::vector<std::byte*>& at, std::int64_t from, std::int64_t n) const {
     const auto& step = program_.steps[s];
     const auto place = [&](int r) {
-      return at[static_cast<std::size_t>(r)] +
-             from * static_cast<std::int64_t>(itemsize(dtype_of_register(r)));
+      return at[r] + from * static_cast<std::int64_t>(itemsize(dtype_of_register(r)));
     };
     const void* in[3] = {place(step.in[0]), step.n_in > 1 ? place(step.in[1]) : nullptr,
                          step.n_in > 2 ? place(step.in[2]) : nullptr};
@@ -344,13 +338,12 @@ class Fused {
   void run_chain(FusedChain& chain, const std::vector<std::byte*>& at, std::int64_t n) const {
     const std::int64_t strip = strip_elements(chain.dtype), strips = n / strip;
     for (std::size_t i = 0; i < chain.code.size(); ++i)
-      if (chain.registers[i] >= 0) chain.code[i].address = at[static_cast<std::size_t>(chain.registers[i])];
+      if (chain.registers[i] >= 0) chain.code[i].address = at[chain.registers[i]];
     const auto next_piece = static_cast<std::size_t>(n) * itemsize(chain.dtype);
     for (std::size_t i = 0; i < chain.prefetched.size(); ++i) chain.code[i].address += next_piece;
     run_strips(chain.code.data(), strips);
     if (strips * strip < n)
-      for (int s = chain.first; s < chain.last; ++s)
-        run_step(static_cast<std::size_t>(s), at, strips * strip, n);
+      for (int s = chain.first; s < chain.last; ++s) run_step(s, at, strips * strip, n);
   }
 
   void pack(std::size_t i, const std::byte* source, std::int64_t steps, std::byte* target) const {

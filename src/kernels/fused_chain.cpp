@@ -12,9 +12,9 @@ class ChainBuilder {
       : program_(program), one_element_(one_element), inputs_(static_cast<int>(program.inputs.size())) {
     chain_.first = first;
     chain_.last = last;
-    chain_.dtype = program.steps[static_cast<std::size_t>(first)].out;
+    chain_.dtype = program.steps[first].out;
     for (int i = 0; i < inputs_; ++i) {
-      const int step = prefetched[static_cast<std::size_t>(i)];
+      const int step = prefetched[i];
       if (step >= first && step < last) chain_.prefetched.push_back(i);
     }
   }
@@ -22,7 +22,7 @@ class ChainBuilder {
   FusedChain build() {
     for (const int i : chain_.prefetched) emit(StripOp::prefetch, i);
     for (int s = chain_.first; s < chain_.last; ++s) {
-      const auto& step = program_.steps[static_cast<std::size_t>(s)];
+      const auto& step = program_.steps[s];
       const StripOp op = strip_op_of(step.fn, step.out);
       const int a = step.in[0], b = step.in[1];
       if (is_unary(op)) {
@@ -46,7 +46,7 @@ class ChainBuilder {
     if (r != accumulator_) emit(StripOp::load, r);
   }
   void emit(StripOp op, int r, bool reversed = false) {
-    const bool scalar = r >= 0 && r < inputs_ && one_element_[static_cast<std::size_t>(r)];
+    const bool scalar = r >= 0 && r < inputs_ && one_element_[r];
     chain_.code.push_back(
         {strip_function(chain_.dtype, op, scalar ? StripOperand::scalar : StripOperand::memory, reversed),
          nullptr});
@@ -57,7 +57,7 @@ class ChainBuilder {
     const int r = inputs_ + s;
     if (std::find(program_.outputs.begin(), program_.outputs.end(), r) != program_.outputs.end()) return true;
     for (int later = s + 1; later < static_cast<int>(program_.steps.size()); ++later) {
-      const auto& step = program_.steps[static_cast<std::size_t>(later)];
+      const auto& step = program_.steps[later];
       const auto uses = std::count(step.in, step.in + step.n_in, r);
       if (uses > (later == s + 1 && later < chain_.last ? 1 : 0)) return true;
     }
@@ -77,7 +77,7 @@ std::vector<FusedChain> find_chains(const FusedProgram& program, const std::vect
   std::vector<FusedChain> chains;
   const auto steps = static_cast<int>(program.steps.size());
   const auto dtype_if_known = [&](int s) {
-    const auto& step = program.steps[static_cast<std::size_t>(s)];
+    const auto& step = program.steps[s];
     return strip_op_of(step.fn, step.out) != StripOp::none ? step.out : bool_;
   };
   for (int first = 0; first < steps;) {

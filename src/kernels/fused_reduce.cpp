@@ -24,11 +24,10 @@ class FusedReduce {
         axes_(axes),
         out_(out),
         reduced_(shape.size(), false) {
-    for (const int axis : axes) reduced_[static_cast<std::size_t>(axis)] = true;
+    for (const int axis : axes) reduced_[axis] = true;
     const auto n = static_cast<int>(program.inputs.size());
     const int r = program.outputs.at(0);
-    chain_dtype_ = r < n ? program.inputs[static_cast<std::size_t>(r)].dtype
-                         : program.steps[static_cast<std::size_t>(r - n)].out;
+    chain_dtype_ = r < n ? program.inputs[r].dtype : program.steps[r - n].out;
     result_dtype_ = reduce_result(op, chain_dtype_);
     dense_.assign(shape.size(), 1);
     for (std::size_t d = shape.size(); d-- > 1;) dense_[d - 1] = dense_[d] * shape[d];

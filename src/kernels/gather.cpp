@@ -71,7 +71,7 @@ template <class T> T added(const T& a, const T& b) {
 AxisView axis_view(const Shape& shape, int axis) {
   AxisView view;
   for (int d = 0; d < shape.ndim(); ++d)
-    (d < axis ? view.outer : d == axis ? view.extent : view.inner) *= shape[static_cast<std::size_t>(d)];
+    (d < axis ? view.outer : d == axis ? view.extent : view.inner) *= shape[d];
   return view;
 }
 
@@ -111,8 +111,7 @@ void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view,
         T* to = static_cast<T*>(dst) + o * view.extent;
         const T* from = static_cast<const T*>(src) + o * n;
         for (std::int64_t i = 0; i < n; ++i)
-          if (const std::int64_t at = indices[static_cast<std::size_t>(i)]; inside(at, view.extent))
-            to[at] = added(to[at], from[i]);
+          if (const std::int64_t at = indices[i]; inside(at, view.extent)) to[at] = added(to[at], from[i]);
       }
     });
     return;

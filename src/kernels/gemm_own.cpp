@@ -75,7 +75,7 @@ template <class T> void gemm_typed(std::int64_t m, std::int64_t n, std::int64_t 
   T* c = static_cast<T*>(c_out);
   std::vector<T> panel;
   const bool pack = b.column_stride != 1;
-  if (pack) panel.resize(static_cast<std::size_t>(std::min(panel_rows, k) * std::min(panel_columns, n)));
+  if (pack) panel.resize(std::min(panel_rows, k) * std::min(panel_columns, n));
   for (std::int64_t j = 0; j < n; j += panel_columns) {
     const std::int64_t columns = std::min(panel_columns, n - j);
     for (std::int64_t l = 0; l < k; l += panel_rows) {
@@ -85,8 +85,7 @@ template <class T> void gemm_typed(std::int64_t m, std::int64_t n, std::int64_t 
       if (pack) {
         for (std::int64_t column = 0; column < columns; ++column)
           for (std::int64_t row = 0; row < depth; ++row)
-            panel[static_cast<std::size_t>(row * columns + column)] =
-                b_panel[row * b.row_stride + column * b.column_stride];
+            panel[row * columns + column] = b_panel[row * b.row_stride + column * b.column_stride];
         b_panel = panel.data();
         ldb = columns;
       }
@@ -131,7 +130,7 @@ void gemm_own(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, Matri
     HWY_DYNAMIC_DISPATCH(FillGemmTable)(filling);
     return filling;
   }();
-  table[static_cast<std::size_t>(dtype.code)](m, n, k, a, b, c, ldc);
+  table[dtype.code](m, n, k, a, b, c, ldc);
 }
 }  // namespace tessera::kernels
 #endif

@@ -46,7 +46,7 @@ template <class T> int factor_columns(int n, T* a, int ld, int* pivots) {
   constexpr int large = 512;
   if constexpr (!complex_type<T>)
     if (n >= large && threads() == 1) {
-      std::vector<std::int64_t> exchanged(static_cast<std::size_t>(n));
+      std::vector<std::int64_t> exchanged(n);
       const std::int64_t zero_pivot = lu_panel<T>(n, n, a, ld, exchanged.data());
       std::transform(exchanged.begin(), exchanged.end(), pivots,
                      [](std::int64_t row) { return static_cast<int>(row) + 1; });
@@ -86,16 +86,16 @@ Breakdown solve_all(std::int64_t batch, std::int64_t n64, std::int64_t k64, cons
   if constexpr (!complex_type<T>) {
     constexpr std::int64_t worthwhile = 4;  // systems, before a group of lanes pays
     if (n <= largest_small_system && k <= largest_small_system && batch >= worthwhile) {
-      hard = std::make_unique<bool[]>(static_cast<std::size_t>(batch));
+      hard = std::make_unique<bool[]>(batch);
       solve_small_systems(dtype_of<T>(), batch, n, k, a, b, x, hard.get());
     }
   }
-  const Buffer memory = Buffer::allocate(static_cast<std::size_t>(leading_dimension(n) * n64) * sizeof(T));
+  const Buffer memory = Buffer::allocate((leading_dimension(n) * n64) * sizeof(T));
   std::vector<T> columns(k == 1 ? 0 : static_cast<std::size_t>(n64 * k64));
-  std::vector<int> pivots(static_cast<std::size_t>(n));
+  std::vector<int> pivots(n);
   Breakdown breakdown;
   for (std::int64_t i = 0; i < batch; ++i) {
-    if (hard && !hard[static_cast<std::size_t>(i)]) continue;
+    if (hard && !hard[i]) continue;
     std::int64_t zero_at = 0;
     if (!solve_one(n, k, a + i * n64 * n64, b + i * n64 * k64, x + i * n64 * k64, as<T>(memory.data()),
                    columns.data(), pivots.data(), zero_at) &&
@@ -130,14 +130,14 @@ template <class T> class Qr {
         n_(lapack_int(n, "a matrix extent")),
         k_(std::min(m_, n_)),
         q_columns_(complete ? m_ : k_) {
-    columns_.resize(static_cast<std::size_t>(m * std::max<std::int64_t>(n_, q_columns_)));
-    tau_.resize(static_cast<std::size_t>(std::max(k_, 1)));
+    columns_.resize(m * std::max<std::int64_t>(n_, q_columns_));
+    tau_.resize(std::max(k_, 1));
     if (m_ == 0 || n_ == 0) return;
     T answer[2] = {};
     lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), &answer[0], -1);
     lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), &answer[1], -1);
-    work_.resize(static_cast<std::size_t>(
-        std::max({queried_size(answer[0], "a workspace"), queried_size(answer[1], "a workspace"), 1})));
+    work_.resize(
+        std::max({queried_size(answer[0], "a workspace"), queried_size(answer[1], "a workspace"), 1}));
   }
   void run(const T* a, T* q, T* r) {
     if (k_ == 0) {  // nothing to factor: Q is the identity
@@ -151,8 +151,7 @@ template <class T> class Qr {
     if (r != nullptr)
       for (int i = 0; i < q_columns_; ++i)
         for (int j = 0; j < n_; ++j)
-          r[std::int64_t{i} * n_ + j] =
-              i <= j && i < k_ ? columns_[static_cast<std::size_t>(std::int64_t{j} * m_ + i)] : T(0);
+          r[std::int64_t{i} * n_ + j] = i <= j && i < k_ ? columns_[std::int64_t{j} * m_ + i] : T(0);
     if (q == nullptr) return;
     lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(),
                   static_cast<int>(work_.size()));
@@ -168,17 +167,15 @@ template <class T> class Qr {
 template <class T> class Eigh {
  public:
   Eigh(std::int64_t n, bool vectors)
-      : n_(lapack_int(n, "a matrix extent")),
-        job_(vectors ? 'V' : 'N'),
-        matrix_(static_cast<std::size_t>(n * n)) {
+      : n_(lapack_int(n, "a matrix extent")), job_(vectors ? 'V' : 'N'), matrix_(n * n) {
     if (n_ == 0) return;
     T size{};
     real_of<T> real_size = 0, w = 0;
     int int_size = 0;
     call(&w, &size, -1, &real_size, -1, &int_size, -1);
-    work_.resize(static_cast<std::size_t>(std::max(queried_size(size, "a workspace"), 1)));
-    real_work_.resize(static_cast<std::size_t>(std::max(queried_size(real_size, "a workspace"), 1)));
-    int_work_.resize(static_cast<std::size_t>(std::max(int_size, 1)));
+    work_.resize(std::max(queried_size(size, "a workspace"), 1));
+    real_work_.resize(std::max(queried_size(real_size, "a workspace"), 1));
+    int_work_.resize(std::max(int_size, 1));
   }
   bool run(const T* a, real_of<T>* w, T* v) {
     if (n_ == 0) return true;
@@ -236,18 +233,18 @@ template <class T> class Svd {
                       : 'S'),
         u_columns_(full ? m_ : k_),
         v_rows_(full ? n_ : k_),
-        matrix_(static_cast<std::size_t>(m * n)) {
+        matrix_(m * n) {
     if (k_ == 0) return;
     const std::int64_t small = k_, large = std::max(m_, n_);
-    int_work_.resize(static_cast<std::size_t>(8 * small));
+    int_work_.resize(8 * small);
     if constexpr (complex_type<T>)
-      real_work_.resize(static_cast<std::size_t>(
+      real_work_.resize(
           vectors ? std::max(5 * small * small + 5 * small, 2 * large * small + 2 * small * small + small)
-                  : 7 * small));
+                  : 7 * small);
     T size{};
     real_of<T> s = 0;
     call(nullptr, &s, nullptr, &size, -1);
-    work_.resize(static_cast<std::size_t>(std::max(queried_size(size, "a workspace"), 1)));
+    work_.resize(std::max(queried_size(size, "a workspace"), 1));
   }
   bool run(const T* a, T* u, real_of<T>* s, T* vh) {
     if (k_ == 0) {
@@ -311,7 +308,7 @@ void lu_factor(Dtype dtype, std::int64_t batch, std::int64_t m64, std::int64_t n
   if (m == 0 || n == 0) return;
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    std::vector<T> columns(static_cast<std::size_t>(m64 * n64));
+    std::vector<T> columns(m64 * n64);
     const std::int64_t steps = std::min(m, n);
     for (std::int64_t i = 0; i < batch; ++i) {
       transpose(as<T>(a) + i * m64 * n64, m, n, columns.data());

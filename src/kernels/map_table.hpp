@@ -10,12 +10,10 @@ namespace tessera::kernels {
 
 class MapTable {
  public:
-  void add(std::string_view op, Dtype dtype, MapFn fn) {
-    rows_[op][static_cast<std::size_t>(dtype.code)] = fn;
-  }
+  void add(std::string_view op, Dtype dtype, MapFn fn) { rows_[op][dtype.code] = fn; }
   MapFn find(std::string_view op, Dtype dtype) const {
     const auto row = rows_.find(op);
-    return row == rows_.end() ? nullptr : row->second[static_cast<std::size_t>(dtype.code)];
+    return row == rows_.end() ? nullptr : row->second[dtype.code];
   }
   const auto& rows() const { return rows_; }
 

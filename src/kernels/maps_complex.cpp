@@ -97,7 +97,7 @@ template <class C> void clip(const void* const* in, void* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) r[i] = minimum(maximum(x[i], low[i]), high[i]);
 }
 template <class C> void copy(const void* const* in, void* out, std::int64_t n) {
-  if (in[0] != out && n > 0) std::memmove(out, in[0], static_cast<std::size_t>(n) * sizeof(C));
+  if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(C));
 }
 template <class C> void join(const void* const* in, void* out, std::int64_t n) {
   const Real<C>* re = static_cast<const Real<C>*>(in[0]);

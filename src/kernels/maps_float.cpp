@@ -120,7 +120,7 @@ struct NextAfter {
 };
 
 template <class T> void copy_map(const void* const* in, void* out, std::int64_t n) {
-  if (in[0] != out && n > 0) std::memmove(out, in[0], static_cast<std::size_t>(n) * sizeof(T));
+  if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(T));
 }
 
 template <class T> void add_maps(MapTable& table) {

@@ -140,10 +140,10 @@ struct Power {
 };
 
 template <class T> void copy_map(const void* const* in, void* out, std::int64_t n) {
-  if (in[0] != out && n > 0) std::memmove(out, in[0], static_cast<std::size_t>(n) * sizeof(T));
+  if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(T));
 }
 template <class T> void zeros_map(const void* const*, void* out, std::int64_t n) {
-  if (n > 0) std::memset(out, 0, static_cast<std::size_t>(n) * sizeof(T));
+  if (n > 0) std::memset(out, 0, n * sizeof(T));
 }
 void false_map(const void* const*, void* out, std::int64_t n) { map_constant_bool<u8>(0, out, n); }
 void true_map(const void* const*, void* out, std::int64_t n) { map_constant_bool<u8>(1, out, n); }

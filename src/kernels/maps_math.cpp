@@ -28,7 +28,7 @@ template <class F, class T> void vector_map1(const void* const* in, void* out, s
   for (; i + lanes <= n; i += lanes) hn::StoreU(F::of(d, hn::LoadU(d, a + i)), d, r + i);
   if (i == n) return;
   HWY_ALIGN T rest[hn::MaxLanes(hn::ScalableTag<T>())];
-  const auto bytes = static_cast<std::size_t>(n - i) * sizeof(T);
+  const auto bytes = (n - i) * sizeof(T);
   hn::Store(hn::Set(d, T(1)), d, rest);
   std::memcpy(rest, a + i, bytes);
   hn::Store(F::of(d, hn::Load(d, rest)), d, rest);
@@ -45,7 +45,7 @@ template <class F, class T> void vector_map2(const void* const* in, void* out, s
   for (; i + lanes <= n; i += lanes) hn::StoreU(F::of(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, r + i);
   if (i == n) return;
   HWY_ALIGN T rest_a[hn::MaxLanes(hn::ScalableTag<T>())], rest_b[hn::MaxLanes(hn::ScalableTag<T>())];
-  const auto bytes = static_cast<std::size_t>(n - i) * sizeof(T);
+  const auto bytes = (n - i) * sizeof(T);
   hn::Store(hn::Set(d, T(1)), d, rest_a);
   hn::Store(hn::Set(d, T(1)), d, rest_b);
   std::memcpy(rest_a, a + i, bytes);

@@ -12,7 +12,7 @@ void PairwiseCascade::add_rows(const std::byte* x, std::int64_t rows, std::size_
   int at = 0;
   for (std::uint64_t carry = count_++; carry & 1; carry >>= 1, ++at) into(level(at + 1), merged, merged);
   level(at + 1);
-  std::swap(levels_[0], levels_[static_cast<std::size_t>(at) + 1]);
+  std::swap(levels_[0], levels_[at + 1]);
 }
 
 void PairwiseCascade::finish(std::byte* out) {
@@ -29,7 +29,7 @@ void PairwiseCascade::finish(std::byte* out) {
 
 std::byte* PairwiseCascade::level(int at) {
   while (static_cast<std::size_t>(at) >= levels_.size()) levels_.emplace_back(new std::byte[bytes_]);
-  return levels_[static_cast<std::size_t>(at)].get();
+  return levels_[at].get();
 }
 
 }  // namespace tessera::kernels

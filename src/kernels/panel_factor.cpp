@@ -85,7 +85,7 @@ template <class T> void PackedReflectors<T>::reflect(std::int64_t columns, const
                                                      bool adjoint, T* c, std::int64_t ldc) const {
   const std::int64_t m = v_.rows(), n = v_.depth();
   if (m == 0 || columns == 0 || n == 0) return;
-  Buffer memory = Buffer::allocate(static_cast<std::size_t>(2 * n * columns) * sizeof(T));
+  Buffer memory = Buffer::allocate((2 * n * columns) * sizeof(T));
   T *along = reinterpret_cast<T*>(memory.data()), *scaled = along + n * columns;
   const Steps<T> by_rows{t, 1, ldt}, by_columns{t, ldt, 1, true};
   v_adjoint_.product(columns, {c, 1, ldc}, along, n);
@@ -114,8 +114,7 @@ void qr_panel(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, T* t, std::
   const std::int64_t left = (n / 2 + narrow - 1) / narrow * narrow, right = n - left, below = m - left;
   T* const a12 = a + left * ld;
   qr_panel(m, left, a, ld, t, ldt);
-  Buffer memory =
-      Buffer::allocate(static_cast<std::size_t>(m * left + below * right + 2 * left * right) * sizeof(T));
+  Buffer memory = Buffer::allocate((m * left + below * right + 2 * left * right) * sizeof(T));
   T *v1 = reinterpret_cast<T*>(memory.data()), *v2 = v1 + m * left, *between = v2 + below * right,
     *scaled = between + left * right;
   copy_reflectors(m, left, a, ld, v1, m);

@@ -167,8 +167,7 @@ template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std:
   const bool in_place = b.row_step == 1 && strips - first_strip <= 6;
   Buffer memory;
   if (!in_place)
-    memory = Buffer::allocate(
-        static_cast<std::size_t>((std::min(columns, columns_at_once) + width) * depth) * sizeof(T) + 64);
+    memory = Buffer::allocate(((std::min(columns, columns_at_once) + width) * depth) * sizeof(T) + 64);
   T* right = reinterpret_cast<T*>(memory.data());
   for (std::int64_t j0 = 0; j0 < columns; j0 += columns_at_once) {
     const std::int64_t count = std::min(columns_at_once, columns - j0);
@@ -239,7 +238,7 @@ template <class T> void blas_product(std::int64_t m, std::int64_t n, std::int64_
                turned = x.column_step == 1;
     if (plain && !x.conjugate) return 'N';
     if (turned && !plain) return x.conjugate ? 'C' : 'T';
-    copy = Buffer::allocate(static_cast<std::size_t>(rows * columns) * sizeof(T) + 1);
+    copy = Buffer::allocate((rows * columns) * sizeof(T) + 1);
     T* to = reinterpret_cast<T*>(copy.data());
     for (std::int64_t j = 0; j < columns; ++j)
       for (std::int64_t i = 0; i < rows; ++i) {
@@ -273,7 +272,7 @@ template <class T> void PackedPanel<T>::pack(std::int64_t rows, std::int64_t dep
   rows_ = rows, depth_ = depth;
   std::int64_t padded = rows;
   if constexpr (!complex_type<T>) padded = whole_strips<T>(rows);
-  const auto bytes = static_cast<std::size_t>(padded * depth) * sizeof(T) + 64;
+  const auto bytes = (padded * depth) * sizeof(T) + 64;
   if (values_.bytes() < bytes) values_ = Buffer(), values_ = Buffer::allocate(bytes);
   T* packed = reinterpret_cast<T*>(values_.data());
   if constexpr (complex_type<T>) {
@@ -322,8 +321,7 @@ template <class T> void product(std::int64_t m, std::int64_t n, std::int64_t k, 
     for (std::int64_t j = 0; j < n; ++j) std::fill(c + j * ldc, c + j * ldc + m, T(0));
   if constexpr (!complex_type<T>) {
     const auto& f = functions<T>();
-    Buffer memory = Buffer::allocate(
-        static_cast<std::size_t>((m + f.strip_rows) * std::min(k, deepest)) * sizeof(T) + 64);
+    Buffer memory = Buffer::allocate(((m + f.strip_rows) * std::min(k, deepest)) * sizeof(T) + 64);
     T* packed = reinterpret_cast<T*>(memory.data());
     for (std::int64_t l = 0; l < k; l += deepest) {
       const std::int64_t depth = std::min(deepest, k - l);

@@ -35,9 +35,8 @@ void sort_digits(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int6
     std::swap(from_payload, to_payload);
   }
   if (from == keys) return;
-  std::memcpy(keys, from, static_cast<std::size_t>(n) * sizeof(K));
-  if constexpr (!std::is_same_v<P, Nothing>)
-    std::memcpy(payload, from_payload, static_cast<std::size_t>(n) * sizeof(P));
+  std::memcpy(keys, from, n * sizeof(K));
+  if constexpr (!std::is_same_v<P, Nothing>) std::memcpy(payload, from_payload, n * sizeof(P));
 }
 
 }  // namespace

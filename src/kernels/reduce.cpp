@@ -17,9 +17,7 @@ namespace tessera::kernels {
 namespace {
 
 using Bytes = std::unique_ptr<std::byte[]>;
-Bytes scratch(std::int64_t bytes) {
-  return Bytes(new std::byte[static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))]);
-}
+Bytes scratch(std::int64_t bytes) { return Bytes(new std::byte[std::max<std::int64_t>(bytes, 1)]); }
 
 [[noreturn]] void refuse(std::string_view op, Dtype dtype) {
   throw InternalError("kernels::reduce: there is no reduction '" + std::string(op) + "' of " + name(dtype));
@@ -60,7 +58,7 @@ struct Run {
 std::vector<Run> runs_of(const Shape& shape, const std::vector<int>& axes) {
   std::vector<Run> runs;
   for (int d = 0; d < shape.ndim(); ++d) {
-    const std::int64_t extent = shape[static_cast<std::size_t>(d)];
+    const std::int64_t extent = shape[d];
     const bool reduced = std::find(axes.begin(), axes.end(), d) != axes.end();
     if (extent == 1) continue;
     if (!runs.empty() && runs.back().reduced == reduced)
@@ -167,8 +165,7 @@ void reduce(std::string_view op, Dtype in, const void* data, const Shape& shape,
             void* out) {
   std::int64_t kept = 1, reduced = 1;
   for (int d = 0; d < shape.ndim(); ++d)
-    (std::find(axes.begin(), axes.end(), d) != axes.end() ? reduced : kept) *=
-        shape[static_cast<std::size_t>(d)];
+    (std::find(axes.begin(), axes.end(), d) != axes.end() ? reduced : kept) *= shape[d];
   if (kept == 0) return;
   if (reduced == 0) return fill_identity(op, reduce_result(op, in), out, kept);
   const auto* bytes = static_cast<const std::byte*>(data);

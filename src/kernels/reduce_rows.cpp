@@ -165,20 +165,19 @@ template <class T> void count_rows(const void* x, std::int64_t rows, std::int64_
 }
 
 template <class... T> void add_counts(RowTable& table) {
-  ((table["count_nonzero"][static_cast<std::size_t>(dtype_of<T>().code)] = count_rows<T>), ...);
+  ((table["count_nonzero"][dtype_of<T>().code] = count_rows<T>), ...);
 }
 template <class Op, class... T> void add_rows(RowTable& table, std::string_view op) {
-  ((table[op][static_cast<std::size_t>(dtype_of<T>().code)] = reduce_rows<Op, T>), ...);
+  ((table[op][dtype_of<T>().code] = reduce_rows<Op, T>), ...);
 }
 template <class Op, class... T> void add_complex_rows(RowTable& table, std::string_view op) {
-  ((table[op][static_cast<std::size_t>(dtype_of<T>().code)] = reduce_complex_rows<Op, T>), ...);
+  ((table[op][dtype_of<T>().code] = reduce_complex_rows<Op, T>), ...);
 }
 // Wrapping sums and products do not depend on the sign.
 template <class Op> void add_signless(RowTable& table, std::string_view op) {
   add_rows<Op, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(table, op);
   auto& row = table[op];
-  for (int code = int8.code; code <= int64.code; ++code)
-    row[static_cast<std::size_t>(code)] = row[static_cast<std::size_t>(code + 4)];
+  for (int code = int8.code; code <= int64.code; ++code) row[code] = row[code + 4];
 }
 
 void FillRowTable(RowTable& table) {
@@ -208,7 +207,7 @@ void FillRowTable(RowTable& table) {
   const auto code = [](Dtype d) { return static_cast<std::size_t>(d.code); };
   auto& counts = table["count_nonzero"];
   for (int signed_code = int8.code; signed_code <= int64.code; ++signed_code)
-    counts[static_cast<std::size_t>(signed_code)] = counts[static_cast<std::size_t>(signed_code + 4)];
+    counts[signed_code] = counts[signed_code + 4];
   counts[code(bool_)] = counts[code(uint8)];
   for (const char* op : {"sum", "max"}) table[op][code(bool_)] = table["max"][code(uint8)];
   for (const char* op : {"prod", "min"}) table[op][code(bool_)] = table["min"][code(uint8)];
@@ -230,7 +229,7 @@ RowReduceFn find_row_reduce(std::string_view op, Dtype dtype) {
     return filling;
   }();
   const auto row = table.find(op);
-  return row == table.end() ? nullptr : row->second[static_cast<std::size_t>(dtype.code)];
+  return row == table.end() ? nullptr : row->second[dtype.code];
 }
 }  // namespace tessera::kernels
 #endif

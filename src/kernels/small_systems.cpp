@@ -110,11 +110,10 @@ void interleave(const R* HWY_RESTRICT from, std::int64_t systems, std::int64_t s
 template <class R> void solve_groups(std::int64_t batch, std::int64_t n, std::int64_t k, const R* a,
                                      const R* b, R* x, bool* hard) {
   constexpr int width = Group<R>::width;
-  const auto memory = std::make_unique<R[]>(static_cast<std::size_t>((n * n + n * k + 1) * width));
+  const auto memory = std::make_unique<R[]>((n * n + n * k + 1) * width);
   void* start = memory.get();
-  std::size_t space = static_cast<std::size_t>((n * n + n * k + 1) * width) * sizeof(R);
-  R* aligned = static_cast<R*>(
-      std::align(line_bytes, static_cast<std::size_t>((n * n + n * k) * width) * sizeof(R), start, space));
+  std::size_t space = ((n * n + n * k + 1) * width) * sizeof(R);
+  R* aligned = static_cast<R*>(std::align(line_bytes, ((n * n + n * k) * width) * sizeof(R), start, space));
   for (std::int64_t first = 0; first < batch; first += width) {
     const std::int64_t systems = std::min<std::int64_t>(width, batch - first);
     Group<R> group{n, k, aligned, aligned + n * n * width};

@@ -75,7 +75,7 @@ template <class T> class RowSorter {
 
 // Rows of 2^32 elements and more: 64-bit positions, by comparisons.
 template <class T> std::vector<std::int64_t> argsort_huge(const T* row, std::int64_t n, SortOrder order) {
-  std::vector<std::int64_t> at(static_cast<std::size_t>(n));
+  std::vector<std::int64_t> at(n);
   std::iota(at.begin(), at.end(), std::int64_t{0});
   std::stable_sort(at.begin(), at.end(), [&](std::int64_t a, std::int64_t b) {
     return oriented(order_key(row[a]), order) < oriented(order_key(row[b]), order);
@@ -120,7 +120,7 @@ template <class T> void merge_runs_typed(const T* keys, const std::int64_t* payl
   if (payload != nullptr) std::copy_n(payload, n, payload_out);
   std::vector<std::int64_t> bounds(offsets.begin(), offsets.end());
   if (bounds.size() <= 2) return;
-  const std::unique_ptr<T[]> spare_keys(new T[static_cast<std::size_t>(n)]);
+  const std::unique_ptr<T[]> spare_keys(new T[n]);
   std::vector<std::int64_t> spare_payload(payload != nullptr ? static_cast<std::size_t>(n) : 0);
   while (bounds.size() > 2) {
     std::copy_n(out, n, spare_keys.get());
@@ -148,7 +148,7 @@ void top_k_typed(const T* row, std::int64_t n, std::int64_t k, T* values, std::i
     return b.key < a.key || (a.key == b.key && a.at < b.at);
   };
   std::vector<Candidate> best;  // a heap with the worst of the best on top
-  best.reserve(static_cast<std::size_t>(k));
+  best.reserve(k);
   for (std::int64_t i = 0; i < n; ++i) {
     const Candidate candidate{order_key(row[i]), i};
     if (static_cast<std::int64_t>(best.size()) < k) {
@@ -178,10 +178,9 @@ void sort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
       RowSorter<T> sorter(n, order);
       for (std::int64_t r = 0; r < rows; ++r) sorter.sort_integers(from + r * n, to + r * n);
     } else {
-      const std::unique_ptr<T[]> row(new T[static_cast<std::size_t>(n)]);
+      const std::unique_ptr<T[]> row(new T[n]);
       for_each_sorted_row(from, rows, n, order, [&](std::int64_t r, const auto* at) {
-        for (std::int64_t i = 0; i < n; ++i)
-          row[static_cast<std::size_t>(i)] = from[r * n + static_cast<std::int64_t>(at[i])];
+        for (std::int64_t i = 0; i < n; ++i) row[i] = from[r * n + static_cast<std::int64_t>(at[i])];
         std::copy_n(row.get(), n, to + r * n);
       });
     }
@@ -208,8 +207,8 @@ void sort_pairs(Dtype dtype, void* keys, std::int64_t* payload, std::int64_t n, 
           if (order.descending)
             for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<T>(~values[i]);
         };
-        const std::unique_ptr<T[]> spare(new T[static_cast<std::size_t>(n)]);
-        const std::unique_ptr<std::int64_t[]> spare_payload(new std::int64_t[static_cast<std::size_t>(n)]);
+        const std::unique_ptr<T[]> spare(new T[n]);
+        const std::unique_ptr<std::int64_t[]> spare_payload(new std::int64_t[n]);
         flip();
         radix_sort(values, payload, spare.get(), spare_payload.get(), n);
         flip();
@@ -217,11 +216,10 @@ void sort_pairs(Dtype dtype, void* keys, std::int64_t* payload, std::int64_t n, 
       }
     }
     for_each_sorted_row(values, 1, n, order, [&](std::int64_t, const auto* at) {
-      const std::unique_ptr<T[]> old_values(new T[static_cast<std::size_t>(n)]);
+      const std::unique_ptr<T[]> old_values(new T[n]);
       const std::vector<std::int64_t> old_payload(payload, payload + n);
       std::copy_n(values, n, old_values.get());
-      for (std::int64_t i = 0; i < n; ++i)
-        values[i] = old_values[at[i]], payload[i] = old_payload[static_cast<std::size_t>(at[i])];
+      for (std::int64_t i = 0; i < n; ++i) values[i] = old_values[at[i]], payload[i] = old_payload[at[i]];
     });
   });
 }

@@ -126,12 +126,10 @@ void threefry_original_bits(u32 k0, u32 k1, std::int64_t total, std::int64_t sta
   const auto first = static_cast<u64>(start), elements = static_cast<u64>(total);
   if (width == 32) return original_words_in_blocks(k0, k1, elements, first, count, static_cast<u32*>(out));
   if (width == 64) {
-    std::vector<u32> high(static_cast<std::size_t>(count)), low(static_cast<std::size_t>(count));
+    std::vector<u32> high(count), low(count);
     original_words_in_blocks(k0, k1, 2 * elements, first, count, high.data());
     original_words_in_blocks(k0, k1, 2 * elements, elements + first, count, low.data());
-    for (std::int64_t i = 0; i < count; ++i)
-      static_cast<u64*>(out)[i] =
-          u64{high[static_cast<std::size_t>(i)]} << 32 | low[static_cast<std::size_t>(i)];
+    for (std::int64_t i = 0; i < count; ++i) static_cast<u64*>(out)[i] = u64{high[i]} << 32 | low[i];
     return;
   }
   // Several elements to a word, the low bits first: the bytes of the words, as this little-endian machine stores them.

@@ -98,7 +98,7 @@ template <class T> HWY_INLINE void copy_rest(const Plane& plane, std::int64_t i0
   for (std::int64_t i = i0; i < i1; ++i)
     for (std::int64_t j = j0; j < j1; ++j)
       std::memcpy(plane.dst + i * plane.dst_stride + j * item, plane.src + j * plane.src_stride + i * item,
-                  static_cast<std::size_t>(item));
+                  item);
 }
 
 template <class T, bool streaming>

@@ -54,7 +54,7 @@ Sharding rewrite(const Sharding& sharding, const Mesh& mesh, const std::vector<i
   std::vector<std::vector<int>> dim_axes(impl.parts.size());
   for (std::size_t d = 0; d < dim_axes.size(); ++d)
     for (int k = impl.first[d]; k < impl.first[d + 1]; ++k) {
-      const AxisDigit& digit = impl.digits[static_cast<std::size_t>(k)];
+      const AxisDigit& digit = impl.digits[k];
       for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
         if (cuts[i] <= digit.stride * digit.size && cuts[i + 1] >= digit.stride)
           dim_axes[d].push_back(static_cast<int>(i));

@@ -20,7 +20,7 @@ const std::vector<Device>& device_table() { return table().all; }
 
 std::vector<Device> devices() { return table().all; }
 int device_count() { return static_cast<int>(table().all.size()); }
-std::vector<Device> local_devices() { return {table().all[static_cast<std::size_t>(table().own)]}; }
+std::vector<Device> local_devices() { return {table().all[table().own]}; }
 
 std::ostream& operator<<(std::ostream& out, const Device& device) {
   return out << "CpuDevice(id=" << device.id << ")";

@@ -15,28 +15,28 @@ const std::vector<std::vector<DimFactors>>& operands(const FactorRule& rule, boo
 
 int parts_of(const std::vector<int>& axes, const Mesh& mesh) {
   int parts = 1;
-  for (int axis : axes) parts *= mesh.axis_sizes()[static_cast<std::size_t>(axis)];
+  for (int axis : axes) parts *= mesh.axis_sizes()[axis];
   return parts;
 }
 
 }  // namespace
 
 FactorAxes factors_of(const FactorRule& rule, const Sharding& sharding, int operand, bool is_output) {
-  const auto& dims = operands(rule, is_output)[static_cast<std::size_t>(operand)];
+  const auto& dims = operands(rule, is_output)[operand];
   const Sharding::Impl& impl = *sharding.identity();
   FactorAxes axes(rule.factors.size());
   for (std::size_t d = 0; d < std::min(dims.size(), impl.parts.size()); ++d) {
     int next = impl.first[d];
     const int end = impl.first[d + 1];
     for (int f : dims[d]) {
-      const Factor& factor = rule.factors[static_cast<std::size_t>(f)];
+      const Factor& factor = rule.factors[f];
       if (factor.kind == FactorKind::whole) break;
       std::int64_t parts = 1;
       for (; next < end; ++next) {
-        const AxisDigit& digit = impl.digits[static_cast<std::size_t>(next)];
+        const AxisDigit& digit = impl.digits[next];
         if (dims[d].size() > 1 && (factor.size == 0 || factor.size % (parts * digit.size) != 0)) break;
         parts *= digit.size;
-        axes[static_cast<std::size_t>(f)].push_back(digit.axis);
+        axes[f].push_back(digit.axis);
       }
       if (parts != factor.size)
         break;  // a minor factor can be split only inside single indices of the major ones
@@ -47,11 +47,11 @@ FactorAxes factors_of(const FactorRule& rule, const Sharding& sharding, int oper
 
 Sharding sharding_of(const FactorRule& rule, const FactorAxes& factor_axes, const Mesh& mesh, int operand,
                      bool is_output) {
-  const auto& dims = operands(rule, is_output)[static_cast<std::size_t>(operand)];
+  const auto& dims = operands(rule, is_output)[operand];
   std::vector<std::vector<int>> dim_axes(dims.size());
   for (std::size_t d = 0; d < dims.size(); ++d)
     for (int f : dims[d]) {
-      const auto& axes = factor_axes[static_cast<std::size_t>(f)];
+      const auto& axes = factor_axes[f];
       dim_axes[d].insert(dim_axes[d].end(), axes.begin(), axes.end());
     }
   return Sharding::from_dim_axes(mesh, dim_axes);
@@ -66,8 +66,8 @@ bool is_allowed(const FactorRule& rule, const FactorAxes& factor_axes, const Mes
         if (dim.size() < 2) continue;
         bool majors_are_single = true;
         for (int f : dim) {
-          const std::int64_t size = rule.factors[static_cast<std::size_t>(f)].size;
-          const int parts = parts_of(factor_axes[static_cast<std::size_t>(f)], mesh);
+          const std::int64_t size = rule.factors[f].size;
+          const int parts = parts_of(factor_axes[f], mesh);
           if (parts > 1 && (!majors_are_single || size == 0 || size % parts != 0)) return false;
           majors_are_single = majors_are_single && parts == size;
         }

@@ -16,7 +16,7 @@ std::vector<int> group_along(const Mesh& mesh, const std::vector<int>& axes, int
     count *= sizes[axis];
   }
   std::vector<int> group;
-  group.reserve(static_cast<std::size_t>(count));
+  group.reserve(count);
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t rest = i, position = base;
     for (std::size_t k = axes.size(); k-- > 0;) {
@@ -24,7 +24,7 @@ std::vector<int> group_along(const Mesh& mesh, const std::vector<int>& axes, int
       position += rest % sizes[axis] * strides[axis];
       rest /= sizes[axis];
     }
-    group.push_back(ids[static_cast<std::size_t>(position)]);
+    group.push_back(ids[position]);
   }
   return group;
 }

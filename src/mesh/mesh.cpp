@@ -49,7 +49,7 @@ std::vector<int> invert(const std::vector<int>& ids, int lowest, int highest) {
   std::vector<int> position(static_cast<std::size_t>(highest - lowest) + 1, -1);
   bool counts_up = true;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    int& slot = position[static_cast<std::size_t>(ids[i] - lowest)];
+    int& slot = position[ids[i] - lowest];
     if (slot >= 0)
       throw ShardingError("Mesh: device " + std::to_string(ids[i]) + " stands at positions " +
                           std::to_string(slot) + " and " + std::to_string(i) +
@@ -89,8 +89,8 @@ void check_devices_exist(const char* call, const std::vector<int>& ids) {
                         " is negative; devices are numbered from 0");
   if (highest >= available)
     throw ShardingError(std::string(call) + ": the mesh needs device " + std::to_string(highest) +
-                        ", the job has " + counted(static_cast<std::size_t>(available), "device") +
-                        ": start it with -n " + std::to_string(highest + 1) +
+                        ", the job has " + counted(available, "device") + ": start it with -n " +
+                        std::to_string(highest + 1) +
                         " or more, or plan without processes with abstract_mesh");
 }
 
@@ -163,7 +163,7 @@ int Mesh::axis_size(const std::string& name) const {
   if (axis < 0)
     throw ShardingError(to_text(*this) + ": no axis '" + name + "'; " +
                         known_names(name, impl_->names, "axes"));
-  return impl_->sizes[static_cast<std::size_t>(axis)];
+  return impl_->sizes[axis];
 }
 
 std::vector<Device> Mesh::devices() const {
@@ -172,7 +172,7 @@ std::vector<Device> Mesh::devices() const {
   row_major.reserve(impl_->ids.size());
   for (int id : impl_->ids) {
     const bool known = !impl_->abstract && id < static_cast<int>(table.size());
-    row_major.push_back(known ? table[static_cast<std::size_t>(id)] : Device{id, id, abstract_host});
+    row_major.push_back(known ? table[id] : Device{id, id, abstract_host});
   }
   return row_major;
 }
@@ -225,14 +225,14 @@ Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vect
                                          ", or use smaller sizes, or abstract_mesh to plan without processes"
                                    : "use smaller sizes or more devices"));
   }
-  NdDevices grid(std::move(sizes), ids_of(devices, static_cast<std::size_t>(needed)));
+  NdDevices grid(std::move(sizes), ids_of(devices, needed));
   grid.abstract_ = !devices.empty() && devices[0].host == abstract_host;
   return Mesh(std::move(grid), std::move(names));
 }
 
 Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names) {
   check_sizes("abstract_mesh", sizes, names);
-  std::vector<int> ids(static_cast<std::size_t>(product(sizes)));
+  std::vector<int> ids(product(sizes));
   std::iota(ids.begin(), ids.end(), 0);
   NdDevices grid(std::move(sizes), std::move(ids));
   grid.abstract_ = true;

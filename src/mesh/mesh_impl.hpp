@@ -19,9 +19,7 @@ struct Mesh::Impl {
     const int from_lowest = id - lowest_id;
     if (position.empty())
       return from_lowest >= 0 && from_lowest < static_cast<int>(ids.size()) ? from_lowest : -1;
-    return from_lowest >= 0 && from_lowest < static_cast<int>(position.size())
-               ? position[static_cast<std::size_t>(from_lowest)]
-               : -1;
+    return from_lowest >= 0 && from_lowest < static_cast<int>(position.size()) ? position[from_lowest] : -1;
   }
 };
 
@@ -33,7 +31,7 @@ inline std::size_t hash_combine(std::size_t seed, std::size_t value) {
 }
 template <class Values> std::size_t hash_range(const Values& values, std::size_t seed) {
   seed = hash_combine(seed, values.size());
-  for (const auto& value : values) seed = hash_combine(seed, static_cast<std::size_t>(value));
+  for (const auto& value : values) seed = hash_combine(seed, value);
   return seed;
 }
 

@@ -35,11 +35,9 @@ std::vector<Step> steps_along(const std::vector<int>& values, std::size_t dim) {
   std::vector<Step> steps;
   const int n = static_cast<int>(values.size());
   for (int walked = 1; walked < n;) {
-    const int stride = values[static_cast<std::size_t>(walked)] - values[0];
+    const int stride = values[walked] - values[0];
     int times = 1;
-    while (walked * times < n &&
-           values[static_cast<std::size_t>(walked * times)] - values[0] == stride * times)
-      ++times;
+    while (walked * times < n && values[walked * times] - values[0] == stride * times) ++times;
     while ((n / walked) % times != 0) --times;
     if (times < 2) return {};
     steps.push_back({stride, times, dim, walked});
@@ -120,15 +118,13 @@ PositionalSharding PositionalSharding::transpose(std::vector<int> permutation) c
                           to_text(*this));
   auto transposed = *this;
   const auto from_strides = row_major_strides(sizes_);
-  for (std::size_t d = 0; d < sizes_.size(); ++d)
-    transposed.sizes_[d] = sizes_[static_cast<std::size_t>(permutation[d])];
+  for (std::size_t d = 0; d < sizes_.size(); ++d) transposed.sizes_[d] = sizes_[permutation[d]];
   const auto to_strides = row_major_strides(transposed.sizes_);
   for (std::size_t i = 0; i < sets_.size(); ++i) {
     int from = 0;
     for (std::size_t d = 0; d < sizes_.size(); ++d)
-      from += static_cast<int>(i) / to_strides[d] % transposed.sizes_[d] *
-              from_strides[static_cast<std::size_t>(permutation[d])];
-    transposed.sets_[i] = sets_[static_cast<std::size_t>(from)];
+      from += static_cast<int>(i) / to_strides[d] % transposed.sizes_[d] * from_strides[permutation[d]];
+    transposed.sets_[i] = sets_[from];
   }
   return transposed;
 }
@@ -155,7 +151,7 @@ PositionalSharding PositionalSharding::replicate(int axis, bool keepdims) const 
   const Mesh base(base_, {"_"});
   for (std::size_t i = 0; i < sets_.size(); ++i) {
     const int at = static_cast<int>(i);
-    auto& set = replicated.sets_[static_cast<std::size_t>(at / (stride * joined) * stride + at % stride)];
+    auto& set = replicated.sets_[at / (stride * joined) * stride + at % stride];
     set.insert(set.end(), sets_[i].begin(), sets_[i].end());
   }
   for (auto& set : replicated.sets_)
@@ -177,7 +173,7 @@ std::vector<Step> axes_of_base_order(const std::vector<int>& place, const std::v
   std::vector<Step> steps;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     std::vector<int> along;
-    for (int i = 0; i < sizes[d]; ++i) along.push_back(place[static_cast<std::size_t>(i * strides[d])]);
+    for (int i = 0; i < sizes[d]; ++i) along.push_back(place[i * strides[d]]);
     for (const auto& step : steps_along(along, d)) steps.push_back(step);
   }
   for (std::size_t i = 0; i < place.size(); ++i) {
@@ -238,9 +234,8 @@ std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() con
   }
   // Of the axes that split one dim, the one that steps further in the dim is the major one.
   for (std::size_t d = 0; d < sizes_.size(); ++d)
-    std::sort(dim_axes[d].begin(), dim_axes[d].end(), [&](int a, int b) {
-      return axes[static_cast<std::size_t>(a)].weight > axes[static_cast<std::size_t>(b)].weight;
-    });
+    std::sort(dim_axes[d].begin(), dim_axes[d].end(),
+              [&](int a, int b) { return axes[a].weight > axes[b].weight; });
   dim_axes.pop_back();
   NdDevices grid(std::move(mesh_sizes), std::move(ids));
   grid.abstract_ = base_.is_abstract();

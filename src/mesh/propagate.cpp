@@ -88,7 +88,7 @@ class Propagator {
   // only cut further. A reduction may be split only if every input that has the factor has it split; otherwise its cost must be weighed.
   std::optional<FactorAxes> agreement() const {
     FactorAxes merged(rule_.factors.size());
-    std::vector<int> factor_of_axis(static_cast<std::size_t>(mesh_.ndim()), nowhere);
+    std::vector<int> factor_of_axis(mesh_.ndim(), nowhere);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!complete_[i]) return std::nullopt;
       for (std::size_t f = 0; f < merged.size(); ++f) {
@@ -97,7 +97,7 @@ class Propagator {
         if (merged[f].empty()) merged[f] = axes;
         if (merged[f] != axes) return std::nullopt;
         for (int axis : axes) {
-          int& taken = factor_of_axis[static_cast<std::size_t>(axis)];
+          int& taken = factor_of_axis[axis];
           if (taken != nowhere && taken != static_cast<int>(f)) return std::nullopt;
           taken = static_cast<int>(f);
         }
@@ -123,11 +123,11 @@ class Propagator {
 
   // For each mesh axis, where it may go: to the factors that some input has it on, in operand order, or nowhere.
   std::vector<std::vector<int>> choices() const {
-    std::vector<std::vector<int>> of_axis(static_cast<std::size_t>(mesh_.ndim()));
+    std::vector<std::vector<int>> of_axis(mesh_.ndim());
     for (const auto& projection : projections_)
       for (std::size_t f = 0; f < projection.size(); ++f)
         for (int axis : projection[f]) {
-          auto& list = of_axis[static_cast<std::size_t>(axis)];
+          auto& list = of_axis[axis];
           if (std::find(list.begin(), list.end(), static_cast<int>(f)) == list.end())
             list.push_back(static_cast<int>(f));
         }
@@ -141,7 +141,7 @@ class Propagator {
     const auto take = [&](const FactorAxes& projection) {
       for (std::size_t f = 0; f < projection.size(); ++f)
         for (int axis : projection[f])
-          if (factor_of_axis[static_cast<std::size_t>(axis)] == static_cast<int>(f) &&
+          if (factor_of_axis[axis] == static_cast<int>(f) &&
               std::find(axes[f].begin(), axes[f].end(), axis) == axes[f].end())
             axes[f].push_back(axis);
     };
@@ -293,7 +293,7 @@ class Propagator {
     std::int64_t parts = 1, bytes = 0;
     for (std::size_t f = 0; f < axes.size(); ++f)
       if (rule_.factors[f].kind == FactorKind::reduce)
-        for (int axis : axes[f]) parts *= mesh_.axis_sizes()[static_cast<std::size_t>(axis)];
+        for (int axis : axes[f]) parts *= mesh_.axis_sizes()[axis];
     if (parts == 1) return 0;
     for (std::size_t o = 0; o < rule_.outputs.size(); ++o) {
       const Sharding output = sharding_of(rule_, axes, mesh_, static_cast<int>(o), true);
@@ -317,7 +317,7 @@ class Propagator {
 
   // A layout that an input already has is that input's own Sharding, as its user wrote it (and costs nothing to make).
   Sharding layout(const FactorAxes& axes, int operand, bool is_output) const {
-    const auto& dims = (is_output ? rule_.outputs : rule_.inputs)[static_cast<std::size_t>(operand)];
+    const auto& dims = (is_output ? rule_.outputs : rule_.inputs)[operand];
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       if (inputs_[i] && on_mesh_[i] && has_axes(*inputs_[i]->identity(), dims, axes)) return *inputs_[i];
     return sharding_of(rule_, axes, mesh_, operand, is_output);
@@ -328,7 +328,7 @@ class Propagator {
     std::size_t next = 0;
     for (std::size_t d = 0; d < dims.size(); ++d) {
       for (int f : dims[d])
-        for (int axis : axes[static_cast<std::size_t>(f)])
+        for (int axis : axes[f])
           if (next >= impl.digits.size() || impl.digits[next++].axis != axis) return false;
       const int end = d + 1 < impl.first.size() ? impl.first[d + 1] : static_cast<int>(impl.digits.size());
       if (static_cast<int>(next) != end) return false;

@@ -50,12 +50,12 @@ class Planner {
   }
 
  private:
-  const Route& route(const Piece& piece) const { return routes_[static_cast<std::size_t>(piece.source)]; }
+  const Route& route(const Piece& piece) const { return routes_[piece.source]; }
 
   void add_receives(int number) {
-    const Piece& piece = remap_.pieces[static_cast<std::size_t>(number)];
+    const Piece& piece = remap_.pieces[number];
     const Route& route = this->route(piece);
-    const Shape& from_shape = from_shapes_[static_cast<std::size_t>(piece.source)];
+    const Shape& from_shape = from_shapes_[piece.source];
     const int here = route.to().mesh.position(me_);
     if (here < 0) return;
     std::vector<std::vector<Meeting>> meetings(shape_.size());
@@ -66,15 +66,15 @@ class Planner {
     }
     const auto& ids = route.from().mesh.device_ids();
     for_each_block(meetings, [&](const std::vector<std::int64_t>& parts, const Index& to) {
-      const int peer = ids[static_cast<std::size_t>(route.server(parts, here))];
+      const int peer = ids[route.server(parts, here)];
       (peer == me_ ? plan_.local : plan_.receives).push_back({peer, number, to});
     });
   }
 
   void add_sends(int number) {
-    const Piece& piece = remap_.pieces[static_cast<std::size_t>(number)];
+    const Piece& piece = remap_.pieces[number];
     const Route& route = this->route(piece);
-    const Shape& from_shape = from_shapes_[static_cast<std::size_t>(piece.source)];
+    const Shape& from_shape = from_shapes_[piece.source];
     const int here = route.from().mesh.position(me_);
     if (here < 0) return;
     std::vector<std::int64_t> my_parts(shape_.size());
@@ -90,7 +90,7 @@ class Planner {
     for_each_block(meetings, [&](const std::vector<std::int64_t>& parts, const Index& to) {
       route.receivers(receivers, parts, here);
       for (int receiver : receivers) {
-        const int peer = ids[static_cast<std::size_t>(receiver)];
+        const int peer = ids[receiver];
         if (peer != me_ && route.server(my_parts, receiver) == here)
           plan_.sends.push_back({peer, number, to});
       }

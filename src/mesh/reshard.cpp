@@ -56,7 +56,7 @@ class Resharder {
   }
 
  private:
-  int size_of(int axis) const { return mesh().axis_sizes()[static_cast<std::size_t>(axis)]; }
+  int size_of(int axis) const { return mesh().axis_sizes()[axis]; }
   const Mesh& mesh() const { return common_[0].identity()->mesh; }
   int parts(const Axes& axes) const {
     int product = 1;

@@ -19,9 +19,8 @@ bool lists(const std::vector<int>& axes, int axis) {
 // The dim that an axis splits; -1 for a replica axis.
 int dim_of(const Sharding::Impl& impl, int axis) {
   for (int d = 0; d < impl.split_dims(); ++d)
-    for (int k = impl.first[static_cast<std::size_t>(d)]; k < impl.first[static_cast<std::size_t>(d) + 1];
-         ++k)
-      if (impl.digits[static_cast<std::size_t>(k)].axis == axis) return d;
+    for (int k = impl.first[d]; k < impl.first[d + 1]; ++k)
+      if (impl.digits[k].axis == axis) return d;
   return -1;
 }
 
@@ -31,7 +30,7 @@ int position_of_block(const Sharding::Impl& impl, std::span<const std::int64_t> 
   for (std::size_t d = 0; d < impl.parts.size(); ++d) {
     std::int64_t part = parts[d];
     for (int k = impl.first[d + 1]; k-- > impl.first[d];) {
-      const AxisDigit& digit = impl.digits[static_cast<std::size_t>(k)];
+      const AxisDigit& digit = impl.digits[k];
       position += static_cast<int>(part % digit.size) * digit.stride;
       part /= digit.size;
     }
@@ -90,20 +89,19 @@ Route::Route(const Sharding& from, const Sharding& to, const std::vector<int>& f
   const Sharding::Impl &source = this->from(), &destination = this->to();
   for (int axis : fixed_axes)
     if (dim_of(source, axis) >= 0 || dim_of(destination, axis) >= 0)
-      throw InternalError("plan_exchange: fixed axis '" +
-                          source.mesh.axis_names()[static_cast<std::size_t>(axis)] + "' splits a dimension");
+      throw InternalError("plan_exchange: fixed axis '" + source.mesh.axis_names()[axis] +
+                          "' splits a dimension");
   for (const auto& replica : destination.replicas)
     (lists(fixed_axes, replica.axis) ? fixed_ : free_replicas_).push_back(replica);
   if (!on_one_mesh_) return;
   for (const auto& replica : source.replicas) {
     const int dim = dim_of(destination, replica.axis);
-    own_coordinate_.push_back(dim < 0 || source.parts_of(static_cast<std::size_t>(dim)) == 1);
+    own_coordinate_.push_back(dim < 0 || source.parts_of(dim) == 1);
   }
   for (int moved = 1; moved >= 0; --moved)
     for (int d = 0; d < source.split_dims(); ++d)
-      for (int k = source.first[static_cast<std::size_t>(d)];
-           k < source.first[static_cast<std::size_t>(d) + 1]; ++k) {
-        const AxisDigit& digit = source.digits[static_cast<std::size_t>(k)];
+      for (int k = source.first[d]; k < source.first[d + 1]; ++k) {
+        const AxisDigit& digit = source.digits[k];
         if ((dim_of(destination, digit.axis) != d) == (moved == 1)) spread_by_.push_back(digit);
       }
 }

@@ -34,8 +34,7 @@ class Route {
 
   // Where the device at this position of the destination mesh stands in the source mesh; -1 if it does not.
   int source_position(int receiver) const {
-    return on_one_mesh_ ? receiver
-                        : from().mesh.position(to().mesh.device_ids()[static_cast<std::size_t>(receiver)]);
+    return on_one_mesh_ ? receiver : from().mesh.position(to().mesh.device_ids()[receiver]);
   }
   // The position in the source mesh of the device that gives block `source_parts` to the receiver. Both sides compute the same.
   int server(std::span<const std::int64_t> source_parts, int receiver) const;

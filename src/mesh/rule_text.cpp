@@ -101,7 +101,7 @@ class RuleParser {
   void find_sizes() {
     each_dim([&](const DimFactors& dim, std::int64_t extent) {
       if (dim.size() != 1) return;
-      auto& size = rule_.factors[static_cast<std::size_t>(dim[0])].size;
+      auto& size = rule_.factors[dim[0]].size;
       if (size >= 0 && size != 1 && extent != 1 && size != extent)
         fail("factor " + letter(dim[0]) + " is " + std::to_string(size) + " and " + std::to_string(extent));
       if (size < 0 || size == 1) size = extent;
@@ -111,7 +111,7 @@ class RuleParser {
         std::int64_t known = 1;
         int unknown = -1, unknowns = 0;
         for (int f : dim) {
-          const std::int64_t size = rule_.factors[static_cast<std::size_t>(f)].size;
+          const std::int64_t size = rule_.factors[f].size;
           if (size < 0)
             unknown = f, ++unknowns;
           else
@@ -121,7 +121,7 @@ class RuleParser {
         if (known == 0 || extent % known != 0)
           fail("extent " + std::to_string(extent) + " of a compound dim is not a multiple of " +
                std::to_string(known));
-        rule_.factors[static_cast<std::size_t>(unknown)].size = extent / known;
+        rule_.factors[unknown].size = extent / known;
       });
     for (std::size_t f = 0; f < rule_.factors.size(); ++f)
       if (rule_.factors[f].size < 0)
@@ -133,7 +133,7 @@ class RuleParser {
       for (std::size_t d = 0; d < list[operand].size(); ++d) {
         DimFactors& dim = list[operand][d];
         std::int64_t product = 1;
-        for (int f : dim) product *= rule_.factors[static_cast<std::size_t>(f)].size;
+        for (int f : dim) product *= rule_.factors[f].size;
         if (product == shapes[operand][d]) continue;
         if (shapes[operand][d] != 1)
           fail("a dim of extent " + std::to_string(shapes[operand][d]) + " has factors of product " +
@@ -152,8 +152,7 @@ class RuleParser {
     while (skip_spaces(words), !words.empty()) {
       const auto known = numbers_.find(name(words));
       if (known == numbers_.end()) fail("'" + verb + "' names a factor that no operand has");
-      rule_.factors[static_cast<std::size_t>(known->second)].kind =
-          verb == "whole" ? FactorKind::whole : FactorKind::reduce;
+      rule_.factors[known->second].kind = verb == "whole" ? FactorKind::whole : FactorKind::reduce;
     }
   }
 
@@ -161,7 +160,7 @@ class RuleParser {
     std::vector<bool> in_output(rule_.factors.size());
     for (const auto& output : rule_.outputs)
       for (const auto& dim : output)
-        for (int f : dim) in_output[static_cast<std::size_t>(f)] = true;
+        for (int f : dim) in_output[f] = true;
     for (std::size_t f = 0; f < rule_.factors.size(); ++f) {
       if (rule_.factors[f].kind == FactorKind::pass && !in_output[f] && rule_.factors[f].size != 1)
         fail("factor " + letter(static_cast<int>(f)) + " is in no output: say 'sum' or 'whole'");

@@ -18,12 +18,12 @@ std::vector<Term> canonical_terms(const Mesh& mesh, const DimAxes& dim_axes) {
   struct Role {
     int dim = -1, weight = 0;
   };
-  std::vector<Role> roles(static_cast<std::size_t>(mesh.ndim()));
+  std::vector<Role> roles(mesh.ndim());
   for (std::size_t d = 0; d < dim_axes.size(); ++d) {
     int weight = 1;
     for (auto axis = dim_axes[d].rbegin(); axis != dim_axes[d].rend(); ++axis) {
-      roles[static_cast<std::size_t>(*axis)] = {static_cast<int>(d), weight};
-      weight *= mesh.axis_sizes()[static_cast<std::size_t>(*axis)];
+      roles[*axis] = {static_cast<int>(d), weight};
+      weight *= mesh.axis_sizes()[*axis];
     }
   }
   std::vector<Term> terms;
@@ -42,8 +42,7 @@ std::vector<Term> canonical_terms(const Mesh& mesh, const DimAxes& dim_axes) {
 // dim_axes: no axis twice, sizes of 1 allowed.
 std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim_axes) {
   const auto& sizes = mesh.axis_sizes();
-  for (auto& axes : dim_axes)
-    std::erase_if(axes, [&](int axis) { return sizes[static_cast<std::size_t>(axis)] == 1; });
+  for (auto& axes : dim_axes) std::erase_if(axes, [&](int axis) { return sizes[axis] == 1; });
   while (!dim_axes.empty() && dim_axes.back().empty()) dim_axes.pop_back();
   auto impl = std::make_shared<Sharding::Impl>(
       Sharding::Impl{std::move(mesh), std::move(spec), {}, false, {}, {}, {}, {}, {}, 0});
@@ -74,7 +73,7 @@ std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim
 
 DimAxes resolve(const Mesh& mesh, const PartitionSpec& spec) {
   DimAxes dim_axes(spec.dims().size());
-  std::vector<int> dim_of_axis(static_cast<std::size_t>(mesh.ndim()), -1);
+  std::vector<int> dim_of_axis(mesh.ndim(), -1);
   for (std::size_t d = 0; d < dim_axes.size(); ++d) {
     for (const auto& name : spec.dims()[d].names()) {
       const int axis = mesh.axis_number(name);
@@ -83,7 +82,7 @@ DimAxes resolve(const Mesh& mesh, const PartitionSpec& spec) {
         throw ShardingError(where() + "entry " + std::to_string(d) + " names axis '" + name +
                             "', which the mesh does not have; " +
                             known_names(name, mesh.axis_names(), "axes"));
-      int& taken_by = dim_of_axis[static_cast<std::size_t>(axis)];
+      int& taken_by = dim_of_axis[axis];
       if (taken_by >= 0)
         throw ShardingError(where() + "axis '" + name + "' is used twice, in " +
                             (taken_by == static_cast<int>(d)
@@ -102,8 +101,7 @@ int position_of(const Sharding::Impl& impl, const Device& device, const char* ca
   if (position < 0) {
     std::ostringstream text;
     text << call << ": " << device << " is not in " << impl.mesh << ", which has "
-         << counted(static_cast<std::size_t>(impl.mesh.size()), "device")
-         << "; ask for one of mesh().devices()";
+         << counted(impl.mesh.size(), "device") << "; ask for one of mesh().devices()";
     throw ShardingError(text.str());
   }
   return position;
@@ -154,7 +152,7 @@ Sharding Sharding::from_dim_axes(const Mesh& mesh, const std::vector<std::vector
   dims.reserve(dim_axes.size());
   for (const auto& axes : dim_axes) {
     std::vector<std::string> names;
-    for (int axis : axes) names.push_back(mesh.axis_names()[static_cast<std::size_t>(axis)]);
+    for (int axis : axes) names.push_back(mesh.axis_names()[axis]);
     dims.emplace_back(std::move(names));
   }
   return Sharding(build(mesh, PartitionSpec(std::move(dims)), dim_axes));
@@ -185,7 +183,7 @@ Sharding Sharding::for_ndim(int ndim) const {
   if (extra <= 0) return *this;
   std::vector<int> trailing;
   for (int d = 0; d < grid.ndim(); ++d) {
-    const auto size = static_cast<int>(grid[static_cast<std::size_t>(d)]);
+    const auto size = static_cast<int>(grid[d]);
     if (d >= extra)
       trailing.push_back(size);
     else if (size != 1)
@@ -218,7 +216,7 @@ Index Sharding::local_box(const Shape& global, int device_id) const {
 std::vector<std::pair<Device, Index>> Sharding::devices_indices_map(const Shape& global) const {
   check_fits(global, "devices_indices_map");
   std::vector<std::pair<Device, Index>> map;
-  map.reserve(static_cast<std::size_t>(num_devices()));
+  map.reserve(num_devices());
   int position = 0;
   for (auto& device : impl_->mesh.devices())
     map.emplace_back(std::move(device), box_at(*impl_, global, position++));
@@ -241,7 +239,7 @@ int Sharding::num_devices() const { return impl_->mesh.size(); }
 bool Sharding::is_fully_replicated() const { return impl_->parts.empty(); }
 
 bool Sharding::is_equivalent_to(const Sharding& other, int ndim) const {
-  const Shape any_of_ndim(std::vector<std::int64_t>(static_cast<std::size_t>(std::max(ndim, 0)), 1));
+  const Shape any_of_ndim(std::vector<std::int64_t>(std::max(ndim, 0), 1));
   check_fits(any_of_ndim, "is_equivalent_to");
   other.check_fits(any_of_ndim, "is_equivalent_to");
   return *this == other;
@@ -261,10 +259,9 @@ bool operator==(const Sharding& left, const Sharding& right) {
 }
 
 std::vector<std::vector<int>> Sharding::dim_axes(int ndim) const {
-  DimAxes dim_axes(static_cast<std::size_t>(ndim));
+  DimAxes dim_axes(ndim);
   for (std::size_t d = 0; d < std::min(dim_axes.size(), impl_->parts.size()); ++d)
-    for (int k = impl_->first[d]; k < impl_->first[d + 1]; ++k)
-      dim_axes[d].push_back(impl_->digits[static_cast<std::size_t>(k)].axis);
+    for (int k = impl_->first[d]; k < impl_->first[d + 1]; ++k) dim_axes[d].push_back(impl_->digits[k].axis);
   return dim_axes;
 }
 

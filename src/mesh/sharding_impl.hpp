@@ -47,7 +47,7 @@ struct Sharding::Impl {
     if (dim >= parts.size()) return 0;
     std::int64_t index = 0;
     for (int k = first[dim]; k < first[dim + 1]; ++k) {
-      const AxisDigit& digit = digits[static_cast<std::size_t>(k)];
+      const AxisDigit& digit = digits[k];
       index = index * digit.size + digit.coordinate(position);
     }
     return index;

@@ -21,7 +21,7 @@ void check_alike(const HostArray& x, const char* call) {
   std::uint64_t bounds[2] = {mine, ~mine}, most[2];
   comm::all_reduce(comm::world(), comm::ReduceKind::max, uint64, bounds, most, 2);
   if (most[0] == ~most[1]) return;
-  std::vector<int> ids(static_cast<std::size_t>(process_count()));
+  std::vector<int> ids(process_count());
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int>(i);
   throw ArgumentError(std::string(call) + ": the processes bring arrays of different types: " +
                       comm::list_by_text(comm::gather_texts(comm::world(), type_text(x)), ids) +
@@ -74,7 +74,7 @@ bool same_element(const HostArray& a, const HostArray& b, std::int64_t i) {
   };
   if (is_complex(a.dtype())) return same_part(0) && same_part(item / 2);
   if (is_floating(a.dtype())) return same_part(0);
-  return std::memcmp(x, y, static_cast<std::size_t>(item)) == 0;
+  return std::memcmp(x, y, item) == 0;
 }
 
 Shape gathered_shape(const Shape& shape, bool tiled) {
@@ -114,7 +114,7 @@ HostArray broadcast_one_to_all(const HostArray& x) {
   check_alike(x, "broadcast_one_to_all");
   HostArray result(x.shape(), x.dtype());
   if (x.nbytes() == 0) return result;
-  if (is_main_process()) std::memcpy(result.bytes(), x.bytes(), static_cast<std::size_t>(x.nbytes()));
+  if (is_main_process()) std::memcpy(result.bytes(), x.bytes(), x.nbytes());
   comm::broadcast(comm::world(), result.bytes(), x.nbytes(), 0);
   return result;
 }

@@ -63,8 +63,7 @@ Array sum_to_shape(const Array& cotangent, const Shape& shape) {
   for (int d = 0; d < lead; ++d) leading.push_back(d);
   Array result = leading.empty() ? cotangent : sum(cotangent, Axes(leading));
   for (int d = 0; d < shape.ndim(); ++d)
-    if (shape[static_cast<std::size_t>(d)] == 1 && result.shape()[static_cast<std::size_t>(d)] != 1)
-      kept.push_back(d);
+    if (shape[d] == 1 && result.shape()[d] != 1) kept.push_back(d);
   return kept.empty() ? result : sum(result, Axes(kept), true);
 }
 
@@ -85,8 +84,7 @@ FactorRule dimwise_factors(std::span<const Type> in, std::span<const Type> out) 
     std::vector<DimFactors> dims(shape.size());
     const int lead = ndim - shape.ndim();
     for (int d = 0; d < shape.ndim(); ++d)
-      if (shape[static_cast<std::size_t>(d)] == result[static_cast<std::size_t>(lead + d)])
-        dims[static_cast<std::size_t>(d)] = {lead + d};
+      if (shape[d] == result[lead + d]) dims[d] = {lead + d};
     return dims;
   };
   for (const auto& type : in) rule.inputs.push_back(dims_of(type.shape));

@@ -8,13 +8,13 @@ namespace tessera {
 inline std::int64_t parts_of_axes(const Mesh& mesh, const std::vector<int>& axes) {
   std::int64_t parts = 1;
   const auto& sizes = mesh.axis_sizes();
-  for (const int a : axes) parts *= sizes[static_cast<std::size_t>(a)];
+  for (const int a : axes) parts *= sizes[a];
   return parts;
 }
 
 // The devices whose blocks differ from this rank's along `dim` only, in the order of their blocks. Collective over them at first use.
 inline const comm::Communicator& group_of_dim(const Sharding& layout, int dim, int ndim, int me) {
-  return comm::group(group_along(layout.mesh(), layout.dim_axes(ndim)[static_cast<std::size_t>(dim)], me));
+  return comm::group(group_along(layout.mesh(), layout.dim_axes(ndim)[dim], me));
 }
 
 }  // namespace tessera

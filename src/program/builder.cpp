@@ -9,7 +9,7 @@ namespace {
 
 int axes_product(const Mesh& mesh, const std::vector<int>& axes) {
   int product = 1;
-  for (const int a : axes) product *= mesh.axis_sizes()[static_cast<std::size_t>(a)];
+  for (const int a : axes) product *= mesh.axis_sizes()[a];
   return product;
 }
 
@@ -43,9 +43,9 @@ int ProgramBuilder::add_value(Type type, Sharding layout, RegionPtr region) {
 }
 
 void ProgramBuilder::join_family(int v, int member) {
-  const int family = family_of_[static_cast<std::size_t>(v)];
-  family_of_[static_cast<std::size_t>(member)] = family;
-  family_[static_cast<std::size_t>(family)].push_back(member);
+  const int family = family_of_[v];
+  family_of_[member] = family;
+  family_[family].push_back(member);
 }
 
 int ProgramBuilder::add_input(Type type, Sharding layout, RegionPtr region, bool everywhere) {
@@ -129,7 +129,7 @@ int ProgramBuilder::remap(Remap map, std::vector<int> inputs, Type out, Sharding
 }
 
 void ProgramBuilder::set_partial(int v, std::vector<int> axes, std::string reduce_kind) {
-  auto& target = program_.values[static_cast<std::size_t>(v)];
+  auto& target = program_.values[v];
   target.partial_axes = std::move(axes);
   target.reduce_kind = std::move(reduce_kind);
   left_open_by_[v] = {op_, where_};
@@ -147,7 +147,7 @@ Instruction& ProgramBuilder::emit_sum(InstructionKind kind, int partial, int res
 
 int ProgramBuilder::combine(int v) {
   if (value(v).partial_axes.empty()) return v;
-  for (const int member : family_[static_cast<std::size_t>(family_of_[static_cast<std::size_t>(v)])])
+  for (const int member : family_[family_of_[v]])
     if (value(member).partial_axes.empty() && has_layout(value(member), value(v).layout)) return member;
   const auto from = value(v);
   const int result = add_value(from.type, from.layout, from.region);
@@ -168,12 +168,11 @@ int ProgramBuilder::reduce_scatter(int v, const Sharding& to) {
   const auto have = from.layout.dim_axes(ndim), want = to.dim_axes(ndim);
   for (int d = 0; d < ndim; ++d) {
     auto extended = have;
-    auto& dim = extended[static_cast<std::size_t>(d)];
+    auto& dim = extended[d];
     dim.insert(dim.end(), from.partial_axes.begin(), from.partial_axes.end());
     if (extended != want) continue;
-    const auto parts = axes_product(to.mesh(), dim),
-               coarse = axes_product(to.mesh(), have[static_cast<std::size_t>(d)]);
-    const auto n = from.type.shape[static_cast<std::size_t>(d)];
+    const auto parts = axes_product(to.mesh(), dim), coarse = axes_product(to.mesh(), have[d]);
+    const auto n = from.type.shape[d];
     // The fine blocks of one group must tile the group's coarse block.
     if (coarse > 1 && block_size(n, parts) * (parts / coarse) != block_size(n, coarse)) continue;
     const int result = add_value(from.type, to, from.region);
@@ -225,7 +224,7 @@ int ProgramBuilder::move_from(int v, const Sharding& to) {
 
 int ProgramBuilder::reshard(int v, const Sharding& to) {
   if (value(v).partial_axes.empty() && has_layout(value(v), to)) return v;
-  const auto members = family_[static_cast<std::size_t>(family_of_[static_cast<std::size_t>(v)])];
+  const auto members = family_[family_of_[v]];
   for (const int member : members)
     if (value(member).partial_axes.empty() && has_layout(value(member), to)) return member;
   int best = -1;

@@ -11,7 +11,7 @@ namespace tessera {
 class ProgramBuilder {
  public:
   int add_input(Type, Sharding layout, RegionPtr, bool everywhere = false);
-  const ProgramValue& value(int v) const { return program_.values[static_cast<std::size_t>(v)]; }
+  const ProgramValue& value(int v) const { return program_.values[v]; }
 
   // Whom the following instructions serve, for program texts; and, for a lower rule, the layouts that were chosen for its node.
   void serve(const OpDef* op, std::source_location where, const Placement* placement = nullptr) {
@@ -34,9 +34,7 @@ class ProgramBuilder {
                            std::vector<Sharding> layouts);
   int remap(Remap, std::vector<int> inputs, Type out, Sharding layout, std::span<const std::byte> fill = {});
   void set_partial(int v, std::vector<int> axes, std::string reduce_kind);
-  void set_region(int v, RegionPtr region) {
-    program_.values[static_cast<std::size_t>(v)].region = std::move(region);
-  }
+  void set_region(int v, RegionPtr region) { program_.values[v].region = std::move(region); }
 
   Program& program() { return program_; }
 

@@ -27,12 +27,12 @@ namespace {
 
 std::string axes_text(const Mesh& mesh, const std::vector<int>& axes) {
   std::string text;
-  for (const int a : axes) text += (text.empty() ? "" : ",") + mesh.axis_names()[static_cast<std::size_t>(a)];
+  for (const int a : axes) text += (text.empty() ? "" : ",") + mesh.axis_names()[a];
   return text;
 }
 
 std::string value_text(const Program& program, int v) {
-  const auto& value = program.values[static_cast<std::size_t>(v)];
+  const auto& value = program.values[v];
   return to_string(Type{value.layout.shard_shape(value.type.shape), value.type.dtype});
 }
 
@@ -75,7 +75,7 @@ std::string parts_text(const Control& control) {
 std::string program_text(const Program& program) {
   std::ostringstream text;
   for (const int v : program.inputs) {
-    const auto& value = program.values[static_cast<std::size_t>(v)];
+    const auto& value = program.values[v];
     text << "%" << v << " = " << value_text(program, v) << " parameter, global " << to_string(value.type)
          << " " << value.layout.spec() << "\n";
   }
@@ -97,9 +97,7 @@ std::string program_text(const Program& program) {
     text << "(";
     for (std::size_t k = 0; k < i.inputs.size(); ++k) text << (k ? ", " : "") << "%" << i.inputs[k];
     text << ")";
-    const auto& mesh =
-        program.values[static_cast<std::size_t>(i.outputs.empty() ? i.inputs[0] : i.outputs[0])]
-            .layout.mesh();
+    const auto& mesh = program.values[i.outputs.empty() ? i.inputs[0] : i.outputs[0]].layout.mesh();
     if (i.kind == InstructionKind::kernel || i.kind == InstructionKind::talk)
       if (const auto params = i.params->text(); !params.empty()) text << " {" << params << "}";
     if (i.kind == InstructionKind::move && i.step->dim >= 0) text << " dim=" << i.step->dim;
@@ -117,7 +115,7 @@ std::string program_text(const Program& program) {
   }
   text << "return";
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    const auto& value = program.values[static_cast<std::size_t>(program.outputs[i])];
+    const auto& value = program.values[program.outputs[i]];
     text << (i ? ", %" : " %") << program.outputs[i] << " " << value.layout.spec();
   }
   text << "\n";
@@ -130,24 +128,22 @@ void verify(const Program& program) {
     throw InternalError("program: " + (i.op ? i.op->name : std::string("instruction")) + " " + what + "\n" +
                         program_text(program));
   };
-  for (const int v : program.inputs) defined[static_cast<std::size_t>(v)] = true;
+  for (const int v : program.inputs) defined[v] = true;
   for (const auto& i : program.instructions) {
     if (i.control)
       for (const auto& part : i.control->parts) verify(part);
     for (const int v : i.inputs)
-      if (!defined[static_cast<std::size_t>(v)])
-        fail(i, "reads %" + std::to_string(v) + " before it is defined");
+      if (!defined[v]) fail(i, "reads %" + std::to_string(v) + " before it is defined");
     for (const int v : i.outputs) {
-      if (defined[static_cast<std::size_t>(v)]) fail(i, "defines %" + std::to_string(v) + " twice");
-      defined[static_cast<std::size_t>(v)] = true;
-      const auto& value = program.values[static_cast<std::size_t>(v)];
+      if (defined[v]) fail(i, "defines %" + std::to_string(v) + " twice");
+      defined[v] = true;
+      const auto& value = program.values[v];
       value.layout.check_fits(value.type.shape, "program");
     }
   }
   for (const int v : program.outputs) {
-    if (!defined[static_cast<std::size_t>(v)])
-      throw InternalError("program: the output %" + std::to_string(v) + " is not defined");
-    if (!program.values[static_cast<std::size_t>(v)].partial_axes.empty())
+    if (!defined[v]) throw InternalError("program: the output %" + std::to_string(v) + " is not defined");
+    if (!program.values[v].partial_axes.empty())
       throw InternalError("program: the output %" + std::to_string(v) + " is not reduced");
   }
 }

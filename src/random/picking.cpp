@@ -44,7 +44,7 @@ Array positions(std::int64_t n) {
 
 // Along one dim: the part [0, n).
 Array first_along(const Array& x, int dim, std::int64_t n, Where where) {
-  std::vector<IndexPart> parts(static_cast<std::size_t>(dim), slice());
+  std::vector<IndexPart> parts(dim, slice());
   parts.emplace_back(slice(0, n));
   return index(x, std::move(parts), where);
 }
@@ -59,7 +59,7 @@ Population population_of(const Array& a, int axis, Where where) {
   check_usable(a, "choice");
   if (a.ndim() > 0) {
     const int dim = checked_dim(axis, a.ndim(), "choice", where);
-    return {a.shape()[static_cast<std::size_t>(dim)], dim, a};
+    return {a.shape()[dim], dim, a};
   }
   if (!is_integer(a.dtype()))
     throw DtypeError(call_text("choice", where) + ": a is a number of dtype " + name(a.dtype()) +
@@ -108,9 +108,7 @@ Array permutation(const Key& key, const Array& x, int axis, bool independent, Wh
                      ": the array is a scalar; give an integer n or an array of at least one dimension");
   const int dim = checked_dim(axis, x.ndim(), "permutation", where);
   if (independent || x.ndim() == 1) return shuffle(key, x, dim, where);
-  return take(Operand(x, where),
-              Operand(shuffle(key, positions(x.shape()[static_cast<std::size_t>(dim)]), 0, where), where),
-              dim);
+  return take(Operand(x, where), Operand(shuffle(key, positions(x.shape()[dim]), 0, where), where), dim);
 }
 
 Array choice(const Key& key, const Array& a, Shape shape, bool replace, std::optional<Array> p, int axis,
@@ -160,7 +158,7 @@ Array categorical(const Key& key, const Array& logits, int axis, DrawShape shape
                      ": the logits are a scalar; they need a dimension of categories");
   const int dim = checked_dim(axis, logits.ndim(), "categorical", where);
   auto extents = logits.shape().vector();
-  const auto categories = extents[static_cast<std::size_t>(dim)];
+  const auto categories = extents[dim];
   extents.erase(extents.begin() + dim);
   const Shape batch(extents), drawn = shape.shape ? *shape.shape : batch;
   if (drawn.size() < batch.size() || !(broadcast_shapes(drawn, batch, "categorical", where) == drawn))

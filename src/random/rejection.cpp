@@ -168,7 +168,7 @@ Array multinomial(const Key& key, const Array& n, const Array& p, DrawShape shap
   const Array probabilities = broadcast(cast_to(p, inner, where), rng::join(outer, Shape{k}), where);
   const auto keys = split(key, static_cast<int>(k), where);
   Traced left{broadcast(cast_to(n, inner, where), outer, where), where};
-  std::vector<Traced> share(static_cast<std::size_t>(k), left), remaining(share);
+  std::vector<Traced> share(k, left), remaining(share);
   for (std::int64_t i = k; i-- > 0;) {
     const auto at = static_cast<std::size_t>(i);
     share[at] = {index(probabilities, {ellipsis, i}, where), where};

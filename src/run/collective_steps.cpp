@@ -24,7 +24,7 @@ comm::ReduceKind reduce_kind_of(const std::string& name) {
 
 std::int64_t product_before(const Shape& shape, int dim) {
   std::int64_t product = 1;
-  for (int d = 0; d < dim; ++d) product *= shape[static_cast<std::size_t>(d)];
+  for (int d = 0; d < dim; ++d) product *= shape[d];
   return product;
 }
 
@@ -39,8 +39,7 @@ Members members_of(const Sharding& layout, const Shape& shape, const std::vector
   Members members;
   members.ids = group_along(layout.mesh(), axes, me);
   std::stable_sort(members.ids.begin(), members.ids.end(), [&](int a, int b) {
-    return layout.local_box(shape, a)[static_cast<std::size_t>(dim)].start <
-           layout.local_box(shape, b)[static_cast<std::size_t>(dim)].start;
+    return layout.local_box(shape, a)[dim].start < layout.local_box(shape, b)[dim].start;
   });
   for (const int id : members.ids) {
     members.boxes.push_back(layout.local_box(shape, id));
@@ -116,13 +115,12 @@ class AllGatherStep final : public Step {
 
  private:
   void prepare(Frame& frame) {
-    auto& result = frame.slots[static_cast<std::size_t>(output_)] =
-        Buffer::allocate(static_cast<std::size_t>(out_.bytes));
-    mine_ = frame.slots[static_cast<std::size_t>(input_)];
-    gathered_ = in_place_ ? result : Buffer::allocate(static_cast<std::size_t>(out_.bytes));
+    auto& result = frame.slots[output_] = Buffer::allocate(out_.bytes);
+    mine_ = frame.slots[input_];
+    gathered_ = in_place_ ? result : Buffer::allocate(out_.bytes);
   }
   void unpack(Frame& frame) {
-    auto& result = frame.slots[static_cast<std::size_t>(output_)];
+    auto& result = frame.slots[output_];
     if (!in_place_)
       for (std::size_t m = 0; m < members_.ids.size(); ++m)
         copy_member(result.data(), out_.tile.box, gathered_.data() + offsets_[m], members_.boxes[m], item_,
@@ -184,7 +182,7 @@ class AllReduceStep final : public Step {
 
  private:
   Dtype dtype() const { return locals_[0].tile.dtype; }
-  Buffer& slot(Frame& frame, int v) const { return frame.slots[static_cast<std::size_t>(v)]; }
+  Buffer& slot(Frame& frame, int v) const { return frame.slots[v]; }
 
   void prepare(Frame& frame) {
     if (inputs_.size() == 1) {
@@ -193,13 +191,13 @@ class AllReduceStep final : public Step {
       const bool dead = std::find(frees.begin(), frees.end(), inputs_[0]) != frees.end();
       const bool in_place = dead && in_.is_unique();
       if (!dead) slot(frame, inputs_[0]) = in_;
-      out_ = in_place ? in_ : Buffer::allocate(static_cast<std::size_t>(bytes_));
+      out_ = in_place ? in_ : Buffer::allocate(bytes_);
       return;
     }
-    in_ = out_ = Buffer::allocate(static_cast<std::size_t>(bytes_));
+    in_ = out_ = Buffer::allocate(bytes_);
     std::byte* cursor = in_.data();
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
-      std::memcpy(cursor, slot(frame, inputs_[k]).data(), static_cast<std::size_t>(locals_[k].bytes));
+      std::memcpy(cursor, slot(frame, inputs_[k]).data(), locals_[k].bytes);
       cursor += locals_[k].bytes;
     }
   }
@@ -209,9 +207,8 @@ class AllReduceStep final : public Step {
     } else {
       const std::byte* cursor = out_.data();
       for (std::size_t k = 0; k < outputs_.size(); ++k) {
-        auto& result = slot(frame, outputs_[k]) =
-            Buffer::allocate(static_cast<std::size_t>(locals_[k].bytes));
-        std::memcpy(result.data(), cursor, static_cast<std::size_t>(locals_[k].bytes));
+        auto& result = slot(frame, outputs_[k]) = Buffer::allocate(locals_[k].bytes);
+        std::memcpy(result.data(), cursor, locals_[k].bytes);
         cursor += locals_[k].bytes;
       }
     }
@@ -249,12 +246,11 @@ class ReduceScatterStep final : public Step {
   }
   void run(Frame& frame) override {
     if (!out_.holds) return;
-    const auto& terms = frame.slots[static_cast<std::size_t>(input_)];
-    auto& result = frame.slots[static_cast<std::size_t>(output_)] =
-        Buffer::allocate(static_cast<std::size_t>(out_.bytes));
+    const auto& terms = frame.slots[input_];
+    auto& result = frame.slots[output_] = Buffer::allocate(out_.bytes);
     Buffer ordered = terms;
     if (!in_place_) {  // blocks of the members one after the other
-      ordered = Buffer::allocate(static_cast<std::size_t>(in_.bytes));
+      ordered = Buffer::allocate(in_.bytes);
       std::byte* cursor = ordered.data();
       for (std::size_t m = 0; m < members_.ids.size(); ++m) {
         copy_member(terms.data(), in_.tile.box, cursor, members_.boxes[m], item_, false);
@@ -299,13 +295,11 @@ class TalkStep final : public Step {
   void run(Frame& frame) override {
     if (!locals_[0].holds) return;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      auto& slot = frame.slots[static_cast<std::size_t>(outputs_[i])];
-      slot = comm::allocate_on_host(
-          static_cast<std::size_t>(locals_[i].bytes));  // peers may put their parts in place
+      auto& slot = frame.slots[outputs_[i]];
+      slot = comm::allocate_on_host(locals_[i].bytes);  // peers may put their parts in place
       out_[i].data = slot.data();
     }
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      in_[i].data = frame.slots[static_cast<std::size_t>(inputs_[i])].data();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[inputs_[i]].data();
     const Mesh mesh = out_layouts_[0].mesh();
     const comm::Purpose purpose(label_);
     const TalkArgs args{
@@ -317,8 +311,7 @@ class TalkStep final : public Step {
         op_->talk(args);  // agrees among the mesh itself: all of its ranks arrive here or none
       } catch (const LinAlgError& error) {
         if (frame.failure.empty()) frame.failure = label_ + ": " + error.what();
-        for (std::size_t i = 0; i < outputs_.size(); ++i)
-          std::memset(out_[i].data, 0xff, static_cast<std::size_t>(locals_[i].bytes));
+        for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
       }
     }
     for (const auto& cost : costs_)

@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-Buffer& slot_of(Frame& frame, int v) { return frame.slots[static_cast<std::size_t>(v)]; }
+Buffer& slot_of(Frame& frame, int v) { return frame.slots[v]; }
 
 // A part of another buffer, which it keeps alive.
 Buffer view_of(const Buffer& whole, std::size_t offset, std::size_t bytes) {
@@ -52,7 +52,7 @@ class LoopStep : public ControlStep {
       : ControlStep(context, i),
         inputs_(i.inputs),
         outputs_(i.outputs),
-        carried_(static_cast<std::size_t>(i.control->carried)),
+        carried_(i.control->carried),
         from_zero_(i.control->from_zero) {
     from_zero_.resize(carried_);
     for (std::size_t k = 0; k < carried_; ++k) locals_.push_back(context.local(outputs_[k]));
@@ -64,10 +64,8 @@ class LoopStep : public ControlStep {
     std::vector<Buffer> carried;
     for (std::size_t k = 0; k < carried_; ++k) {
       if (from_zero_[k]) {
-        carried.push_back(locals_[k].holds ? Buffer::allocate(static_cast<std::size_t>(locals_[k].bytes))
-                                           : Buffer());
-        if (locals_[k].bytes > 0)
-          std::memset(carried.back().data(), 0, static_cast<std::size_t>(locals_[k].bytes));
+        carried.push_back(locals_[k].holds ? Buffer::allocate(locals_[k].bytes) : Buffer());
+        if (locals_[k].bytes > 0) std::memset(carried.back().data(), 0, locals_[k].bytes);
         continue;
       }
       carried.push_back(taken(frame, inputs_, inputs_[k], frees));
@@ -84,7 +82,7 @@ class CountedStep final : public LoopStep {
  public:
   CountedStep(const BindContext& context, const Instruction& i)
       : LoopStep(context, i),
-        stacks_(static_cast<std::size_t>(i.control->stacks)),
+        stacks_(i.control->stacks),
         length_(i.control->length),
         reverse_(i.control->reverse) {
     for (std::size_t k = carried_; k < carried_ + stacks_; ++k) read_.push_back(context.local(inputs_[k]));
@@ -95,8 +93,7 @@ class CountedStep final : public LoopStep {
     if (!takes_part()) return;
     auto carried = first_carried(frame);
     std::vector<Buffer> stacks;
-    for (const auto& local : made_)
-      stacks.push_back(local.holds ? Buffer::allocate(static_cast<std::size_t>(local.bytes)) : Buffer());
+    for (const auto& local : made_) stacks.push_back(local.holds ? Buffer::allocate(local.bytes) : Buffer());
     for (std::int64_t n = 0; n < length_; ++n) {
       const auto step = reverse_ ? length_ - 1 - n : n;
       auto results = parts_[0]->run_inside(operands_of(step, std::move(carried), frame), frame);

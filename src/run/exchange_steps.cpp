@@ -98,7 +98,7 @@ class ExchangeStep final : public Step {
     const auto limit = std::max<std::int64_t>(1, comm::piece_limit() / static_cast<std::int64_t>(item_));
     // Where a transfer lies on both sides: the operand's tile of one rank, the result's of the other.
     const auto places = [&](const Transfer& t, int from_rank, int to_rank) {
-      const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
+      const auto& piece = map.pieces[t.piece];
       const auto source = static_cast<std::size_t>(piece.source);
       const Tile theirs{nullptr, out_.tile.dtype, from[source].local_box(shapes[source], from_rank),
                         shapes[source]};
@@ -125,10 +125,9 @@ class ExchangeStep final : public Step {
     std::map<int, PeerMessage> sends, receives;
     for (const auto& t : plan.sends) {
       if (sent[t.peer].is_read_directly()) continue;
-      const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
+      const auto& piece = map.pieces[t.piece];
       for_each_cut(t.to, limit, [&](const Index& to) {
-        add(sends[t.peer], limit,
-            {piece.source, source_box(tiles[static_cast<std::size_t>(piece.source)], piece, to), {}, 0});
+        add(sends[t.peer], limit, {piece.source, source_box(tiles[piece.source], piece, to), {}, 0});
       });
     }
     for (const auto& t : plan.receives) {
@@ -136,8 +135,8 @@ class ExchangeStep final : public Step {
         const auto source =
             std::find(source_peers_.begin(), source_peers_.end(), t.peer) - source_peers_.begin();
         const auto [there, here] = places(t, t.peer, context.me);
-        const auto operand = static_cast<std::size_t>(map.pieces[static_cast<std::size_t>(t.piece)].source);
-        sources_[static_cast<std::size_t>(source)].blocks.push_back({operand, there, here});
+        const auto operand = static_cast<std::size_t>(map.pieces[t.piece].source);
+        sources_[source].blocks.push_back({operand, there, here});
         covered_ += here.elements;
         received_bytes_ += here.elements * static_cast<std::int64_t>(item_);
         continue;
@@ -147,10 +146,10 @@ class ExchangeStep final : public Step {
       });
     }
     for (const auto& t : plan.local) {
-      const auto& piece = map.pieces[static_cast<std::size_t>(t.piece)];
+      const auto& piece = map.pieces[t.piece];
       for_each_cut(t.to, local_bytes / static_cast<std::int64_t>(item_), [&](const Index& to) {
-        local_.push_back({piece.source, source_box(tiles[static_cast<std::size_t>(piece.source)], piece, to),
-                          destination_box(out_.tile, to), 0});
+        local_.push_back(
+            {piece.source, source_box(tiles[piece.source], piece, to), destination_box(out_.tile, to), 0});
         covered_ += local_.back().destination_place.elements;
       });
     }
@@ -172,8 +171,8 @@ class ExchangeStep final : public Step {
   }
 
   void run(Frame& frame) override {
-    auto& result = frame.slots[static_cast<std::size_t>(output_)];
-    if (out_.holds) result = Buffer::allocate(static_cast<std::size_t>(out_.bytes));
+    auto& result = frame.slots[output_];
+    if (out_.holds) result = Buffer::allocate(out_.bytes);
     if (out_.holds && covered_ < out_.tile.elements()) fill(result);
     if (!sends_.empty() || !receives_.empty() || !readers_.empty() || !sources_.empty()) {
       const comm::Purpose purpose(label_);
@@ -204,7 +203,7 @@ class ExchangeStep final : public Step {
 
   void fill(Buffer& result) const {
     if (fill_.empty())
-      std::memset(result.data(), 0, static_cast<std::size_t>(out_.bytes));
+      std::memset(result.data(), 0, out_.bytes);
     else
       kernels::fill(result.data(), fill_.data(), item_, out_.tile.elements());
   }
@@ -214,7 +213,7 @@ class ExchangeStep final : public Step {
   }
 
   void copy_local(Frame& frame, Buffer& result, const Block& block) const {
-    const auto& from = frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])];
+    const auto& from = frame.slots[inputs_[block.source]];
     kernels::copy_strided(at(result.data(), block.destination_place), block.destination_place.strides,
                           at(from.data(), block.source_place), block.source_place.strides,
                           block.destination_place.extents, item_);
@@ -222,8 +221,7 @@ class ExchangeStep final : public Step {
 
   void read_directly(Frame& frame, Buffer& result, std::size_t& copied) const {
     std::vector<std::uint64_t> operands;
-    for (const int v : inputs_)
-      operands.push_back(reinterpret_cast<std::uint64_t>(frame.slots[static_cast<std::size_t>(v)].data()));
+    for (const int v : inputs_) operands.push_back(reinterpret_cast<std::uint64_t>(frame.slots[v].data()));
     comm::DirectWork work;
     work.meanwhile = [&] {
       while (copied < local_.size()) copy_local(frame, result, local_[copied++]);
@@ -241,9 +239,7 @@ class ExchangeStep final : public Step {
   }
 
   void exchange(Frame& frame, Buffer& result, std::size_t& copied) const {
-    const auto data_of = [&](const Block& block) {
-      return frame.slots[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(block.source)])].data();
-    };
+    const auto data_of = [&](const Block& block) { return frame.slots[inputs_[block.source]].data(); };
     comm::PieceWork work;
     work.source = [&](std::size_t m, std::size_t p) -> const std::byte* {
       const auto blocks = sends_[m].piece(p);

@@ -62,24 +62,24 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
   participants_.assign(devices.begin(), devices.end());
   takes_part_ = devices.contains(me);
   std::vector<bool> seen(program_.values.size());
-  for (const int v : program_.outputs) seen[static_cast<std::size_t>(v)] = true;
+  for (const int v : program_.outputs) seen[v] = true;
   for (std::size_t n = steps_.size(); n-- > 0;) {
     const auto& i = program_.instructions[n];
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const int v : *list)
-        if (!seen[static_cast<std::size_t>(v)]) {
-          seen[static_cast<std::size_t>(v)] = true;
+        if (!seen[v]) {
+          seen[v] = true;
           steps_[n]->frees.push_back(v);
         }
   }
   plan_overlap();
   std::int64_t live = 0;
   for (std::size_t n = 0; n < steps_.size(); ++n) {
-    for (const int v : program_.instructions[n].outputs) live += values_[static_cast<std::size_t>(v)].bytes;
+    for (const int v : program_.instructions[n].outputs) live += values_[v].bytes;
     peak_bytes_ = std::max(peak_bytes_, live + steps_[n]->temporary_bytes());
     for (const int v : steps_[n]->frees)
       if (std::find(program_.inputs.begin(), program_.inputs.end(), v) == program_.inputs.end())
-        live -= values_[static_cast<std::size_t>(v)].bytes;
+        live -= values_[v].bytes;
   }
 }
 
@@ -106,8 +106,8 @@ void Executable::plan_overlap() {
 // What the search for NaN says about an instruction that has just run on this rank.
 std::string Executable::nans_of(const Instruction& i, const Frame& frame) const {
   for (const int v : i.outputs) {
-    const auto& local = values_[static_cast<std::size_t>(v)];
-    const auto& buffer = frame.slots[static_cast<std::size_t>(v)];
+    const auto& local = values_[v];
+    const auto& buffer = frame.slots[v];
     if (!local.holds || !buffer) continue;
     const auto nans = count_nans(local.tile.dtype, buffer.data(), local.tile.elements());
     if (nans == 0) continue;
@@ -139,8 +139,7 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
 std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& outer) {
   Frame frame;
   frame.slots.resize(program_.values.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    frame.slots[static_cast<std::size_t>(program_.inputs[i])] = std::move(inputs[i]);
+  for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[program_.inputs[i]] = std::move(inputs[i]);
   inputs.clear();
   RunWatcher* const watcher = run_watcher();
   const bool nan_check = nan_check_on();
@@ -160,14 +159,14 @@ std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& ou
       watcher->step({instruction, start_s, watch_clock_s() - start_s});
     if (nan_check && frame.nan_failure.empty() && !overlaps_[n])
       frame.nan_failure = nans_of(instruction, frame);
-    for (const int v : step.frees) frame.slots[static_cast<std::size_t>(v)].reset();
+    for (const int v : step.frees) frame.slots[v].reset();
   }
   for (const auto started : finish_last_) steps_[started]->finish(frame);
   if (outer.failure.empty()) outer.failure = std::move(frame.failure);
   if (outer.nan_failure.empty()) outer.nan_failure = std::move(frame.nan_failure);
   std::vector<Buffer> outputs;
   outputs.reserve(program_.outputs.size());
-  for (const int v : program_.outputs) outputs.push_back(frame.slots[static_cast<std::size_t>(v)]);
+  for (const int v : program_.outputs) outputs.push_back(frame.slots[v]);
   return outputs;
 }
 

@@ -78,8 +78,8 @@ struct BindContext {
   const Program& program;
   const std::vector<LocalValue>& values;
   int me;
-  const LocalValue& local(int v) const { return values[static_cast<std::size_t>(v)]; }
-  const ProgramValue& value(int v) const { return program.values[static_cast<std::size_t>(v)]; }
+  const LocalValue& local(int v) const { return values[v]; }
+  const ProgramValue& value(int v) const { return program.values[v]; }
 };
 std::unique_ptr<Step> bind_local(const BindContext&, const Instruction&);     // kernel, fused, alias
 std::unique_ptr<Step> bind_exchange(const BindContext&, const Instruction&);  // move, remap

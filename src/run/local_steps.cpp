@@ -12,14 +12,14 @@ namespace tessera {
 namespace {
 
 void allocate(Frame& frame, int v, const LocalValue& local) {
-  frame.slots[static_cast<std::size_t>(v)] = Buffer::allocate(static_cast<std::size_t>(local.bytes));
+  frame.slots[v] = Buffer::allocate(local.bytes);
 }
 
 class AliasStep final : public Step {
  public:
   AliasStep(int from, int to, bool holds) : from_(from), to_(to), holds_(holds) {}
   void run(Frame& frame) override {
-    if (holds_) frame.slots[static_cast<std::size_t>(to_)] = frame.slots[static_cast<std::size_t>(from_)];
+    if (holds_) frame.slots[to_] = frame.slots[from_];
   }
 
  private:
@@ -39,10 +39,9 @@ class KernelStep final : public Step {
     if (!holds_) return;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       if (i > 0 || !reuse_first_input(frame)) allocate(frame, outputs_[i], locals_[i]);
-      out_[i].data = frame.slots[static_cast<std::size_t>(outputs_[i])].data();
+      out_[i].data = frame.slots[outputs_[i]].data();
     }
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      in_[i].data = frame.slots[static_cast<std::size_t>(inputs_[i])].data();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[inputs_[i]].data();
     if (!op_->may_fail) {
       op_->kernel({*op_, *params_, in_, out_});
       return;
@@ -51,19 +50,18 @@ class KernelStep final : public Step {
       op_->kernel({*op_, *params_, in_, out_});
     } catch (const Error& error) {
       if (frame.failure.empty()) frame.failure = op_->name + " at " + site(where_) + ": " + error.what();
-      for (std::size_t i = 0; i < outputs_.size(); ++i)
-        std::memset(out_[i].data, 0xff, static_cast<std::size_t>(locals_[i].bytes));
+      for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
     }
   }
 
  private:
   bool reuse_first_input(Frame& frame) const {
     if (!op_->works_in_place || in_[0].dtype != out_[0].dtype || in_[0].box != out_[0].box) return false;
-    auto& slot = frame.slots[static_cast<std::size_t>(inputs_[0])];
+    auto& slot = frame.slots[inputs_[0]];
     if (!slot.is_unique() || std::count(inputs_.begin(), inputs_.end(), inputs_[0]) != 1 ||
         std::find(frees.begin(), frees.end(), inputs_[0]) == frees.end())
       return false;
-    frame.slots[static_cast<std::size_t>(outputs_[0])] = slot;
+    frame.slots[outputs_[0]] = slot;
     return true;
   }
 
@@ -111,8 +109,7 @@ class FusedStep final : public Step {
       bound.n_in = static_cast<int>(step.in.size());
       std::copy(step.in.begin(), step.in.end(), bound.in);
       const auto& row = *step.op->elementwise;
-      const Dtype selects =
-          registers[static_cast<std::size_t>(step.in[static_cast<std::size_t>(row.dtype_input)])];
+      const Dtype selects = registers[step.in[row.dtype_input]];
       bound.fn = row.kernel ? kernels::find_map(row.kernel, selects) : kernels::find_cast(selects, step.out);
       if (bound.fn == nullptr) throw InternalError(step.op->name + ": no kernel for " + name(selects));
       registers.push_back(step.out);
@@ -123,9 +120,9 @@ class FusedStep final : public Step {
 
   void run(Frame& frame) override {
     if (!local_.holds) return;
-    auto& result = frame.slots[static_cast<std::size_t>(output_)];
+    auto& result = frame.slots[output_];
     for (std::size_t i = 0; i < inputs_.size() && !result; ++i) {
-      auto& slot = frame.slots[static_cast<std::size_t>(inputs_[i])];
+      auto& slot = frame.slots[inputs_[i]];
       // A dead operand's memory takes the result.
       if (reusable_[i] && slot.is_unique() &&
           std::find(frees.begin(), frees.end(), inputs_[i]) != frees.end())
@@ -134,7 +131,7 @@ class FusedStep final : public Step {
     if (!result) allocate(frame, output_, local_);
     operands_.clear();
     for (std::size_t i = 0; i < inputs_.size(); ++i)
-      operands_.push_back({frame.slots[static_cast<std::size_t>(inputs_[i])].data(), strides_[i]});
+      operands_.push_back({frame.slots[inputs_[i]].data(), strides_[i]});
     std::byte* out = result.data();
     if (!is_reduced_) return kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
     if (shape_.elements() == 0)

@@ -69,13 +69,13 @@ std::vector<Array> Tape::push_forward(const std::vector<Array>& tangents) const 
   std::vector<std::vector<Array>> of(entries_.size());  // per entry and output; empty: zeros
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     if (arguments_[i].entry >= 0 && tangents[i].node()) {
-      auto& outputs = of[static_cast<std::size_t>(arguments_[i].entry)];
+      auto& outputs = of[arguments_[i].entry];
       outputs.resize(static_cast<std::size_t>(arguments_[i].output) + 1);
-      outputs[static_cast<std::size_t>(arguments_[i].output)] = tangents[i];
+      outputs[arguments_[i].output] = tangents[i];
     }
   const auto at = [&](int entry, int output) {
-    if (entry < 0 || of[static_cast<std::size_t>(entry)].empty()) return Array();
-    return of[static_cast<std::size_t>(entry)][static_cast<std::size_t>(output)];
+    if (entry < 0 || of[entry].empty()) return Array();
+    return of[entry][output];
   };
   for (std::size_t n = 0; n < entries_.size(); ++n) {
     const Entry& entry = entries_[n];

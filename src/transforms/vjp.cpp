@@ -115,9 +115,9 @@ std::vector<Array> Tape::pull_back(const std::vector<Array>& cotangents) const {
   std::vector<std::vector<Array>> of(entries_.size());  // per entry and output; empty: none has come yet
   const auto add = [&](Place place, const Array& cotangent) {
     if (place.entry < 0 || !cotangent.node()) return;
-    auto& outputs = of[static_cast<std::size_t>(place.entry)];
-    if (outputs.empty()) outputs.resize(entries_[static_cast<std::size_t>(place.entry)].node->outputs.size());
-    auto& sum = outputs[static_cast<std::size_t>(place.output)];
+    auto& outputs = of[place.entry];
+    if (outputs.empty()) outputs.resize(entries_[place.entry].node->outputs.size());
+    auto& sum = outputs[place.output];
     sum = accumulated(sum, cotangent);
   };
   for (std::size_t i = 0; i < results_.size(); ++i) add(results_[i], cotangents[i]);
@@ -139,9 +139,8 @@ std::vector<Array> Tape::pull_back(const std::vector<Array>& cotangents) const {
   }
   std::vector<Array> gradients;
   for (const auto& place : arguments_) {
-    const bool none = place.entry < 0 || of[static_cast<std::size_t>(place.entry)].empty();
-    gradients.push_back(
-        none ? Array() : of[static_cast<std::size_t>(place.entry)][static_cast<std::size_t>(place.output)]);
+    const bool none = place.entry < 0 || of[place.entry].empty();
+    gradients.push_back(none ? Array() : of[place.entry][place.output]);
   }
   return gradients;
 }

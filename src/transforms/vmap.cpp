@@ -184,7 +184,7 @@ std::int64_t mapped_size(const std::vector<std::optional<int>>& dims, const std:
   std::string list;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (!dims[i]) continue;
-    const auto n = leaves[i].shape()[static_cast<std::size_t>(*dims[i])];
+    const auto n = leaves[i].shape()[*dims[i]];
     list += "\n  array " + std::to_string(i) + ": size " + std::to_string(n) + " at axis " +
             std::to_string(*dims[i]) + " of " + describe(leaves[i]);
     if (!size) size = n;

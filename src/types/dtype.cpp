@@ -13,8 +13,8 @@ constexpr std::array<const char*, dtype_count> short_names = {
     "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f32", "f64", "c64", "c128"};
 }  // namespace
 
-std::string name(Dtype d) { return names.at(static_cast<std::size_t>(d.code)); }
-std::string short_name(Dtype d) { return short_names.at(static_cast<std::size_t>(d.code)); }
+std::string name(Dtype d) { return names.at(d.code); }
+std::string short_name(Dtype d) { return short_names.at(d.code); }
 std::ostream& operator<<(std::ostream& out, Dtype d) { return out << name(d); }
 
 Dtype dtype_from_name(const std::string& text) {

@@ -99,7 +99,7 @@ int display_width(std::string_view utf8) {
   return static_cast<int>(std::count_if(utf8.begin(), utf8.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string blanks(int count) { return std::string(static_cast<std::size_t>(std::max(count, 0)), ' '); }
+std::string blanks(int count) { return std::string(std::max(count, 0), ' '); }
 
 std::string repeated(std::string_view text, int count) {
   std::string all;

@@ -23,7 +23,7 @@ std::string hex(Rgb colour) {
 }
 
 Rgb palette(int entry) {
-  std::uint32_t rgb = tab20b[static_cast<std::size_t>(entry)];
+  std::uint32_t rgb = tab20b[entry];
   return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8),
           static_cast<std::uint8_t>(rgb)};
 }

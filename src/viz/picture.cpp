@@ -108,7 +108,7 @@ void make_panels(Picture& picture) {
 
 // JAX's colours in reading order, moved on wherever they would make a block look like its left or upper neighbour.
 void colour_blocks(Picture& picture) {
-  picture.colours.assign(static_cast<std::size_t>(picture.grid.blocks()), -1);
+  picture.colours.assign(picture.grid.blocks(), -1);
   int cells = 0;
   auto each_cell = [&](auto visit) {
     for (const Panel& panel : picture.panels) {
@@ -177,7 +177,7 @@ std::string Picture::place_of(const Panel& panel) const {
 }
 
 std::vector<int> all_numbers(int count) {
-  std::vector<int> numbers(static_cast<std::size_t>(count));
+  std::vector<int> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0);
   return numbers;
 }
@@ -187,7 +187,7 @@ std::vector<int> first_and_last(int count, int most) {
   if (count <= most + 1) return numbers;
   int last = most / 3, first = most - last;
   numbers.erase(numbers.begin() + first + 1, numbers.end() - last);
-  numbers[static_cast<std::size_t>(first)] = gap;
+  numbers[first] = gap;
   return numbers;
 }
 

@@ -24,7 +24,7 @@ Mesh random_mesh(Random& random) {
   for (int i = 0; i < device_count(); ++i) ids.push_back(i);
   std::shuffle(ids.begin(), ids.end(), random);
   const int used = pick(random, 3) == 0 ? 1 + pick(random, device_count()) : device_count();
-  ids.resize(static_cast<std::size_t>(used));
+  ids.resize(used);
   std::vector<int> sizes;
   int rest = used;
   while (sizes.size() < 2 && rest > 1) {
@@ -40,11 +40,11 @@ Mesh random_mesh(Random& random) {
 }
 
 P random_spec(Random& random, const Mesh& mesh, int ndim) {
-  std::vector<std::vector<std::string>> dims(static_cast<std::size_t>(ndim));
+  std::vector<std::vector<std::string>> dims(ndim);
   auto names = mesh.axis_names();
   std::shuffle(names.begin(), names.end(), random);
   for (const auto& name : names)
-    if (ndim > 0 && pick(random, 4) > 0) dims[static_cast<std::size_t>(pick(random, ndim))].push_back(name);
+    if (ndim > 0 && pick(random, 4) > 0) dims[pick(random, ndim)].push_back(name);
   std::vector<DimSpec> specs;
   for (auto& d : dims) specs.emplace_back(std::move(d));
   return P(specs);
@@ -65,7 +65,7 @@ Outcome random_program(unsigned seed, const Case& in) {
   Random random(seed);
   std::vector<Array> pool{in.a, in.b, in.c, matmul(in.a, in.b)};
   for (int step = 0; step < 8; ++step) {
-    const Array x = pool[static_cast<std::size_t>(pick(random, static_cast<int>(pool.size())))];
+    const Array x = pool[pick(random, static_cast<int>(pool.size()))];
     switch (pick(random, 10)) {
       case 0: pool.push_back(tanh(x) + x * 0.5f); break;
       case 1: pool.push_back(x.ndim() > 0 ? sum(x, pick(random, x.ndim())) : x + 1); break;

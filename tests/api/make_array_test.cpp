@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 int ranks() { return device_count(); }
 Sharding rows() { return NamedSharding(make_mesh({ranks()}, {"x"}), P("x")); }
 HostArray counted(const Shape& shape, int first) {
-  std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+  std::vector<float> values(shape.elements());
   std::iota(values.begin(), values.end(), static_cast<float>(first));
   return HostArray(values, shape);
 }

@@ -41,7 +41,7 @@ const std::vector<std::int64_t> lengths = {0, 1, 2, 5, 999, 1000, 1001, 70'001, 
 
 TEST_P(Collectives, all_reduce_adds_every_rank) {
   for (const auto n : lengths) {
-    std::vector<double> in(static_cast<std::size_t>(n)), out(in.size(), -1);
+    std::vector<double> in(n), out(in.size(), -1);
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<double>(i % 1000) + me_;
     all_reduce(all_, ReduceKind::sum, float64, in.data(), out.data(), n);
     std::vector<double> expected(in.size());
@@ -56,8 +56,7 @@ TEST_P(Collectives, all_reduce_adds_every_rank) {
 TEST_P(Collectives, all_reduce_gives_the_same_bits_on_every_rank_and_in_every_run) {
   const std::int64_t n = 50'000;
   std::vector<float> in(n), once(n), again(n), largest(n), smallest(n);
-  for (std::int64_t i = 0; i < n; ++i)
-    in[static_cast<std::size_t>(i)] = std::sin(static_cast<float>(i * (me_ + 3)));
+  for (std::int64_t i = 0; i < n; ++i) in[i] = std::sin(static_cast<float>(i * (me_ + 3)));
   all_reduce(all_, ReduceKind::sum, float32, in.data(), once.data(), n);
   all_reduce(all_, ReduceKind::sum, float32, in.data(), again.data(), n);
   EXPECT_EQ(once, again);
@@ -147,7 +146,7 @@ TEST_P(Collectives, reductions_without_meaning_are_refused) {
 
 TEST_P(Collectives, all_gather_puts_blocks_in_rank_order) {
   for (const auto n : lengths) {
-    std::vector<std::uint8_t> in(static_cast<std::size_t>(n), static_cast<std::uint8_t>(me_ + 1)),
+    std::vector<std::uint8_t> in(n, static_cast<std::uint8_t>(me_ + 1)),
         out(in.size() * static_cast<std::size_t>(ranks_));
     all_gather(all_, in.data(), n, out.data());
     std::vector<std::uint8_t> expected;
@@ -168,14 +167,12 @@ TEST_P(Collectives, all_gather_v_takes_any_sizes_and_places) {
   for (int r = 0; r < ranks_; ++r) bytes_of.push_back(r * 700);
   for (int r = ranks_ - 1; r >= 0; --r) {
     offset_of.insert(offset_of.begin(), end + 3);
-    end += 3 + bytes_of[static_cast<std::size_t>(r)];
+    end += 3 + bytes_of[r];
   }
-  std::vector<char> in(static_cast<std::size_t>(bytes_of[static_cast<std::size_t>(me_)]),
-                       static_cast<char>('a' + me_));
-  std::vector<char> out(static_cast<std::size_t>(end), '.'), expected(out);
+  std::vector<char> in(bytes_of[me_], static_cast<char>('a' + me_));
+  std::vector<char> out(end, '.'), expected(out);
   for (int r = 0; r < ranks_; ++r)
-    std::fill_n(expected.begin() + offset_of[static_cast<std::size_t>(r)],
-                bytes_of[static_cast<std::size_t>(r)], static_cast<char>('a' + r));
+    std::fill_n(expected.begin() + offset_of[r], bytes_of[r], static_cast<char>('a' + r));
   std::vector<char> later(out);
   all_gather_v(all_, in.data(), static_cast<std::int64_t>(in.size()), out.data(), bytes_of, offset_of);
   EXPECT_EQ(out, expected);
@@ -189,9 +186,9 @@ TEST_P(Collectives, reduce_scatter_gives_each_rank_its_block_also_when_blocks_ar
     std::vector<std::int64_t> counts;
     for (int r = 0; r < ranks_; ++r) counts.push_back(r == 0 && ranks_ > 1 ? 0 : unit * (1 + r % 3));
     const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-    std::vector<std::int32_t> in(static_cast<std::size_t>(total));
+    std::vector<std::int32_t> in(total);
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<int>(i) * (me_ + 1);
-    const auto mine = static_cast<std::size_t>(counts[static_cast<std::size_t>(me_)]);
+    const auto mine = static_cast<std::size_t>(counts[me_]);
     const auto first = std::accumulate(counts.begin(), counts.begin() + me_, std::int64_t{0});
     std::vector<std::int32_t> out(mine), expected(mine);
     for (std::size_t i = 0; i < mine; ++i)
@@ -213,8 +210,8 @@ TEST_P(Collectives, broadcast_from_every_root) {
 
 TEST_P(Collectives, several_collectives_under_way_at_once_do_not_mix) {
   const std::int64_t n = 3001;
-  std::vector<float> a(n, static_cast<float>(me_)), b(n, 1.f), sum_a(n), sum_b(n),
-      gathered(static_cast<std::size_t>(n * ranks_)), blocking(gathered);
+  std::vector<float> a(n, static_cast<float>(me_)), b(n, 1.f), sum_a(n), sum_b(n), gathered(n * ranks_),
+      blocking(gathered);
   Pending first = start_all_reduce(all_, ReduceKind::sum, float32, a.data(), sum_a.data(), n);
   Pending second = start_all_gather(all_, a.data(), n * 4, gathered.data());
   Pending third = start_all_reduce(all_, ReduceKind::sum, float32, b.data(), sum_b.data(), n);
@@ -225,15 +222,13 @@ TEST_P(Collectives, several_collectives_under_way_at_once_do_not_mix) {
   EXPECT_THAT(sum_a, testing::Each(static_cast<float>(ranks_ * (ranks_ - 1) / 2)));
   EXPECT_THAT(sum_b, testing::Each(static_cast<float>(ranks_)));
   EXPECT_THAT(blocking, testing::Each(1.f));
-  for (int r = 0; r < ranks_; ++r)
-    EXPECT_EQ(gathered[static_cast<std::size_t>(r * n + n - 1)], static_cast<float>(r));
+  for (int r = 0; r < ranks_; ++r) EXPECT_EQ(gathered[r * n + n - 1], static_cast<float>(r));
 }
 
 // Their second rounds start in no order that ranks share: half of the ranks ask for the later one first.
 TEST_P(Collectives, large_all_reduces_under_way_do_not_mix_whichever_is_ready_first) {
   const std::int64_t n = 70'001 * ranks_;
-  std::vector<double> a(static_cast<std::size_t>(n)), b(static_cast<std::size_t>(2 * n + 1)), sum_a(a.size()),
-      whole(a.size());
+  std::vector<double> a(n), b(2 * n + 1), sum_a(a.size()), whole(a.size());
   for (std::size_t i = 0; i < a.size(); ++i)
     a[i] = 1.0 / static_cast<double>(i + static_cast<std::size_t>(me_) + 1);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i) * (me_ + 1);

@@ -19,13 +19,13 @@ struct Pattern {
   std::vector<Message> sends, receives;
 
   explicit Pattern(const Communicator& comm) {
-    const int me = comm.device_ids()[static_cast<std::size_t>(comm.rank())];
+    const int me = comm.device_ids()[comm.rank()];
     out.reserve(64), in.reserve(64);
     for (const int peer : comm.device_ids()) {
       if (peer == me) continue;
       for (int round = 0; round < 2; ++round) {
-        out.emplace_back(static_cast<std::size_t>((me + 1) * 600), static_cast<std::byte>(10 * round + me));
-        in.emplace_back(static_cast<std::size_t>((peer + 1) * 600));
+        out.emplace_back((me + 1) * 600, static_cast<std::byte>(10 * round + me));
+        in.emplace_back((peer + 1) * 600);
         sends.push_back({peer, out.back().data(), static_cast<std::int64_t>(out.back().size())});
         receives.push_back({peer, in.back().data(), static_cast<std::int64_t>(in.back().size())});
       }
@@ -103,8 +103,7 @@ void expect_piecewise_exchange(std::int64_t unit) {
     if (peer == all.rank()) continue;
     const auto message = [&](int sender) {
       PiecewiseMessage m{peer, {}};
-      for (int piece = 0; piece < 5 * (sender + 1); ++piece)
-        m.pieces.push_back(length(static_cast<std::size_t>(piece)));
+      for (int piece = 0; piece < 5 * (sender + 1); ++piece) m.pieces.push_back(length(piece));
       return m;
     };
     sends.push_back(message(all.rank()));
@@ -114,11 +113,11 @@ void expect_piecewise_exchange(std::int64_t unit) {
   for (const auto& m : sends) {
     out.emplace_back();
     for (std::size_t p = 0; p < m.pieces.size(); ++p)
-      out.back().emplace_back(static_cast<std::size_t>(m.pieces[p]), value(all.rank(), m.peer, p));
+      out.back().emplace_back(m.pieces[p], value(all.rank(), m.peer, p));
   }
   for (const auto& m : receives) {
     in.emplace_back();
-    for (const auto bytes : m.pieces) in.back().emplace_back(static_cast<std::size_t>(bytes));
+    for (const auto bytes : m.pieces) in.back().emplace_back(bytes);
   }
   PieceWork work;
   work.source = [&](std::size_t m, std::size_t p) { return p % 2 == 0 ? out[m][p].data() : nullptr; };

@@ -20,7 +20,7 @@ constexpr std::size_t bytes = std::size_t{3} << 20;
 
 std::vector<HostAddress> addresses_of_all(const void* place) {
   const auto mine = host_address(place);
-  std::vector<HostAddress> all(static_cast<std::size_t>(world().size()));
+  std::vector<HostAddress> all(world().size());
   all_gather(world(), &mine, sizeof mine, all.data());
   return all;
 }

@@ -38,8 +38,8 @@ void expect_close(const Array& a, const Array& b, const char* what, double toler
 std::vector<Array> layouts_of(const Array& x) {
   std::vector<Array> all{x, device_put(x, line(), P())};
   for (int d = 0; d < x.ndim(); ++d) {
-    std::vector<DimSpec> dims(static_cast<std::size_t>(x.ndim()), DimSpec(None));
-    dims[static_cast<std::size_t>(d)] = DimSpec("x");
+    std::vector<DimSpec> dims(x.ndim(), DimSpec(None));
+    dims[d] = DimSpec("x");
     all.push_back(device_put(x, NamedSharding(line(), PartitionSpec(dims))));
   }
   return all;

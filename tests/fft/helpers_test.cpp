@@ -54,13 +54,12 @@ TEST(Convolutions, AreTheSums) {
     const Shape n{3 + random.below(9), 2 + random.below(7)}, m{1 + random.below(3), 1 + random.below(2)},
         full{n[0] + m[0] - 1, n[1] + m[1] - 1};
     const Values a = random.values(n, is_complex), b = random.values(m, is_complex);
-    Values expected(static_cast<std::size_t>(full.elements()));
+    Values expected(full.elements());
     for (std::int64_t i = 0; i < n[0]; ++i)
       for (std::int64_t j = 0; j < n[1]; ++j)
         for (std::int64_t k = 0; k < m[0]; ++k)
           for (std::int64_t l = 0; l < m[1]; ++l)
-            expected[static_cast<std::size_t>((i + k) * full[1] + j + l)] +=
-                a[static_cast<std::size_t>(i * n[1] + j)] * b[static_cast<std::size_t>(k * m[1] + l)];
+            expected[(i + k) * full[1] + j + l] += a[i * n[1] + j] * b[k * m[1] + l];
     const auto sharding = random.sharding(2);
     const auto make = [&](const Values& v, const Shape& s) {
       return is_complex ? complex_array(v, s, complex128) : real_array(v, s, float64);

@@ -30,7 +30,7 @@ void check(const Values& v, const Shape& shape, const Sharding& where, bool is_r
        << " axes " << axes.size();
   expect_close(y, to_vector<Complex>(expected), expected.shape(), 1e-13, what.str());
   std::vector<std::int64_t> lengths;
-  for (const int d : axes) lengths.push_back(shape[static_cast<std::size_t>(d)]);
+  for (const int d : axes) lengths.push_back(shape[d]);
   const fft::FftOptions back{.axes = axes, .out_sharding = place, .s = lengths};
   expect_close(is_real ? fft::irfftn(y, back) : fft::ifftn(y, back), v, shape, 1e-13, "back, " + what.str());
 }
@@ -46,7 +46,7 @@ TEST(OnHost, EqualsOneRankForAnyShapeSplitKindAndPlace) {
     std::vector<int> axes;
     for (int d = 0; d < ndim; ++d) axes.push_back(d);
     std::shuffle(axes.begin(), axes.end(), random.engine);
-    axes.resize(static_cast<std::size_t>(1 + random.below(ndim)));
+    axes.resize(1 + random.below(ndim));
     const bool is_real = random.below(2) == 0;
     check(random.values(shape, !is_real), shape, random.sharding(ndim), is_real,
           random.below(2) == 0 ? fft::keep : fft::transposed, axes);

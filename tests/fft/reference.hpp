@@ -23,22 +23,21 @@ inline Values naive_dft(const Values& x, const Shape& shape, int dim, std::int64
   const auto d = static_cast<std::size_t>(dim);
   std::int64_t outer = 1, inner = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) (i < d ? outer : i > d ? inner : n) *= i == d ? 1 : shape[i];
-  std::vector<std::complex<long double>> root(static_cast<std::size_t>(n));
+  std::vector<std::complex<long double>> root(n);
   for (std::int64_t e = 0; e < n; ++e) {
     const long double angle = 2 * std::numbers::pi_v<long double> * static_cast<long double>(sign * e) /
                               static_cast<long double>(n);
-    root[static_cast<std::size_t>(e)] = {std::cos(angle), std::sin(angle)};
+    root[e] = {std::cos(angle), std::sin(angle)};
   }
   const auto given = std::min(n, shape[d]);
-  Values result(static_cast<std::size_t>(outer * n * inner));
+  Values result(outer * n * inner);
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t k = 0; k < n; ++k)
       for (std::int64_t i = 0; i < inner; ++i) {
         std::complex<long double> sum = 0;
         for (std::int64_t j = 0; j < given; ++j)
-          sum += std::complex<long double>(x[static_cast<std::size_t>((o * shape[d] + j) * inner + i)]) *
-                 root[static_cast<std::size_t>(j * k % n)];
-        result[static_cast<std::size_t>((o * n + k) * inner + i)] = Complex(sum);
+          sum += std::complex<long double>(x[(o * shape[d] + j) * inner + i]) * root[j * k % n];
+        result[(o * n + k) * inner + i] = Complex(sum);
       }
   return result;
 }
@@ -49,8 +48,7 @@ inline Values first_along(const Values& x, const Shape& shape, int dim, std::int
   for (std::size_t i = 0; i < shape.size(); ++i) (i < d ? outer : inner) *= i == d ? 1 : shape[i];
   Values result;
   for (std::int64_t o = 0; o < outer; ++o)
-    for (std::int64_t j = 0; j < kept * inner; ++j)
-      result.push_back(x[static_cast<std::size_t>(o * shape[d] * inner + j)]);
+    for (std::int64_t j = 0; j < kept * inner; ++j) result.push_back(x[o * shape[d] * inner + j]);
   return result;
 }
 
@@ -62,7 +60,7 @@ struct Random {
   }
   double unit() { return static_cast<double>(engine() >> 11) * 0x1p-53 * 2 - 1; }
   Values values(const Shape& shape, bool is_complex) {
-    Values v(static_cast<std::size_t>(elements(shape)));
+    Values v(elements(shape));
     for (auto& x : v) {
       const double re = unit();
       x = {re, is_complex ? unit() : 0};
@@ -72,8 +70,8 @@ struct Random {
   // A mesh of 1 to 3 axes over some of the ranks, in some order, and a spec for ndim dims: any axis on any dim, or on none.
   Sharding sharding(int ndim) {
     const int ranks = process_count();
-    std::vector<int> ids(static_cast<std::size_t>(ranks));
-    for (int i = 0; i < ranks; ++i) ids[static_cast<std::size_t>(i)] = i;
+    std::vector<int> ids(ranks);
+    for (int i = 0; i < ranks; ++i) ids[i] = i;
     std::shuffle(ids.begin(), ids.end(), engine);
     std::vector<int> sizes;
     int product = 1;
@@ -84,12 +82,12 @@ struct Random {
       product *= size;
     }
     if (below(2) == 0) sizes[0] *= ranks / product, product *= ranks / product;
-    ids.resize(static_cast<std::size_t>(product));
+    ids.resize(product);
     static const std::vector<std::string> names = {"x", "y", "z"};
     const Mesh mesh(NdDevices(sizes, ids), {names.begin(), names.begin() + axes});
-    std::vector<std::vector<int>> dims(static_cast<std::size_t>(ndim));
+    std::vector<std::vector<int>> dims(ndim);
     for (int a = 0; a < axes; ++a)
-      if (const auto d = below(ndim + 1); d < ndim) dims[static_cast<std::size_t>(d)].push_back(a);
+      if (const auto d = below(ndim + 1); d < ndim) dims[d].push_back(a);
     return Sharding::from_dim_axes(mesh, dims);
   }
 };

@@ -35,13 +35,13 @@ Case random_case(Random& random) {
   std::vector<std::int64_t> extents;
   const std::int64_t most[] = {40, 14, 9, 6};
   for (int d = 0; d < ndim; ++d) extents.push_back(1 + random.below(most[ndim - 1]));
-  std::vector<int> dims(static_cast<std::size_t>(ndim));
-  for (int d = 0; d < ndim; ++d) dims[static_cast<std::size_t>(d)] = d;
+  std::vector<int> dims(ndim);
+  for (int d = 0; d < ndim; ++d) dims[d] = d;
   std::shuffle(dims.begin(), dims.end(), random.engine);
-  dims.resize(static_cast<std::size_t>(1 + random.below(ndim)));
+  dims.resize(1 + random.below(ndim));
   std::vector<std::int64_t> lengths;
   if (random.below(3) == 0)
-    for (const int d : dims) lengths.push_back(1 + random.below(2 * extents[static_cast<std::size_t>(d)]));
+    for (const int d : dims) lengths.push_back(1 + random.below(2 * extents[d]));
   static const std::string norms[] = {"backward", "ortho", "forward"};
   return {
       Shape(extents),        dims, lengths, random.sharding(ndim), random.below(2) ? complex128 : complex64,
@@ -133,7 +133,7 @@ TEST(Transforms, RealOnesKeepHalf) {
     expect_close(half, expected, shape, tolerance(c.dtype), what);
     if (c.lengths.empty()) {  // and back
       std::vector<std::int64_t> lengths;
-      for (const int d : c.dims) lengths.push_back(c.shape[static_cast<std::size_t>(d)]);
+      for (const int d : c.dims) lengths.push_back(c.shape[d]);
       const Array again = fft::irfftn(half, fft::FftOptions{.axes = c.dims, .norm = c.norm, .s = lengths});
       EXPECT_EQ(again.dtype(), real_dtype(c.dtype));
       EXPECT_EQ(again.sharding(), half.sharding()) << what;
@@ -156,15 +156,14 @@ TEST(Transforms, RealInverseOfAnyNumbers) {
     full_shape[d] = n;
     std::int64_t outer = 1, inner = 1;
     for (std::size_t i = 0; i < c.shape.size(); ++i) (i < d ? outer : inner) *= i == d ? 1 : c.shape[i];
-    Values full(static_cast<std::size_t>(full_shape.elements()));
+    Values full(full_shape.elements());
     for (std::int64_t o = 0; o < outer; ++o)
       for (std::int64_t k = 0; k < n; ++k)
         for (std::int64_t i = 0; i < inner; ++i) {
           const auto source = k < half ? k : n - k;
-          Complex v = source < c.shape[d] ? x[static_cast<std::size_t>((o * c.shape[d] + source) * inner + i)]
-                                          : Complex(0);
+          Complex v = source < c.shape[d] ? x[(o * c.shape[d] + source) * inner + i] : Complex(0);
           if (k == 0 || 2 * k == n) v = v.real();
-          full[static_cast<std::size_t>((o * n + k) * inner + i)] = k < half ? v : std::conj(v);
+          full[(o * n + k) * inner + i] = k < half ? v : std::conj(v);
         }
     auto expected = naive_dft(full, full_shape, c.dims.back(), n, 1);
     for (auto& v : expected) v *= scale(c.norm, false, static_cast<double>(n));
@@ -181,8 +180,8 @@ Complex one_part(const Values& x, std::int64_t start, std::int64_t n, std::int64
   for (std::int64_t j = 0; j < n; ++j) {
     const long double angle = -2 * std::numbers::pi_v<long double> * static_cast<long double>(j * k % n) /
                               static_cast<long double>(n);
-    sum += std::complex<long double>(x[static_cast<std::size_t>(start + j)]) *
-           std::complex<long double>(std::cos(angle), std::sin(angle));
+    sum +=
+        std::complex<long double>(x[start + j]) * std::complex<long double>(std::cos(angle), std::sin(angle));
   }
   return Complex(sum);
 }

@@ -97,8 +97,7 @@ TEST_F(Checkpoint, a_flipped_bit_or_a_missing_byte_is_found) {
     comm::barrier(comm::world());
     const std::vector<std::string> expected = {"is damaged between the bytes 0 and", "damaged checksums",
                                                "has 50 bytes instead of", "manifest"};
-    EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, x); }),
-                HasSubstr(expected[static_cast<std::size_t>(n)]));
+    EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, x); }), HasSubstr(expected[n]));
     comm::barrier(comm::world());
   }
 }

@@ -89,13 +89,13 @@ TEST(transpose, every_permutation_of_four_dims) {
     std::vector<std::int32_t> out(x.size());
     transpose(out.data(), x.data(), shape, perm, 4);
     std::size_t at = 0;
-    const auto p = [&](int d) { return static_cast<std::size_t>(perm[static_cast<std::size_t>(d)]); };
+    const auto p = [&](int d) { return static_cast<std::size_t>(perm[d]); };
     for (std::int64_t i = 0; i < shape[p(0)]; ++i)
       for (std::int64_t j = 0; j < shape[p(1)]; ++j)
         for (std::int64_t k = 0; k < shape[p(2)]; ++k)
           for (std::int64_t l = 0; l < shape[p(3)]; ++l, ++at)
-            ASSERT_EQ(out[at], x[static_cast<std::size_t>(i * strides[p(0)] + j * strides[p(1)] +
-                                                          k * strides[p(2)] + l * strides[p(3)])]);
+            ASSERT_EQ(out[at],
+                      x[i * strides[p(0)] + j * strides[p(1)] + k * strides[p(2)] + l * strides[p(3)]]);
   } while (std::next_permutation(perm.begin(), perm.end()));
 }
 
@@ -103,8 +103,8 @@ TEST(transpose, large_planes_that_bypass_the_cache) {
   const auto check = []<class T>(T) {
     const std::int64_t rows = (std::int64_t{9} << 20) / static_cast<std::int64_t>(sizeof(T)) / 1024 + 5,
                        columns = 1024;
-    std::vector<std::byte> memory(static_cast<std::size_t>(rows * columns) * sizeof(T) + 64);
-    std::vector<T> x(static_cast<std::size_t>(rows * columns));
+    std::vector<std::byte> memory((rows * columns) * sizeof(T) + 64);
+    std::vector<T> x(rows * columns);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(i * 2654435761u >> 7);
     void* aligned = memory.data();
     std::size_t space = memory.size();
@@ -113,7 +113,7 @@ TEST(transpose, large_planes_that_bypass_the_cache) {
     transpose(out, x.data(), Shape{columns, rows}, perm, sizeof(T));  // rows of the result are whole lines
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < columns; ++j)
-        ASSERT_EQ(out[i * columns + j], x[static_cast<std::size_t>(j * rows + i)]) << sizeof(T);
+        ASSERT_EQ(out[i * columns + j], x[j * rows + i]) << sizeof(T);
   };
   check(std::uint8_t{}), check(std::uint16_t{}), check(std::uint32_t{}), check(std::uint64_t{});
 }
@@ -167,9 +167,8 @@ TEST(gather, rows_by_index_and_zeros_outside) {
         for (std::int64_t o = 0; o < view.outer; ++o)
           for (const std::int64_t i : indices)
             for (std::int64_t j = 0; j < view.inner; ++j, ++at) {
-              const auto expected = i < 0 || i >= view.extent
-                                        ? testing::Stored<T>(0)
-                                        : x[static_cast<std::size_t>((o * view.extent + i) * view.inner + j)];
+              const auto expected = i < 0 || i >= view.extent ? testing::Stored<T>(0)
+                                                              : x[(o * view.extent + i) * view.inner + j];
               ASSERT_EQ(out[at], expected) << name(dtype);
             }
       }
@@ -186,9 +185,8 @@ TEST(scatter, every_op_applies_repeated_indices_in_order) {
       for (std::size_t i = 0; i < indices.size(); ++i)
         for (std::int64_t j = 0; j < 3; ++j) {
           if (indices[i] < 0 || indices[i] >= 5) continue;
-          double& place = expected[static_cast<std::size_t>((o * 5 + indices[i]) * 3 + j)];
-          const double update =
-              updates[static_cast<std::size_t>((o * 7 + static_cast<std::int64_t>(i)) * 3 + j)];
+          double& place = expected[(o * 5 + indices[i]) * 3 + j];
+          const double update = updates[(o * 7 + static_cast<std::int64_t>(i)) * 3 + j];
           const std::string_view name = op;
           place = name == "set"        ? update
                   : name == "add"      ? place + update
@@ -213,13 +211,13 @@ TEST(gather_along, and_its_scatter_have_an_index_per_element) {
   gather_along(out.data(), x.data(), view, indices.data(), 2, 4);
   for (std::size_t e = 0; e < 12; ++e) {
     const auto o = static_cast<std::int64_t>(e / 6), j = static_cast<std::int64_t>(e % 3), i = indices[e];
-    EXPECT_EQ(out[e], i < 0 || i >= 4 ? 0.0f : x[static_cast<std::size_t>((o * 4 + i) * 3 + j)]);
+    EXPECT_EQ(out[e], i < 0 || i >= 4 ? 0.0f : x[(o * 4 + i) * 3 + j]);
   }
   scatter_along("add", float32, put.data(), view, indices.data(), 2, out.data());
   for (std::size_t e = 0; e < 12; ++e) {
     const auto o = static_cast<std::int64_t>(e / 6), j = static_cast<std::int64_t>(e % 3), i = indices[e];
     if (i < 0 || i >= 4) continue;
-    EXPECT_EQ(put[static_cast<std::size_t>((o * 4 + i) * 3 + j)], out[e]);
+    EXPECT_EQ(put[(o * 4 + i) * 3 + j], out[e]);
   }
 }
 

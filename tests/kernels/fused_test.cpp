@@ -58,8 +58,7 @@ TEST(fused, operands_of_any_strides_give_what_a_loop_gives) {
           for (std::int64_t j = 0; j < d1; ++j)
             for (std::int64_t k = 0; k < d2; ++k, ++at) {
               const auto read = [&](std::size_t l) {
-                return data[static_cast<std::size_t>(i * layouts[l][0] + j * layouts[l][1] +
-                                                     k * layouts[l][2])];
+                return data[i * layouts[l][0] + j * layouts[l][1] + k * layouts[l][2]];
               };
               const float sum = read(a) + read(b);
               ASSERT_EQ(product[at], sum * read(c))
@@ -74,7 +73,7 @@ TEST(fused, mixed_dtypes_in_a_long_chain) {
   // where(x > 0, f64(x) * f64(i), f64(i)) with i int32 broadcast along rows; then to complex and its absolute value.
   const std::int64_t rows = 37, columns = 451;
   const auto x = testing::random_values<float>(rows * columns);
-  std::vector<std::int32_t> i(static_cast<std::size_t>(columns));
+  std::vector<std::int32_t> i(columns);
   for (std::size_t j = 0; j < i.size(); ++j) i[j] = static_cast<std::int32_t>(j) - 200;
   FusedProgram program;
   program.inputs = {{float32}, {int32}, {float32}};
@@ -174,14 +173,12 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
             registers[1][e] = b[e % static_cast<std::size_t>(columns)];
           for (const auto& one : program.steps) {
             std::vector<T> result(a.size());
-            const void* in[] = {registers[static_cast<std::size_t>(one.in[0])].data(),
-                                registers[static_cast<std::size_t>(one.in[1])].data()};
+            const void* in[] = {registers[one.in[0]].data(), registers[one.in[1]].data()};
             one.fn(in, result.data(), n);
             registers.push_back(std::move(result));
           }
           for (const int o : {0, 1}) {
-            const auto& expected =
-                registers[static_cast<std::size_t>(program.outputs[static_cast<std::size_t>(o)])];
+            const auto& expected = registers[program.outputs[o]];
             const auto& got = o == 0 ? out0 : out1;
             for (std::size_t e = 0; e < got.size(); ++e)
               ASSERT_TRUE(testing::same(got[e], expected[e]))
@@ -194,7 +191,7 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
 // Results too large for the cache take another way to memory.
 TEST(fused, large_outputs_are_complete) {
   const std::int64_t n = (std::int64_t{3} << 20) + 17;
-  std::vector<float> x(static_cast<std::size_t>(n)), out(x.size() + 3);
+  std::vector<float> x(n), out(x.size() + 3);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 1000);
   FusedProgram program{{{float32}}, {step("square", float32, {0}), step("add", float32, {1, 0})}, {2}};
   const FusedOperand inputs[] = {operand(x.data())};
@@ -259,10 +256,10 @@ TEST(fused_reduce, every_op_over_any_axes) {
         if ((mask >> d) & 1)
           axes.push_back(d);
         else
-          places *= shape[static_cast<std::size_t>(d)];
+          places *= shape[d];
       }
       for (const char* op : {"sum", "max", "min", "any", "all", "count_nonzero"}) {
-        std::vector<float> expected(static_cast<std::size_t>(places)),
+        std::vector<float> expected(places),
             got(expected.size());  // room for any result type
         reduce(op, float32, chain.data(), shape, axes, expected.data());
         run_fused_reduce(program, shape, inputs, op, axes, bytes(got.data()));

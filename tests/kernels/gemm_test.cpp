@@ -43,8 +43,7 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
         Z exact = accumulate ? Z(c[at]) : Z(0);
         long double size = std::abs(exact);
         for (std::int64_t l = 0; l < k; ++l) {
-          const Z product = Z(a[static_cast<std::size_t>(ta ? l * lda + i : i * lda + l)]) *
-                            Z(b[static_cast<std::size_t>(tb ? j * ldb + l : l * ldb + j)]);
+          const Z product = Z(a[ta ? l * lda + i : i * lda + l]) * Z(b[tb ? j * ldb + l : l * ldb + j]);
           exact += product;
           size += std::abs(product);
         }
@@ -56,8 +55,8 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
       } else {
         T exact = accumulate ? static_cast<T>(c[at]) : T(0);
         for (std::int64_t l = 0; l < k; ++l) {
-          const auto x = static_cast<T>(a[static_cast<std::size_t>(ta ? l * lda + i : i * lda + l)]),
-                     y = static_cast<T>(b[static_cast<std::size_t>(tb ? j * ldb + l : l * ldb + j)]);
+          const auto x = static_cast<T>(a[ta ? l * lda + i : i * lda + l]),
+                     y = static_cast<T>(b[tb ? j * ldb + l : l * ldb + j]);
           if constexpr (std::is_same_v<T, bool>)
             exact = exact || (x && y);
           else
@@ -84,8 +83,8 @@ TEST(gemm, every_dtype_transposition_and_shape) {
 
 TEST(gemm, old_nans_do_not_survive_in_the_result) {
   for (const std::int64_t n : {std::int64_t{1}, std::int64_t{40}}) {
-    const std::vector<double> a(100 * 100, 1.0), b(static_cast<std::size_t>(100 * n), 2.0);
-    std::vector<double> c(static_cast<std::size_t>(100 * n), NAN);
+    const std::vector<double> a(100 * 100, 1.0), b(100 * n, 2.0);
+    std::vector<double> c(100 * n, NAN);
     gemm(float64, false, false, 100, n, 100, a.data(), 100, b.data(), n, false, c.data(), n);
     for (const double x : c) ASSERT_EQ(x, 200);
   }
@@ -99,16 +98,13 @@ TEST(gemm_batched, shared_and_separate_operands) {
     for (const bool tb : {false, true})
       for (const std::int64_t stride_a : {std::int64_t{0}, m * k})
         for (const std::int64_t stride_b : {std::int64_t{0}, k * n}) {
-          std::vector<double> out(static_cast<std::size_t>(batch * m * n)),
-              one(static_cast<std::size_t>(m * n));
+          std::vector<double> out(batch * m * n), one(m * n);
           gemm_batched(float64, ta, tb, batch, m, n, k, a.data(), stride_a, b.data(), stride_b, out.data(),
                        m * n);
           for (std::int64_t i = 0; i < batch; ++i) {
             gemm(float64, ta, tb, m, n, k, a.data() + i * stride_a, ta ? m : k, b.data() + i * stride_b,
                  tb ? k : n, false, one.data(), n);
-            for (std::int64_t e = 0; e < m * n; ++e)
-              ASSERT_NEAR(out[static_cast<std::size_t>(i * m * n + e)], one[static_cast<std::size_t>(e)],
-                          1e-13);
+            for (std::int64_t e = 0; e < m * n; ++e) ASSERT_NEAR(out[i * m * n + e], one[e], 1e-13);
           }
         }
 }

@@ -29,10 +29,7 @@ template <class T> double eps() {
 // Column-major with some unused rows, which must stay as they are.
 template <class T> struct Columns {
   Columns(std::int64_t rows, std::int64_t columns, std::int64_t margin = 0, unsigned seed = 0)
-      : rows(rows),
-        columns(columns),
-        ld(rows + margin),
-        values(static_cast<std::size_t>(std::max<std::int64_t>(ld * columns, 1))) {
+      : rows(rows), columns(columns), ld(rows + margin), values(std::max<std::int64_t>(ld * columns, 1)) {
     std::mt19937 bits(seed);
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (T& value : values) {
@@ -43,10 +40,8 @@ template <class T> struct Columns {
   std::int64_t rows, columns, ld;
   std::vector<T> values;
   T* data() { return values.data(); }
-  T& operator()(std::int64_t i, std::int64_t j) { return values[static_cast<std::size_t>(i + j * ld)]; }
-  const T& operator()(std::int64_t i, std::int64_t j) const {
-    return values[static_cast<std::size_t>(i + j * ld)];
-  }
+  T& operator()(std::int64_t i, std::int64_t j) { return values[i + j * ld]; }
+  const T& operator()(std::int64_t i, std::int64_t j) const { return values[i + j * ld]; }
 };
 template <class T> Columns<T> zeros(std::int64_t rows, std::int64_t columns) {
   Columns<T> result(rows, columns);
@@ -105,8 +100,7 @@ TYPED_TEST(Panels, packed_rows_times_columns_however_these_lie) {
                 << m << "x" << n << "x" << k << " from row " << first;
             for (std::int64_t j = 0; j < n; ++j)
               for (std::int64_t i = m - first; i < c.ld; ++i)
-                ASSERT_EQ(c.values[static_cast<std::size_t>(i + j * c.ld)],
-                          before.values[static_cast<std::size_t>(i + j * c.ld)]);
+                ASSERT_EQ(c.values[i + j * c.ld], before.values[i + j * c.ld]);
           }
         }
 }
@@ -150,7 +144,7 @@ TYPED_TEST(Panels, lu_has_small_factors_and_gives_the_panel_back) {
     for (const std::int64_t m : {n, n + 1, 3 * n + 5}) {
       const Columns<T> given(m, n, 3, 5);
       Columns<T> a = given, permuted = given;
-      std::vector<std::int64_t> exchanged(static_cast<std::size_t>(n));
+      std::vector<std::int64_t> exchanged(n);
       ASSERT_EQ(lu_panel(m, n, a.data(), a.ld, exchanged.data()), -1);
       exchange_rows(n, permuted.data(), permuted.ld, 0, n, exchanged.data());
       auto l = zeros<T>(m, n), u = zeros<T>(n, n);
@@ -175,7 +169,7 @@ TYPED_TEST(Panels, lu_names_the_first_zero_pivot) {
     std::fill(a.values.begin(), a.values.end(), T(0));
     for (std::int64_t j = 0; j < n; ++j)
       if (j != bad) a(j, j) = T(1);
-    std::vector<std::int64_t> exchanged(static_cast<std::size_t>(n));
+    std::vector<std::int64_t> exchanged(n);
     EXPECT_EQ(lu_panel(m, n, a.data(), a.ld, exchanged.data()), bad);
   }
 }

@@ -33,17 +33,17 @@ std::vector<std::vector<int>> subsets_of_axes(int ndim) {
 template <class T, class R, class F> std::vector<R> folded(const std::vector<T>& x, const Shape& shape,
                                                            const std::vector<int>& axes, R start, F fold) {
   std::vector<bool> reduced(shape.size(), false);
-  for (const int axis : axes) reduced[static_cast<std::size_t>(axis)] = true;
+  for (const int axis : axes) reduced[axis] = true;
   std::int64_t places = 1;
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (!reduced[d]) places *= shape[d];
-  std::vector<R> out(static_cast<std::size_t>(places), start);
+  std::vector<R> out(places, start);
   std::vector<std::int64_t> index(shape.size(), 0);
   for (const T& value : x) {
     std::int64_t place = 0;
     for (std::size_t d = 0; d < shape.size(); ++d)
       if (!reduced[d]) place = place * shape[d] + index[d];
-    out[static_cast<std::size_t>(place)] = fold(out[static_cast<std::size_t>(place)], value);
+    out[place] = fold(out[place], value);
     for (std::size_t d = shape.size(); d-- > 0;) {
       if (++index[d] < shape[d]) break;
       index[d] = 0;
@@ -143,7 +143,7 @@ TEST(reduce, float_and_complex_sums_are_near_exact) {
 // One after the other, 16 million additions of 0.1f give 1.4e6 instead of 1.68e6.
 TEST(reduce, the_error_of_a_long_sum_grows_with_the_logarithm_only) {
   const std::int64_t n = 1 << 24;
-  const std::vector<float> x(static_cast<std::size_t>(n), 0.1f);
+  const std::vector<float> x(n, 0.1f);
   const double exact = static_cast<double>(n) * double{0.1f};
   float whole = 0, columns[3] = {};
   reduce("sum", float32, x.data(), Shape{n}, {0}, &whole);
@@ -228,13 +228,13 @@ TEST(arg_reduce, the_first_extreme_and_the_first_nan_of_every_dtype) {
                 for (std::size_t i = 5; i < x.size(); i += 11) x[i] = std::numeric_limits<T>::quiet_NaN();
             const AxisView view = axis_view(shape, axis);
             for (const bool max : {false, true}) {
-              std::vector<std::int64_t> index(static_cast<std::size_t>(view.outer * view.inner));
+              std::vector<std::int64_t> index(view.outer * view.inner);
               std::vector<Stored<T>> values(index.size());
               arg_reduce(max, dtype, x.data(), shape, axis, 1000, values.data(), index.data());
               for (std::int64_t o = 0; o < view.outer; ++o)
                 for (std::int64_t j = 0; j < view.inner; ++j) {
                   const auto at = [&](std::int64_t i) -> T {
-                    return x[static_cast<std::size_t>((o * view.extent + i) * view.inner + j)];
+                    return x[(o * view.extent + i) * view.inner + j];
                   };
                   std::int64_t best = 0;
                   for (std::int64_t i = 1; i < view.extent; ++i)

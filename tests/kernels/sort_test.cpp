@@ -44,9 +44,8 @@ template <class T>
 std::vector<std::int64_t> stable_positions(const std::vector<Stored<T>>& x, SortOrder order) {
   std::vector<std::int64_t> at(x.size());
   std::iota(at.begin(), at.end(), 0);
-  std::stable_sort(at.begin(), at.end(), [&](std::int64_t a, std::int64_t b) {
-    return ordered<T>(x[static_cast<std::size_t>(a)], x[static_cast<std::size_t>(b)], order);
-  });
+  std::stable_sort(at.begin(), at.end(),
+                   [&](std::int64_t a, std::int64_t b) { return ordered<T>(x[a], x[b], order); });
   return at;
 }
 
@@ -68,7 +67,7 @@ TEST(sort, rows_of_every_dtype_are_stable_with_nan_last) {
     for (std::uint32_t row = 0; row < 3; ++row) {
       const auto x = awkward<T>(n, row + 1);
       for (const std::int64_t i : stable_positions<T>(x, order))
-        expected.push_back(x[static_cast<std::size_t>(i)]), expected_at.push_back(i);
+        expected.push_back(x[i]), expected_at.push_back(i);
       data.insert(data.end(), x.begin(), x.end());
     }
     std::vector<std::int64_t> at(expected.size());
@@ -94,7 +93,7 @@ TEST(sort, pairs_carry_their_payload) {
     sort_pairs(dtype_of<T>(), keys.data(), payload.data(), n, order);
     const auto at = stable_positions<T>(x, order);
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      ASSERT_TRUE(same_bits(keys[i], x[static_cast<std::size_t>(at[i])]));
+      ASSERT_TRUE(same_bits(keys[i], x[at[i]]));
       ASSERT_EQ(payload[i], at[i] * 1'000'000'007);
     }
   });
@@ -118,8 +117,8 @@ TEST(sort, merged_runs_are_the_stable_sort_of_their_concatenation) {
       merge_runs(dtype_of<T>(), keys.data(), payload.data(), offsets, order, out.data(), out_payload.data());
       merge_runs(dtype_of<T>(), keys.data(), nullptr, offsets, order, out_keys_only.data(), nullptr);
       for (std::size_t i = 0; i < out.size(); ++i) {
-        ASSERT_EQ(out_payload[i], payload[static_cast<std::size_t>(at[i])]);
-        ASSERT_TRUE(same_bits(out[i], keys[static_cast<std::size_t>(at[i])]));
+        ASSERT_EQ(out_payload[i], payload[at[i]]);
+        ASSERT_TRUE(same_bits(out[i], keys[at[i]]));
         ASSERT_TRUE(same_bits(out_keys_only[i], out[i]));
       }
     }
@@ -151,7 +150,7 @@ TEST(top_k, the_largest_in_order_with_the_first_of_equals_first) {
     for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{10}, n}) {
       if (k > n) continue;
       const auto x = awkward<T>(2 * n, 13);
-      std::vector<Stored<T>> values(static_cast<std::size_t>(2 * k));
+      std::vector<Stored<T>> values(2 * k);
       std::vector<std::int64_t> index(values.size());
       top_k_rows(dtype_of<T>(), x.data(), 2, n, k, values.data(), index.data());
       for (std::int64_t row = 0; row < 2; ++row) {
@@ -159,9 +158,8 @@ TEST(top_k, the_largest_in_order_with_the_first_of_equals_first) {
         const auto at = stable_positions<T>(one, SortOrder{true});
         for (std::int64_t i = 0; i < k; ++i) {
           const auto place = static_cast<std::size_t>(row * k + i);
-          ASSERT_EQ(index[place], at[static_cast<std::size_t>(i)])
-              << name(dtype_of<T>()) << " n=" << n << " k=" << k;
-          ASSERT_TRUE(same_bits(values[place], one[static_cast<std::size_t>(index[place])]));
+          ASSERT_EQ(index[place], at[i]) << name(dtype_of<T>()) << " n=" << n << " k=" << k;
+          ASSERT_TRUE(same_bits(values[place], one[index[place]]));
         }
       }
     }

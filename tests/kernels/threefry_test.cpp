@@ -12,12 +12,12 @@ namespace tessera::kernels {
 namespace {
 
 template <class T> std::vector<T> bits(std::uint32_t k0, std::uint32_t k1, std::int64_t n) {
-  std::vector<T> out(static_cast<std::size_t>(n));
+  std::vector<T> out(n);
   threefry_block(k0, k1, {{0, n}}, Shape{n}, static_cast<int>(8 * sizeof(T)), out.data());
   return out;
 }
 template <class T> std::vector<T> uniform(std::int64_t n, double low = 0, double high = 1) {
-  std::vector<T> out(static_cast<std::size_t>(n));
+  std::vector<T> out(n);
   uniform_block(0, 0, {{0, n}}, Shape{n}, dtype_of<T>(), low, high, out.data());
   return out;
 }
@@ -78,7 +78,7 @@ TEST(threefry, a_box_holds_the_same_values_as_the_whole_array) {
   for (const Shape& global :
        {Shape{6, 7, 5}, Shape{1, 3000}, Shape{3000, 1}, Shape{40, 3, 40}, Shape{}, Shape{2500}}) {
     const std::int64_t n = global.elements();
-    std::vector<std::uint32_t> whole(static_cast<std::size_t>(n));
+    std::vector<std::uint32_t> whole(n);
     std::vector<std::uint64_t> whole64(whole.size());
     std::vector<float> normals(whole.size());
     threefry_block(3, 4, whole_box(global), global, 32, whole.data());
@@ -103,9 +103,9 @@ TEST(threefry, a_box_holds_the_same_values_as_the_whole_array) {
       for (std::size_t e = 0; e < count; ++e) {
         std::int64_t at = 0;
         for (std::size_t d = 0; d < global.size(); ++d) at += (box[d].start + index[d]) * strides[d];
-        ASSERT_EQ(part[e], whole[static_cast<std::size_t>(at)]) << to_string(global) << to_string(box);
-        ASSERT_EQ(part64[e], whole64[static_cast<std::size_t>(at)]);
-        ASSERT_EQ(part_normals[e], normals[static_cast<std::size_t>(at)]);
+        ASSERT_EQ(part[e], whole[at]) << to_string(global) << to_string(box);
+        ASSERT_EQ(part64[e], whole64[at]);
+        ASSERT_EQ(part_normals[e], normals[at]);
         for (std::size_t d = global.size(); d-- > 0;) {
           if (++index[d] < extents[d]) break;
           index[d] = 0;
@@ -170,7 +170,7 @@ TEST(threefry, original_mode_gives_any_range_of_the_array_hash) {
          {std::pair{std::int64_t{0}, total}, {total / 3, total - total / 3}, {total / 2, std::int64_t{1}}}) {
       const auto first = static_cast<std::size_t>(start);
       const auto words = array_hash(8, 9, static_cast<std::uint32_t>(total));
-      std::vector<std::uint32_t> out(static_cast<std::size_t>(count));
+      std::vector<std::uint32_t> out(count);
       threefry_original_bits(8, 9, total, start, count, 32, out.data());
       for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], words[first + i]) << total;
 
@@ -199,7 +199,7 @@ TEST(threefry, distributions_have_their_moments) {
     mean += x;
   }
   EXPECT_NEAR(mean / static_cast<double>(n), 2, 0.01);
-  std::vector<double> z(static_cast<std::size_t>(n));
+  std::vector<double> z(n);
   normal_block(11, 12, {{0, n}}, Shape{n}, float64, z.data());
   mean = 0;
   for (const double x : z) mean += x, square += x * x, fourth += x * x * x * x;

@@ -42,7 +42,7 @@ template <class T> std::vector<T> edges() {
 // Bounded values that keep arithmetic exact or nearly so.
 template <class T> std::vector<T> random_values(std::int64_t n, std::uint32_t seed = 1) {
   std::mt19937 generator(seed);
-  std::vector<T> values(static_cast<std::size_t>(n));
+  std::vector<T> values(n);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if constexpr (std::is_same_v<T, bool>)
       values[i] = (generator() & 1) != 0;

@@ -187,7 +187,7 @@ TEST(Factor, eigh_diagonalizes) {
               const auto w = to_vector<real_part<T>>(w_array);
               auto scaled = v;
               for (std::int64_t i = 0; i < n; ++i)
-                for (std::int64_t j = 0; j < n; ++j) scaled(i, j) *= w[static_cast<std::size_t>(j)];
+                for (std::int64_t j = 0; j < n; ++j) scaled(i, j) *= w[j];
               expect_small(product(a, v), scaled, one_norm(a), what);
               expect_orthonormal_columns(v, what);
               EXPECT_TRUE(std::is_sorted(w.begin(), w.end()));
@@ -212,7 +212,7 @@ TEST(Factor, svd_multiplies_back_full_and_reduced) {
                 EXPECT_EQ(u.columns, full ? m : k);
                 EXPECT_EQ(vh.rows, full ? n : k);
                 Matrix<T> sigma(u.columns, vh.rows);
-                for (std::int64_t i = 0; i < k; ++i) sigma(i, i) = T(s[static_cast<std::size_t>(i)]);
+                for (std::int64_t i = 0; i < k; ++i) sigma(i, i) = T(s[i]);
                 expect_small(product(product(u, sigma), vh), a, one_norm(a), what);
                 expect_orthonormal_columns(u, what + " u");
                 expect_orthonormal_columns(adjoint(vh), what + " vh");

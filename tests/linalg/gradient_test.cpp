@@ -8,7 +8,7 @@ namespace {
 
 // Weights the outputs so that none of their entries is indifferent; |.|^2 where signs or phases are arbitrary.
 Array weigh(const Array& x, unsigned seed) {
-  const auto weights = random_values<double>(static_cast<std::size_t>(x.size()), seed);
+  const auto weights = random_values<double>(x.size(), seed);
   const Array w = array(weights, x.shape());
   return is_complex(x.dtype()) ? sum(w * real(x)) + sum((w + 0.3) * imag(x)) : sum(w * x);
 }

@@ -33,12 +33,9 @@ template <class T> T conjugate(T x) {
 template <class T> struct Matrix {
   std::int64_t rows = 0, columns = 0;
   std::vector<T> values;
-  Matrix(std::int64_t r, std::int64_t c)
-      : rows(r), columns(c), values(static_cast<std::size_t>(r * c), T(0)) {}
-  T& operator()(std::int64_t i, std::int64_t j) { return values[static_cast<std::size_t>(i * columns + j)]; }
-  const T& operator()(std::int64_t i, std::int64_t j) const {
-    return values[static_cast<std::size_t>(i * columns + j)];
-  }
+  Matrix(std::int64_t r, std::int64_t c) : rows(r), columns(c), values(r * c, T(0)) {}
+  T& operator()(std::int64_t i, std::int64_t j) { return values[i * columns + j]; }
+  const T& operator()(std::int64_t i, std::int64_t j) const { return values[i * columns + j]; }
   Array array() const { return tessera::array(values, Shape{rows, columns}); }
 };
 template <class T> Matrix<T> matrix_of(const Array& a) {

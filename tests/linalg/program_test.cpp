@@ -81,8 +81,7 @@ TEST(Program, a_batch_of_solvers_through_shard_map) {
   EXPECT_EQ(x.shape(), (Shape{8, 16}));
   EXPECT_EQ(x.sharding(), NamedSharding(mesh, P("x")));
   for (int i = 0; i < 8; ++i) {
-    const auto m = matrix_of<float>(as[static_cast<std::size_t>(i)]), xi = matrix_of<float>(x(i)),
-               bi = matrix_of<float>(bs[static_cast<std::size_t>(i)]);
+    const auto m = matrix_of<float>(as[i]), xi = matrix_of<float>(x(i)), bi = matrix_of<float>(bs[i]);
     EXPECT_LT(difference(product(m, xi), bi), 1e-4);
   }
 }
@@ -139,10 +138,9 @@ TEST(BlockCyclic, runs_cover_what_a_box_and_a_part_share) {
         for (const auto& run : factor::runs_in(dim, p, {start, stop}))
           for (std::int64_t i = 0; i < run.size; ++i) {
             EXPECT_EQ(dim.global(p, run.in_part + i), start + run.in_box + i);
-            ++seen[static_cast<std::size_t>(start + run.in_box + i)];
+            ++seen[start + run.in_box + i];
           }
-      for (std::int64_t i = 0; i < 29; ++i)
-        EXPECT_EQ(seen[static_cast<std::size_t>(i)], i >= start && i < stop);
+      for (std::int64_t i = 0; i < 29; ++i) EXPECT_EQ(seen[i], i >= start && i < stop);
     }
 }
 
@@ -152,8 +150,8 @@ TEST(BlockCyclic, of_several_holders_of_a_box_one_serves_each_receiver) {
   for (int receiver = 0; receiver < 5; ++receiver) {
     const auto chosen = factor::servers(held, receiver);
     ASSERT_EQ(chosen.size(), 2u);
-    EXPECT_EQ(held[static_cast<std::size_t>(chosen[0])], left);
-    EXPECT_EQ(held[static_cast<std::size_t>(chosen[1])], right);
+    EXPECT_EQ(held[chosen[0]], left);
+    EXPECT_EQ(held[chosen[1]], right);
     if (receiver < 4) {
       EXPECT_TRUE(chosen[0] == receiver || chosen[1] == receiver) << "nobody is sent what it holds";
     }

@@ -132,8 +132,7 @@ TEST(Solve, operands_of_different_layouts) {
 
 template <class T>
 void expect_batch_solved(std::int64_t batch, std::int64_t n, std::int64_t k, const Sharding* layout) {
-  const auto a = random_values<T>(static_cast<std::size_t>(batch * n * n), 5),
-             b = random_values<T>(static_cast<std::size_t>(batch * n * k), 6);
+  const auto a = random_values<T>(batch * n * n, 5), b = random_values<T>(batch * n * k, 6);
   Array a_array = array(a, Shape{batch, n, n}), b_array = array(b, Shape{batch, n, k});
   if (layout != nullptr) a_array = device_put(a_array, *layout), b_array = device_put(b_array, *layout);
   const Array solved = linalg::solve(a_array, b_array);

@@ -101,8 +101,7 @@ class PropagationTest : public testing::Test {
     Result result{{}, {}, {}, made.bytes};
     for (const auto& s : made.inputs) result.in.push_back(s.spec());
     for (const auto& s : made.outputs) result.out.push_back(s.spec());
-    for (int axis : made.partial_axes)
-      result.partial.push_back(mesh.axis_names()[static_cast<std::size_t>(axis)]);
+    for (int axis : made.partial_axes) result.partial.push_back(mesh.axis_names()[axis]);
     return result;
   }
   static Result matmul(const Mesh& mesh, Shape a, Shape b, std::optional<P> lhs, std::optional<P> rhs) {
@@ -254,12 +253,12 @@ std::optional<std::vector<Range>> factor_ranges(const FactorRule& rule, const st
     if (dims[d].empty()) continue;
     if (box[d].size() <= 0) return std::nullopt;
     std::int64_t minor = 1;
-    for (int f : dims[d]) minor *= rule.factors[static_cast<std::size_t>(f)].size;
+    for (int f : dims[d]) minor *= rule.factors[f].size;
     std::int64_t start = box[d].start, size = box[d].size();
     for (int f : dims[d]) {
-      minor /= rule.factors[static_cast<std::size_t>(f)].size;
+      minor /= rule.factors[f].size;
       const std::int64_t first = start / minor, count = std::max<std::int64_t>(1, size / minor);
-      ranges[static_cast<std::size_t>(f)] = {first, first + count};
+      ranges[f] = {first, first + count};
       start -= first * minor;
       EXPECT_TRUE(count == 1 || (start == 0 && size == count * minor)) << "a block cuts across its factors";
       if (count > 1) size = minor, start = 0;

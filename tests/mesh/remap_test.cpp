@@ -15,12 +15,8 @@ class RemapTest : public testing::Test {
   void TearDown() override { set_devices({{0, 0, "localhost"}}); }
 };
 
-std::vector<std::int64_t> ones(int ndim) {
-  return std::vector<std::int64_t>(static_cast<std::size_t>(ndim), 1);
-}
-std::vector<std::int64_t> nulls(int ndim) {
-  return std::vector<std::int64_t>(static_cast<std::size_t>(ndim), 0);
-}
+std::vector<std::int64_t> ones(int ndim) { return std::vector<std::int64_t>(ndim, 1); }
+std::vector<std::int64_t> nulls(int ndim) { return std::vector<std::int64_t>(ndim, 0); }
 
 struct Case {
   std::string name;

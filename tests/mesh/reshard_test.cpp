@@ -23,7 +23,7 @@ std::string text(const ReshardPlan& plan) {
     line += line.empty() ? "" : ", ";
     line += step.kind == StepKind::exchange ? "exchange" : step_name(step.kind);
     if (!step.axes.empty()) line += " over";
-    for (int axis : step.axes) line += " " + step.from.mesh().axis_names()[static_cast<std::size_t>(axis)];
+    for (int axis : step.axes) line += " " + step.from.mesh().axis_names()[axis];
     if (step.dim >= 0) line += " on " + std::to_string(step.dim);
     if (step.split_dim >= 0) line += " to " + std::to_string(step.split_dim);
     line += " " + std::to_string(step.bytes);
@@ -216,9 +216,8 @@ TEST_F(ReshardTest, fixed_axes_are_never_crossed) {
                                         step.to, shape, me, fixed);
         for (const auto& list : {plan.sends, plan.receives})
           for (const auto& transfer : list)
-            ASSERT_EQ(
-                (*mesh.coords(Device{me, me, ""}))[static_cast<std::size_t>(fixed[0])],
-                (*mesh.coords(Device{transfer.peer, transfer.peer, ""}))[static_cast<std::size_t>(fixed[0])]);
+            ASSERT_EQ((*mesh.coords(Device{me, me, ""}))[fixed[0]],
+                      (*mesh.coords(Device{transfer.peer, transfer.peer, ""}))[fixed[0]]);
       }
   }
 }
@@ -229,7 +228,7 @@ TEST_F(ReshardTest, chains_stay_near_the_fewest_bytes_possible) {
   for (int round = 0; round < 500 && !HasFailure(); ++round) {
     const int ndim = random.between(1, 3);
     const Mesh mesh = random.mesh(16);
-    std::vector<std::int64_t> extents(static_cast<std::size_t>(ndim), 48);
+    std::vector<std::int64_t> extents(ndim, 48);
     const Shape shape(extents);
     const Sharding from = random.sharding(mesh, ndim), to = random.sharding(mesh, ndim);
     const std::int64_t fewest =

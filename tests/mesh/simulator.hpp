@@ -90,14 +90,14 @@ inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& fro
         ADD_FAILURE() << "device " << sender << " is asked for an element that it does not hold";
         return -1;
       }
-    return sources[s].at(sender)[static_cast<std::size_t>(linear(box, place))];
+    return sources[s].at(sender)[linear(box, place)];
   };
   using Message = std::tuple<int, int, std::string>;  // peer, piece, box
   for (int me = 0; me < job; ++me) {
     const Index box = to.local_box(shape, me);
     const bool member = to.mesh().position(me) >= 0;
     auto& block = counted.result[me];
-    if (member) block.assign(static_cast<std::size_t>(box_elements(box)), 0);
+    if (member) block.assign(box_elements(box), 0);
     std::int64_t received = 0, sent = 0;
     for (const auto* list : {&plans[me].receives, &plans[me].local})
       for (const auto& transfer : *list) {
@@ -105,9 +105,9 @@ inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& fro
         EXPECT_GT(box_elements(transfer.to), 0);
         if (list == &plans[me].receives) received += box_elements(transfer.to);
         for_each_index(transfer.to, [&](const auto& at) {
-          auto& slot = block.at(static_cast<std::size_t>(linear(box, at)));
+          auto& slot = block.at(linear(box, at));
           EXPECT_EQ(slot, 0) << "an element arrives twice";
-          slot = load(transfer.peer, remap.pieces[static_cast<std::size_t>(transfer.piece)], at);
+          slot = load(transfer.peer, remap.pieces[transfer.piece], at);
         });
       }
     for (const auto& transfer : plans[me].sends) sent += box_elements(transfer.to);
@@ -131,20 +131,18 @@ inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& fro
 // What the result of a remap must be.
 inline Blocks expected_blocks(const Remap& remap, const std::vector<Shape>& from_shapes, const Sharding& to,
                               const Shape& shape) {
-  std::vector<std::int64_t> whole(static_cast<std::size_t>(shape.elements()), 0);
+  std::vector<std::int64_t> whole(shape.elements(), 0);
   for (const auto& piece : remap.pieces)
     for_each_index(piece.to, [&](const auto& at) {
       std::vector<std::int64_t> place(at.size());
       for (std::size_t d = 0; d < at.size(); ++d) place[d] = piece.offset[d] + piece.step[d] * at[d];
-      whole[static_cast<std::size_t>(linear(whole_box(shape), at))] =
-          value_at(piece.source, from_shapes[static_cast<std::size_t>(piece.source)], place);
+      whole[linear(whole_box(shape), at)] = value_at(piece.source, from_shapes[piece.source], place);
     });
   Blocks blocks;
   for (int id : to.mesh().device_ids()) {
     blocks[id];
-    for_each_index(to.local_box(shape, id), [&](const auto& at) {
-      blocks[id].push_back(whole[static_cast<std::size_t>(linear(whole_box(shape), at))]);
-    });
+    for_each_index(to.local_box(shape, id),
+                   [&](const auto& at) { blocks[id].push_back(whole[linear(whole_box(shape), at)]); });
   }
   return blocks;
 }
@@ -155,7 +153,7 @@ class Random {
   int below(int n) { return static_cast<int>(engine_() % static_cast<unsigned>(n)); }
   int between(int low, int high) { return low + below(high - low + 1); }
   template <class T> const T& pick(const std::vector<T>& values) {
-    return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))];
+    return values[below(static_cast<int>(values.size()))];
   }
 
   // 1 to 3 axes over a subset of the job's devices, in order or permuted.
@@ -167,20 +165,20 @@ class Random {
       sizes.push_back(size);
       product *= size;
     }
-    std::vector<int> ids(static_cast<std::size_t>(job));
+    std::vector<int> ids(job);
     std::iota(ids.begin(), ids.end(), 0);
     if (below(2)) std::shuffle(ids.begin(), ids.end(), engine_);
-    ids.resize(static_cast<std::size_t>(product));
+    ids.resize(product);
     return Mesh(NdDevices(sizes, ids), names(sizes.size()));
   }
   Sharding sharding(const Mesh& mesh, int ndim, const std::vector<int>& unused = {}) {
-    std::vector<std::vector<int>> dims(static_cast<std::size_t>(ndim));
-    std::vector<int> axes(static_cast<std::size_t>(mesh.ndim()));
+    std::vector<std::vector<int>> dims(ndim);
+    std::vector<int> axes(mesh.ndim());
     std::iota(axes.begin(), axes.end(), 0);
     std::shuffle(axes.begin(), axes.end(), engine_);
     for (int axis : axes)
       if (ndim > 0 && below(4) && std::find(unused.begin(), unused.end(), axis) == unused.end())
-        dims[static_cast<std::size_t>(below(ndim))].push_back(axis);
+        dims[below(ndim)].push_back(axis);
     return Sharding::from_dim_axes(mesh, dims);
   }
   Shape shape(int ndim) {

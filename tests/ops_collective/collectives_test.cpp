@@ -52,7 +52,7 @@ TEST(Collectives, PsumScatterKeepsOwnBlockOfTheSum) {
       for (const bool tiled : {false, true})
         for (int dim = 0; dim < 2; ++dim) {
           std::vector<std::int64_t> shape = {2, 2};
-          shape[static_cast<std::size_t>(dim)] = tiled ? 3 * n : n;
+          shape[dim] = tiled ? 3 * n : n;
           const auto x = values(mesh.size(), shape);
           expect_over_ranks(
               mesh, x, simulator::psum_scatter(x, members_of(mesh, names), dim, tiled),
@@ -72,7 +72,7 @@ TEST(Collectives, AllToAllExchangesBlocks) {
         for (int split = 0; split < 3; ++split)
           for (int concat = 0; concat < 3; ++concat) {
             std::vector<std::int64_t> shape = {2, 1, 3};
-            shape[static_cast<std::size_t>(split)] = tiled ? 2 * n : n;
+            shape[split] = tiled ? 2 * n : n;
             const auto x = values(mesh.size(), shape);
             expect_over_ranks(
                 mesh, x, simulator::all_to_all(x, members_of(mesh, names), split, concat, tiled),
@@ -111,8 +111,7 @@ TEST(Collectives, PermutationsMoveBlocksAndFillWithZeros) {
           [&](const Array& b) { return pshuffle(b, axis_of(names), reversed); }, "pshuffle " + text(names));
       for (int source = 0; source<n; source += n> 2 ? n - 1 : 1) {
         PerRank expected;
-        for (std::size_t r = 0; r < x.size(); ++r)
-          expected.push_back(x[static_cast<std::size_t>(members[r][static_cast<std::size_t>(source)])]);
+        for (std::size_t r = 0; r < x.size(); ++r) expected.push_back(x[members[r][source]]);
         expect_over_ranks(
             mesh, x, expected, [&](const Array& b) { return pbroadcast(b, axis_of(names), source); },
             "pbroadcast " + text(names));
@@ -157,9 +156,7 @@ TEST(Collectives, PargmaxTakesTheLowestOfEquals) {
         Value best{{3}, {0, 0, 0}}, worst = best;
         for (std::size_t i = 0; i < 3; ++i)
           for (std::size_t m = 1; m < members[r].size(); ++m) {
-            const auto value = [&](double place) {
-              return x[static_cast<std::size_t>(members[r][static_cast<std::size_t>(place)])].data[i];
-            };
+            const auto value = [&](double place) { return x[members[r][place]].data[i]; };
             if (value(static_cast<double>(m)) > value(best.data[i])) best.data[i] = static_cast<double>(m);
             if (value(static_cast<double>(m)) < value(worst.data[i])) worst.data[i] = static_cast<double>(m);
           }

@@ -13,8 +13,8 @@ using testing::HasSubstr;
 
 // The ranks dealt out to groups of equal size, last rank first.
 Groups dealt(int ranks, int groups) {
-  Groups result(static_cast<std::size_t>(groups));
-  for (int i = 0; i < ranks; ++i) result[static_cast<std::size_t>(i % groups)].push_back(ranks - 1 - i);
+  Groups result(groups);
+  for (int i = 0; i < ranks; ++i) result[i % groups].push_back(ranks - 1 - i);
   return result;
 }
 
@@ -82,20 +82,19 @@ TEST(CollectiveDtypes, BoolCountsIntegersWrapComplexAdds) {
   const Array rank = arange(p);
   const Array truth = mapped([](const Array& b) { return psum(b > 0, "x"); }, rank);
   EXPECT_EQ(truth.dtype(), int32);
-  EXPECT_EQ(to_vector<int>(truth), std::vector<int>(static_cast<std::size_t>(p), p - 1));
+  EXPECT_EQ(to_vector<int>(truth), std::vector<int>(p, p - 1));
   EXPECT_EQ(to_vector<bool>(mapped([](const Array& b) { return pmax(b > 0, "x"); }, rank)),
-            std::vector<bool>(static_cast<std::size_t>(p), p > 1));
+            std::vector<bool>(p, p > 1));
   EXPECT_EQ(to_vector<bool>(mapped([](const Array& b) { return pmin(b >= 0, "x"); }, rank)),
-            std::vector<bool>(static_cast<std::size_t>(p), true));
+            std::vector<bool>(p, true));
   const Array bytes = mapped([](const Array& b) { return psum(b, "x"); }, full({p}, 100, int8));
   EXPECT_EQ(bytes.dtype(), int8);
-  EXPECT_EQ(to_vector<int>(bytes),
-            std::vector<int>(static_cast<std::size_t>(p), static_cast<std::int8_t>(100 * p)));
+  EXPECT_EQ(to_vector<int>(bytes), std::vector<int>(p, static_cast<std::int8_t>(100 * p)));
   EXPECT_EQ(mapped([](const Array& b) { return pmean(b, "x"); }, rank).dtype(), float32);
   const std::complex<double> unit(1, -2);
   const Array z = full({p}, unit, complex128);
   EXPECT_EQ(to_vector<std::complex<double>>(mapped([](const Array& b) { return psum(b, "x"); }, z)),
-            std::vector<std::complex<double>>(static_cast<std::size_t>(p), unit * static_cast<double>(p)));
+            std::vector<std::complex<double>>(p, unit * static_cast<double>(p)));
   for (const Dtype dtype : {bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64,
                             complex64, complex128}) {
     const Array x = astype(arange(2 * p * p) % 2, dtype);
@@ -206,9 +205,8 @@ TEST(CollectiveErrors, NameTheFacts) {
           return ppermute(b, "x", {{0, 1}, {1, 1}});
         },
         {"rank 1 is a destination twice"});
-  refused<ArgumentError>(
-      [&](const Array& b) { return pshuffle(b, "x", std::vector<int>(static_cast<std::size_t>(p + 1), 0)); },
-      {"pshuffle", std::to_string(p + 1) + " entries", "size " + size});
+  refused<ArgumentError>([&](const Array& b) { return pshuffle(b, "x", std::vector<int>(p + 1, 0)); },
+                         {"pshuffle", std::to_string(p + 1) + " entries", "size " + size});
   refused<ArgumentError>([&](const Array& b) { return pbroadcast(b, "x", p); },
                          {"pbroadcast", "source " + size});
   refused<ArgumentError>(

@@ -23,7 +23,7 @@ struct Value {
 };
 inline Value zeros(std::vector<std::int64_t> shape) {
   Value v{std::move(shape), {}};
-  v.data.assign(static_cast<std::size_t>(v.size()), 0.0);
+  v.data.assign(v.size(), 0.0);
   return v;
 }
 
@@ -42,7 +42,7 @@ inline void for_each(const std::vector<std::int64_t>& shape,
 inline double& at(Value& v, const std::vector<std::int64_t>& index) {
   std::int64_t flat = 0;
   for (std::size_t d = 0; d < index.size(); ++d) flat = flat * v.shape[d] + index[d];
-  return v.data[static_cast<std::size_t>(flat)];
+  return v.data[flat];
 }
 inline double at(const Value& v, const std::vector<std::int64_t>& index) {
   return at(const_cast<Value&>(v), index);
@@ -64,8 +64,7 @@ inline Members members_along(const std::vector<int>& sizes, const std::vector<in
   };
   const auto number = [&](int rank) {
     int n = 0;
-    for (const int a : axes)
-      n = n * sizes[static_cast<std::size_t>(a)] + coords(rank)[static_cast<std::size_t>(a)];
+    for (const int a : axes) n = n * sizes[a] + coords(rank)[a];
     return n;
   };
   Members members;
@@ -84,7 +83,7 @@ inline Members members_along(const std::vector<int>& sizes, const std::vector<in
       std::vector<int> mine;
       for (const auto& group : groups)
         if (std::find(group.begin(), group.end(), number(r)) != group.end())
-          for (const int g : group) mine.push_back(same[static_cast<std::size_t>(g)]);
+          for (const int g : group) mine.push_back(same[g]);
       same = mine;
     }
     members.push_back(same);
@@ -93,7 +92,7 @@ inline Members members_along(const std::vector<int>& sizes, const std::vector<in
 }
 
 inline int place(const Members& members, int rank) {
-  const auto& list = members[static_cast<std::size_t>(rank)];
+  const auto& list = members[rank];
   return static_cast<int>(std::find(list.begin(), list.end(), rank) - list.begin());
 }
 
@@ -101,10 +100,9 @@ inline PerRank reduce(const PerRank& x, const Members& members,
                       const std::function<double(double, double)>& op) {
   PerRank out;
   for (std::size_t r = 0; r < x.size(); ++r) {
-    Value v = x[static_cast<std::size_t>(members[r][0])];
+    Value v = x[members[r][0]];
     for (std::size_t m = 1; m < members[r].size(); ++m)
-      for (std::size_t i = 0; i < v.data.size(); ++i)
-        v.data[i] = op(v.data[i], x[static_cast<std::size_t>(members[r][m])].data[i]);
+      for (std::size_t i = 0; i < v.data.size(); ++i) v.data[i] = op(v.data[i], x[members[r][m]].data[i]);
     out.push_back(v);
   }
   return out;
@@ -122,7 +120,7 @@ inline PerRank all_gather(const PerRank& x, const Members& members, int axis, bo
       shape.insert(shape.begin() + axis, p);
     Value v = zeros(shape);
     for (std::int64_t m = 0; m < p; ++m) {
-      const Value& from = x[static_cast<std::size_t>(members[r][static_cast<std::size_t>(m)])];
+      const Value& from = x[members[r][m]];
       for_each(from.shape, [&](const std::vector<std::int64_t>& index) {
         auto to = index;
         if (tiled)
@@ -165,16 +163,16 @@ inline PerRank all_to_all(const PerRank& x, const Members& members, int split, i
     const int me = place(members, static_cast<int>(r));
     auto shape = x[r].shape;
     if (tiled) {
-      shape[static_cast<std::size_t>(split)] /= p;
+      shape[split] /= p;
       const auto block = shape;
-      shape[static_cast<std::size_t>(concat)] *= p;
+      shape[concat] *= p;
       Value v = zeros(shape);
       for (std::int64_t m = 0; m < p; ++m)
         for_each(block, [&](const std::vector<std::int64_t>& index) {
           auto from = index, to = index;
-          from[static_cast<std::size_t>(split)] += me * block[static_cast<std::size_t>(split)];
-          to[static_cast<std::size_t>(concat)] += m * block[static_cast<std::size_t>(concat)];
-          at(v, to) = at(x[static_cast<std::size_t>(members[r][static_cast<std::size_t>(m)])], from);
+          from[split] += me * block[split];
+          to[concat] += m * block[concat];
+          at(v, to) = at(x[members[r][m]], from);
         });
       out.push_back(v);
     } else {
@@ -183,10 +181,10 @@ inline PerRank all_to_all(const PerRank& x, const Members& members, int split, i
       Value v = zeros(shape);
       for_each(shape, [&](const std::vector<std::int64_t>& index) {
         auto from = index;
-        const auto m = from[static_cast<std::size_t>(concat)];
+        const auto m = from[concat];
         from.erase(from.begin() + concat);
         from.insert(from.begin() + split, me);
-        at(v, index) = at(x[static_cast<std::size_t>(members[r][static_cast<std::size_t>(m)])], from);
+        at(v, index) = at(x[members[r][m]], from);
       });
       out.push_back(v);
     }
@@ -200,8 +198,7 @@ inline PerRank ppermute(const PerRank& x, const Members& members,
   for (std::size_t r = 0; r < x.size(); ++r) {
     Value v = zeros(x[r].shape);
     for (const auto& [source, destination] : pairs)
-      if (destination == place(members, static_cast<int>(r)))
-        v = x[static_cast<std::size_t>(members[r][static_cast<std::size_t>(source)])];
+      if (destination == place(members, static_cast<int>(r))) v = x[members[r][source]];
     out.push_back(v);
   }
   return out;

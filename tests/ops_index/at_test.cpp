@@ -26,7 +26,7 @@ TEST(Gather, ByOneIndexArrayInAnyDim) {
     for (int d = 0; d < ndim; ++d) extents.push_back(pick(random, 1, 8));
     const Shape shape(extents);
     for (int d = pick(random, 0, 2); d > 0; --d) list.push_back(pick(random, random() % 5 == 0 ? 0 : 1, 6));
-    const auto n = extents[static_cast<std::size_t>(dim)];
+    const auto n = extents[dim];
     // Some negative, some out of range: those are clamped.
     const auto raw = [&](const Position& at) {
       return static_cast<std::int64_t>((flat(at, Shape(list)) * 7 + 3) % (2 * n + 3) - n);
@@ -185,7 +185,7 @@ TEST(At, ReplacesAnyBoxOfAnySharding) {
     expect_elements(
         place.get(), v_shape,
         [&](const Position& at) {
-          return value_of({rows[static_cast<std::size_t>(at[0])], at[1] + c}, shape);
+          return value_of({rows[at[0]], at[1] + c}, shape);
         },
         what);
     expect_elements(

@@ -43,7 +43,7 @@ inline Mesh random_mesh(std::mt19937& random) {
 
 // Every axis of the mesh splits some dim or none.
 inline Sharding random_sharding(std::mt19937& random, const Mesh& mesh, int ndim) {
-  std::vector<std::vector<int>> dims(static_cast<std::size_t>(ndim));
+  std::vector<std::vector<int>> dims(ndim);
   std::vector<int> axes = {0, 1, 2};
   std::shuffle(axes.begin(), axes.end(), random);
   for (const int a : axes)

@@ -42,8 +42,8 @@ TEST(Roll, TurnsADimAndMovesOnlyTheBoundary) {
     expect_elements(
         y, c.shape,
         [&](Position at) {
-          auto& i = at[static_cast<std::size_t>(dim)];
-          i = wrapped(i - shift, c.shape[static_cast<std::size_t>(dim)]);
+          auto& i = at[dim];
+          i = wrapped(i - shift, c.shape[dim]);
           return c.value(at);
         },
         c.text);
@@ -69,9 +69,7 @@ TEST(Flip, TurnsAnyDimsAround) {
         y, c.shape,
         [&](Position at) {
           for (int d = 0; d < c.shape.ndim(); ++d)
-            if (dims.empty() || std::count(dims.begin(), dims.end(), d))
-              at[static_cast<std::size_t>(d)] =
-                  c.shape[static_cast<std::size_t>(d)] - 1 - at[static_cast<std::size_t>(d)];
+            if (dims.empty() || std::count(dims.begin(), dims.end(), d)) at[d] = c.shape[d] - 1 - at[d];
           return c.value(at);
         },
         c.text);
@@ -86,7 +84,7 @@ TEST(Pad, PutsAValueAround) {
     auto result = c.shape;
     for (int d = 0; d < c.shape.ndim(); ++d) {
       widths.push_back({pick(random, 0, 4), pick(random, 0, 4)});
-      result[static_cast<std::size_t>(d)] += widths.back().first + widths.back().second;
+      result[d] += widths.back().first + widths.back().second;
     }
     const Array y = pad(c.x, widths, 7);
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
@@ -117,7 +115,7 @@ TEST(Tile, RepeatsTheWholeAndRepeatEachElement) {
     auto result = c.shape;
     for (int d = 0; d < c.shape.ndim(); ++d) {
       repeats.push_back(pick(random, random() % 6 == 0 ? 0 : 1, 3));
-      result[static_cast<std::size_t>(d)] *= repeats.back();
+      result[d] *= repeats.back();
     }
     expect_elements(
         tile(c.x, repeats), result,
@@ -128,13 +126,13 @@ TEST(Tile, RepeatsTheWholeAndRepeatEachElement) {
         c.text);
     const int dim = pick(random, 0, c.shape.ndim() - 1), n = pick(random, 0, 4);
     result = c.shape;
-    result[static_cast<std::size_t>(dim)] *= n;
+    result[dim] *= n;
     const Array y = repeat(c.x, n, dim);
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
     expect_elements(
         y, result,
         [&](Position at) {
-          at[static_cast<std::size_t>(dim)] /= n;
+          at[dim] /= n;
           return c.value(at);
         },
         c.text);
@@ -155,7 +153,7 @@ TEST(Split, GivesEqualPartsOrSaysWhyNot) {
     shape[d] /= count;
     for (int i = 0; i < count; ++i)
       expect_elements(
-          parts[static_cast<std::size_t>(i)], shape,
+          parts[i], shape,
           [&](Position at) {
             at[d] += shape[d] * i;
             return c.value(at);

@@ -61,7 +61,7 @@ TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
     for (int d = 0; d < ndim; ++d) {
       if (random() % 5 == 0)
         parts.emplace_back(newaxis), taken.push_back({-1}), keeps.push_back(true), result.push_back(1);
-      auto part = random_part(random, extents[static_cast<std::size_t>(d)]);
+      auto part = random_part(random, extents[d]);
       parts.push_back(part.part);
       if (part.keeps_dim) result.push_back(static_cast<std::int64_t>(part.taken.size()));
       taken.push_back(part.taken);
@@ -83,8 +83,7 @@ TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
           std::size_t r = 0;
           for (std::size_t k = 0; k < taken.size(); ++k) {
             const auto i = keeps[k] ? at[r++] : 0;
-            if (taken[k].size() != 1 || taken[k][0] != -1)
-              source.push_back(taken[k][static_cast<std::size_t>(i)]);
+            if (taken[k].size() != 1 || taken[k][0] != -1) source.push_back(taken[k][i]);
           }
           return value(source);
         },
@@ -141,27 +140,26 @@ TEST(Concatenate, AnyShardingsGiveWhatLoopsGive) {
     std::vector<std::int64_t> owner, place;
     for (int i = 0; i < count; ++i) {
       auto own = extents;
-      own[static_cast<std::size_t>(axis)] = pick(random, 0, 7);
+      own[axis] = pick(random, 0, 7);
       Array x = make(Shape(own), float32, [&](const Position& at) {
         return 1000.0 * i + static_cast<double>(flat(at, Shape(own)));
       });
       if (random() % 4 != 0) x = device_put(x, random_sharding(random, mesh, ndim));
       parts.push_back(x);
-      for (std::int64_t k = 0; k < own[static_cast<std::size_t>(axis)]; ++k)
-        owner.push_back(i), place.push_back(k);
+      for (std::int64_t k = 0; k < own[axis]; ++k) owner.push_back(i), place.push_back(k);
     }
     auto result = extents;
-    result[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(owner.size());
+    result[axis] = static_cast<std::int64_t>(owner.size());
     const Array y = concatenate(parts, axis - (round % 2 ? ndim : 0));
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
     expect_elements(
         y, Shape(result),
         [&](const Position& at) {
           auto source = at;
-          const auto k = static_cast<std::size_t>(at[static_cast<std::size_t>(axis)]);
-          source[static_cast<std::size_t>(axis)] = place[k];
+          const auto k = static_cast<std::size_t>(at[axis]);
+          source[axis] = place[k];
           return 1000.0 * static_cast<double>(owner[k]) +
-                 static_cast<double>(flat(source, parts[static_cast<std::size_t>(owner[k])].shape()));
+                 static_cast<double>(flat(source, parts[owner[k]].shape()));
         },
         "round " + std::to_string(round));
   }

@@ -27,9 +27,9 @@ struct Lines {
   // The line through a position along dim.
   std::vector<double> line(Position at) const {
     std::vector<double> result;
-    for (std::int64_t i = 0; i < shape[static_cast<std::size_t>(dim)]; ++i) {
-      at[static_cast<std::size_t>(dim)] = i;
-      result.push_back(values[static_cast<std::size_t>(flat(at, shape))]);
+    for (std::int64_t i = 0; i < shape[dim]; ++i) {
+      at[dim] = i;
+      result.push_back(values[flat(at, shape)]);
     }
     return result;
   }
@@ -82,14 +82,11 @@ TEST(Sort, AnyDtypeDimAndShardingStableNanLast) {
         sorted, c.shape,
         [&](const Position& at) {
           const auto line = c.line(at);
-          return line[order_of(line)[static_cast<std::size_t>(at[d])]];
+          return line[order_of(line)[at[d]]];
         },
         c.text);
     expect_elements(
-        places, c.shape,
-        [&](const Position& at) {
-          return static_cast<double>(order_of(c.line(at))[static_cast<std::size_t>(at[d])]);
-        },
+        places, c.shape, [&](const Position& at) { return static_cast<double>(order_of(c.line(at))[at[d]]); },
         c.text);
   }
 }
@@ -144,15 +141,11 @@ TEST(SortByKey, MovesAPayloadOfAnyDtype) {
                       device_put(make(shape, payload_dtype, payload), random_sharding(random, mesh, 2)));
       const auto source = [&](const Position& at) {
         std::vector<double> line;
-        for (std::int64_t i = 0; i < shape[1]; ++i)
-          line.push_back(keys[static_cast<std::size_t>(at[0] * shape[1] + i)]);
-        return Position{at[0], static_cast<std::int64_t>(order_of(line)[static_cast<std::size_t>(at[1])])};
+        for (std::int64_t i = 0; i < shape[1]; ++i) line.push_back(keys[at[0] * shape[1] + i]);
+        return Position{at[0], static_cast<std::int64_t>(order_of(line)[at[1]])};
       };
       expect_elements(
-          k, shape,
-          [&](const Position& at) {
-            return static_cast<double>(keys[static_cast<std::size_t>(flat(source(at), shape))]);
-          },
+          k, shape, [&](const Position& at) { return static_cast<double>(keys[flat(source(at), shape)]); },
           text_of(sharding));
       expect_elements(
           v, shape, [&](const Position& at) { return payload(source(at)); },
@@ -172,14 +165,14 @@ TEST(TopK, TheLargestFirstAndTheFirstOfEquals) {
     const int k = pick(random, 0, static_cast<int>(n));
     const auto [values, places] = top_k(c.x, k);
     Shape result = c.shape;
-    result[static_cast<std::size_t>(last)] = k;
+    result[last] = k;
     const auto chosen = [&](const Position& at) {
       const auto line = c.line(at);
       std::vector<std::size_t> order(line.size());
       for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
       std::stable_sort(order.begin(), order.end(),
                        [&](std::size_t a, std::size_t b) { return sorts_before(line[b], line[a]); });
-      return order[static_cast<std::size_t>(at.back())];
+      return order[at.back()];
     };
     expect_elements(
         values, result, [&](const Position& at) { return c.line(at)[chosen(at)]; },
@@ -273,7 +266,7 @@ TEST(SearchSorted, AddsUpThePlacesInTheBlocks) {
       expect_elements(
           searchsorted(s, v, right ? "right" : "left"), {3, 4},
           [&](const Position& at) {
-            const float value = values[static_cast<std::size_t>(at[0] * 4 + at[1])];
+            const float value = values[at[0] * 4 + at[1]];
             return static_cast<double>((right ? std::upper_bound(sorted.begin(), sorted.end(), value)
                                               : std::lower_bound(sorted.begin(), sorted.end(), value)) -
                                        sorted.begin());
@@ -304,7 +297,7 @@ TEST(TakeAlongAxis, OneIndexPerElementOfALine) {
         take_along_axis(c.x, i, c.dim), list,
         [&](const Position& at) {
           const auto k = raw(at);
-          return c.line(at)[static_cast<std::size_t>(std::min<std::int64_t>(k < 0 ? k + n : k, n - 1))];
+          return c.line(at)[std::min<std::int64_t>(k < 0 ? k + n : k, n - 1)];
         },
         c.text);
   }

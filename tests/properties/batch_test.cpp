@@ -68,7 +68,7 @@ TEST_P(Batch, is_the_loop_over_the_examples) {
       if (dims[i] >= 0) batches.push_back(moveaxis(mapped[i], dims[i], axis));
     const auto results = vmap(call, {.in_axes = axis})(batches);
     for (int e = 0; e < size; ++e) {
-      const auto expected = sample.call(examples[static_cast<std::size_t>(e)]);
+      const auto expected = sample.call(examples[e]);
       ASSERT_EQ(results.size(), expected.size());
       for (std::size_t i = 0; i < expected.size(); ++i) {
         const Array result = results[i](e);

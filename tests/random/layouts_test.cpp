@@ -159,7 +159,7 @@ TEST(random_layouts, a_committed_batch_of_keys_draws_where_the_keys_lie) {
   const auto separate = random::split(random::key(4), 2 * n + 1);
   const auto all = to_vector<float>(draws);
   for (int i = 0; i < 2 * n + 1; ++i) {
-    const auto one = to_vector<float>(random::normal(separate[static_cast<std::size_t>(i)], {3, 2}));
+    const auto one = to_vector<float>(random::normal(separate[i], {3, 2}));
     EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + 6 * i)) << i;
   }
 }

@@ -96,7 +96,7 @@ TEST(Pmap, TreesAndNumbersPassThrough) {
 TEST(Pmap, OnGivenDevices) {
   const int n = device_count();
   std::vector<Device> backwards;
-  for (int i = n; i-- > 0;) backwards.push_back(devices()[static_cast<std::size_t>(i)]);
+  for (int i = n; i-- > 0;) backwards.push_back(devices()[i]);
   const Array y = pmap(
       [](const Array& a) {
         return a * 2 + ppermute(a, "i", {{0, 0}});

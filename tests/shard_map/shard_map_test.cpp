@@ -192,7 +192,7 @@ TEST(ShardMap, OnSomeOfTheDevices) {
   const int p = device_count();
   for (int n = 1; n <= p; ++n) {
     std::vector<Device> chosen;
-    for (int i = 0; i < n; ++i) chosen.push_back(devices()[static_cast<std::size_t>(p - 1 - i)]);
+    for (int i = 0; i < n; ++i) chosen.push_back(devices()[p - 1 - i]);
     const Mesh mesh = make_mesh({n}, {"x"}, chosen);
     const Array x = data({2 * n, 3});
     const auto f = shard_map(

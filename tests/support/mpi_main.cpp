@@ -24,18 +24,16 @@ Job job;
 // Each rank's text on rank 0, in rank order; empty elsewhere.
 std::vector<std::string> gather_texts(const std::string& mine) {
   const int bytes = static_cast<int>(mine.size());
-  std::vector<int> bytes_of(static_cast<std::size_t>(job.size)), offset_of(bytes_of.size());
+  std::vector<int> bytes_of(job.size), offset_of(bytes_of.size());
   MPI_Gather(&bytes, 1, MPI_INT, bytes_of.data(), 1, MPI_INT, 0, job.comm);
   int total = 0;
   for (std::size_t r = 0; r < bytes_of.size(); ++r) offset_of[r] = total, total += bytes_of[r];
-  std::string all(static_cast<std::size_t>(total), '\0');
+  std::string all(total, '\0');
   MPI_Gatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR, 0,
               job.comm);
   std::vector<std::string> texts;
   if (job.rank == 0)
-    for (std::size_t r = 0; r < bytes_of.size(); ++r)
-      texts.push_back(
-          all.substr(static_cast<std::size_t>(offset_of[r]), static_cast<std::size_t>(bytes_of[r])));
+    for (std::size_t r = 0; r < bytes_of.size(); ++r) texts.push_back(all.substr(offset_of[r], bytes_of[r]));
   return texts;
 }
 

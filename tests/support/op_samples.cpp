@@ -458,7 +458,7 @@ std::vector<Array> operands_of(const OpSample& sample, unsigned seed) {
   for (const auto& operand : sample.operands) {
     const auto n = operand.shape.elements();
     const auto part = [&] {
-      std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+      std::vector<std::int64_t> order(n);
       std::iota(order.begin(), order.end(), 0);
       std::shuffle(order.begin(), order.end(), random);
       std::vector<double> values;

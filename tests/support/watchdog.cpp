@@ -64,7 +64,7 @@ void watch(pthread_t main_thread, int rank, double limit_s) {
     std::string report = "[rank " + std::to_string(rank) + "] no progress for " +
                          std::to_string(static_cast<int>(limit_s)) + " s in " + test + "\n";
     for (int i = 2; i < frame_count; ++i) {
-      const std::string frame = describe(frames[static_cast<std::size_t>(i)]);
+      const std::string frame = describe(frames[i]);
       if (frame.find("testing::") != std::string::npos) break;  // below the test's body
       report += "[rank " + std::to_string(rank) + "]   " + frame + "\n";
     }

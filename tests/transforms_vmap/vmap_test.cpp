@@ -23,8 +23,8 @@ Array data(Shape shape, int seed = 1) {
 }
 
 Array example(const Array& x, int axis, int i) {
-  std::vector<IndexPart> parts(static_cast<std::size_t>(x.ndim()), IndexPart(slice()));
-  parts[static_cast<std::size_t>(axis)] = IndexPart(i);
+  std::vector<IndexPart> parts(x.ndim(), IndexPart(slice()));
+  parts[axis] = IndexPart(i);
   return index(x, parts);
 }
 
@@ -54,7 +54,7 @@ template <class F> void expect_loop(F f, Shape one, const std::string& what) {
     expect_close(vmap(f, {.in_axes = axis - one.ndim() - 1})(x), wanted, what + " negative axis");
     for (int d = 0; d <= one.ndim(); ++d) {
       std::vector<DimSpec> spec(static_cast<std::size_t>(one.ndim()) + 1, DimSpec(None));
-      spec[static_cast<std::size_t>(d)] = DimSpec("x");
+      spec[d] = DimSpec("x");
       const Array sharded = device_put(x, make_mesh({device_count()}, {"x"}), PartitionSpec(spec));
       expect_close(vmap(f, {.in_axes = axis})(sharded), wanted,
                    what + " axis " + std::to_string(axis) + " split on " + std::to_string(d));

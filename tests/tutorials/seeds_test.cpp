@@ -28,14 +28,13 @@ TEST(Seed000, ConvolveOnEveryDeviceGivesTheNotebooksNumbers) {
   const Array w = array({2.f, 3.f, 4.f}), xs = reshape(arange(5 * n), {n, 5}), ws = broadcast_to(w, {n, 3});
   std::vector<double> once, twice, sums(3, 0.0), normalized;
   for (int i = 0; i < n; ++i)
-    for (int j = 0; j < 3; ++j)
-      once.push_back(11 + 45 * i + 9 * j), sums[static_cast<std::size_t>(j)] += once.back();
+    for (int j = 0; j < 3; ++j) once.push_back(11 + 45 * i + 9 * j), sums[j] += once.back();
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < 3; ++j) {
       double total = 0;
-      for (int k = 0; k < 3; ++k) total += (5 * i + j + k) * once[static_cast<std::size_t>(3 * i + k)];
+      for (int k = 0; k < 3; ++k) total += (5 * i + j + k) * once[3 * i + k];
       twice.push_back(total);
-      normalized.push_back(once[static_cast<std::size_t>(3 * i + j)] / sums[static_cast<std::size_t>(j)]);
+      normalized.push_back(once[3 * i + j] / sums[j]);
     }
   const auto mapped = pmap(convolve);
   expect_close(mapped(xs, ws), once, 0, "pmap");
@@ -85,11 +84,8 @@ TEST(Seed000, DataParallelRegressionIsTheRegressionOfTheWholeBatch) {
     if (i % 10 != 9 && i != 0) continue;
     last = item<double>(whole_loss);
     if (i == 0) first = last;
-    expect_close(loss, std::vector<double>(static_cast<std::size_t>(n), last), 1e-5,
-                 "loss of step " + std::to_string(i));
-    expect_close(parallel.weight,
-                 std::vector<double>(static_cast<std::size_t>(n), item<double>(whole.weight)), 1e-5,
-                 "weight");
+    expect_close(loss, std::vector<double>(n, last), 1e-5, "loss of step " + std::to_string(i));
+    expect_close(parallel.weight, std::vector<double>(n, item<double>(whole.weight)), 1e-5, "weight");
   }
   EXPECT_LT(last, first);
 }
@@ -104,7 +100,7 @@ TEST(Seed003, ProductsAndNormalisation) {
   const Array y = pmap([](const Array& x) { return x / psum(x, "p"); }, {.axis_name = "p"})(arange(n));
   if (n > 1) expect_close(y, wanted, 1e-6, "normalize");
   expect_close(pmap([](const Array& x) { return psum(x, "i"); }, {.axis_name = "i"})(ones({n})),
-               std::vector<double>(static_cast<std::size_t>(n), n), 0, "psum of ones");
+               std::vector<double>(n, n), 0, "psum of ones");
 }
 
 // All ranks as two axes.

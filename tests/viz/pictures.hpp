@@ -87,7 +87,7 @@ inline Subject random_subject(std::mt19937& random) {
   std::vector<int> ids(64);
   std::iota(ids.begin(), ids.end(), 0);
   if (below(2)) std::shuffle(ids.begin(), ids.end(), random);
-  ids.resize(static_cast<std::size_t>(devices));
+  ids.resize(devices);
 
   std::vector<std::int64_t> extents;
   std::vector<std::vector<std::string>> dims;
@@ -96,8 +96,7 @@ inline Subject random_subject(std::mt19937& random) {
     dims.emplace_back();
   }
   for (const std::string& name : names) {
-    if (!dims.empty() && below(4))
-      dims[static_cast<std::size_t>(below(static_cast<int>(dims.size())))].push_back(name);
+    if (!dims.empty() && below(4)) dims[below(static_cast<int>(dims.size()))].push_back(name);
   }
   std::vector<DimSpec> spec(dims.begin(), dims.end());
   return {Shape(extents), NamedSharding(Mesh(NdDevices(sizes, ids), names), PartitionSpec(spec))};

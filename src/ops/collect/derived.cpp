@@ -14,11 +14,11 @@ Array diff(const Operand& x, int n, int axis) {
                         " is negative");
   Array y = x.array;
   const auto from = [&](const Slice& s) {
-    std::vector<IndexPart> parts(static_cast<std::size_t>(dim), IndexPart(slice()));
+    std::vector<IndexPart> parts(dim, IndexPart(slice()));
     parts.emplace_back(s);
     return index(y, std::move(parts), x.where);
   };
-  for (; n > 0 && y.shape()[static_cast<std::size_t>(dim)] > 0; --n) {
+  for (; n > 0 && y.shape()[dim] > 0; --n) {
     const Array later = from(slice(1, None)), earlier = from(slice(None, -1));
     y = is_bool(y.dtype()) ? not_equal(Operand(later, x.where), earlier)
                            : subtract(Operand(later, x.where), earlier);
@@ -77,7 +77,7 @@ Array ptp(const Operand& x, Axes axes, bool keepdims) {
 Array median(const Operand& x, int axis, bool keepdims) {
   check_usable(x.array, "median");
   const int dim = checked_dim(axis, x.array.ndim(), "median", x.where);
-  const auto n = x.array.shape()[static_cast<std::size_t>(dim)];
+  const auto n = x.array.shape()[dim];
   if (n == 0)
     throw ShapeError(call_text("median", x.where) + ": the median of no elements (shape " +
                      to_string(x.array.shape()) + ", axis " + std::to_string(dim) + ") is not defined");
@@ -85,7 +85,7 @@ Array median(const Operand& x, int axis, bool keepdims) {
     throw DtypeError(call_text("median", x.where) + ": complex numbers have no order");
   const Array sorted = sort(Operand(cast_to(x.array, to_inexact(x.array.dtype()), x.where), x.where), dim);
   const auto at = [&](std::int64_t i) {
-    std::vector<IndexPart> parts(static_cast<std::size_t>(dim), IndexPart(slice()));
+    std::vector<IndexPart> parts(dim, IndexPart(slice()));
     parts.emplace_back(i);
     return index(sorted, std::move(parts), x.where);
   };

@@ -13,16 +13,16 @@ namespace {
 Array slice_along(const Array& x, int dim, std::int64_t start, std::int64_t stop,
                   std::source_location where) {
   std::vector<std::int64_t> starts(x.shape().size(), 0), steps(x.shape().size(), 1);
-  starts[static_cast<std::size_t>(dim)] = start;
+  starts[dim] = start;
   Shape count = x.shape();
-  count[static_cast<std::size_t>(dim)] = stop - start;
+  count[dim] = stop - start;
   if (count == x.shape()) return x;
   return remap(RemapName::slice, slice_params(starts, steps, count), {x}, where);
 }
 
 bool is_surely_whole(const Array& x, int dim) {
   const auto& sharding = output_of(x).sharding;
-  return sharding && sharding->dim_axes(x.ndim())[static_cast<std::size_t>(dim)].empty();
+  return sharding && sharding->dim_axes(x.ndim())[dim].empty();
 }
 
 // n copies one after the other.
@@ -54,7 +54,7 @@ Array tile_along(const Array& x, int dim, std::int64_t n, std::source_location w
 std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, int axis) {
   check_usable(x.array, "split_at");
   const int dim = checked_dim(axis, x.array.ndim(), "split_at", x.where);
-  const auto n = x.array.shape()[static_cast<std::size_t>(dim)];
+  const auto n = x.array.shape()[dim];
   std::vector<Array> parts;
   std::int64_t start = 0;
   places.push_back(n);
@@ -69,7 +69,7 @@ std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, 
 std::vector<Array> split(const Operand& x, int parts, int axis) {
   check_usable(x.array, "split");
   const int dim = checked_dim(axis, x.array.ndim(), "split", x.where);
-  const auto n = x.array.shape()[static_cast<std::size_t>(dim)];
+  const auto n = x.array.shape()[dim];
   if (parts <= 0 || n % parts != 0)
     throw ShapeError(call_text("split", x.where) + ": axis " + std::to_string(dim) + " of shape " +
                      to_string(x.array.shape()) + " has size " + std::to_string(n) + ", which is not " +
@@ -152,8 +152,7 @@ Array tile(const Operand& x, std::vector<int> repeats) {
     y = reshape(Operand(y, x.where), Shape(std::move(extents)));
   }
   for (int d = 0; d < y.ndim(); ++d)
-    if (repeats[static_cast<std::size_t>(d)] != 1)
-      y = tile_along(y, d, repeats[static_cast<std::size_t>(d)], x.where);
+    if (repeats[d] != 1) y = tile_along(y, d, repeats[d], x.where);
   return y;
 }
 
@@ -165,7 +164,7 @@ Array repeat(const Operand& x, int n, int axis) {
                         " is negative");
   if (n == 0) return slice_along(x.array, dim, 0, 0, x.where);
   Shape shape = x.array.shape();
-  shape[static_cast<std::size_t>(dim)] = checked_mul(shape[static_cast<std::size_t>(dim)], n, "repeat");
+  shape[dim] = checked_mul(shape[dim], n, "repeat");
   checked_bytes(shape, itemsize(x.array.dtype()), "repeat");
   return n == 1 ? x.array : repeat_each(x.array, dim, n, x.where);
 }

@@ -45,8 +45,7 @@ const OpDef row_diagonal_op{
           rule.outputs.resize(1);
           for (int d = 0; d < in[0].shape.ndim(); ++d) {
             const bool is_column = d + 1 == in[0].shape.ndim();
-            rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)],
-                                    is_column ? FactorKind::reduce : FactorKind::pass});
+            rule.factors.push_back({in[0].shape[d], is_column ? FactorKind::reduce : FactorKind::pass});
             rule.inputs[0].push_back({d});
             if (!is_column) rule.outputs[0].push_back({d});
           }
@@ -57,7 +56,7 @@ const OpDef row_diagonal_op{
           const Tile &in = a.in[0], &out = a.out[0];
           const auto item = itemsize(out.dtype);
           const Range rows = in.box[in.box.size() - 2], columns = in.box.back();
-          std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+          std::memset(out.data, 0, out.bytes());
           if (in.elements() == 0) return;
           const auto matrices = in.elements() / (rows.size() * columns.size());
           for (std::int64_t m = 0; m < matrices; ++m)

@@ -59,7 +59,7 @@ void check_groups(const Groups& groups, const Axis& axis, bool equal_sizes, cons
                         " once");
   };
   if (axis.steps.size() > 1) refuse("groups over a mix of vmap names and mesh axes are not defined");
-  std::vector<int> count(static_cast<std::size_t>(axis.size));
+  std::vector<int> count(axis.size);
   for (const auto& group : groups) {
     if (group.empty()) refuse("a group is empty");
     if (equal_sizes && group.size() != groups[0].size())
@@ -67,8 +67,7 @@ void check_groups(const Groups& groups, const Axis& axis, bool equal_sizes, cons
              " members, but " + call + " needs groups of equal size");
     for (const int member : group) {
       if (member < 0 || member >= axis.size) refuse("there is no rank " + std::to_string(member));
-      if (++count[static_cast<std::size_t>(member)] > 1)
-        refuse("rank " + std::to_string(member) + " is named twice");
+      if (++count[member] > 1) refuse("rank " + std::to_string(member) + " is named twice");
     }
   }
   for (std::size_t i = 0; i < count.size(); ++i)
@@ -92,16 +91,15 @@ Array run_step(const OpDef& op, CollectiveParams step, const Array& x, const cha
 
 void check_divides(const Array& x, int dim, std::int64_t n, const Axis& axis, const char* call,
                    CallSite where) {
-  if (x.shape()[static_cast<std::size_t>(dim)] % n != 0)
+  if (x.shape()[dim] % n != 0)
     throw ShapeError(call_text(call, where) + ": dimension " + std::to_string(dim) + " of shape " +
-                     to_string(x.shape()) + " has " +
-                     std::to_string(x.shape()[static_cast<std::size_t>(dim)]) +
+                     to_string(x.shape()) + " has " + std::to_string(x.shape()[dim]) +
                      " elements, which do not make " + std::to_string(n) + " equal blocks (axis " +
                      axis.text + "); pad it to a multiple of " + std::to_string(n));
 }
 void check_equals(const Array& x, int dim, std::int64_t n, const Axis& axis, const char* call,
                   CallSite where) {
-  if (x.shape()[static_cast<std::size_t>(dim)] != n)
+  if (x.shape()[dim] != n)
     throw ShapeError(call_text(call, where) + ": dimension " + std::to_string(dim) + " of shape " +
                      to_string(x.shape()) + " must have the size " + std::to_string(n) + " of the axis " +
                      axis.text + ", one element per rank; use tiled = true to split it into blocks");
@@ -301,18 +299,17 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
     // The split dim as digits: each step exchanges its own digit in place, then the digits say where the blocks came from.
     auto extents = result.shape().vector();
     const auto m = static_cast<int>(axis.steps.size());
-    extents[static_cast<std::size_t>(split)] /= n;
-    for (int s = m; s-- > 0;)
-      extents.insert(extents.begin() + split, axis.steps[static_cast<std::size_t>(s)].size);
+    extents[split] /= n;
+    for (int s = m; s-- > 0;) extents.insert(extents.begin() + split, axis.steps[s].size);
     const auto target = [&] {
       auto shape = result.shape().vector();
-      shape[static_cast<std::size_t>(split)] /= n;
-      shape[static_cast<std::size_t>(concat)] *= n;
+      shape[split] /= n;
+      shape[concat] *= n;
       return Shape(std::move(shape));
     }();
     result = reshape(Operand(result, where), Shape(std::move(extents)));
     for (int s = 0; s < m; ++s) {
-      auto step = axis.steps[static_cast<std::size_t>(s)];
+      auto step = axis.steps[s];
       step.dim = step.other = split + s;
       result = run_step(all_to_all_op, std::move(step), result, call, where);
     }

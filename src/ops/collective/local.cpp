@@ -33,19 +33,19 @@ class Examples {
     }
     members_ = 0;
     for (const auto& group : groups) members_ = std::max(members_, static_cast<std::int64_t>(group.size()));
-    group_of_.resize(static_cast<std::size_t>(size_));
-    slot_of_.resize(static_cast<std::size_t>(size_));
+    group_of_.resize(size_);
+    slot_of_.resize(size_);
     std::vector<int> order;
     for (std::size_t g = 0; g < groups.size(); ++g)
       for (std::int64_t m = 0; m < members_; ++m) {
         const bool is_member = m < static_cast<std::int64_t>(groups[g].size());
         if (is_member) {
-          const auto example = static_cast<std::size_t>(groups[g][static_cast<std::size_t>(m)]);
+          const auto example = static_cast<std::size_t>(groups[g][m]);
           group_of_[example] = static_cast<int>(g);
           slot_of_[example] = static_cast<int>(order.size());
         }
         // Shorter groups are filled up with what does not count: zeros, or once more the first member.
-        order.push_back(is_member ? groups[g][static_cast<std::size_t>(m)] : is_sum_ ? -1 : groups[g][0]);
+        order.push_back(is_member ? groups[g][m] : is_sum_ ? -1 : groups[g][0]);
       }
     groups_ = static_cast<std::int64_t>(groups.size());
     if (!p.groups.empty()) x = reorder(x, std::move(order), 0, where_);
@@ -69,14 +69,14 @@ class Examples {
   // Dim d of n becomes (parts, n / parts).
   Array split(const Array& x, int d, std::int64_t parts) const {
     auto extents = x.shape().vector();
-    extents[static_cast<std::size_t>(d)] /= parts;
+    extents[d] /= parts;
     extents.insert(extents.begin() + d, parts);
     return reshape(Operand(x, where_), Shape(std::move(extents)));
   }
   // Dims d and d + 1 become one.
   Array merge(const Array& x, int d) const {
     auto extents = x.shape().vector();
-    extents[static_cast<std::size_t>(d) + 1] *= extents[static_cast<std::size_t>(d)];
+    extents[d + 1] *= extents[d];
     extents.erase(extents.begin() + d);
     return reshape(Operand(x, where_), Shape(std::move(extents)));
   }
@@ -121,8 +121,8 @@ Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
     }
     if (&op == &pbroadcast_op)
       return {{squeeze(Operand(reorder(x, {p.pairs[0].first}, 0, where), where), Axes(0))}, {not_batched}};
-    std::vector<int> source(static_cast<std::size_t>(args.size), -1);
-    for (const auto& [from, to] : p.pairs) source[static_cast<std::size_t>(to)] = from;
+    std::vector<int> source(args.size, -1);
+    for (const auto& [from, to] : p.pairs) source[to] = from;
     return {{reorder(x, std::move(source), 0, where)}, {0}};
   }
 

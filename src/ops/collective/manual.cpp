@@ -15,7 +15,7 @@ namespace tessera {
 
 std::int64_t axes_size(const Mesh& mesh, const std::vector<int>& axes) {
   std::int64_t product = 1;
-  for (const int a : axes) product *= mesh.axis_sizes()[static_cast<std::size_t>(a)];
+  for (const int a : axes) product *= mesh.axis_sizes()[a];
   return product;
 }
 
@@ -86,7 +86,7 @@ struct DoorParams {
 std::vector<Type> infer_enter(std::span<const Type> in, const Params& params) {
   const auto& p = params.as<DoorParams>();
   const auto sharding = Sharding::from_dim_axes(p.region->mesh, p.dims);
-  const auto device = p.region->mesh.device_ids()[static_cast<std::size_t>(p.region->position)];
+  const auto device = p.region->mesh.device_ids()[p.region->position];
   return {{box_shape(sharding.local_box(in[0].shape, device)), in[0].dtype, in[0].weak}};
 }
 
@@ -240,7 +240,7 @@ Array enter_region(const Array& x, const RegionPtr& region, DimAxes dims, std::s
   check_usable(x, "shard_map");
   Array outside = region->parent ? brought_inside(x, region->parent, where) : x;
   check_may_enter(outside, *region, where);
-  dims.resize(static_cast<std::size_t>(x.ndim()));
+  dims.resize(x.ndim());
   return record(enter_op, make_params(DoorParams{region, std::move(dims), {}}), {std::move(outside)}, where);
 }
 

@@ -30,7 +30,7 @@ GroupOf group_of(const Mesh& mesh, const CollectiveParams& p, int me) {
       position += number % sizes[a] * strides[a];
       number /= sizes[a];
     }
-    return mesh.device_ids()[static_cast<std::size_t>(position)];
+    return mesh.device_ids()[position];
   };
   GroupOf result;
   for (const auto& group : p.groups) {
@@ -52,7 +52,7 @@ const CollectiveParams& params_of(const Params& p) { return p.as<CollectiveParam
 
 Shape scaled(const Shape& shape, int dim, std::int64_t times, std::int64_t parts) {
   auto extents = shape.vector();
-  extents[static_cast<std::size_t>(dim)] = extents[static_cast<std::size_t>(dim)] * times / parts;
+  extents[dim] = extents[dim] * times / parts;
   return Shape(std::move(extents));
 }
 
@@ -65,8 +65,8 @@ struct Slab {
 };
 Slab slab_of(const Shape& tile, int dim, std::int64_t from, std::int64_t n) {
   Slab s{0, row_major_strides(tile), tile, {}};
-  s.extents[static_cast<std::size_t>(dim)] = n;
-  s.offset = from * s.strides[static_cast<std::size_t>(dim)];
+  s.extents[dim] = n;
+  s.offset = from * s.strides[dim];
   s.dense = row_major_strides(s.extents);
   return s;
 }
@@ -91,8 +91,8 @@ Placement place_whole(const PlaceArgs& args, bool second) {
   DimAxes dims(args.in[0].shape.size());
   if (args.shardings[0] && args.shardings[0]->mesh() == args.mesh)
     dims = args.shardings[0]->dim_axes(args.in[0].shape.ndim());
-  if (!dims.empty()) dims[static_cast<std::size_t>(p.dim)].clear();
-  if (second) dims[static_cast<std::size_t>(p.other)].clear();
+  if (!dims.empty()) dims[p.dim].clear();
+  if (second) dims[p.other].clear();
   const auto layout = Sharding::from_dim_axes(args.mesh, dims);
   return {{layout}, {layout}, {}, "sum"};
 }
@@ -109,8 +109,7 @@ std::int64_t block_bytes(const Type& type, const Sharding& layout) {
 
 // A group of one keeps what it has.
 void keep(const KernelArgs& a) {
-  if (a.out[0].bytes() > 0)
-    std::memcpy(a.out[0].data, a.in[0].data, static_cast<std::size_t>(a.out[0].bytes()));
+  if (a.out[0].bytes() > 0) std::memcpy(a.out[0].data, a.in[0].data, a.out[0].bytes());
 }
 
 std::uint64_t varies(std::span<const std::uint64_t> in, const Params& p) {
@@ -136,10 +135,10 @@ void all_gather_talk(const TalkArgs& args) {
   const auto members = group_of(args.mesh, p, args.me);
   const Tile &in = args.local.in[0], &out = args.local.out[0];
   const Shape shape = out.shape();
-  const auto n = in.shape()[static_cast<std::size_t>(p.dim)];
+  const auto n = in.shape()[p.dim];
   const auto& group = comm::group(members.ids);
   if (leads(shape, p.dim)) return comm::all_gather(group, in.data, in.bytes(), out.data);
-  Buffer blocks = Buffer::allocate(static_cast<std::size_t>(out.bytes()));
+  Buffer blocks = Buffer::allocate(out.bytes());
   comm::all_gather(group, in.data, in.bytes(), blocks.data());
   for (std::size_t m = 0; m < members.ids.size(); ++m)
     unpack(out.data, shape, p.dim, static_cast<std::int64_t>(m) * n, n,
@@ -168,11 +167,11 @@ void psum_scatter_talk(const TalkArgs& args) {
   const auto members = group_of(args.mesh, p, args.me);
   const Tile &in = args.local.in[0], &out = args.local.out[0];
   const Shape shape = in.shape();
-  const auto n = out.shape()[static_cast<std::size_t>(p.dim)];
+  const auto n = out.shape()[p.dim];
   const std::byte* terms = in.data;
   Buffer blocks;
   if (!leads(shape, p.dim)) {
-    blocks = Buffer::allocate(static_cast<std::size_t>(in.bytes()));
+    blocks = Buffer::allocate(in.bytes());
     terms = blocks.data();
     for (std::size_t m = 0; m < members.ids.size(); ++m)
       pack(blocks.data() + static_cast<std::int64_t>(m) * out.bytes(), in.data, shape, p.dim,
@@ -189,19 +188,17 @@ void all_to_all_talk(const TalkArgs& args) {
   const Tile &in = args.local.in[0], &out = args.local.out[0];
   const Shape from = in.shape(), to = out.shape();
   const auto size = static_cast<std::int64_t>(members.ids.size());
-  const auto n_split = from[static_cast<std::size_t>(p.dim)] / size,
-             n_concat = to[static_cast<std::size_t>(p.other)] / size;
+  const auto n_split = from[p.dim] / size, n_concat = to[p.other] / size;
   const auto bytes = in.bytes() / size;
   const auto item = itemsize(in.dtype);
-  Buffer sent = Buffer::allocate(static_cast<std::size_t>(in.bytes())),
-         received = Buffer::allocate(static_cast<std::size_t>(in.bytes()));
+  Buffer sent = Buffer::allocate(in.bytes()), received = Buffer::allocate(in.bytes());
   std::vector<comm::Message> sends, receives;
   std::vector<std::int64_t> from_member;
   for (std::int64_t m = 0; m < size; ++m) {
     pack(sent.data() + m * bytes, in.data, from, p.dim, m * n_split, n_split, item);
     if (m == members.me || bytes == 0) continue;
-    sends.push_back({members.ids[static_cast<std::size_t>(m)], sent.data() + m * bytes, bytes});
-    receives.push_back({members.ids[static_cast<std::size_t>(m)], received.data() + m * bytes, bytes});
+    sends.push_back({members.ids[m], sent.data() + m * bytes, bytes});
+    receives.push_back({members.ids[m], received.data() + m * bytes, bytes});
     from_member.push_back(m);
   }
   comm::exchange(
@@ -225,13 +222,13 @@ void ppermute_talk(const TalkArgs& args) {
       keep(args.local);
       receives_something = true;
     } else if (source == members.me) {
-      sends.push_back({members.ids[static_cast<std::size_t>(destination)], in.data, in.bytes()});
+      sends.push_back({members.ids[destination], in.data, in.bytes()});
     } else if (destination == members.me) {
-      receives.push_back({members.ids[static_cast<std::size_t>(source)], out.data, out.bytes()});
+      receives.push_back({members.ids[source], out.data, out.bytes()});
       receives_something = true;
     }
   }
-  if (!receives_something) std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+  if (!receives_something) std::memset(out.data, 0, out.bytes());
   if (in.bytes() == 0 || (sends.empty() && receives.empty())) return;
   comm::exchange(
       comm::world(), sends, receives, [](std::size_t) {}, args.label.c_str());
@@ -330,7 +327,7 @@ const OpDef ppermute_op{
           if (!params_of(a.params).pairs.empty())
             keep(a);
           else
-            std::memset(a.out[0].data, 0, static_cast<std::size_t>(a.out[0].bytes()));
+            std::memset(a.out[0].data, 0, a.out[0].bytes());
         },
     .vjp = [](const VjpArgs& v) -> Cotangents {
       auto p = params_of(*v.node.params);
@@ -378,7 +375,7 @@ const OpDef own_block_op{
     .kernel =
         [](const KernelArgs& a) {
           const auto& p = params_of(a.params);
-          const auto n = a.out[0].shape()[static_cast<std::size_t>(p.dim)];
+          const auto n = a.out[0].shape()[p.dim];
           pack(a.out[0].data, a.in[0].data, a.in[0].shape(), p.dim, *a.in[1].as<std::int32_t>() * n, n,
                itemsize(a.in[0].dtype));
         },
@@ -430,8 +427,7 @@ Array place_along(const RegionPtr& region, const std::vector<int>& axes, std::so
   }
   if (axes.size() == 1) return brought_inside(place_along(region->parent, axes, where), region, where);
   Array place = make_scalar(0, int32);
-  for (const int a : axes)
-    place = place * region->mesh.axis_sizes()[static_cast<std::size_t>(a)] + place_along(region, {a}, where);
+  for (const int a : axes) place = place * region->mesh.axis_sizes()[a] + place_along(region, {a}, where);
   return place;
 }
 

@@ -127,7 +127,7 @@ Array sum_over(const Array& x, const std::vector<int>& axes, std::source_locatio
   CollectiveParams p;
   std::int64_t copies = 1;
   for (const int a : axes) {
-    const auto n = region->mesh.axis_sizes()[static_cast<std::size_t>(a)];
+    const auto n = region->mesh.axis_sizes()[a];
     // Without the checker a traced value's copies are differentiated one by one, so that the sum must be seen.
     if ((varying >> a & 1) == 0 && (region->check_varying || !x.node()->traced)) {
       copies *= n;
@@ -135,7 +135,7 @@ Array sum_over(const Array& x, const std::vector<int>& axes, std::source_locatio
     }
     p.axes.push_back(a);
     p.size *= n;
-    p.names += (p.names.empty() ? "" : ",") + region->mesh.axis_names()[static_cast<std::size_t>(a)];
+    p.names += (p.names.empty() ? "" : ",") + region->mesh.axis_names()[a];
   }
   Array result = p.axes.empty() ? x : record_collective(psum_op, p, x, where);
   return copies == 1 ? result : multiply(Operand(result, where), Operand(copies, where));

@@ -21,7 +21,7 @@ struct ReorderParams {
 
 Shape result_shape(const Shape& shape, const ReorderParams& p) {
   auto extents = shape.vector();
-  extents[static_cast<std::size_t>(p.dim)] = static_cast<std::int64_t>(p.indices.size());
+  extents[p.dim] = static_cast<std::int64_t>(p.indices.size());
   return Shape(std::move(extents));
 }
 
@@ -47,12 +47,12 @@ Remap pieces_of(const Shape& result, const ReorderParams& p) {
 // An element that several results show gets the sum of their cotangents: one reorder per occurrence.
 Cotangents vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<ReorderParams>();
-  const auto n = static_cast<std::size_t>(v.in[0].shape()[static_cast<std::size_t>(p.dim)]);
+  const auto n = static_cast<std::size_t>(v.in[0].shape()[p.dim]);
   std::vector<std::vector<int>> shown(n);
   std::size_t most = 1;
   for (std::size_t i = 0; i < p.indices.size(); ++i)
     if (p.indices[i] >= 0) {
-      auto& list = shown[static_cast<std::size_t>(p.indices[i])];
+      auto& list = shown[p.indices[i]];
       list.push_back(static_cast<int>(i));
       most = std::max(most, list.size());
     }

@@ -25,11 +25,11 @@ std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std
 std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   const auto& p = params.as<DotDims>();
   std::vector<std::int64_t> extents;
-  for (const int d : p.batch_a) extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
+  for (const int d : p.batch_a) extents.push_back(in[0].shape[d]);
   for (const int d : free_dims(in[0].shape.ndim(), p.contract_a, p.batch_a))
-    extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
+    extents.push_back(in[0].shape[d]);
   for (const int d : free_dims(in[1].shape.ndim(), p.contract_b, p.batch_b))
-    extents.push_back(in[1].shape[static_cast<std::size_t>(d)]);
+    extents.push_back(in[1].shape[d]);
   return {{Shape(std::move(extents)), in[0].dtype}};
 }
 
@@ -43,25 +43,22 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
     rule.factors.push_back({size, kind});
     return static_cast<int>(rule.factors.size()) - 1;
   };
-  const auto dim_of = [&](int operand, int d) -> DimFactors& {
-    return rule.inputs[static_cast<std::size_t>(operand)][static_cast<std::size_t>(d)];
-  };
+  const auto dim_of = [&](int operand, int d) -> DimFactors& { return rule.inputs[operand][d]; };
   for (std::size_t i = 0; i < p.batch_a.size(); ++i) {
-    const int f = add(in[0].shape[static_cast<std::size_t>(p.batch_a[i])], FactorKind::pass);
+    const int f = add(in[0].shape[p.batch_a[i]], FactorKind::pass);
     dim_of(0, p.batch_a[i]) = {f};
     dim_of(1, p.batch_b[i]) = {f};
     rule.outputs[0].push_back({f});
   }
   for (int operand = 0; operand < 2; ++operand)
-    for (const int d : free_dims(in[static_cast<std::size_t>(operand)].shape.ndim(),
-                                 operand ? p.contract_b : p.contract_a, operand ? p.batch_b : p.batch_a)) {
-      const int f =
-          add(in[static_cast<std::size_t>(operand)].shape[static_cast<std::size_t>(d)], FactorKind::pass);
+    for (const int d : free_dims(in[operand].shape.ndim(), operand ? p.contract_b : p.contract_a,
+                                 operand ? p.batch_b : p.batch_a)) {
+      const int f = add(in[operand].shape[d], FactorKind::pass);
       dim_of(operand, d) = {f};
       rule.outputs[0].push_back({f});
     }
   for (std::size_t i = 0; i < p.contract_a.size(); ++i) {
-    const int f = add(in[0].shape[static_cast<std::size_t>(p.contract_a[i])], FactorKind::reduce);
+    const int f = add(in[0].shape[p.contract_a[i]], FactorKind::reduce);
     dim_of(0, p.contract_a[i]) = {f};
     dim_of(1, p.contract_b[i]) = {f};
   }
@@ -71,7 +68,7 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
 
 std::int64_t extent_of(const Shape& shape, const std::vector<int>& dims) {
   std::int64_t product = 1;
-  for (const int d : dims) product *= shape[static_cast<std::size_t>(d)];
+  for (const int d : dims) product *= shape[d];
   return product;
 }
 
@@ -90,7 +87,7 @@ MatrixView as_matrices(const Tile& tile, const std::vector<int>& batch, const st
     order.insert(order.end(), third.begin(), third.end());
     int last = -1;
     for (const int d : order) {
-      if (shape[static_cast<std::size_t>(d)] == 1) continue;  // lies wherever one wants it
+      if (shape[d] == 1) continue;  // lies wherever one wants it
       if (d < last) return false;
       last = d;
     }
@@ -101,7 +98,7 @@ MatrixView as_matrices(const Tile& tile, const std::vector<int>& batch, const st
   std::vector<int> permutation = batch;
   permutation.insert(permutation.end(), rows.begin(), rows.end());
   permutation.insert(permutation.end(), columns.begin(), columns.end());
-  Buffer copy = Buffer::allocate(static_cast<std::size_t>(tile.bytes()));
+  Buffer copy = Buffer::allocate(tile.bytes());
   kernels::transpose(copy.data(), tile.data, shape, permutation, itemsize(tile.dtype));
   return {copy.data(), false, copy};
 }
@@ -122,7 +119,7 @@ void kernel(const KernelArgs& args) {
 }
 
 std::vector<int> range(int from, int count) {
-  std::vector<int> dims(static_cast<std::size_t>(count));
+  std::vector<int> dims(count);
   std::iota(dims.begin(), dims.end(), from);
   return dims;
 }
@@ -145,16 +142,14 @@ Array operand_cotangent(const Array& g, const Array& other, bool of_first, const
       of_first ? dot_general(g, other, {summed_of_g, free_other, of_g, batch_other}, "matmul", where)
                : dot_general(other, g, {free_other, summed_of_g, batch_other, of_g}, "matmul", where);
   const int own_at = n_batch + (of_first ? 0 : n_contract), contract_at = n_batch + (of_first ? n_own : 0);
-  std::vector<int> permutation(static_cast<std::size_t>(ndim));
-  for (int i = 0; i < n_batch; ++i)
-    permutation[static_cast<std::size_t>(batch[static_cast<std::size_t>(i)])] = i;
-  for (int i = 0; i < n_own; ++i)
-    permutation[static_cast<std::size_t>(free_own[static_cast<std::size_t>(i)])] = own_at + i;
+  std::vector<int> permutation(ndim);
+  for (int i = 0; i < n_batch; ++i) permutation[batch[i]] = i;
+  for (int i = 0; i < n_own; ++i) permutation[free_own[i]] = own_at + i;
   auto sorted = contract_other;  // the order in which the contracted dims are left over
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < contract.size(); ++i) {
     const auto at = std::find(sorted.begin(), sorted.end(), contract_other[i]) - sorted.begin();
-    permutation[static_cast<std::size_t>(contract[i])] = contract_at + static_cast<int>(at);
+    permutation[contract[i]] = contract_at + static_cast<int>(at);
   }
   return transpose(Operand(result, where), std::move(permutation));
 }
@@ -222,8 +217,7 @@ Array dot_general(const Array& a, const Array& b, DotDims dims, const char* call
                   std::source_location where) {
   const auto check_pairs = [&](const std::vector<int>& da, const std::vector<int>& db, const char* what) {
     for (std::size_t i = 0; i < da.size(); ++i) {
-      const auto na = a.shape()[static_cast<std::size_t>(da[i])],
-                 nb = b.shape()[static_cast<std::size_t>(db[i])];
+      const auto na = a.shape()[da[i]], nb = b.shape()[db[i]];
       if (na != nb)
         throw ShapeError(call_text(call, where) + ": the " + what + " sizes differ: dimension " +
                          std::to_string(da[i]) + " of " + to_string(a.shape()) + " is " + std::to_string(na) +

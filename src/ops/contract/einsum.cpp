@@ -240,9 +240,7 @@ class Einsum {
     std::vector<std::int64_t> extents;
     for (const int label : labels) {
       const auto found = std::find(term.labels.begin(), term.labels.end(), label);
-      extents.push_back(found == term.labels.end()
-                            ? 1
-                            : term.x.shape()[static_cast<std::size_t>(found - term.labels.begin())]);
+      extents.push_back(found == term.labels.end() ? 1 : term.x.shape()[found - term.labels.begin()]);
       if (found != term.labels.end()) permutation.push_back(static_cast<int>(found - term.labels.begin()));
     }
     return reshape(Operand(transposed(term.x, std::move(permutation)), where_), Shape(std::move(extents)));

@@ -33,23 +33,22 @@ Array matmul(const Operand& left, const Operand& right) {
   // Batch dims: those of size 1 in one operand are free dims of the other.
   const int batch = std::max(na, nb) - 2;
   DotDims dims;
-  std::vector<int> source(static_cast<std::size_t>(batch));  // 0: both, 1: a only, 2: b only
+  std::vector<int> source(batch);  // 0: both, 1: a only, 2: b only
   const Shape lead_a(std::vector<std::int64_t>(a.shape().begin(), a.shape().end() - 2)),
       lead_b(std::vector<std::int64_t>(b.shape().begin(), b.shape().end() - 2));
   broadcast_shapes(lead_a, lead_b, "matmul (batch dimensions)", where);
   std::vector<std::int64_t> kept_a, kept_b;
   for (int i = 0; i < batch; ++i) {
     const int da = i - (batch - (na - 2)), db = i - (batch - (nb - 2));
-    const auto ea = da >= 0 ? a.shape()[static_cast<std::size_t>(da)] : 1,
-               eb = db >= 0 ? b.shape()[static_cast<std::size_t>(db)] : 1;
-    source[static_cast<std::size_t>(i)] = ea == eb ? 0 : eb == 1 ? 1 : 2;
-    if (source[static_cast<std::size_t>(i)] != 2) kept_a.push_back(ea);
-    if (source[static_cast<std::size_t>(i)] != 1) kept_b.push_back(eb);
+    const auto ea = da >= 0 ? a.shape()[da] : 1, eb = db >= 0 ? b.shape()[db] : 1;
+    source[i] = ea == eb ? 0 : eb == 1 ? 1 : 2;
+    if (source[i] != 2) kept_a.push_back(ea);
+    if (source[i] != 1) kept_b.push_back(eb);
   }
   for (const auto* x : {&a, &b}) {
     auto& kept = x == &a ? kept_a : kept_b;
-    kept.push_back(x->shape()[static_cast<std::size_t>(x->ndim() - 2)]);
-    kept.push_back(x->shape()[static_cast<std::size_t>(x->ndim() - 1)]);
+    kept.push_back(x->shape()[x->ndim() - 2]);
+    kept.push_back(x->shape()[x->ndim() - 1]);
   }
   a = reshape(Operand(a, where), Shape(kept_a));
   b = reshape(Operand(b, where), Shape(kept_b));

@@ -175,7 +175,7 @@ const OpDef eye_op{
         [](const KernelArgs& a) {
           const Tile& out = a.out[0];
           const auto item = static_cast<std::int64_t>(itemsize(out.dtype));
-          std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+          std::memset(out.data, 0, out.bytes());
           std::byte one[16] = {};
           write_scalar({0, 1, true}, out.dtype, one);
           const auto width = out.box[1].size();
@@ -183,7 +183,7 @@ const OpDef eye_op{
             const auto column = row + a.params.as<EyeParams>().k;
             if (column < out.box[1].start || column >= out.box[1].stop) continue;
             std::memcpy(out.data + ((row - out.box[0].start) * width + column - out.box[1].start) * item, one,
-                        static_cast<std::size_t>(item));
+                        item);
           }
         },
     .vjp = no_cotangents,

@@ -53,8 +53,7 @@ Batched batch(const BatchArgs& args) {
     if (x.ndim() - 1 < ndim) {
       std::vector<std::int64_t> extents(static_cast<std::size_t>(ndim) + 1, 1);
       extents[0] = x.shape()[0];
-      for (int d = 1; d < x.ndim(); ++d)
-        extents[static_cast<std::size_t>(ndim + 1 - x.ndim() + d)] = x.shape()[static_cast<std::size_t>(d)];
+      for (int d = 1; d < x.ndim(); ++d) extents[ndim + 1 - x.ndim() + d] = x.shape()[d];
       x = reshape(Operand(x, args.node.where), Shape(std::move(extents)));
     }
     in.push_back(std::move(x));

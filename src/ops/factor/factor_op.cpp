@@ -17,7 +17,7 @@ std::vector<int> without(std::vector<int> axes, const std::vector<int>& taken) {
 }
 int axes_size(const Mesh& mesh, const std::vector<int>& axes) {
   int size = 1;
-  for (const int a : axes) size *= mesh.axis_sizes()[static_cast<std::size_t>(a)];
+  for (const int a : axes) size *= mesh.axis_sizes()[a];
   return size;
 }
 
@@ -45,7 +45,7 @@ std::vector<int> batch_axes(const Axes2& layout, std::size_t matrix_ndim) {
 
 std::vector<Sharding> output_layouts(const MatrixDims& dims, const Mesh& mesh, const Axes2& like) {
   std::vector<Sharding> layouts;
-  const std::size_t lead = like.size() - dims.in[static_cast<std::size_t>(dims.like)].size();
+  const std::size_t lead = like.size() - dims.in[dims.like].size();
   for (const auto& letters : dims.out) {
     Axes2 layout(like.begin(), like.begin() + static_cast<std::ptrdiff_t>(lead));
     if (letters.size() == 2)
@@ -97,7 +97,7 @@ Placement place_factorization(const MatrixDims& dims, const OpDef& by_factors, c
   const auto bytes = [&](std::size_t i) { return args.in[i].shape.elements(); };
   for (std::size_t i = 0; i < shardings.size(); ++i) {
     const int ndim = args.in[i].shape.ndim();
-    layouts.push_back(shardings[i] ? shardings[i]->dim_axes(ndim) : Axes2(static_cast<std::size_t>(ndim)));
+    layouts.push_back(shardings[i] ? shardings[i]->dim_axes(ndim) : Axes2(ndim));
     if (shardings[i] && (!lead || bytes(i) > bytes(*lead))) lead = i;
   }
   if (!lead || team_axes(dims, layouts).empty()) return place(by_factors, args);
@@ -202,18 +202,15 @@ Team::Team(const TalkArgs& args, const MatrixDims& dims) {
   std::vector<int> strides(args.mesh.axis_sizes().size(), 1);
   for (std::size_t a = strides.size(); a-- > 1;) strides[a - 1] = strides[a] * args.mesh.axis_sizes()[a];
   int base = args.mesh.position(args.me);
-  for (const int a : axes)
-    base -= base / strides[static_cast<std::size_t>(a)] %
-            args.mesh.axis_sizes()[static_cast<std::size_t>(a)] * strides[static_cast<std::size_t>(a)];
+  for (const int a : axes) base -= base / strides[a] % args.mesh.axis_sizes()[a] * strides[a];
   std::vector<int> positions{base};
   for (const int a : axes) {
     std::vector<int> next;
     for (const int p : positions)
-      for (int c = 0; c < args.mesh.axis_sizes()[static_cast<std::size_t>(a)]; ++c)
-        next.push_back(p + c * strides[static_cast<std::size_t>(a)]);
+      for (int c = 0; c < args.mesh.axis_sizes()[a]; ++c) next.push_back(p + c * strides[a]);
     positions = std::move(next);
   }
-  for (const int p : positions) device_ids.push_back(ids[static_cast<std::size_t>(p)]);
+  for (const int p : positions) device_ids.push_back(ids[p]);
   matrices = batch_count(args.local.in[0]);
 }
 

@@ -12,10 +12,8 @@ Grid::Grid(const std::vector<int>& device_ids, GridShape grid_shape)
   row = rank / shape.columns;
   column = rank % shape.columns;
   std::vector<int> of_row, of_column;
-  for (int c = 0; c < shape.columns; ++c)
-    of_row.push_back(device_ids[static_cast<std::size_t>(row * shape.columns + c)]);
-  for (int r = 0; r < shape.rows; ++r)
-    of_column.push_back(device_ids[static_cast<std::size_t>(r * shape.columns + column)]);
+  for (int c = 0; c < shape.columns; ++c) of_row.push_back(device_ids[row * shape.columns + c]);
+  for (int r = 0; r < shape.rows; ++r) of_column.push_back(device_ids[r * shape.columns + column]);
   along_row = &comm::group(of_row);
   along_column = &comm::group(of_column);
 }
@@ -148,15 +146,13 @@ template <class T> std::int64_t bytes_of(const Pooled<T>& message) {
 template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile, const BlockCyclic& layout,
                              T* local, std::int64_t ld, Part part) {
   const int ranks = grid.all->size(), me = grid.rank;
-  const Rectangle& mine = tiles.held[static_cast<std::size_t>(me)];
+  const Rectangle& mine = tiles.held[me];
   if (serves(tiles, me, me)) tile_and_local<T, false>(tiles, moved(layout, me, mine, part), tile, local, ld);
   Pooled<T> outgoing, incoming;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
     const auto sent = serves(tiles, me, to) ? moved(layout, to, mine, part) : Moved{};
-    const auto received = serves(tiles, from, me)
-                              ? moved(layout, me, tiles.held[static_cast<std::size_t>(from)], part)
-                              : Moved{};
+    const auto received = serves(tiles, from, me) ? moved(layout, me, tiles.held[from], part) : Moved{};
     outgoing.resize(sent.elements());
     incoming.resize(received.elements());
     auto arrival = incoming.empty()
@@ -174,12 +170,12 @@ template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile
 template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& layout,
                               const T* local, std::int64_t ld, Part part) {
   const int ranks = grid.all->size(), me = grid.rank;
-  const Rectangle& mine = tiles.held[static_cast<std::size_t>(me)];
+  const Rectangle& mine = tiles.held[me];
   tile_and_local<T, true>(tiles, moved(layout, me, mine, part), tile, local, ld);
   Pooled<T> outgoing, incoming;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
-    const auto sent = moved(layout, me, tiles.held[static_cast<std::size_t>(to)], part);
+    const auto sent = moved(layout, me, tiles.held[to], part);
     const auto received = moved(layout, from, mine, part);
     outgoing.resize(sent.elements());
     incoming.resize(received.elements());

@@ -33,7 +33,7 @@ template <class T> class Pooled {
   explicit Pooled(std::int64_t count = 0) { resize(count); }
   void resize(std::int64_t count) {  // what was in it is lost
     count_ = count;
-    const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(count, 1)) * sizeof(T);
+    const auto bytes = (std::max<std::int64_t>(count, 1)) * sizeof(T);
     if (buffer_.bytes() < bytes) buffer_ = Buffer(), buffer_ = Buffer::allocate(bytes);
   }
   T* data() { return reinterpret_cast<T*>(buffer_.data()); }

@@ -82,12 +82,12 @@ template <class T> class Cholesky {
     panel.start = start, panel.width = width;
     panel.first_below = rows_.count_below(grid_.row, start + width);
     panel.rows_below = a_.rows - panel.first_below;
-    panel.values.resize(static_cast<std::size_t>(1 + panel.rows_below * width));
+    panel.values.resize(1 + panel.rows_below * width);
     const int owner_column = columns_.owner(start), owner_row = rows_.owner(start),
               w = static_cast<int>(width);
     if (owner_column == grid_.column) {
       const std::int64_t column = columns_.local(start);
-      std::vector<T> diagonal(static_cast<std::size_t>(width * width + 1));  // L_kk and the status
+      std::vector<T> diagonal(width * width + 1);  // L_kk and the status
       T& status = diagonal.back();
       if (owner_row == grid_.row) {
         T* block = a_.at(rows_.local(start), column);
@@ -130,11 +130,11 @@ template <class T> class Cholesky {
     if (grid_.shape.rows == 1) return;  // it holds them all
     panel.first_column = columns_.count_below(grid_.column, panel.start + panel.width);
     panel.matched = a_.columns - panel.first_column;
-    panel.matching.resize(static_cast<std::size_t>(std::max<std::int64_t>(panel.matched * panel.width, 1)));
+    panel.matching.resize(std::max<std::int64_t>(panel.matched * panel.width, 1));
     std::vector<std::vector<std::int64_t>> local_columns(
-        static_cast<std::size_t>(grid_.shape.rows));  // by the grid row that holds the matching row
+        grid_.shape.rows);  // by the grid row that holds the matching row
     for (std::int64_t c = panel.first_column; c < a_.columns; ++c)
-      local_columns[static_cast<std::size_t>(rows_.owner(columns_.global(grid_.column, c)))].push_back(c);
+      local_columns[rows_.owner(columns_.global(grid_.column, c))].push_back(c);
     std::vector<std::int64_t> bytes_of, offset_of;
     std::int64_t total = 0;
     for (const auto& list : local_columns) {
@@ -145,9 +145,9 @@ template <class T> class Cholesky {
     }
     gathered_.resize(static_cast<std::size_t>(total) / sizeof(T) + 1);
     const auto part = [&](int r) {
-      return gathered_.data() + offset_of[static_cast<std::size_t>(r)] / static_cast<std::int64_t>(sizeof(T));
+      return gathered_.data() + offset_of[r] / static_cast<std::int64_t>(sizeof(T));
     };
-    const auto& own = local_columns[static_cast<std::size_t>(grid_.row)];
+    const auto& own = local_columns[grid_.row];
     std::vector<std::int64_t> own_rows;
     for (const auto c : own)
       own_rows.push_back(rows_.local(columns_.global(grid_.column, c)) - panel.first_below);
@@ -157,13 +157,13 @@ template <class T> class Cholesky {
         *packed++ = panel.below()[rows_.local(columns_.global(grid_.column, c)) - panel.first_below +
                                   j * panel.rows_below];
     if (grid_.shape.rows > 1)
-      comm::all_gather_v(*grid_.along_column, part(grid_.row), bytes_of[static_cast<std::size_t>(grid_.row)],
-                         gathered_.data(), bytes_of, offset_of);
+      comm::all_gather_v(*grid_.along_column, part(grid_.row), bytes_of[grid_.row], gathered_.data(),
+                         bytes_of, offset_of);
     for (int r = 0; r < grid_.shape.rows; ++r) {
       const T* values = part(r);
       for (std::int64_t j = 0; j < panel.width; ++j)
-        for (const auto c : local_columns[static_cast<std::size_t>(r)])
-          panel.matching[static_cast<std::size_t>(c - panel.first_column + j * panel.matched)] = *values++;
+        for (const auto c : local_columns[r])
+          panel.matching[c - panel.first_column + j * panel.matched] = *values++;
     }
   }
 

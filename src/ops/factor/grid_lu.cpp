@@ -34,7 +34,7 @@ template <class T> struct Panel {
 
   void shape(std::int64_t start_, std::int64_t width_, std::int64_t first_below_, std::int64_t rows_below_) {
     start = start_, width = width_, first_below = first_below_, rows_below = rows_below_;
-    bytes.resize(header_bytes() + static_cast<std::size_t>((width + rows_below) * width) * sizeof(T));
+    bytes.resize(header_bytes() + ((width + rows_below) * width) * sizeof(T));
   }
   std::size_t header_bytes() const {
     return (static_cast<std::size_t>(width + 2) / 2 * 2 + 2) * sizeof(std::int64_t);
@@ -57,7 +57,7 @@ template <class T> class Lu {
 
   std::int64_t run(bool apply_left, std::vector<std::int64_t>& pivots) {
     const std::int64_t steps = std::min(rows_.extent, columns_.extent), block = columns_.block;
-    pivots.assign(static_cast<std::size_t>(steps), 0);
+    pivots.assign(steps, 0);
     std::int64_t zero_pivot = -1;
     Panel<T> current, next;
     if (steps > 0) make(0, std::min(block, steps), current);
@@ -126,7 +126,7 @@ template <class T> class Lu {
   void factor_together(Panel<T>& panel, T* columns) {
     first_row_ = rows_.count_below(grid_.row, panel.start);
     owns_top_ = rows_.owner(panel.start) == grid_.row;
-    message_bytes_ = sizeof(Candidate) + 2 * static_cast<std::size_t>(panel.width) * sizeof(T);
+    message_bytes_ = sizeof(Candidate) + 2 * panel.width * sizeof(T);
     mine_.resize(message_bytes_);
     everybodys_.resize(message_bytes_ * static_cast<std::size_t>(grid_.shape.rows));
     factor_part(panel, columns, 0, panel.width);
@@ -257,14 +257,13 @@ template <class T> class Lu {
   Moves moves_of(Panel<T>& panel) {
     Moves moves;
     std::vector<std::pair<std::int64_t, std::int64_t>> outside;  // row outside the top, what it holds now
-    moves.top_source.resize(static_cast<std::size_t>(panel.width));
-    for (std::int64_t i = 0; i < panel.width; ++i)
-      moves.top_source[static_cast<std::size_t>(i)] = panel.start + i;
+    moves.top_source.resize(panel.width);
+    for (std::int64_t i = 0; i < panel.width; ++i) moves.top_source[i] = panel.start + i;
     for (std::int64_t i = 0; i < panel.width; ++i) {
       const std::int64_t pivot = panel.pivots()[i];
-      auto& here = moves.top_source[static_cast<std::size_t>(i)];
+      auto& here = moves.top_source[i];
       if (pivot < panel.start + panel.width) {
-        std::swap(here, moves.top_source[static_cast<std::size_t>(pivot - panel.start)]);
+        std::swap(here, moves.top_source[pivot - panel.start]);
         continue;
       }
       auto found = std::find_if(outside.begin(), outside.end(),
@@ -280,12 +279,9 @@ template <class T> class Lu {
                            bool write_back) {
     const Moves moves = moves_of(panel);
     const int ranks = grid_.shape.rows, top_owner = rows_.owner(panel.start);
-    std::vector<std::vector<std::int64_t>> sent(
-        static_cast<std::size_t>(ranks));  // rows that each grid row shows to all
-    for (const auto source : moves.top_source)
-      sent[static_cast<std::size_t>(rows_.owner(source))].push_back(source);
-    for (const auto& [source, to] : moves.displaced)
-      sent[static_cast<std::size_t>(top_owner)].push_back(source);
+    std::vector<std::vector<std::int64_t>> sent(ranks);  // rows that each grid row shows to all
+    for (const auto source : moves.top_source) sent[rows_.owner(source)].push_back(source);
+    for (const auto& [source, to] : moves.displaced) sent[top_owner].push_back(source);
     std::vector<std::int64_t> bytes_of, offset_of;
     std::int64_t total = 0;
     for (const auto& rows : sent) {
@@ -296,30 +292,30 @@ template <class T> class Lu {
     }
     shown_.resize(static_cast<std::size_t>(total) / sizeof(T));
     const auto rows_of = [&](int r) {
-      return shown_.data() + offset_of[static_cast<std::size_t>(r)] / static_cast<std::int64_t>(sizeof(T));
+      return shown_.data() + offset_of[r] / static_cast<std::int64_t>(sizeof(T));
     };
-    const auto& own = sent[static_cast<std::size_t>(grid_.row)];
+    const auto& own = sent[grid_.row];
     T* packed = rows_of(grid_.row);
     for (std::int64_t j = 0; j < count; ++j)
       for (const auto row : own) *packed++ = *a_.at(rows_.local(row), first + j);
-    comm::all_gather_v(*grid_.along_column, rows_of(grid_.row), bytes_of[static_cast<std::size_t>(grid_.row)],
-                       shown_.data(), bytes_of, offset_of);
-    top_rows.resize(static_cast<std::size_t>(panel.width * std::max<std::int64_t>(count, 1)));
-    std::vector<std::size_t> next(static_cast<std::size_t>(ranks), 0);
+    comm::all_gather_v(*grid_.along_column, rows_of(grid_.row), bytes_of[grid_.row], shown_.data(), bytes_of,
+                       offset_of);
+    top_rows.resize(panel.width * std::max<std::int64_t>(count, 1));
+    std::vector<std::size_t> next(ranks, 0);
     const auto copy_row = [&](int r, std::size_t place, T* to, std::int64_t step) {
-      const std::size_t stride = sent[static_cast<std::size_t>(r)].size();
+      const std::size_t stride = sent[r].size();
       for (std::int64_t j = 0; j < count; ++j)
         to[j * step] = rows_of(r)[place + static_cast<std::size_t>(j) * stride];
     };
     for (std::int64_t i = 0; i < panel.width; ++i) {
-      const int r = rows_.owner(moves.top_source[static_cast<std::size_t>(i)]);
-      const std::size_t place = next[static_cast<std::size_t>(r)]++;
+      const int r = rows_.owner(moves.top_source[i]);
+      const std::size_t place = next[r]++;
       copy_row(r, place, top_rows.data() + i, panel.width);
       if (write_back && top_owner == grid_.row)
         copy_row(r, place, a_.at(rows_.local(panel.start + i), first), a_.ld);
     }
     for (const auto& [source, to] : moves.displaced) {
-      const std::size_t place = next[static_cast<std::size_t>(top_owner)]++;
+      const std::size_t place = next[top_owner]++;
       if (rows_.owner(to) == grid_.row) copy_row(top_owner, place, a_.at(rows_.local(to), first), a_.ld);
     }
     return top_rows.data();

@@ -94,7 +94,7 @@ template <class T> class Qr {
   void make(std::int64_t start, Reflectors& panel) {
     if (columns_.owner(start) == grid_.column) {
       const std::int64_t width = width_at(start);
-      auto& t = triangles_.emplace_back(static_cast<std::size_t>(width * width));
+      auto& t = triangles_.emplace_back(width * width);
       kernels::qr_panel(rows_ - start, width, a_.at(start, columns_.local(start)), a_.ld, t.data(), width);
     }
     send(start, panel);
@@ -103,12 +103,12 @@ template <class T> class Qr {
   void send(std::int64_t start, Reflectors& panel) {
     panel.rows = rows_ - start;
     panel.width = width_at(start);
-    panel.values.resize(static_cast<std::size_t>((panel.rows + panel.width) * panel.width));
+    panel.values.resize((panel.rows + panel.width) * panel.width);
     const int owner = columns_.owner(start);
     if (owner == grid_.column) {
       kernels::copy_reflectors(panel.rows, panel.width, a_.at(start, columns_.local(start)), a_.ld, panel.v(),
                                panel.rows);
-      const auto& t = triangles_[static_cast<std::size_t>(columns_.local(start) / columns_.block)];
+      const auto& t = triangles_[columns_.local(start) / columns_.block];
       std::copy(t.begin(), t.end(), panel.t());
     }
     if (grid_.shape.columns > 1)

@@ -55,7 +55,7 @@ template <class T> void substitute(const Grid& grid, const GridMatrix<T>& a, boo
     // The diagonal block stands before the rest (lower) or after it (upper).
     const std::int64_t first = holds_block ? (lower ? rows.local(start) : 0) : rest.first,
                        count = rest.count + (holds_block ? width : 0);
-    panel.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 1) * width));
+    panel.resize(std::max<std::int64_t>(count, 1) * width);
     if (owner_column == grid.column)
       for (std::int64_t j = 0; j < width; ++j) {
         const T* from = a.at(first, columns.local(start) + j);
@@ -63,7 +63,7 @@ template <class T> void substitute(const Grid& grid, const GridMatrix<T>& a, boo
       }
     if (grid.shape.columns > 1 && count > 0)
       comm::broadcast(*grid.along_row, panel.data(), bytes<T>(count * width), owner_column);
-    solution.resize(static_cast<std::size_t>(width * std::max<std::int64_t>(local_columns, 1)));
+    solution.resize(width * std::max<std::int64_t>(local_columns, 1));
     const int ld = static_cast<int>(std::max<std::int64_t>(count, 1));
     if (holds_block) {
       T* block = b + rows.local(start);
@@ -88,14 +88,13 @@ template <class T> void substitute_few(const Grid& grid, const GridMatrix<T>& a,
   const auto &rows = a.layout.rows, &columns = a.layout.columns;
   const auto k = static_cast<int>(k64);
   const std::int64_t ld = std::max<std::int64_t>(a.rows, 1);
-  std::vector<T> partial(static_cast<std::size_t>(ld * k64), T(0)), block,
-      found(static_cast<std::size_t>(ld * k64), T(0));
+  std::vector<T> partial(ld * k64, T(0)), block, found(ld * k64, T(0));
   if (grid.column == 0)
     for (std::int64_t j = 0; j < k64; ++j)
       std::copy(b + j * ldb, b + j * ldb + a.rows, partial.data() + j * ld);
   for_blocks(rows, lower, [&](std::int64_t start, std::int64_t width) {
     const int w = static_cast<int>(width), owner_row = rows.owner(start), owner_column = columns.owner(start);
-    block.resize(static_cast<std::size_t>(width * k64));
+    block.resize(width * k64);
     if (owner_row == grid.row) {
       const std::int64_t at = rows.local(start);
       for (std::int64_t j = 0; j < k64; ++j)

@@ -57,18 +57,15 @@ template <class T> void factor_panels(const Grid& grid, const Tiles& in, const T
 // Signs that Householder's method would have given to the columns of q, from its top n x n block (Ballard et al. 2014: q - signs has an LU
 // factorization without pivoting).
 template <class T> std::vector<real_of<T>> householder_signs(std::vector<T> top, std::int64_t n) {
-  std::vector<real_of<T>> signs(static_cast<std::size_t>(n));
-  const auto at = [&](std::int64_t i, std::int64_t j) -> T& {
-    return top[static_cast<std::size_t>(i + j * n)];
-  };
+  std::vector<real_of<T>> signs(n);
+  const auto at = [&](std::int64_t i, std::int64_t j) -> T& { return top[i + j * n]; };
   for (std::int64_t i = 0; i < n; ++i) {
     real_of<T> alpha;
     if constexpr (complex_type<T>)
       alpha = at(i, i).real();
     else
       alpha = at(i, i);
-    const auto sign = signs[static_cast<std::size_t>(i)] =
-        std::signbit(alpha) ? real_of<T>(1) : real_of<T>(-1);
+    const auto sign = signs[i] = std::signbit(alpha) ? real_of<T>(1) : real_of<T>(-1);
     at(i, i) -= T(sign);
     for (std::int64_t r = i + 1; r < n; ++r) at(r, i) /= at(i, i);
     for (std::int64_t j = i + 1; j < n; ++j)
@@ -80,25 +77,22 @@ template <class T> std::vector<real_of<T>> householder_signs(std::vector<T> top,
 // Column-major QR with a real diagonal of r that is not negative.
 template <class T> void local_qr(std::int64_t m, std::int64_t n, T* a, std::vector<T>& r) {
   const std::int64_t k = std::min(m, n);
-  r.assign(static_cast<std::size_t>(k * n), T(0));
+  r.assign(k * n, T(0));
   if (k == 0) return;
   const int rows = static_cast<int>(m), columns = static_cast<int>(n), narrow = static_cast<int>(k);
-  std::vector<T> tau(static_cast<std::size_t>(k)),
-      work(static_cast<std::size_t>(64 * std::max<std::int64_t>(n, 1)));
+  std::vector<T> tau(k), work(64 * std::max<std::int64_t>(n, 1));
   lapack::geqrf(rows, columns, a, rows, tau.data(), work.data(), static_cast<int>(work.size()));
   for (std::int64_t j = 0; j < n; ++j)
-    for (std::int64_t i = 0; i <= std::min(j, k - 1); ++i)
-      r[static_cast<std::size_t>(i + j * k)] = a[i + j * m];
+    for (std::int64_t i = 0; i <= std::min(j, k - 1); ++i) r[i + j * k] = a[i + j * m];
   lapack::orgqr(rows, narrow, narrow, a, rows, tau.data(), work.data(), static_cast<int>(work.size()));
   for (std::int64_t i = 0; i < k; ++i) {
     real_of<T> d;
     if constexpr (complex_type<T>)
-      d = r[static_cast<std::size_t>(i + i * k)].real();
+      d = r[i + i * k].real();
     else
-      d = r[static_cast<std::size_t>(i + i * k)];
+      d = r[i + i * k];
     if (!std::signbit(d)) continue;
-    for (std::int64_t j = i; j < n; ++j)
-      r[static_cast<std::size_t>(i + j * k)] = -r[static_cast<std::size_t>(i + j * k)];
+    for (std::int64_t j = i; j < n; ++j) r[i + j * k] = -r[i + j * k];
     for (std::int64_t row = 0; row < m; ++row) a[row + i * m] = -a[row + i * m];
   }
 }
@@ -123,46 +117,41 @@ template <class T> void factor_stacked(const Grid& grid, const Tiles& in, const 
     offset_of.push_back(total_rows * n * static_cast<std::int64_t>(sizeof(T)));
     total_rows += rows_of.back();
   }
-  std::vector<T> triangles(static_cast<std::size_t>(total_rows * n));
-  comm::all_gather_v(*grid.all, r_own.data(), bytes_of[static_cast<std::size_t>(grid.rank)], triangles.data(),
-                     bytes_of, offset_of);
-  stacked.resize(static_cast<std::size_t>(total_rows * n));
+  std::vector<T> triangles(total_rows * n);
+  comm::all_gather_v(*grid.all, r_own.data(), bytes_of[grid.rank], triangles.data(), bytes_of, offset_of);
+  stacked.resize(total_rows * n);
   std::int64_t first = 0, own_first = 0;
   for (int p = 0; p < ranks; ++p) {
-    const std::int64_t rows = rows_of[static_cast<std::size_t>(p)];
+    const std::int64_t rows = rows_of[p];
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t i = 0; i < rows; ++i)
-        stacked[static_cast<std::size_t>(first + i + j * total_rows)] =
-            triangles[static_cast<std::size_t>(first * n + i + j * rows)];
+        stacked[first + i + j * total_rows] = triangles[first * n + i + j * rows];
     if (p == grid.rank) own_first = first;
     first += rows;
   }
   local_qr(total_rows, n, stacked.data(), r);
-  const std::int64_t own = rows_of[static_cast<std::size_t>(grid.rank)];
+  const std::int64_t own = rows_of[grid.rank];
   GridMatrix<T> q(stacked_grid, layout);
   lapack::gemm<T>('N', 'N', static_cast<int>(matrix.rows), static_cast<int>(n), static_cast<int>(own), T(1),
                   matrix.values.data(), static_cast<int>(matrix.ld), stacked.data() + own_first,
                   static_cast<int>(total_rows), T(0), q.values.data(), static_cast<int>(q.ld));
-  std::vector<T> top(static_cast<std::size_t>(
-      n * n));  // held by rank 0, or by the first ranks: every rank has at most block_size rows
+  std::vector<T> top(n * n);  // held by rank 0, or by the first ranks: every rank has at most block_size rows
   std::fill(top.begin(), top.end(), T(0));
   for (std::int64_t j = 0; j < n; ++j)
     for (std::int64_t i = 0; i < q.rows; ++i)
-      if (const auto row = layout.rows.global(grid.rank, i); row < n)
-        top[static_cast<std::size_t>(row + j * n)] = *q.at(i, j);
+      if (const auto row = layout.rows.global(grid.rank, i); row < n) top[row + j * n] = *q.at(i, j);
   comm::all_reduce(*grid.all, comm::ReduceKind::sum, dtype_of<T>(), top.data(), top.data(), n * n);
   const auto signs = householder_signs(std::move(top), n);
   for (std::int64_t j = 0; j < n; ++j) {
-    const T sign(signs[static_cast<std::size_t>(j)]);
+    const T sign(signs[j]);
     for (std::int64_t i = 0; i < q.rows; ++i) *q.at(i, j) *= sign;
-    for (std::int64_t c = j; c < n; ++c) r[static_cast<std::size_t>(j + c * n)] *= sign;
+    for (std::int64_t c = j; c < n; ++c) r[j + c * n] *= sign;
   }
   store(stacked_grid, q_tiles, q_tile, layout, q.values.data(), q.ld);
-  const Rectangle& mine = r_tiles.held[static_cast<std::size_t>(grid.rank)];
+  const Rectangle& mine = r_tiles.held[grid.rank];
   for (std::int64_t i = mine.rows.start; i < mine.rows.stop; ++i)  // everybody has r
     for (std::int64_t j = mine.columns.start; j < mine.columns.stop; ++j)
-      r_tile[(i - mine.rows.start) * r_tiles.row_step + (j - mine.columns.start)] =
-          r[static_cast<std::size_t>(i + j * n)];
+      r_tile[(i - mine.rows.start) * r_tiles.row_step + (j - mine.columns.start)] = r[i + j * n];
 }
 
 template <class T> void factor_together(const TalkArgs& args) {

@@ -85,9 +85,9 @@ template <class T> struct Work {
     size = std::max(kernels::queried_size(values[0], what), 1);
     real_size = std::max<int>(kernels::queried_size(reals[0], what), kernels::lapack_int(least_reals, what));
     integer_size = std::max(integers[0], 1);
-    values.resize(static_cast<std::size_t>(size));
-    reals.resize(static_cast<std::size_t>(real_size));
-    integers.resize(static_cast<std::size_t>(integer_size));
+    values.resize(size);
+    reals.resize(real_size);
+    integers.resize(integer_size);
   }
 };
 

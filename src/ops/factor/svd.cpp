@@ -53,8 +53,7 @@ bool svd_alone(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>*
   const std::int64_t m = a.layout.rows.extent, n = a.layout.columns.extent, k = std::min(m, n);
   std::int64_t failed = 0;
   if (grid.rank == 0) {
-    std::vector<T> rows(static_cast<std::size_t>(m * n)), u_rows(static_cast<std::size_t>(m * k)),
-        vh_rows(static_cast<std::size_t>(k * n));
+    std::vector<T> rows(m * n), u_rows(m * k), vh_rows(k * n);
     turn(a.values.data(), n, m, rows.data());
     failed = kernels::svd(dtype_of<T>(), 1, m, n, false, rows.data(), u ? u_rows.data() : nullptr, s,
                           u ? vh_rows.data() : nullptr)
@@ -101,9 +100,8 @@ void complete_basis(const Grid& column_grid, const Tiles& tiles, T* tile, std::i
     box.columns = {std::clamp(box.columns.start, k, std::max(k, box.columns.stop)),
                    std::max(k, box.columns.stop)};
   T* rest = tile;
-  const auto& mine = tiles.held[static_cast<std::size_t>(column_grid.rank)];
-  rest += (all.held[static_cast<std::size_t>(column_grid.rank)].columns.start - mine.columns.start) *
-          tiles.column_step;
+  const auto& mine = tiles.held[column_grid.rank];
+  rest += (all.held[column_grid.rank].columns.start - mine.columns.start) * tiles.column_step;
   store(column_grid, all, rest, q.layout, q.values.data(), q.ld);
 }
 

@@ -215,10 +215,7 @@ const OpDef fft_op{
         [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
           double log_points = 0;
           for (const int d : params.as<FftParams>().dims)
-            for (auto n = std::max(in[0].shape[static_cast<std::size_t>(d)],
-                                   out[0].shape[static_cast<std::size_t>(d)]);
-                 n > 1; n = (n + 1) / 2)
-              ++log_points;
+            for (auto n = std::max(in[0].shape[d], out[0].shape[d]); n > 1; n = (n + 1) / 2) ++log_points;
           return 5 * log_points *
                  static_cast<double>(std::max(in[0].shape.elements(), out[0].shape.elements())) /
                  (params.as<FftParams>().kind == FftKind::c2c ? 1 : 2);

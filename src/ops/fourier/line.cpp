@@ -25,12 +25,7 @@ template <class R> class Line {
   using Complex = std::complex<R>;
 
   Line(const TalkArgs& args, const LineParams& p)
-      : args_(args),
-        p_(p),
-        in_(args.local.in[0]),
-        out_(args.local.out[0]),
-        dim_(static_cast<std::size_t>(p.dim)),
-        sign_(p.sign) {
+      : args_(args), p_(p), in_(args.local.in[0]), out_(args.local.out[0]), dim_(p.dim), sign_(p.sign) {
     const auto axes = args.in_layouts[0].dim_axes(in_.global.ndim())[dim_];
     ids_ = group_along(args.mesh, axes, args.me);
     me_ = static_cast<int>(std::find(ids_.begin(), ids_.end(), args.me) - ids_.begin());
@@ -83,7 +78,7 @@ template <class R> class Line {
   FftSign backward() const { return sign_ == FftSign::forward ? FftSign::backward : FftSign::forward; }
   static Complex* as(Buffer& b) { return reinterpret_cast<Complex*>(b.data()); }
   Buffer matrix(std::int64_t elements_per_line) const {
-    return Buffer::allocate(static_cast<std::size_t>(batch() * elements_per_line) * sizeof(Complex));
+    return Buffer::allocate((batch() * elements_per_line) * sizeof(Complex));
   }
 
   Strides natural_strides(Range block, std::int64_t width) const {
@@ -135,13 +130,13 @@ template <class R> class Line {
       const int peer = static_cast<int>(r);
       if (peer == me_) continue;
       if (const auto n = elements(patches_of(peer, me_)); n > 0) {
-        held.push_back(Buffer::allocate(static_cast<std::size_t>(n) * sizeof(Complex)));
+        held.push_back(Buffer::allocate(n * sizeof(Complex)));
         receives.push_back({ids_[r], held.back().data(), n * static_cast<std::int64_t>(sizeof(Complex))});
         sources.push_back(peer);
       }
       const auto outgoing = patches_of(me_, peer);
       if (const auto n = elements(outgoing); n > 0) {
-        held.push_back(Buffer::allocate(static_cast<std::size_t>(n) * sizeof(Complex)));
+        held.push_back(Buffer::allocate(n * sizeof(Complex)));
         auto* cursor = as(held.back());
         for (const auto& p : outgoing) {
           const auto extents = extents_of(p);
@@ -178,8 +173,7 @@ template <class R> class Line {
   Buffer columns_to_rows(Buffer& columns, FftSign sign, std::int64_t lines) const {
     fft_lines(columns, lines * plan_.my_columns(me_).size(), plan_.rows, sign);
     twiddle(as(columns), sign, lines);
-    Buffer rows = Buffer::allocate(
-        static_cast<std::size_t>(lines * plan_.my_rows(me_).size() * plan_.columns) * sizeof(Complex));
+    Buffer rows = Buffer::allocate((lines * plan_.my_rows(me_).size() * plan_.columns) * sizeof(Complex));
     exchange(
         as(columns), as(rows),
         [&](int s, int q) {
@@ -257,7 +251,7 @@ template <class R> class Line {
 
   void multiply_by_chirp_spectrum(Complex* rows) const {
     const auto mine = plan_.my_columns(me_);
-    Buffer columns = Buffer::allocate(static_cast<std::size_t>(mine.size() * plan_.rows) * sizeof(Complex));
+    Buffer columns = Buffer::allocate((mine.size() * plan_.rows) * sizeof(Complex));
     for (auto j2 = mine.start; j2 < mine.stop; ++j2)
       for (std::int64_t j1 = 0; j1 < plan_.rows; ++j1) {
         const auto n = j1 * plan_.columns + j2, distance = std::min(n, padded() - n);
@@ -309,9 +303,9 @@ template <class R> class Line {
       copy_block(0, mine);
       for (int r = 1; r < plan_.ranks; ++r) {
         if (bytes_of(r) == 0) continue;
-        held.push_back(Buffer::allocate(static_cast<std::size_t>(bytes_of(r))));
+        held.push_back(Buffer::allocate(bytes_of(r)));
         if (!to_root) copy_block(r, held.back().data());
-        root_messages.push_back({ids_[static_cast<std::size_t>(r)], held.back().data(), bytes_of(r)});
+        root_messages.push_back({ids_[r], held.back().data(), bytes_of(r)});
         ranks.push_back(r);
       }
     }

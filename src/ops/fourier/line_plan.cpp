@@ -84,7 +84,7 @@ LineCost line_cost(const LineParams& p, const Type& in, const Sharding& layout, 
   const auto dim = static_cast<std::size_t>(p.dim);
   const auto axes = layout.dim_axes(in.shape.ndim())[dim];
   int ranks = 1;
-  for (const int a : axes) ranks *= layout.mesh().axis_sizes()[static_cast<std::size_t>(a)];
+  for (const int a : axes) ranks *= layout.mesh().axis_sizes()[a];
   auto block = layout.shard_shape(in.shape);
   block[dim] = 1;
   const auto bytes = itemsize(complex_dtype(in.dtype));

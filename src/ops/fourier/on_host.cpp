@@ -112,7 +112,7 @@ class Stages {
       current = std::move(next);
     }
     if (result.mine.data() != out_.data && out_.elements() > 0)
-      std::memcpy(out_.data, result.mine.data(), static_cast<std::size_t>(out_.bytes()));
+      std::memcpy(out_.data, result.mine.data(), out_.bytes());
   }
 
  private:
@@ -148,9 +148,8 @@ class Stages {
   Spread spread(const Sharding& layout, const Type& type, Buffer mine) {
     const auto bytes = box_elements(layout.local_box(type.shape, args_.me)) *
                        static_cast<std::int64_t>(itemsize(type.dtype));
-    if (!mine && bytes > 0)
-      mine = comm::allocate_on_host(static_cast<std::size_t>(std::max(bytes, least_bytes)));
-    Spread array{layout, type, std::move(mine), std::vector<Buffer>(static_cast<std::size_t>(comm_.size()))};
+    if (!mine && bytes > 0) mine = comm::allocate_on_host(std::max(bytes, least_bytes));
+    Spread array{layout, type, std::move(mine), std::vector<Buffer>(comm_.size())};
     const auto address = comm::host_address(array.mine.data());
     std::vector<comm::HostAddress> addresses(array.blocks.size());
     comm::all_gather(comm_, &address, sizeof address, addresses.data());
@@ -205,7 +204,7 @@ class Stages {
 bool is_split_by_all_axes(const Sharding& layout, int ndim) {
   int devices = 1;
   for (const auto& axes : layout.dim_axes(ndim))
-    for (const int a : axes) devices *= layout.mesh().axis_sizes()[static_cast<std::size_t>(a)];
+    for (const int a : axes) devices *= layout.mesh().axis_sizes()[a];
   return devices == layout.mesh().size();
 }
 

@@ -59,10 +59,10 @@ class Search {
       queue_.pop();
       const double cost = -negative_cost;
       const int node = -minus_node;
-      if (settled_[static_cast<std::size_t>(node)]) continue;
-      settled_[static_cast<std::size_t>(node)] = true;
+      if (settled_[node]) continue;
+      settled_[node] = true;
       if (best >= 0 && cost >= best) break;
-      const State state = states_[static_cast<std::size_t>(node)];
+      const State state = states_[node];
       if (state.done == all_) {
         const double total = cost + seconds_to_target(state);
         if (best < 0 || total < best) best = total, best_node = node;
@@ -77,9 +77,7 @@ class Search {
  private:
   bool is_done(unsigned done, std::size_t i) const { return (done >> i & 1u) != 0; }
   std::size_t last() const { return p_.dims.size() - 1; }
-  bool is_whole(const DimAxes& layout, std::size_t i) const {
-    return layout[static_cast<std::size_t>(p_.dims[i])].empty();
-  }
+  bool is_whole(const DimAxes& layout, std::size_t i) const { return layout[p_.dims[i]].empty(); }
 
   std::vector<int> dims_in(unsigned set) const {
     std::vector<int> dims;
@@ -114,8 +112,7 @@ class Search {
   double compute_seconds(const DimAxes& layout, unsigned done, unsigned set) const {
     double log_points = 0;
     for (const int d : dims_in(set))
-      log_points +=
-          std::log2(static_cast<double>(std::max<std::int64_t>(2, in_.shape[static_cast<std::size_t>(d)])));
+      log_points += std::log2(static_cast<double>(std::max<std::int64_t>(2, in_.shape[d])));
     return butterfly_seconds * log_points *
            static_cast<double>(sharding(layout).shard_shape(type_at(done).shape).elements());
   }
@@ -170,7 +167,7 @@ class Search {
     std::vector<int> moving, sources, targets;
     DimAxes rest = state.layout;
     for (const int d : emptied) {
-      auto& axes = rest[static_cast<std::size_t>(d)];
+      auto& axes = rest[d];
       moving.insert(moving.end(), axes.begin(), axes.end());
       sources.insert(sources.end(), axes.size(), d);
       axes.clear();
@@ -185,7 +182,7 @@ class Search {
       DimAxes layout = rest;
       int distance = 0;
       for (std::size_t i = 0; i < moving.size(); ++i) {
-        layout[static_cast<std::size_t>(targets[choice[i]])].push_back(moving[i]);
+        layout[targets[choice[i]]].push_back(moving[i]);
         distance += std::abs(targets[choice[i]] - sources[i]);
       }
       const State next{std::move(layout), state.done};
@@ -201,10 +198,9 @@ class Search {
   }
 
   FftStages path_to(int node) const {
-    FftStages result{{}, sharding(states_[static_cast<std::size_t>(node)].layout)};
-    for (int n = node; n >= 0; n = steps_[static_cast<std::size_t>(n)].before)
-      if (!steps_[static_cast<std::size_t>(n)].stage.dims.empty())
-        result.stages.push_back(steps_[static_cast<std::size_t>(n)].stage);
+    FftStages result{{}, sharding(states_[node].layout)};
+    for (int n = node; n >= 0; n = steps_[n].before)
+      if (!steps_[n].stage.dims.empty()) result.stages.push_back(steps_[n].stage);
     std::reverse(result.stages.begin(), result.stages.end());
     return result;
   }

@@ -30,8 +30,7 @@ template <class R> class RootsOfUnity {
     const auto mask = (std::int64_t{1} << shift_) - 1;
     std::int64_t e = 0;
     for (std::int64_t k = 0; k < count; ++k) {
-      const auto high = high_[static_cast<std::size_t>(e >> shift_)],
-                 low = low_[static_cast<std::size_t>(e & mask)];
+      const auto high = high_[e >> shift_], low = low_[e & mask];
       const R re = high.real() * low.real() - high.imag() * low.imag(),
               im = high.real() * low.imag() + high.imag() * low.real();
       const R x = values[k].real(), y = values[k].imag();

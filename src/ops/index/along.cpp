@@ -25,7 +25,7 @@ const AlongParams& params_of(const Params& p) { return p.as<AlongParams>(); }
 
 // Indices as places in a block [start, stop) of a dim; those of other blocks come out as -1.
 std::vector<std::int64_t> places_in(const Tile& indices, std::int64_t extent, Range block) {
-  std::vector<std::int64_t> places(static_cast<std::size_t>(indices.elements()));
+  std::vector<std::int64_t> places(indices.elements());
   const void* in = indices.data;
   if (!places.empty()) kernels::find_cast(indices.dtype, int64)(&in, places.data(), indices.elements());
   for (auto& i : places) {
@@ -40,7 +40,7 @@ FactorRule factors_along(const Shape& list, int dim, std::int64_t extent, Factor
                          FactorKind in_list) {
   FactorRule rule;
   for (int d = 0; d < list.ndim(); ++d)
-    rule.factors.push_back({list[static_cast<std::size_t>(d)], d == dim ? in_list : FactorKind::pass});
+    rule.factors.push_back({list[d], d == dim ? in_list : FactorKind::pass});
   rule.factors.push_back({extent, in_array});
   return rule;
 }
@@ -51,7 +51,7 @@ std::vector<DimFactors> list_dims(const Shape& list) {
 }
 std::vector<DimFactors> array_dims(const Shape& list, int dim) {
   auto dims = list_dims(list);
-  dims[static_cast<std::size_t>(dim)] = {list.ndim()};
+  dims[dim] = {list.ndim()};
   return dims;
 }
 
@@ -64,8 +64,7 @@ Batched batch(const BatchArgs& args) {
 }
 
 FactorRule gather_along_factors(std::span<const Type> in, int dim) {
-  auto rule = factors_along(in[1].shape, dim, in[0].shape[static_cast<std::size_t>(dim)], FactorKind::reduce,
-                            FactorKind::pass);
+  auto rule = factors_along(in[1].shape, dim, in[0].shape[dim], FactorKind::reduce, FactorKind::pass);
   rule.inputs = {array_dims(in[1].shape, dim), list_dims(in[1].shape)};
   rule.outputs = {list_dims(in[1].shape)};
   return rule;
@@ -81,15 +80,14 @@ Placement place_gather_along(const PlaceArgs& args) {
       !(args.shardings[0]->mesh() == args.shardings[1]->mesh()))
     return placement;
   const auto x = args.shardings[0]->dim_axes(ndim), list = args.shardings[1]->dim_axes(ndim);
-  if (x != list || x[static_cast<std::size_t>(dim)].empty()) return placement;
+  if (x != list || x[dim].empty()) return placement;
   const auto element = static_cast<std::int64_t>(itemsize(args.out[0].dtype) + sizeof(std::int64_t));
   if (args.shardings[1]->shard_shape(args.in[1].shape).elements() * element >= bytes) return placement;
   return {{*args.shardings[0], *args.shardings[1]}, {*args.shardings[1]}, {}, "sum"};
 }
 
 std::vector<TalkCost> fetch_along_cost(const PlaceArgs& args, const Placement& placement) {
-  const auto axes = placement.inputs[0].dim_axes(
-      args.in[0].shape.ndim())[static_cast<std::size_t>(params_of(args.params).dim)];
+  const auto axes = placement.inputs[0].dim_axes(args.in[0].shape.ndim())[params_of(args.params).dim];
   if (axes.empty() || !placement.partial_axes.empty()) return {};
   const auto elements = placement.inputs[1].shard_shape(args.in[1].shape).elements();
   return {{"all-to-all", axes,
@@ -100,7 +98,7 @@ void talk_gather_along(const TalkArgs& args) {
   const auto& a = args.local;
   const int dim = params_of(a.params).dim;
   const Tile &x = a.in[0], &indices = a.in[1];
-  const auto extent = x.global[static_cast<std::size_t>(dim)];
+  const auto extent = x.global[dim];
   const auto& comm = group_of_dim(args.in_layouts[0], dim, static_cast<int>(x.box.size()), args.me);
   const auto block = block_size(extent, comm.size());
   const auto places = places_in(indices, extent, {0, extent});
@@ -136,8 +134,7 @@ const OpDef gather_along_op{
       const int dim = params_of(*v.node.params).dim;
       Cotangents result(2);
       if (v.wanted[0])
-        result[0] = scatter_add_along(v.in[0].shape()[static_cast<std::size_t>(dim)], v.in[1],
-                                      v.cotangents[0], dim, v.node.where);
+        result[0] = scatter_add_along(v.in[0].shape()[dim], v.in[1], v.cotangents[0], dim, v.node.where);
       return result;
     },
     .batch = batch,
@@ -151,7 +148,7 @@ const OpDef scatter_add_along_op{
     .name = "scatter_add_along",
     .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
       Shape shape = in[0].shape;
-      shape[static_cast<std::size_t>(params_of(params).dim)] = params_of(params).extent;
+      shape[params_of(params).dim] = params_of(params).extent;
       return {{shape, in[1].dtype}};
     },
     .factors =
@@ -167,7 +164,7 @@ const OpDef scatter_add_along_op{
           const auto& p = params_of(a.params);
           const auto d = static_cast<std::size_t>(p.dim);
           const Tile &indices = a.in[0], &out = a.out[0];
-          std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+          std::memset(out.data, 0, out.bytes());
           if (out.elements() == 0) return;
           const auto places = places_in(indices, p.extent, out.box[d]);
           kernels::scatter_along("add", out.dtype, out.data, kernels::axis_view(out.shape(), p.dim),

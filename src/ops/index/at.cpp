@@ -96,8 +96,7 @@ Array scatter_at(const std::string& op, const Array& x, const ParsedIndex& p, co
                  std::source_location where) {
   const auto order = arrays_in_place(p);
   std::vector<int> back(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = static_cast<int>(i);
   const Array y = transpose(Operand(static_slice(x, p, where), where), order);
   const Array updates =
       broadcast_to(Operand(cast_to(v, x.dtype(), where), where), gathered_shape(y.shape(), p));

@@ -36,7 +36,7 @@ Shape gathered_shape(const Shape& x, const Shape& indices, int first, int count)
 }
 
 std::vector<std::int64_t> as_int64(const Tile& tile) {
-  std::vector<std::int64_t> values(static_cast<std::size_t>(tile.elements()));
+  std::vector<std::int64_t> values(tile.elements());
   const void* in = tile.data;
   if (!values.empty()) kernels::find_cast(tile.dtype, int64)(&in, values.data(), tile.elements());
   return values;
@@ -45,11 +45,11 @@ std::vector<std::int64_t> as_int64(const Tile& tile) {
 // Positions in the block `box` of the addressed dims, seen as one: -1 for what the block does not hold.
 std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, const Shape& global,
                                              const Box& box, const GatherParams& p) {
-  std::vector<std::int64_t> positions(static_cast<std::size_t>(indices[0].elements()), 0);
+  std::vector<std::int64_t> positions(indices[0].elements(), 0);
   for (int k = 0; k < p.count; ++k) {
     const auto d = static_cast<std::size_t>(p.first + k);
     const auto extent = global[d];
-    const auto values = as_int64(indices[static_cast<std::size_t>(k)]);
+    const auto values = as_int64(indices[k]);
     for (std::size_t i = 0; i < values.size(); ++i) {
       auto at = values[i] < 0 ? values[i] + extent : values[i];
       if (p.out_of_range == OutOfRange::clamp)
@@ -66,9 +66,7 @@ std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, cons
 kernels::AxisView view_of(const Shape& block, const GatherParams& p) {
   kernels::AxisView view;
   for (int d = 0; d < block.ndim(); ++d)
-    (d < p.first             ? view.outer
-     : d < p.first + p.count ? view.extent
-                             : view.inner) *= block[static_cast<std::size_t>(d)];
+    (d < p.first ? view.outer : d < p.first + p.count ? view.extent : view.inner) *= block[d];
   return view;
 }
 
@@ -77,8 +75,7 @@ FactorRule factors_of_kinds(const Shape& x, const Shape& indices, const GatherPa
                             FactorKind listed) {
   FactorRule rule;
   for (int d = 0; d < x.ndim(); ++d)
-    rule.factors.push_back({x[static_cast<std::size_t>(d)],
-                            d >= p.first && d < p.first + p.count ? addressed : FactorKind::pass});
+    rule.factors.push_back({x[d], d >= p.first && d < p.first + p.count ? addressed : FactorKind::pass});
   for (const auto extent : indices) rule.factors.push_back({extent, listed});
   return rule;
 }
@@ -110,7 +107,7 @@ FactorRule gather_factors(std::span<const Type> in, const GatherParams& p) {
 int split_dim(const std::vector<std::vector<int>>& axes, const GatherParams& p) {
   int found = -1;
   for (int d = p.first; d < p.first + p.count; ++d) {
-    if (axes[static_cast<std::size_t>(d)].empty()) continue;
+    if (axes[d].empty()) continue;
     if (found >= 0) return -1;
     found = d;
   }
@@ -134,16 +131,16 @@ std::optional<Placement> place_fetch(const PlaceArgs& args, const GatherParams& 
     list = axes;
   }
   if (!list) return std::nullopt;
-  std::vector<bool> in_list(static_cast<std::size_t>(args.mesh.ndim()), false);
+  std::vector<bool> in_list(args.mesh.ndim(), false);
   for (const auto& axes : *list)
-    for (const int a : axes) in_list[static_cast<std::size_t>(a)] = true;
+    for (const int a : axes) in_list[a] = true;
   bool shares_an_axis = false;
   std::vector<std::vector<int>> result(x.begin(), x.begin() + p.first);
   result.insert(result.end(), list->begin(), list->end());
   result.insert(result.end(), x.begin() + p.first + p.count, x.end());
   for (int d = 0; d < ndim; ++d)
-    for (const int a : x[static_cast<std::size_t>(d)]) {
-      if (!in_list[static_cast<std::size_t>(a)]) continue;
+    for (const int a : x[d]) {
+      if (!in_list[a]) continue;
       if (d != dim) return std::nullopt;
       shares_an_axis = true;
     }
@@ -177,7 +174,7 @@ std::vector<TalkCost> fetch_cost(const PlaceArgs& args, const Placement& placeme
   const auto named = placement.inputs[1].shard_shape(args.in[1].shape).elements() *
                      static_cast<std::int64_t>(sizeof(std::int64_t));
   const auto rows = placement.outputs[0].shard_shape(args.out[0].shape).elements() * item;
-  return {{"all-to-all", axes[static_cast<std::size_t>(dim)], rows + named, 2}};
+  return {{"all-to-all", axes[dim], rows + named, 2}};
 }
 
 void talk_gather(const TalkArgs& args) {
@@ -186,15 +183,15 @@ void talk_gather(const TalkArgs& args) {
   const Tile &x = a.in[0], &out = a.out[0];
   const int ndim = static_cast<int>(x.box.size()), dim = split_dim(args.in_layouts[0].dim_axes(ndim), p);
   const auto& comm = group_of_dim(args.in_layouts[0], dim, ndim, args.me);
-  const auto extent = x.global[static_cast<std::size_t>(dim)];
+  const auto extent = x.global[dim];
   const auto block = block_size(extent, comm.size());
   Box box = x.box;
-  box[static_cast<std::size_t>(dim)] = {0, extent};
+  box[dim] = {0, extent};
   const auto places =
       positions_in_block(a.in.subspan(1), x.global, box, p);  // in a block that holds all of the split dim
   FetchList list;
   std::int64_t inner = 1;
-  for (int d = dim + 1; d < p.first + p.count; ++d) inner *= x.global[static_cast<std::size_t>(d)];
+  for (int d = dim + 1; d < p.first + p.count; ++d) inner *= x.global[d];
   for (const auto place : places) {
     if (place < 0) {
       list.add(-1, 0);
@@ -295,13 +292,12 @@ Batched scatter_batch(const BatchArgs& args) {
   auto p = params_of(*args.node.params);
   const auto where = args.node.where;
   bool any_index = false;
-  for (int k = 0; k < p.count; ++k) any_index |= args.dims[static_cast<std::size_t>(1 + k)] != not_batched;
+  for (int k = 0; k < p.count; ++k) any_index |= args.dims[1 + k] != not_batched;
   Array x = batched_in_front(args, 0), updates = batched_in_front(args, args.in.size() - 1);
   if (!any_index)
     return {{scatter(p.op, x, index_inputs(args.in, p), updates, p.first + 1, p.out_of_range, where)}, {0}};
   std::vector<Array> indices;
-  for (int k = 0; k < p.count; ++k)
-    indices.push_back(batched_in_front(args, static_cast<std::size_t>(1 + k)));
+  for (int k = 0; k < p.count; ++k) indices.push_back(batched_in_front(args, 1 + k));
   std::vector<std::int64_t> column(indices[0].shape().size(), 1);
   column[0] = args.size;
   indices.insert(indices.begin(),
@@ -332,7 +328,7 @@ const OpDef scatter_op{
           const auto& p = params_of(a.params);
           const Tile& out = a.out[0];
           if (out.elements() == 0) return;
-          std::memcpy(out.data, a.in[0].data, static_cast<std::size_t>(out.bytes()));
+          std::memcpy(out.data, a.in[0].data, out.bytes());
           const auto positions = positions_in_block(a.in.subspan(1), out.global, out.box, p);
           if (!positions.empty())
             kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
@@ -362,7 +358,7 @@ const OpDef scatter_add_op{
           const auto& p = params_of(a.params);
           const Tile& out = a.out[0];
           if (out.elements() == 0) return;
-          std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+          std::memset(out.data, 0, out.bytes());
           const auto positions = positions_in_block(a.in, out.global, out.box, p);
           if (!positions.empty())
             kernels::scatter("add", out.dtype, out.data, view_of(out.shape(), p), positions,

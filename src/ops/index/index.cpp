@@ -17,7 +17,7 @@ Array static_slice(const Array& x, const ParsedIndex& p, std::source_location wh
     params.unsplit = p.integer_dims;
     // The reshape below could not keep the split of a dim of size 1 either.
     for (int d = 0; d < p.count.ndim() && !(p.shape == p.count); ++d)
-      if (p.count[static_cast<std::size_t>(d)] == 1) params.unsplit.push_back(d);
+      if (p.count[d] == 1) params.unsplit.push_back(d);
     y = remap(RemapName::slice, std::move(params), {x}, where);
   }
   return reshape(Operand(y, where), p.shape);
@@ -44,7 +44,7 @@ Array take(const Operand& x, const Operand& indices, int axis) {
   check_usable(x.array, "take");
   check_usable(indices.array, "take");
   const int d = checked_dim(axis, x.array.ndim(), "take", x.where);
-  std::vector<IndexPart> parts(static_cast<std::size_t>(d), IndexPart(slice()));
+  std::vector<IndexPart> parts(d, IndexPart(slice()));
   parts.emplace_back(indices.array);
   const auto p = parse_index(x.array.shape(), std::move(parts), "take", x.where);
   return gather(x.array, p.arrays, d, OutOfRange::clamp, x.where);

@@ -74,7 +74,7 @@ class Parser {
       if (part.kind != IndexPart::Kind::ellipsis || stands_for_none)
         expanded.push_back(std::move(part));
       else
-        expanded.insert(expanded.end(), static_cast<std::size_t>(shape_.ndim() - used), IndexPart(slice()));
+        expanded.insert(expanded.end(), shape_.ndim() - used, IndexPart(slice()));
     }
     return expanded;
   }
@@ -89,7 +89,7 @@ class Parser {
   }
 
   void take_integer(std::int64_t i, int d) {
-    const auto n = shape_[static_cast<std::size_t>(d)];
+    const auto n = shape_[d];
     if (i < -n || i >= n)
       refuse("index " + std::to_string(i) + " is out of bounds for dimension " + std::to_string(d) +
              " of shape " + to_string(shape_) +
@@ -100,7 +100,7 @@ class Parser {
   }
 
   void take_slice(const Slice& s, int d) {
-    const auto n = shape_[static_cast<std::size_t>(d)];
+    const auto n = shape_[d];
     const auto step = s.step.value_or(1);
     if (step == 0)
       refuse("the step of the slice of dimension " + std::to_string(d) +
@@ -130,7 +130,7 @@ class Parser {
     if (!is_integer(indices.dtype()))
       refuse("an index array must hold integers, not " + name(indices.dtype()) +
              "; convert it with astype(i, int32)");
-    const auto n = shape_[static_cast<std::size_t>(d)];
+    const auto n = shape_[d];
     if (n == 0 && indices.size() > 0)
       refuse("dimension " + std::to_string(d) + " of shape " + to_string(shape_) +
              " is empty: there is nothing to index");

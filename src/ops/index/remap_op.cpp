@@ -31,7 +31,7 @@ std::vector<Type> infer(std::span<const Type> in, const Params& p) {
 // The layout of an operand as a layout of the result: every dim keeps its axes.
 Sharding as_result(const Sharding& operand, const RemapParams& p, const Mesh& mesh) {
   auto dims = operand.dim_axes(p.shape.ndim());
-  for (const int d : p.unsplit) dims[static_cast<std::size_t>(d)].clear();
+  for (const int d : p.unsplit) dims[d].clear();
   return Sharding::from_dim_axes(mesh, dims);
 }
 
@@ -41,9 +41,8 @@ Sharding as_operand(const Sharding& result, const Shape& shape) {
   auto dims = result.dim_axes(shape.ndim());
   for (int d = 0; d < shape.ndim(); ++d) {
     std::int64_t blocks = 1;
-    for (const int axis : dims[static_cast<std::size_t>(d)])
-      blocks *= result.mesh().axis_sizes()[static_cast<std::size_t>(axis)];
-    if (shape[static_cast<std::size_t>(d)] < blocks) dims[static_cast<std::size_t>(d)].clear();
+    for (const int axis : dims[d]) blocks *= result.mesh().axis_sizes()[axis];
+    if (shape[d] < blocks) dims[d].clear();
   }
   return Sharding::from_dim_axes(result.mesh(), dims);
 }
@@ -137,7 +136,7 @@ RemapName name_of(const Node& node) {
 // Pieces that read disjoint parts of the source go back in one exchange; copies of the same elements are added up.
 Array source_cotangent(const VjpArgs& v, int source) {
   const auto& p = params_of(*v.node.params);
-  const Array& x = v.in[static_cast<std::size_t>(source)];
+  const Array& x = v.in[source];
   const Array& g = v.cotangents[0];
   const auto layout = output_of(x).sharding;
   std::vector<std::vector<Piece>> rounds;

@@ -33,7 +33,7 @@ std::vector<int> lower_by(ProgramBuilder& builder, const Node& node, std::span<c
   const auto& p = params_of(*node.params);
   const Type& type = node.outputs[0].type;
   const Sharding out = builder.placement().outputs[0];
-  const auto extent = type.shape[static_cast<std::size_t>(p.dim)];
+  const auto extent = type.shape[p.dim];
   const int windows = fetch_windows(builder, in[0], p.dim, out, [&](std::int64_t part, std::int64_t parts) {
     return needs(block_range(extent, parts, part), p.n);
   });
@@ -47,7 +47,7 @@ OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::
   op.name = name;
   op.infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
     Shape shape = in[0].shape;
-    auto& n = shape[static_cast<std::size_t>(params_of(p).dim)];
+    auto& n = shape[params_of(p).dim];
     n = extent_of(n, params_of(p).n);
     return {{shape, in[0].dtype}};
   };
@@ -76,7 +76,7 @@ OpDef dilate_record() {
     const Tile& out = a.out[0];
     const auto d = static_cast<std::size_t>(p.dim);
     const auto item = itemsize(out.dtype);
-    std::memset(out.data, 0, static_cast<std::size_t>(out.bytes()));
+    std::memset(out.data, 0, out.bytes());
     const Range needed = dilate_needs(out.box[d], p.n);
     Shape extents = out.shape();
     auto strides = row_major_strides(extents);
@@ -90,7 +90,7 @@ OpDef dilate_record() {
   };
   op.vjp = [](const VjpArgs& v) -> Cotangents {
     const auto& p = params_of(*v.node.params);
-    std::vector<IndexPart> parts(static_cast<std::size_t>(p.dim), IndexPart(slice()));
+    std::vector<IndexPart> parts(p.dim, IndexPart(slice()));
     parts.emplace_back(slice(None, None, p.n));
     return {index(v.cotangents[0], std::move(parts), v.node.where)};
   };
@@ -107,7 +107,7 @@ OpDef repeat_record() {
       spread_record<repeat_needs>("repeat", [](std::int64_t extent, std::int64_t n) { return extent * n; });
   op.kernel = [](const KernelArgs& a) {
     const auto& p = params_of(a.params);
-    const Range block = a.out[0].box[static_cast<std::size_t>(p.dim)];
+    const Range block = a.out[0].box[p.dim];
     std::vector<std::int64_t> indices;
     for (auto i = block.start; i < block.stop; ++i) indices.push_back(i / p.n - block.start / p.n);
     kernels::gather(a.out[0].data, a.in[0].data, kernels::axis_view(a.in[0].shape(), p.dim), indices,
@@ -130,7 +130,7 @@ OpDef sum_groups_record() {
     const auto view = kernels::axis_view(a.out[0].shape(), p.dim);
     if (a.out[0].elements() == 0) return;
     // The window may be longer than what this block needs, so rows of the operand are taken one by one.
-    const auto window = a.in[0].shape()[static_cast<std::size_t>(p.dim)];
+    const auto window = a.in[0].shape()[p.dim];
     const auto item = static_cast<std::int64_t>(itemsize(a.out[0].dtype));
     for (std::int64_t o = 0; o < view.outer; ++o)
       kernels::reduce("sum", a.out[0].dtype, a.in[0].data + o * window * view.inner * item,

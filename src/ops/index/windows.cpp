@@ -8,7 +8,7 @@ std::int64_t parts_along(const Sharding& sharding, int dim, int ndim) {
   std::int64_t parts = 1;
   const auto axes = sharding.dim_axes(ndim);
   const auto sizes = sharding.mesh().axis_sizes();
-  for (const int a : axes[static_cast<std::size_t>(dim)]) parts *= sizes[static_cast<std::size_t>(a)];
+  for (const int a : axes[dim]) parts *= sizes[a];
   return parts;
 }
 

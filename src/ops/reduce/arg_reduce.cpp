@@ -33,7 +33,7 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   if (p.dim == all_dims) return {{Shape{}, index_dtype(in[0].shape.elements())}};
   auto extents = in[0].shape.vector();
   extents.erase(extents.begin() + p.dim);
-  return {{Shape(std::move(extents)), index_dtype(in[0].shape[static_cast<std::size_t>(p.dim)])}};
+  return {{Shape(std::move(extents)), index_dtype(in[0].shape[p.dim])}};
 }
 
 void write_indices(const Tile& out, const std::vector<std::int64_t>& indices) {
@@ -56,11 +56,10 @@ std::int64_t global_place(std::int64_t local, const Box& box, const Shape& globa
 
 // The block's extremes (into `values`, unless null) and their places in the whole array.
 void reduce_block(const ArgParams& p, const Tile& in, std::byte* values, const Tile& out) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(out.elements()),
-                                    out.dtype == int32 ? std::numeric_limits<std::int32_t>::max()
-                                                       : std::numeric_limits<std::int64_t>::max());
-  const bool is_empty_line =
-      p.dim == all_dims ? in.elements() == 0 : in.box[static_cast<std::size_t>(p.dim)].size() == 0;
+  std::vector<std::int64_t> indices(out.elements(), out.dtype == int32
+                                                        ? std::numeric_limits<std::int32_t>::max()
+                                                        : std::numeric_limits<std::int64_t>::max());
+  const bool is_empty_line = p.dim == all_dims ? in.elements() == 0 : in.box[p.dim].size() == 0;
   if (is_empty_line) {  // another rank has the elements
     if (values != nullptr) kernels::fill_identity(p.max ? "max" : "min", in.dtype, values, out.elements());
   } else if (out.elements() > 0) {
@@ -68,8 +67,8 @@ void reduce_block(const ArgParams& p, const Tile& in, std::byte* values, const T
       kernels::arg_reduce(p.max, in.dtype, in.data, Shape{in.elements()}, 0, 0, values, indices.data());
       indices[0] = global_place(indices[0], in.box, in.global);
     } else {
-      kernels::arg_reduce(p.max, in.dtype, in.data, in.shape(), p.dim,
-                          in.box[static_cast<std::size_t>(p.dim)].start, values, indices.data());
+      kernels::arg_reduce(p.max, in.dtype, in.data, in.shape(), p.dim, in.box[p.dim].start, values,
+                          indices.data());
     }
   }
   write_indices(out, indices);
@@ -93,15 +92,15 @@ const OpDef place_if_extreme_op{
       const auto equal_at = [&](std::int64_t i) {
         if (own.dtype == float32) return own.as<float>()[i] == best.as<float>()[i];  // -0 equals 0
         if (own.dtype == float64) return own.as<double>()[i] == best.as<double>()[i];
-        return std::memcmp(own.data + i * item, best.data + i * item, static_cast<std::size_t>(item)) == 0;
+        return std::memcmp(own.data + i * item, best.data + i * item, item) == 0;
       };
-      std::vector<std::int64_t> chosen(static_cast<std::size_t>(out.elements()));
+      std::vector<std::int64_t> chosen(out.elements());
       for (std::int64_t i = 0; i < out.elements(); ++i) {
         const bool holds = equal_at(i) || (is_nan_at(own, i) && is_nan_at(best, i));
         const auto place = out.dtype == int32 ? places.as<std::int32_t>()[i] : places.as<std::int64_t>()[i];
-        chosen[static_cast<std::size_t>(i)] = holds                ? place
-                                              : out.dtype == int32 ? std::numeric_limits<std::int32_t>::max()
-                                                                   : std::numeric_limits<std::int64_t>::max();
+        chosen[i] = holds                ? place
+                    : out.dtype == int32 ? std::numeric_limits<std::int32_t>::max()
+                                         : std::numeric_limits<std::int64_t>::max();
       }
       write_indices(out, chosen);
     }};
@@ -116,7 +115,7 @@ std::vector<std::vector<int>> result_axes(const std::vector<std::vector<int>>& o
 Placement place(const PlaceArgs& args) {
   const auto& p = params_of(args.params);
   const int ndim = args.in[0].shape.ndim();
-  std::vector<std::vector<int>> dims(static_cast<std::size_t>(ndim));
+  std::vector<std::vector<int>> dims(ndim);
   Mesh mesh = args.mesh;
   if (args.shardings[0]) {
     dims = args.shardings[0]->dim_axes(ndim);
@@ -139,9 +138,7 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   const auto dims = layout.dim_axes(x.shape.ndim());
   std::vector<int> axes;
   for (int d = 0; d < x.shape.ndim(); ++d)
-    if (p.dim == all_dims || d == p.dim)
-      axes.insert(axes.end(), dims[static_cast<std::size_t>(d)].begin(),
-                  dims[static_cast<std::size_t>(d)].end());
+    if (p.dim == all_dims || d == p.dim) axes.insert(axes.end(), dims[d].begin(), dims[d].end());
   if (axes.empty()) return builder.kernel(*node.op, node.params, {in[0]}, {index}, {out});
   std::sort(axes.begin(), axes.end());
   const auto own =
@@ -184,7 +181,7 @@ Array arg_reduce(const Operand& x, std::optional<int> axis, bool keepdims, bool 
     throw DtypeError(call_text(op.name.c_str(), x.where) +
                      ": complex numbers have no order; take it of abs(x)");
   const int dim = axis ? checked_dim(*axis, x.array.ndim(), op.name.c_str(), x.where) : all_dims;
-  if ((dim == all_dims ? x.array.size() : x.array.shape()[static_cast<std::size_t>(dim)]) == 0)
+  if ((dim == all_dims ? x.array.size() : x.array.shape()[dim]) == 0)
     throw ShapeError(call_text(op.name.c_str(), x.where) + ": there is no element to choose in shape " +
                      to_string(x.array.shape()) +
                      (dim == all_dims ? "" : " along axis " + std::to_string(dim)));

@@ -16,7 +16,7 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   const auto& p = params.as<ReduceParams>();
   std::vector<std::int64_t> extents;
   for (int d = 0; d < in[0].shape.ndim(); ++d)
-    if (!is_reduced(p, d)) extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
+    if (!is_reduced(p, d)) extents.push_back(in[0].shape[d]);
   return {{Shape(std::move(extents)), in[0].dtype}};
 }
 
@@ -28,8 +28,7 @@ FactorRule factors_combined_by(const char* kind, std::span<const Type> in, std::
   rule.inputs.resize(1);
   rule.outputs.resize(out.size());
   for (int d = 0; d < in[0].shape.ndim(); ++d) {
-    rule.factors.push_back(
-        {in[0].shape[static_cast<std::size_t>(d)], is_reduced(p, d) ? FactorKind::reduce : FactorKind::pass});
+    rule.factors.push_back({in[0].shape[d], is_reduced(p, d) ? FactorKind::reduce : FactorKind::pass});
     rule.inputs[0].push_back({d});
     if (!is_reduced(p, d)) rule.outputs[0].push_back({d});
   }
@@ -40,7 +39,7 @@ FactorRule factors_combined_by(const char* kind, std::span<const Type> in, std::
 Array keep_dims(const Array& reduced, const VjpArgs& v) {
   const auto& p = v.node.params->as<ReduceParams>();
   auto extents = v.in[0].shape().vector();
-  for (const int d : p.dims) extents[static_cast<std::size_t>(d)] = 1;
+  for (const int d : p.dims) extents[d] = 1;
   return reshape(reduced, Shape(std::move(extents)));
 }
 
@@ -140,7 +139,7 @@ Array with_kept_dims(const Array& reduced, const Array& x, const std::vector<int
                      std::source_location where) {
   if (!keepdims) return reduced;
   auto extents = x.shape().vector();
-  for (const int d : dims) extents[static_cast<std::size_t>(d)] = 1;
+  for (const int d : dims) extents[d] = 1;
   return reshape(Operand(reduced, where), Shape(std::move(extents)));
 }
 
@@ -160,8 +159,7 @@ Array summable(const Operand& x) {
 
 std::int64_t count_of(const Array& x, const Axes& axes, const char* op, std::source_location where) {
   std::int64_t count = 1;
-  for (const int d : checked_dims(axes.values, x.ndim(), true, op, where))
-    count *= x.shape()[static_cast<std::size_t>(d)];
+  for (const int d : checked_dims(axes.values, x.ndim(), true, op, where)) count *= x.shape()[d];
   return count;
 }
 

@@ -75,7 +75,7 @@ const OpDef broadcast_op{
       aligned[0] = args.size;
       for (int d = 1; d < x.ndim(); ++d)
         aligned[extents.size() - static_cast<std::size_t>(x.ndim()) + static_cast<std::size_t>(d)] =
-            x.shape()[static_cast<std::size_t>(d)];
+            x.shape()[d];
       x = reshape(Operand(x, args.node.where), Shape(std::move(aligned)));
       return {
           {record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {x}, args.node.where)},
@@ -98,7 +98,7 @@ Array reshape(const Operand& x, Shape shape) {
   std::int64_t known = 1;
   int open = -1;
   for (int d = 0; d < shape.ndim(); ++d) {
-    const auto extent = shape[static_cast<std::size_t>(d)];
+    const auto extent = shape[d];
     if (extent == -1) {
       if (open >= 0) refuse("only one extent may be -1");
       open = d;
@@ -112,7 +112,7 @@ Array reshape(const Operand& x, Shape shape) {
     if (known == 0 || x.array.size() % known != 0)
       refuse("the other extents make " + std::to_string(known) +
              ", which does not divide the number of elements");
-    shape[static_cast<std::size_t>(open)] = x.array.size() / known;
+    shape[open] = x.array.size() / known;
   } else if (known != x.array.size()) {
     refuse("that would take " + std::to_string(known) + " elements");
   }
@@ -127,7 +127,7 @@ Array squeeze(const Operand& x, Axes axes) {
   const auto named = checked_dims(axes.values, x.array.ndim(), false, "squeeze", x.where);
   std::vector<std::int64_t> extents;
   for (int d = 0; d < x.array.ndim(); ++d) {
-    const auto extent = x.array.shape()[static_cast<std::size_t>(d)];
+    const auto extent = x.array.shape()[d];
     const bool is_named = std::binary_search(named.begin(), named.end(), d);
     if (is_named && extent != 1)
       throw ShapeError(call_text("squeeze", x.where) + ": axis " + std::to_string(d) + " of shape " +

@@ -15,8 +15,7 @@ struct TransposeParams {
 
 std::vector<int> inverse(const std::vector<int>& permutation) {
   std::vector<int> result(permutation.size());
-  for (std::size_t i = 0; i < permutation.size(); ++i)
-    result[static_cast<std::size_t>(permutation[i])] = static_cast<int>(i);
+  for (std::size_t i = 0; i < permutation.size(); ++i) result[permutation[i]] = static_cast<int>(i);
   return result;
 }
 
@@ -24,8 +23,7 @@ const OpDef transpose_op{
     .name = "transpose",
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       std::vector<std::int64_t> extents;
-      for (const int d : p.as<TransposeParams>().permutation)
-        extents.push_back(in[0].shape[static_cast<std::size_t>(d)]);
+      for (const int d : p.as<TransposeParams>().permutation) extents.push_back(in[0].shape[d]);
       return {{Shape(std::move(extents)), in[0].dtype, in[0].weak}};
     },
     .factors =
@@ -34,7 +32,7 @@ const OpDef transpose_op{
           rule.inputs.resize(1);
           rule.outputs.resize(1);
           for (int d = 0; d < in[0].shape.ndim(); ++d) {
-            rule.factors.push_back({in[0].shape[static_cast<std::size_t>(d)], FactorKind::pass});
+            rule.factors.push_back({in[0].shape[d], FactorKind::pass});
             rule.inputs[0].push_back({d});
           }
           for (const int d : p.as<TransposeParams>().permutation) rule.outputs[0].push_back({d});
@@ -69,7 +67,7 @@ Array transpose(const Operand& x, std::vector<int> permutation) {
   auto sorted = permutation;
   std::sort(sorted.begin(), sorted.end());
   for (int d = 0; d < static_cast<int>(sorted.size()); ++d)
-    if (sorted[static_cast<std::size_t>(d)] != d || static_cast<int>(sorted.size()) != ndim)
+    if (sorted[d] != d || static_cast<int>(sorted.size()) != ndim)
       throw ShapeError(call_text("transpose", x.where) + ": the permutation must name each of the " +
                        std::to_string(ndim) + " axes of shape " + to_string(x.array.shape()) + " once");
   if (static_cast<int>(permutation.size()) != ndim)
@@ -90,8 +88,8 @@ Array swapaxes(const Operand& x, int a, int b) {
   check_usable(x.array, "swapaxes");
   std::vector<int> permutation;
   for (int d = 0; d < x.array.ndim(); ++d) permutation.push_back(d);
-  std::swap(permutation[static_cast<std::size_t>(checked_dim(a, x.array.ndim(), "swapaxes", x.where))],
-            permutation[static_cast<std::size_t>(checked_dim(b, x.array.ndim(), "swapaxes", x.where))]);
+  std::swap(permutation[checked_dim(a, x.array.ndim(), "swapaxes", x.where)],
+            permutation[checked_dim(b, x.array.ndim(), "swapaxes", x.where)]);
   return transpose(x, std::move(permutation));
 }
 

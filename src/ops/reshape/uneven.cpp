@@ -97,7 +97,7 @@ Array with_agreeing_blocks(const Array& x, const Shape& shape, std::source_locat
     while (first + 1 < run->last && x.shape()[first] == 1) ++first;
     while (to_first + 1 < run->to_last && shape[to_first] == 1) ++to_first;
     std::int64_t p = 1;
-    for (const int axis : dims[first]) p *= sharding->mesh().axis_sizes()[static_cast<std::size_t>(axis)];
+    for (const int axis : dims[first]) p *= sharding->mesh().axis_sizes()[axis];
     bool is_alone = true;
     for (std::size_t d = run->first; d < run->last; ++d) is_alone &= d == first || dims[d].empty();
     const auto rest = product(x.shape(), first + 1, run->last),

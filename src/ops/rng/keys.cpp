@@ -56,7 +56,7 @@ FactorRule key_factors(std::span<const Type> in, std::span<const Type> out, cons
   const int last = out[0].shape.ndim() - 1;
   rule.outputs.resize(1);
   for (int d = 0; d < last; ++d) {
-    rule.factors.push_back({out[0].shape[static_cast<std::size_t>(d)], FactorKind::pass});
+    rule.factors.push_back({out[0].shape[d], FactorKind::pass});
     rule.outputs[0].push_back({d});
   }
   rule.factors.push_back({2, FactorKind::whole});

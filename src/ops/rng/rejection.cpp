@@ -29,8 +29,7 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
   const int leading = in[0].shape.ndim() - 1, all = in[1].shape.ndim();
   const bool counts = out[0].shape.ndim() == leading && all > leading;
   for (int d = 0; d < all; ++d)
-    rule.factors.push_back({in[1].shape[static_cast<std::size_t>(d)],
-                            counts && d >= leading ? FactorKind::reduce : FactorKind::pass});
+    rule.factors.push_back({in[1].shape[d], counts && d >= leading ? FactorKind::reduce : FactorKind::pass});
   rule.factors.push_back({2, FactorKind::whole});
   rule.reduce_kind = "max";
   const auto dims = [](int n) {

@@ -36,11 +36,11 @@ void kernel(const KernelArgs& a) {
 void combine_rows(const std::string& op, Dtype dtype, const std::byte* first, std::byte* out,
                   kernels::AxisView view) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  Buffer line = Buffer::allocate(static_cast<std::size_t>(view.extent * item));
+  Buffer line = Buffer::allocate(view.extent * item);
   for (std::int64_t o = 0; o < view.outer; ++o) {
     std::byte* block = out + o * view.extent * view.inner * item;
     if (view.inner == 1) {
-      kernels::fill(line.data(), first + o * item, static_cast<std::size_t>(item), view.extent);
+      kernels::fill(line.data(), first + o * item, item, view.extent);
       kernels::combine(op, dtype, line.data(), block, view.extent);
     } else {
       for (std::int64_t i = 0; i < view.extent; ++i)
@@ -68,8 +68,7 @@ void talk(const TalkArgs& args) {
   if (view.extent > 0)
     for (std::int64_t o = 0; o < view.outer; ++o)
       std::memcpy(total.data() + o * view.inner * item,
-                  out.data + (o * view.extent + last) * view.inner * item,
-                  static_cast<std::size_t>(view.inner * item));
+                  out.data + (o * view.extent + last) * view.inner * item, view.inner * item);
   const bool has_before = exclusive_scan(
       comm, p.reverse, total.data(), before.data(), bytes,
       [&](const std::byte* in, std::byte* inout) { kernels::combine(op, out.dtype, in, inout, lines); });
@@ -81,11 +80,11 @@ std::vector<TalkCost> talk_cost(const PlaceArgs& args, const Placement& placemen
   const auto& type = args.out[0];
   const int ndim = type.shape.ndim();
   const auto& layout = placement.outputs[0];
-  const auto axes = layout.dim_axes(ndim)[static_cast<std::size_t>(p.dim)];
+  const auto axes = layout.dim_axes(ndim)[p.dim];
   if (axes.empty()) return {};
   const auto steps = scan_steps(parts_of_axes(layout.mesh(), axes));
   Shape line = layout.shard_shape(type.shape);
-  line[static_cast<std::size_t>(p.dim)] = 1;
+  line[p.dim] = 1;
   return {{"collective-permute", axes,
            steps * line.elements() * static_cast<std::int64_t>(itemsize(type.dtype)), steps}};
 }

@@ -48,7 +48,7 @@ template <class T> class CutSearch {
 
   CutSearch(const comm::Communicator& comm, const T* sorted, std::int64_t own, const Cuts& cuts)
       : comm_(comm), cuts_(cuts), own_(own) {
-    keys_.reserve(static_cast<std::size_t>(cuts.lines * own));
+    keys_.reserve(cuts.lines * own);
     for (std::int64_t i = 0; i < cuts.lines * own; ++i) keys_.push_back(search_key(sorted[i]));
   }
 
@@ -69,33 +69,28 @@ template <class T> class CutSearch {
     comm::all_reduce(comm_, comm::ReduceKind::sum, int64, counts.data(), counts.data(),
                      static_cast<std::int64_t>(counts.size()));
   }
-  std::int64_t target_of(std::int64_t cut) const {
-    return cuts_.target[static_cast<std::size_t>(cut % (cuts_.parts - 1))];
-  }
+  std::int64_t target_of(std::int64_t cut) const { return cuts_.target[cut % (cuts_.parts - 1)]; }
 
   // The key of element `target` of every cut: the largest key with at most `target` elements below it, digit after digit.
   std::vector<Key> find_keys() const {
-    std::vector<Key> keys(static_cast<std::size_t>(cuts_.count()), Key(0));
+    std::vector<Key> keys(cuts_.count(), Key(0));
     const int bits = bits_per_round(cuts_.count());
     for (int left = 8 * static_cast<int>(sizeof(Key)); left > 0;) {
       const int digit_bits = std::min(bits, left);
       left -= digit_bits;
       const std::int64_t probes = (std::int64_t{1} << digit_bits) - 1;
-      Counts counts(static_cast<std::size_t>(cuts_.count() * probes));
+      Counts counts(cuts_.count() * probes);
       const auto probe = [&](std::int64_t cut, std::int64_t digit) {
-        return static_cast<Key>(keys[static_cast<std::size_t>(cut)] |
-                                static_cast<Key>(static_cast<Key>(digit) << left));
+        return static_cast<Key>(keys[cut] | static_cast<Key>(static_cast<Key>(digit) << left));
       };
       for (std::int64_t cut = 0; cut < cuts_.count(); ++cut)
         for (std::int64_t digit = 1; digit <= probes; ++digit)
-          counts[static_cast<std::size_t>(cut * probes + digit - 1)] =
-              below(cut / (cuts_.parts - 1), probe(cut, digit));
+          counts[cut * probes + digit - 1] = below(cut / (cuts_.parts - 1), probe(cut, digit));
       add_up(counts);
       for (std::int64_t cut = 0; cut < cuts_.count(); ++cut) {
         std::int64_t digit = 0;
-        while (digit < probes && counts[static_cast<std::size_t>(cut * probes + digit)] <= target_of(cut))
-          ++digit;
-        keys[static_cast<std::size_t>(cut)] = probe(cut, digit);
+        while (digit < probes && counts[cut * probes + digit] <= target_of(cut)) ++digit;
+        keys[cut] = probe(cut, digit);
       }
     }
     return keys;
@@ -138,7 +133,7 @@ struct Segments {
   std::int64_t begin(std::int64_t l, std::int64_t part) const {
     if (part == 0) return 0;
     if (part == parts) return own;
-    return positions[static_cast<std::size_t>(l * (parts - 1) + part - 1)];
+    return positions[l * (parts - 1) + part - 1];
   }
   std::int64_t size(std::int64_t l, std::int64_t part) const { return begin(l, part + 1) - begin(l, part); }
 };
@@ -148,8 +143,7 @@ Counts exchange_counts(const comm::Communicator& comm, const Segments& segments)
   const auto lines = static_cast<std::size_t>(segments.lines);
   Counts out(lines * static_cast<std::size_t>(segments.parts)), in(out.size());
   for (std::int64_t part = 0; part < segments.parts; ++part)
-    for (std::int64_t l = 0; l < segments.lines; ++l)
-      out[static_cast<std::size_t>(part * segments.lines + l)] = segments.size(l, part);
+    for (std::int64_t l = 0; l < segments.lines; ++l) out[part * segments.lines + l] = segments.size(l, part);
   std::vector<comm::Message> sends, receives;
   const auto bytes = static_cast<std::int64_t>(lines * sizeof(std::int64_t));
   for (int r = 0; r < comm.size(); ++r) {
@@ -158,7 +152,7 @@ Counts exchange_counts(const comm::Communicator& comm, const Segments& segments)
                   in.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * lines));
       continue;
     }
-    const int peer = comm.device_ids()[static_cast<std::size_t>(r)];
+    const int peer = comm.device_ids()[r];
     sends.push_back(
         {peer, reinterpret_cast<std::byte*>(out.data() + static_cast<std::size_t>(r) * lines), bytes});
     receives.push_back(
@@ -178,25 +172,23 @@ std::int64_t sum_of(const std::int64_t* counts, std::int64_t n) {
 // Every segment to its rank. The result is grouped by sender, then line.
 Buffer exchange_segments(const comm::Communicator& comm, const Segments& segments, const Counts& counts_in,
                          const std::byte* data, std::int64_t item) {
-  Buffer leaving = Buffer::allocate(static_cast<std::size_t>(segments.lines * segments.own * item));
-  Buffer arrived = Buffer::allocate(
-      static_cast<std::size_t>(sum_of(counts_in.data(), static_cast<std::int64_t>(counts_in.size())) * item));
+  Buffer leaving = Buffer::allocate(segments.lines * segments.own * item);
+  Buffer arrived =
+      Buffer::allocate(sum_of(counts_in.data(), static_cast<std::int64_t>(counts_in.size())) * item);
   std::vector<comm::Message> sends, receives;
   std::byte *out = leaving.data(), *in = arrived.data();
   for (int r = 0; r < comm.size(); ++r) {
     std::byte* const first = out;
     for (std::int64_t l = 0; l < segments.lines; ++l) {
       const auto bytes = segments.size(l, r) * item;
-      if (bytes > 0)
-        std::memcpy(out, data + (l * segments.own + segments.begin(l, r)) * item,
-                    static_cast<std::size_t>(bytes));
+      if (bytes > 0) std::memcpy(out, data + (l * segments.own + segments.begin(l, r)) * item, bytes);
       out += bytes;
     }
     const auto bytes_in = sum_of(counts_in.data() + r * segments.lines, segments.lines) * item;
     if (r == comm.rank()) {
-      if (bytes_in > 0) std::memcpy(in, first, static_cast<std::size_t>(bytes_in));
+      if (bytes_in > 0) std::memcpy(in, first, bytes_in);
     } else {
-      const int peer = comm.device_ids()[static_cast<std::size_t>(r)];
+      const int peer = comm.device_ids()[r];
       if (out != first) sends.push_back({peer, first, out - first});
       if (bytes_in > 0) receives.push_back({peer, in, bytes_in});
     }
@@ -214,7 +206,7 @@ void gather_runs(const Counts& counts_in, std::int64_t lines, std::int64_t parts
   for (std::int64_t r = 0; r < parts; ++r) {
     const auto* counts = counts_in.data() + r * lines;
     const auto bytes = counts[l] * item;
-    if (bytes > 0) std::memcpy(runs, from + sum_of(counts, l) * item, static_cast<std::size_t>(bytes));
+    if (bytes > 0) std::memcpy(runs, from + sum_of(counts, l) * item, bytes);
     runs += bytes;
     from += sum_of(counts, lines) * item;
   }
@@ -224,13 +216,12 @@ void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in,
                  const std::int64_t* payload, std::int64_t mine, std::byte* keys_out,
                  std::int64_t* payload_out) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  Buffer runs = Buffer::allocate(static_cast<std::size_t>(mine * item));
+  Buffer runs = Buffer::allocate(mine * item);
   Counts payload_runs(payload != nullptr ? static_cast<std::size_t>(mine) : 0);
   for (std::int64_t l = 0; l < segments.lines; ++l) {
     Counts offsets{0};
     for (std::int64_t r = 0; r < segments.parts; ++r)
-      if (const auto n = counts_in[static_cast<std::size_t>(r * segments.lines + l)]; n > 0)
-        offsets.push_back(offsets.back() + n);
+      if (const auto n = counts_in[r * segments.lines + l]; n > 0) offsets.push_back(offsets.back() + n);
     gather_runs(counts_in, segments.lines, segments.parts, l, keys, item, runs.data());
     if (payload != nullptr)
       gather_runs(counts_in, segments.lines, segments.parts, l, reinterpret_cast<const std::byte*>(payload),
@@ -248,12 +239,12 @@ void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t 
   if (lines == 0 || extent == 0) return;
   const std::int64_t parts = comm.size(), own = block_range(extent, parts, comm.rank()).size();
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  Buffer sorted = Buffer::allocate(static_cast<std::size_t>(lines * own * item));
+  Buffer sorted = Buffer::allocate(lines * own * item);
   Counts sorted_payload;
   if (payload == nullptr) {
     kernels::sort_rows(dtype, keys, lines, own, {}, sorted.data());
   } else {
-    if (own > 0) std::memcpy(sorted.data(), keys, static_cast<std::size_t>(lines * own * item));
+    if (own > 0) std::memcpy(sorted.data(), keys, lines * own * item);
     sorted_payload.assign(payload, payload + lines * own);
     for (std::int64_t l = 0; l < lines; ++l)
       kernels::sort_pairs(dtype, sorted.data() + l * own * item, sorted_payload.data() + l * own, own, {});
@@ -267,8 +258,7 @@ void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t 
   });
   for (std::int64_t part = 1; part < parts; ++part)
     if (block_range(extent, parts, part).start >= extent)
-      for (std::int64_t l = 0; l < lines; ++l)
-        positions[static_cast<std::size_t>(l * (parts - 1) + part - 1)] = own;
+      for (std::int64_t l = 0; l < lines; ++l) positions[l * (parts - 1) + part - 1] = own;
   const Segments segments{lines, parts, own, positions};
   const Counts counts_in = exchange_counts(comm, segments);
   const Buffer keys_in = exchange_segments(comm, segments, counts_in, sorted.data(), item);

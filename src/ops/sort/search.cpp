@@ -25,11 +25,11 @@ void kernel(const KernelArgs& a) {
   const Tile &sorted = a.in[0], &values = a.in[1], &out = a.out[0];
   const auto n = sorted.box.back().size();
   std::int64_t rows = 1;
-  for (int d = 0; d < p.batch; ++d) rows *= out.box[static_cast<std::size_t>(d)].size();
+  for (int d = 0; d < p.batch; ++d) rows *= out.box[d].size();
   if (out.elements() == 0) return;
   const auto per_row = out.elements() / rows;
   const auto item = static_cast<std::int64_t>(itemsize(sorted.dtype));
-  std::vector<std::int64_t> places(static_cast<std::size_t>(per_row));
+  std::vector<std::int64_t> places(per_row);
   for (std::int64_t r = 0; r < rows; ++r) {
     kernels::searchsorted(sorted.dtype, sorted.data + r * n * item, n, values.data + r * per_row * item,
                           per_row, p.right, places.data());
@@ -52,7 +52,7 @@ const OpDef searchsorted_op{
           rule.inputs.resize(2);
           rule.outputs.resize(1);
           for (int d = 0; d < in[1].shape.ndim(); ++d) {
-            rule.factors.push_back({in[1].shape[static_cast<std::size_t>(d)], FactorKind::pass});
+            rule.factors.push_back({in[1].shape[d], FactorKind::pass});
             if (d < p.batch) rule.inputs[0].push_back({d});
             rule.inputs[1].push_back({d});
             rule.outputs[0].push_back({d});

@@ -30,7 +30,7 @@ Lines lines_of(const Tile& tile) {
 
 // Payloads travel as 64 bits, whatever they are.
 std::vector<std::int64_t> widened(const Tile& tile) {
-  std::vector<std::int64_t> wide(static_cast<std::size_t>(tile.elements()), 0);
+  std::vector<std::int64_t> wide(tile.elements(), 0);
   const auto item = itemsize(tile.dtype);
   for (std::size_t i = 0; i < wide.size(); ++i) std::memcpy(&wide[i], tile.data + i * item, item);
   return wide;
@@ -40,14 +40,14 @@ void narrow_into(const Tile& tile, const std::vector<std::int64_t>& wide) {
   for (std::size_t i = 0; i < wide.size(); ++i) std::memcpy(tile.data + i * item, &wide[i], item);
 }
 std::vector<std::int64_t> positions(const Lines& l) {
-  std::vector<std::int64_t> result(static_cast<std::size_t>(l.lines * l.own));
+  std::vector<std::int64_t> result(l.lines * l.own);
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = l.first + static_cast<std::int64_t>(i) % l.own;
   return result;
 }
 
 void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out,
                          std::vector<std::int64_t>& payload) {
-  if (keys.elements() > 0) std::memcpy(keys_out, keys.data, static_cast<std::size_t>(keys.bytes()));
+  if (keys.elements() > 0) std::memcpy(keys_out, keys.data, keys.bytes());
   const auto item = static_cast<std::int64_t>(itemsize(keys.dtype));
   for (std::int64_t i = 0; i < l.lines; ++i)
     kernels::sort_pairs(keys.dtype, keys_out + i * l.own * item, payload.data() + i * l.own, l.own, {});
@@ -56,8 +56,7 @@ void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out,
 std::vector<std::vector<int>> layout_axes(const PlaceArgs& args, int ndim) {
   for (const auto& s : args.shardings)
     if (s) return s->dim_axes(ndim);
-  return args.wanted ? args.wanted->dim_axes(ndim)
-                     : std::vector<std::vector<int>>(static_cast<std::size_t>(ndim));
+  return args.wanted ? args.wanted->dim_axes(ndim) : std::vector<std::vector<int>>(ndim);
 }
 // All operands and results in the layout of the keys (or of the payload, if only that is committed).
 Placement place(const PlaceArgs& args) {
@@ -124,7 +123,7 @@ const OpDef argsort_op{
     .kernel =
         [](const KernelArgs& a) {
           const Lines l = lines_of(a.in[0]);
-          std::vector<std::int64_t> places(static_cast<std::size_t>(l.lines * l.own));
+          std::vector<std::int64_t> places(l.lines * l.own);
           kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
           narrow_into(a.out[0], places);
         },
@@ -137,7 +136,7 @@ const OpDef argsort_op{
           const Lines l = lines_of(a.in[0]);
           const auto from = positions(l);
           std::vector<std::int64_t> places(from.size());
-          Buffer keys = Buffer::allocate(static_cast<std::size_t>(a.in[0].bytes()));
+          Buffer keys = Buffer::allocate(a.in[0].bytes());
           distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, from.data(),
                            keys.data(), places.data());
           narrow_into(a.out[0], places);

@@ -35,8 +35,8 @@ const OpDef candidates_op{.name = "top_k_candidates", .kernel = [](const KernelA
                                        k = values.box.back().size(), kept = std::min(k, own);
                             const auto item = static_cast<std::int64_t>(itemsize(x.dtype));
                             if (values.elements() == 0) return;
-                            std::vector<std::int64_t> found(static_cast<std::size_t>(lines * kept));
-                            std::vector<std::byte> best(static_cast<std::size_t>(lines * kept * item));
+                            std::vector<std::int64_t> found(lines * kept);
+                            std::vector<std::byte> best(lines * kept * item);
                             kernels::top_k_rows(x.dtype, x.data, lines, own, kept, best.data(), found.data());
                             kernels::visit(x.dtype, [&]<class T>(T) {
                               T* const to = values.as<T>();
@@ -62,7 +62,7 @@ const OpDef choose_op{.name = "top_k_choose", .kernel = [](const KernelArgs& a) 
                         const auto lines = lines_of(out), k = out.box.back().size(),
                                    n = values.box.back().size();
                         if (out.elements() == 0) return;
-                        std::vector<std::int64_t> found(static_cast<std::size_t>(lines * k));
+                        std::vector<std::int64_t> found(lines * k);
                         kernels::top_k_rows(values.dtype, values.data, lines, n, k, out.data, found.data());
                         kernels::gather_along(a.out[1].data, places.data, {lines, n, 1}, found.data(), k,
                                               itemsize(places.dtype));
@@ -72,7 +72,7 @@ Placement place(const PlaceArgs& args) {
   const int ndim = args.in[0].shape.ndim();
   auto dims = args.shardings[0] ? args.shardings[0]->dim_axes(ndim)
               : args.wanted     ? args.wanted->dim_axes(ndim)
-                                : std::vector<std::vector<int>>(static_cast<std::size_t>(ndim));
+                                : std::vector<std::vector<int>>(ndim);
   const Mesh mesh = args.shardings[0] ? args.shardings[0]->mesh() : args.mesh;
   if (!args.shardings[0]) dims.back().clear();
   const Sharding in = Sharding::from_dim_axes(mesh, dims);
