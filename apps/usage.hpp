@@ -17,7 +17,8 @@ inline bool is_first_rank() {
   return true;
 }
 
-// Status 2, and what is wrong from one rank. The others wait a little: mpirun ends them all when the first one has gone.
+// Status 2, and what is wrong from one rank. The others wait a little: mpirun ends them all when the first
+// one has gone.
 inline int refuse_words(const std::string& program, const std::string& command, const std::string& what) {
   if (is_first_rank())
     std::fprintf(stderr, "%s: %s\nTry: %s --help\n", program.c_str(), what.c_str(), command.c_str());

@@ -1,7 +1,9 @@
-// A row compares one thing that tessera does with a peer: the same work by a plain library call, or by one rank.
+// A row compares one thing that tessera does with a peer: the same work by a plain library call, or by one
+// rank.
 //
-// Ours and the peer's repetitions alternate, so that a machine that slows down slows both. A repetition takes as long as its slowest
-// rank. ratio = peer_s / ours_s of the medians: 2 means twice as fast as the peer; `goal` is the ratio asked for.
+// Ours and the peer's repetitions alternate, so that a machine that slows down slows both. A repetition
+// takes as long as its slowest rank. ratio = peer_s / ours_s of the medians: 2 means twice as fast as the
+// peer; `goal` is the ratio asked for.
 #pragma once
 #include <tessera/ops.hpp>
 #include <tessera/runtime.hpp>

@@ -1,6 +1,7 @@
-// The room comm beside the MPI library's own calls on the same buffers, 8 B to 64 MiB. A row's size is that of the larger side: what a
-// rank gives to a reduce-scatter, what it has after an all-gather. TESSERA_COLLECTIVES=own|mpi shows what `auto` chooses from.
-#include "comm/collectives.hpp"
+// The room comm beside the MPI library's own calls on the same buffers, 8 B to 64 MiB. A row's size is that
+// of the larger side: what a rank gives to a reduce-scatter, what it has after an all-gather.
+// TESSERA_COLLECTIVES=own|mpi shows what `auto` chooses from.
+#include "comm/collectives/collectives.hpp"
 
 #include <mpi.h>
 
@@ -8,8 +9,8 @@
 #include <cstring>
 
 #include "bench.hpp"
-#include "comm/agreement.hpp"
-#include "comm/point_to_point.hpp"
+#include "comm/collectives/point_to_point.hpp"
+#include "comm/watch/agreement.hpp"
 
 namespace {
 

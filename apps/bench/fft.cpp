@@ -1,5 +1,6 @@
-// Transforms of split arrays beside FFTW: its MPI interface, planned with MEASURE, with the result in natural order and transposed; and
-// its own 3-D plan on one rank. (heFFTe, the other peer one would ask for, is not among Debian 12's packages.)
+// Transforms of split arrays beside FFTW: its MPI interface, planned with MEASURE, with the result in
+// natural order and transposed; and its own 3-D plan on one rank. (heFFTe, the other peer one would ask for,
+// is not among Debian 12's packages.)
 #include <fftw3-mpi.h>
 #include <tessera/fft.hpp>
 

@@ -1,4 +1,5 @@
-// What jit costs: a call whose plan is kept, planning itself, one pass for a chain, and products beside reductions.
+// What jit costs: a call whose plan is kept, planning itself, one pass for a chain, and products beside
+// reductions.
 #include <tessera/jit.hpp>
 
 #include <mpi.h>
@@ -98,8 +99,8 @@ void chain_row(const std::string& size, std::int64_t n) {
                    1 / 1.3}});
 }
 
-// A product of what a rank has, and the sum over ranks of something else: together beside one after the other. Where every core
-// computes, nothing can be won; a core to spare is asked for before a goal is.
+// A product of what a rank has, and the sum over ranks of something else: together beside one after the
+// other. Where every core computes, nothing can be won; a core to spare is asked for before a goal is.
 void overlap_row() {
   if (!bench::wanted("product_beside_all_reduce") || bench::ranks() < 2) return;
   constexpr std::int64_t n = 1024;

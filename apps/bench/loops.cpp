@@ -1,4 +1,5 @@
-// What loops cost: 10,000 steps as one instruction, beside the same loop in C++ with raw MPI, and planning them.
+// What loops cost: 10,000 steps as one instruction, beside the same loop in C++ with raw MPI, and planning
+// them.
 #include <tessera/control.hpp>
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>

@@ -1,4 +1,5 @@
-// tessera_bench [--filter NAME] [--json FILE] [--list]: see bench.hpp. scripts/bench starts it at several rank counts.
+// tessera_bench [--filter NAME] [--json FILE] [--list]: see bench.hpp. scripts/bench starts it at several
+// rank counts.
 #include "bench.hpp"
 
 #include <mpi.h>

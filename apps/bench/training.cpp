@@ -1,5 +1,5 @@
-// A step of the network of the tutorials (784-2048-2048-2048-10, batch 2048, f32), data parallel: beside its forward pass, beside one
-// rank, and beside nothing but its products by BLAS.
+// A step of the network of the tutorials (784-2048-2048-2048-10, batch 2048, f32), data parallel: beside its
+// forward pass, beside one rank, and beside nothing but its products by BLAS.
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/random.hpp>

@@ -1,5 +1,5 @@
-// tessera bench --calibrate: measures what the planner's cost model asks for, between the ranks of this job. Without it this process
-// becomes the benchmark program, which stands beside this one in a build tree.
+// tessera bench --calibrate: measures what the planner's cost model asks for, between the ranks of this job.
+// Without it this process becomes the benchmark program, which stands beside this one in a build tree.
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
 #include "commands.hpp"
 #include "compile/cost.hpp"
 

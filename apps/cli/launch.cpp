@@ -1,4 +1,5 @@
-// tessera run: mpirun with settings that suit a laptop, or the allocation of a SLURM job. tessera matmul -n 4: the same words as 4 ranks.
+// tessera run: mpirun with settings that suit a laptop, or the allocation of a SLURM job. tessera matmul -n
+// 4: the same words as 4 ranks.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,8 +63,9 @@ int run_program(const Order& order) {
   return become(std::move(words));
 }
 
-// mpirun would add a dozen lines of its own to the one that says what is wrong, and its own statuses to ours: it is told to be quiet,
-// and what it ends with is put into our terms. In a SLURM job it may have to say why it cannot start.
+// mpirun would add a dozen lines of its own to the one that says what is wrong, and its own statuses to
+// ours: it is told to be quiet, and what it ends with is put into our terms. In a SLURM job it may have to
+// say why it cannot start.
 int run_again_as_ranks(const Order& order, int argc, char** argv) {
   auto words = launcher(order);
   if (!in_slurm()) words.insert(words.begin() + 1, "--quiet");

@@ -38,8 +38,8 @@ int fail(const std::exception& error) {
   return 1;
 }
 
-// The work of a command that needs the ranks. What is wrong with its words and shapes is wrong on every rank, and is said before they
-// part: mpirun ends them all when the first one has gone.
+// The work of a command that needs the ranks. What is wrong with its words and shapes is wrong on every
+// rank, and is said before they part: mpirun ends them all when the first one has gone.
 int in_runtime(const CLI::App& app, int argc, char** argv, const std::function<int()>& work) {
   int status = 0;
   const int ended = tessera::run(argc, argv, [&] {

@@ -5,7 +5,7 @@
 
 #include "base/settings.hpp"
 #include "base/text.hpp"
-#include "comm/environment.hpp"
+#include "comm/mpi/environment.hpp"
 #include "commands.hpp"
 
 extern "C" {

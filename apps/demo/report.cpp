@@ -124,7 +124,8 @@ double time_of(const std::function<void()>& work, int repetitions) {
       tessera::NamedSharding(tessera::make_mesh({tessera::device_count()}, {"ranks"}), tessera::P("ranks"));
   std::vector<double> seconds;
   for (int r = 0; r <= repetitions; ++r) {
-    // The sum over all ranks is a barrier: nobody starts the clock before all are here, nobody stops it before all are done.
+    // The sum over all ranks is a barrier: nobody starts the clock before all are here, nobody stops it
+    // before all are done.
     const auto wait_for_all = [&] {
       tessera::item<float>(
           tessera::sum(tessera::device_put(tessera::ones({tessera::device_count()}), everywhere)));

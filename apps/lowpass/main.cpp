@@ -2,9 +2,9 @@
 //
 //   mpirun -n 4 lowpass IN.npy|IN.pgm [--cutoff 0.4] [--out filtered] [--verify]
 //
-// Each frequency is multiplied by exp(-(f / cutoff)^2 / 2), f in units of the highest one: a Gaussian blur over periodic borders. Writes
-// filtered-before.pgm and filtered-after.pgm (of a volume: its middle slice), and filtered.npy with all values. An .npy of 8 x 8 digits
-// (rows of 64) is laid out as a sheet.
+// Each frequency is multiplied by exp(-(f / cutoff)^2 / 2), f in units of the highest one: a Gaussian blur
+// over periodic borders. Writes filtered-before.pgm and filtered-after.pgm (of a volume: its middle slice),
+// and filtered.npy with all values. An .npy of 8 x 8 digits (rows of 64) is laid out as a sheet.
 #include <tessera/tessera.hpp>
 
 #include <cmath>
@@ -74,7 +74,8 @@ void write_pgm(const std::string& path, const Array& x) {
   if (!file.flush()) throw IoError("lowpass: cannot write " + path);
 }
 
-// By definition: the sum over the whole array of the filter's own kernel, a product of cosine sums, at one point.
+// By definition: the sum over the whole array of the filter's own kernel, a product of cosine sums, at one
+// point.
 double by_definition(const std::vector<double>& x, const Shape& shape, double cutoff,
                      const std::vector<std::int64_t>& at) {
   std::vector<std::vector<double>> kernel;

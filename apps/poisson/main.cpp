@@ -2,9 +2,9 @@
 //
 //   mpirun -n 4 poisson [--n 128] [--pencils] [--verify] [--explain]
 //
-// The solution is known: u = exp(sin x + cos y + sin 2z) less its mean. A smooth function's error falls faster than any power of n, until
-// rounding is all that is left. The division by k^2 happens where the last stage of the transform leaves the spectrum, so that a slab of
-// the box is exchanged once each way.
+// The solution is known: u = exp(sin x + cos y + sin 2z) less its mean. A smooth function's error falls
+// faster than any power of n, until rounding is all that is left. The division by k^2 happens where the last
+// stage of the transform leaves the spectrum, so that a slab of the box is exchanged once each way.
 #include <tessera/tessera.hpp>
 
 #include <chrono>

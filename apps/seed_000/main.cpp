@@ -2,7 +2,8 @@
 //
 //   tessera run -n 8 seed_000         (or mpirun -n 8 seed_000; any number of ranks does)
 //
-// vmap applies a function to a whole batch on one device; pmap applies it to one example per device. The functions stay as they are.
+// vmap applies a function to a whole batch on one device; pmap applies it to one example per device. The
+// functions stay as they are.
 #include <tessera/tessera.hpp>
 
 #include <cstdio>
@@ -84,7 +85,8 @@ Array loss_fn(const Params& params, const Array& xs, const Array& ys) {
 
 constexpr double learning_rate = 0.005;
 
-// One step on one device's share of the batch. Gradients are averaged over the devices; parameters start alike and so stay alike.
+// One step on one device's share of the batch. Gradients are averaged over the devices; parameters start
+// alike and so stay alike.
 std::pair<Params, Array> update(const Params& params, const Array& xs, const Array& ys) {
   auto [loss, grads] = value_and_grad(loss_fn)(params, xs, ys);
   grads = pmean(grads, "num_devices");

@@ -1,5 +1,5 @@
-// Arrays over eight devices with PositionalSharding: placement, computation that follows it, explicit disagreement, and a network whose
-// parallelism is nothing but where its parameters lie.
+// Arrays over eight devices with PositionalSharding: placement, computation that follows it, explicit
+// disagreement, and a network whose parallelism is nothing but where its parameters lie.
 //
 //   mpirun -n 8 seed_001 [--n 1024] [--width 256] [--steps 30]
 #include <tessera/tessera.hpp>

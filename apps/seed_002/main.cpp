@@ -1,5 +1,6 @@
-// Arrays over eight devices with named axes: placement by P, computation that follows it, explicit disagreement, constraints inside jit, a
-// network trained data parallel and then data x tensor parallel, and random numbers that never communicate.
+// Arrays over eight devices with named axes: placement by P, computation that follows it, explicit
+// disagreement, constraints inside jit, a network trained data parallel and then data x tensor parallel, and
+// random numbers that never communicate.
 //
 //   mpirun -n 8 seed_002 [--n 1024] [--width 256] [--batch 256] [--steps 30]
 #include <tessera/tessera.hpp>

@@ -2,8 +2,10 @@
 //
 //   mpirun -n 4 spectrum [--n 128] [--slope -2] [--seed 0] [--verify]
 //
-// White noise is given the spectrum P(k) = k^slope by a filter in Fourier space; then the field's own spectrum is measured: the mean of
-// |field_k|^2 over the modes of each shell k - 1/2 <= |k| < k + 1/2. The noise is the same on any number of ranks.
+// White noise is given the spectrum P(k) = k^slope by a filter in Fourier space; then the field's own
+// spectrum is measured: the mean of
+// |field_k|^2 over the modes of each shell k - 1/2 <= |k| < k + 1/2. The noise is the same on any number of
+// ranks.
 #include <tessera/tessera.hpp>
 
 #include <cmath>
@@ -88,7 +90,8 @@ int main(int argc, char** argv) {
     if (is_main_process()) std::printf("%8s %14s %14s %10s\n", "k", "P(k)", "k^slope", "modes");
     for (std::size_t s = 0; s < shells.k.size(); ++s) {
       const double expected = std::pow(shells.k[s], slope);
-      // A shell of m independent modes is uncertain by sqrt(2 / m); within a shell k^slope varies, more so for the first ones.
+      // A shell of m independent modes is uncertain by sqrt(2 / m); within a shell k^slope varies, more so
+      // for the first ones.
       worst = std::max(worst, std::abs(shells.power[s] / expected - 1) /
                                   (std::sqrt(2 / shells.modes[s]) + 0.05 * std::abs(slope) / shells.k[s]));
       if (is_main_process())

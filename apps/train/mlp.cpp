@@ -1,4 +1,5 @@
-// A network of any size on random data: the loss curve, which is the same on every mesh, and the time of a step.
+// A network of any size on random data: the loss curve, which is the same on every mesh, and the time of a
+// step.
 #include "programs.hpp"
 
 #include <algorithm>

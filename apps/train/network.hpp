@@ -1,5 +1,5 @@
-// Dense networks as trees, and their losses. Where a layer's arrays lie decides how it is computed; nothing here mentions a mesh but
-// `placed`.
+// Dense networks as trees, and their losses. Where a layer's arrays lie decides how it is computed; nothing
+// here mentions a mesh but `placed`.
 #pragma once
 #include <tessera/tessera.hpp>
 
@@ -15,7 +15,8 @@ struct Dense {
 };
 using Network = std::vector<Dense>;
 
-// sizes {784, 128, 10}: two layers. Weights are normal with variance 2 / inputs (He et al. 2015), as relu wants them.
+// sizes {784, 128, 10}: two layers. Weights are normal with variance 2 / inputs (He et al. 2015), as relu
+// wants them.
 inline Network initial_network(const random::Key& key, const std::vector<std::int64_t>& sizes) {
   Network network;
   const auto keys = random::split(key, static_cast<int>(sizes.size()));
@@ -49,8 +50,8 @@ inline Array accuracy(const Network& network, const Array& x, const Array& label
   return mean(astype(argmax(logits_of(network, x), 1) == astype(labels, int32), float32));
 }
 
-// Over a mesh of axes "data" and "model": inner layers in pairs, split by columns and then by rows, so that only the second product
-// has to be summed over "model"; the first and the last layer on every rank.
+// Over a mesh of axes "data" and "model": inner layers in pairs, split by columns and then by rows, so that
+// only the second product has to be summed over "model"; the first and the last layer on every rank.
 //
 //   x ──W0──relu──W1 | | |──relu──W2 ≡──relu──W3── logits        | split columns   ≡ split rows
 inline Network placed(Network network, const Mesh& mesh) {

@@ -1,5 +1,5 @@
-// Optimizers as functions on trees: start(parameters) -> state, and update(gradients, state, parameters) -> {parameters, state}.
-// States lie where the parameters lie.
+// Optimizers as functions on trees: start(parameters) -> state, and update(gradients, state, parameters) ->
+// {parameters, state}. States lie where the parameters lie.
 #pragma once
 #include <tessera/tessera.hpp>
 

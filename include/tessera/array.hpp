@@ -1,7 +1,7 @@
 // Array: a handle on an n-d array that is spread over a mesh of devices (API section 3).
 //
-// Ops on arrays record; values are computed when they are asked for (eval, to_host, item, print, I/O). Shape, dtype and sharding are
-// known at once and never depend on when the value is computed.
+// Ops on arrays record; values are computed when they are asked for (eval, to_host, item, print, I/O).
+// Shape, dtype and sharding are known at once and never depend on when the value is computed.
 #pragma once
 #include <complex>
 #include <cstdint>
@@ -94,7 +94,8 @@ class Array {
   Dtype dtype() const;
   bool is_weakly_typed() const;
   std::int64_t nbytes() const;
-  // Where the value lies. An uncommitted array that is read is computed on every rank: it shows as replicated over all devices.
+  // Where the value lies. An uncommitted array that is read is computed on every rank: it shows as
+  // replicated over all devices.
   Sharding sharding() const;
   bool is_committed() const;
   bool is_fully_replicated() const;
@@ -105,7 +106,8 @@ class Array {
   bool is_deleted() const;
   void delete_();  // frees the memory on this rank; later uses raise ArgumentError
 
-  // x(0, slice(), newaxis, indices): see IndexPart below. Up to six parts the user's line is known to error messages.
+  // x(0, slice(), newaxis, indices): see IndexPart below. Up to six parts the user's line is known to error
+  // messages.
   using Where = std::source_location;
   Array operator()(const IndexPart& a, Where = Where::current()) const;
   Array operator()(const IndexPart& a, const IndexPart& b, Where = Where::current()) const;
@@ -153,7 +155,8 @@ struct Shard {
   Array data;  // the block itself, on that device alone
 };
 
-// An array argument that remembers where in the user's program it was passed: what error messages and program texts cite.
+// An array argument that remembers where in the user's program it was passed: what error messages and
+// program texts cite.
 class Operand {
  public:
   Operand(const Array& array, std::source_location where = std::source_location::current())
@@ -204,9 +207,10 @@ struct IndexPart {
 Array index(const Array& x, std::vector<IndexPart> parts,
             std::source_location where = std::source_location::current());
 
-// x.at(0, slice()).set(v): a new array in which the indexed part is replaced; x itself does not change. v broadcasts to the part and
-// takes x's dtype. The result has x's sharding; v travels to where it is put. Of an index array, entries out of range are skipped and
-// repeated ones all count (`set`: one of them wins). at(mask) with one bool array chooses elements.
+// x.at(0, slice()).set(v): a new array in which the indexed part is replaced; x itself does not change. v
+// broadcasts to the part and takes x's dtype. The result has x's sharding; v travels to where it is put. Of
+// an index array, entries out of range are skipped and repeated ones all count (`set`: one of them wins).
+// at(mask) with one bool array chooses elements.
 class At {
  public:
   At(Array x, std::vector<IndexPart> parts, std::source_location where = std::source_location::current())
@@ -287,7 +291,8 @@ Array eye(std::int64_t n, Dtype = float32);
 Array eye(std::int64_t n, std::int64_t m, int k = 0, Dtype = float32);
 Array arange_of(double start, double stop, double step, Dtype);
 Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype);
-// int32 for C++ integers, float32 for floating point. ArgumentError for a step of 0, NaN or more than 2^63 elements.
+// int32 for C++ integers, float32 for floating point. ArgumentError for a step of 0, NaN or more than 2^63
+// elements.
 template <class T> Array arange(T start, T stop, T step) {
   if constexpr (std::is_integral_v<T>)
     return arange_of(std::int64_t{start}, std::int64_t{stop}, std::int64_t{step}, int32);
@@ -329,8 +334,8 @@ template <class T> Array array(std::initializer_list<std::initializer_list<T>> r
   return array(
       HostArray(values, Shape{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)}));
 }
-// Calls `block` once per block that this process holds. ShapeError/DtypeError, raised on every rank, if a block does not have the shape
-// asked for. Collective over the sharding's devices.
+// Calls `block` once per block that this process holds. ShapeError/DtypeError, raised on every rank, if a
+// block does not have the shape asked for. Collective over the sharding's devices.
 Array make_array_from_callback(Shape, Sharding, std::function<HostArray(const Index&)> block);
 // The global shape is worked out from the blocks unless given. Collective.
 Array make_array_from_process_local_data(Sharding, HostArray block,
@@ -370,7 +375,8 @@ template <class T> std::vector<T> to_vector(const Array& x) {
     return std::vector<T>(values.begin(), values.end());
   }
 }
-// This rank's block, no copy; empty if it holds none. Valid while a handle on x lives. DtypeError unless T is the element type.
+// This rank's block, no copy; empty if it holds none. Valid while a handle on x lives. DtypeError unless T
+// is the element type.
 template <class T> std::span<const T> local(const Array& x) {
   std::int64_t elements = 0;
   const std::byte* data = detail::local_bytes(x, dtype_of<T>(), elements);

@@ -1,17 +1,21 @@
 // Collectives by axis name (API section 6): inside shard_map, pmap and vmap(axis_name).
 //
-// `axis` is a name or axes("x", "y"), the first name major: ranks are numbered x * size(y) + y. A name of a vmap means the examples of
-// the batch: then the collective is arithmetic of one rank. Trees are mapped leaf by leaf; x stands for one leaf, n for the axis size.
+// `axis` is a name or axes("x", "y"), the first name major: ranks are numbered x * size(y) + y. A name of a
+// vmap means the examples of the batch: then the collective is arithmetic of one rank. Trees are mapped leaf
+// by leaf; x stands for one leaf, n for the axis size.
 //
-//   psum pmean pmax pmin   the reduction, on every rank. bool: psum counts (int32), pmax is or, pmin is and. Integers wrap.
+//   psum pmean pmax pmin   the reduction, on every rank. bool: psum counts (int32), pmax is or, pmin is and.
+//     Integers wrap.
 //   psum_scatter           the sum, of which rank i keeps block i along scatter_dimension
 //   all_gather             the ranks' x along `axis`: a new dimension of size n, or (tiled) concatenated
-//   all_to_all             block j along split_axis goes to rank j, what arrives is put together along concat_axis
+//   all_to_all             block j along split_axis goes to rank j, what arrives is put together along
+//     concat_axis
 //   ppermute               (source, destination) pairs; a rank that no pair names as destination gets zeros
 //
 // axis_index_groups: lists of rank numbers that together name every rank once; each group works for itself.
-// Errors, on every rank: AxisNameError for a name that no surrounding transformation binds; ArgumentError for wrong groups or
-// permutations; ShapeError for sizes that do not fit; IndexError for dimensions out of range.
+// Errors, on every rank: AxisNameError for a name that no surrounding transformation binds; ArgumentError
+// for wrong groups or permutations; ShapeError for sizes that do not fit; IndexError for dimensions out of
+// range.
 #pragma once
 #include <source_location>
 #include <string>
@@ -114,8 +118,8 @@ template <class T>
 T all_gather(const T& x, AxisName axis, AllGatherOptions options = {}, CallSite where = CallSite::current()) {
   return tree_map([&](const Array& leaf) { return detail::all_gather_leaf(leaf, axis, options, where); }, x);
 }
-// Not tiled: x.shape[split_axis] is n; that dimension goes and one of size n is inserted at concat_axis. Tiled: the split dimension
-// shrinks to 1/n, the other grows n times.
+// Not tiled: x.shape[split_axis] is n; that dimension goes and one of size n is inserted at concat_axis.
+// Tiled: the split dimension shrinks to 1/n, the other grows n times.
 template <class T> T all_to_all(const T& x, AxisName axis, int split_axis, int concat_axis,
                                 AllToAllOptions options = {}, CallSite where = CallSite::current()) {
   return tree_map(

@@ -1,11 +1,13 @@
-// Control flow whose decisions may depend on values (API section 5). Outside a trace these are plain C++ loops and branches on values.
-// Inside jit, vmap and the like they are one instruction of the compiled program that owns its body: a loop of 10,000 steps is as large
-// as one of ten, and of a branch one side runs. Loops of up to 8 steps are unrolled there.
+// Control flow whose decisions may depend on values (API section 5). Outside a trace these are plain C++
+// loops and branches on values. Inside jit, vmap and the like they are one instruction of the compiled
+// program that owns its body: a loop of 10,000 steps is as large as one of ten, and of a branch one side
+// runs. Loops of up to 8 steps are unrolled there.
 //
-// What a loop carries keeps its structure, shapes, dtypes and layout; the error that says otherwise names the leaf. A carried value
-// without a layout gets that in which the body leaves it; a body that leaves one elsewhere than it was moves it back in every step, if
-// that moves less than carrying it there (see explain). Arrays that a body reads from around it are gradients' and vmap's operands like
-// all others; what does not change from step to step is computed once.
+// What a loop carries keeps its structure, shapes, dtypes and layout; the error that says otherwise names
+// the leaf. A carried value without a layout gets that in which the body leaves it; a body that leaves one
+// elsewhere than it was moves it back in every step, if that moves less than carrying it there (see
+// explain). Arrays that a body reads from around it are gradients' and vmap's operands like all others; what
+// does not change from step to step is computed once.
 #pragma once
 #include <functional>
 #include <optional>
@@ -22,9 +24,8 @@
 namespace tessera {
 namespace detail {
 
-bool is_unknown(
-    const Array&
-        x);  // depends on an argument of a traced function, or is each rank's own: there is no value to look at
+bool is_unknown(const Array& x);  // depends on an argument of a traced function, or is each rank's own: there
+                                  // is no value to look at
 bool any_unknown(const std::vector<Array>& leaves);
 void check_predicate(const Array& predicate, const char* call);
 std::int64_t leading_size(const std::vector<Array>& leaves);
@@ -103,8 +104,9 @@ template <class T> Leaves leaves_like(const LoopSite& site, const T& given, cons
 
 }  // namespace detail
 
-// body(i, value) for i in [lo, hi). In a trace, a body that takes i as an Array is recorded once; one that takes a number is called for
-// every i, and the loop is unrolled when the steps differ in more than the numbers that they use.
+// body(i, value) for i in [lo, hi). In a trace, a body that takes i as an Array is recorded once; one that
+// takes a number is called for every i, and the loop is unrolled when the steps differ in more than the
+// numbers that they use.
 template <class F, class T>
 T fori_loop(int lo, int hi, F body, T init, std::source_location where = std::source_location::current()) {
   const auto leaves = tree_leaves(init);
@@ -125,8 +127,9 @@ T fori_loop(int lo, int hi, F body, T init, std::source_location where = std::so
   return init;
 }
 
-// f(carry, x) -> pair{carry, y} along the leading dim of xs; returns the last carry and the ys stacked. In a trace the leading dim of xs
-// is made whole on every rank, once; the ys have it whole. ShapeError when the leading sizes of xs differ.
+// f(carry, x) -> pair{carry, y} along the leading dim of xs; returns the last carry and the ys stacked. In a
+// trace the leading dim of xs is made whole on every rank, once; the ys have it whole. ShapeError when the
+// leading sizes of xs differ.
 template <class F, class C, class X>
 std::invoke_result_t<F&, C, X> scan(F f, C init, X xs,
                                     std::source_location where = std::source_location::current()) {
@@ -165,9 +168,10 @@ std::invoke_result_t<F&, C, X> scan(F f, C init, X xs,
   return Result{std::move(carry), detail::with_leaves(last->second, detail::stack_leaves(rows))};
 }
 
-// pred ? f(args...) : g(args...): only one of them runs. In a trace both are recorded and must return the same structure, shapes and
-// dtypes; the predicate is made the same on all ranks, which enter the same branch together. Where a predicate differs from rank to rank
-// of a mapped function, or from example to example of vmap, both branches run and the results are selected from.
+// pred ? f(args...) : g(args...): only one of them runs. In a trace both are recorded and must return the
+// same structure, shapes and dtypes; the predicate is made the same on all ranks, which enter the same
+// branch together. Where a predicate differs from rank to rank of a mapped function, or from example to
+// example of vmap, both branches run and the results are selected from.
 template <class F, class G, class... A>
 std::invoke_result_t<F&, const A&...> cond(const Array& predicate, F f, G g, const A&... args) {
   using Result = std::invoke_result_t<F&, const A&...>;
@@ -184,8 +188,9 @@ std::invoke_result_t<F&, const A&...> cond(const Array& predicate, F f, G g, con
   return detail::with_leaves(std::move(*a), results);
 }
 
-// value = init; while (condition(value)) value = body(value). In a trace the number of steps is not known: there is jvp, but no
-// gradient (use fori_loop or scan). Mapped by vmap it runs until all examples are done, those that are keep their values.
+// value = init; while (condition(value)) value = body(value). In a trace the number of steps is not known:
+// there is jvp, but no gradient (use fori_loop or scan). Mapped by vmap it runs until all examples are done,
+// those that are keep their values.
 template <class C, class F, class T>
 T while_loop(C condition, F body, T init, std::source_location where = std::source_location::current()) {
   const auto leaves = tree_leaves(init);

@@ -1,4 +1,5 @@
-// Looking inside a program (API `debug`): how arrays lie, what was communicated, where the time went, where a NaN came from.
+// Looking inside a program (API `debug`): how arrays lie, what was communicated, where the time went, where
+// a NaN came from.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,9 +18,10 @@ std::string visualize_array_sharding(const Array&, VisualizeOptions = {});
 // Hands over the array's sharding, which is known when the array is recorded, inside a traced function too.
 void inspect_array_sharding(const Array&, const std::function<void(const Sharding&)>&);
 
-// print("loss {} after {} steps", loss, n): each {} takes the next argument; {{ and }} are braces. Written once per job, by rank 0;
-// arrays are computed first (collective over all ranks). Inside a traced function a value is not known yet: its type is printed
-// instead. ArgumentError when placeholders and arguments are not equally many.
+// print("loss {} after {} steps", loss, n): each {} takes the next argument; {{ and }} are braces. Written
+// once per job, by rank 0; arrays are computed first (collective over all ranks). Inside a traced function a
+// value is not known yet: its type is printed instead. ArgumentError when placeholders and arguments are not
+// equally many.
 void print_texts(const std::string& format, const std::vector<std::string>& arguments);
 std::string text_for_print(const Array&);
 inline std::string text_for_print(const std::string& text) { return text; }
@@ -38,8 +40,9 @@ template <class... T> void print(const std::string& format, const T&... x) {
   print_texts(format, {text_for_print(x)...});
 }
 
-// What this rank has communicated since the scope began. `kind`: all-gather, all-reduce, reduce-scatter, all-to-all,
-// collective-permute. bytes: those that arrive at this rank, the measure of explain(). Calls of which this rank is part.
+// What this rank has communicated since the scope began. `kind`: all-gather, all-reduce, reduce-scatter,
+// all-to-all, collective-permute. bytes: those that arrive at this rank, the measure of explain(). Calls of
+// which this rank is part.
 class CommStats {
  public:
   CommStats();
@@ -60,9 +63,11 @@ class CommStats {
 };
 
 // Times every step that this rank runs while the scope lives: kernels, fused chains, collectives.
-//   { debug::profile scope("trace.json");  train(); }   writes a Chrome trace per rank (trace.0.json ...) and prints nothing
+//   { debug::profile scope("trace.json");  train(); }   writes a Chrome trace per rank (trace.0.json ...)
+//     and prints nothing
 //   scope.table()                                        per op: calls, time, share, bytes
-// Opens in chrome://tracing or Perfetto. Scopes nest; the inner one sees the steps. Costs two clock readings per step.
+// Opens in chrome://tracing or Perfetto. Scopes nest; the inner one sees the steps. Costs two clock readings
+// per step.
 class profile {
  public:
   explicit profile(std::string trace_path = "");
@@ -81,8 +86,9 @@ class profile {
   std::string trace_path_;
 };
 
-// From now on every computed value is searched for NaN. The evaluation that makes one raises NanError on every rank, which names
-// the op, the line that recorded it, and the ranks' number of NaNs. Set it alike on all ranks. TESSERA_NAN_CHECK=1 does the same.
+// From now on every computed value is searched for NaN. The evaluation that makes one raises NanError on
+// every rank, which names the op, the line that recorded it, and the ranks' number of NaNs. Set it alike on
+// all ranks. TESSERA_NAN_CHECK=1 does the same.
 void set_nan_check(bool on);
 
 }  // namespace tessera::debug

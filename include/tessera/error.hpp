@@ -1,8 +1,8 @@
 // The errors that tessera raises (API section 8).
 //
-// A UserError is decided from facts that every rank knows (shapes, dtypes, specs, meshes), so it is raised on every rank with the
-// same text. A SystemError comes from the world outside (MPI, files, memory, a singular matrix); it is agreed before it is raised.
-// An InternalError is a bug in tessera.
+// A UserError is decided from facts that every rank knows (shapes, dtypes, specs, meshes), so it is raised
+// on every rank with the same text. A SystemError comes from the world outside (MPI, files, memory, a
+// singular matrix); it is agreed before it is raised. An InternalError is a bug in tessera.
 #pragma once
 #include <stdexcept>
 #include <string>

@@ -1,13 +1,16 @@
-// Fourier transforms of arrays, however they are split (API section 7). Names, shapes, norms and results are numpy.fft's.
+// Fourier transforms of arrays, however they are split (API section 7). Names, shapes, norms and results are
+// numpy.fft's.
 //
-// float32 and complex64 give complex64, float64 and complex128 give complex128; integers and bool count as float32. Errors of the
-// results grow like log n times the rounding unit. Axes that are not split cost no communication. A split axis trades places
-// with another inside the mesh axes that split it: P('x', None, None) takes one exchange, P('x', 'y', None) two, and one more to come
-// back. No operand is ever gathered; a rank holds at most a few blocks. One long line split over all ranks is transformed by them
-// together (three exchanges; five when its length is a large prime).
+// float32 and complex64 give complex64, float64 and complex128 give complex128; integers and bool count as
+// float32. Errors of the results grow like log n times the rounding unit. Axes that are not split cost no
+// communication. A split axis trades places with another inside the mesh axes that split it: P('x', None,
+// None) takes one exchange, P('x', 'y', None) two, and one more to come back. No operand is ever gathered; a
+// rank holds at most a few blocks. One long line split over all ranks is transformed by them together (three
+// exchanges; five when its length is a large prime).
 //
-// Errors: ArgumentError for an unknown norm or a length below 1, IndexError for an axis that is out of range or named twice, DtypeError
-// for the real transforms of complex operands, ShardingError for a given sharding that does not fit.
+// Errors: ArgumentError for an unknown norm or a length below 1, IndexError for an axis that is out of range
+// or named twice, DtypeError for the real transforms of complex operands, ShardingError for a given sharding
+// that does not fit.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,16 +21,15 @@
 
 namespace tessera::fft {
 
-// keep: the result is split like the operand. transposed: as the last stage leaves it, which saves the way back; its sharding() says
-// how, and an inverse from there costs no more. given: FftOptions::given.
+// keep: the result is split like the operand. transposed: as the last stage leaves it, which saves the way
+// back; its sharding() says how, and an inverse from there costs no more. given: FftOptions::given.
 enum class OutSharding { keep, transposed, given };
 inline constexpr OutSharding keep = OutSharding::keep, transposed = OutSharding::transposed,
                              given = OutSharding::given;
 
 struct FftOptions {
-  std::vector<int> axes =
-      {};  // fft, ...: one, the last by default; fft2: two, the last two; fftn: several, all. The last one is the
-           // halved one of real transforms.
+  std::vector<int> axes = {};  // fft, ...: one, the last by default; fft2: two, the last two; fftn: several,
+                               // all. The last one is the halved one of real transforms.
   std::string norm =
       "backward";  // who divides by n: backward (the inverse), ortho (both by its root), forward
   OutSharding out_sharding = OutSharding::keep;
@@ -36,7 +38,8 @@ struct FftOptions {
       {};  // points transformed per axis, as many as there are axes; of irfft...: of the result
 };
 
-// n and s: points transformed; the operand is cut off or followed by zeros. irfft gives n real values, 2 (m - 1) of m by default.
+// n and s: points transformed; the operand is cut off or followed by zeros. irfft gives n real values, 2 (m
+// - 1) of m by default.
 #define TESSERA_FFT_1D(name)                     \
   Array name(const Operand& x, FftOptions = {}); \
   Array name(const Operand& x, std::int64_t n, FftOptions = {});
@@ -55,7 +58,8 @@ TESSERA_FFT_ND(rfft2) TESSERA_FFT_ND(irfft2) TESSERA_FFT_ND(fftn) TESSERA_FFT_ND
 #undef TESSERA_FFT_1D
 #undef TESSERA_FFT_ND
 
-    // Frequencies of the parts of fft and rfft of n samples that lie d apart: 0, 1/(nd), ... Uncommitted, float32 as everything created.
+    // Frequencies of the parts of fft and rfft of n samples that lie d apart: 0, 1/(nd), ... Uncommitted,
+    // float32 as everything created.
     Array fftfreq(std::int64_t n, double d = 1.0);
 Array rfftfreq(std::int64_t n, double d = 1.0);
 Array fftfreq(std::int64_t n, double d, Dtype);
@@ -64,8 +68,8 @@ Array rfftfreq(std::int64_t n, double d, Dtype);
 Array fftshift(const Operand& x, Axes = {});
 Array ifftshift(const Operand& x, Axes = {});
 
-// sum_j a[j] b[k - j] over all dims, by transforms: extents n + m - 1 ("full"), n ("same", the middle) or |n - m| + 1 ("valid": one operand
-// fits into the other). The smaller one lies like the other, or b like a.
+// sum_j a[j] b[k - j] over all dims, by transforms: extents n + m - 1 ("full"), n ("same", the middle) or |n
+// - m| + 1 ("valid": one operand fits into the other). The smaller one lies like the other, or b like a.
 Array convolve(const Operand& a, const Operand& b, const std::string& mode = "full");
 // sum_j a[j + k] conj(b[j]): scipy.signal.correlate.
 Array correlate(const Operand& a, const Operand& b, const std::string& mode = "full");

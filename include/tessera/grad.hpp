@@ -1,9 +1,9 @@
 // Gradients (API section 5): reverse mode as graph -> graph, and what follows from it.
 //
-// A gradient is recorded like any other computation: nothing runs until a value is asked for, results can be differentiated again,
-// and jit, vmap and shard_map apply to them. A gradient has the shape, dtype and (for a committed operand) the sharding of its operand.
-// Complex operands follow JAX: transposes of complex-linear maps without conjugation, so that the gradient of a real f is
-// df/dRe - i df/dIm.
+// A gradient is recorded like any other computation: nothing runs until a value is asked for, results can be
+// differentiated again, and jit, vmap and shard_map apply to them. A gradient has the shape, dtype and (for
+// a committed operand) the sharding of its operand. Complex operands follow JAX: transposes of
+// complex-linear maps without conjugation, so that the gradient of a real f is df/dRe - i df/dIm.
 #pragma once
 #include <array>
 #include <complex>
@@ -28,7 +28,8 @@ class Tape;
 class Recording {
  public:
   Recording(const char* call, std::source_location where);
-  // The leaf as the function shall see it. Integers and bools have no tangent space: refused (`strict`), or passed with cotangent zeros.
+  // The leaf as the function shall see it. Integers and bools have no tangent space: refused (`strict`), or
+  // passed with cotangent zeros.
   Array watch(const Array& leaf, int argument, bool strict);
   std::size_t watched() const { return leaves_.size(); }
 
@@ -38,8 +39,8 @@ class Recording {
   void check_scalar() const;
 
   std::vector<Array> gradient() const;  // of the scalar: one per watched leaf
-  // One cotangent per result -> one per watched leaf: as gradients for the user, which lie where the operands lie, or as
-  // cotangents for a rule, where an Array that holds nothing stands for zeros.
+  // One cotangent per result -> one per watched leaf: as gradients for the user, which lie where the
+  // operands lie, or as cotangents for a rule, where an Array that holds nothing stands for zeros.
   enum Form { as_gradients, as_cotangents };
   std::vector<Array> pull_back(std::vector<Array> cotangents, Form form = as_gradients) const;
   std::vector<Array> push_forward(
@@ -79,7 +80,8 @@ template <class Args, int K> struct Picked<Args, K> {
 };
 template <class Args> struct Picked<Args> { using type = Differentiated<std::tuple_element_t<0, Args>>; };
 
-// A function's arguments during a recording: the chosen ones hold watched leaves, the others are the caller's own.
+// A function's arguments during a recording: the chosen ones hold watched leaves, the others are the
+// caller's own.
 template <class Chosen, class... A> struct Arguments;
 template <int... chosen, class... A> struct Arguments<std::integer_sequence<int, chosen...>, A...> {
   static_assert(sizeof...(A) > 0, "a function without arguments has no gradient");
@@ -189,7 +191,8 @@ template <class T> void append_cotangents(const T& tree, std::vector<Array>& lea
   else
     append_leaves(tree, leaves);
 }
-// What bwd returned for the arguments `like`: a tuple of trees, or one tree when there is one argument. None: no gradient.
+// What bwd returned for the arguments `like`: a tuple of trees, or one tree when there is one argument.
+// None: no gradient.
 template <class... A, class R>
 std::vector<Array> cotangent_leaves(const R& returned, const std::tuple<A...>& like) {
   std::vector<Array> leaves;
@@ -215,8 +218,8 @@ std::vector<Array> cotangent_leaves(const R& returned, const std::tuple<A...>& l
 
 }  // namespace detail
 
-// grad(f)(args...): the gradient of the scalar f(args...) with respect to the chosen arguments (the first, unless argnums are given).
-// The others may be of any type.
+// grad(f)(args...): the gradient of the scalar f(args...) with respect to the chosen arguments (the first,
+// unless argnums are given). The others may be of any type.
 template <class F, int... K> struct GradOf {
   mutable F f;
   std::source_location where;
@@ -270,8 +273,9 @@ template <int... Argnums, class F> ValueAndGradOf<F, Argnums...> value_and_grad_
   return {std::move(f), where};
 }
 
-// pullback(cotangents of the results) -> cotangents of all arguments. May be called any number of times; holds what it needs of the
-// forward pass. Cotangents of integer leaves are ignored, and zeros for integer arguments.
+// pullback(cotangents of the results) -> cotangents of all arguments. May be called any number of times;
+// holds what it needs of the forward pass. Cotangents of integer leaves are ignored, and zeros for integer
+// arguments.
 template <class R, class... A> class Pullback {
  public:
   Pullback(detail::AllArguments<A...> arguments, detail::Recording recording, const R& result,
@@ -311,7 +315,8 @@ template <class F, class... A> auto vjp(F f, const A&... args) {
   return std::pair<R, Pullback<R, A...>>(std::move(result), std::move(pullback));
 }
 
-// {f(primals...), its derivative along the tangents}. Forward mode by transposing the pullback: what that leaves over is never computed.
+// {f(primals...), its derivative along the tangents}. Forward mode by transposing the pullback: what that
+// leaves over is never computed.
 template <class F, class... A, class... T>
 auto jvp(F f, std::tuple<A...> primals, std::tuple<T...> tangents) {
   static_assert(sizeof...(A) == sizeof...(T), "jvp: as many tangents as primals");
@@ -336,7 +341,8 @@ auto jvp(F f, std::tuple<A...> primals, std::tuple<T...> tangents) {
   return std::pair<decltype(result), decltype(result)>(std::move(result), std::move(tangent));
 }
 
-// jacrev(f)(args...): per leaf of the chosen arguments the array d f / d leaf of shape f's shape + leaf's shape.
+// jacrev(f)(args...): per leaf of the chosen arguments the array d f / d leaf of shape f's shape + leaf's
+// shape.
 template <class F, int... K> struct JacobianOf {
   mutable F f;
   std::source_location where;
@@ -356,8 +362,8 @@ JacobianOf<F, Argnums...> jacrev(F f, std::source_location where = std::source_l
   return {std::move(f), where};
 }
 
-// hessian(f)(args...): per leaf x of the chosen arguments the array d2 f / dx2 of shape x.shape + x.shape. Mixed blocks:
-// jacrev<1>(grad<0>(f)).
+// hessian(f)(args...): per leaf x of the chosen arguments the array d2 f / dx2 of shape x.shape + x.shape.
+// Mixed blocks: jacrev<1>(grad<0>(f)).
 template <class F, int... K> struct HessianOf {
   mutable F f;
   std::source_location where;
@@ -379,8 +385,9 @@ HessianOf<F, Argnums...> hessian(F f, std::source_location where = std::source_l
   return {std::move(f), where};
 }
 
-// checkpoint(f): f, but its backward pass computes f's intermediate values again instead of keeping them: memory for arithmetic. The
-// values are computed again when the cotangents are there, one checkpoint at a time.
+// checkpoint(f): f, but its backward pass computes f's intermediate values again instead of keeping them:
+// memory for arithmetic. The values are computed again when the cotangents are there, one checkpoint at a
+// time.
 template <class F> struct Checkpointed {
   mutable F f;
   std::source_location where;
@@ -415,9 +422,11 @@ Checkpointed<F> checkpoint(F f, std::source_location where = std::source_locatio
 }
 
 // custom_vjp(f, fwd, bwd): f, with a backward pass of your own.
-//   fwd(args...) -> pair{f(args...), residuals}     bwd(residuals, cotangent of the result) -> tuple of cotangents of the arguments
-// The value is f's. fwd is recorded when a gradient is asked for; what it shares with f is computed once. bwd may return None for an
-// argument without gradient, and one tree instead of a tuple when there is one argument. Gradients of gradients go through fwd and bwd.
+//   fwd(args...) -> pair{f(args...), residuals}     bwd(residuals, cotangent of the result) -> tuple of
+//     cotangents of the arguments
+// The value is f's. fwd is recorded when a gradient is asked for; what it shares with f is computed once.
+// bwd may return None for an argument without gradient, and one tree instead of a tuple when there is one
+// argument. Gradients of gradients go through fwd and bwd.
 template <class F, class Fwd, class Bwd> struct CustomVjp {
   mutable F f;
   Fwd fwd;

@@ -1,8 +1,8 @@
 // Files (API `io`): every rank reads and writes only its own blocks; nothing passes through one rank.
 //
-// All calls are collective over the devices of the sharding. A failure on any rank is an IoError on every rank, with the same text.
-// A save writes under a temporary name beside the target, checks what was written, and renames: under the final name there is the old
-// file or the new one, never a part.
+// All calls are collective over the devices of the sharding. A failure on any rank is an IoError on every
+// rank, with the same text. A save writes under a temporary name beside the target, checks what was written,
+// and renames: under the final name there is the old file or the new one, never a part.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,8 +14,9 @@
 
 namespace tessera::io {
 
-// NumPy's .npy. Written as version 1.0 in C order. Read: versions 1 to 3, C and Fortran order, either byte order; bool, integers,
-// float32/64, complex64/128. Refused: objects (they would have to be unpickled), structures, strings, float16, longdouble.
+// NumPy's .npy. Written as version 1.0 in C order. Read: versions 1 to 3, C and Fortran order, either byte
+// order; bool, integers, float32/64, complex64/128. Refused: objects (they would have to be unpickled),
+// structures, strings, float16, longdouble.
 void save_npy(const std::string& path, const Array&);
 Array load_npy(const std::string& path, const Sharding&);
 
@@ -26,21 +27,22 @@ struct FileInfo {
 };
 FileInfo npy_info(const std::string& path);  // not collective
 
-// A dataset of an HDF5 file; its groups are made when missing. An existing file keeps its other datasets (it is copied first, so that
-// a failure leaves it as it was); IoError if the dataset exists. bool and complex as h5py writes them. Reading: any storage layout and
-// filter that the HDF5 library has.
+// A dataset of an HDF5 file; its groups are made when missing. An existing file keeps its other datasets (it
+// is copied first, so that a failure leaves it as it was); IoError if the dataset exists. bool and complex
+// as h5py writes them. Reading: any storage layout and filter that the HDF5 library has.
 void save_hdf5(const std::string& path, const std::string& dataset, const Array&);
 Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding&);
 FileInfo hdf5_info(const std::string& path, const std::string& dataset);
 std::vector<std::string> hdf5_datasets(const std::string& path);
 
-// Matrix Market into a dense array: array and coordinate, real (float64), integer (int64), complex (complex128), pattern (ones),
-// general, symmetric, skew-symmetric, hermitian. Entries of a coordinate file that stand twice are added up. Every rank reads the
-// text and keeps its own block.
+// Matrix Market into a dense array: array and coordinate, real (float64), integer (int64), complex
+// (complex128), pattern (ones), general, symmetric, skew-symmetric, hermitian. Entries of a coordinate file
+// that stand twice are added up. Every rank reads the text and keeps its own block.
 Array load_matrix_market(const std::string& path, const Sharding&);
 FileInfo matrix_market_info(const std::string& path);
 
-// Trees of arrays under dir/step_00000042/: one file per rank, checksummed by pieces of 1 MiB, and manifest.json, written last.
+// Trees of arrays under dir/step_00000042/: one file per rank, checksummed by pieces of 1 MiB, and
+// manifest.json, written last.
 namespace checkpoint {
 
 namespace detail {
@@ -50,13 +52,15 @@ std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> ste
                                   const std::vector<Array>& like, const std::string& structure);
 }  // namespace detail
 
-// Collective over all ranks. The step appears under its name only when every rank's file is on the disk. IoError if it exists.
+// Collective over all ranks. The step appears under its name only when every rank's file is on the disk.
+// IoError if it exists.
 template <class Tree> void save(const std::string& dir, int step, const Tree& tree) {
   detail::save_leaves(dir, step, tree_leaves(tree), tessera::detail::structure_of(tree));
 }
-// The latest (or the given) step, each leaf with the shape, dtype and sharding of its counterpart in `like`, which may lie on another
-// mesh than the one that was saved; numbers are taken from `like`. Collective over all ranks. Each rank reads the pieces it needs and
-// checks their sums. IoError: no step, a file missing or damaged, other structure, shapes or dtypes.
+// The latest (or the given) step, each leaf with the shape, dtype and sharding of its counterpart in `like`,
+// which may lie on another mesh than the one that was saved; numbers are taken from `like`. Collective over
+// all ranks. Each rank reads the pieces it needs and checks their sums. IoError: no step, a file missing or
+// damaged, other structure, shapes or dtypes.
 template <class Tree>
 Tree restore(const std::string& dir, const Tree& like, std::optional<int> step = std::nullopt) {
   return tessera::detail::with_leaves(

@@ -1,4 +1,5 @@
-// jit, explain, control flow (API section 5): functions traced once, planned as a whole, and shown before they run.
+// jit, explain, control flow (API section 5): functions traced once, planned as a whole, and shown before
+// they run.
 #pragma once
 #include <functional>
 #include <iosfwd>
@@ -15,8 +16,8 @@
 
 namespace tessera {
 
-// None (leave it to the planner), one sharding, or a list with one entry per argument (or member of the result), which may be lists
-// again; an entry stands for all arrays below it.
+// None (leave it to the planner), one sharding, or a list with one entry per argument (or member of the
+// result), which may be lists again; an entry stands for all arrays below it.
 class ShardingTree {
  public:
   ShardingTree() = default;
@@ -101,7 +102,8 @@ struct TraceRequest {
   JitOptions options;
   std::source_location where;
 };
-// Placeholders in place of the arguments' arrays; call the function on them and hand the results to finish_trace.
+// Placeholders in place of the arguments' arrays; call the function on them and hand the results to
+// finish_trace.
 std::vector<Array> start_trace(const TraceRequest&, const TreeShape& arguments);
 TracedPtr finish_trace(const TraceRequest&, const std::vector<Array>& placeholders,
                        const std::vector<Array>& results, const TreeShape& result);
@@ -120,7 +122,8 @@ MemoryAnalysis compiled_memory(const CompiledCore&);
 Explanation compiled_explanation(const CompiledCore&);
 // Equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or not.
 void signature_of(const std::vector<Array>& leaves, std::string& key);
-// Whether an array belongs to a surrounding trace (grad, vmap, shard_map, jit): then an inner jit is a plain call.
+// Whether an array belongs to a surrounding trace (grad, vmap, shard_map, jit): then an inner jit is a plain
+// call.
 bool inside_trace(const std::vector<Array>& leaves);
 // While an inner jit is a plain call: long loops are compiled there too.
 struct InlinedTrace {
@@ -200,8 +203,8 @@ template <class R> class Lowered {
   std::vector<bool> donated_;
 };
 
-// g = jit(f): the first call with a signature traces f on placeholders and compiles; later calls only run. f must not depend on
-// values, and has no effects but its results. Copies of g share their compiled programs.
+// g = jit(f): the first call with a signature traces f on placeholders and compiles; later calls only run. f
+// must not depend on values, and has no effects but its results. Copies of g share their compiled programs.
 template <class F> class Jitted {
  public:
   Jitted(F f, JitOptions options, std::source_location where)
@@ -287,7 +290,8 @@ template <class F, class... A> Explanation explain(F f, const A&... args) {
   return jit(std::move(f)).lower(args...).compile().explanation();
 }
 
-// Shape and dtype of f(args...) without computing it; a tree of them for a tree of results (as a vector, in order of the leaves).
+// Shape and dtype of f(args...) without computing it; a tree of them for a tree of results (as a vector, in
+// order of the leaves).
 template <class F, class... A> auto eval_shape(F f, const A&... args) {
   const detail::TraceArgs<F, A...> converted(args...);
   const auto request = detail::request_of(converted, {}, std::source_location::current());

@@ -1,7 +1,9 @@
-// vmap, pmap, shard_map (API section 5): functions that see one example, or one rank's block, of their arguments.
+// vmap, pmap, shard_map (API section 5): functions that see one example, or one rank's block, of their
+// arguments.
 //
-// The mapped function takes and returns trees (tree.hpp); arrays are mapped, plain numbers are passed as they are. Its signature stays.
-// Collectives by axis name (collectives.hpp) work inside. All three nest with each other and work inside and outside jit and grad.
+// The mapped function takes and returns trees (tree.hpp); arrays are mapped, plain numbers are passed as
+// they are. Its signature stays. Collectives by axis name (collectives.hpp) work inside. All three nest with
+// each other and work inside and outside jit and grad.
 #pragma once
 #include <functional>
 #include <memory>
@@ -34,7 +36,8 @@ class MapRule {
 
 }  // namespace detail
 
-// For each argument, or for a whole subtree of arguments: the dimension to map over (negative: from the end), None for not mapped.
+// For each argument, or for a whole subtree of arguments: the dimension to map over (negative: from the
+// end), None for not mapped.
 // 0   {0, None}   {0, {None, 1}}
 class AxesTree {
  public:
@@ -121,28 +124,30 @@ std::shared_ptr<const MapRule> shard_map_rule(Mesh, SpecTree in_specs, SpecTree 
                                               std::source_location);
 }  // namespace detail
 
-// f on every example along the mapped dimensions at once. f is called once; its ops are then applied to whole batches. Results get the
-// batch at out_axes. Errors: ArgumentError when mapped sizes differ, nothing is mapped and no axis_size is given, or a result that
-// depends on the example has out_axes None.
+// f on every example along the mapped dimensions at once. f is called once; its ops are then applied to
+// whole batches. Results get the batch at out_axes. Errors: ArgumentError when mapped sizes differ, nothing
+// is mapped and no axis_size is given, or a result that depends on the example has out_axes None.
 template <class F>
 Mapped<F> vmap(F f, VmapOptions options = {}, std::source_location where = std::source_location::current()) {
   return {std::move(f), detail::vmap_rule(std::move(options), where)};
 }
 
-// Example i of the mapped dimensions on device i: the first devices, or options.devices. Arguments are moved there, results stay there.
-// A pmap inside f maps over further devices. Donated arguments are deleted after the call. Errors: as vmap; ShardingError when there are
-// fewer devices than examples.
+// Example i of the mapped dimensions on device i: the first devices, or options.devices. Arguments are moved
+// there, results stay there. A pmap inside f maps over further devices. Donated arguments are deleted after
+// the call. Errors: as vmap; ShardingError when there are fewer devices than examples.
 template <class F>
 Mapped<F> pmap(F f, PmapOptions options = {}, std::source_location where = std::source_location::current()) {
   return {std::move(f), detail::pmap_rule(std::move(options), where)};
 }
 
-// f sees this rank's block of each argument, as its spec says, and returns this rank's blocks of the results. Specs name axes of
-// which f sees blocks (options.axis_names) and may stand for whole subtrees. Other axes of the mesh stay with the planner.
+// f sees this rank's block of each argument, as its spec says, and returns this rank's blocks of the
+// results. Specs name axes of which f sees blocks (options.axis_names) and may stand for whole subtrees.
+// Other axes of the mesh stay with the planner.
 //
-// Arrays that f takes from outside are seen whole. A size that the axes do not divide is allowed when no block is empty, collectives
-// meet equal shapes on all ranks, and the blocks of the results are those of an array; f is then called once more per block shape.
-// Errors (ShardingError): specs that do not fit; results that may differ between ranks where their spec promises one value.
+// Arrays that f takes from outside are seen whole. A size that the axes do not divide is allowed when no
+// block is empty, collectives meet equal shapes on all ranks, and the blocks of the results are those of an
+// array; f is then called once more per block shape. Errors (ShardingError): specs that do not fit; results
+// that may differ between ranks where their spec promises one value.
 template <class F> Mapped<F> shard_map(F f, Mesh mesh, SpecTree in_specs, SpecTree out_specs,
                                        ShardMapOptions options = {},
                                        std::source_location where = std::source_location::current()) {

@@ -43,8 +43,8 @@ class NdDevices {
 };
 
 // An n-d grid of devices with named axes: any subset of the devices, in any order. Cheap to copy.
-// Errors (ShardingError): a device twice, a device that the job does not have, sizes that do not match the names, an axis name twice
-// or empty, a size below 1.
+// Errors (ShardingError): a device twice, a device that the job does not have, sizes that do not match the
+// names, an axis name twice or empty, a size below 1.
 class Mesh {
  public:
   Mesh(NdDevices devices, std::vector<std::string> axis_names);
@@ -78,7 +78,8 @@ class Mesh {
 };
 std::ostream& operator<<(std::ostream&, const Mesh&);  // Mesh('x': 4, 'y': 2)
 
-// The first sizes[0]*sizes[1]*... of `devices`, as a grid. ShardingError when there are too few, with both numbers.
+// The first sizes[0]*sizes[1]*... of `devices`, as a grid. ShardingError when there are too few, with both
+// numbers.
 Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names,
                std::vector<Device> devices = tessera::devices());
 // All devices, ordered so that the last axis stays on one host as far as the hosts' sizes allow.

@@ -8,8 +8,9 @@
 
 namespace tessera {
 
-// The communicator's ranks become the devices. It is duplicated; its error handler stays as it is, and it may be freed while the
-// runtime lives. ArgumentError: MPI is not running; MPI_COMM_NULL; an inter-communicator.
+// The communicator's ranks become the devices. It is duplicated; its error handler stays as it is, and it
+// may be freed while the runtime lives. ArgumentError: MPI is not running; MPI_COMM_NULL; an
+// inter-communicator.
 template <> inline Runtime Runtime::attach<MPI_Comm>(MPI_Comm comm, RuntimeOptions options) {
   return Runtime(Attach{}, &comm, options);
 }

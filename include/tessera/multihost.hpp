@@ -1,4 +1,5 @@
-// What several processes do together outside of arrays (API section 7). All functions are collective over all processes.
+// What several processes do together outside of arrays (API section 7). All functions are collective over
+// all processes.
 #pragma once
 #include <string>
 
@@ -6,11 +7,11 @@
 
 namespace tessera::multihost {
 
-// The processes' values on every process: stacked along a new first dimension, or (tiled) concatenated along the first one. Scalars are
-// always stacked. ArgumentError, on every process, when shapes or dtypes differ.
+// The processes' values on every process: stacked along a new first dimension, or (tiled) concatenated along
+// the first one. Scalars are always stacked. ArgumentError, on every process, when shapes or dtypes differ.
 HostArray process_allgather(const HostArray& x, bool tiled = false);
-// The whole value of an array that is spread over processes, whatever `tiled` says. An array that each process holds for itself
-// (uncommitted, or a job of one process) is gathered as a HostArray.
+// The whole value of an array that is spread over processes, whatever `tiled` says. An array that each
+// process holds for itself (uncommitted, or a job of one process) is gathered as a HostArray.
 HostArray process_allgather(const Array& x, bool tiled = false);
 
 // The value of process 0 on every process. ArgumentError when shapes or dtypes differ.
@@ -19,7 +20,8 @@ HostArray broadcast_one_to_all(const HostArray& x);
 // Returns when all processes have called it. CommError, on every process, when their names differ.
 void sync_global_devices(const std::string& name);
 
-// ArgumentError, on every process, naming the first process and element that differ from process 0's. NaNs are equal to themselves.
+// ArgumentError, on every process, naming the first process and element that differ from process 0's. NaNs
+// are equal to themselves.
 void assert_equal(const HostArray& x);
 void assert_equal(const Array& x);
 

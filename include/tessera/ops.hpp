@@ -1,7 +1,9 @@
-// Ops on arrays (API section 4). Broadcasting, promotion and names are NumPy's; every op works on every sharding.
+// Ops on arrays (API section 4). Broadcasting, promotion and names are NumPy's; every op works on every
+// sharding.
 //
-// An `Operand` is an Array or a plain number (weakly typed). Unless said otherwise the result has the operands' broadcast shape, keeps
-// their sharding, moves nothing when they agree, and raises ShapeError, DtypeError or ShardingError on every rank.
+// An `Operand` is an Array or a plain number (weakly typed). Unless said otherwise the result has the
+// operands' broadcast shape, keeps their sharding, moves nothing when they agree, and raises ShapeError,
+// DtypeError or ShardingError on every rank.
 #pragma once
 #include <optional>
 #include <string>
@@ -158,7 +160,8 @@ TESSERA_BINARY(vdot) TESSERA_BINARY(inner) TESSERA_BINARY(outer) Array tensordot
 Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, std::vector<int>> axes);
 Array einsum_of(const std::string& expression, std::vector<Array> operands,
                 std::source_location where = std::source_location::current());
-// An expression that remembers where it was written, as an Operand does: a parameter pack leaves no room for the place behind it.
+// An expression that remembers where it was written, as an Operand does: a parameter pack leaves no room for
+// the place behind it.
 struct EinsumExpression {
   EinsumExpression(std::string text, std::source_location where = std::source_location::current())
       : text(std::move(text)), where(where) {}

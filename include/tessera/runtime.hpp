@@ -12,25 +12,28 @@ struct RuntimeOptions {
   double timeout_s = -1;  // of a wait for other ranks; below 0: TESSERA_TIMEOUT
 };
 
-// main() in one line: MPI up, body, MPI down; returns main's status. Started without mpirun the program has one device.
+// main() in one line: MPI up, body, MPI down; returns main's status. Started without mpirun the program has
+// one device.
 //
-// An exception that leaves body ends the whole job: it is printed once with its rank, and the status is 70 (71 out of memory, 74 files,
-// 76 the ranks were asked to do different things, 2 a start that cannot work). No rank is left waiting for one that failed or returned
-// early.
+// An exception that leaves body ends the whole job: it is printed once with its rank, and the status is 70
+// (71 out of memory, 74 files, 76 the ranks were asked to do different things, 2 a start that cannot work).
+// No rank is left waiting for one that failed or returned early.
 int run(int argc, char** argv, std::function<void()> body);
 
 // The same as a scope. MPI that the application has started is used and left running.
-// Errors (ArgumentError): a runtime is running already; MPI was finalized; launcher and MPI library do not match; the ranks run
-// different builds of tessera.
+// Errors (ArgumentError): a runtime is running already; MPI was finalized; launcher and MPI library do not
+// match; the ranks run different builds of tessera.
 class Runtime {
  public:
   Runtime(int& argc, char**& argv, RuntimeOptions options = {});
-  // Collective. When an exception is passing through on this rank alone, the job is aborted: the others would wait for ever.
+  // Collective. When an exception is passing through on this rank alone, the job is aborted: the others
+  // would wait for ever.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Inside an application that already runs MPI, on any intra-communicator, which is duplicated. Needs <tessera/mpi.hpp>.
+  // Inside an application that already runs MPI, on any intra-communicator, which is duplicated. Needs
+  // <tessera/mpi.hpp>.
   template <class MpiComm> static Runtime attach(MpiComm comm, RuntimeOptions options = {});
 
  private:

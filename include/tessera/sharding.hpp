@@ -1,4 +1,5 @@
-// Partition specs and shardings (API section 2): which device holds which part of an array. Pure descriptions.
+// Partition specs and shardings (API section 2): which device holds which part of an array. Pure
+// descriptions.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -37,7 +38,8 @@ template <class... Names> DimSpec axes(Names... names) {
   return DimSpec(std::vector<std::string>{std::string(names)...});
 }
 
-// P("x", "y")  P("x", None)  P(axes("x", "y"), None)  P()  P{"x", {"y", "z"}}. Equal by meaning: P("x") == P("x", None).
+// P("x", "y")  P("x", None)  P(axes("x", "y"), None)  P()  P{"x", {"y", "z"}}. Equal by meaning: P("x") ==
+// P("x", None).
 class PartitionSpec {
  public:
   PartitionSpec() = default;
@@ -57,13 +59,15 @@ std::ostream& operator<<(std::ostream&, const PartitionSpec&);  // P('x', None)
 
 class PositionalSharding;
 
-// Which device holds which block. A value; cheap to copy. Every kind of sharding is a mesh plus, for each dimension of the array, the
-// mesh axes that split it: a PositionalSharding is one over a mesh with unnamed axes.
+// Which device holds which block. A value; cheap to copy. Every kind of sharding is a mesh plus, for each
+// dimension of the array, the mesh axes that split it: a PositionalSharding is one over a mesh with unnamed
+// axes.
 //
-// `a == b`: for every array both give the same blocks to the same devices, listed in the same order. How that was written does not
-// matter: P("x") equals P("x", None), mesh axes of size 1 and axis names are ignored, P("x") on ('x': 4) equals P(("a", "b")) on
-// ('a': 2, 'b': 2), and a PositionalSharding equals the NamedSharding that means the same.
-// `a.is_equivalent_to(b, ndim)`: the same for arrays of ndim dimensions, after checking that both can describe one (ShardingError).
+// `a == b`: for every array both give the same blocks to the same devices, listed in the same order. How
+// that was written does not matter: P("x") equals P("x", None), mesh axes of size 1 and axis names are
+// ignored, P("x") on ('x': 4) equals P(("a", "b")) on ('a': 2, 'b': 2), and a PositionalSharding equals the
+// NamedSharding that means the same. `a.is_equivalent_to(b, ndim)`: the same for arrays of ndim dimensions,
+// after checking that both can describe one (ShardingError).
 class Sharding {
  public:
   Sharding(const PositionalSharding&);
@@ -86,14 +90,16 @@ class Sharding {
   std::size_t hash() const;
   friend bool operator==(const Sharding&, const Sharding&);
 
-  // ShardingError unless an array of this shape can have this sharding (as many spec entries as dimensions at most).
+  // ShardingError unless an array of this shape can have this sharding (as many spec entries as dimensions
+  // at most).
   void check_fits(const Shape& global, const char* call) const;
 
-  // The sharding that an array of ndim dimensions gets: a PositionalSharding of more dims is matched from the last, as JAX promotes it,
-  // when its leading dims are not split. Itself otherwise.
+  // The sharding that an array of ndim dimensions gets: a PositionalSharding of more dims is matched from
+  // the last, as JAX promotes it, when its leading dims are not split. Itself otherwise.
   Sharding for_ndim(int ndim) const;
 
-  // For the planner: the axis numbers that split each of ndim dimensions, major first; axes of size 1 are left out.
+  // For the planner: the axis numbers that split each of ndim dimensions, major first; axes of size 1 are
+  // left out.
   std::vector<std::vector<int>> dim_axes(int ndim) const;
   static Sharding from_dim_axes(const Mesh&, const std::vector<std::vector<int>>& dim_axes);
   static Sharding replicated(const Mesh&);
@@ -114,7 +120,8 @@ Sharding NamedSharding(Mesh, PartitionSpec);
 Sharding SingleDeviceSharding(Device);
 
 // An array of device sets that can be reshaped like an array. Prints as [[{0 1}] [{2 3}]].
-// Errors (ShardingError): a device twice, sizes that do not multiply to the number of sets, a wrong permutation or axis.
+// Errors (ShardingError): a device twice, sizes that do not multiply to the number of sets, a wrong
+// permutation or axis.
 class PositionalSharding {
  public:
   PositionalSharding(NdDevices);

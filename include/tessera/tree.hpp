@@ -1,5 +1,6 @@
-// Trees: what transformed functions take and return. A tree is an Array, a number, a tuple, pair, vector, array or map of trees, or a
-// plain aggregate (up to 16 members) whose members are trees. Arrays are its leaves; numbers are part of its structure.
+// Trees: what transformed functions take and return. A tree is an Array, a number, a tuple, pair, vector,
+// array or map of trees, or a plain aggregate (up to 16 members) whose members are trees. Arrays are its
+// leaves; numbers are part of its structure.
 #pragma once
 #include <array>
 #include <concepts>
@@ -69,7 +70,8 @@ template <class T, class F> auto with_fields(T& value, F&& visit) {
 #undef TESSERA_FIELDS
 }
 
-// Calls leaf(array) on every Array, number(value) on every number, node(kind, children) before the children of an inner node.
+// Calls leaf(array) on every Array, number(value) on every number, node(kind, children) before the children
+// of an inner node.
 template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf, Number&& number) {
   using U = std::remove_const_t<T>;
   if constexpr (std::is_same_v<U, Array>)
@@ -180,7 +182,8 @@ template <class T> std::vector<Array> tree_leaves(const T& tree) {
   return leaves;
 }
 
-// fn on every leaf (and the leaves of the other trees at the same places). ArgumentError when the trees differ in structure.
+// fn on every leaf (and the leaves of the other trees at the same places). ArgumentError when the trees
+// differ in structure.
 template <class F, class T, class... R> T tree_map(F fn, const T& tree, const R&... others) {
   const std::vector<Array> first = tree_leaves(tree);
   const std::array<std::vector<Array>, sizeof...(R)> rest = {tree_leaves(others)...};

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "api/pipeline.hpp"
-#include "kernels/copy.hpp"
-#include "kernels/elementwise.hpp"
+#include "api/evaluate.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/move/copy.hpp"
 #include "mesh/devices.hpp"
 #include "ops/functions.hpp"
 

@@ -5,11 +5,12 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "api/pipeline.hpp"
+#include "api/evaluate.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
-#include "comm/agreement.hpp"
+#include "comm/watch/agreement.hpp"
 #include "compile/cost.hpp"
+#include "compile/pipeline.hpp"
 #include "compile/propagate.hpp"
 #include "mesh/devices.hpp"
 #include "ops/collective/prefix.hpp"
@@ -222,7 +223,8 @@ void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, 
 
 }  // namespace
 
-// A donated argument's memory can take a result or a temporary of its size on each rank; where there is none, the user should know.
+// A donated argument's memory can take a result or a temporary of its size on each rank; where there is
+// none, the user should know.
 static void report_unusable_donations(const CompiledCore& core, const std::vector<bool>& donated) {
   const auto bytes_of = [](const Type& type, const Sharding& layout) {
     return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "api/pipeline.hpp"
-#include "comm/agreement.hpp"
-#include "comm/collectives.hpp"
+#include "api/evaluate.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/watch/agreement.hpp"
 #include "mesh/devices.hpp"
 #include "ops/build.hpp"
 

@@ -2,8 +2,9 @@
 //
 //   x[4, 3] over 4 devices      manual_enter P('i') at the mapped dim: [1, 3]      the function sees [3]
 //
-// A pmap inside the function maps over further devices, so that the mesh must be known before: the function is traced once with
-// placeholders, in which pmaps are vmaps that note their sizes, then for good over the product mesh ('outer': 2, 'inner': 3).
+// A pmap inside the function maps over further devices, so that the mesh must be known before: the function
+// is traced once with placeholders, in which pmaps are vmaps that note their sizes, then for good over the
+// product mesh ('outer': 2, 'inner': 3).
 #include <tessera/maps.hpp>
 
 #include <algorithm>
@@ -69,7 +70,8 @@ class Pmap final : public detail::MapRule {
     if (product != nullptr && around == product->region && product->next_axis < product->mesh.ndim() &&
         product->mesh.axis_sizes()[product->next_axis] == request.size)
       return run(call, request, product->mesh, product->next_axis, around);
-    // The devices are taken: inside a shard_map, or beside a pmap of another size. Each rank computes all examples.
+    // The devices are taken: inside a shard_map, or beside a pmap of another size. Each rank computes all
+    // examples.
     if (around) return apply_vmap(call, request);
     auto results = run(call, request, mesh_for(call, request), 0, nullptr);
     donate(call, results);

@@ -9,7 +9,7 @@
 
 #include <tessera/runtime.hpp>
 
-#include "api/pipeline.hpp"
+#include "api/evaluate.hpp"
 #include "ops/collective/manual.hpp"
 #include "ops/functions.hpp"
 
@@ -26,7 +26,8 @@ struct FloatStyle {
   int decimals = 0;
 };
 
-// Text with the fewest decimals that read back as v; where even most_decimals do not, with those, and without zeros at the end.
+// Text with the fewest decimals that read back as v; where even most_decimals do not, with those, and
+// without zeros at the end.
 std::string shortest_text(double v, bool scientific, bool is_double) {
   char text[400];
   for (int decimals = 0; decimals <= most_decimals; ++decimals) {
@@ -45,7 +46,8 @@ int decimals_in(const std::string& text) {
   return point == std::string::npos ? 0 : static_cast<int>(end - point - 1);
 }
 
-// As NumPy: fixed notation with the decimals that the longest needs (8 at most), scientific when the range is large.
+// As NumPy: fixed notation with the decimals that the longest needs (8 at most), scientific when the range
+// is large.
 FloatStyle style_of(const std::vector<double>& values, bool is_double) {
   FloatStyle style;
   double largest = 0, smallest = INFINITY;
@@ -60,7 +62,8 @@ FloatStyle style_of(const std::vector<double>& values, bool is_double) {
       style.decimals = std::max(style.decimals, decimals_in(shortest_text(v, style.scientific, is_double)));
   return style;
 }
-// In fixed notation each number shows the decimals that it needs, padded so that the points stand under each other.
+// In fixed notation each number shows the decimals that it needs, padded so that the points stand under each
+// other.
 std::string float_text(double v, const FloatStyle& style, bool is_double) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
@@ -76,7 +79,8 @@ std::string float_text(double v, const FloatStyle& style, bool is_double) {
   return result + std::string(style.decimals - decimals, ' ');
 }
 
-// One number alone, as Python shows it: all its digits, 1.0 and not "1.", and an exponent where the number is very large or small.
+// One number alone, as Python shows it: all its digits, 1.0 and not "1.", and an exponent where the number
+// is very large or small.
 template <class T> std::string scalar_text(T v) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";

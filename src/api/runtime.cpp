@@ -10,12 +10,12 @@
 #include <string>
 #include <thread>
 
-#include "api/pipeline.hpp"
+#include "api/evaluate.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/text.hpp"
-#include "comm/agreement.hpp"
-#include "comm/environment.hpp"
+#include "comm/mpi/environment.hpp"
+#include "comm/watch/agreement.hpp"
 #include "mesh/devices.hpp"
 
 extern "C" {
@@ -34,7 +34,8 @@ void report_unknown_settings() {
     log_once(LogLevel::warn, "there is no setting " + name + "; it is ignored");
 }
 
-// Several ranks on a host share its cores: without this each rank's BLAS would start as many threads as there are cores.
+// Several ranks on a host share its cores: without this each rank's BLAS would start as many threads as
+// there are cores.
 void share_cores(int wanted) {
   const auto& job = comm::place_in_job();
   if (wanted == 0) wanted = settings().threads;
@@ -49,8 +50,9 @@ void share_cores(int wanted) {
 
 std::thread::id starter;
 
-// std::exit while the runtime is up, on one rank or on all: the ranks part as if run's body had ended with that status. Without this
-// the others would wait for ever, and this process would end in the destructor of its own threads.
+// std::exit while the runtime is up, on one rank or on all: the ranks part as if run's body had ended with
+// that status. Without this the others would wait for ever, and this process would end in the destructor of
+// its own threads.
 void leave_at_exit(int status, void*) {
   if (!comm::is_started()) return;
   const std::string words =
@@ -182,7 +184,8 @@ Runtime::~Runtime() {
     log(LogLevel::error, e.what());
     comm::abort_job(comm::status_failed);
   }
-  // Everybody failed: each rank's own catch block goes on. Some did: those who are done must not report success.
+  // Everybody failed: each rank's own catch block goes on. Some did: those who are done must not report
+  // success.
   if (status != 0 && !unwinding) comm::abort_job(status);
   comm::finish();
 }

@@ -1,5 +1,5 @@
-// shard_map: the function is traced in line. Arguments go through manual_enter, results through manual_exit; what stands between them
-// are ordinary nodes of the graph whose shapes are those of one rank's blocks.
+// shard_map: the function is traced in line. Arguments go through manual_enter, results through manual_exit;
+// what stands between them are ordinary nodes of the graph whose shapes are those of one rank's blocks.
 #include <tessera/maps.hpp>
 
 #include <algorithm>
@@ -189,8 +189,8 @@ class ShardMap final : public detail::MapRule {
     return result;
   }
 
-  // Uneven blocks: every rank traces every block shape that occurs, with placeholders, so that all ranks come to the same verdict.
-  // The result has one trace per place in the mesh.
+  // Uneven blocks: every rank traces every block shape that occurs, with placeholders, so that all ranks
+  // come to the same verdict. The result has one trace per place in the mesh.
   std::vector<Trace> trace_all_shapes(detail::MappedCall& call, const std::vector<Leaf>& in,
                                       Region region) const {
     region.uneven = true;

@@ -23,7 +23,8 @@ struct Settings {
   std::string fft_wisdom;
 };
 
-// As the environment said when it was first asked. A bad value is an ArgumentError that names the variable and what it takes.
+// As the environment said when it was first asked. A bad value is an ArgumentError that names the variable
+// and what it takes.
 const Settings& settings();
 
 struct SettingRow {
@@ -32,7 +33,8 @@ struct SettingRow {
 };
 std::vector<SettingRow> settings_table();
 
-// TESSERA_* variables of the environment that no setting reads, each with the nearest known name: they are reported at start-up.
+// TESSERA_* variables of the environment that no setting reads, each with the nearest known name: they are
+// reported at start-up.
 std::vector<std::string> unknown_settings();
 
 // Another value for as long as the scope lives: SettingScope limit("TESSERA_MESSAGE_LIMIT", "1000").

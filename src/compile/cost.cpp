@@ -123,7 +123,8 @@ void add_cost(CostAnalysis& sum, const CostAnalysis& other, std::int64_t times) 
   sum.communication_calls += other.communication_calls * times;
 }
 
-// A loop costs its body times its count, one that runs until a condition fails one step; of a branch the costlier part counts.
+// A loop costs its body times its count, one that runs until a condition fails one step; of a branch the
+// costlier part counts.
 CostAnalysis cost_of_control(const Control& control) {
   CostAnalysis cost;
   for (const auto& part : control.parts) {
@@ -221,7 +222,8 @@ std::string inside_text(const Instruction& i, std::size_t part) {
   return ", in each step of " + name;
 }
 
-// The rows of a program that runs `times` times. Both parts of a branch have rows; its arithmetic is counted by cost_of.
+// The rows of a program that runs `times` times. Both parts of a branch have rows; its arithmetic is counted
+// by cost_of.
 void add_rows(Explanation& e, const Program& program, std::int64_t times, const std::string& inside,
               const MachineModel& machine) {
   for (const auto& i : program.instructions) {

@@ -87,7 +87,8 @@ class Fuser {
   }
 
  private:
-  // Takes in producers as long as everything that reads them is inside already, so that no value has to leave the middle of a chain.
+  // Takes in producers as long as everything that reads them is inside already, so that no value has to
+  // leave the middle of a chain.
   void grow(int root) {
     const auto& result = value(program_.instructions[root].outputs[0]);
     std::set<int> inside{root};
@@ -119,7 +120,8 @@ class Fuser {
     members_[root] = {inside.begin(), inside.end()};
   }
 
-  // A reduction whose operand is the result of a chain that nobody else reads: the chain's result is never stored.
+  // A reduction whose operand is the result of a chain that nobody else reads: the chain's result is never
+  // stored.
   void end_in_reduction(int n) {
     const auto& instruction = program_.instructions[n];
     if (instruction.kind != InstructionKind::kernel || !reduction_of(*instruction.op, *instruction.params))

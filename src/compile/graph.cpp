@@ -43,8 +43,8 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
     }
     stack.push_back({&x});
   };
-  // Oldest first. The results of a gradient then stand in the order of the backward pass: each all-reduce can start as soon as its
-  // product is there, and cotangents die early.
+  // Oldest first. The results of a gradient then stand in the order of the backward pass: each all-reduce
+  // can start as soon as its product is there, and cotangents die early.
   std::vector<const Array*> by_age;
   for (const auto& root : roots) by_age.push_back(&root);
   std::stable_sort(by_age.begin(), by_age.end(),
@@ -64,16 +64,18 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
   }
   graph.roots = roots;
   if (keep_alive) {
-    // A node is held from outside when it has more owners than the inputs of the graph's nodes, the list above and the roots.
+    // A node is held from outside when it has more owners than the inputs of the graph's nodes, the list
+    // above and the roots.
     std::unordered_map<const Node*, long> inside;
     for (const auto& node : graph.nodes) {
       ++inside[node.get()];
       for (const auto& input : node->inputs) ++inside[input.node().get()];
     }
     for (const auto& root : graph.roots) ++inside[root.node().get()];
-    // Nobody knows where an uncommitted value will be needed: beside committed results it would be computed a second time, whole, on every
-    // rank, for a handle that is perhaps but the temporary in eval(device_put(random::normal(...), sharding)). Small ones are computed all
-    // the same, lest a chain of them (a key per step) grows for ever.
+    // Nobody knows where an uncommitted value will be needed: beside committed results it would be computed
+    // a second time, whole, on every rank, for a handle that is perhaps but the temporary in
+    // eval(device_put(random::normal(...), sharding)). Small ones are computed all the same, lest a chain of
+    // them (a key per step) grows for ever.
     bool asks_committed = false;
     for (const auto& root : roots) asks_committed |= output_of(root).sharding.has_value();
     const auto can_wait = [&](const Node& node) {
@@ -123,7 +125,8 @@ GraphKey key_of(const Graph& graph) {
     add_output(output, !differs);
     if (output.stored) {
       add_agreed(output.stored->layout.hash());
-      // Small constants that every rank is supposed to hold alike: a scalar that differs is caught here, not in the results.
+      // Small constants that every rank is supposed to hold alike: a scalar that differs is caught here, not
+      // in the results.
       if (is_small_constant(output)) {
         std::uint64_t bits[2] = {};
         std::memcpy(bits, output.stored->buffer.data(), output.stored->buffer.bytes());

@@ -1,4 +1,5 @@
-// A recorded graph, cut out for compilation: the nodes that a set of values needs, in an order in which they can run.
+// A recorded graph, cut out for compilation: the nodes that a set of values needs, in an order in which they
+// can run.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,8 +14,8 @@ struct Graph {
   std::vector<Array> roots;    // what is asked for
 };
 
-// Everything below `roots` that has no value yet. Placeholders are leaves. With keep_alive, values that a user's handle still holds
-// become roots too: they would be computed again otherwise.
+// Everything below `roots` that has no value yet. Placeholders are leaves. With keep_alive, values that a
+// user's handle still holds become roots too: they would be computed again otherwise.
 // Nodes recorded up to `before` count as leaves: what a loop's body reads from outside.
 Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before = 0);
 

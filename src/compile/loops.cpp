@@ -1,7 +1,9 @@
-// Branches and loops as values of a program: merged where one computes what another computes, and freed of what nobody reads.
+// Branches and loops as values of a program: merged where one computes what another computes, and freed of
+// what nobody reads.
 //
 //   grad of a loop:   %3 = scan(%1, %2)                    before: the forward pass
-//                     %4, %5 = scan(%1, %2)                the same, which keeps what the backward pass needs (%5)
+//                     %4, %5 = scan(%1, %2)                the same, which keeps what the backward pass
+//                       needs (%5)
 //                     %6 = scan(%7, %5), last step first   the backward pass
 //   merged:           %4, %5 = scan(%1, %2), with %4 in the place of %3
 #include <algorithm>
@@ -17,7 +19,8 @@ bool contains(const std::vector<int>& values, int v) {
   return std::find(values.begin(), values.end(), v) != values.end();
 }
 
-// What a loop computes, told apart by value: operand i of the body is its number as a carried value, else the program's value.
+// What a loop computes, told apart by value: operand i of the body is its number as a carried value, else
+// the program's value.
 std::vector<std::uint64_t> keys_of_results(const Instruction& loop) {
   const Control& inside = *loop.control;
   std::vector<std::uint64_t> keys;

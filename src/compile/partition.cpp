@@ -11,7 +11,8 @@ bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
   return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim);
 }
 
-// One way in which a node is computed. Committed nodes have one; an uncommitted node has one per layout that its consumers ask for.
+// One way in which a node is computed. Committed nodes have one; an uncommitted node has one per layout that
+// its consumers ask for.
 struct Version {
   std::optional<Sharding> wanted;  // of output 0, for uncommitted nodes
   Placement placement;
@@ -60,7 +61,8 @@ class Partitioner {
       uses_[{root.node().get(), root.output()}] += 2;  // a root's terms are always combined
   }
 
-  // Somebody wants x in this layout: an uncommitted node is computed once per layout asked for, which costs no communication.
+  // Somebody wants x in this layout: an uncommitted node is computed once per layout asked for, which costs
+  // no communication.
   void demand(const Array& x, const Sharding& layout) {
     const auto found = number_.find(x.node().get());
     if (found == number_.end() || sharding_of_value(x)) return;
@@ -100,8 +102,8 @@ class Partitioner {
         demand(node.inputs[i], version.placement.inputs[i]);
   }
 
-  // Computing straight into the layout that jit chose, or that was recorded before jit chose another one for an operand, may move or
-  // compute less than going forward and moving the result.
+  // Computing straight into the layout that jit chose, or that was recorded before jit chose another one for
+  // an operand, may move or compute less than going forward and moving the result.
   void prefer_wanted(const NodePtr& shared, Version& version, PlaceArgs args) const {
     const Node& node = *shared;
     const bool may_move = node.outputs.size() == 1 && node.op->lower == nullptr && node.op->talk == nullptr &&
@@ -142,8 +144,8 @@ class Partitioner {
     return builder_.reshard(versions.front().values[x.output()], layout);
   }
 
-  // The unreduced form of an input, when the op may work on terms: it is linear in it, nobody else needs the sum, and the terms lie
-  // where the op wants its input.
+  // The unreduced form of an input, when the op may work on terms: it is linear in it, nobody else needs the
+  // sum, and the terms lie where the op wants its input.
   int get_partial(const Array& x, const Sharding& layout) {
     if (leaf_values_.contains({x.node().get(), x.output()}) || uses_[{x.node().get(), x.output()}] != 1)
       return -1;
@@ -182,7 +184,8 @@ class Partitioner {
       if (std::find(placement.partial_axes.begin(), placement.partial_axes.end(), a) !=
           placement.partial_axes.end())
         return {};
-    // Inside a mapped function an operand that differs from rank to rank cannot be applied to terms: sum(x)*y is not sum(x*y).
+    // Inside a mapped function an operand that differs from rank to rank cannot be applied to terms:
+    // sum(x)*y is not sum(x*y).
     for (std::size_t i = 0; i < terms.size(); ++i)
       for (const int a : axes)
         if (terms[i] < 0 && (output_of(node.inputs[i]).varying >> a & 1) != 0) return {};

@@ -10,8 +10,9 @@ namespace tessera {
 // Layouts that replace the recorded ones (jit propagates both ways); one per output of a node.
 using Layouts = std::unordered_map<const Node*, std::vector<Sharding>>;
 
-// Program inputs are the graph's leaves in order; outputs its roots, each in its sharding (uncommitted: replicated everywhere, or as
-// root_layouts says). leaf_layouts: where uncommitted leaves lie, if not replicated everywhere.
+// Program inputs are the graph's leaves in order; outputs its roots, each in its sharding (uncommitted:
+// replicated everywhere, or as root_layouts says). leaf_layouts: where uncommitted leaves lie, if not
+// replicated everywhere.
 Program partition(const Graph&, const Layouts& layouts = {},
                   const std::vector<std::optional<Sharding>>& root_layouts = {},
                   const std::vector<std::optional<Sharding>>& leaf_layouts = {});

@@ -10,14 +10,15 @@ Program fuse(const Program&);
 // Collectives start as early as their input exists; independent small all-reduces become one message.
 Program schedule(const Program&);
 
-// Elementwise ops read one element of a constant array through strides of 0; the array itself is not made for them.
+// Elementwise ops read one element of a constant array through strides of 0; the array itself is not made
+// for them.
 Program shrink_constants(const Program&);
 
 // Equal instructions on equal inputs once.
 Program share_common(const Program&);
 
-// Loops that compute the same values once: a loop whose results are all among another's (a gradient's forward loop, which keeps more)
-// gives way to it. Results of loops that nobody reads are not computed.
+// Loops that compute the same values once: a loop whose results are all among another's (a gradient's
+// forward loop, which keeps more) gives way to it. Results of loops that nobody reads are not computed.
 Program merge_loops(const Program&);
 
 // Sums that loops only add to are combined over the ranks once, behind the loop.

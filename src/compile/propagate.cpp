@@ -113,7 +113,8 @@ class Backward {
       for (const auto& w : wishes)
         if (!same_layout(candidates[c], w, ndim))
           bytes += plan_reshard(candidates[c], w, type.shape, type.dtype, args.fixed_axes).bytes;
-      // A tie goes to what a consumer asked for: the same bytes, and smaller blocks on the way if they are split.
+      // A tie goes to what a consumer asked for: the same bytes, and smaller blocks on the way if they are
+      // split.
       const bool better =
           least < 0 || bytes < least ||
           (bytes == least && best == 0 &&

@@ -1,10 +1,11 @@
 // The order in which a rank runs its program.
 //
 //   before:  c = dot(a, b)   r = all-reduce(p)   s = all-reduce(q)   d = c + 1   y = r + s
-//   after:   r, s = all-reduce(p, q)  started first, as one message;   c = dot(a, b)   d = c + 1   finished here:   y = r + s
+//   after:   r, s = all-reduce(p, q)  started first, as one message;   c = dot(a, b)   d = c + 1   finished
+//     here:   y = r + s
 //
-// Instructions move only upwards past instructions that they do not depend on, by rules that see nothing but the program: every rank
-// gets the same order.
+// Instructions move only upwards past instructions that they do not depend on, by rules that see nothing but
+// the program: every rank gets the same order.
 #include <algorithm>
 
 #include "compile/passes.hpp"
@@ -83,7 +84,8 @@ Program join_small_reductions(const Program& program) {
   return out;
 }
 
-// Every collective right behind the instruction that completes its input, in the order in which they were asked for.
+// Every collective right behind the instruction that completes its input, in the order in which they were
+// asked for.
 Program start_early(const Program& program) {
   Program out = program;
   out.instructions.clear();

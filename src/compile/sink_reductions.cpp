@@ -1,7 +1,8 @@
 // Sums that a loop only adds to are combined over the ranks once, behind the loop, instead of in every step:
 //
 //   before   loop:  r = all-reduce(t)   c' = c + r                    after   loop, from zero:  c' = c + t
-//                                                                             s = all-reduce(c)   result = first c + s
+//                                                                             s = all-reduce(c)   result =
+//                                                                               first c + s
 //
 // The gradient of a weight that all steps share is such a sum: one message instead of one per step.
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "base/text.hpp"
-#include "comm/traffic.hpp"
+#include "comm/watch/traffic.hpp"
 #include "graph/node.hpp"
 
 namespace tessera::debug {

@@ -11,7 +11,8 @@ ParamsPtr no_params() {
   return none;
 }
 
-// The default destructor would recurse once per node of a chain; a chain of a million ops would overflow the stack.
+// The default destructor would recurse once per node of a chain; a chain of a million ops would overflow the
+// stack.
 Node::~Node() {
   if (inputs.empty()) return;
   std::vector<NodePtr> released;

@@ -25,8 +25,9 @@ struct Type {
 };
 std::string to_string(const Type&);  // f32[8,4]
 
-// The inside of a shard_map: values have the shapes of one rank's blocks, and the manual axes of the mesh are out of the planner's
-// reach. Values of an outer region enter an inner one as every rank's own copy; values of unrelated regions cannot meet.
+// The inside of a shard_map: values have the shapes of one rank's blocks, and the manual axes of the mesh
+// are out of the planner's reach. Values of an outer region enter an inner one as every rank's own copy;
+// values of unrelated regions cannot meet.
 struct Region {
   Mesh mesh;
   std::vector<int> manual_axes;  // ascending axis numbers, those of the parent included

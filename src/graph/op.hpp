@@ -1,7 +1,8 @@
 // The op record: everything tessera knows about one operation, in one place.
 //
-// Five rules are mandatory: infer (types), factors (which dims move together), kernel (one rank's arithmetic), vjp and batch. An op
-// for which "reshard, compute, reduce" is not the good algorithm adds place, lower or talk.
+// Five rules are mandatory: infer (types), factors (which dims move together), kernel (one rank's
+// arithmetic), vjp and batch. An op for which "reshard, compute, reduce" is not the good algorithm adds
+// place, lower or talk.
 #pragma once
 #include <functional>
 #include <optional>
@@ -59,7 +60,8 @@ struct PlaceArgs {
   const Params& params;
   const Mesh& mesh;
   const std::vector<int>& fixed_axes;  // manual axes: must not be used
-  // Backward: a layout that the consumer would like for output 0 (of an uncommitted result, or in jit). May be ignored.
+  // Backward: a layout that the consumer would like for output 0 (of an uncommitted result, or in jit). May
+  // be ignored.
   std::optional<Sharding> wanted;
 };
 
@@ -127,11 +129,13 @@ inline constexpr std::uint32_t longest_pending_chain = 2000;
 // Set by the room that can compute (api).
 extern void (*compute_pending)(const std::vector<Array>&);
 
-// What happens to operands where they meet inside a mapped function. ops/collective, which owns those ops, sets both.
+// What happens to operands where they meet inside a mapped function. ops/collective, which owns those ops,
+// sets both.
 struct RegionHooks {
   Array (*enter)(const Array& outer, const RegionPtr& region,
                  std::source_location where) = nullptr;  // as every rank's own copy
-  // Said to vary over these axes: where a value that is the same on all ranks meets one that is not, its cotangent is summed.
+  // Said to vary over these axes: where a value that is the same on all ranks meets one that is not, its
+  // cotangent is summed.
   Array (*vary)(const Array& x, std::uint64_t axes, std::source_location where) = nullptr;
 };
 RegionHooks& region_hooks();
@@ -140,7 +144,8 @@ RegionHooks& region_hooks();
 std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
 Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
 
-// While it lives, ops count as called at `where` (nullopt: where they are called): what a rule records serves the user's call.
+// While it lives, ops count as called at `where` (nullopt: where they are called): what a rule records
+// serves the user's call.
 class AttributedTo {
  public:
   explicit AttributedTo(std::optional<std::source_location> where);
@@ -152,8 +157,9 @@ class AttributedTo {
   std::optional<std::source_location> outer_;
 };
 
-// The committed inputs' shardings brought onto one mesh (that of the first, or a common refinement of their axes), which is returned.
-// ShardingError naming both operands when their devices or device orders differ; nullopt when no input is committed.
+// The committed inputs' shardings brought onto one mesh (that of the first, or a common refinement of their
+// axes), which is returned. ShardingError naming both operands when their devices or device orders differ;
+// nullopt when no input is committed.
 std::optional<Mesh> unify_meshes(const OpDef&, std::span<const Array> inputs,
                                  std::vector<std::optional<Sharding>>&, std::source_location where);
 

@@ -1,5 +1,5 @@
-// The attributes of a recorded op. An op declares a plain struct and lists its members once, in fields(); equality, hash and text
-// come from there.
+// The attributes of a recorded op. An op declares a plain struct and lists its members once, in fields();
+// equality, hash and text come from there.
 //
 //   struct RollParams { std::int64_t shift; int dim;
 //     template <class V> void fields(V&& visit) const { visit("shift", shift); visit("dim", dim); } };

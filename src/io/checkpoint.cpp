@@ -1,7 +1,9 @@
 // Checkpoints: dir/step_00000042/{manifest.json, rank_00000.bin, ...}.
 //
-//   rank file   the rank's blocks (replica 0 only), one after the other; then a 64-bit XXH3 sum per MiB of them
-//   manifest    {"body": {...}, "xxh3": sum of body}: for each leaf shape, dtype and blocks (box, file, offset); for each file its
+//   rank file   the rank's blocks (replica 0 only), one after the other; then a 64-bit XXH3 sum per MiB of
+//     them
+//   manifest    {"body": {...}, "xxh3": sum of body}: for each leaf shape, dtype and blocks (box, file,
+//     offset); for each file its
 //               bytes and the sum of its sums
 //
 // Written into step_00000042.tmp-<pid>, the manifest last, then renamed: what has the final name is complete.
@@ -21,10 +23,10 @@
 
 #include <tessera/runtime.hpp>
 
-#include "api/pipeline.hpp"
+#include "api/evaluate.hpp"
 #include "base/text.hpp"
-#include "comm/collectives.hpp"
-#include "comm/communicator.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/mpi/communicator.hpp"
 #include "graph/op.hpp"
 #include "io/team.hpp"
 

@@ -132,7 +132,8 @@ void sync_folder_of(const std::string& call, const std::string& path) {
 
 namespace {
 
-// The runs of a box that are contiguous in the file: trailing dims that the box covers whole belong to one run.
+// The runs of a box that are contiguous in the file: trailing dims that the box covers whole belong to one
+// run.
 //
 //   file (4, 6), box [1:3, 2:5]      . . . . . .
 //   -> 2 runs of 3 elements          . . # # # .

@@ -1,5 +1,5 @@
-// A file that one rank reads or writes at given places. What goes wrong is an IoError with path, facts and mend, on this rank alone:
-// team.hpp makes it everybody's.
+// A file that one rank reads or writes at given places. What goes wrong is an IoError with path, facts and
+// mend, on this rank alone: team.hpp makes it everybody's.
 #pragma once
 #include <tessera/shape.hpp>
 
@@ -14,7 +14,8 @@ namespace tessera::io {
 class File {
  public:
   enum class Mode { read, write, create };
-  // `call` opens every message: "load_npy". Only regular files: reading from a pipe or a directory is refused.
+  // `call` opens every message: "load_npy". Only regular files: reading from a pipe or a directory is
+  // refused.
   File(std::string call, std::string path, Mode mode);
   ~File();
   File(File&& other) noexcept;
@@ -44,8 +45,8 @@ struct DenseInFile {
   Shape shape;
   std::int64_t itemsize = 0, offset = 0;  // of its first byte
 };
-// The box, dense, into or from memory. Neighbouring rows of a narrow box are read in one go, the gaps with them, where that is cheaper
-// than a call per row.
+// The box, dense, into or from memory. Neighbouring rows of a narrow box are read in one go, the gaps with
+// them, where that is cheaper than a call per row.
 void read_box(const File&, const DenseInFile&, const Box&, std::byte* out);
 void write_box(File&, const DenseInFile&, const Box&, const std::byte* in);
 // The longest run of bytes of the box that is contiguous in the file.

@@ -1,8 +1,9 @@
 // HDF5: its library describes (groups, types, places), the ranks move the data.
 //
-// A dataset is written contiguously: the first rank creates it with its space allocated and asks where it lies; then every rank writes
-// its own box there, as in a .npy file, and each write is checked. (Parallel H5Dwrite was seen to report success on the ranks
-// that did not hit the full disk, and the library hangs when ranks disagree.) For reading, every rank opens the file for itself.
+// A dataset is written contiguously: the first rank creates it with its space allocated and asks where it
+// lies; then every rank writes its own box there, as in a .npy file, and each write is checked. (Parallel
+// H5Dwrite was seen to report success on the ranks that did not hit the full disk, and the library hangs
+// when ranks disagree.) For reading, every rank opens the file for itself.
 #include <hdf5.h>
 #include <sys/stat.h>
 

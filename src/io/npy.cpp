@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "io/npy_header.hpp"
 #include "io/team.hpp"
-#include "kernels/copy.hpp"
+#include "kernels/move/copy.hpp"
 
 namespace tessera::io {
 namespace {
@@ -49,7 +49,8 @@ void reverse_bytes(std::byte* data, std::int64_t count, std::size_t width) {
   for (std::int64_t i = 0; i < count; ++i, data += width) std::reverse(data, data + width);
 }
 
-// A Fortran-order file is the transposed array in C order: the reversed box of the reversed shape, turned back in memory.
+// A Fortran-order file is the transposed array in C order: the reversed box of the reversed shape, turned
+// back in memory.
 void read_fortran_box(const File& file, const NpyHeader& header, const Box& box, std::byte* out) {
   std::vector<std::int64_t> extents(header.shape.begin(), header.shape.end());
   std::reverse(extents.begin(), extents.end());

@@ -10,10 +10,10 @@
 
 #include <tessera/runtime.hpp>
 
-#include "api/pipeline.hpp"
+#include "api/evaluate.hpp"
 #include "base/text.hpp"
-#include "comm/agreement.hpp"
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/watch/agreement.hpp"
 #include "graph/op.hpp"
 
 namespace tessera::io {
@@ -97,7 +97,8 @@ Array load_blocks(const std::string& call, const std::string& path, const Shardi
 
 namespace {
 
-// Narrow columns would be written in runs of a few bytes: rearranged into rows first, each rank writes one piece.
+// Narrow columns would be written in runs of a few bytes: rearranged into rows first, each rank writes one
+// piece.
 Array with_long_runs(const Array& x) {
   constexpr std::int64_t long_enough = 4096;
   const Sharding sharding = x.sharding();

@@ -39,7 +39,8 @@ struct Reader {
 };
 Array load_blocks(const std::string& call, const std::string& path, const Sharding&, const Reader&);
 
-// Creates the file `temporary` with everything but the array's data, and gives the place of the data; called on one rank.
+// Creates the file `temporary` with everything but the array's data, and gives the place of the data; called
+// on one rank.
 using Prepare = std::function<std::int64_t(const std::string& temporary)>;
 void save_blocks(const std::string& call, const std::string& path, const Array&, const Prepare&);
 

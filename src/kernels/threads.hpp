@@ -1,4 +1,5 @@
-// How many threads of this rank the kernels may use: 1 unless set, because ranks are usually as many as cores.
+// How many threads of this rank the kernels may use: 1 unless set, because ranks are usually as many as
+// cores.
 #pragma once
 
 namespace tessera::kernels {

@@ -1,4 +1,5 @@
-// From a dtype to its C++ type: visit(dtype, []<class T>(T) { ... }). The argument is a value of the type, only there to name it.
+// From a dtype to its C++ type: visit(dtype, []<class T>(T) { ... }). The argument is a value of the type,
+// only there to name it.
 #pragma once
 #include <tessera/dtype.hpp>
 

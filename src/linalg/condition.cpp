@@ -32,10 +32,11 @@ struct Inverse {
   }
 };
 
-// Higham's form of Hager's method (ACM TOMS 14, 1988; LAPACK's xLACN2): |B|_1 is the largest |B e_j|_1, and the gradient of |B x|_1 at x
-// says which j to try next. The start is the mean of all columns; the last vector, of growing terms and alternating signs, catches matrices
-// that the gradient does not see through. Every norm seen is a lower bound, so rounds that find nothing new do no harm: their number is
-// fixed, and nothing of the values is asked for.
+// Higham's form of Hager's method (ACM TOMS 14, 1988; LAPACK's xLACN2): |B|_1 is the largest |B e_j|_1, and
+// the gradient of |B x|_1 at x says which j to try next. The start is the mean of all columns; the last
+// vector, of growing terms and alternating signs, catches matrices that the gradient does not see through.
+// Every norm seen is a lower bound, so rounds that find nothing new do no harm: their number is fixed, and
+// nothing of the values is asked for.
 Array norm_of_inverse(const Inverse& inverse) {
   const Array& lu = inverse.lu;
   const std::int64_t n = rows_of(lu);
@@ -78,8 +79,8 @@ Array rcond(const LuFactor& factored, const Operand& norm1) {
                      ", one for each matrix: norm(a, 1, {-2, -1}) of the matrix that was factored");
   if (rows_of(lu) == 0) return condition_estimate(Operand(ones_like(norm), norm1.where));
   const Array of_inverse = norm_of_inverse({lu, norm1.where});
-  // A pivot of zero, or so small that the factor or the solves overflow, is a condition without bound. NaN in the matrix, which its norm
-  // shows, stays NaN.
+  // A pivot of zero, or so small that the factor or the solves overflow, is a condition without bound. NaN
+  // in the matrix, which its norm shows, stays NaN.
   const Array unknown = !isfinite(norm);
   const Array is_bounded = isfinite(of_inverse) & (of_inverse > 0) & (norm > 0);
   const Array result = where(

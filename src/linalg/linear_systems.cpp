@@ -11,7 +11,8 @@ using factor::adjoint;
 
 Array identity_like(const Array& a) { return broadcast_to(eye(rows_of(a), a.dtype()), a.shape()); }
 
-// Factor in half the precision and correct with residuals in the full one: each round gains the digits that the factor has.
+// Factor in half the precision and correct with residuals in the full one: each round gains the digits that
+// the factor has.
 Array solve_refined(const System& s, factor::SolveHow how, std::source_location where) {
   const Dtype half = is_complex(s.a.dtype()) ? complex64 : float32;
   if (s.a.dtype() == half) return factor::solve(s.a, s.b, how, where);
@@ -93,7 +94,8 @@ Array inv(const Operand& operand) {
   return factor::solve(a, identity_like(a), {}, operand.where);
 }
 
-// The sign of a permutation is that of its exchanges; the product of the diagonal is taken as signs and logarithms.
+// The sign of a permutation is that of its exchanges; the product of the diagonal is taken as signs and
+// logarithms.
 SlogDet slogdet(const Operand& operand) {
   const Array a = matrices(operand, true, "slogdet");
   const auto [packed, pivots] = factor::lu_factor(a, {}, operand.where);
@@ -128,8 +130,9 @@ Array matrix_power(const Operand& operand, int n) {
   return result;
 }
 
-// exp(a) = (r(a / 2^s))^(2^s) with the [13/13] Pade approximant r (Higham 2005, table 2.3). The number of squarings is a value of the
-// graph: the largest that may be needed is recorded, and each batch element takes part in as many as it needs.
+// exp(a) = (r(a / 2^s))^(2^s) with the [13/13] Pade approximant r (Higham 2005, table 2.3). The number of
+// squarings is a value of the graph: the largest that may be needed is recorded, and each batch element
+// takes part in as many as it needs.
 Array expm(const Operand& operand) {
   const Array a = matrices(operand, true, "expm");
   if (rows_of(a) == 0) return a;

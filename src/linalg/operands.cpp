@@ -9,7 +9,8 @@ Array matrices(const Operand& a, bool square, const char* call) {
   return cast_to(a.array, to_inexact(a.array.dtype()), a.where);
 }
 
-// A stack of vectors is told from matrices by its number of dims: one less than a's, and equal to a's leading ones.
+// A stack of vectors is told from matrices by its number of dims: one less than a's, and equal to a's
+// leading ones.
 System system_of(const Operand& a, const Operand& b, bool square, const char* call) {
   factor::check_matrices(a.array, square, call, a.where);
   check_usable(b.array, call);

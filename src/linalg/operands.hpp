@@ -10,7 +10,8 @@ namespace tessera::linalg {
 
 // As a batch of matrices of an inexact dtype.
 Array matrices(const Operand& a, bool square, const char* call);
-// Both with the promoted dtype and the same batch dims; b as matrices. `vectors`: b came as vectors, and so must the result.
+// Both with the promoted dtype and the same batch dims; b as matrices. `vectors`: b came as vectors, and so
+// must the result.
 struct System {
   Array a, b;
   bool vectors;

@@ -1,5 +1,6 @@
-// Two meshes over the same devices in the same order differ only in how the list of devices is cut into axes. If the cuts of one refine
-// those of the other (or both have a common refinement), every sharding of either can be written on one mesh.
+// Two meshes over the same devices in the same order differ only in how the list of devices is cut into
+// axes. If the cuts of one refine those of the other (or both have a common refinement), every sharding of
+// either can be written on one mesh.
 //
 //   ('x': 8)            cuts 8 | 1            P('x')
 //   ('a': 2, 'b': 4)    cuts 8 | 4 | 1        P('b')
@@ -12,7 +13,8 @@
 namespace tessera {
 namespace {
 
-// The strides of all axes, largest first, preceded by the number of devices; empty if they do not divide each other.
+// The strides of all axes, largest first, preceded by the number of devices; empty if they do not divide
+// each other.
 std::vector<int> common_cuts(const std::vector<Sharding>& shardings) {
   std::vector<int> cuts = {1, shardings[0].identity()->mesh.size()};
   for (const auto& sharding : shardings)

@@ -1,4 +1,5 @@
-// The table behind tessera::devices(). The runtime fills it when it starts; before that it holds this process alone.
+// The table behind tessera::devices(). The runtime fills it when it starts; before that it holds this
+// process alone.
 #pragma once
 #include <tessera/device.hpp>
 

@@ -93,8 +93,9 @@ FactorRule elementwise_rule(std::span<const Shape> in, const Shape& out) {
 
 namespace {
 
-// Factors of one group of dims whose products agree, such as (4, 6) and (8, 3): the row-major index has digits wherever either shape
-// cuts it (24 | 12 .. no: 24 | 6 and 24 | 3 give 24 | 6 | 3 | 1), as long as each cut divides the next.
+// Factors of one group of dims whose products agree, such as (4, 6) and (8, 3): the row-major index has
+// digits wherever either shape cuts it (24 | 12 .. no: 24 | 6 and 24 | 3 give 24 | 6 | 3 | 1), as long as
+// each cut divides the next.
 struct Group {
   std::size_t in_begin, in_end, out_begin, out_end;
 };

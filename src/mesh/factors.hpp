@@ -1,9 +1,11 @@
 // Which dims of an op move together, and the layouts that follow from it.
 //
 // A rule names the factors of an op as einsum does:   matmul   "i k, k j -> i j | sum k"
-//                                                     reshape  "(ij) k -> i (jk)"        (24, 5) -> (4, 30): i = 4, j = 6, k = 5
+//                                                     reshape  "(ij) k -> i (jk)"        (24, 5) -> (4, 30):
+//                                                       i = 4, j = 6, k = 5
 //                                                     softmax  "i j -> i j | whole j"
-// An assignment gives each factor the mesh axes that split it. Everything about layouts is decided here; no op's name is seen.
+// An assignment gives each factor the mesh axes that split it. Everything about layouts is decided here; no
+// op's name is seen.
 #pragma once
 #include <tessera/dtype.hpp>
 #include <tessera/sharding.hpp>
@@ -35,8 +37,9 @@ struct FactorRule {
   std::string reduce_kind = "sum";                       // how partial results combine
 };
 
-// Names are a letter and digits; "1" is a dim without factor; "(ij)" or "(i j)" a compound dim. A named dim of size 1 whose factor is
-// larger elsewhere is broadcast: it gets no factor. After "|": "sum k", "max k", "prod k", "min k", "any k", "all k", "whole k l".
+// Names are a letter and digits; "1" is a dim without factor; "(ij)" or "(i j)" a compound dim. A named dim
+// of size 1 whose factor is larger elsewhere is broadcast: it gets no factor. After "|": "sum k", "max k",
+// "prod k", "min k", "any k", "all k", "whole k l".
 FactorRule parse_rule(std::string_view text, std::span<const Shape> in, std::span<const Shape> out);
 std::string to_string(const FactorRule&);
 
@@ -48,13 +51,13 @@ FactorRule reshape_rule(const Shape& in, const Shape& out);
 // For each factor the mesh axes that split it, major first.
 using FactorAxes = std::vector<std::vector<int>>;
 
-// What a sharding of one operand says about the factors. Axes that no factor can take (of a broadcast dim, of a whole factor, of a compound
-// dim whose block boundaries do not agree with its factors) are left out.
+// What a sharding of one operand says about the factors. Axes that no factor can take (of a broadcast dim,
+// of a whole factor, of a compound dim whose block boundaries do not agree with its factors) are left out.
 FactorAxes factors_of(const FactorRule&, const Sharding&, int operand, bool is_output);
 // The sharding of one operand under an assignment that is_allowed.
 Sharding sharding_of(const FactorRule&, const FactorAxes&, const Mesh&, int operand, bool is_output);
-// Whole factors are unsplit, and every compound dim has blocks that are the blocks of its factors: of (ij), i over p parts needs i % p ==
-// 0, and j can be split only when i is split into single indices.
+// Whole factors are unsplit, and every compound dim has blocks that are the blocks of its factors: of (ij),
+// i over p parts needs i % p == 0, and j can be split only when i is split into single indices.
 bool is_allowed(const FactorRule&, const FactorAxes&, const Mesh&);
 
 struct Propagation {
@@ -66,12 +69,14 @@ struct Propagation {
       0;  // that the busiest rank receives: reshards of the inputs, and the reduction of the outputs
 };
 
-// Forward: from the shardings of the inputs to the layout of the op. nullopt is an uncommitted input, computed in any layout at no cost.
-// If the inputs agree, no input moves, whatever a reduction costs afterwards. Else the assignment that moves the fewest bytes, among those
-// that put each mesh axis where some input has it, or nowhere; ties go to the one that moves less of the first input, then of the second,
+// Forward: from the shardings of the inputs to the layout of the op. nullopt is an uncommitted input,
+// computed in any layout at no cost. If the inputs agree, no input moves, whatever a reduction costs
+// afterwards. Else the assignment that moves the fewest bytes, among those that put each mesh axis where
+// some input has it, or nowhere; ties go to the one that moves less of the first input, then of the second,
 // ... An input on another mesh over the same devices in the same order is taken as it is and resharded.
 //
-//   a f32[4096, 2048] P('x', None) . b f32[2048, 1024] P(None, 'x'), x = 4:  P('x', None), gathers b (6 MiB per rank; a would be 24 MiB)
+//   a f32[4096, 2048] P('x', None) . b f32[2048, 1024] P(None, 'x'), x = 4:  P('x', None), gathers b (6 MiB
+//     per rank; a would be 24 MiB)
 Propagation propagate_forward(const FactorRule&, std::span<const std::optional<Sharding>> inputs,
                               std::span<const Shape> in_shapes, std::span<const Dtype> in_dtypes,
                               std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes,

@@ -22,15 +22,16 @@ std::vector<int> row_major_strides(const std::vector<int>& sizes) {
   return strides;
 }
 
-// One mesh axis found in the grid of devices: each of its `size` steps goes `stride` places further in the order of devices, and `weight`
-// further along `dim` of the grid.
+// One mesh axis found in the grid of devices: each of its `size` steps goes `stride` places further in the
+// order of devices, and `weight` further along `dim` of the grid.
 struct Step {
   int stride, size;
   std::size_t dim;
   int weight = 1;
 };
 
-// The steps, minor first, that walk `values` (places in the base order, from one corner along one dim); empty if no steps do.
+// The steps, minor first, that walk `values` (places in the base order, from one corner along one dim);
+// empty if no steps do.
 std::vector<Step> steps_along(const std::vector<int>& values, std::size_t dim) {
   std::vector<Step> steps;
   const int n = static_cast<int>(values.size());
@@ -161,13 +162,13 @@ PositionalSharding PositionalSharding::replicate(int axis, bool keepdims) const 
 
 namespace {
 
-// Reshape, T and replicate keep the device order of the base list, so that arrays under all of them can be mixed: the grid is described
-// as axes of the base order where that is possible,
+// Reshape, T and replicate keep the device order of the base list, so that arrays under all of them can be
+// mixed: the grid is described as axes of the base order where that is possible,
 //   [0 1 2 3].reshape(2, 2).T() = [[0 2] [1 3]]   =>   Mesh('_1': 2, '_0': 2) over 0 1 2 3, P('_0', '_1')
 // and over the grid's own order where it is not (e.g. reshape(2, 3).T().reshape(2, 3)).
 //
-// place: of every device in the base order, row-major over `sizes`; the last size is that of the device sets. Returns the mesh axes, major
-// first; empty if no axes of the base order describe the grid.
+// place: of every device in the base order, row-major over `sizes`; the last size is that of the device
+// sets. Returns the mesh axes, major first; empty if no axes of the base order describe the grid.
 std::vector<Step> axes_of_base_order(const std::vector<int>& place, const std::vector<int>& sizes) {
   const auto strides = row_major_strides(sizes);
   std::vector<Step> steps;

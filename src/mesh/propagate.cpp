@@ -33,7 +33,8 @@ class Propagator {
   }
 
  private:
-  // --- no input moves -------------------------------------------------------------------------------------------------
+  // --- no input moves
+  // -------------------------------------------------------------------------------------------------
 
   // Elementwise ops on operands of one shape and one sharding, the commonest case.
   std::optional<Propagation> all_the_same() const {
@@ -84,8 +85,9 @@ class Propagator {
     }
   }
 
-  // The union of what the inputs say, when they say the same about every factor that they split and use no axis twice: then each input is
-  // only cut further. A reduction may be split only if every input that has the factor has it split; otherwise its cost must be weighed.
+  // The union of what the inputs say, when they say the same about every factor that they split and use no
+  // axis twice: then each input is only cut further. A reduction may be split only if every input that has
+  // the factor has it split; otherwise its cost must be weighed.
   std::optional<FactorAxes> agreement() const {
     FactorAxes merged(rule_.factors.size());
     std::vector<int> factor_of_axis(mesh_.ndim(), nowhere);
@@ -119,9 +121,11 @@ class Propagator {
     return false;
   }
 
-  // --- some input moves -----------------------------------------------------------------------------------------------
+  // --- some input moves
+  // -----------------------------------------------------------------------------------------------
 
-  // For each mesh axis, where it may go: to the factors that some input has it on, in operand order, or nowhere.
+  // For each mesh axis, where it may go: to the factors that some input has it on, in operand order, or
+  // nowhere.
   std::vector<std::vector<int>> choices() const {
     std::vector<std::vector<int>> of_axis(mesh_.ndim());
     for (const auto& projection : projections_)
@@ -135,7 +139,8 @@ class Propagator {
     return of_axis;
   }
 
-  // The axes of a factor stand in the order of the input `leader` if it has them, else of the first input that does.
+  // The axes of a factor stand in the order of the input `leader` if it has them, else of the first input
+  // that does.
   FactorAxes ordered(const std::vector<int>& factor_of_axis, std::size_t leader) const {
     FactorAxes axes(rule_.factors.size());
     const auto take = [&](const FactorAxes& projection) {
@@ -313,9 +318,11 @@ class Propagator {
     return cost;
   }
 
-  // --- result ---------------------------------------------------------------------------------------------------------
+  // --- result
+  // ---------------------------------------------------------------------------------------------------------
 
-  // A layout that an input already has is that input's own Sharding, as its user wrote it (and costs nothing to make).
+  // A layout that an input already has is that input's own Sharding, as its user wrote it (and costs nothing
+  // to make).
   Sharding layout(const FactorAxes& axes, int operand, bool is_output) const {
     const auto& dims = (is_output ? rule_.outputs : rule_.inputs)[operand];
     for (std::size_t i = 0; i < inputs_.size(); ++i)

@@ -1,5 +1,6 @@
-// Remap: where every element of a result comes from, when that is an affine function of its index in each dimension.
-// Slices, flips, rolls, padding, concatenation, halos and reshards are remaps; one planner turns any of them into messages.
+// Remap: where every element of a result comes from, when that is an affine function of its index in each
+// dimension. Slices, flips, rolls, padding, concatenation, halos and reshards are remaps; one planner turns
+// any of them into messages.
 #pragma once
 #include <tessera/sharding.hpp>
 
@@ -9,7 +10,8 @@
 
 namespace tessera {
 
-// result[i...] = source[offset[d] + step[d] * i[d], ...] for i in `to`. Negative steps flip. A step of 0 broadcasts.
+// result[i...] = source[offset[d] + step[d] * i[d], ...] for i in `to`. Negative steps flip. A step of 0
+// broadcasts.
 struct Piece {
   int source = 0;
   Index to;
@@ -32,8 +34,9 @@ struct ExchangePlan {
   std::vector<Transfer> local;  // this rank keeps them
 };
 
-// What device `me` sends and receives. Replicas are served by the device itself, else by the holder of the same fixed coordinates,
-// spread over the holders. Cost is proportional to the blocks that meet, not to the number of ranks.
+// What device `me` sends and receives. Replicas are served by the device itself, else by the holder of the
+// same fixed coordinates, spread over the holders. Cost is proportional to the blocks that meet, not to the
+// number of ranks.
 ExchangePlan plan_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes,
                            const Sharding& to, const Shape& shape, int me,
                            const std::vector<int>& fixed_axes = {});

@@ -164,8 +164,10 @@ class Resharder {
     return Collective{StepKind::all_to_all, leaving_dims[0], entering_dims[0]};
   }
 
-  // slice  ->  permute or all-to-alls  ->  gather: cut first, so that the middle moves as little as possible, and make whole last.
-  //   P(('x', 'y'), None, None)  slice->  P(('x', 'y'), None, 'z')  all-to-all->  P('x', 'y', 'z')  gather->  P(None, 'y', 'z')
+  // slice  ->  permute or all-to-alls  ->  gather: cut first, so that the middle moves as little as
+  // possible, and make whole last.
+  //   P(('x', 'y'), None, None)  slice->  P(('x', 'y'), None, 'z')  all-to-all->  P('x', 'y', 'z')  gather->
+  //      P(None, 'y', 'z')
   // Empty when some step would not be exact on these extents, or when the axes cannot be placed.
   std::optional<ReshardPlan> chain(const DimAxes& have, const DimAxes& want) const {
     DimAxes sliced = have, ungathered = want;
@@ -197,8 +199,8 @@ class Resharder {
     return -1;
   }
 
-  // Appends to `layout` the axes that `like` uses and `layout` does not: where `like` has them if that dim agrees so far, else where the
-  // number of parts still fits.
+  // Appends to `layout` the axes that `like` uses and `layout` does not: where `like` has them if that dim
+  // agrees so far, else where the number of parts still fits.
   void place(DimAxes& layout, const DimAxes& like) const {
     for (std::size_t d = 0; d < layout.size(); ++d)
       while (starts_with(like[d], layout[d]) && layout[d].size() < like[d].size() &&

@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-// In the order in which a chain may use them. `exchange` sends the intersections of boxes directly between any two shardings.
+// In the order in which a chain may use them. `exchange` sends the intersections of boxes directly between
+// any two shardings.
 enum class StepKind { all_slice, collective_permute, all_to_all, all_gather, exchange };
 const char* step_name(
     StepKind);  // "all-slice", "collective-permute", "all-to-all", "all-gather"; exchange is "all-to-all"
@@ -32,27 +33,30 @@ struct ReshardPlan {
   std::int64_t bytes = 0;          // sum over the steps
 };
 
-// The cheaper of the chain slice -> permute -> all-to-all -> all-gather and one direct exchange. Never gathers what it then slices.
-// fixed_axes (of the mesh that both share): ranks with different coordinates along them hold unrelated data (manual axes of
-// shard_map); no step may cross them.
+// The cheaper of the chain slice -> permute -> all-to-all -> all-gather and one direct exchange. Never
+// gathers what it then slices. fixed_axes (of the mesh that both share): ranks with different coordinates
+// along them hold unrelated data (manual axes of shard_map); no step may cross them.
 //
 //   P('x', None) -> P(None, 'x')          all_to_all over x
 //   P('x', 'y')  -> P()                   all_gather over x on dim 0, all_gather over y on dim 1
 //   P()          -> P('x')                all_slice, no bytes
 //   P('x', 'y')  -> P('y', 'x'), x == y   collective_permute; x != y: exchange
 //
-// A step is named only where it is exact: over blocks of ceil(n/p) an all-gather of minor axes needs coarse blocks that are unions of
-// the fine ones. Everything else is an exchange, which receives each missing element once. Running plan_exchange(identity_remap(shape),
-// {step.from}, {shape}, step.to, shape, me, fixed_axes) executes any step.
+// A step is named only where it is exact: over blocks of ceil(n/p) an all-gather of minor axes needs coarse
+// blocks that are unions of the fine ones. Everything else is an exchange, which receives each missing
+// element once. Running plan_exchange(identity_remap(shape), {step.from}, {shape}, step.to, shape, me,
+// fixed_axes) executes any step.
 ReshardPlan plan_reshard(const Sharding& from, const Sharding& to, const Shape&, Dtype,
                          const std::vector<int>& fixed_axes = {});
 
-// The cost of a plan: so much per message and per byte, of the busiest rank. Ratios matter here, not the machine.
+// The cost of a plan: so much per message and per byte, of the busiest rank. Ratios matter here, not the
+// machine.
 inline constexpr double message_seconds = 2e-6, byte_seconds = 0.5e-9;
 double seconds(const ReshardPlan&);
 
-// The same layouts on one mesh, when one mesh can express both: meshes over the same devices in the same order whose axes have
-// a common refinement, e.g. ('x': 8) and ('a': 2, 'b': 4). Empty otherwise. For equal meshes: the arguments.
+// The same layouts on one mesh, when one mesh can express both: meshes over the same devices in the same
+// order whose axes have a common refinement, e.g. ('x': 8) and ('a': 2, 'b': 4). Empty otherwise. For equal
+// meshes: the arguments.
 std::vector<Sharding> on_common_mesh(const std::vector<Sharding>&);
 
 }  // namespace tessera

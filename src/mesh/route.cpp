@@ -73,12 +73,14 @@ void meet_destination_parts(std::vector<Meeting>& meetings, Range to, std::int64
   meet_source_parts(meetings, to, 0, 1, extent, parts);
 }
 
-// Which replica serves? Along axes that neither side splits, and along axes whose coordinate has nothing to do with the source block, the
-// one with the receiver's own coordinate: messages stay inside the mesh axes that change, and fixed axes are never crossed. Along an axis u
-// that the destination uses on a dim that other axes split in the source, the receiver's coordinate follows from the block that it needs,
-// so that one holder would serve all receivers; there the receivers' other coordinates are spread over the holders.
+// Which replica serves? Along axes that neither side splits, and along axes whose coordinate has nothing to
+// do with the source block, the one with the receiver's own coordinate: messages stay inside the mesh axes
+// that change, and fixed axes are never crossed. Along an axis u that the destination uses on a dim that
+// other axes split in the source, the receiver's coordinate follows from the block that it needs, so that
+// one holder would serve all receivers; there the receivers' other coordinates are spread over the holders.
 //
-//   2 x 2 mesh, P('x') -> P('y'): device (i, j) needs block j, held by (j, 0) and (j, 1); it asks (j, i). One message each way.
+//   2 x 2 mesh, P('x') -> P('y'): device (i, j) needs block j, held by (j, 0) and (j, 1); it asks (j, i).
+//     One message each way.
 Route::Route(const Sharding& from, const Sharding& to, const std::vector<int>& fixed_axes)
     : from_(from), to_(to) {
   const auto common = on_common_mesh({from, to});

@@ -1,4 +1,5 @@
-// How blocks of a source sharding and blocks of a destination sharding meet, and which holder of a block serves which receiver.
+// How blocks of a source sharding and blocks of a destination sharding meet, and which holder of a block
+// serves which receiver.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -23,7 +24,8 @@ void meet_source_parts(std::vector<Meeting>&, Range to, std::int64_t offset, std
 // Destination blocks that hold part of the range.
 void meet_destination_parts(std::vector<Meeting>&, Range to, std::int64_t extent, std::int64_t parts);
 
-// From one source sharding to the destination: a pair of layouts, on one mesh where one mesh can express both.
+// From one source sharding to the destination: a pair of layouts, on one mesh where one mesh can express
+// both.
 class Route {
  public:
   Route(const Sharding& from, const Sharding& to, const std::vector<int>& fixed_axes);
@@ -36,9 +38,11 @@ class Route {
   int source_position(int receiver) const {
     return on_one_mesh_ ? receiver : from().mesh.position(to().mesh.device_ids()[receiver]);
   }
-  // The position in the source mesh of the device that gives block `source_parts` to the receiver. Both sides compute the same.
+  // The position in the source mesh of the device that gives block `source_parts` to the receiver. Both
+  // sides compute the same.
   int server(std::span<const std::int64_t> source_parts, int receiver) const;
-  // Positions in the destination mesh of all devices that hold this destination block and may be served by `source_position`.
+  // Positions in the destination mesh of all devices that hold this destination block and may be served by
+  // `source_position`.
   void receivers(std::vector<int>& out, std::span<const std::int64_t> destination_parts,
                  int source_position) const;
 
@@ -47,8 +51,8 @@ class Route {
 
   Sharding from_, to_;
   bool on_one_mesh_ = false;
-  std::vector<bool>
-      own_coordinate_;  // of each replica axis of `from`: the server has the receiver's coordinate, else it is spread
+  std::vector<bool> own_coordinate_;  // of each replica axis of `from`: the server has the receiver's
+                                      // coordinate, else it is spread
   std::vector<AxisDigit>
       spread_by_;  // receiver coordinates that choose among the holders along the other axes
   std::vector<AxisDigit> fixed_, free_replicas_;  // of `to`

@@ -97,7 +97,8 @@ class RuleParser {
       }
   }
 
-  // A lone factor has the extent of its dim (a 1 gives way to anything larger); the last unknown one of a compound dim follows.
+  // A lone factor has the extent of its dim (a 1 gives way to anything larger); the last unknown one of a
+  // compound dim follows.
   void find_sizes() {
     each_dim([&](const DimFactors& dim, std::int64_t extent) {
       if (dim.size() != 1) return;

@@ -18,8 +18,9 @@ struct AxisDigit {
   friend bool operator==(const AxisDigit&, const AxisDigit&) = default;
 };
 
-// One term of the map from mesh position to block: walking `size` positions of one stride walks parts of `dim` by `weight`.
-// Adjacent terms that walk on are merged, so that equal maps have equal terms whatever the axes are called and however they are cut.
+// One term of the map from mesh position to block: walking `size` positions of one stride walks parts of
+// `dim` by `weight`. Adjacent terms that walk on are merged, so that equal maps have equal terms whatever
+// the axes are called and however they are cut.
 struct Term {
   int size = 1, dim = -1, weight = 0;  // dim -1: replicas
   friend bool operator==(const Term&, const Term&) = default;

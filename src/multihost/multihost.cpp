@@ -5,9 +5,9 @@
 #include <cstring>
 #include <sstream>
 
-#include "comm/agreement.hpp"
-#include "comm/collectives.hpp"
-#include "comm/waiting.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/watch/agreement.hpp"
+#include "comm/watch/waiting.hpp"
 #include "graph/node.hpp"
 
 namespace tessera::multihost {

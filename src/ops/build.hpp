@@ -25,7 +25,8 @@ std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty
 // NumPy's rule; ShapeError naming both shapes and the dim that differs.
 Shape broadcast_shapes(const Shape&, const Shape&, const char* op, std::source_location where);
 
-// The operand with its dtype changed; the array itself when it has that dtype already. A weak scalar is made anew from its value.
+// The operand with its dtype changed; the array itself when it has that dtype already. A weak scalar is made
+// anew from its value.
 Array cast_to(const Array&, Dtype, std::source_location where);
 
 // Sums the dims along which `shape` was broadcast: the cotangent of an operand from that of the result.
@@ -34,14 +35,16 @@ Array sum_to_shape(const Array& cotangent, const Shape& shape);
 Array sum_to_operand(const Array& cotangent, const Array& operand);
 
 // ---- batching ----
-// The batch dim moved to position 0; an unbatched operand gets a batch dim of size 1 (broadcast) or of `size`.
+// The batch dim moved to position 0; an unbatched operand gets a batch dim of size 1 (broadcast) or of
+// `size`.
 Array batch_first(const Array& x, int batch_dim);
 // Input i with its batch dim at position 0; an unbatched one is repeated.
 Array batched_in_front(const BatchArgs&, std::size_t i);
 // Factor rule of ops whose result has the dims of the input: dim d of every operand is one factor.
 FactorRule dimwise_factors(std::span<const Type> in, std::span<const Type> out);
 
-// A batch rule for ops that treat leading dims as a batch already: every batched operand gets its batch dim in front.
+// A batch rule for ops that treat leading dims as a batch already: every batched operand gets its batch dim
+// in front.
 Batched batch_leading(const BatchArgs&);
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 // The ranks that share one line of blocks: for kernels that talk along a split dim.
 #pragma once
-#include "comm/communicator.hpp"
+#include "comm/mpi/communicator.hpp"
 #include "mesh/groups.hpp"
 
 namespace tessera {
@@ -12,7 +12,8 @@ inline std::int64_t parts_of_axes(const Mesh& mesh, const std::vector<int>& axes
   return parts;
 }
 
-// The devices whose blocks differ from this rank's along `dim` only, in the order of their blocks. Collective over them at first use.
+// The devices whose blocks differ from this rank's along `dim` only, in the order of their blocks.
+// Collective over them at first use.
 inline const comm::Communicator& group_of_dim(const Sharding& layout, int dim, int ndim, int me) {
   return comm::group(group_along(layout.mesh(), layout.dim_axes(ndim)[dim], me));
 }

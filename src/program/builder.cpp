@@ -18,7 +18,8 @@ const std::vector<int>& fixed_axes_of(const ProgramValue& value) {
   return value.region ? value.region->manual_axes : none;
 }
 
-// Both hold everything on every device of theirs, and `to` asks for no device that `from` lacks: nothing needs to be done.
+// Both hold everything on every device of theirs, and `to` asks for no device that `from` lacks: nothing
+// needs to be done.
 bool is_free(const Sharding& from, const Sharding& to, const Type& type) {
   if (!from.is_fully_replicated() && type.shape.elements() > 0) return false;
   if (!to.is_fully_replicated()) return false;

@@ -13,14 +13,16 @@ class ProgramBuilder {
   int add_input(Type, Sharding layout, RegionPtr, bool everywhere = false);
   const ProgramValue& value(int v) const { return program_.values[v]; }
 
-  // Whom the following instructions serve, for program texts; and, for a lower rule, the layouts that were chosen for its node.
+  // Whom the following instructions serve, for program texts; and, for a lower rule, the layouts that were
+  // chosen for its node.
   void serve(const OpDef* op, std::source_location where, const Placement* placement = nullptr) {
     op_ = op, where_ = where, placement_ = placement;
   }
   const Placement& placement() const { return *placement_; }
 
-  // The value in another layout, from whichever layout at hand moves least: asking twice gives the same value, a reshard of a reshard
-  // starts from the first where that is better. Partial terms are combined on the way, straight into a block where that is asked for.
+  // The value in another layout, from whichever layout at hand moves least: asking twice gives the same
+  // value, a reshard of a reshard starts from the first where that is better. Partial terms are combined on
+  // the way, straight into a block where that is asked for.
   int reshard(int v, const Sharding& to);
   // Partial terms combined; the layout stays.
   int combine(int v);
@@ -54,7 +56,8 @@ class ProgramBuilder {
   // Values that are one array in several layouts: numbered by the first of them.
   std::vector<int> family_of_;
   std::vector<std::vector<int>> family_;
-  // Whose partial terms a value holds: a sum is told under the name of the op that left it open, not of the one that needs it.
+  // Whose partial terms a value holds: a sum is told under the name of the op that left it open, not of the
+  // one that needs it.
   std::map<int, std::pair<const OpDef*, std::source_location>> left_open_by_;
 };
 

@@ -1,4 +1,5 @@
-// The rank program: what every rank of a mesh runs, as data. The same on all ranks; a rank's own boxes follow from the layouts.
+// The rank program: what every rank of a mesh runs, as data. The same on all ranks; a rank's own boxes
+// follow from the layouts.
 //
 //   Graph --partition--> Program --fuse--> Program --schedule--> Program --bind (run/)--> calls on this rank
 #pragma once
@@ -15,16 +16,16 @@
 
 namespace tessera {
 
-// A value of the program: a global array and how it lies over the ranks. Over its partial axes each rank holds a term that is still
-// to be combined.
+// A value of the program: a global array and how it lies over the ranks. Over its partial axes each rank
+// holds a term that is still to be combined.
 struct ProgramValue {
   Type type;
   Sharding layout;
   std::vector<int> partial_axes;
   std::string reduce_kind = "sum";
   RegionPtr region;
-  bool everywhere =
-      false;  // every process holds all of it, whatever the layout says: constants and other uncommitted arrays
+  bool everywhere = false;  // every process holds all of it, whatever the layout says: constants and other
+                            // uncommitted arrays
 };
 
 enum class InstructionKind {
@@ -78,9 +79,12 @@ struct Program {
 
 // The inside of a branch or a loop. Parts read their operands in the order of the instruction's inputs:
 //
-//   branch      predicate, operands...         -> results            parts: where it is true, where it is false (operands -> results)
-//   counted     carried, stacks, captured      -> carried, stacks    part: (carried, entries, captured) -> (carried, entries)
-//   until       carried, captured              -> carried            parts: the condition -> bool; the body -> carried
+//   branch      predicate, operands...         -> results            parts: where it is true, where it is
+//     false (operands -> results)
+//   counted     carried, stacks, captured      -> carried, stacks    part: (carried, entries, captured) ->
+//     (carried, entries)
+//   until       carried, captured              -> carried            parts: the condition -> bool; the body
+//     -> carried
 //
 // An entry is one step's block of a stack: the stack's leading dim is the step, whole on every rank.
 enum class ControlKind { branch, counted, until };
@@ -93,8 +97,9 @@ struct Control {
   bool reverse = false;     // counted: from the last entry to the first
   std::vector<bool> from_zero =
       {};  // counted: carried values that begin with zeros instead of their operands; empty: none
-  // Of loops: how the parts compute their results, for finding loops that compute the same (compile/loops.cpp). An expression reads the
-  // parts' operands (numbers from 0) and the expressions before it.
+  // Of loops: how the parts compute their results, for finding loops that compute the same
+  // (compile/loops.cpp). An expression reads the parts' operands (numbers from 0) and the expressions before
+  // it.
   struct Expression {
     std::uint64_t op = 0;
     std::vector<int> reads = {};

@@ -115,7 +115,8 @@ Array randint(const Key& key, Shape shape, std::int64_t minval, std::int64_t max
     throw DtypeError(call_text("randint", where) + " gives integers, not " + name(dtype) +
                      "; convert the result with astype");
   check_shape(shape, dtype, "randint", where);
-  // The bounds as the dtype has them, and whether maxval is one past its largest value. uint64's largest is past every int64.
+  // The bounds as the dtype has them, and whether maxval is one past its largest value. uint64's largest is
+  // past every int64.
   const int bits = 8 * static_cast<int>(itemsize(dtype));
   const bool is_signed = is_signed_integer(dtype);
   const std::int64_t least = is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - bits) : 0;

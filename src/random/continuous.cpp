@@ -1,4 +1,5 @@
-// Continuous distributions: elementwise functions of uniform or normal draws, which fuse into one pass over the drawn block.
+// Continuous distributions: elementwise functions of uniform or normal draws, which fuse into one pass over
+// the drawn block.
 #include <cmath>
 #include <limits>
 

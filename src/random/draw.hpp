@@ -19,7 +19,8 @@ void check_draw(const Key&, const Shape&, Dtype, const char* call, Where);
 // A parameter in the dtype of the result. DtypeError when that would lose digits or an imaginary part.
 Array parameter(const Array&, Dtype, const char* call, Where);
 
-// The shape to draw: `shape`, or that of the parameters. ShapeError when the parameters do not broadcast to it.
+// The shape to draw: `shape`, or that of the parameters. ShapeError when the parameters do not broadcast to
+// it.
 Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters, const char* call,
                   Where);
 

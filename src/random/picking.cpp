@@ -1,6 +1,7 @@
 // Permutations, choices and categories.
 //
-// A shuffle sorts by random words, several times when there are so many that two may be equal: a distributed sort on split arrays.
+// A shuffle sorts by random words, several times when there are so many that two may be equal: a distributed
+// sort on split arrays.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -15,7 +16,8 @@
 namespace tessera::random {
 namespace {
 
-// So many that words equal in all of them are unlikely: 1 round up to 1625 elements, 2 up to 2.6 million, then 3.
+// So many that words equal in all of them are unlikely: 1 round up to 1625 elements, 2 up to 2.6 million,
+// then 3.
 int rounds_for(std::int64_t elements) {
   return static_cast<int>(std::ceil(3 * std::log(std::max(1.0, static_cast<double>(elements))) /
                                     std::log(std::numeric_limits<std::uint32_t>::max())));

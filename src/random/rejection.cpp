@@ -164,7 +164,8 @@ Array multinomial(const Key& key, const Array& n, const Array& p, DrawShape shap
   const Shape outer = shape.shape ? *shape.shape : rng::leading_dims(p.shape());
   const auto k = p.shape().back();
   const Dtype inner = is_floating(p.dtype()) ? p.dtype() : float32;
-  // Outcome after outcome: how many of the trials that are left, with its share of the probability that is left.
+  // Outcome after outcome: how many of the trials that are left, with its share of the probability that is
+  // left.
   const Array probabilities = broadcast(cast_to(p, inner, where), rng::join(outer, Shape{k}), where);
   const auto keys = split(key, static_cast<int>(k), where);
   Traced left{broadcast(cast_to(n, inner, where), outer, where), where};

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "comm/host_memory.hpp"
-#include "comm/pending.hpp"
-#include "comm/traffic.hpp"
-#include "comm/waiting.hpp"
-#include "kernels/copy.hpp"
+#include "comm/collectives/pending.hpp"
+#include "comm/host/host_memory.hpp"
+#include "comm/watch/traffic.hpp"
+#include "comm/watch/waiting.hpp"
+#include "kernels/move/copy.hpp"
 #include "run/executable.hpp"
 
 namespace tessera {

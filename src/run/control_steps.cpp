@@ -1,7 +1,8 @@
 // Branches and loops: steps that run other programs.
 //
 //   counted loop of 3 steps, one carried value, a stack read, a stack made:
-//     carried    c0 ──body──> c1 ──body──> c2 ──body──> result        handed on, never copied; c0's memory is reused when nobody keeps it
+//     carried    c0 ──body──> c1 ──body──> c2 ──body──> result        handed on, never copied; c0's memory
+//       is reused when nobody keeps it
 //     read         x[0]         x[1]         x[2]                     views of the stack
 //     made         y[0]         y[1]         y[2]                     copied into their places
 #include <algorithm>
@@ -19,7 +20,8 @@ Buffer view_of(const Buffer& whole, std::size_t offset, std::size_t bytes) {
   return Buffer::wrap(whole.data() + offset, bytes, [whole] {});
 }
 
-// The value for a part to read: given away where nobody reads it any more, so that the part may write over it.
+// The value for a part to read: given away where nobody reads it any more, so that the part may write over
+// it.
 Buffer taken(Frame& frame, const std::vector<int>& inputs, int v, const std::vector<int>& frees) {
   const bool is_last_use = std::count(inputs.begin(), inputs.end(), v) == 1 &&
                            std::find(frees.begin(), frees.end(), v) != frees.end();
@@ -59,7 +61,8 @@ class LoopStep : public ControlStep {
   }
 
  protected:
-  // The values that go from step to step. Their first ones are taken from the frame where this is their last use.
+  // The values that go from step to step. Their first ones are taken from the frame where this is their last
+  // use.
   std::vector<Buffer> first_carried(Frame& frame) const {
     std::vector<Buffer> carried;
     for (std::size_t k = 0; k < carried_; ++k) {

@@ -1,16 +1,17 @@
-// Steps that move boxes: reshards and remaps. One message per peer, in pieces: a piece that lies in one run of memory is sent from, or
-// received into, its place; others are packed just before they leave. So a reshard takes the memory of source, destination and a few
-// pieces. What consists of long runs and lies on the same host is not sent at all: the receiver reads it where it is.
+// Steps that move boxes: reshards and remaps. One message per peer, in pieces: a piece that lies in one run
+// of memory is sent from, or received into, its place; others are packed just before they leave. So a
+// reshard takes the memory of source, destination and a few pieces. What consists of long runs and lies on
+// the same host is not sent at all: the receiver reads it where it is.
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <span>
 
-#include "comm/direct_read.hpp"
-#include "comm/piecewise.hpp"
-#include "comm/traffic.hpp"
-#include "comm/waiting.hpp"
-#include "kernels/copy.hpp"
+#include "comm/collectives/piecewise.hpp"
+#include "comm/host/direct_read.hpp"
+#include "comm/watch/traffic.hpp"
+#include "comm/watch/waiting.hpp"
+#include "kernels/move/copy.hpp"
 #include "run/executable.hpp"
 #include "run/strided_box.hpp"
 
@@ -35,7 +36,8 @@ struct PeerMessage {
   }
 };
 
-// Cuts a box into runs of whole rows with at most `most` elements, in the order of memory. Both ends of a message cut alike.
+// Cuts a box into runs of whole rows with at most `most` elements, in the order of memory. Both ends of a
+// message cut alike.
 //
 //   5 x 100 in pieces of 250:   rows [0, 2), [2, 4), [4, 5)
 template <class F> void for_each_cut(const Index& box, std::int64_t most, F&& use, std::size_t dim = 0) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "comm/agreement.hpp"
+#include "comm/watch/agreement.hpp"
 #include "run/watch.hpp"
 
 namespace tessera {
@@ -83,7 +83,8 @@ Executable::Executable(Program program, int me) : program_(std::move(program)) {
   }
 }
 
-// A started collective is waited for just before the first step that reads its result; one whose result is read at once runs whole.
+// A started collective is waited for just before the first step that reads its result; one whose result is
+// read at once runs whole.
 void Executable::plan_overlap() {
   finish_before_.assign(steps_.size(), {});
   overlaps_.assign(steps_.size(), false);

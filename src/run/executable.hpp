@@ -1,4 +1,5 @@
-// A program bound to this rank: boxes, messages and communicators are worked out once, then run as often as wanted.
+// A program bound to this rank: boxes, messages and communicators are worked out once, then run as often as
+// wanted.
 #pragma once
 #include <memory>
 #include <span>
@@ -25,7 +26,8 @@ struct LocalValue {
   std::int64_t bytes = 0;
 };
 
-// One instruction on this rank. A collective may start() and go on while later steps compute; finish() waits for it.
+// One instruction on this rank. A collective may start() and go on while later steps compute; finish() waits
+// for it.
 class Step {
  public:
   virtual ~Step() = default;
@@ -44,8 +46,8 @@ class Step {
 class Executable {
  public:
   Executable(Program, int me);
-  // One buffer per program input and output; an empty buffer where this rank holds nothing. LinAlgError and the like are raised on
-  // every rank alike.
+  // One buffer per program input and output; an empty buffer where this rank holds nothing. LinAlgError and
+  // the like are raised on every rank alike.
   std::vector<Buffer> run(std::vector<Buffer> inputs);
   // The same as part of another program's run, which agrees on failures when it ends.
   std::vector<Buffer> run_inside(std::vector<Buffer> inputs, Frame& outer);

@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "graph/elementwise_row.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/fused.hpp"
-#include "kernels/reduce.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/fused.hpp"
+#include "kernels/reduce/reduce.hpp"
 #include "run/executable.hpp"
 
 namespace tessera {

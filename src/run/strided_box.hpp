@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "kernels/copy.hpp"
+#include "kernels/move/copy.hpp"
 #include "mesh/remap.hpp"
 #include "types/tile.hpp"
 

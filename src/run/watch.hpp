@@ -1,4 +1,5 @@
-// Who looks on while programs run: a profile, the search for NaN. Nothing is paid while nobody does but two tests per run.
+// Who looks on while programs run: a profile, the search for NaN. Nothing is paid while nobody does but two
+// tests per run.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,6 +1,8 @@
-// Functions with a backward pass of their own: custom_vjp, and checkpoint, whose backward pass records the function anew.
+// Functions with a backward pass of their own: custom_vjp, and checkpoint, whose backward pass records the
+// function anew.
 //
-// The function is recorded as it stands; a marker over its arguments and results then says how cotangents go back:
+// The function is recorded as it stands; a marker over its arguments and results then says how cotangents go
+// back:
 //
 //   args ──> f's ops ──> results ──> marker ──> the caller
 //     └──────────────────────────────↗     cotangents: marker ──(rule)──> args; none through f's ops
@@ -37,7 +39,8 @@ Array with_batch(const Array& x, int dim, std::int64_t size) {
   return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
 }
 
-// The rule on batches: traced on one example, replayed on all. What all examples share gets the sum of their cotangents.
+// The rule on batches: traced on one example, replayed on all. What all examples share gets the sum of their
+// cotangents.
 detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> dims, std::int64_t size,
                                   std::uint64_t frame, std::span<const AxisBinding> axes) {
   Array index;  // of the frame that is resolved: collectives of the rule depend on it
@@ -137,8 +140,8 @@ struct BarrierParams {
 };
 std::size_t value_count(const Params& p) { return static_cast<std::size_t>(p.as<BarrierParams>().values); }
 
-// barrier(values..., after...) -> values: the same bytes, but other values to whoever looks for common subexpressions, and not before
-// `after` is computed.
+// barrier(values..., after...) -> values: the same bytes, but other values to whoever looks for common
+// subexpressions, and not before `after` is computed.
 const OpDef barrier_op{
     .name = "barrier",
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {

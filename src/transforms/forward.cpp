@@ -1,6 +1,7 @@
 // Forward mode: the recorded nodes in order, each with the tangents of its inputs.
 //
-// An op has no second set of rules: its vjp is linear in the cotangents u, so that the vjp's own pullback at t, u -> t . (u J), is J t.
+// An op has no second set of rules: its vjp is linear in the cotangents u, so that the vjp's own pullback at
+// t, u -> t . (u J), is J t.
 #include "transforms/forward.hpp"
 
 #include <algorithm>
@@ -33,8 +34,8 @@ static Array any_cotangent(const Array& x) {
   return make_placeholder(output.type, output.sharding, x.node()->region, output.varying, x.node()->where);
 }
 
-// Inside a mapped function: a cotangent that is the same on all ranks, of an operand that is not, as one that may differ. What comes
-// back to it from the ranks' tangents is then summed.
+// Inside a mapped function: a cotangent that is the same on all ranks, of an operand that is not, as one
+// that may differ. What comes back to it from the ranks' tangents is then summed.
 static Array varying_like(const Array& cotangent, const Array& operand, std::source_location where) {
   const auto& region = cotangent.node()->region;
   if (!region || !region->check_varying || operand.node()->region != region) return cotangent;

@@ -1,4 +1,5 @@
-// Rules of forward mode, for ops whose tangents are not best had by transposing twice: loops, which would keep every step's values.
+// Rules of forward mode, for ops whose tangents are not best had by transposing twice: loops, which would
+// keep every step's values.
 #pragma once
 #include <vector>
 

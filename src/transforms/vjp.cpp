@@ -11,7 +11,8 @@
 namespace tessera::detail {
 namespace {
 
-// Nodes that may depend on the arguments, in recording order. What was recorded before the first argument cannot depend on one.
+// Nodes that may depend on the arguments, in recording order. What was recorded before the first argument
+// cannot depend on one.
 std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vector<Array>& from) {
   std::vector<NodePtr> found;
   std::unordered_map<const Node*, bool> seen;
@@ -44,7 +45,8 @@ void release(const std::vector<NodePtr>& nodes) {
 
 bool has_tangents(const Array& x) { return is_inexact(x.dtype()); }
 
-// Cotangents that reach a value by two ways. Their devices may differ where an uncommitted value went to two meshes.
+// Cotangents that reach a value by two ways. Their devices may differ where an uncommitted value went to two
+// meshes.
 Array accumulated(const Array& sum, const Array& term) {
   if (!sum.node()) return term;
   const auto &a = output_of(sum).sharding, &b = output_of(term).sharding;

@@ -6,12 +6,13 @@
 
 namespace tessera::detail {
 
-// Holds the nodes between `arguments` and `results` with their inputs, so that it outlives evaluation. Immutable once made: any number
-// of walks.
+// Holds the nodes between `arguments` and `results` with their inputs, so that it outlives evaluation.
+// Immutable once made: any number of walks.
 class Tape {
  public:
   // Arguments are aliases (make_alias). `others` depend on the arguments too but have no cotangents.
-  // Makes the nodes ordinary again: unless an outer transformation watches them, evaluation may release their inputs.
+  // Makes the nodes ordinary again: unless an outer transformation watches them, evaluation may release
+  // their inputs.
   Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others,
        const char* call);
 
@@ -37,7 +38,8 @@ class Tape {
   const char* call_;
 };
 
-// A cotangent or tangent given by the user for `like`: its shape and dtype are checked, a weakly typed number is converted.
+// A cotangent or tangent given by the user for `like`: its shape and dtype are checked, a weakly typed
+// number is converted.
 Array fitted(const Array& given, const Array& like, const char* call, const char* what);
 // Zeros of the operand's type and sharding.
 Array zeros_for(const Array& operand);

@@ -1,5 +1,6 @@
-// vmap: the function is called once, on placeholders of one example; then each recorded node that depends on them is recorded again by
-// its op's batch rule, in the same order, on the real arrays. What does not depend on the example is used as it is.
+// vmap: the function is called once, on placeholders of one example; then each recorded node that depends on
+// them is recorded again by its op's batch rule, in the same order, on the real arrays. What does not depend
+// on the example is used as it is.
 //
 //   f(x) = x * 2 + sum(y),  x[3] of 5 examples, y not mapped:
 //     recorded   %p [3]    %1 = %p * 2    %2 = sum(y)    %3 = %1 + %2

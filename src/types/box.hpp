@@ -16,7 +16,8 @@ bool contains(const Box& outer, const Box& inner);
 // Row-major strides, in elements.
 std::vector<std::int64_t> row_major_strides(const Shape&);
 
-// n over p parts: the block of part i is [i*ceil(n/p), min(n, (i+1)*ceil(n/p))), the last may be short or empty.
+// n over p parts: the block of part i is [i*ceil(n/p), min(n, (i+1)*ceil(n/p))), the last may be short or
+// empty.
 Range block_range(std::int64_t n, std::int64_t parts, std::int64_t part);
 std::int64_t block_size(std::int64_t n,
                         std::int64_t parts);  // ceil(n/p), the size of the first, largest block

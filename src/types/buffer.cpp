@@ -55,7 +55,8 @@ class Pool {
     use_.live_bytes -= static_cast<std::int64_t>(capacity);
     use_.pooled_bytes += static_cast<std::int64_t>(capacity);
     free_[capacity].push_back(data);
-    // What is kept never exceeds what was in use at the peak. Blocks of the size that is in use now stay longest.
+    // What is kept never exceeds what was in use at the peak. Blocks of the size that is in use now stay
+    // longest.
     while (use_.pooled_bytes > use_.peak_bytes + slack_bytes) drop_largest_but(capacity);
   }
 

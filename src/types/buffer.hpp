@@ -1,8 +1,8 @@
 // Memory that holds a rank's block of an array.
 //
-// A Buffer is a shared handle on bytes from an Allocator. The default allocator keeps freed blocks in size-classed pools, because the
-// first touch of fresh pages costs more than most kernels. No code may assume malloc: the bytes may belong to a caller (wrap) or,
-// on one node, to a window that other ranks map.
+// A Buffer is a shared handle on bytes from an Allocator. The default allocator keeps freed blocks in
+// size-classed pools, because the first touch of fresh pages costs more than most kernels. No code may
+// assume malloc: the bytes may belong to a caller (wrap) or, on one node, to a window that other ranks map.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// For pools of other kinds of memory than malloc's: what they hold is part of memory_use(), and release_pooled_memory() reaches them.
+// For pools of other kinds of memory than malloc's: what they hold is part of memory_use(), and
+// release_pooled_memory() reaches them.
 #pragma once
 #include <cstdint>
 

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::string_view platform = "CPU ";
 
-// The end of the longest run ids[first], ids[first] + step, ... that starts with ids[first] and ids[first + 1].
+// The end of the longest run ids[first], ids[first] + step, ... that starts with ids[first] and ids[first +
+// 1].
 std::size_t run_end(const std::vector<int>& ids, std::size_t first) {
   if (first + 1 >= ids.size()) return first + 1;
   int step = ids[first + 1] - ids[first];

@@ -14,7 +14,8 @@ using namespace viz;
 
 constexpr int page_width = 80;
 
-// A mesh seen as panels of rows and columns: the last axis across, the one before it down, the others one panel per position.
+// A mesh seen as panels of rows and columns: the last axis across, the one before it down, the others one
+// panel per position.
 struct MeshPages {
   const Mesh& mesh;
   const std::vector<int>& ids = mesh.device_ids();

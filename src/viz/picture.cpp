@@ -16,7 +16,8 @@ std::vector<int> split_dims(const BlockGrid& grid) {
   return dims;
 }
 
-// Of three and more dimensions, the last two that are cut; the trailing ones keep those company that are alone.
+// Of three and more dimensions, the last two that are cut; the trailing ones keep those company that are
+// alone.
 void choose_drawn_dims(Picture& picture) {
   const int ndim = picture.grid.shape.ndim();
   picture.row_dim = ndim - 2;
@@ -106,7 +107,8 @@ void make_panels(Picture& picture) {
                           std::to_string(grid.blocks()) + " blocks shown; left out: " + join(left_out, ", "));
 }
 
-// JAX's colours in reading order, moved on wherever they would make a block look like its left or upper neighbour.
+// JAX's colours in reading order, moved on wherever they would make a block look like its left or upper
+// neighbour.
 void colour_blocks(Picture& picture) {
   picture.colours.assign(picture.grid.blocks(), -1);
   int cells = 0;

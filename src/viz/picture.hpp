@@ -1,5 +1,6 @@
-// What a picture of a sharding shows, before anyone decides how wide a character is: which dimensions go down and across, which
-// panels, which blocks are left out, and the colour of each block. Text, HTML and SVG draw the same Picture.
+// What a picture of a sharding shows, before anyone decides how wide a character is: which dimensions go
+// down and across, which panels, which blocks are left out, and the colour of each block. Text, HTML and SVG
+// draw the same Picture.
 #pragma once
 #include <string>
 #include <vector>

@@ -73,7 +73,8 @@ class SvgPicture {
 
   // ---- labels and sizes ----
 
-  // All names where they fit on the page, else ranges; lines of a label never leave its cell, because cells are sized by them.
+  // All names where they fit on the page, else ranges; lines of a label never leave its cell, because cells
+  // are sized by them.
   void choose_labels() {
     uses_ranges_ = !try_labels(false, 40);
     if (uses_ranges_) try_labels(true, 40);
@@ -227,7 +228,8 @@ class SvgPicture {
     }
   }
 
-  // The places where the ticks of a direction stand, and the index that each one means; adjacent equal places once.
+  // The places where the ticks of a direction stand, and the index that each one means; adjacent equal
+  // places once.
   struct Tick {
     double place;
     std::int64_t index;

@@ -5,7 +5,8 @@
 
 namespace tessera::viz {
 
-// Every text is set in a monospaced font, so its width is known here: 0.61 em covers DejaVu Sans Mono, Menlo and Courier.
+// Every text is set in a monospaced font, so its width is known here: 0.61 em covers DejaVu Sans Mono, Menlo
+// and Courier.
 inline constexpr int svg_font_size = 12, svg_margin = 24;
 inline constexpr double svg_em = 0.61;
 int svg_text_width(const std::string& text, int font_size = svg_font_size);

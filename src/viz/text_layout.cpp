@@ -275,7 +275,8 @@ std::vector<int> share_out(int total, const std::vector<double>& weights, const 
   std::vector<int> sizes = needs;
   std::vector<bool> is_fixed(needs.size(), false);
   double unit = 0;
-  // Items whose share is below their need keep the need; what is left for the others shrinks, until nobody else falls below.
+  // Items whose share is below their need keep the need; what is left for the others shrinks, until nobody
+  // else falls below.
   for (bool changed = true; changed;) {
     changed = false;
     double rest = total, weight = 0;

@@ -1,4 +1,5 @@
-// Characters for a picture: how wide each column is, how high each row, and where each label stands in its cell.
+// Characters for a picture: how wide each column is, how high each row, and where each label stands in its
+// cell.
 #pragma once
 #include <string>
 #include <vector>
@@ -31,11 +32,12 @@ struct TextLayout {
 enum class Form { framed, coloured };
 TextLayout lay_out(const Picture&, const debug::VisualizeOptions&, Form);
 
-// Sizes >= needs that are as near as possible to proportional to the weights and sum up to max(total, sum of needs).
+// Sizes >= needs that are as near as possible to proportional to the weights and sum up to max(total, sum of
+// needs).
 std::vector<int> share_out(int total, const std::vector<double>& weights, const std::vector<int>& needs);
 
-// The number of items per line when items of these widths, with a frame line of `separator` characters around each, are set in lines
-// of at most `most` characters: as few lines as possible, evenly filled.
+// The number of items per line when items of these widths, with a frame line of `separator` characters
+// around each, are set in lines of at most `most` characters: as few lines as possible, evenly filled.
 std::vector<int> break_lines(const std::vector<int>& widths, int separator, int most);
 
 }  // namespace tessera::viz

@@ -1,4 +1,5 @@
-// Sharded equals unsharded, jit(f) equals f, and what was predicted is what was moved: random graphs, meshes and layouts.
+// Sharded equals unsharded, jit(f) equals f, and what was predicted is what was moved: random graphs, meshes
+// and layouts.
 #include <gtest/gtest.h>
 #include <tessera/control.hpp>
 #include <tessera/jit.hpp>
@@ -7,8 +8,8 @@
 #include <cmath>
 #include <random>
 
-#include "comm/direct_read.hpp"
-#include "comm/traffic.hpp"
+#include "comm/host/direct_read.hpp"
+#include "comm/watch/traffic.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera {

@@ -1,4 +1,5 @@
-// Arrays made of what each process holds: values, and that ranks which disagree hear of it together and can go on.
+// Arrays made of what each process holds: values, and that ranks which disagree hear of it together and can
+// go on.
 #include <tessera/array.hpp>
 #include <tessera/ops.hpp>
 #include <tessera/runtime.hpp>

@@ -19,7 +19,8 @@ TEST_F(Pool, a_block_given_back_is_taken_by_the_next_of_its_size) {
   EXPECT_EQ(Buffer::allocate(3 * mib).data(), first);
 }
 
-// Arrays of 256 MiB and of 120 MiB by turns: what was used last is not among what goes when the pool holds too much.
+// Arrays of 256 MiB and of 120 MiB by turns: what was used last is not among what goes when the pool holds
+// too much.
 TEST_F(Pool, the_size_in_use_stays_when_others_go) {
   for (int turn = 0; turn < 3; ++turn) {
     Buffer::allocate(256 * mib).reset();

@@ -1,11 +1,11 @@
-#include "comm/agreement.hpp"
+#include "comm/watch/agreement.hpp"
 
 #include <gmock/gmock.h>
 
-#include "comm/collectives.hpp"
-#include "comm/environment.hpp"
-#include "comm/traffic.hpp"
-#include "comm/waiting.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/mpi/environment.hpp"
+#include "comm/watch/traffic.hpp"
+#include "comm/watch/waiting.hpp"
 
 namespace tessera::comm {
 namespace {

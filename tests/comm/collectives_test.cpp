@@ -1,4 +1,4 @@
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
 
 #include <gmock/gmock.h>
 #include <tessera/error.hpp>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/settings.hpp"
-#include "comm/pending.hpp"
+#include "comm/collectives/pending.hpp"
 
 namespace tessera::comm {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/settings.hpp"
-#include "comm/pending.hpp"
-#include "comm/piecewise.hpp"
-#include "comm/point_to_point.hpp"
+#include "comm/collectives/pending.hpp"
+#include "comm/collectives/piecewise.hpp"
+#include "comm/collectives/point_to_point.hpp"
 
 namespace tessera::comm {
 namespace {
@@ -91,7 +91,8 @@ TEST(Exchange, refuses_itself_and_strangers) {
   EXPECT_THROW(exchange(world(), {}, {&to_nobody, 1}, nullptr, "x"), InternalError);
 }
 
-// Everybody sends everybody (r + 1) pieces of different lengths; the odd ones are packed and unpacked, the even ones lie in their place.
+// Everybody sends everybody (r + 1) pieces of different lengths; the odd ones are packed and unpacked, the
+// even ones lie in their place.
 void expect_piecewise_exchange(std::int64_t unit) {
   const auto& all = world();
   const auto length = [&](std::size_t piece) { return unit * static_cast<std::int64_t>(1 + piece % 3); };

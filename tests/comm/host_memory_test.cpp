@@ -1,5 +1,5 @@
 // Memory that the ranks of a host see in each other.
-#include "comm/host_memory.hpp"
+#include "comm/host/host_memory.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <cstring>
 #include <vector>
 
-#include "comm/collectives.hpp"
-#include "comm/communicator.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/mpi/communicator.hpp"
 
 namespace tessera::comm {
 namespace {
@@ -48,7 +48,8 @@ TEST(HostMemory, WhatAPeerWritesIsThere) {
   }
 }
 
-// Each block holds a file: the soft limit of open files, 1024 as a rule, is raised as far as the system lets it.
+// Each block holds a file: the soft limit of open files, 1024 as a rule, is raised as far as the system lets
+// it.
 TEST(HostMemory, AsManyBlocksAsTheHardLimitOfFilesAllows) {
   if (!everybody_shares()) GTEST_SKIP() << "no rank shares memory with this one";
   rlimit limit{};

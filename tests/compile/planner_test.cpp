@@ -157,7 +157,8 @@ TEST(Uncommitted, OperandsAreComputedInTheLayoutOfTheOthers) {
   EXPECT_THAT(text, HasSubstr("f32[16] iota()")) << text;
 }
 
-// Gathering the thin operand and computing the square on every rank would move less, and take eight times as long.
+// Gathering the thin operand and computing the square on every rank would move less, and take eight times as
+// long.
 TEST(Explain, AProductIsNotRepeatedOnEveryRankToSaveBytes) {
   const Mesh eight = abstract_mesh({8}, {"x"});
   const auto gram_squared = [](Array x) {

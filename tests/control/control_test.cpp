@@ -1,4 +1,5 @@
-// Branches and loops of compiled functions, against the same functions outside a trace, where they are C++ loops and branches.
+// Branches and loops of compiled functions, against the same functions outside a trace, where they are C++
+// loops and branches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// faulty SCENARIO: a small program that goes wrong in one way. expected.py starts it under mpirun and says how it must end.
+// faulty SCENARIO: a small program that goes wrong in one way. expected.py starts it under mpirun and says
+// how it must end.
 #include <mpi.h>
 #include <unistd.h>
 #include <tessera/error.hpp>
@@ -12,10 +13,10 @@
 #include <map>
 #include <string>
 
-#include "comm/agreement.hpp"
-#include "comm/collectives.hpp"
-#include "comm/environment.hpp"
-#include "comm/waiting.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/mpi/environment.hpp"
+#include "comm/watch/agreement.hpp"
+#include "comm/watch/waiting.hpp"
 
 using namespace tessera;
 

@@ -1,4 +1,5 @@
-// Transforms in memory that the ranks of a host share: blocks large enough for it, unlike those of the other tests.
+// Transforms in memory that the ranks of a host share: blocks large enough for it, unlike those of the other
+// tests.
 #include <tessera/debug.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/tree.hpp>

@@ -67,7 +67,8 @@ struct Random {
     }
     return v;
   }
-  // A mesh of 1 to 3 axes over some of the ranks, in some order, and a spec for ndim dims: any axis on any dim, or on none.
+  // A mesh of 1 to 3 axes over some of the ranks, in some order, and a spec for ndim dims: any axis on any
+  // dim, or on none.
   Sharding sharding(int ndim) {
     const int ranks = process_count();
     std::vector<int> ids(ranks);

@@ -186,7 +186,8 @@ Complex one_part(const Values& x, std::int64_t start, std::int64_t n, std::int64
   return Complex(sum);
 }
 
-// Lines far too long for one rank's share: six steps, even and uneven, and lengths that are or hide large primes.
+// Lines far too long for one rank's share: six steps, even and uneven, and lengths that are or hide large
+// primes.
 TEST(Transforms, LongLinesSplitOverAllRanks) {
   const SettingScope quickly("TESSERA_FFT_PLAN", "estimate");
   const Mesh mesh = make_mesh({process_count()}, {"x"});

@@ -1,4 +1,5 @@
-// A folder of its own for each test, the same on every rank, removed at the end; and the error text that a call ends with.
+// A folder of its own for each test, the same on every rank, removed at the end; and the error text that a
+// call ends with.
 #pragma once
 #include <tessera/tessera.hpp>
 
@@ -10,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
 #include "ops_index/layouts.hpp"
 
 namespace tessera::test {

@@ -1,4 +1,4 @@
-#include "kernels/copy.hpp"
+#include "kernels/move/copy.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/elementwise.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 
 #include <gtest/gtest.h>
 
@@ -267,7 +267,8 @@ TEST(maps, clip_keeps_to_the_bounds_and_propagates_nan) {
   for_floats(check);
 }
 
-// Every op of every dtype, at sizes around the vector lengths: in place gives what out of place gives, and nothing is written past the end.
+// Every op of every dtype, at sizes around the vector lengths: in place gives what out of place gives, and
+// nothing is written past the end.
 TEST(maps, in_place_and_any_size_give_the_same) {
   for (const std::string_view op : map_names())
     for (const Dtype dtype : testing::all_dtypes()) {

@@ -1,4 +1,4 @@
-#include "kernels/fused.hpp"
+#include "kernels/elementwise/fused.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/reduce.hpp"
+#include "kernels/reduce/reduce.hpp"
 #include "kernels/values.hpp"
 
 namespace tessera::kernels {
@@ -70,7 +70,8 @@ TEST(fused, operands_of_any_strides_give_what_a_loop_gives) {
 }
 
 TEST(fused, mixed_dtypes_in_a_long_chain) {
-  // where(x > 0, f64(x) * f64(i), f64(i)) with i int32 broadcast along rows; then to complex and its absolute value.
+  // where(x > 0, f64(x) * f64(i), f64(i)) with i int32 broadcast along rows; then to complex and its
+  // absolute value.
   const std::int64_t rows = 37, columns = 451;
   const auto x = testing::random_values<float>(rows * columns);
   std::vector<std::int32_t> i(columns);
@@ -129,7 +130,8 @@ TEST(fused, an_operand_can_be_an_output) {
   }
 }
 
-// Random programs of float arithmetic with any reuse of registers: bit for bit what one map after the other gives.
+// Random programs of float arithmetic with any reuse of registers: bit for bit what one map after the other
+// gives.
 TEST(fused, random_chains_give_the_bits_of_step_by_step) {
   const char* binary[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
   const char* unary[] = {"negative", "abs", "square", "reciprocal", "relu", "sqrt"};
@@ -259,8 +261,7 @@ TEST(fused_reduce, every_op_over_any_axes) {
           places *= shape[d];
       }
       for (const char* op : {"sum", "max", "min", "any", "all", "count_nonzero"}) {
-        std::vector<float> expected(places),
-            got(expected.size());  // room for any result type
+        std::vector<float> expected(places), got(expected.size());  // room for any result type
         reduce(op, float32, chain.data(), shape, axes, expected.data());
         run_fused_reduce(program, shape, inputs, op, axes, bytes(got.data()));
         if (std::string_view(op) != "sum") {

@@ -1,4 +1,4 @@
-#include "kernels/gemm.hpp"
+#include "kernels/dense/gemm.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ template <class T> T plus_product(T c, T a, T b) {
     return c + a * b;
 }
 
-// Matrices inside larger ones, so that the leading dimension is not the width; the margin must stay as it was.
+// Matrices inside larger ones, so that the leading dimension is not the width; the margin must stay as it
+// was.
 template <class T>
 void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, bool accumulate) {
   using S = Stored<T>;

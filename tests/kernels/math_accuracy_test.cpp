@@ -1,5 +1,6 @@
-// The largest error of each function, in units of the last place of the result, over its whole range of float32 bit patterns (a sample of
-// 260,000) and over random float64 arguments. The bounds are the measured maxima, rounded up.
+// The largest error of each function, in units of the last place of the result, over its whole range of
+// float32 bit patterns (a sample of 260,000) and over random float64 arguments. The bounds are the measured
+// maxima, rounded up.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -139,7 +140,8 @@ TEST(math_accuracy, functions_of_two_arguments) {
   expect_binary_within<double>("atan2", atan2, 1.5);
   expect_binary_within<float>("hypot", hypot, 1.5);
   expect_binary_within<double>("hypot", hypot, 1.5);
-  // The sum of two logarithms cancels near 0: the error is relative to the larger of the operands there, so only same-signed ones here.
+  // The sum of two logarithms cancels near 0: the error is relative to the larger of the operands there, so
+  // only same-signed ones here.
   const float a[] = {0, 1, 20, 700, -INFINITY, INFINITY, INFINITY, NAN, 3},
               b[] = {0, 2, 20, -700, -INFINITY, INFINITY, -INFINITY, 1, NAN};
   float out[9];
@@ -153,7 +155,8 @@ TEST(math_accuracy, functions_of_two_arguments) {
         << a[i] << " " << b[i];
 }
 
-// erf_inv has no reference in the C library: erf(erf_inv(x)) must be x, in an arithmetic that is exact enough.
+// erf_inv has no reference in the C library: erf(erf_inv(x)) must be x, in an arithmetic that is exact
+// enough.
 template <class T> void expect_erf_inv(double bound) {
   std::vector<T> x;
   for (int i = -99999; i <= 99999; ++i) x.push_back(T(i) / T(100000));

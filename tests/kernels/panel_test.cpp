@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/panel_factor.hpp"
-#include "kernels/panel_product.hpp"
+#include "kernels/dense/panel_factor.hpp"
+#include "kernels/dense/panel_product.hpp"
 
 namespace tessera::kernels {
 namespace {

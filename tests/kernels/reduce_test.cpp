@@ -1,11 +1,11 @@
-#include "kernels/reduce.hpp"
+#include "kernels/reduce/reduce.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "kernels/copy.hpp"
+#include "kernels/move/copy.hpp"
 #include "kernels/values.hpp"
 
 namespace tessera::kernels {

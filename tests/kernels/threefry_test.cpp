@@ -1,4 +1,4 @@
-#include "kernels/threefry.hpp"
+#include "kernels/random/threefry.hpp"
 
 #include <gtest/gtest.h>
 

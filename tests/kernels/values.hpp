@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::kernels::testing {

@@ -1,4 +1,5 @@
-// Condition estimates: between the true value and a few times it, on every layout, without moving the matrix whole.
+// Condition estimates: between the true value and a few times it, on every layout, without moving the matrix
+// whole.
 #include <gmock/gmock.h>
 
 #include <tessera/transforms.hpp>

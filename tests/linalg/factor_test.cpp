@@ -1,4 +1,5 @@
-// lu, cholesky, triangular_solve, qr, eigh, svd and what is built on them: scaled residuals, for every layout.
+// lu, cholesky, triangular_solve, qr, eigh, svd and what is built on them: scaled residuals, for every
+// layout.
 #include "linalg/matrices.hpp"
 
 namespace tessera::test {
@@ -177,7 +178,8 @@ TEST(Factor, eigh_diagonalizes) {
   for_cases({{0, 0}, {1, 1}, {3, 3}, {17, 17}, {90, 90}},
             [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
               using T = decltype(zero);
-#ifdef __SANITIZE_ADDRESS__  // OpenBLAS's complex gemv reads an element beyond a buffer that ScaLAPACK allocates (valgrind says the same)
+#ifdef __SANITIZE_ADDRESS__  // OpenBLAS's complex gemv reads an element beyond a buffer that ScaLAPACK \
+                             // allocates (valgrind says the same)
               if (n > 64 && !std::is_same_v<T, real_part<T>>) return;
 #endif
               const auto a = hermitian<T>(n, 3);

@@ -6,7 +6,8 @@
 namespace tessera::test {
 namespace {
 
-// Weights the outputs so that none of their entries is indifferent; |.|^2 where signs or phases are arbitrary.
+// Weights the outputs so that none of their entries is indifferent; |.|^2 where signs or phases are
+// arbitrary.
 Array weigh(const Array& x, unsigned seed) {
   const auto weights = random_values<double>(x.size(), seed);
   const Array w = array(weights, x.shape());

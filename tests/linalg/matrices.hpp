@@ -1,4 +1,5 @@
-// Host matrices for the tests of linalg: independent arithmetic in plain loops, and every layout worth trying on the ranks at hand.
+// Host matrices for the tests of linalg: independent arithmetic in plain loops, and every layout worth
+// trying on the ranks at hand.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -331,7 +331,8 @@ TEST_F(PropagationTest, every_operand_of_a_random_op_holds_the_blocks_of_the_sam
       for (std::size_t i = 0; i < in.size(); ++i) agree(parsed.inputs[i], made.inputs[i], in[i]);
       for (std::size_t o = 0; o < out.size(); ++o) agree(parsed.outputs[o], made.outputs[o], out[o]);
     }
-    // Following any one input alone is never cheaper, unless that avoids a reduction which the inputs agree on.
+    // Following any one input alone is never cheaper, unless that avoids a reduction which the inputs agree
+    // on.
     for (std::size_t leader = 0; leader < in.size(); ++leader) {
       if (!shardings[leader] || !made.partial_axes.empty()) continue;
       const FactorAxes alone = factors_of(parsed, *shardings[leader], static_cast<int>(leader), false);
@@ -353,7 +354,8 @@ TEST_F(PropagationTest, every_operand_of_a_random_op_holds_the_blocks_of_the_sam
 }
 
 TEST_F(PropagationTest, many_axes_are_decided_one_by_one) {
-  // 3^6 = 729 combinations: more than are tried. Four axes on the rows and two on the columns move less than all of b to every rank.
+  // 3^6 = 729 combinations: more than are tried. Four axes on the rows and two on the columns move less than
+  // all of b to every rank.
   const auto all = axes("a", "b", "c", "d", "e", "f");
   const Mesh mesh = abstract_mesh({2, 2, 2, 2, 2, 2}, {"a", "b", "c", "d", "e", "f"});
   const auto r = matmul(mesh, {4096, 4096}, {4096, 1024}, P(all, None), P(None, all));

@@ -153,7 +153,8 @@ TEST_F(RemapTest, a_roll_by_one_sends_one_row_to_the_neighbour) {
 }
 
 TEST_F(RemapTest, replicas_serve_themselves_and_share_the_other_receivers) {
-  // One device asks for everything that 4 replicas of 2 blocks hold: no message where it holds the block, one where it does not.
+  // One device asks for everything that 4 replicas of 2 blocks hold: no message where it holds the block,
+  // one where it does not.
   const Mesh mesh = make_mesh({2, 4}, {"x", "y"});
   const Shape shape{8};
   const Sharding from = NamedSharding(mesh, P("x")), to = NamedSharding(mesh, P());

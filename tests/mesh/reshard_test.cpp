@@ -222,7 +222,8 @@ TEST_F(ReshardTest, fixed_axes_are_never_crossed) {
   }
 }
 
-// The planner never pays more bytes than the direct exchange times two (chains trade messages for bytes), and plans are in order.
+// The planner never pays more bytes than the direct exchange times two (chains trade messages for bytes),
+// and plans are in order.
 TEST_F(ReshardTest, chains_stay_near_the_fewest_bytes_possible) {
   Random random(4);
   for (int round = 0; round < 500 && !HasFailure(); ++round) {

@@ -189,7 +189,8 @@ TEST_F(ShardingTest, positional_equals_named_by_meaning) {
   EXPECT_EQ(Sharding(block.replicate(0).replicate(2)), NamedSharding(cube, P(None, "b")));
 }
 
-// Every grid places blocks where its own picture says, also those that no axes of the base order can describe.
+// Every grid places blocks where its own picture says, also those that no axes of the base order can
+// describe.
 TEST_F(ShardingTest, positional_blocks_lie_where_the_picture_says) {
   const PositionalSharding six(NdDevices{5, 4, 3, 2, 1, 0});
   const std::vector<PositionalSharding> grids = {six.reshape(2, 3),

@@ -42,7 +42,8 @@ inline std::int64_t linear(const Index& box, const std::vector<std::int64_t>& at
   return index;
 }
 
-// The blocks of one array on all devices. Values: 1 + source * 1'000'000 + the linear index in the global array; 0 is "not filled".
+// The blocks of one array on all devices. Values: 1 + source * 1'000'000 + the linear index in the global
+// array; 0 is "not filled".
 using Blocks = std::map<int, std::vector<std::int64_t>>;
 
 inline std::int64_t value_at(int source, const Shape& shape, const std::vector<std::int64_t>& at) {

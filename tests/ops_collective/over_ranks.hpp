@@ -1,4 +1,5 @@
-// Every rank's values go into one array [ranks, ...], through a collective inside shard_map, and come back as one array [ranks, ...].
+// Every rank's values go into one array [ranks, ...], through a collective inside shard_map, and come back
+// as one array [ranks, ...].
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// What collectives mean, in plain loops: every rank's value in one process. Independent of the library but for Shape.
+// What collectives mean, in plain loops: every rank's value in one process. Independent of the library but
+// for Shape.
 #pragma once
 #include <tessera/shape.hpp>
 
@@ -155,7 +156,8 @@ inline PerRank psum_scatter(const PerRank& x, const Members& members, int axis, 
   return out;
 }
 
-// By its definition: rank r receives from member m the r-th block along `split`; blocks stand along `concat` in the order of members.
+// By its definition: rank r receives from member m the r-th block along `split`; blocks stand along `concat`
+// in the order of members.
 inline PerRank all_to_all(const PerRank& x, const Members& members, int split, int concat, bool tiled) {
   PerRank out;
   for (std::size_t r = 0; r < x.size(); ++r) {

@@ -1,4 +1,5 @@
-// conv against plain loops: strides, padding, dilation, groups, any number of spatial dims, any shardings; and what travels.
+// conv against plain loops: strides, padding, dilation, groups, any number of spatial dims, any shardings;
+// and what travels.
 #include "ops_index/layouts.hpp"
 
 namespace tessera::test {

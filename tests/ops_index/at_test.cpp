@@ -123,8 +123,8 @@ TEST(Gather, ASplitListReadsASplitArrayWithoutMakingEitherWhole) {
   const Array order = argsort(x, 0), sorted = take_along_axis(x, order, 0);
   EXPECT_EQ(to_vector<float>(sorted), to_vector<float>(sort(x, 0)));
   EXPECT_EQ(sorted.sharding(), x.sharding());
-  // What has a value already has no program, so the expressions are written again. A position costs 8 bytes, so that few ranks may do
-  // better by making one side whole.
+  // What has a value already has no program, so the expressions are written again. A position costs 8 bytes,
+  // so that few ranks may do better by making one side whole.
   for (const auto& [text, least_ranks] :
        {std::pair{program_of(x(i)), 3}, std::pair{program_of(take_along_axis(x, order, 0)), 5}}) {
     if (n < least_ranks) continue;

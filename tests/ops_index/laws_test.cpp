@@ -1,5 +1,5 @@
-// The laws of every op of indexing, rearranging, sorting, scanning, einsum and conv: its vjp is the finite difference, the vjp's vjp too,
-// and vmap is the loop; for random shardings of the operand.
+// The laws of every op of indexing, rearranging, sorting, scanning, einsum and conv: its vjp is the finite
+// difference, the vjp's vjp too, and vmap is the loop; for random shardings of the operand.
 #include <tessera/transforms.hpp>
 
 #include "ops/sort/sort_by_key.hpp"

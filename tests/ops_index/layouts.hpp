@@ -1,4 +1,5 @@
-// Random meshes and specs over all ranks of the job, the same on every rank, and references computed by plain loops.
+// Random meshes and specs over all ranks of the job, the same on every rank, and references computed by
+// plain loops.
 #pragma once
 #include <tessera/ops.hpp>
 #include <tessera/runtime.hpp>
@@ -12,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "api/pipeline.hpp"
+#include "api/evaluate.hpp"
 #include "compile/graph.hpp"
 #include "graph/node.hpp"
 

@@ -1,4 +1,5 @@
-// split, flip, roll, pad, tile, repeat, tril, triu, diagonal against plain loops on any sharding, and what they move.
+// split, flip, roll, pad, tile, repeat, tril, triu, diagonal against plain loops on any sharding, and what
+// they move.
 #include "ops_index/layouts.hpp"
 
 namespace tessera::test {

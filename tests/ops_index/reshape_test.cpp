@@ -1,5 +1,5 @@
 // Reshapes of split dims: the elements stay in order and nobody gathers, also where blocks are uneven.
-#include "comm/traffic.hpp"
+#include "comm/watch/traffic.hpp"
 #include "ops_index/layouts.hpp"
 
 namespace tessera::test {

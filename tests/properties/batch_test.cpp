@@ -1,5 +1,5 @@
-// The law of vmap: mapping an op is the same as calling it on one example after the other, wherever the batch dim stands and whichever
-// operands have one.
+// The law of vmap: mapping an op is the same as calling it on one example after the other, wherever the
+// batch dim stands and whichever operands have one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

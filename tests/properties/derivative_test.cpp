@@ -1,5 +1,5 @@
-// The law of derivatives: vjp and jvp of every op agree with central finite differences, and so do second derivatives; on sharded
-// operands they have the same values, and gradients lie where their operands lie.
+// The law of derivatives: vjp and jvp of every op agree with central finite differences, and so do second
+// derivatives; on sharded operands they have the same values, and gradients lie where their operands lie.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Laws of every op: its record is complete, it stands in the table of samples, and its values do not depend on shardings.
+// Laws of every op: its record is complete, it stands in the table of samples, and its values do not depend
+// on shardings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

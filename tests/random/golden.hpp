@@ -68,10 +68,10 @@ inline void expect_same_integers(const Array& x, const Case& c) {
   expect(std::int64_t{});
 }
 
-// Floats within `ulps` units in the last place of float32 of JAX's; 0: bit for bit. Complex values part by part.
-// size: of the numbers whose difference a value is, when it is one.
-// In float64 JAX's own logarithms are off by 110 units (log1p of -0.41), so 32 times as many are let through; numbers below the
-// smallest normal one it flushes to 0.
+// Floats within `ulps` units in the last place of float32 of JAX's; 0: bit for bit. Complex values part by
+// part. size: of the numbers whose difference a value is, when it is one.
+// In float64 JAX's own logarithms are off by 110 units (log1p of -0.41), so 32 times as many are let
+// through; numbers below the smallest normal one it flushes to 0.
 inline void expect_close(const Array& x, const Case& c, double ulps, double size = 0) {
   ASSERT_EQ(x.shape(), c.shape) << c.text();
   ASSERT_EQ(x.dtype(), c.dtype) << c.text();

@@ -1,4 +1,5 @@
-// Moments and Kolmogorov-Smirnov distances at 10^7 samples. The keys are fixed, so a test that passes passes always.
+// Moments and Kolmogorov-Smirnov distances at 10^7 samples. The keys are fixed, so a test that passes passes
+// always.
 #include <gtest/gtest.h>
 
 #include <tessera/ops.hpp>
@@ -34,8 +35,8 @@ void expect_moments(const Array& x, Moments expected, double fourth_moment) {
               5 * std::sqrt((fourth_moment - expected.variance * expected.variance) / n));
 }
 
-// The distance of the local samples' distribution function from the right one, at its 100,000-quantiles; for n samples, above
-// 1.95 / sqrt(n) once in a thousand keys.
+// The distance of the local samples' distribution function from the right one, at its 100,000-quantiles; for
+// n samples, above 1.95 / sqrt(n) once in a thousand keys.
 void expect_distribution(const Array& x, const std::function<double(double)>& cdf) {
   eval(x);
   const auto block = local<float>(x);

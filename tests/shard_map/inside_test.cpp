@@ -44,7 +44,8 @@ TEST(Inside, LoopsWithCollectives) {
 }
 
 TEST(Inside, RingProduct) {
-  // C = A B with B's rows passed around a ring: every rank multiplies with the block that it holds, then sends it on.
+  // C = A B with B's rows passed around a ring: every rank multiplies with the block that it holds, then
+  // sends it on.
   const int p = device_count();
   const Array a = data({2 * p, 3 * p}), b = data({3 * p, 4});
   std::vector<std::pair<int, int>> ring;
@@ -127,7 +128,8 @@ TEST(Inside, CheckpointCustomVjpAndSecondDerivatives) {
     return [=](const Array& x) { return grad([=](const Array& x) { return sum(square(grad(f)(x))); })(x); };
   };
   expect_close(curvature(loss(layer))(x), curvature(whole)(x), "second derivative", 1e-4);
-  // The names that the function saw are known to its backward pass too, also when a vmap's examples are put together.
+  // The names that the function saw are known to its backward pass too, also when a vmap's examples are put
+  // together.
   const auto scaled =
       custom_vjp([](const Array& b) { return pmean(b, "x"); },
                  [](const Array& b) {

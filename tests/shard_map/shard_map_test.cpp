@@ -372,8 +372,9 @@ TEST(ShardMapGrad, OfEveryCollectiveIsThatOfTheSameArithmeticOnTheWhole) {
   }
 }
 
-// JAX's two conventions for gradients that are taken inside: with the checker a value that is the same on all ranks has one gradient;
-// without it each rank differentiates its own copy, and the cotangents of psum's copies add up.
+// JAX's two conventions for gradients that are taken inside: with the checker a value that is the same on
+// all ranks has one gradient; without it each rank differentiates its own copy, and the cotangents of psum's
+// copies add up.
 TEST(ShardMapGrad, InsideTheFunctionFollowsTheChecker) {
   const Mesh mesh = line();
   const int p = mesh.size();

@@ -1,7 +1,9 @@
-// main() of the test programs that run under mpirun. Every rank runs every test; a test that fails on one rank fails on all.
+// main() of the test programs that run under mpirun. Every rank runs every test; a test that fails on one
+// rank fails on all.
 //
-// After each test the ranks agree on the outcome. That agreement is also what keeps ranks in step: a rank that left a test early by a
-// failed ASSERT waits there, the others either arrive or are stopped by the watchdog, which prints where each rank stands.
+// After each test the ranks agree on the outcome. That agreement is also what keeps ranks in step: a rank
+// that left a test early by a failed ASSERT waits there, the others either arrive or are stopped by the
+// watchdog, which prints where each rank stands.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -54,7 +56,8 @@ class Agreement : public testing::EmptyTestEventListener {
     tessera::test::test_started(test.test_suite_name(), test.name());
   }
 
-  // Runs before the printer's OnTestEnd (listeners end in reverse order), so that what is added here still counts and is shown.
+  // Runs before the printer's OnTestEnd (listeners end in reverse order), so that what is added here still
+  // counts and is shown.
   void OnTestEnd(const testing::TestInfo& test) override {
     int failed = test.result()->Failed(), ranks_failed = 0;
     MPI_Allreduce(&failed, &ranks_failed, 1, MPI_INT, MPI_SUM, job.comm);

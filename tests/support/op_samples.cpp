@@ -301,7 +301,8 @@ void linear_algebra(Table& t) {
       const auto [q, r] = qr(x[0]);
       return {q, r};
     });
-    // The phases of singular and eigenvectors are the algorithm's choice: only what does not depend on them is differentiated.
+    // The phases of singular and eigenvectors are the algorithm's choice: only what does not depend on them
+    // is differentiated.
     t.add("svd" + suffix, {of({4, 3})}, [](In x) -> Out {
       const auto [u, s, vh] = svd(x[0], {.full_matrices = false});
       return {s, abs(u), real(matmul(u * s, vh))};

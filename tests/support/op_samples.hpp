@@ -1,5 +1,5 @@
-// The table from which the laws of ops are tested: sharded = unsharded, vjp and jvp = finite differences, vmap = loop. Every
-// registered op stands in it; a new op is one row more.
+// The table from which the laws of ops are tested: sharded = unsharded, vjp and jvp = finite differences,
+// vmap = loop. Every registered op stands in it; a new op is one row more.
 #pragma once
 #include <tessera/array.hpp>
 
@@ -11,7 +11,8 @@
 
 namespace tessera::test {
 
-// An operand: values spread over [low, high], no two of them close to each other. Integers are drawn from low..high.
+// An operand: values spread over [low, high], no two of them close to each other. Integers are drawn from
+// low..high.
 struct OperandSample {
   Shape shape;
   double low = -2, high = 2;

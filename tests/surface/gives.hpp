@@ -1,5 +1,6 @@
-// Programs outside the project are compiled against the public API: each declaration is written here as they write it. Unevaluated, so a
-// spelling is checked whether or not its function has been reached yet; what the functions compute is tested in their rooms.
+// Programs outside the project are compiled against the public API: each declaration is written here as they
+// write it. Unevaluated, so a spelling is checked whether or not its function has been reached yet; what the
+// functions compute is tested in their rooms.
 #pragma once
 #include <tessera/tessera.hpp>
 

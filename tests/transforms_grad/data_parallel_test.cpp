@@ -1,4 +1,5 @@
-// What gradients cost on a mesh: one all-reduce per replicated parameter over a split batch, none that split parameters do not need.
+// What gradients cost on a mesh: one all-reduce per replicated parameter over a split batch, none that split
+// parameters do not need.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

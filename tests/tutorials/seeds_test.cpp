@@ -1,4 +1,5 @@
-// What the tutorial programs (apps/seed_000, seed_003, seed_004) show, with the numbers that their notebooks print.
+// What the tutorial programs (apps/seed_000, seed_003, seed_004) show, with the numbers that their notebooks
+// print.
 #include <gtest/gtest.h>
 
 #include <tessera/tessera.hpp>

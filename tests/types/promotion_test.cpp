@@ -1,4 +1,5 @@
-// The lattice of promotions, as JAX documents it: every pair of dtypes, and every dtype with a plain number of each kind.
+// The lattice of promotions, as JAX documents it: every pair of dtypes, and every dtype with a plain number
+// of each kind.
 #include "types/promotion.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +9,8 @@
 namespace tessera::test {
 namespace {
 
-// Rows and columns: bool, the signed and unsigned integers, floats, complex, then the plain numbers 1, 1.0 and 1i.
+// Rows and columns: bool, the signed and unsigned integers, floats, complex, then the plain numbers 1, 1.0
+// and 1i.
 const char* const jax_gives[] = {
     "pred s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128 s32 f32 c64",     // bool
     "s8 s8 s16 s32 s64 s16 s32 s64 f32 f32 f64 c64 c128 s8 f32 c64",       // int8

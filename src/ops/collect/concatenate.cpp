@@ -1,5 +1,5 @@
-// Arrays side by side. The result has the sharding of the operand that makes the cheapest exchange; every rank receives the parts of its
-// own block only.
+// Arrays side by side. The result has the sharding of the operand that makes the cheapest exchange; every
+// rank receives the parts of its own block only.
 #include <algorithm>
 
 #include "ops/build.hpp"

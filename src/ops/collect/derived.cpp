@@ -1,4 +1,5 @@
-// Functions that users expect, written with the other ops: their layouts, gradients and batching follow from those.
+// Functions that users expect, written with the other ops: their layouts, gradients and batching follow from
+// those.
 #include <limits>
 
 #include "ops/build.hpp"

@@ -1,5 +1,5 @@
-// split, flip, roll, pad, tile, repeat: elements change places, values stay. A dim keeps its mesh axes; what moves along an unsplit dim
-// moves inside a rank.
+// split, flip, roll, pad, tile, repeat: elements change places, values stay. A dim keeps its mesh axes; what
+// moves along an unsplit dim moves inside a rank.
 #include <algorithm>
 
 #include "ops/build.hpp"

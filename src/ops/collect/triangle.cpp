@@ -1,4 +1,5 @@
-// tril, triu, diagonal, trace: parts of a matrix that its indices decide. Every rank knows from its box what to keep.
+// tril, triu, diagonal, trace: parts of a matrix that its indices decide. Every rank knows from its box what
+// to keep.
 #include <algorithm>
 #include <cstring>
 
@@ -27,8 +28,8 @@ std::pair<std::int64_t, std::int64_t> matrix_shape(const Shape& shape) {
   return {shape[shape.size() - 2], shape[shape.size() - 1]};
 }
 
-// result[..., i] = x[..., i, i + offset], and 0 where the row has no such column. A split of the rows stays; over a split of the columns
-// each rank contributes the elements that it holds.
+// result[..., i] = x[..., i, i + offset], and 0 where the row has no such column. A split of the rows stays;
+// over a split of the columns each rank contributes the elements that it holds.
 struct DiagonalParams {
   std::int64_t offset;
   template <class V> void fields(V&& visit) const { visit("offset", offset); }

@@ -1,4 +1,5 @@
-// Which axis names are bound where the program stands: a stack that shard_map, pmap and vmap push to while they trace a function.
+// Which axis names are bound where the program stands: a stack that shard_map, pmap and vmap push to while
+// they trace a function.
 #pragma once
 #include <span>
 #include <string>
@@ -12,7 +13,8 @@ struct AxisBinding {
   std::string name;
   std::int64_t size = 1;
   std::string bound_by;  // "vmap at train.cpp:12"
-  // vmap: the frame's number and its index, a scalar placeholder. Collectives over the frame read it, so that they depend on the frame.
+  // vmap: the frame's number and its index, a scalar placeholder. Collectives over the frame read it, so
+  // that they depend on the frame.
   std::uint64_t frame = 0;
   Array index;
   // shard_map, pmap: a manual axis of the region's mesh.
@@ -32,13 +34,15 @@ class AxisScope {
 };
 
 std::span<const AxisBinding> bound_axes();  // outermost first
-// The innermost binding of a name; AxisNameError that says which names are bound and which transformations bind names.
+// The innermost binding of a name; AxisNameError that says which names are bound and which transformations
+// bind names.
 const AxisBinding& find_axis(const std::string& name, const char* call, std::source_location where);
 // Of the innermost shard_map or pmap; nullptr outside of all.
 RegionPtr current_region();
 
 std::uint64_t next_frame();
-// The vmap frame whose examples are being put together: collectives over it become arithmetic, over other frames they stay.
+// The vmap frame whose examples are being put together: collectives over it become arithmetic, over other
+// frames they stay.
 std::uint64_t replayed_frame();
 class ReplayScope {
  public:
@@ -51,7 +55,8 @@ class ReplayScope {
   std::uint64_t before_;
 };
 
-// Shapes that collectives meet inside an uneven shard_map, where each rank traces its own: they must be alike on all ranks.
+// Shapes that collectives meet inside an uneven shard_map, where each rank traces its own: they must be
+// alike on all ranks.
 struct MetShape {
   std::string call;  // "psum at train.cpp:12"
   Shape shape;

@@ -1,7 +1,7 @@
 // The collectives as op records, and what their files share.
 //
-// Each works on one step of an axis: a vmap frame, or manual axes of a region. All move data in the tiled form: the number of dims
-// stays; collectives.cpp adds and removes dims for the untiled forms.
+// Each works on one step of an axis: a vmap frame, or manual axes of a region. All move data in the tiled
+// form: the number of dims stays; collectives.cpp adds and removes dims for the untiled forms.
 #pragma once
 #include <tessera/collectives.hpp>
 
@@ -40,12 +40,14 @@ extern const OpDef all_gather_op, psum_scatter_op, all_to_all_op, ppermute_op, p
 
 // Records the op on x (and the frame's index).
 Array record_collective(const OpDef&, const CollectiveParams&, const Array& x, std::source_location where);
-// The sum over manual axes of the region of x; a value that does not vary over an axis is multiplied by its size.
+// The sum over manual axes of the region of x; a value that does not vary over an axis is multiplied by its
+// size.
 Array sum_over(const Array& x, const std::vector<int>& axes, std::source_location where);
 // The place of this rank along manual axes, int32.
 Array place_along(const RegionPtr&, const std::vector<int>& axes, std::source_location where);
 
-// Over the frame that is replayed: arithmetic of one rank on the batch dim. Over others the batch dim is passed through.
+// Over the frame that is replayed: arithmetic of one rank on the batch dim. Over others the batch dim is
+// passed through.
 Batched batch_collective(const BatchArgs&);
 
 // The devices that talk to `me`, in the order of the group, and the place of `me` among them.

@@ -1,5 +1,5 @@
-// The public collectives: names are looked up, facts checked, untiled forms brought to the tiled ones, and an axis that mixes vmap
-// names with mesh axes is taken step by step.
+// The public collectives: names are looked up, facts checked, untiled forms brought to the tiled ones, and
+// an axis that mixes vmap names with mesh axes is taken step by step.
 #include <tessera/collectives.hpp>
 
 #include <algorithm>
@@ -128,8 +128,8 @@ Array extremum(const Array& x, const AxisName& name, const Groups& groups, bool 
   return result;
 }
 
-// Over a mix of vmap names and mesh axes: every rank sees all its examples side by side, sends them one by one, and takes those that
-// arrived for it.
+// Over a mix of vmap names and mesh axes: every rank sees all its examples side by side, sends them one by
+// one, and takes those that arrived for it.
 Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pair<int, int>>& pairs,
                     const char* call, CallSite where) {
   // A rank's number over the whole axis as (example, rank): the digits of vmap steps and those of mesh steps.
@@ -296,7 +296,8 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
       result = run_step(all_to_all_op, std::move(step), result, call, where);
     }
   } else {
-    // The split dim as digits: each step exchanges its own digit in place, then the digits say where the blocks came from.
+    // The split dim as digits: each step exchanges its own digit in place, then the digits say where the
+    // blocks came from.
     auto extents = result.shape().vector();
     const auto m = static_cast<int>(axis.steps.size());
     extents[split] /= n;

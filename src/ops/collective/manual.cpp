@@ -46,8 +46,8 @@ bool is_manual(const Region& region, int axis) {
   return std::binary_search(region.manual_axes.begin(), region.manual_axes.end(), axis);
 }
 
-// The axes that the planner goes on using, dim by dim: those of the operand that are not manual, where the manual blocks are equal
-// and the finer blocks tile them.
+// The axes that the planner goes on using, dim by dim: those of the operand that are not manual, where the
+// manual blocks are equal and the finer blocks tile them.
 DimAxes kept_axes(const Region& region, const Shape& global, const DimAxes& manual,
                   const std::optional<Sharding>& layout) {
   DimAxes kept(global.size());
@@ -115,7 +115,8 @@ std::vector<int> unnamed_axes(const DoorParams& p) {
   return axes;
 }
 
-// Every rank's copy had its own effect. With the checker, pvary has added up the effects where the copies met varying values.
+// Every rank's copy had its own effect. With the checker, pvary has added up the effects where the copies
+// met varying values.
 Cotangents enter_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DoorParams>();
   Array ct = brought_inside(v.cotangents[0], p.region, v.node.where);

@@ -1,4 +1,5 @@
-// The doors of a mapped function: a global array becomes this rank's block, and a block becomes part of a global array.
+// The doors of a mapped function: a global array becomes this rank's block, and a block becomes part of a
+// global array.
 #pragma once
 #include "graph/op.hpp"
 

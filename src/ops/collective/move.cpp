@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "comm/collectives.hpp"
-#include "kernels/copy.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/collective.hpp"
 #include "ops/collective/manual.hpp"
@@ -148,8 +148,8 @@ void all_gather_talk(const TalkArgs& args) {
 // The block that this rank gave, out of a value that is the same on all ranks.
 Array own_block(const Array& x, const CollectiveParams& p, std::source_location where);
 
-// With the checker the cotangent is one value for all ranks: each rank takes the part of its block. If that value is just being summed
-// over the ranks, the sum and the taking are one reduce-scatter.
+// With the checker the cotangent is one value for all ranks: each rank takes the part of its block. If that
+// value is just being summed over the ranks, the sum and the taking are one reduce-scatter.
 Cotangents all_gather_vjp(const VjpArgs& v) {
   const auto& p = params_of(*v.node.params);
   const Array ct = inside(v);
@@ -346,7 +346,8 @@ const OpDef pbroadcast_op{
       return {{in[0].shape, in[0].dtype}};
     },
     .kernel = keep,
-    // The source's block gets the cotangents of all copies; with the checker there is one copy and one cotangent.
+    // The source's block gets the cotangents of all copies; with the checker there is one copy and one
+    // cotangent.
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Array ct = inside(v);
@@ -406,8 +407,8 @@ Array record_collective(const OpDef& op, const CollectiveParams& p, const Array&
                         std::source_location where) {
   if (p.frame != 0) return record(op, make_params(p), {x, p.index}, where);
   Array operand = x;
-  // With the checker every operand says that it varies: a value that is the same on all ranks is declared to, so that its cotangent is
-  // the sum over the ranks that use it.
+  // With the checker every operand says that it varies: a value that is the same on all ranks is declared
+  // to, so that its cotangent is the sum over the ranks that use it.
   const auto& region = operand.node()->region;
   const auto missing = axes_mask(p.axes) & ~output_of(operand).varying;
   if (region->check_varying && missing != 0 && operand.node()->traced)

@@ -1,6 +1,7 @@
-// psum, pmax, pmin. Over all ranks of manual axes the operand's bytes are simply declared to be terms: the planner combines them when
-// somebody needs the result, several small ones in one message, and lets linear ops work on the terms first.
-#include "comm/collectives.hpp"
+// psum, pmax, pmin. Over all ranks of manual axes the operand's bytes are simply declared to be terms: the
+// planner combines them when somebody needs the result, several small ones in one message, and lets linear
+// ops work on the terms first.
+#include "comm/collectives/collectives.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/collective.hpp"
 #include "ops/collective/manual.hpp"
@@ -21,8 +22,9 @@ template <const char* const& kind> Placement place_terms(const PlaceArgs& args) 
   return {{layout}, {layout}, args.params.as<CollectiveParams>().axes, reduce_kind};
 }
 
-// JAX's two conventions. With the checker the result is one value for all ranks, and so is its cotangent: each rank's term gets it.
-// Without it every rank's copy of the result counts: the cotangents of the copies add up.
+// JAX's two conventions. With the checker the result is one value for all ranks, and so is its cotangent:
+// each rank's term gets it. Without it every rank's copy of the result counts: the cotangents of the copies
+// add up.
 Cotangents psum_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<CollectiveParams>();
   Cotangents result(v.in.size());
@@ -128,7 +130,8 @@ Array sum_over(const Array& x, const std::vector<int>& axes, std::source_locatio
   std::int64_t copies = 1;
   for (const int a : axes) {
     const auto n = region->mesh.axis_sizes()[a];
-    // Without the checker a traced value's copies are differentiated one by one, so that the sum must be seen.
+    // Without the checker a traced value's copies are differentiated one by one, so that the sum must be
+    // seen.
     if ((varying >> a & 1) == 0 && (region->check_varying || !x.node()->traced)) {
       copies *= n;
       continue;

@@ -1,9 +1,10 @@
-// conv: n-d convolution of (images, channels, spatial...) with a kernel (features, channels / groups, taps...).
+// conv: n-d convolution of (images, channels, spatial...) with a kernel (features, channels / groups,
+// taps...).
 //
-// Images, features and groups split freely, a split of the channels leaves partial sums, and of a split spatial dim each rank fetches only
-// the halo that its output block reads.
+// Images, features and groups split freely, a split of the channels leaves partial sums, and of a split
+// spatial dim each rank fetches only the halo that its output block reads.
 //   3 taps, 2 ranks: output 0..3 | 4..7 reads input 0..4 | 3..7: one row each way
-#include "kernels/convolve.hpp"
+#include "kernels/dense/convolve.hpp"
 
 #include <algorithm>
 
@@ -72,7 +73,8 @@ kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Til
   const auto groups = channels == 0 ? 1 : xs[1] / channels;
   kernels::ConvolveShape shape{y.dtype, xs[0], groups, channels, groups == 0 ? 0 : ws[0] / groups, {}};
   for (std::size_t d = 0; d < p.spatial(); ++d) {
-    // A window starts where its block reads, or at the start of the array; what it lacks at the end of the array is zeros.
+    // A window starts where its block reads, or at the start of the array; what it lacks at the end of the
+    // array is zeros.
     const auto reads_from = y.box[d + 2].start * p.strides[d] - p.before[d];
     shape.dims.push_back({xs[d + 2], ys[d + 2], ws[d + 2], p.strides[d], p.dilation[d],
                           std::min<std::int64_t>(reads_from, 0)});
@@ -80,7 +82,8 @@ kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Til
   return shape;
 }
 
-// "n (g c) s, (g o) c t -> n (g o) s | sum c": a spatial dim of the operand and of the result are split alike.
+// "n (g c) s, (g o) c t -> n (g o) s | sum c": a spatial dim of the operand and of the result are split
+// alike.
 struct Factors {
   FactorRule rule;
   std::vector<DimFactors> x, weights, y;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/copy.hpp"
-#include "kernels/gemm.hpp"
-#include "kernels/reduce.hpp"
+#include "kernels/dense/gemm.hpp"
+#include "kernels/move/copy.hpp"
+#include "kernels/reduce/reduce.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "types/buffer.hpp"
@@ -72,7 +72,8 @@ std::int64_t extent_of(const Shape& shape, const std::vector<int>& dims) {
   return product;
 }
 
-// A matrix view (batch, rows, columns) or (batch, columns, rows) of an operand: where its dims do not lie so, a transposed copy.
+// A matrix view (batch, rows, columns) or (batch, columns, rows) of an operand: where its dims do not lie
+// so, a transposed copy.
 struct MatrixView {
   const std::byte* data;
   bool transposed = false;
@@ -124,9 +125,11 @@ std::vector<int> range(int from, int count) {
   return dims;
 }
 
-// The cotangent of one operand: that of the result times the other operand, over the other's free dims. The factors stand in the order
-// that leaves the dims of a plain matrix product where the operand has them, without a transposition:
-//   of a (batch, m, k):  g (batch, m, n) . b -> (batch, m, k)          of b (batch, k, n):  a . g (batch, m, n) -> (batch, k, n)
+// The cotangent of one operand: that of the result times the other operand, over the other's free dims. The
+// factors stand in the order that leaves the dims of a plain matrix product where the operand has them,
+// without a transposition:
+//   of a (batch, m, k):  g (batch, m, n) . b -> (batch, m, k)          of b (batch, k, n):  a . g (batch, m,
+//     n) -> (batch, k, n)
 Array operand_cotangent(const Array& g, const Array& other, bool of_first, const DotDims& p, int ndim,
                         std::source_location where) {
   const auto& contract = of_first ? p.contract_a : p.contract_b;
@@ -164,7 +167,8 @@ Cotangents vjp(const VjpArgs& v) {
   return result;
 }
 
-// A batch dim of both operands is one more batch pair; of one operand it is a free dim that moves to the front of the result.
+// A batch dim of both operands is one more batch pair; of one operand it is a free dim that moves to the
+// front of the result.
 Batched batch(const BatchArgs& args) {
   auto p = args.node.params->as<DotDims>();
   const auto shift = [](std::vector<int>& dims, int at) {

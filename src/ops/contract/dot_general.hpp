@@ -6,7 +6,8 @@
 
 namespace tessera {
 
-// Dims of a and b that are contracted or batched, pairwise. The result has the dims: batch, free dims of a, free dims of b.
+// Dims of a and b that are contracted or batched, pairwise. The result has the dims: batch, free dims of a,
+// free dims of b.
 struct DotDims {
   std::vector<int> contract_a, contract_b, batch_a, batch_b;
   template <class V> void fields(V&& visit) const {

@@ -1,4 +1,5 @@
-// einsum: any number of operands, contracted two at a time in the order that costs the fewest multiplications at each step.
+// einsum: any number of operands, contracted two at a time in the order that costs the fewest
+// multiplications at each step.
 #include <algorithm>
 #include <cctype>
 #include <map>

@@ -15,7 +15,8 @@ void check_both(const Operand& a, const Operand& b, const char* call) {
 
 }  // namespace
 
-// NumPy's rule: the last two dims are matrices, the dims before them broadcast; 1-d operands are a row or a column.
+// NumPy's rule: the last two dims are matrices, the dims before them broadcast; 1-d operands are a row or a
+// column.
 Array matmul(const Operand& left, const Operand& right) {
   check_both(left, right, "matmul");
   const auto where = left.where;

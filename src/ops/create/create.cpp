@@ -1,8 +1,9 @@
-// Arrays out of nothing: scalars, constants, ranges, identity matrices. Uncommitted; each rank computes only its own block.
+// Arrays out of nothing: scalars, constants, ranges, identity matrices. Uncommitted; each rank computes only
+// its own block.
 #include <cmath>
 #include <cstring>
 
-#include "kernels/copy.hpp"
+#include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"

@@ -1,4 +1,5 @@
-// Scalars: 0-d leaves whose value every rank knows. A weak one keeps its full-precision value until it meets an array.
+// Scalars: 0-d leaves whose value every rank knows. A weak one keeps its full-precision value until it meets
+// an array.
 #pragma once
 #include <complex>
 #include <optional>

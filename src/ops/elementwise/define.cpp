@@ -38,7 +38,8 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
   return dimwise_factors(in, out);
 }
 
-// Batch dims to the front; per-example dims aligned behind them, so that broadcasting stays within an example.
+// Batch dims to the front; per-example dims aligned behind them, so that broadcasting stays within an
+// example.
 Batched batch(const BatchArgs& args) {
   int ndim = 0;
   for (std::size_t i = 0; i < args.in.size(); ++i)

@@ -1,4 +1,5 @@
-// The shape of every elementwise record; the rows of the table are in arithmetic.cpp, math.cpp, compare.cpp and select.cpp.
+// The shape of every elementwise record; the rows of the table are in arithmetic.cpp, math.cpp, compare.cpp
+// and select.cpp.
 #pragma once
 #include "graph/elementwise_row.hpp"
 #include "ops/build.hpp"
@@ -26,7 +27,8 @@ struct Elementwise {
   DtypeRule rule;
 };
 
-// An op of one row: name (= kernel name unless given), dtype rule, linearity ("" none, "0", "01", "0|1"), vjp.
+// An op of one row: name (= kernel name unless given), dtype rule, linearity ("" none, "0", "01", "0|1"),
+// vjp.
 Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(const VjpArgs&),
                         std::string (*linear)(const Params&) = nullptr, const char* kernel = nullptr);
 // Not differentiable, and why.

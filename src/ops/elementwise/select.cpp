@@ -32,7 +32,8 @@ TESSERA_ROW(clip, elementwise("clip", DtypeRule::any, [](const VjpArgs& v) -> Co
               return result;
             }))
 
-// real(z) = (z + conj z)/2: the cotangent of z is g; that of imag is -i g (complex linear transposes without conjugation, as in JAX).
+// real(z) = (z + conj z)/2: the cotangent of z is g; that of imag is -i g (complex linear transposes without
+// conjugation, as in JAX).
 TESSERA_ROW(real, elementwise(
                       "real", DtypeRule::real_part,
                       [](const VjpArgs& v) -> Cotangents { return {make_complex(g(v), zeros_like(g(v)))}; },

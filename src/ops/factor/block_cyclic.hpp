@@ -1,5 +1,5 @@
-// The layout in which dense factorizations stay balanced while the matrix shrinks: blocks dealt out round robin over a grid of ranks. Pure
-// arithmetic; ScaLAPACK's layout with the first block on the first rank.
+// The layout in which dense factorizations stay balanced while the matrix shrinks: blocks dealt out round
+// robin over a grid of ranks. Pure arithmetic; ScaLAPACK's layout with the first block on the first rank.
 //
 //   5 x 5 blocks on a 2 x 2 grid:   0 1 0 1 0
 //                                   2 3 2 3 2
@@ -55,11 +55,12 @@ struct Meeting2d {
 };
 Meeting2d meet(const BlockCyclic&, int grid_rank, const Rectangle&);
 
-// Who serves grid rank `receiver` from the rectangles that the ranks hold, replicas among them: for each distinct rectangle the receiver
-// itself if it holds it, else the holders in turn.
+// Who serves grid rank `receiver` from the rectangles that the ranks hold, replicas among them: for each
+// distinct rectangle the receiver itself if it holds it, else the holders in turn.
 std::vector<int> servers(std::span<const Rectangle> held, int receiver);
 
-// The extents of a grid for `ranks` ranks: as square as it goes with no more rows than columns, one row for few ranks.
+// The extents of a grid for `ranks` ranks: as square as it goes with no more rows than columns, one row for
+// few ranks.
 struct GridShape {
   int rows = 1, columns = 1;
 };
@@ -70,8 +71,8 @@ inline bool is_few(GridShape grid, std::int64_t block, std::int64_t k) {
 }
 // A block size that gives every rank of the grid several blocks, up to `most`.
 std::int64_t block_for(std::int64_t extent, int parts, std::int64_t most);
-// The most that is worthwhile: small matrices gain from narrow panels, large ones from deep products. By measurement
-// (apps/bench/linalg.cpp).
+// The most that is worthwhile: small matrices gain from narrow panels, large ones from deep products. By
+// measurement (apps/bench/linalg.cpp).
 inline std::int64_t widest_block(std::int64_t extent) { return extent < 4096 ? 64 : 128; }
 
 }  // namespace tessera::factor

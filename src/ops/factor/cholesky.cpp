@@ -44,7 +44,8 @@ void talk(const TalkArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
 }
 
-// With phi(X) the lower triangle, its diagonal halved:  S = L^-H phi(L^H gL) L^-1  (Murray 2016). Only the lower triangle was read, so it
+// With phi(X) the lower triangle, its diagonal halved:  S = L^-H phi(L^H gL) L^-1  (Murray 2016). Only the
+// lower triangle was read, so it
 // gets what a symmetric change of both triangles would do: tril(S + S^H), the diagonal once.
 Cotangents vjp(const VjpArgs& v) {
   const auto where = v.node.where;

@@ -1,7 +1,7 @@
 // Eigenvalues and eigenvectors of Hermitian matrices; the lower triangle is read.
 #include <algorithm>
 
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/scalapack.hpp"
@@ -92,8 +92,8 @@ template <bool vectors> void talk(const TalkArgs& args) {
 // a (..., n) as the columns' factors: (..., 1, n).
 Array along_columns(const Array& values, Dtype dtype) { return astype(expand_dims(values, -2), dtype); }
 
-// S = V (diag(gw) + E o V^H gV) V^H with E_ij = 1 / (w_j - w_i) off the diagonal. Only the lower triangle was read, so it gets what a
-// Hermitian change of both would do: tril(S + S^H), the diagonal once.
+// S = V (diag(gw) + E o V^H gV) V^H with E_ij = 1 / (w_j - w_i) off the diagonal. Only the lower triangle
+// was read, so it gets what a Hermitian change of both would do: tril(S + S^H), the diagonal once.
 Array lower_cotangent(const Array& w, const Array& v, const Array& gw, const Array& gv) {
   const Dtype dtype = v.dtype();
   const Array mask = diagonal_mask(v, dtype);

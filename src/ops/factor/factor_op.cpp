@@ -168,7 +168,8 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
     return results;
   }
 
-  // What it moves: each rank's shards to the block-cyclic layout and back, and panels along the rows and columns of the grid, or sums.
+  // What it moves: each rank's shards to the block-cyclic layout and back, and panels along the rows and
+  // columns of the grid, or sums.
   std::int64_t shard_bytes = 0;
   const auto bytes_of = [&](const Type& type, const Sharding& layout) {
     return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
@@ -214,8 +215,8 @@ Team::Team(const TalkArgs& args, const MatrixDims& dims) {
   matrices = batch_count(args.local.in[0]);
 }
 
-// The ranks' boxes, with the indices that no rank of the team holds left out: columns of right-hand sides may be split over other ranks
-// too.
+// The ranks' boxes, with the indices that no rank of the team holds left out: columns of right-hand sides
+// may be split over other ranks too.
 Tiles Team::tiles_of(const TalkArgs& args, bool output, std::size_t operand) const {
   const Tile& mine = (output ? args.local.out : args.local.in)[operand];
   const Sharding& layout = (output ? args.out_layouts : args.in_layouts)[operand];

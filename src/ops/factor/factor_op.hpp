@@ -1,5 +1,5 @@
-// What the factorizations share: operands are batches of matrices. Batch dims move together and may be split; what happens to split
-// matrix dims is decided here:
+// What the factorizations share: operands are batches of matrices. Batch dims move together and may be
+// split; what happens to split matrix dims is decided here:
 //
 //   matrix dims whole                 every rank calls LAPACK on its own matrices
 //   split, and many matrices          the axes move to a batch dim (an all-to-all), LAPACK, and back
@@ -8,14 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "kernels/lapack.hpp"
+#include "kernels/dense/lapack.hpp"
 #include "ops/build.hpp"
 #include "ops/factor/grid.hpp"
 #include "program/builder.hpp"
 
 namespace tessera::factor {
 
-// The trailing dims of each operand by letter: {"nn", "nc"} -> {"nc"} for solve. The dim "c" may be split for nothing.
+// The trailing dims of each operand by letter: {"nn", "nc"} -> {"nc"} for solve. The dim "c" may be split
+// for nothing.
 struct MatrixDims {
   std::vector<std::string> in, out;
   int like = 0;              // the input whose layout the matrix outputs have

@@ -1,5 +1,5 @@
-// The factorizations as recorded ops, on batches of matrices of one inexact dtype with equal batch dims. src/linalg builds NumPy's
-// functions from them.
+// The factorizations as recorded ops, on batches of matrices of one inexact dtype with equal batch dims.
+// src/linalg builds NumPy's functions from them.
 #pragma once
 #include "ops/build.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/transpose_tile.hpp"
+#include "kernels/move/transpose_tile.hpp"
 
 namespace tessera::factor {
 
@@ -65,8 +65,8 @@ Moved moved(const BlockCyclic& layout, int grid_rank, const Rectangle& box, Part
   return {meet(layout, grid_rank, box), part, box.rows.start, box.columns.start};
 }
 
-// Walks its rectangles in the order of the message: f(run of rows, run of columns, place in the message). Of a triangle each rectangle
-// keeps the rows that have a part in it.
+// Walks its rectangles in the order of the message: f(run of rows, run of columns, place in the message). Of
+// a triangle each rectangle keeps the rows that have a part in it.
 template <class F> void walk(const Moved& moved, F&& f) {
   std::int64_t offset = 0;
   for (const Run& columns : moved.meeting.columns) {

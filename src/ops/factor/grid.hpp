@@ -1,13 +1,13 @@
-// The ranks that hold one matrix together, arranged as a process grid, and the way of a matrix between the tiles that the sharding gives
-// and the block-cyclic layout that the factorizations work in.
+// The ranks that hold one matrix together, arranged as a process grid, and the way of a matrix between the
+// tiles that the sharding gives and the block-cyclic layout that the factorizations work in.
 #pragma once
 #include <algorithm>
 #include <complex>
 #include <cstring>
 #include <vector>
 
-#include "comm/point_to_point.hpp"
-#include "kernels/lapack_calls.hpp"
+#include "comm/collectives/point_to_point.hpp"
+#include "kernels/dense/lapack_calls.hpp"
 #include "ops/factor/block_cyclic.hpp"
 #include "types/buffer.hpp"
 
@@ -79,7 +79,8 @@ template <class T> struct GridMatrix {
   const T* at(std::int64_t row, std::int64_t column) const { return values.data() + column * ld + row; }
 };
 
-// The tiles of the grid's ranks, in grid order. element (i, j) of a rank's rectangle lies at data[i * row_step + j * column_step].
+// The tiles of the grid's ranks, in grid order. element (i, j) of a rank's rectangle lies at data[i *
+// row_step + j * column_step].
 struct Tiles {
   std::vector<Rectangle> held;
   std::int64_t row_step = 0, column_step = 1;
@@ -88,11 +89,12 @@ struct Tiles {
   Tiles transposed() const;
 };
 
-// Which elements move: all, or a triangle with the diagonal (and what shares a block with it). store writes zeros for the others.
+// Which elements move: all, or a triangle with the diagonal (and what shares a block with it). store writes
+// zeros for the others.
 enum class Part { all, lower, upper };
 
-// Tiles -> grid and back. One message per pair of ranks, a round per distance between them, so that the messages in memory at one time are
-// a fraction of a shard.
+// Tiles -> grid and back. One message per pair of ranks, a round per distance between them, so that the
+// messages in memory at one time are a fraction of a shard.
 template <class T> void load(const Grid&, const Tiles&, const T* tile, const BlockCyclic&, T* local,
                              std::int64_t ld, Part = Part::all);
 template <class T> void store(const Grid&, const Tiles&, T* tile, const BlockCyclic&, const T* local,

@@ -1,13 +1,14 @@
 // Cholesky on a process grid: right-looking, the next panel factored ahead.
 //
 //   panel k, in its grid column:   L_kk = chol(A_kk), sent down the column;  L_ik = A_ik L_kk^-H
-//   then to everybody:             the panel's rows along each grid row; of those, the rows that match a grid column's own columns along it
+//   then to everybody:             the panel's rows along each grid row; of those, the rows that match a
+//     grid column's own columns along it
 //   update, lower triangle:        A_ij -= L_ik L_jk^H
 #include <algorithm>
 
-#include "comm/collectives.hpp"
-#include "kernels/panel_factor.hpp"
-#include "kernels/panel_product.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "kernels/dense/panel_factor.hpp"
+#include "kernels/dense/panel_product.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {
@@ -49,7 +50,8 @@ template <class T> class Cholesky {
   }
 
  private:
-  // [status: first pivot that is not positive, or -1][rows of L below the diagonal block, as this grid row holds them]
+  // [status: first pivot that is not positive, or -1][rows of L below the diagonal block, as this grid row
+  // holds them]
   struct Panel {
     std::int64_t start = 0, width = 0, first_below = 0, rows_below = 0;
     std::vector<T> values;
@@ -125,7 +127,8 @@ template <class T> class Cholesky {
     return lapack::potrf('L', width, block, static_cast<int>(a_.ld));
   }
 
-  // Every rank holds the panel's rows of its grid row; its columns need other rows, which ranks of its grid column hold.
+  // Every rank holds the panel's rows of its grid row; its columns need other rows, which ranks of its grid
+  // column hold.
   void match_columns(Panel& panel) {
     if (grid_.shape.rows == 1) return;  // it holds them all
     panel.first_column = columns_.count_below(grid_.column, panel.start + panel.width);

@@ -2,17 +2,19 @@
 //
 //         done | panel | trailing columns | right-hand sides
 //      k0 ---- +-------+------------------+--
-//              | L\U   |  U := L^-1 rows that the pivots chose      1. panel k is on every rank of a grid row (broadcast)
-//              |  L    |  A := A - L U                              2. update the columns of panel k + 1 first, factor it, start its
+//              | L\U   |  U := L^-1 rows that the pivots chose      1. panel k is on every rank of a grid
+//                row (broadcast)
+//              |  L    |  A := A - L U                              2. update the columns of panel k + 1
+//                first, factor it, start its
 //              broadcast
 //                                                                   3. update the other columns meanwhile
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "comm/collectives.hpp"
-#include "kernels/panel_factor.hpp"
-#include "kernels/panel_product.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "kernels/dense/panel_factor.hpp"
+#include "kernels/dense/panel_product.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {
@@ -25,7 +27,8 @@ template <class T> double magnitude(const T& value) {
     return std::abs(static_cast<double>(value));
 }
 
-// A factored panel as it travels: [first zero pivot][pivots][top: L\U of its diagonal block][the rows of L below that this grid row holds].
+// A factored panel as it travels: [first zero pivot][pivots][top: L\U of its diagonal block][the rows of L
+// below that this grid row holds].
 template <class T> struct Panel {
   std::int64_t start = 0, width = 0, first_below = 0, rows_below = 0;
   std::vector<std::byte> bytes;
@@ -161,7 +164,8 @@ template <class T> class Lu {
     factor_part(panel, columns, middle, right);
   }
 
-  // One exchange finds the largest entry of column c and brings its row to everybody, and row c to where that one stood.
+  // One exchange finds the largest entry of column c and brings its row to everybody, and row c to where
+  // that one stood.
   void choose_pivot(Panel<T>& panel, T* columns, std::int64_t c) {
     const std::int64_t ld = a_.ld, w = panel.width, wanted_row = panel.start + c;
     std::int64_t best_row = -1;
@@ -216,7 +220,8 @@ template <class T> class Lu {
   // ---- the columns right of a panel ----
 
   void update_rest(Panel<T>& panel, std::int64_t first, Panel<T>& next) {
-    // Columns between two looks at the next panel's broadcast: as many as stay cached from the exchange of rows to the product.
+    // Columns between two looks at the next panel's broadcast: as many as stay cached from the exchange of
+    // rows to the product.
     const std::int64_t chunk = columns_at_once<T>(panel.rows_below);
     const std::int64_t count = all_columns_ - first;
     if (grid_.shape.rows > 1) return update(panel, first, count);
@@ -238,8 +243,10 @@ template <class T> class Lu {
                                   a_.ld);
   }
 
-  // Applies the panel's row exchanges to some columns. Returns the top rows afterwards: in place when the grid has one row, else in
-  // *top_rows, which every rank of the grid column receives (they all need U). Without top_rows they are written back only.
+  // Applies the panel's row exchanges to some columns. Returns the top rows afterwards: in place when the
+  // grid has one row, else in
+  // *top_rows, which every rank of the grid column receives (they all need U). Without top_rows they are
+  // written back only.
   T* exchange_rows(Panel<T>& panel, std::int64_t first, std::int64_t count, std::vector<T>* top_rows) {
     if (grid_.shape.rows == 1) {
       kernels::exchange_rows(count, a_.at(0, first), a_.ld, panel.start, panel.width, panel.pivots());

@@ -1,12 +1,14 @@
-// Householder QR with whole columns dealt over the ranks: panels are factored without communication, reflectors travel.
+// Householder QR with whole columns dealt over the ranks: panels are factored without communication,
+// reflectors travel.
 //
-//   panel k  = I - V T V^H:   V (from the panel's first row down) and T go to everybody, who apply them to their columns on the right;
+//   panel k  = I - V T V^H:   V (from the panel's first row down) and T go to everybody, who apply them to
+//     their columns on the right;
 //   the columns of Q are then made the other way round, from the last panel to the first.
 #include <algorithm>
 
-#include "comm/collectives.hpp"
-#include "kernels/panel_factor.hpp"
-#include "kernels/panel_product.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "kernels/dense/panel_factor.hpp"
+#include "kernels/dense/panel_product.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {
@@ -44,8 +46,8 @@ template <class T> class Qr {
     }
   }
 
-  // The columns of Q, from the last panel to the first; q may be a itself: what a panel needs of a is on its way when its columns are
-  // overwritten.
+  // The columns of Q, from the last panel to the first; q may be a itself: what a panel needs of a is on its
+  // way when its columns are overwritten.
   void write_q(GridMatrix<T>& q) {
     const bool in_place = q.values.data() == a_.values.data();
     const std::int64_t panels = (steps_ + columns_.block - 1) / columns_.block;

@@ -1,7 +1,7 @@
 // Triangular systems on a process grid.
 #include <algorithm>
 
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {
@@ -20,7 +20,8 @@ template <class F> void for_blocks(const CyclicDim& dim, bool forward, F&& f) {
   }
 }
 
-// My rows that a block's solution still has to be subtracted from: those beyond it in the direction of substitution.
+// My rows that a block's solution still has to be subtracted from: those beyond it in the direction of
+// substitution.
 struct Rest {
   std::int64_t first, count;
 };
@@ -42,7 +43,8 @@ RightSides::RightSides(const Grid& grid, const CyclicDim& rows, std::int64_t k)
       parts};
 }
 
-// Per block: its column of A to every rank of the grid row, the block's solution down the grid column, one product.
+// Per block: its column of A to every rank of the grid row, the block's solution down the grid column, one
+// product.
 template <class T> void substitute(const Grid& grid, const GridMatrix<T>& a, bool lower, bool unit_diagonal,
                                    T* b, std::int64_t ldb, std::int64_t local_columns) {
   const auto &rows = a.layout.rows, &columns = a.layout.columns;
@@ -80,8 +82,8 @@ template <class T> void substitute(const Grid& grid, const GridMatrix<T>& a, boo
   });
 }
 
-// Per block: what the grid columns have subtracted so far is summed along the grid row, the owner of the diagonal block solves, and its
-// grid column multiplies its rows of that column of A.
+// Per block: what the grid columns have subtracted so far is summed along the grid row, the owner of the
+// diagonal block solves, and its grid column multiplies its rows of that column of A.
 template <class T> void substitute_few(const Grid& grid, const GridMatrix<T>& a, bool lower,
                                        bool unit_diagonal, T* b, std::int64_t ldb, std::int64_t k64) {
   if (k64 == 0) return;

@@ -72,7 +72,8 @@ void talk(const TalkArgs& args) {
 }
 
 // With P^T A = [L1; L2] [U1, U2] and cotangents split alike (one of L2 and U2 is empty):
-//   phi = tril(L1^H gL1 - gU2 U2^H, -1) + triu(gU1 U1^H - L2^H gL2),   P^T gA = [L1^-H phi U1^-H, L1^-H gU2; gL2 U1^-H]
+//   phi = tril(L1^H gL1 - gU2 U2^H, -1) + triu(gU1 U1^H - L2^H gL2),   P^T gA = [L1^-H phi U1^-H, L1^-H gU2;
+//     gL2 U1^-H]
 Cotangents vjp(const VjpArgs& v) {
   if (!v.cotangents[0].node()) return {Array()};
   const auto where = v.node.where;

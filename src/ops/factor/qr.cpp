@@ -1,8 +1,9 @@
-// QR: tall and narrow matrices by one QR per rank and one of the stacked triangles (TSQR), others by Householder panels.
+// QR: tall and narrow matrices by one QR per rank and one of the stacked triangles (TSQR), others by
+// Householder panels.
 #include <algorithm>
 #include <numeric>
 
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
@@ -54,8 +55,8 @@ template <class T> void factor_panels(const Grid& grid, const Tiles& in, const T
   store(grid, q_tiles, q_tile, q.layout, q.values.data(), q.ld);
 }
 
-// Signs that Householder's method would have given to the columns of q, from its top n x n block (Ballard et al. 2014: q - signs has an LU
-// factorization without pivoting).
+// Signs that Householder's method would have given to the columns of q, from its top n x n block (Ballard et
+// al. 2014: q - signs has an LU factorization without pivoting).
 template <class T> std::vector<real_of<T>> householder_signs(std::vector<T> top, std::int64_t n) {
   std::vector<real_of<T>> signs(n);
   const auto at = [&](std::int64_t i, std::int64_t j) -> T& { return top[i + j * n]; };
@@ -176,7 +177,8 @@ void talk(const TalkArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
 }
 
-// gA = (gQ + Q copyltu(M)) R^-H with M = R gR^H - gQ^H Q, copyltu(M) = tril(M, -1) + tril(M, -1)^H + Re diag(M)  (Liao et al. 2019).
+// gA = (gQ + Q copyltu(M)) R^-H with M = R gR^H - gQ^H Q, copyltu(M) = tril(M, -1) + tril(M, -1)^H + Re
+// diag(M)  (Liao et al. 2019).
 // A wide A = [X, Y] has R = [U, V]: gY = Q gV, and gQ grows by Y gV^H before the rule is applied to X = Q U.
 Cotangents vjp(const VjpArgs& v) {
   const auto where = v.node.where;

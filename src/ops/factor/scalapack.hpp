@@ -4,9 +4,11 @@
 
 namespace tessera::factor {
 
-// Lower triangle of a (destroyed) -> ascending w (n, on every rank), eigenvectors z in a's layout. False: no convergence.
+// Lower triangle of a (destroyed) -> ascending w (n, on every rank), eigenvectors z in a's layout. False: no
+// convergence.
 template <class T> bool eigh(const Grid&, GridMatrix<T>& a, real_of<T>* w, GridMatrix<T>& z);
-// a (m x n, destroyed) = u (m x k) diag(s) vh (k x n); u and vh are both given or both null. False: no convergence.
+// a (m x n, destroyed) = u (m x k) diag(s) vh (k x n); u and vh are both given or both null. False: no
+// convergence.
 template <class T>
 bool svd(const Grid&, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>* s, GridMatrix<T>* vh);
 

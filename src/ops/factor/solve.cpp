@@ -1,7 +1,7 @@
 // a x = b by LU with partial pivoting: x lies as b.
 #include <algorithm>
 
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"

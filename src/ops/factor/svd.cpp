@@ -1,7 +1,7 @@
 // Singular values and vectors.
 #include <algorithm>
 
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
@@ -163,8 +163,10 @@ template <bool vectors> void talk(const TalkArgs& args) {
                          [&](auto zero) { svd_together<decltype(zero), vectors>(args); });
 }
 
-// Of the reduced form (Wan and Zhang 2019):  gA = U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gs)] V^H
-//   + (I - U U^H) gU S^-1 V^H + U S^-1 gV^H (I - V V^H)   with E_ij = s_j^2 - s_i^2 off the diagonal and skew(X) = X - X^H.
+// Of the reduced form (Wan and Zhang 2019):  gA = U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gs)]
+// V^H
+//   + (I - U U^H) gU S^-1 V^H + U S^-1 gV^H (I - V V^H)   with E_ij = s_j^2 - s_i^2 off the diagonal and
+//     skew(X) = X - X^H.
 Array cotangent_of(const Array& u, const Array& s, const Array& vh, Array gu, const Array& gs, Array gvh) {
   const Dtype dtype = u.dtype();
   const auto skew = [](const Array& x) { return x - adjoint(x); };

@@ -57,7 +57,8 @@ void talk(const TalkArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { solve_together<decltype(zero)>(args); });
 }
 
-// op(a) x = b:  b's cotangent solves with op(a)^T, op(a)'s is minus its outer product with x, on the triangle that was read.
+// op(a) x = b:  b's cotangent solves with op(a)^T, op(a)'s is minus its outer product with x, on the
+// triangle that was read.
 Cotangents vjp(const VjpArgs& v) {
   const auto& t = v.node.params->as<Triangle>();
   Triangle turned = t;

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "comm/communicator.hpp"
+#include "comm/mpi/communicator.hpp"
 #include "mesh/reshard.hpp"
 #include "ops/build.hpp"
 #include "ops/fourier/fft_op.hpp"
@@ -51,7 +51,8 @@ std::optional<Sharding> target_of(const FftParams& p, const Sharding& from) {
   return p.place == FftPlace::given ? *p.given : from;
 }
 
-// A plan is asked for at least twice, when the op is recorded and when it is lowered; the search takes a while for several split dims.
+// A plan is asked for at least twice, when the op is recorded and when it is lowered; the search takes a
+// while for several split dims.
 const FftStages& stages_of(const ParamsPtr& owner, const FftParams& p, const Type& in, const Sharding& from,
                            const std::vector<int>& fixed) {
   struct Known {
@@ -90,7 +91,8 @@ Placement place_fft(const PlaceArgs& args) {
   return {{from}, {stages_of(nullptr, p, args.in[0], from, args.fixed_axes).out}, {}, "sum"};
 }
 
-// All stages as one instruction, by ranks that see each other's memory. It moves what the exchanges between the stages would.
+// All stages as one instruction, by ranks that see each other's memory. It moves what the exchanges between
+// the stages would.
 int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& plan, int v,
                   const Sharding& to) {
   const Type in = builder.value(v).type;
@@ -155,7 +157,8 @@ void place_like(FftParams& p, const Array& operand) {
   p.given = output_of(operand).sharding;
 }
 
-// 1 for the parts of a halved dim of n points that stand for themselves, 2 for those that stand for their conjugate as well.
+// 1 for the parts of a halved dim of n points that stand for themselves, 2 for those that stand for their
+// conjugate as well.
 Array halved_weights(std::int64_t n, Dtype dtype) {
   const Array k = arange(n / 2 + 1);
   const Array alone = (k == 0) | (k * 2 == Array(n));
@@ -176,7 +179,8 @@ Cotangents vjp(const VjpArgs& v) {
     extents[halved] = operand.shape()[halved];
     return {real(Operand(record_fft(record_fft_resize(v.cotangents[0], extents, where), p, where), where))};
   }
-  // irfft(X)[j] = Re sum_k w_k X[k] exp(+-2 pi i j k / n): the cotangent is w times the conjugate of the forward half.
+  // irfft(X)[j] = Re sum_k w_k X[k] exp(+-2 pi i j k / n): the cotangent is w times the conjugate of the
+  // forward half.
   const auto n = p.length;
   p.kind = FftKind::r2c;
   p.sign = FftSign::forward;

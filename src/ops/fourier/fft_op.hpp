@@ -1,7 +1,9 @@
 // The op behind every function of tessera::fft.
 //
-//   fft          one node: kind, dims, scale, and where the result is to lie. Lowered to stages (stages.hpp), each of which is a local
-//                transform of dims that are whole there, or a transform of one split dim by ranks together (line.hpp).
+//   fft          one node: kind, dims, scale, and where the result is to lie. Lowered to stages
+//     (stages.hpp), each of which is a local
+//                transform of dims that are whole there, or a transform of one split dim by ranks together
+//                  (line.hpp).
 //   fft_resize   crops and zero-pads dims, as numpy.fft's n and s do
 #pragma once
 #include <tessera/sharding.hpp>
@@ -13,7 +15,7 @@
 #include <vector>
 
 #include "graph/node.hpp"
-#include "kernels/fft.hpp"
+#include "kernels/fourier/fft.hpp"
 
 namespace tessera {
 

@@ -5,8 +5,8 @@
 #include <complex>
 #include <numbers>
 
-#include "comm/collectives.hpp"
-#include "kernels/copy.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "kernels/move/copy.hpp"
 #include "mesh/groups.hpp"
 #include "ops/fourier/line_plan.hpp"
 #include "ops/fourier/twiddle.hpp"
@@ -18,8 +18,10 @@ namespace {
 using kernels::FftKind;
 using kernels::FftSign;
 
-// One rank's work in a transform along a line. The batch is (outer, inner) around the line; in the matrix layouts it is in front:
-//   natural (outer, points of my block, inner)    columns (outer, inner, my columns, r)    rows (outer, inner, my rows, m)
+// One rank's work in a transform along a line. The batch is (outer, inner) around the line; in the matrix
+// layouts it is in front:
+//   natural (outer, points of my block, inner)    columns (outer, inner, my columns, r)    rows (outer,
+//     inner, my rows, m)
 template <class R> class Line {
  public:
   using Complex = std::complex<R>;
@@ -203,7 +205,8 @@ template <class R> class Line {
   }
 
   // My block as complex numbers: a real or halved operand is converted, the chirp is multiplied on.
-  //   c2r: x[j] = Re sum_k c_k X[k] exp(2 pi i j k / N) over the halved range, c_k = 2 but for the ends, which count once
+  //   c2r: x[j] = Re sum_k c_k X[k] exp(2 pi i j k / N) over the halved range, c_k = 2 but for the ends,
+  //     which count once
   const Complex* prepare(Buffer& prepared) const {
     if (p_.kind == FftKind::c2c && plan_.method == LineMethod::six_steps) return in_.as<Complex>();
     const auto block = plan_.in_block(me_);

@@ -2,12 +2,13 @@
 //
 // The six steps: N = r * m points as a matrix of r rows. x[j1 * m + j2] becomes X[k1 + r * k2].
 //
-//   blocks of x --exchange--> columns j2 of mine --FFT over j1, times exp(-2 pi i j2 k1 / N)--> exchange --> rows k1 of mine
+//   blocks of x --exchange--> columns j2 of mine --FFT over j1, times exp(-2 pi i j2 k1 / N)--> exchange -->
+//     rows k1 of mine
 //     --FFT over j2--> exchange --> blocks of X
 //
-// r is the divisor of N nearest its root. A length whose divisors leave most ranks idle (a large prime) is turned into a convolution of
-// M >= 2 N - 1 points, M a product of small primes (Bluestein 1970): five exchanges, never more than 2 to 4 blocks on a rank. A line of a
-// few KiB goes to the first rank and back.
+// r is the divisor of N nearest its root. A length whose divisors leave most ranks idle (a large prime) is
+// turned into a convolution of M >= 2 N - 1 points, M a product of small primes (Bluestein 1970): five
+// exchanges, never more than 2 to 4 blocks on a rank. A line of a few KiB goes to the first rank and back.
 #pragma once
 #include <vector>
 

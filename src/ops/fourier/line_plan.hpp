@@ -34,8 +34,8 @@ struct LinePlan {
 LinePlan plan_line(const LineParams&, std::int64_t extent, std::int64_t batch, int ranks,
                    std::size_t complex_bytes);
 
-// The points [block) of a line that is written row by row into a matrix of `width` columns, as far as they lie in `columns`: at most
-// three patches, the middle one of whole rows.
+// The points [block) of a line that is written row by row into a matrix of `width` columns, as far as they
+// lie in `columns`: at most three patches, the middle one of whole rows.
 //
 //   width 5, block [3:14), columns [1:4)      . . . # .
 //                                             . # # # .

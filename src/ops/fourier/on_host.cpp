@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "base/settings.hpp"
-#include "comm/collectives.hpp"
-#include "comm/communicator.hpp"
-#include "comm/host_memory.hpp"
-#include "kernels/copy.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/host/host_memory.hpp"
+#include "comm/mpi/communicator.hpp"
+#include "kernels/move/copy.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera {
@@ -100,7 +100,8 @@ class Stages {
     for (std::size_t s = 0; s < count; ++s) {
       const bool is_last = s + 1 == count;
       const Type type = type_after(s);
-      // Of two stages the second is at home in the result, if that stays there: then the first writes to it at once.
+      // Of two stages the second is at home in the result, if that stays there: then the first writes to it
+      // at once.
       const bool stays = s == 0 && !(count == 2 && same_blocks(p_.stages[1].first, result.layout));
       const Sharding& layout = is_last ? result.layout : p_.stages[stays ? 0 : s + 1].first;
       Spread next = is_last || (same_blocks(layout, result.layout) && type == result.type)

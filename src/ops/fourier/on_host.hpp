@@ -6,8 +6,8 @@
 //     stage 2   rank 0 takes columns of the left half out of all four planes, rank 1    dim 0
 //               of the right half, a few at a time: read, transformed in cache, and put back where they were
 //
-// Nothing is packed, sent or unpacked. A transposed result needs no third array either: stage 1 writes into it, stage 2 works in place.
-// Longer chains write straight into the layout of the stage after the next:
+// Nothing is packed, sent or unpacked. A transposed result needs no third array either: stage 1 writes into
+// it, stage 2 works in place. Longer chains write straight into the layout of the stage after the next:
 //
 //   stage      1        2             3                 S
 //   reads      operand  V1 of others  its own V2        its own V(S-1)

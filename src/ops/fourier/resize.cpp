@@ -1,4 +1,5 @@
-// Cropping and zero-padding to other extents: each rank sends what the neighbours' new blocks take from its old one.
+// Cropping and zero-padding to other extents: each rank sends what the neighbours' new blocks take from its
+// old one.
 #include "ops/build.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "program/builder.hpp"

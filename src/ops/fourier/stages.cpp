@@ -23,7 +23,8 @@ constexpr std::int64_t small_block_bytes =
     65536;                          // what a rank may hold of a small array, however unfair that is
 constexpr std::int64_t unfair = 4;  // else its largest block may grow by this at most
 
-// Between equals the nearest dim: P('x', 'y', None) -> P('x', None, 'y') -> P(None, 'x', 'y'), and an inverse goes the same way back.
+// Between equals the nearest dim: P('x', 'y', None) -> P('x', None, 'y') -> P(None, 'x', 'y'), and an
+// inverse goes the same way back.
 constexpr double tie_seconds = 1e-9;
 
 struct State {
@@ -88,7 +89,8 @@ class Search {
   Type type_at(unsigned done) const { return type_after(p_, in_, dims_in(done)); }
   Sharding sharding(const DimAxes& layout) const { return Sharding::from_dim_axes(mesh_, layout); }
 
-  // The halved dim is the first to be transformed on the way to complex numbers, and the last on the way back.
+  // The halved dim is the first to be transformed on the way to complex numbers, and the last on the way
+  // back.
   bool may_transform(unsigned done, unsigned set) const {
     const unsigned halved = 1u << last();
     if (p_.kind == FftKind::r2c) return ((done | set) & halved) != 0;

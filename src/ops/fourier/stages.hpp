@@ -1,4 +1,5 @@
-// How a transform of split dims proceeds: which dims are whole when, and where everything lies meanwhile. Pure; no array is seen.
+// How a transform of split dims proceeds: which dims are whole when, and where everything lies meanwhile.
+// Pure; no array is seen.
 //
 //   P('x', 'y', None), all three dims:   stage 1  P('x', 'y', None)   dim 2 is whole here
 //                                        exchange inside y            dims 1 and 2 trade places
@@ -7,9 +8,10 @@
 //                                        stage 3  P(None, 'x', 'y')   dim 0; here a transposed result stays
 //                                        one exchange back, for a result split like the operand
 //
-// The cheapest way is found by search over the layouts that empty one more split dim by moving its mesh axes to the ends of others; the
-// cost of an exchange is plan_reshard's, so blocks that come out uneven cost what their largest costs. A dim whose axes find no fair
-// place elsewhere (the only dim, or next to tiny ones) is transformed across the ranks where it lies.
+// The cheapest way is found by search over the layouts that empty one more split dim by moving its mesh axes
+// to the ends of others; the cost of an exchange is plan_reshard's, so blocks that come out uneven cost what
+// their largest costs. A dim whose axes find no fair place elsewhere (the only dim, or next to tiny ones) is
+// transformed across the ranks where it lies.
 #pragma once
 #include <vector>
 

@@ -1,12 +1,12 @@
-// Powers of exp(-+ 2 pi i / n), from two tables of about sqrt(n) entries: w^e = high[e / s] * low[e % s]. Each is the product of two
-// correctly rounded numbers, so that errors do not grow with e.
+// Powers of exp(-+ 2 pi i / n), from two tables of about sqrt(n) entries: w^e = high[e / s] * low[e % s].
+// Each is the product of two correctly rounded numbers, so that errors do not grow with e.
 #pragma once
 #include <cmath>
 #include <complex>
 #include <numbers>
 #include <vector>
 
-#include "kernels/fft.hpp"
+#include "kernels/fourier/fft.hpp"
 
 namespace tessera {
 

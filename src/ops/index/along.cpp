@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/copy.hpp"
-#include "kernels/elementwise.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
@@ -35,7 +35,8 @@ std::vector<std::int64_t> places_in(const Tile& indices, std::int64_t extent, Ra
   return places;
 }
 
-// One factor per dim of the lines, and one for the dim of the list: `in_array` and `in_list` say how the two may be split.
+// One factor per dim of the lines, and one for the dim of the list: `in_array` and `in_list` say how the two
+// may be split.
 FactorRule factors_along(const Shape& list, int dim, std::int64_t extent, FactorKind in_array,
                          FactorKind in_list) {
   FactorRule rule;
@@ -70,8 +71,8 @@ FactorRule gather_along_factors(std::span<const Type> in, int dim) {
   return rule;
 }
 
-// The array and the list split alike, also along the dim: ranks ask each other for what their part of the list names, where that moves
-// less than making one of them whole.
+// The array and the list split alike, also along the dim: ranks ask each other for what their part of the
+// list names, where that moves less than making one of them whole.
 Placement place_gather_along(const PlaceArgs& args) {
   const int dim = params_of(args.params).dim, ndim = args.in[0].shape.ndim();
   std::int64_t bytes = 0;

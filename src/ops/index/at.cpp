@@ -1,4 +1,5 @@
-// x.at(part).set(v) and its kin. Without index arrays: v is put into its box, one exchange of v alone. With them: a scatter.
+// x.at(part).set(v) and its kin. Without index arrays: v is put into its box, one exchange of v alone. With
+// them: a scatter.
 #include <algorithm>
 
 #include "ops/build.hpp"
@@ -77,8 +78,9 @@ std::int64_t bytes_where_split(const Array& x, int from, int count) {
   return split ? x.nbytes() : 0;
 }
 
-// Adding along a list that lies split over ranks: each rank adds up its part of the list into zeros, and the sums are combined, where
-// that is less than every rank seeing the whole list. 10^6 values into 10 bins move 10 sums.
+// Adding along a list that lies split over ranks: each rank adds up its part of the list into zeros, and the
+// sums are combined, where that is less than every rank seeing the whole list. 10^6 values into 10 bins move
+// 10 sums.
 bool adds_up_by_parts(const Array& y, const std::vector<Array>& indices, const Array& updates, int first) {
   std::int64_t list_bytes = bytes_where_split(updates, first, indices[0].ndim());
   for (const auto& i : indices) list_bytes += bytes_where_split(i, 0, i.ndim());

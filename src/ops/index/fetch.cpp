@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "comm/collectives.hpp"
+#include "comm/collectives/collectives.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera {
@@ -11,7 +11,8 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-// Block r of `out` to rank r; what rank r sends arrives as block r of `in`. Sizes in bytes; this rank's own block is left alone.
+// Block r of `out` to rank r; what rank r sends arrives as block r of `in`. Sizes in bytes; this rank's own
+// block is left alone.
 void exchange_blocks(const comm::Communicator& comm, std::byte* out, const Counts& out_bytes, std::byte* in,
                      const Counts& in_bytes, const char* label) {
   std::vector<comm::Message> sends, receives;

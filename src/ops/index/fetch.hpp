@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "comm/communicator.hpp"
-#include "kernels/copy.hpp"
+#include "comm/mpi/communicator.hpp"
+#include "kernels/move/copy.hpp"
 
 namespace tessera {
 
-// What a rank wants: row `position` of the block of rank `owner` of the communicator; zeros where the owner is -1.
+// What a rank wants: row `position` of the block of rank `owner` of the communicator; zeros where the owner
+// is -1.
 struct FetchList {
   std::vector<int> owner;
   std::vector<std::int64_t> position;
@@ -20,8 +21,9 @@ struct FetchList {
   }
 };
 
-// out (outer, wanted, inner)[o, i, :] = block of owner[i] (outer, extent, inner)[o, position[i], :]. Blocks differ in extent only.
-// Collective: the counts, the positions, then the rows, each rank receiving exactly the rows that it wants from others.
+// out (outer, wanted, inner)[o, i, :] = block of owner[i] (outer, extent, inner)[o, position[i], :]. Blocks
+// differ in extent only. Collective: the counts, the positions, then the rows, each rank receiving exactly
+// the rows that it wants from others.
 void fetch(const comm::Communicator&, const FetchList&, Dtype, kernels::AxisView own_block,
            const std::byte* x, std::byte* out);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/copy.hpp"
-#include "kernels/elementwise.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
@@ -70,7 +70,8 @@ kernels::AxisView view_of(const Shape& block, const GatherParams& p) {
   return view;
 }
 
-// Factors: one per dim of x, then one per dim of the index arrays. `addressed` and `listed` say what may be split.
+// Factors: one per dim of x, then one per dim of the index arrays. `addressed` and `listed` say what may be
+// split.
 FactorRule factors_of_kinds(const Shape& x, const Shape& indices, const GatherParams& p, FactorKind addressed,
                             FactorKind listed) {
   FactorRule rule;
@@ -114,8 +115,9 @@ int split_dim(const std::vector<std::vector<int>>& axes, const GatherParams& p) 
   return found;
 }
 
-// Both x (along an addressed dim) and the list of indices split over the same mesh axes: one of them would have to become whole, so ranks
-// ask each other for what their part of the list names, where that moves less. Nothing: not such a case.
+// Both x (along an addressed dim) and the list of indices split over the same mesh axes: one of them would
+// have to become whole, so ranks ask each other for what their part of the list names, where that moves
+// less. Nothing: not such a case.
 std::optional<Placement> place_fetch(const PlaceArgs& args, const GatherParams& p, std::int64_t& bytes) {
   if (args.wanted || !args.shardings[0] || !(args.shardings[0]->mesh() == args.mesh)) return std::nullopt;
   const int ndim = args.in[0].shape.ndim(), list_ndim = args.in[1].shape.ndim();
@@ -206,8 +208,8 @@ void talk_gather(const TalkArgs& args) {
 }
 
 // ---- gather: x, indices... ----
-// A split addressed dim makes the result partial: every rank gives the elements that it holds and zeros elsewhere; or ranks fetch from
-// each other.
+// A split addressed dim makes the result partial: every rank gives the elements that it holds and zeros
+// elsewhere; or ranks fetch from each other.
 const OpDef gather_op{
     .name = "gather",
     .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
@@ -260,7 +262,8 @@ const OpDef gather_op{
 };
 
 // ---- scatter: x, indices..., updates ----
-// Every rank applies the updates that fall into its block; so it must see all of them along the addressed dims.
+// Every rank applies the updates that fall into its block; so it must see all of them along the addressed
+// dims.
 Cotangents scatter_vjp(const VjpArgs& v) {
   const auto& p = params_of(*v.node.params);
   const auto where_ = v.node.where;

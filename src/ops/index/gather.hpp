@@ -7,15 +7,16 @@
 
 namespace tessera {
 
-// What an index outside the dim means, after negative ones were counted from the end. JAX: reads are clamped, writes dropped (a read
-// with `drop` gives zero).
+// What an index outside the dim means, after negative ones were counted from the end. JAX: reads are
+// clamped, writes dropped (a read with `drop` gives zero).
 enum class OutOfRange { clamp, drop };
 
-// k index arrays of one shape S address the k dims of x from `first`: the result has those dims replaced by the dims of S.
-// Where an addressed dim is split, each rank contributes the elements that it holds.
+// k index arrays of one shape S address the k dims of x from `first`: the result has those dims replaced by
+// the dims of S. Where an addressed dim is split, each rank contributes the elements that it holds.
 Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange, std::source_location where);
 
-// x with x[.., indices, ..] op= updates, whose shape is that of the gather's result. op: set add multiply min max.
+// x with x[.., indices, ..] op= updates, whose shape is that of the gather's result. op: set add multiply
+// min max.
 Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates,
               int first, OutOfRange, std::source_location where);
 

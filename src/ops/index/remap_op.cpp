@@ -35,8 +35,9 @@ Sharding as_result(const Sharding& operand, const RemapParams& p, const Mesh& me
   return Sharding::from_dim_axes(mesh, dims);
 }
 
-// Where an operand that may lie anywhere is computed: as the result lies. But a dim that is shorter than it has blocks (one matrix of a
-// stack) stays whole: the first ranks would compute it for all others, and then send it.
+// Where an operand that may lie anywhere is computed: as the result lies. But a dim that is shorter than it
+// has blocks (one matrix of a stack) stays whole: the first ranks would compute it for all others, and then
+// send it.
 Sharding as_operand(const Sharding& result, const Shape& shape) {
   auto dims = result.dim_axes(shape.ndim());
   for (int d = 0; d < shape.ndim(); ++d) {
@@ -133,7 +134,8 @@ RemapName name_of(const Node& node) {
   return RemapName::update_slice;
 }
 
-// Pieces that read disjoint parts of the source go back in one exchange; copies of the same elements are added up.
+// Pieces that read disjoint parts of the source go back in one exchange; copies of the same elements are
+// added up.
 Array source_cotangent(const VjpArgs& v, int source) {
   const auto& p = params_of(*v.node.params);
   const Array& x = v.in[source];

@@ -1,5 +1,6 @@
-// Ops whose result is an affine picture of their operands: slices, flips, rolls, pads, concatenations. All are one record with different
-// pieces, executed as one exchange in which every rank receives exactly the elements that it lacks.
+// Ops whose result is an affine picture of their operands: slices, flips, rolls, pads, concatenations. All
+// are one record with different pieces, executed as one exchange in which every rank receives exactly the
+// elements that it lacks.
 #pragma once
 #include <string>
 #include <vector>
@@ -45,7 +46,8 @@ Piece whole_piece(int source, const Shape&, const std::vector<std::int64_t>& at)
 // x[start : start + step * count : step] in each dim.
 RemapParams slice_params(const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
                          const Shape& count);
-// The transpose of a slice: g put where the slice came from, zeros elsewhere, in an array of this shape and layout.
+// The transpose of a slice: g put where the slice came from, zeros elsewhere, in an array of this shape and
+// layout.
 Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
               const Shape& shape, const std::optional<Sharding>& layout, std::source_location where);
 

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "kernels/copy.hpp"
-#include "kernels/reduce.hpp"
+#include "kernels/move/copy.hpp"
+#include "kernels/reduce/reduce.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/index/windows.hpp"

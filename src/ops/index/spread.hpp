@@ -1,4 +1,5 @@
-// One dim taken apart or together in groups of equal size, on any sharding: only what crosses a block boundary travels.
+// One dim taken apart or together in groups of equal size, on any sharding: only what crosses a block
+// boundary travels.
 #pragma once
 #include "graph/op.hpp"
 

@@ -1,4 +1,5 @@
-// The identity, as a node of its own: transformations tell their argument from the caller's array by it, and stop_gradient ends there.
+// The identity, as a node of its own: transformations tell their argument from the caller's array by it, and
+// stop_gradient ends there.
 #include "ops/build.hpp"
 #include "ops/collective/axis_env.hpp"
 #include "ops/collective/manual.hpp"

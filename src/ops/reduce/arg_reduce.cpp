@@ -1,12 +1,13 @@
-// argmax and argmin: where the extreme stands. The first of equals, and the first NaN if there is one, as NumPy.
+// argmax and argmin: where the extreme stands. The first of equals, and the first NaN if there is one, as
+// NumPy.
 //
-// Over a split dim: each rank's own extreme and its place; one all-reduce gives the extreme of all, one more the smallest place among the
-// ranks that hold it.
+// Over a split dim: each rank's own extreme and its place; one all-reduce gives the extreme of all, one more
+// the smallest place among the ranks that hold it.
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
-#include "kernels/reduce.hpp"
+#include "kernels/reduce/reduce.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "program/builder.hpp"

@@ -1,5 +1,5 @@
 // Reductions over named dims: each rank reduces its block, one all-reduce combines what a split dim leaves.
-#include "kernels/reduce.hpp"
+#include "kernels/reduce/reduce.hpp"
 
 #include <algorithm>
 

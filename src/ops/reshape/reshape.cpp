@@ -1,13 +1,14 @@
 // reshape, squeeze, expand_dims, broadcast_to.
 //
-// A reshape regroups dims: (6, 4) -> (24) has the factors i=6, j=4 with [i][j] -> [ij]. A rank's block keeps its element order, so the
-// local work is none at all; a split that does not survive the regrouping is gathered first (within its own factor group only),
-// but blocks that are merely uneven are brought into step (uneven.hpp).
+// A reshape regroups dims: (6, 4) -> (24) has the factors i=6, j=4 with [i][j] -> [ij]. A rank's block keeps
+// its element order, so the local work is none at all; a split that does not survive the regrouping is
+// gathered first (within its own factor group only), but blocks that are merely uneven are brought into step
+// (uneven.hpp).
 #include <algorithm>
 #include <numeric>
 
 #include "graph/elementwise_row.hpp"
-#include "kernels/copy.hpp"
+#include "kernels/move/copy.hpp"
 #include "mesh/factors.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"

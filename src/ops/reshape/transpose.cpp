@@ -1,7 +1,7 @@
 // Permuting dims: the sharding goes along, nothing moves between ranks.
 #include <algorithm>
 
-#include "kernels/copy.hpp"
+#include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 

@@ -3,8 +3,9 @@
 //   (7, 4) over 4 ranks   rows  2 2 2 1   = elements  8 8 8 4
 //   (28,)  over 4 ranks                               7 7 7 7
 //
-// Filled up to as many rows as make equal blocks they do agree, and (8, 4) -> (32,) moves nothing; what is left is a slice, in which ranks
-// send their neighbours the few elements by which the runs are apart. The other way around, (28,) is first filled up to (32,).
+// Filled up to as many rows as make equal blocks they do agree, and (8, 4) -> (32,) moves nothing; what is
+// left is a slice, in which ranks send their neighbours the few elements by which the runs are apart. The
+// other way around, (28,) is first filled up to (32,).
 #include "ops/reshape/uneven.hpp"
 
 #include <optional>

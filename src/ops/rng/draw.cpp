@@ -1,4 +1,5 @@
-// bits, uniform, normal and integers: one fused kernel each. Every other distribution is made of these by elementwise ops.
+// bits, uniform, normal and integers: one fused kernel each. Every other distribution is made of these by
+// elementwise ops.
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/rng/rng.hpp"

@@ -1,4 +1,5 @@
-// Keys out of keys: split and fold_in. A key whose words every rank holds is split on the host instead (src/random/keys.cpp).
+// Keys out of keys: split and fold_in. A key whose words every rank holds is split on the host instead
+// (src/random/keys.cpp).
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/rng/rng.hpp"

@@ -1,8 +1,8 @@
 // Draws by rejection: gamma, poisson, binomial.
 //
-// Elements are independent but for one number: poisson and binomial draw rounds until the whole array is accepted, and how many rounds
-// that took is part of every value. So they are two ops: one counts the rounds (each rank those of its block; the largest is agreed,
-// 4 bytes), the other draws.
+// Elements are independent but for one number: poisson and binomial draw rounds until the whole array is
+// accepted, and how many rounds that took is part of every value. So they are two ops: one counts the rounds
+// (each rank those of its block; the largest is agreed, 4 bytes), the other draws.
 #include <algorithm>
 
 #include "ops/build.hpp"
@@ -23,7 +23,8 @@ struct RejectionParams {
   }
 };
 
-// Inputs: keys (b, 2), parameters (b, shape), perhaps rounds (b). The result has the dims of the parameters, or (b) when it is the count.
+// Inputs: keys (b, 2), parameters (b, shape), perhaps rounds (b). The result has the dims of the parameters,
+// or (b) when it is the count.
 FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
   FactorRule rule;
   const int leading = in[0].shape.ndim() - 1, all = in[1].shape.ndim();
@@ -43,8 +44,8 @@ FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Pa
   return rule;
 }
 
-// As factors say, but nobody asks for a split of a count: without committed inputs it would be made of the whole array on every rank.
-// The largest dim is split over the whole mesh instead.
+// As factors say, but nobody asks for a split of a count: without committed inputs it would be made of the
+// whole array on every rank. The largest dim is split over the whole mesh instead.
 Placement place_count(const PlaceArgs& args) {
   std::vector<Shape> in_shapes, out_shapes;
   std::vector<Dtype> in_dtypes, out_dtypes;

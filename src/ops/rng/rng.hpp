@@ -1,13 +1,15 @@
-// Ops that draw: their first input is an array of keys (..., 2) of uint32, their result has the keys' leading dims and then `shape`.
+// Ops that draw: their first input is an array of keys (..., 2) of uint32, their result has the keys'
+// leading dims and then `shape`.
 //
-// Each rank computes the elements of its tile's box from their global positions: no layout costs communication, all give the same bits.
+// Each rank computes the elements of its tile's box from their global positions: no layout costs
+// communication, all give the same bits.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "graph/op.hpp"
-#include "kernels/rejection.hpp"
+#include "kernels/random/rejection.hpp"
 
 namespace tessera::rng {
 
@@ -22,7 +24,8 @@ Array fold_in(const Array& key, const Array& data,
               std::source_location where);  // data: integers of shape (...)
 
 // ---- draws: (..., 2) -> (..., shape) ----
-// A draw may be one slab of a larger one: slab i of n has the values that element (i, ...) of a draw of shape (n, *shape) has.
+// A draw may be one slab of a larger one: slab i of n has the values that element (i, ...) of a draw of
+// shape (n, *shape) has.
 struct Slab {
   std::int64_t i = 0, n = 0;  // n = 0: the draw itself
 };
@@ -43,7 +46,8 @@ Array poisson(const Array& key, const Array& lambda, Dtype, CounterMode, std::so
 Array binomial(const Array& key, const Array& count, const Array& p, CounterMode, std::source_location where);
 
 // ---- what the records share ----
-// Factors: the keys' leading dims pass, the two words of a key stay together, each dim of the shape is split as the result is.
+// Factors: the keys' leading dims pass, the two words of a key stay together, each dim of the shape is split
+// as the result is.
 FactorRule draw_factors(std::span<const Type> in, std::span<const Type> out, const Params&);
 // A batch of keys is one more leading dim.
 Batched batch_keys(const BatchArgs&);

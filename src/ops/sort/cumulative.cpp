@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "comm/communicator.hpp"
-#include "kernels/copy.hpp"
-#include "kernels/reduce.hpp"
+#include "comm/mpi/communicator.hpp"
+#include "kernels/move/copy.hpp"
+#include "kernels/reduce/reduce.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
@@ -89,8 +89,8 @@ std::vector<TalkCost> talk_cost(const PlaceArgs& args, const Placement& placemen
            steps * line.elements() * static_cast<std::int64_t>(itemsize(type.dtype)), steps}};
 }
 
-// The derivative of a running product, right at zeros too. Before a line's first zero it is (running sum of g * out from the end) / x;
-// at the first zero the same with that zero left out; after it nothing.
+// The derivative of a running product, right at zeros too. Before a line's first zero it is (running sum of
+// g * out from the end) / x; at the first zero the same with that zero left out; after it nothing.
 Array cumprod_cotangent(const Array& x, const Array& out, const Array& g, int dim, bool reverse,
                         std::source_location where_) {
   const Array is_zero = x == 0;

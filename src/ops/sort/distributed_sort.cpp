@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "comm/collectives.hpp"
-#include "comm/combine.hpp"
-#include "kernels/order_key.hpp"
-#include "kernels/sort.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/collectives/combine.hpp"
+#include "kernels/sort/order_key.hpp"
+#include "kernels/sort/sort.hpp"
 #include "ops/sort/exclusive_scan.hpp"
 #include "types/box.hpp"
 #include "types/buffer.hpp"
@@ -23,7 +23,8 @@ template <class R> Wide search_key(std::complex<R> value) {
   return static_cast<Wide>(key.real) << 64 | key.imag;
 }
 
-// How many bits of the key one round of counting decides: 2^bits - 1 probes per cut, fewer where that would be much to send.
+// How many bits of the key one round of counting decides: 2^bits - 1 probes per cut, fewer where that would
+// be much to send.
 int bits_per_round(std::int64_t cuts) {
   constexpr std::int64_t most_counts = 4096;
   int bits = 4;
@@ -40,7 +41,8 @@ struct Cuts {
 
 // This rank's position of every cut in its own sorted lines.
 //
-//   rank 0: 1 3 3 7   rank 1: 2 3 3 9     cut before element 4 of 1 2 3 3|3 3 7 9: the key is 3, two lie below,
+//   rank 0: 1 3 3 7   rank 1: 2 3 3 9     cut before element 4 of 1 2 3 3|3 3 7 9: the key is 3, two lie
+//     below,
 //            ^ takes 2 of its 3s               so two of the 3s stay left: both of rank 0, none of rank 1
 template <class T> class CutSearch {
  public:
@@ -71,7 +73,8 @@ template <class T> class CutSearch {
   }
   std::int64_t target_of(std::int64_t cut) const { return cuts_.target[cut % (cuts_.parts - 1)]; }
 
-  // The key of element `target` of every cut: the largest key with at most `target` elements below it, digit after digit.
+  // The key of element `target` of every cut: the largest key with at most `target` elements below it, digit
+  // after digit.
   std::vector<Key> find_keys() const {
     std::vector<Key> keys(cuts_.count(), Key(0));
     const int bits = bits_per_round(cuts_.count());
@@ -249,7 +252,8 @@ void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t 
     for (std::int64_t l = 0; l < lines; ++l)
       kernels::sort_pairs(dtype, sorted.data() + l * own * item, sorted_payload.data() + l * own, own, {});
   }
-  // A cut at the end of the line (before empty blocks) needs no search; it is asked for the last element instead and moved behind it.
+  // A cut at the end of the line (before empty blocks) needs no search; it is asked for the last element
+  // instead and moved behind it.
   Cuts cuts{lines, parts, {}};
   for (std::int64_t part = 1; part < parts; ++part)
     cuts.target.push_back(std::min(block_range(extent, parts, part).start, extent - 1));

@@ -5,17 +5,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/mpi/communicator.hpp"
 
 namespace tessera {
 
-// `lines` lines of `extent` elements, each split over the communicator in blocks of ceil(extent / ranks). keys: this rank's blocks, dense
-// (lines, own). On return keys_out holds this rank's blocks of the sorted lines. payload: 64 bits that travel with each key, or null on
-// both sides. Stable, NaN last. Collective.
+// `lines` lines of `extent` elements, each split over the communicator in blocks of ceil(extent / ranks).
+// keys: this rank's blocks, dense (lines, own). On return keys_out holds this rank's blocks of the sorted
+// lines. payload: 64 bits that travel with each key, or null on both sides. Stable, NaN last. Collective.
 //
-// Exact splitting: the keys at which the sorted line is cut are found by a search in key space (the ranks count together how many of
-// their keys lie below each of a few probes, a few times); equal keys are divided in rank order. Then every element travels once, to
-// the rank that keeps it, and the runs that arrive are merged. Memory: the block, what arrives, and a copy of the keys.
+// Exact splitting: the keys at which the sorted line is cut are found by a search in key space (the ranks
+// count together how many of their keys lie below each of a few probes, a few times); equal keys are divided
+// in rank order. Then every element travels once, to the rank that keeps it, and the runs that arrive are
+// merged. Memory: the block, what arrives, and a copy of the keys.
 void distributed_sort(const comm::Communicator&, Dtype, std::int64_t lines, std::int64_t extent,
                       const std::byte* keys, const std::int64_t* payload, std::byte* keys_out,
                       std::int64_t* payload_out);

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "comm/point_to_point.hpp"
+#include "comm/collectives/point_to_point.hpp"
 
 namespace tessera {
 
@@ -13,7 +13,8 @@ std::int64_t scan_steps(std::int64_t ranks) {
   return steps;
 }
 
-//  rank        0      1      2      3          `mine` covers the 2^k ranks that end here; what arrives covers those before
+//  rank        0      1      2      3          `mine` covers the 2^k ranks that end here; what arrives
+//    covers those before
 //  reach 1     0     01     12     23
 //  reach 2     0     01    012   0123
 bool exclusive_scan(const comm::Communicator& comm, bool reverse, std::byte* mine, std::byte* before,

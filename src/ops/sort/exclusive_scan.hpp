@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <functional>
 
-#include "comm/communicator.hpp"
+#include "comm/mpi/communicator.hpp"
 
 namespace tessera {
 
-// On return `before` holds mine[0] op mine[1] op ... op mine[rank - 1], untouched on the first rank (returns false there). `mine` is
-// used up. combine(in, inout): inout = in op inout, where in comes from lower ranks. With `reverse` the ranks count from the last.
-// log2(ranks) messages of `bytes` each.
+// On return `before` holds mine[0] op mine[1] op ... op mine[rank - 1], untouched on the first rank (returns
+// false there). `mine` is used up. combine(in, inout): inout = in op inout, where in comes from lower ranks.
+// With `reverse` the ranks count from the last. log2(ranks) messages of `bytes` each.
 bool exclusive_scan(const comm::Communicator&, bool reverse, std::byte* mine, std::byte* before,
                     std::size_t bytes,
                     const std::function<void(const std::byte* in, std::byte* inout)>& combine);

@@ -1,9 +1,9 @@
-// searchsorted. A value's place in an array that is split over ranks is the sum of its places in the blocks, so no rank needs more than
-// its own block of the sorted array.
+// searchsorted. A value's place in an array that is split over ranks is the sum of its places in the blocks,
+// so no rank needs more than its own block of the sorted array.
 #include <algorithm>
 
-#include "kernels/elementwise.hpp"
-#include "kernels/sort.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 

@@ -1,10 +1,11 @@
-// sort, argsort and sort_by_key along the last dim. Whole lines are sorted by their rank; split lines by all ranks of the line together.
+// sort, argsort and sort_by_key along the last dim. Whole lines are sorted by their rank; split lines by all
+// ranks of the line together.
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/copy.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/sort.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/move/copy.hpp"
+#include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"

@@ -6,8 +6,9 @@
 
 namespace tessera {
 
-// (keys sorted along the last dim, payload moved the same way); stable. Any dtypes, any shardings; both of one shape. A split last dim is
-// sorted where it lies: every rank ends with its own block of the sorted lines, and nothing is gathered.
+// (keys sorted along the last dim, payload moved the same way); stable. Any dtypes, any shardings; both of
+// one shape. A split last dim is sorted where it lies: every rank ends with its own block of the sorted
+// lines, and nothing is gathered.
 std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload,
                                     std::source_location where = std::source_location::current());
 

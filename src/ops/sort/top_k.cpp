@@ -1,11 +1,12 @@
-// The k largest of each line along the last dim. Over a split dim every rank sends its own k largest only, and each merges them.
+// The k largest of each line along the last dim. Over a split dim every rank sends its own k largest only,
+// and each merges them.
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/copy.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/order_key.hpp"
-#include "kernels/sort.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/move/copy.hpp"
+#include "kernels/sort/order_key.hpp"
+#include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
@@ -27,8 +28,8 @@ std::int64_t lines_of(const Tile& tile) {
   return lines;
 }
 
-// The block's own largest, in places of the whole line; where the block is shorter than k, the least value and place -1 fill up. Only the
-// last blocks are short, so that what fills up stands behind all equals.
+// The block's own largest, in places of the whole line; where the block is shorter than k, the least value
+// and place -1 fill up. Only the last blocks are short, so that what fills up stands behind all equals.
 const OpDef candidates_op{.name = "top_k_candidates", .kernel = [](const KernelArgs& a) {
                             const Tile &x = a.in[0], &values = a.out[0], &places = a.out[1];
                             const auto lines = lines_of(x), own = x.box.back().size(),

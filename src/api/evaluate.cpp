@@ -1,0 +1,145 @@
+#include "api/evaluate.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include <tessera/runtime.hpp>
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "comm/mpi/environment.hpp"
+#include "comm/watch/agreement.hpp"
+#include "compile/pipeline.hpp"
+
+namespace tessera {
+namespace {
+
+// The most that a rank may take of the host's memory.
+std::int64_t memory_share() {
+  if (settings().memory_limit_bytes > 0) return settings().memory_limit_bytes;
+  const auto pages = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)),
+             page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+  return pages * page / std::max(1, comm::place_in_job().host_size);
+}
+
+struct Plan {
+  std::vector<int> participants;
+  std::unique_ptr<Executable> executable;
+};
+struct PlanCache {
+  std::unordered_map<GraphKey, Plan, GraphKeyHash> plans;
+};
+PlanCache& plan_cache() {
+  static auto* cache = new PlanCache;  // plans hold communicators: never destroyed after the runtime
+  return *cache;
+}
+constexpr std::size_t most_plans = 4096;
+
+// Loops that record without ever asking for a value do not grow without bound.
+const bool pending_hook = (
+    compute_pending = [](const std::vector<Array>& arrays) { evaluate(arrays); }, true);
+
+void store(const Graph& graph, const Program& program, std::vector<Buffer> buffers) {
+  for (std::size_t i = 0; i < graph.roots.size(); ++i) {
+    auto& output = mutable_output_of(graph.roots[i]);
+    output.stored = Stored{program.values[program.outputs[i]].layout, std::move(buffers[i])};
+  }
+  for (const auto& root : graph.roots) {
+    auto& node = *root.node();
+    if (!node.traced) node.inputs.clear();
+  }
+}
+
+}  // namespace
+
+namespace {
+int runtimes = 0;
+}
+void begin_runtime() {
+  ++runtimes;
+  plan_cache().plans.clear();
+}
+int runtime_number() { return runtimes; }
+
+std::vector<int> participants(const Graph& graph) {
+  std::set<int> ids;
+  const auto everywhere = replicated_everywhere().mesh().device_ids();
+  const Mesh* last = nullptr;
+  const auto add = [&](const std::optional<Sharding>& sharding) {
+    if (!sharding) return;
+    const Mesh mesh = sharding->mesh();
+    if (last != nullptr && *last == mesh) return;
+    ids.insert(mesh.device_ids().begin(), mesh.device_ids().end());
+  };
+  for (const auto& node : graph.nodes)
+    for (const auto& output : node->outputs) add(output.sharding);
+  for (const auto& leaf : graph.leaves) add(output_of(leaf).sharding);
+  bool uncommitted = false;
+  for (const auto& root : graph.roots) uncommitted |= !output_of(root).sharding;
+  if (uncommitted || ids.size() == everywhere.size()) return everywhere;
+  return {ids.begin(), ids.end()};
+}
+
+void check_memory(std::int64_t bytes, const std::string& what) {
+  const auto limit = memory_share();
+  if (bytes <= limit) return;
+  const auto gib = [](std::int64_t b) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(b) / (1 << 30));
+    return std::string(text);
+  };
+  throw MemoryError(
+      what + " needs " + gib(bytes) + " (" + std::to_string(bytes) +
+      " bytes) on each rank, but a rank may use " + gib(limit) + " (" +
+      std::to_string(comm::place_in_job().host_size) +
+      " ranks share the host). Use more hosts, a smaller dtype, or a sharding that splits more dimensions");
+}
+
+void agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& ids) {
+  if (settings().check == 0 || ids.size() <= 1 ||
+      std::find(ids.begin(), ids.end(), process_index()) == ids.end())
+    return;
+  comm::agree(comm::group(ids), key.agreed, [&] { return "evaluates\n" + graph_text(graph); });
+}
+
+void evaluate(const std::vector<Array>& arrays) {
+  std::vector<Array> roots;
+  for (const auto& x : arrays) {
+    check_usable(x, "eval");
+    if (x.node()->has_placeholder)
+      throw ArgumentError("the value of " + describe(x) +
+                          " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap "
+                          "or eval_shape): it is not known yet. "
+                          "Return it instead, use where/cond for decisions, or debug::print to see it");
+    if (output_of(x).sharding && output_of(x).sharding->mesh().is_abstract())
+      throw ShardingError(
+          "the value of " + describe(x) +
+          " is asked for, but its mesh is abstract: no processes stand behind it. Use explain or "
+          "lower(...).compile().as_text() to plan on it");
+    if (!x.node()->is_evaluated()) roots.push_back(x);
+  }
+  if (roots.empty()) return;
+  const Graph graph = collect(roots, true);
+  const GraphKey key = key_of(graph);
+  auto& plans = plan_cache().plans;
+  auto found = plans.find(key);
+  agree_on(graph, key, found == plans.end() ? participants(graph) : found->second.participants);
+  if (found == plans.end()) {
+    if (plans.size() >= most_plans) plans.clear();
+    auto executable = std::make_unique<Executable>(compile(graph), process_index());
+    check_memory(executable->peak_bytes(), "computing " + describe(roots[0]));
+    found = plans.emplace(key, Plan{participants(graph), std::move(executable)}).first;
+  }
+  std::vector<Buffer> inputs;
+  inputs.reserve(graph.leaves.size());
+  for (const auto& leaf : graph.leaves) {
+    const auto& output = output_of(leaf);
+    if (output.deleted) check_usable(leaf, "eval");
+    inputs.push_back(output.stored->buffer);
+  }
+  store(graph, found->second.executable->program(), found->second.executable->run(std::move(inputs)));
+}
+
+}  // namespace tessera

@@ -1,0 +1,105 @@
+// The public collectives: each picks between the MPI library's algorithm and the own one of
+// own_collectives.cpp.
+#include "comm/collectives/collectives.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "base/settings.hpp"
+#include "comm/collectives/own_collectives.hpp"
+#include "comm/collectives/pending.hpp"
+#include "comm/mpi/mpi_call.hpp"
+#include "comm/mpi/mpi_types.hpp"
+#include "comm/watch/waiting.hpp"
+
+namespace tessera::comm {
+namespace {
+
+void copy_bytes(void* to, const void* from, std::int64_t bytes) {
+  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
+}
+
+bool fits_one_message(std::int64_t count) { return count <= settings().message_limit; }
+
+}  // namespace
+
+void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const void* in, void* out,
+                std::int64_t count) {
+  require_reducible(kind, dtype);
+  const auto item = static_cast<std::int64_t>(itemsize(dtype));
+  if (comm.size() == 1) return copy_bytes(out, in, count * item);
+  const Waiting waiting("all-reduce", comm, count * item);
+  if (use_own(Collective::all_reduce, comm.size(), count * item))
+    return own_all_reduce(comm, kind, dtype, in, out, count);
+  const std::int64_t most = settings().message_limit;
+  for (std::int64_t done = 0; done < count; done += most) {
+    const int n = static_cast<int>(std::min(most, count - done));
+    auto* to = static_cast<std::byte*>(out) + done * item;
+    const void* from = in == out ? MPI_IN_PLACE : static_cast<const std::byte*>(in) + done * item;
+    check(MPI_Allreduce(from, to, n, mpi_type(dtype), mpi_op(kind, dtype), comm.impl().handle),
+          "MPI_Allreduce", comm);
+  }
+}
+
+void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, void* out) {
+  auto* own_place = static_cast<std::byte*>(out) + bytes * comm.rank();
+  if (comm.size() == 1) return copy_bytes(out, in, bytes);
+  const Waiting waiting("all-gather", comm, bytes);
+  if (fits_one_message(bytes) && !use_own(Collective::all_gather, comm.size(), bytes)) {
+    const int n = static_cast<int>(bytes);
+    check(
+        MPI_Allgather(in == own_place ? MPI_IN_PLACE : in, n, MPI_BYTE, out, n, MPI_BYTE, comm.impl().handle),
+        "MPI_Allgather", comm);
+    return;
+  }
+  std::vector<std::int64_t> bytes_of(comm.size(), bytes), offset_of(bytes_of.size());
+  std::exclusive_scan(bytes_of.begin(), bytes_of.end(), offset_of.begin(), std::int64_t{0});
+  own_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
+}
+
+void all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, void* out,
+                  std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of) {
+  if (comm.size() == 1) return copy_bytes(static_cast<std::byte*>(out) + offset_of[0], in, bytes);
+  const Waiting waiting("all-gather", comm, bytes);
+  own_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
+}
+
+void reduce_scatter(const Communicator& comm, ReduceKind kind, Dtype dtype, const void* in, void* out,
+                    std::span<const std::int64_t> counts) {
+  require_reducible(kind, dtype);
+  const auto item = static_cast<std::int64_t>(itemsize(dtype));
+  const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  if (comm.size() == 1) return copy_bytes(out, in, counts[0] * item);
+  const Waiting waiting("reduce-scatter", comm, total * item);
+  if (!fits_one_message(total) || use_own(Collective::reduce_scatter, comm.size(), total * item))
+    return own_reduce_scatter(comm, kind, dtype, in, out, counts);
+  std::vector<int> int_counts(counts.begin(), counts.end());
+  check(MPI_Reduce_scatter(in, out, int_counts.data(), mpi_type(dtype), mpi_op(kind, dtype),
+                           comm.impl().handle),
+        "MPI_Reduce_scatter", comm);
+}
+
+void broadcast(const Communicator& comm, void* data, std::int64_t bytes, int root) {
+  if (comm.size() == 1 || bytes == 0) return;
+  const Waiting waiting("broadcast", comm, bytes);
+  const std::int64_t most = settings().message_limit;
+  for (std::int64_t done = 0; done < bytes; done += most)
+    check(MPI_Bcast(static_cast<std::byte*>(data) + done, static_cast<int>(std::min(most, bytes - done)),
+                    MPI_BYTE, root, comm.impl().handle),
+          "MPI_Bcast", comm);
+}
+
+void barrier(const Communicator& comm) {
+  if (comm.size() == 1) return;
+  const Waiting waiting("barrier", comm, 0);
+  check(MPI_Barrier(comm.impl().handle), "MPI_Barrier", comm);
+}
+
+void exchange(const Communicator& comm, std::span<const Message> sends, std::span<const Message> receives,
+              const std::function<void(std::size_t)>& arrived, const char* label) {
+  start_exchange(comm, sends, receives, arrived, label).wait();
+}
+
+}  // namespace tessera::comm

@@ -1,0 +1,33 @@
+// What is under way behind a Pending.
+#pragma once
+#include <functional>
+
+#include "comm/collectives/pending.hpp"
+#include "comm/mpi/mpi_call.hpp"
+
+namespace tessera::comm {
+
+struct Pending::Impl {
+  Impl(const Communicator& comm, const char* what_, std::int64_t bytes_)
+      : requests(comm), what(what_), bytes(bytes_) {}
+  Requests requests;
+  const char* what;
+  std::int64_t bytes;
+
+  // Of an exchange: which receive each of the first requests belongs to, and how many pieces of it are still
+  // to come.
+  std::vector<std::size_t> receive_of_request;
+  std::vector<int> pieces_missing;
+  std::function<void(std::size_t)> arrived;
+
+  // What comes when all requests are complete, for algorithms of several rounds. It may post more, and set
+  // the one after it.
+  std::function<void()> next_round;
+
+  bool move_on(bool block);  // true when all is complete
+
+ private:
+  bool complete_some(bool block);
+};
+
+}  // namespace tessera::comm

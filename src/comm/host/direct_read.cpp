@@ -1,0 +1,163 @@
+#include "comm/host/direct_read.hpp"
+
+#include <tessera/error.hpp>
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <string>
+
+#include "base/settings.hpp"
+#include "comm/host/host_sharing.hpp"
+#include "comm/mpi/mpi_call.hpp"
+#include "comm/watch/waiting.hpp"
+
+namespace tessera::comm {
+namespace {
+
+struct Readable {
+  std::vector<int>
+      host_of;  // by device id: the first rank of those that read each other's memory; -1: nobody reads here
+  std::vector<std::int64_t> process_of;  // by device id
+};
+Readable& readable() {
+  static Readable instance;
+  return instance;
+}
+
+std::int64_t bytes_read = 0;
+
+// Whether every rank of a host can read every other's memory.
+bool all_can_read(MPI_Comm host, int host_size) {
+  struct Card {
+    std::int64_t process, place, password;
+  };
+  const std::int64_t password = getpid() * std::int64_t{1'000'003} + 17;
+  const Card mine{getpid(), static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&password)), password};
+  std::vector<Card> cards(host_size);
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host);
+  int works = 1;
+  for (const auto& card : cards) {
+    std::int64_t found = 0;
+    const iovec here{&found, sizeof found}, there{reinterpret_cast<void*>(card.place), sizeof found};
+    if (process_vm_readv(static_cast<pid_t>(card.process), &here, 1, &there, 1, 0) != sizeof found ||
+        found != card.password)
+      works = 0;
+  }
+  int all_work = 0;
+  MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN,
+                host);  // and nobody's password goes before everybody has read it
+  return all_work == 1;
+}
+
+}  // namespace
+
+void find_readable_ranks(MPI_Comm host, MPI_Comm world) {
+  int host_size = 1;
+  MPI_Comm_size(host, &host_size);
+  readable().host_of = first_ranks_of_hosts(host_size > 1 && all_can_read(host, host_size), host, world);
+  const std::int64_t mine = getpid();
+  readable().process_of.resize(readable().host_of.size());
+  MPI_Allgather(&mine, 1, MPI_INT64_T, readable().process_of.data(), 1, MPI_INT64_T, world);
+}
+
+void forget_readable_ranks() { readable() = {}; }
+
+bool reads_directly(int device, int other) {
+  const auto& hosts = readable().host_of;
+  const auto host_of = [&](int id) {
+    return id >= 0 && id < static_cast<int>(hosts.size()) ? hosts[id] : -1;
+  };
+  return host_of(device) >= 0 && host_of(device) == host_of(other) && settings().collectives != "mpi";
+}
+
+std::int64_t bytes_read_directly() { return bytes_read; }
+
+DirectReader::DirectReader(int device) : device_(device) {}
+DirectReader::~DirectReader() = default;
+
+void DirectReader::add(std::uint64_t there, std::byte* here, std::size_t bytes) {
+  constexpr std::size_t most = IOV_MAX;
+  if (bytes == 0) return;
+  const bool goes_on =
+      !theirs_.empty() && static_cast<std::byte*>(mine_.back().iov_base) + mine_.back().iov_len == here &&
+      reinterpret_cast<std::uint64_t>(theirs_.back().iov_base) + theirs_.back().iov_len == there;
+  if (goes_on) {
+    theirs_.back().iov_len += bytes;
+    mine_.back().iov_len += bytes;
+    return;
+  }
+  if (theirs_.size() == most) flush();
+  theirs_.push_back({reinterpret_cast<void*>(there), bytes});
+  mine_.push_back({here, bytes});
+}
+
+void DirectReader::flush() {
+  // A call may stop anywhere, at the latest after 2 GiB.
+  std::size_t first = 0;
+  while (first < theirs_.size()) {
+    const auto count = static_cast<unsigned long>(theirs_.size() - first);
+    const auto process = static_cast<pid_t>(readable().process_of[device_]);
+    auto copied = process_vm_readv(process, &mine_[first], count, &theirs_[first], count, 0);
+    if (copied < 0 && errno == EINTR) continue;
+    if (copied <= 0)
+      throw SystemError("cannot read the memory of rank " + std::to_string(device_) + " (process " +
+                        std::to_string(process) + ") on this host: " + std::strerror(errno) +
+                        ". TESSERA_COLLECTIVES=mpi sends messages instead");
+    bytes_read += copied;
+    while (copied > 0) {
+      const auto part = std::min(static_cast<std::size_t>(copied), theirs_[first].iov_len);
+      copied -= static_cast<ssize_t>(part);
+      theirs_[first].iov_base = static_cast<std::byte*>(theirs_[first].iov_base) + part;
+      mine_[first].iov_base = static_cast<std::byte*>(mine_[first].iov_base) + part;
+      theirs_[first].iov_len -= part;
+      mine_[first].iov_len -= part;
+      if (theirs_[first].iov_len == 0) ++first;
+    }
+  }
+  theirs_.clear();
+  mine_.clear();
+}
+
+void exchange_by_reading(const Communicator& comm, std::span<const std::uint64_t> operands,
+                         std::span<const int> readers, std::span<const int> sources, const DirectWork& work,
+                         const char* label) {
+  const Waiting waiting(label, comm, 0);
+  const auto bytes = static_cast<int>(operands.size_bytes());
+  std::vector<std::uint64_t> told(operands.size() * sources.size());
+  std::vector<MPI_Request> arrivals(sources.size()), dones(readers.size());
+  Requests departures(comm);
+  char done = 0;
+  std::vector<char> done_words(readers.size());
+  // Of a pair that reads both ways, addresses come before the word that all was read: in the order in which
+  // they are received here.
+  for (std::size_t s = 0; s < sources.size(); ++s)
+    check(MPI_Irecv(told.data() + s * operands.size(), bytes, MPI_BYTE, comm.rank_of(sources[s]),
+                    tag_exchange, comm.impl().handle, &arrivals[s]),
+          "MPI_Irecv", comm);
+  for (const int reader : readers)
+    departures.send(operands.data(), bytes, comm.rank_of(reader), tag_exchange);
+  for (std::size_t r = 0; r < readers.size(); ++r)
+    check(MPI_Irecv(&done_words[r], 1, MPI_BYTE, comm.rank_of(readers[r]), tag_exchange, comm.impl().handle,
+                    &dones[r]),
+          "MPI_Irecv", comm);
+  if (work.meanwhile) work.meanwhile();
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    int s = 0;
+    check(MPI_Waitany(static_cast<int>(arrivals.size()), arrivals.data(), &s, MPI_STATUS_IGNORE),
+          "MPI_Waitany", comm);
+    const auto source = static_cast<std::size_t>(s);
+    DirectReader reader(sources[source]);
+    work.read(source, {told.data() + source * operands.size(), operands.size()}, reader);
+    reader.flush();
+    departures.send(&done, 1, comm.rank_of(sources[source]), tag_exchange);
+  }
+  check(MPI_Waitall(static_cast<int>(dones.size()), dones.data(), MPI_STATUSES_IGNORE), "MPI_Waitall", comm);
+  departures.wait_all();
+}
+
+}  // namespace tessera::comm

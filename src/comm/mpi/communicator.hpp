@@ -1,0 +1,40 @@
+// A communicator: an ordered list of devices that talk to each other. Its ranks are positions in that list.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::comm {
+
+class Communicator {
+ public:
+  int rank() const;  // of this process
+  int size() const;
+  const std::vector<int>& device_ids() const;  // in rank order
+  int rank_of(int device_id) const;            // -1 when the device is not in the list
+  const std::string& name() const;             // "devices 0-3", for messages
+
+  struct Impl;
+  explicit Communicator(std::unique_ptr<Impl> impl);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// All devices. Before the runtime has started: this process alone.
+const Communicator& world();
+
+// The communicator of these devices, in this order; made at the first call, which is collective over exactly
+// its members, and kept until the runtime ends. InternalError if this process is not among them or a device
+// stands twice.
+const Communicator& group(const std::vector<int>& device_ids);
+
+// For Fortran libraries that talk themselves (ScaLAPACK): MPI's integer handle of a communicator of two or
+// more devices. The callee may use it until it returns.
+int fortran_handle(const Communicator&);
+
+}  // namespace tessera::comm

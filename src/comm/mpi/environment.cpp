@@ -1,0 +1,299 @@
+#include "comm/mpi/environment.hpp"
+
+#include <tessera/error.hpp>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "comm/host/host_page.hpp"
+#include "comm/host/host_sharing.hpp"
+#include "comm/mpi/group_cache.hpp"
+#include "comm/mpi/mpi_call.hpp"
+#include "comm/watch/agreement.hpp"
+#include "comm/watch/waiting.hpp"
+
+namespace tessera::comm {
+namespace {
+
+struct Environment {
+  bool started = false;
+  bool finalizes = false;  // start() began MPI, so finish() ends it
+  HostPage page;           // where this host's ranks say what they wait for
+  JobPlace job;
+};
+Environment environment;
+
+int number_in_environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::atoi(text) : 0;
+}
+
+// Cores that the host lets this job use: the cgroup's quota counts, the binding of this rank does not.
+int usable_cores() {
+  auto cores = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  double quota = 0, period = 0;
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> quota >> period && period > 0)
+    cores = std::min(cores, quota / period);
+  std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
+      v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  if (v1_quota >> quota && v1_period >> period && quota > 0 && period > 0)
+    cores = std::min(cores, quota / period);
+  return std::max(1, static_cast<int>(cores));
+}
+
+// Ranks that share a core must give it up while they wait: without that an 8-byte all-reduce costs
+// milliseconds. Open MPI finds this out by itself only when mpirun says --oversubscribe.
+void yield_when_cores_are_short() {
+  int host_ranks = number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (host_ranks == 0) host_ranks = number_in_environment("SLURM_STEP_TASKS_PER_NODE");
+  if (host_ranks <= usable_cores()) return;
+  if (setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0) == 0 &&
+      number_in_environment("OMPI_COMM_WORLD_RANK") == 0)
+    log_once(LogLevel::info, std::to_string(host_ranks) + " ranks share " +
+                                 format_count(usable_cores(), "core") + ": they yield while they wait");
+}
+
+void require_whole_job(int world_size) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const int promised = number_in_environment(name);
+    if (promised > world_size)
+      throw ArgumentError(
+          "the launcher started " + std::to_string(promised) + " processes (" + name + ") but MPI knows " +
+          std::to_string(world_size) +
+          ": launcher and MPI library do not match. Use the mpirun of the MPI that tessera is "
+          "linked with, or srun --mpi=pmix");
+  }
+}
+
+std::string host_name() {
+  char name[MPI_MAX_PROCESSOR_NAME] = "";
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  return name;
+}
+
+void require_same_build(const std::string& build) {
+  const auto builds = gather_texts(world(), build);
+  for (const auto& other : builds)
+    if (other != builds[0])
+      throw ArgumentError("the ranks run different builds of tessera:\n" +
+                          list_by_text(builds, world().device_ids()) +
+                          "\nStart one program, built once, on all hosts");
+}
+
+// Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map and read
+// each other's memory.
+void meet_this_host(double timeout_s) {
+  auto& job = environment.job;
+  if (job.size == 1) return;
+  MPI_Comm host;
+  check(MPI_Comm_split_type(world().impl().handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
+        "MPI_Comm_split_type", world());
+  MPI_Comm_rank(host, &job.host_rank);
+  MPI_Comm_size(host, &job.host_size);
+  std::string name = HostPage::new_name();
+  MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, host);
+  const std::size_t bytes = place_bytes() * static_cast<std::size_t>(job.host_size);
+  if (job.host_rank == 0) environment.page.create(name, bytes);
+  MPI_Barrier(host);
+  if (job.host_rank != 0) environment.page.open(name, bytes);
+  MPI_Barrier(host);
+  if (job.host_rank == 0) HostPage::unlink(name);
+  find_sharing_ranks(host, world().impl().handle);
+  find_readable_ranks(host, world().impl().handle);
+  MPI_Comm_free(&host);
+  start_watchdog(job.rank, environment.page.data(), job.host_size, job.host_rank, timeout_s);
+}
+
+void start_on(MPI_Comm application, const StartOptions& options) {
+  MPI_Comm handle;
+  check(MPI_Comm_dup(application, &handle), "MPI_Comm_dup", "the application's communicator");
+  MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
+  MPI_Comm control_handle;
+  check(MPI_Comm_dup(handle, &control_handle), "MPI_Comm_dup", "the application's communicator");
+  set_world(handle, control_handle);
+
+  auto& job = environment.job;
+  job = {};
+  job.rank = world().rank();
+  job.size = world().size();
+  job.cores = usable_cores();
+  job.hosts = gather_texts(world(), host_name());
+  set_log_rank(job.rank, job.size);
+  environment.started = true;
+  require_same_build(options.build);
+  meet_this_host(options.timeout_s);
+}
+
+void refuse_second_start() {
+  if (environment.started)
+    throw ArgumentError("the runtime is running already: one tessera::run or tessera::Runtime at a time");
+}
+
+}  // namespace
+
+void start(int* argc, char*** argv, const StartOptions& options) {
+  refuse_second_start();
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (finalized)
+    throw ArgumentError(
+        "MPI has been finalized in this process and cannot start again: keep one tessera::Runtime for the "
+        "whole program");
+  if (!initialized) {
+    yield_when_cores_are_short();
+    int provided = 0;
+    check(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread", "this process");
+  }
+  environment.finalizes = !initialized;
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  require_whole_job(size);
+  start_on(MPI_COMM_WORLD, options);
+}
+
+void attach(const void* mpi_comm, const StartOptions& options) {
+  refuse_second_start();
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (!initialized || finalized)
+    throw ArgumentError(
+        "Runtime::attach: MPI is not running; call MPI_Init first, or construct tessera::Runtime(argc, "
+        "argv)");
+  const MPI_Comm comm = *static_cast<const MPI_Comm*>(mpi_comm);
+  if (comm == MPI_COMM_NULL)
+    throw ArgumentError(
+        "Runtime::attach: the communicator is MPI_COMM_NULL on this rank; only its members attach");
+  int is_inter = 0;
+  MPI_Comm_test_inter(comm, &is_inter);
+  if (is_inter)
+    throw ArgumentError(
+        "Runtime::attach: an inter-communicator has two groups; merge them with MPI_Intercomm_merge first");
+  environment.finalizes = false;
+  start_on(comm, options);
+}
+
+bool is_started() { return environment.started; }
+const JobPlace& place_in_job() { return environment.job; }
+
+void finish() {
+  if (!environment.started) return;
+  stop_watchdog();
+  environment.page.close();
+  stop_sharing();
+  forget_readable_ranks();
+  environment.started = false;
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized) {
+    log(LogLevel::warn, "MPI was finalized while tessera's runtime was still alive; end the runtime first");
+    forget_communicators();
+    return;
+  }
+  free_communicators();
+  if (environment.finalizes) MPI_Finalize();
+}
+
+void abort_job(int status) {
+  std::fflush(nullptr);
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized && !finalized)
+    MPI_Abort(environment.started ? control().impl().handle : MPI_COMM_WORLD, status);
+  _exit(status);
+}
+
+namespace {
+
+struct Farewell {
+  std::uint64_t status = 0, words_hash = 0;
+};
+
+// Prints what the ranks end with, once per distinct text, by the lowest rank that has it. Where a rank
+// failed by itself, that the others found it missing goes without saying.
+void print_words(const std::vector<Farewell>& all, const std::string& words) {
+  const auto me = static_cast<std::size_t>(environment.job.rank);
+  std::vector<int> same;
+  bool somebody_failed = false;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (all[r].status == all[me].status && all[r].words_hash == all[me].words_hash)
+      same.push_back(static_cast<int>(r));
+    somebody_failed =
+        somebody_failed || (all[r].status != status_done && all[r].status != status_disagreement);
+  }
+  if (all[me].status == status_done || same.front() != environment.job.rank) return;
+  if (all[me].status == status_disagreement && somebody_failed) return;
+  if (same.size() == all.size())
+    log_once(LogLevel::error, words);
+  else
+    log(LogLevel::error, (same.size() == 1 ? "" : "(ranks " + format_ids(same) + ") ") + words);
+}
+
+// A rank whose program is over meets the others in the agreement that they would start their next evaluation
+// with, so that all hear of it at once.
+void meet_the_others(int& status, std::string& words) {
+  try {
+    const std::string ending = status == 0 ? "the program has ended" : "the program has failed: " + words;
+    agree(world(), hash_bytes(ending.data(), ending.size()), [&] { return ending; });
+  } catch (const CommError& error) {
+    if (status != 0) return;
+    status = dynamic_cast<const DisagreementError*>(&error) != nullptr ? status_disagreement : status_failed;
+    words = error.what();
+  }
+}
+
+// This rank failed. If the others are busy elsewhere they would wait for it: after two seconds the job ends.
+std::unique_ptr<Deadline> end_job_soon(int status, const std::string& words) {
+  return std::make_unique<Deadline>(2.0, [status, words] {
+    log(LogLevel::error, words + "\n         (on this rank while others go on: the job ends)");
+    std::fflush(nullptr);
+    _exit(status);
+  });
+}
+
+}  // namespace
+
+int leave(int status, const std::string& what_happened) {
+  std::string words = what_happened;
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (environment.job.size == 1 || finalized) {
+    if (status != 0 && !words.empty()) log(LogLevel::error, words);
+    return status;
+  }
+  const auto deadline = status == 0 ? nullptr : end_job_soon(status, words);
+  if (settings().check > 0 && status != status_disagreement)
+    meet_the_others(status, words);  // a disagreement was that meeting
+
+  const Waiting waiting("the end of the program", control(), 0);
+  const Farewell mine{static_cast<std::uint64_t>(status), hash_bytes(words.data(), words.size())};
+  std::vector<Farewell> all(environment.job.size);
+  check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
+        "MPI_Allgather", control());
+  print_words(all, words);
+  int common = 0;  // the first rank's that failed by itself, if there is one
+  for (const Farewell& one : all)
+    if (one.status != 0 && (common == 0 || common == status_disagreement))
+      common = static_cast<int>(one.status);
+  return common;
+}
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string line(text);
+  return line.substr(0, line.find_first_of("\n,"));
+}
+
+}  // namespace tessera::comm

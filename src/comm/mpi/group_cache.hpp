@@ -1,0 +1,18 @@
+// The communicators of this process, owned in one place. For the environment only; everybody else calls
+// world() and group().
+#pragma once
+#include <mpi.h>
+
+namespace tessera::comm {
+
+class Communicator;
+
+// All devices, for agreements and the end of the program alone: what is under way on world() cannot disturb
+// it.
+const Communicator& control();
+
+void set_world(MPI_Comm handle, MPI_Comm control);  // takes the handles over
+void free_communicators();                          // in the order in which they were made; collective
+void forget_communicators();                        // when MPI is gone already
+
+}  // namespace tessera::comm

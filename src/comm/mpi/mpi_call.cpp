@@ -1,0 +1,87 @@
+#include "comm/mpi/mpi_call.hpp"
+
+#include <tessera/error.hpp>
+
+#include <algorithm>
+
+#include "base/settings.hpp"
+#include "comm/watch/waiting.hpp"
+
+namespace tessera::comm {
+
+void check(int code, const char* call, const std::string& where) {
+  if (code == MPI_SUCCESS) return;
+  char words[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, words, &length);
+  const std::string purpose = current_purpose();
+  throw CommError(std::string(call) + " failed on " + where + (purpose.empty() ? "" : ", for " + purpose) +
+                  ": " + words +
+                  ". The job cannot go on; the first rank that reports an error is the one to look at.");
+}
+
+void check(int code, const char* call, const Communicator& comm) {
+  if (code == MPI_SUCCESS) return;
+  check(code, call, "rank " + std::to_string(comm.rank()) + " of " + comm.name());
+}
+
+namespace {
+
+template <class Post> int in_pieces(std::int64_t bytes, Post post) {
+  const std::int64_t limit = settings().message_limit;
+  int pieces = 0;
+  for (std::int64_t done = 0; done < bytes; done += limit, ++pieces)
+    post(done, static_cast<int>(std::min(limit, bytes - done)));
+  return pieces;
+}
+
+}  // namespace
+
+int Requests::send(const void* data, std::int64_t bytes, int to, int tag) {
+  return in_pieces(bytes, [&](std::int64_t offset, int count) {
+    MPI_Request request;
+    check(MPI_Isend(static_cast<const std::byte*>(data) + offset, count, MPI_BYTE, to, tag,
+                    comm_->impl().handle, &request),
+          "MPI_Isend", *comm_);
+    add(request);
+  });
+}
+
+int Requests::receive(void* data, std::int64_t bytes, int from, int tag) {
+  return in_pieces(bytes, [&](std::int64_t offset, int count) {
+    MPI_Request request;
+    check(MPI_Irecv(static_cast<std::byte*>(data) + offset, count, MPI_BYTE, from, tag, comm_->impl().handle,
+                    &request),
+          "MPI_Irecv", *comm_);
+    add(request);
+  });
+}
+
+void Requests::wait_all() {
+  if (requests_.empty()) return;
+  check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall",
+        *comm_);
+  requests_.clear();
+}
+
+bool Requests::test_all() {
+  if (requests_.empty()) return true;
+  int done = 0;
+  check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
+        "MPI_Testall", *comm_);
+  if (done) requests_.clear();
+  return done != 0;
+}
+
+Requests::~Requests() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized) return;
+  for (auto& request : requests_) {
+    if (request == MPI_REQUEST_NULL) continue;
+    MPI_Cancel(&request);
+    MPI_Request_free(&request);
+  }
+}
+
+}  // namespace tessera::comm

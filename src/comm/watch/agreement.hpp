@@ -1,0 +1,41 @@
+// Do all ranks say the same? MPI notices neither ranks that disagree nor one that left: both hang or give
+// wrong data.
+#pragma once
+#include <tessera/error.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "comm/mpi/communicator.hpp"
+
+namespace tessera::comm {
+
+// The ranks were asked to do different things. Raised on every rank of the communicator.
+struct DisagreementError : CommError {
+  using CommError::CommError;
+};
+
+// Returns when every rank of the communicator brings the same fingerprint. Otherwise every rank throws
+// DisagreementError, whose text shows the distinct descriptions and who has which; describe() is called only
+// then. One 16-byte all-reduce.
+void agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe);
+
+// All ranks make this call: the start of what is collective without evaluating anything. A rank that went
+// elsewhere is found here at once, and not by the watchdog. Nothing where TESSERA_CHECK is 0.
+void agree_on_call(const Communicator& comm, const std::string& call);
+
+// Whether every rank says true.
+bool all_ok(const Communicator& comm, bool ok);
+
+// "" if every rank brings ""; else, on every rank, the text of the lowest rank that brings one, as "rank 2:
+// text".
+std::string first_error(const Communicator& comm, const std::string& mine);
+
+// Every rank's text, by rank, on every rank. For reports: not for data.
+std::vector<std::string> gather_texts(const Communicator& comm, const std::string& mine);
+
+// "ranks 0, 2: text a\n  rank 1: text b": equal texts once, in the order of the lowest rank that has them.
+std::string list_by_text(const std::vector<std::string>& text_of_rank, const std::vector<int>& device_ids);
+
+}  // namespace tessera::comm

@@ -1,0 +1,36 @@
+#include "comm/watch/traffic.hpp"
+
+#include <functional>
+#include <map>
+
+namespace tessera::comm {
+namespace {
+std::map<std::string, Traffic, std::less<>> traffic_of;
+Traffic total;
+
+void add(Traffic& traffic, std::int64_t bytes) {
+  ++traffic.calls;
+  traffic.bytes += bytes;
+}
+}  // namespace
+
+void count(std::string_view kind, std::int64_t bytes) {
+  add(total, bytes);
+  auto found = traffic_of.find(kind);
+  if (found == traffic_of.end()) found = traffic_of.emplace(std::string(kind), Traffic{}).first;
+  add(found->second, bytes);
+}
+
+Traffic traffic(const std::string& kind) {
+  if (kind.empty()) return total;
+  const auto found = traffic_of.find(kind);
+  return found == traffic_of.end() ? Traffic{} : found->second;
+}
+
+std::vector<std::string> traffic_kinds() {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, counted] : traffic_of) kinds.push_back(kind);
+  return kinds;
+}
+
+}  // namespace tessera::comm

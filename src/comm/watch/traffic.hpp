@@ -1,0 +1,24 @@
+// How much this rank has communicated, by kind of collective: what debug::CommStats reads.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::comm {
+
+struct Traffic {
+  std::int64_t calls = 0, bytes = 0;
+};
+
+// Whoever runs a collective of the plan counts it, under the plan's names: all-gather, all-reduce,
+// reduce-scatter, all-to-all, collective-permute. What the library sends for its own needs (agreements,
+// texts) is not counted.
+void count(std::string_view kind, std::int64_t bytes);
+
+// Since the start of the process; "" is the sum over all kinds.
+Traffic traffic(const std::string& kind = "");
+// The kinds that were counted so far.
+std::vector<std::string> traffic_kinds();
+
+}  // namespace tessera::comm

@@ -1,0 +1,65 @@
+// What each rank waits for: the record that the watchdog reads, and the flight recorder of the last calls.
+//
+// Every blocking call of this room stands in a Waiting scope. A thread that makes no MPI calls looks at the
+// scopes of the host's ranks: when one is older than TESSERA_TIMEOUT, every rank of the host prints where it
+// stands and the job ends with status 76.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tessera::comm {
+
+class Communicator;
+
+// What the calls inside the scope are for ("matmul at main.cpp:12"): shown by the watchdog and in errors.
+// The text must outlive it.
+class Purpose {
+ public:
+  explicit Purpose(std::string_view text);
+  ~Purpose();
+  Purpose(const Purpose&) = delete;
+  Purpose& operator=(const Purpose&) = delete;
+
+ private:
+  std::string_view before_;
+};
+std::string current_purpose();
+
+class Waiting {
+ public:
+  Waiting(const char* call, const Communicator& comm, std::int64_t bytes);  // call: a literal
+  ~Waiting();
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  bool outermost_;
+};
+
+// One rank's place, in memory that all ranks of its host map: the watchdog reports from it also for ranks
+// that never time out.
+struct Place;
+std::size_t place_bytes();
+
+// places: one per rank of the host, zeroed; nullptr for this process alone. Called by the environment.
+void start_watchdog(int rank, void* places, int host_ranks, int my_place, double timeout_s);
+void stop_watchdog();
+
+// Calls `expired` on a thread of its own unless it is destroyed within `seconds`.
+class Deadline {
+ public:
+  Deadline(double seconds, std::function<void()> expired);
+  ~Deadline();
+
+ private:
+  struct Timer;
+  std::unique_ptr<Timer> timer_;
+};
+
+// The last calls of this rank, newest last: "#16 all-gather on devices 0-3, 64 KiB, for x + y at main.cpp:9".
+std::string recent_calls(int most = 4);
+
+}  // namespace tessera::comm

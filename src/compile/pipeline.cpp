@@ -1,0 +1,49 @@
+#include "compile/pipeline.hpp"
+
+#include <cstdio>
+#include <fstream>
+
+#include <tessera/runtime.hpp>
+#include "base/settings.hpp"
+#include "compile/passes.hpp"
+
+namespace tessera {
+namespace {
+
+#ifdef NDEBUG
+constexpr bool verify_stages = false;
+#else
+constexpr bool verify_stages = true;
+#endif
+
+// TESSERA_DUMP=PREFIX writes PREFIX.0003.2-partition.txt and so on, on rank 0.
+void dump(int number, const char* stage, const std::string& text) {
+  const auto& prefix = settings().dump;
+  if (prefix.empty() || process_index() != 0) return;
+  char name[64];
+  std::snprintf(name, sizeof name, ".%04d.%s.txt", number, stage);
+  std::ofstream(prefix + name) << text;
+}
+
+}  // namespace
+
+Program compile(const Graph& graph, const Layouts& layouts,
+                const std::vector<std::optional<Sharding>>& root_layouts) {
+  static int number = 0;  // of the texts, in order
+  ++number;
+  const bool dumps = !settings().dump.empty();
+  if (verify_stages) verify(graph);
+  if (dumps) dump(number, "1-recorded", graph_text(graph));
+  const auto next = [&](Program program, const char* stage) {
+    if (verify_stages) verify(program);
+    if (dumps) dump(number, stage, program_text(program));
+    return program;
+  };
+  Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
+  program = next(share_common(program), "3-shared");
+  program = next(sink_reductions(merge_loops(program)), "4-loops");
+  program = next(fuse(shrink_constants(program)), "5-fused");
+  return next(schedule(program), "6-scheduled");
+}
+
+}  // namespace tessera

@@ -1,0 +1,14 @@
+// The stages in order: partition -> share -> loops -> fuse -> schedule. The one file that knows them all.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "compile/partition.hpp"
+
+namespace tessera {
+
+// Graph -> Program through all passes; every stage is verified and, with TESSERA_DUMP, printed.
+Program compile(const Graph&, const Layouts& layouts = {},
+                const std::vector<std::optional<Sharding>>& root_layouts = {});
+
+}  // namespace tessera

@@ -1,0 +1,206 @@
+// The type-erased half of cond, while_loop, fori_loop and scan.
+#include <tessera/control.hpp>
+#include <tessera/jit.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include "control/control_flow.hpp"
+#include "ops/build.hpp"
+
+namespace tessera::detail {
+namespace {
+
+// Unrolled, a few steps can overlap and fuse with each other.
+constexpr std::int64_t longest_unrolled_loop = 8;
+
+LoopCall call_of(const LoopSite& site) { return {site.call, site.where, site.leaf_names}; }
+
+bool same_bytes(const Output& a, const Output& b) {
+  return a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type &&
+         a.stored->buffer.bytes() == b.stored->buffer.bytes() &&
+         std::memcmp(a.stored->buffer.data(), b.stored->buffer.data(), a.stored->buffer.bytes()) == 0;
+}
+
+// The steps of a loop whose body takes i as a number, traced on the same arrays: one graph, in which only
+// numbers differ.
+class AlikeSteps {
+ public:
+  AlikeSteps(const CarriedValues& first, int steps) : steps_(steps), before_(first.before) {
+    graph_ = graph_of(first.results);
+    key_ = key_of(graph_);
+    values_.resize(graph_.leaves.size());
+  }
+
+  // Whether step n (from 1) records what step 0 does.
+  bool add(std::size_t n, const std::vector<Array>& results) {
+    const Graph graph = graph_of(results);
+    if (graph.leaves.size() != graph_.leaves.size() || !same_ops(key_of(graph), key_)) return false;
+    for (std::size_t l = 0; l < graph.leaves.size(); ++l)
+      if (!add_leaf(n, l, graph.leaves[l])) return false;
+    return true;
+  }
+
+  std::vector<Array> run(const LoopCall& call, const std::vector<Array>& parameters,
+                         std::vector<Array> init) const {
+    std::vector<Array> stacks;
+    std::vector<std::size_t> varied;
+    for (std::size_t l = 0; l < values_.size(); ++l) {
+      if (values_[l].empty()) continue;
+      const Array& leaf = graph_.leaves[l];
+      auto extents = leaf.shape().vector();
+      extents.insert(extents.begin(), static_cast<std::int64_t>(steps_));
+      stacks.push_back(array_from_host(values_[l].data(), Shape(std::move(extents)), leaf.dtype()));
+      varied.push_back(l);
+    }
+    const StepFunction step = [&](const std::vector<Array>& carried, const std::vector<Array>& entries) {
+      ArrayMap values;
+      for (std::size_t i = 0; i < parameters.size(); ++i) values[key_of_array(parameters[i])] = carried[i];
+      for (std::size_t e = 0; e < entries.size(); ++e)
+        values[key_of_array(graph_.leaves[varied[e]])] = entries[e];
+      return replayed(graph_, std::move(values));
+    };
+    return record_counted_loop(call, step, std::move(init), std::move(stacks),
+                               static_cast<std::int64_t>(steps_));
+  }
+
+ private:
+  Graph graph_of(const std::vector<Array>& results) const {
+    return cut(results, [this](const NodePtr& node) {
+      return node->serial <= before_ || node->is_evaluated() || node->op->name == "parameter";
+    });
+  }
+
+  static bool same_ops(const GraphKey& a, const GraphKey& b) {
+    return a.a == b.a && a.b == b.b;
+  }  // whatever the numbers
+
+  bool add_leaf(std::size_t n, std::size_t l, const Array& leaf) {
+    const Array& first = graph_.leaves[l];
+    const auto &a = output_of(first), &b = output_of(leaf);
+    const bool same = first.node() == leaf.node() || same_bytes(a, b);
+    if (same && values_[l].empty()) return true;
+    const bool is_number =
+        a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type && first.size() == 1;
+    if (!is_number) return false;
+    const auto bytes = itemsize(first.dtype());
+    if (values_[l].empty()) {  // the first step that differs: those before it had the same number
+      values_[l].resize(steps_ * bytes);
+      for (std::size_t step = 0; step < n; ++step)
+        std::memcpy(values_[l].data() + step * bytes, a.stored->buffer.data(), bytes);
+    }
+    std::memcpy(values_[l].data() + n * bytes, b.stored->buffer.data(), bytes);
+    return true;
+  }
+
+  std::size_t steps_;
+  std::uint64_t before_;
+  Graph graph_;
+  GraphKey key_;
+  std::vector<std::vector<std::byte>> values_;  // per leaf: of each step, where they differ
+};
+
+}  // namespace
+
+bool is_unknown(const Array& x) { return x.node()->has_placeholder || x.node()->region; }
+bool any_unknown(const std::vector<Array>& leaves) {
+  return std::any_of(leaves.begin(), leaves.end(), is_unknown);
+}
+
+bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves) {
+  if (steps <= longest_unrolled_loop) return false;
+  for (const auto& x : leaves)
+    if (!x.node()) return false;  // the body will say so
+  return inside_trace({}) ||
+         std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node()->has_placeholder; });
+}
+
+void check_predicate(const Array& predicate, const char* call) {
+  check_usable(predicate, call);
+  if (predicate.ndim() != 0)
+    throw ShapeError(std::string(call) + ": the predicate must be a scalar, not " + describe(predicate) +
+                     "; reduce it with all or any");
+}
+
+void check_same_structure(const LoopSite& site, const std::string& given, const std::string& returned) {
+  if (given == returned) return;
+  throw ArgumentError(call_text(site.call, site.where) +
+                      ": the body must return what it is given, but a value of the structure " + given +
+                      " goes in and " + returned +
+                      " comes back (* stands for an array). Numbers belong to the structure: what changes "
+                      "from step to step must be an Array");
+}
+
+std::vector<Array> compiled_scan(const LoopSite& site,
+                                 const std::function<Leaves(const Leaves&, const Leaves&)>& step,
+                                 const Leaves& init, const Leaves& xs) {
+  return record_counted_loop(call_of(site), step, init, xs, leading_size(xs));
+}
+
+std::vector<Array> compiled_fori(const LoopSite& site, int lo, int hi,
+                                 const std::function<Leaves(const Array&, const Leaves&)>& body,
+                                 const Leaves& init) {
+  auto call = call_of(site);
+  call.leaf_names.insert(call.leaf_names.begin(), " i");
+  const StepFunction step = [&](const std::vector<Array>& carried, const std::vector<Array>&) {
+    std::vector<Array> out{carried[0] + 1};
+    const auto results = body(carried[0], {carried.begin() + 1, carried.end()});
+    out.insert(out.end(), results.begin(), results.end());
+    return out;
+  };
+  std::vector<Array> with_index{Array(lo)};
+  with_index.insert(with_index.end(), init.begin(), init.end());
+  auto results = record_counted_loop(call, step, std::move(with_index), {}, std::int64_t{hi} - lo);
+  results.erase(results.begin());
+  return results;
+}
+
+std::optional<Leaves> compiled_alike(const LoopSite& site, int lo, int hi,
+                                     const std::function<Leaves(int, const Leaves&)>& body,
+                                     const Leaves& init) {
+  const auto call = call_of(site);
+  const auto first =
+      settle_carried(call, init, [&](const std::vector<Array>& values) { return body(lo, values); });
+  AlikeSteps steps(first, hi - lo);
+  for (int i = lo + 1; i < hi; ++i)
+    if (!steps.add(i - lo, body(i, first.parameters))) return std::nullopt;
+  return steps.run(call, first.parameters, first.init);
+}
+
+std::vector<Array> compiled_while(const LoopSite& site, const LeafFunction& condition,
+                                  const LeafFunction& body, const Leaves& init) {
+  return record_until_loop(call_of(site), condition, body, init);
+}
+
+std::vector<Array> compiled_cond(const Array& predicate, const std::function<Leaves()>& where_true,
+                                 const std::function<Leaves()>& where_false) {
+  return record_branch(predicate, where_true, where_false, predicate.node()->where);
+}
+
+std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows) {
+  std::vector<Array> stacked;
+  for (std::size_t leaf = 0; leaf < rows[0].size(); ++leaf) {
+    std::vector<Array> column;
+    for (const auto& row : rows) column.push_back(row[leaf]);
+    stacked.push_back(stack(std::move(column), 0));
+  }
+  return stacked;
+}
+
+std::int64_t leading_size(const std::vector<Array>& leaves) {
+  if (leaves.empty()) throw ArgumentError("scan: xs holds no arrays");
+  for (const auto& x : leaves) {
+    check_usable(x, "scan");
+    if (x.ndim() == 0)
+      throw ShapeError("scan: " + describe(x) +
+                       " is a scalar; every array of xs needs a leading dimension to step along");
+    if (x.shape()[0] != leaves[0].shape()[0])
+      throw ShapeError("scan: the leading sizes of xs differ: " + describe(leaves[0]) + " and " +
+                       describe(x));
+  }
+  return leaves[0].shape()[0];
+}
+
+Array leading_entry(const Array& x, std::int64_t i) { return x(i); }
+
+}  // namespace tessera::detail

@@ -1,0 +1,61 @@
+// Branches and loops of compiled functions, recorded as ops that own their bodies.
+//
+//   counted_loop   scan, fori_loop: (carried, stacks) -> (carried, stacks), a fixed number of steps
+//   until_loop     while_loop
+//   branch         cond
+#pragma once
+#include <string>
+#include <vector>
+
+#include "control/closed_function.hpp"
+#include "program/builder.hpp"
+
+namespace tessera {
+
+// One step on arrays: (carried, entries of the stacks that are read) -> carried, then entries of the stacks
+// that are made.
+using StepFunction =
+    std::function<std::vector<Array>(const std::vector<Array>& carried, const std::vector<Array>& entries)>;
+using LeafFunction = std::function<std::vector<Array>(const std::vector<Array>&)>;
+
+struct LoopCall {
+  const char* name = "scan";  // whom errors name
+  std::source_location where;
+  std::vector<std::string> leaf_names = {};  // of the carried leaves: "[0].weight"
+};
+
+// The last carried values, then the stacks made. length >= 1.
+std::vector<Array> record_counted_loop(const LoopCall&, const StepFunction&, std::vector<Array> init,
+                                       std::vector<Array> stacks, std::int64_t length, bool reverse = false);
+std::vector<Array> record_until_loop(const LoopCall&, const LeafFunction& condition, const LeafFunction& body,
+                                     std::vector<Array> init);
+// What both branches return: same shapes and dtypes.
+using Thunk = std::function<std::vector<Array>()>;
+std::vector<Array> record_branch(const Array& predicate, const Thunk& where_true, const Thunk& where_false,
+                                 std::source_location where);
+
+// ---- for the three ----
+// The types, layouts and mapped axes under which a body gives back what it is given.
+struct CarriedValues {
+  std::vector<Array> init, parameters;  // as the body is given them: once, and in each step
+  std::vector<Array> results;           // of one step; the first ones are carried on
+  std::uint64_t before = 0;             // what was recorded up to this serial is outside the body
+};
+CarriedValues settle_carried(const LoopCall&, std::vector<Array> init, const LeafFunction& body);
+
+// The mesh of the first committed value; one that spans all devices of `functions` where they use more.
+std::optional<Mesh> mesh_of(const std::vector<FunctionPtr>& functions);
+// Where a part's operands and results lie: their own shardings, replicated over the mesh without one.
+std::vector<Sharding> layouts_on(const Mesh&, const std::vector<Array>& values);
+// Bytes that one call of the function moves per rank, its results wanted where `results` says.
+std::int64_t bytes_of_call(const ClosedFunction&, const std::vector<std::optional<Sharding>>& results);
+Program part_of(const ClosedFunction&, std::vector<Sharding> results, std::vector<Sharding> operands);
+bool moves_anything(const Program&);
+// A loop's parts as expressions, for finding loops that compute the same. An alias is what it stands for.
+void add_expressions(const std::vector<FunctionPtr>& parts, Control&);
+
+Sharding stacked(const Sharding& entry, int entry_ndim);  // a leading dim that is whole
+Type stacked(const Type& entry, std::int64_t length);
+Sharding without_first_dim(const Sharding& stack, int stack_ndim);
+
+}  // namespace tessera

@@ -1,0 +1,351 @@
+// scan and fori_loop in a trace: an op that runs its body a fixed number of times.
+//
+//   inputs   carried values, stacks that are read, captures        outputs   carried values, stacks that are
+//     made
+//
+// The body is traced once. Carried values keep their layout; the step's dim of a stack is whole on every
+// rank; captures lie where they lie. What does not change from step to step is computed once, before the
+// loop.
+#include <algorithm>
+
+#include "control/control_flow.hpp"
+#include "control/counted_loop.hpp"
+#include "mesh/reshard.hpp"
+#include "ops/build.hpp"
+#include "ops/collective/axis_env.hpp"
+#include "ops/functions.hpp"
+#include "transforms/vmap.hpp"
+
+namespace tessera {
+namespace {
+
+const CountedParams& params_of(const Params& p) { return p.as<CountedParams>(); }
+Mesh mesh_for(const PlaceArgs& args) { return params_of(args.params).mesh.value_or(args.mesh); }
+
+std::vector<Type> infer_counted(std::span<const Type>, const Params& params) {
+  const auto& p = params_of(params);
+  std::vector<Type> types;
+  for (std::size_t i = 0; i < p.body->results().size(); ++i)
+    types.push_back(i < p.n_carried() ? type_of(p.body->parameters()[i])
+                                      : stacked(type_of(p.body->results()[i]), p.length));
+  return types;
+}
+
+Placement place_counted(const PlaceArgs& args) {
+  const auto& p = params_of(args.params);
+  const auto operands = layouts_on(mesh_for(args), p.body->parameters()),
+             results = layouts_on(mesh_for(args), p.body->results());
+  Placement placement;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    placement.inputs.push_back(p.is_stack(i) ? stacked(operands[i], p.body->parameters()[i].ndim())
+                                             : operands[i]);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    placement.outputs.push_back(i < p.n_carried() ? operands[i]
+                                                  : stacked(results[i], p.body->results()[i].ndim()));
+  return placement;
+}
+
+std::vector<int> lower_counted(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+  const auto& p = params_of(*node.params);
+  const auto placement = builder.placement();
+  std::vector<Sharding> operands, results;
+  for (std::size_t i = 0; i < in.size(); ++i)
+    operands.push_back(p.is_stack(i) ? without_first_dim(placement.inputs[i], node.inputs[i].ndim())
+                                     : placement.inputs[i]);
+  std::vector<Type> out;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    out.push_back(node.outputs[i].type);
+    results.push_back(i < p.n_carried() ? placement.outputs[i]
+                                        : without_first_dim(placement.outputs[i], out.back().shape.ndim()));
+  }
+  Control control{.kind = ControlKind::counted, .parts = {part_of(*p.body, results, operands)}};
+  control.call = p.name;
+  control.length = p.length;
+  control.carried = static_cast<int>(p.carried);
+  control.stacks = static_cast<int>(p.stacks);
+  control.reverse = p.reverse;
+  add_expressions({p.body}, control);
+  return builder.control(std::move(control), {in.begin(), in.end()}, std::move(out), placement.outputs);
+}
+
+// Carried values, entries and captures of one step, from a batch: those that differ from example to example
+// have a batch dim in front.
+struct BatchedOperands {
+  const BatchArgs& args;
+  const CountedParams& p;
+  std::vector<bool> is_batched;
+
+  // The operand of the loop on batches; dim 0 of an entry is dim 1 of its stack.
+  Array outer(std::size_t i) const {
+    if (args.dims[i] == not_batched) return is_batched[i] ? broadcast_in_front(args.in[i]) : args.in[i];
+    return moveaxis(args.in[i], args.dims[i], p.is_stack(i) ? 1 : 0);
+  }
+  Array broadcast_in_front(const Array& x) const {
+    auto extents = x.shape().vector();
+    extents.insert(extents.begin(), args.size);
+    return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
+  }
+};
+
+// A carried value that any step makes differ from example to example does so from the beginning.
+void find_batched_carried(BatchedOperands& operands) {
+  const auto& p = operands.p;
+  for (bool grew = true; grew;) {
+    grew = false;
+    std::vector<BatchedValue> values;
+    for (std::size_t i = 0; i < p.body->parameters().size(); ++i) {
+      const Array& like = p.body->parameters()[i];
+      auto extents = like.shape().vector();
+      if (operands.is_batched[i]) extents.insert(extents.begin(), operands.args.size);
+      const Array example =
+          make_placeholder({Shape(std::move(extents)), like.dtype(), type_of(like).weak}, std::nullopt,
+                           like.node()->region, output_of(like).varying, operands.args.node.where);
+      values.push_back({example, operands.is_batched[i] ? 0 : not_batched});
+    }
+    const auto results =
+        replay_batched(p.body->results(), p.body->parameters(), values, operands.args.size, replayed_frame());
+    for (std::size_t i = 0; i < p.n_carried(); ++i)
+      if (results[i].dim != not_batched && !operands.is_batched[i]) grew = operands.is_batched[i] = true;
+  }
+}
+
+Batched batch_counted(const BatchArgs& args) {
+  const auto& p = params_of(*args.node.params);
+  BatchedOperands operands{args, p, {}};
+  for (const int dim : args.dims) operands.is_batched.push_back(dim != not_batched);
+  find_batched_carried(operands);
+  std::vector<Array> init, stacks;
+  std::vector<BatchedValue> captures;
+  for (std::size_t i = 0; i < args.in.size(); ++i) {
+    const Array outer = operands.outer(i);
+    if (i < p.n_carried())
+      init.push_back(outer);
+    else if (p.is_stack(i))
+      stacks.push_back(outer);
+    else
+      captures.push_back({outer, operands.is_batched[i] ? 0 : not_batched});
+  }
+  std::vector<bool> made_batched;
+  const auto frame = replayed_frame();
+  const StepFunction step = [&](const std::vector<Array>& carried, const std::vector<Array>& entries) {
+    std::vector<BatchedValue> values;
+    for (std::size_t i = 0; i < carried.size(); ++i)
+      values.push_back({carried[i], operands.is_batched[i] ? 0 : not_batched});
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      values.push_back({entries[i], operands.is_batched[carried.size() + i] ? 0 : not_batched});
+    values.insert(values.end(), captures.begin(), captures.end());
+    auto results = replay_batched(p.body->results(), p.body->parameters(), values, args.size, frame);
+    std::vector<Array> out;
+    made_batched.clear();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      auto& [value, dim] = results[i];
+      const bool is_batched = i < p.n_carried() ? operands.is_batched[i] : dim != not_batched;
+      made_batched.push_back(is_batched);
+      out.push_back(!is_batched          ? value
+                    : dim == not_batched ? operands.broadcast_in_front(value)
+                                         : batch_first(value, dim));
+    }
+    return out;
+  };
+  Batched batched;
+  batched.out = record_counted_loop({p.name.c_str(), args.node.where}, step, std::move(init),
+                                    std::move(stacks), p.length, p.reverse);
+  for (std::size_t i = 0; i < batched.out.size(); ++i)
+    batched.dims.push_back(!made_batched[i] ? not_batched : i < p.n_carried() ? 0 : 1);
+  return batched;
+}
+
+const OpDef counted_op{
+    .name = "scan",
+    .infer = infer_counted,
+    .vjp = vjp_of_counted_loop,
+    .batch = batch_counted,
+    .place = place_counted,
+    .lower = lower_counted,
+    .output_varying = [](std::size_t output, const Params& params) -> std::uint64_t {
+      const auto& p = params_of(params);
+      return output_of(output < p.n_carried() ? p.body->parameters()[output] : p.body->results()[output])
+          .varying;
+    },
+    .commit = [](const Params& params) -> std::optional<Mesh> { return params_of(params).mesh; },
+};
+const Registered registered_counted(counted_op);
+const HasJvpRule forward_rule(counted_op, jvp_of_counted_loop);
+
+// A loop as it would be recorded, for one choice of where its operands lie.
+struct Draft {
+  std::vector<Array> init, stacks;  // as they are put before the loop
+  CarriedValues carried;
+  Closed closed;
+  std::int64_t bytes = 0;  // that the loop as a whole moves per rank
+};
+
+std::int64_t bytes_between(const Array& from, const Sharding& to) {
+  const auto& sharding = output_of(from).sharding;
+  static const std::vector<int> none;
+  const auto& region = from.node()->region;
+  return sharding
+             ? plan_reshard(*sharding, to, from.shape(), from.dtype(), region ? region->manual_axes : none)
+                   .bytes
+             : 0;
+}
+
+class Drafting {
+ public:
+  Drafting(const LoopCall& call, const StepFunction& step, std::int64_t length)
+      : call_(call), step_(step), length_(length) {}
+
+  // Operands where they are; then, where that moves fewer bytes, stacks whose steps are split over ranks
+  // split along another dim instead of gathered, and values carried where the body leaves them.
+  Draft run(std::vector<Array> init, std::vector<Array> stacks) {
+    init_ = init, stacks_ = stacks;
+    Draft best = draft(std::move(init), std::move(stacks));
+    if (auto moved = stacks_moved(best.stacks)) take_if_cheaper(best, best.init, std::move(*moved));
+    if (auto moved = carried_moved(best)) take_if_cheaper(best, std::move(*moved), best.stacks);
+    if (const auto placed = captures_placed(best)) best = with_captures(best, *placed);
+    return best;
+  }
+
+ private:
+  Draft draft(std::vector<Array> init, std::vector<Array> stacks) {
+    Draft d{std::move(init), std::move(stacks), {}, {}};
+    std::vector<Array> entries;
+    d.carried = settle_carried(call_, d.init, [&](const std::vector<Array>& values) {
+      entries.clear();
+      for (const auto& stack : d.stacks) entries.push_back(example_of(stack, 0, call_.where));
+      return step_(values, entries);
+    });
+    auto parameters = d.carried.parameters;
+    parameters.insert(parameters.end(), entries.begin(), entries.end());
+    d.closed = close({d.carried.results}, parameters, d.carried.before, Invariants::outside);
+    return d;
+  }
+
+  void take_if_cheaper(Draft& best, std::vector<Array> init, std::vector<Array> stacks) {
+    if (best.bytes == 0) best.bytes = bytes_of(best);
+    Draft other = draft(std::move(init), std::move(stacks));
+    other.bytes = bytes_of(other);
+    if (other.bytes < best.bytes) best = std::move(other);
+  }
+
+  std::int64_t bytes_of(const Draft& d) const {
+    const auto n = d.carried.parameters.size();
+    auto wanted = shardings_of(d.carried.parameters);
+    wanted.resize(d.carried.results.size());
+    std::int64_t bytes = length_ * bytes_of_call(*d.closed.functions[0], wanted);
+    for (std::size_t i = 0; i < n; ++i)
+      if (output_of(d.carried.parameters[i]).sharding)
+        bytes += bytes_between(init_[i], *output_of(d.carried.parameters[i]).sharding);
+    for (std::size_t i = 0; i < stacks_.size(); ++i)
+      if (const auto& sharding = output_of(d.stacks[i]).sharding)
+        bytes += bytes_between(
+            stacks_[i], stacked(without_first_dim(*sharding, stacks_[i].ndim()), stacks_[i].ndim() - 1));
+    return bytes;
+  }
+
+  // The axes that split the steps, on the first dim that is whole and long enough.
+  static std::optional<std::vector<Array>> stacks_moved(std::vector<Array> stacks) {
+    bool any = false;
+    for (auto& x : stacks) {
+      const auto& sharding = output_of(x).sharding;
+      if (!sharding) continue;
+      auto dims = sharding->dim_axes(x.ndim());
+      const auto axes = std::exchange(dims[0], {});
+      std::int64_t parts = 1;
+      for (const int a : axes) parts *= sharding->mesh().axis_sizes()[a];
+      for (std::size_t d = 1; d < dims.size() && parts > 1; ++d) {
+        if (!dims[d].empty() || x.shape()[d] < parts) continue;
+        dims[d] = axes;
+        x = device_put(x, Sharding::from_dim_axes(sharding->mesh(), dims));
+        any = true;
+        break;
+      }
+    }
+    return any ? std::optional(std::move(stacks)) : std::nullopt;
+  }
+
+  // What the body reads of uncommitted values that are computed before the loop, in the one layout in which
+  // it reads them: each rank computes its block instead of everything.
+  static std::optional<std::vector<Array>> captures_placed(const Draft& d) {
+    const auto& f = *d.closed.functions[0];
+    const auto mesh = mesh_of(d.closed.functions);
+    if (!mesh || d.closed.captures.empty()) return std::nullopt;
+    auto results = layouts_on(*mesh, d.carried.parameters);
+    const auto made = layouts_on(*mesh, f.results());
+    results.insert(results.end(), made.begin() + static_cast<std::ptrdiff_t>(results.size()), made.end());
+    const Program part = part_of(f, results, layouts_on(*mesh, f.parameters()));
+    auto captures = d.closed.captures;
+    bool any = false;
+    for (std::size_t c = 0; c < captures.size(); ++c) {
+      const auto& node = *captures[c].node();
+      if (output_of(captures[c]).sharding || captures[c].ndim() == 0 || node.is_evaluated() ||
+          node.inputs.empty())
+        continue;
+      const auto wanted = only_layout_read(part, part.inputs[f.parameters().size() - captures.size() + c]);
+      if (!wanted) continue;
+      captures[c] = device_put(captures[c], *wanted);
+      any = true;
+    }
+    return any ? std::optional(std::move(captures)) : std::nullopt;
+  }
+
+  static std::optional<Sharding> only_layout_read(const Program& part, int v) {
+    std::optional<Sharding> layout;
+    for (const auto& i : part.instructions) {
+      if (std::find(i.inputs.begin(), i.inputs.end(), v) == i.inputs.end()) continue;
+      if (i.kind != InstructionKind::move || (layout && !(*layout == i.step->to))) return std::nullopt;
+      layout = i.step->to;
+    }
+    return layout;
+  }
+
+  Draft with_captures(const Draft& d, const std::vector<Array>& captures) const {
+    const StepFunction same_step = [&](const std::vector<Array>& carried, const std::vector<Array>& entries) {
+      auto operands = carried;
+      operands.insert(operands.end(), entries.begin(), entries.end());
+      operands.insert(operands.end(), captures.begin(), captures.end());
+      return call(*d.closed.functions[0], operands);
+    };
+    return Drafting(call_, same_step, length_).draft(d.init, d.stacks);
+  }
+
+  static std::optional<std::vector<Array>> carried_moved(const Draft& d) {
+    bool any = false;
+    auto init = d.init;
+    for (std::size_t i = 0; i < init.size(); ++i) {
+      const auto &before = output_of(d.carried.parameters[i]).sharding,
+                 &after = output_of(d.carried.results[i]).sharding;
+      if (!before || !after || *before == *after) continue;
+      init[i] = device_put(init[i], *after);
+      any = true;
+    }
+    return any ? std::optional(std::move(init)) : std::nullopt;
+  }
+
+  const LoopCall& call_;
+  const StepFunction& step_;
+  std::int64_t length_;
+  std::vector<Array> init_, stacks_;  // as given
+};
+
+}  // namespace
+
+std::vector<Array> record_counted_loop(const LoopCall& call, const StepFunction& step,
+                                       std::vector<Array> init, std::vector<Array> stacks,
+                                       std::int64_t length, bool reverse) {
+  const Draft loop = Drafting(call, step, length).run(std::move(init), std::move(stacks));
+  if (loop.carried.results.empty()) return {};
+  std::vector<Array> inputs = loop.carried.init;
+  inputs.insert(inputs.end(), loop.stacks.begin(), loop.stacks.end());
+  inputs.insert(inputs.end(), loop.closed.captures.begin(), loop.closed.captures.end());
+  CountedParams params{loop.closed.functions[0],
+                       call.name,
+                       static_cast<std::int64_t>(loop.carried.init.size()),
+                       static_cast<std::int64_t>(loop.stacks.size()),
+                       length,
+                       reverse,
+                       mesh_of(loop.closed.functions)};
+  return record_all(counted_op, make_params(std::move(params)), std::move(inputs), call.where);
+}
+
+}  // namespace tessera

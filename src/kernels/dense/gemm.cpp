@@ -1,0 +1,155 @@
+#include "kernels/dense/gemm.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#include "kernels/dense/gemm_own.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+// BLAS counts with 32-bit integers: larger extents go in pieces.
+constexpr std::int64_t blas_limit = std::int64_t{1} << 30;
+constexpr std::int64_t blas_max_stride = std::numeric_limits<int>::max();
+// Below this many multiplications a call of BLAS costs more than the product.
+constexpr std::int64_t small_product = 2048, small_vector_product = 128;
+
+CBLAS_TRANSPOSE flag(bool transpose) { return transpose ? CblasTrans : CblasNoTrans; }
+int to_int(std::int64_t n) { return static_cast<int>(n); }
+
+struct Operand {
+  const std::byte* data;
+  std::int64_t ld;
+  bool transposed;
+  std::size_t item;
+  const std::byte* at(std::int64_t row, std::int64_t column) const {
+    const std::int64_t offset = transposed ? column * ld + row : row * ld + column;
+    return data + offset * static_cast<std::int64_t>(item);
+  }
+  MatrixView view() const { return {data, transposed ? 1 : ld, transposed ? ld : 1}; }
+};
+
+void blas_gemm(Dtype dtype, const Operand& a, const Operand& b, int m, int n, int k, bool accumulate, void* c,
+               int ldc) {
+  const void *pa = a.data, *pb = b.data;
+  const int lda = to_int(a.ld), ldb = to_int(b.ld);
+  const float beta32 = accumulate ? 1 : 0;
+  const double beta64 = accumulate ? 1 : 0;
+  const std::complex<float> one32(1), beta_c32(beta32);
+  const std::complex<double> one64(1), beta_c64(beta64);
+  if (dtype == float32)
+    cblas_sgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), m, n, k, 1,
+                static_cast<const float*>(pa), lda, static_cast<const float*>(pb), ldb, beta32,
+                static_cast<float*>(c), ldc);
+  else if (dtype == float64)
+    cblas_dgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), m, n, k, 1,
+                static_cast<const double*>(pa), lda, static_cast<const double*>(pb), ldb, beta64,
+                static_cast<double*>(c), ldc);
+  else if (dtype == complex64)
+    cblas_cgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), m, n, k, &one32, pa, lda, pb, ldb,
+                &beta_c32, c, ldc);
+  else
+    cblas_zgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), m, n, k, &one64, pa, lda, pb, ldb,
+                &beta_c64, c, ldc);
+}
+
+// y = op(a) x with x, y strided: the product when one operand is a vector.
+void blas_gemv(Dtype dtype, const Operand& a, int rows, int columns, const void* x, int x_stride,
+               bool accumulate, void* y, int y_stride) {
+  // cblas wants the extents of the stored matrix.
+  const int stored_rows = a.transposed ? columns : rows, stored_columns = a.transposed ? rows : columns,
+            lda = to_int(a.ld);
+  const float beta32 = accumulate ? 1 : 0;
+  const double beta64 = accumulate ? 1 : 0;
+  const std::complex<float> one32(1), beta_c32(beta32);
+  const std::complex<double> one64(1), beta_c64(beta64);
+  const void* pa = a.data;
+  if (dtype == float32)
+    cblas_sgemv(CblasRowMajor, flag(a.transposed), stored_rows, stored_columns, 1,
+                static_cast<const float*>(pa), lda, static_cast<const float*>(x), x_stride, beta32,
+                static_cast<float*>(y), y_stride);
+  else if (dtype == float64)
+    cblas_dgemv(CblasRowMajor, flag(a.transposed), stored_rows, stored_columns, 1,
+                static_cast<const double*>(pa), lda, static_cast<const double*>(x), x_stride, beta64,
+                static_cast<double*>(y), y_stride);
+  else if (dtype == complex64)
+    cblas_cgemv(CblasRowMajor, flag(a.transposed), stored_rows, stored_columns, &one32, pa, lda, x, x_stride,
+                &beta_c32, y, y_stride);
+  else
+    cblas_zgemv(CblasRowMajor, flag(a.transposed), stored_rows, stored_columns, &one64, pa, lda, x, x_stride,
+                &beta_c64, y, y_stride);
+}
+
+void clear_rows(std::byte* c, std::int64_t rows, std::int64_t columns, std::int64_t ldc, std::size_t item) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    std::memset(c + static_cast<std::size_t>(i * ldc) * item, 0, static_cast<std::size_t>(columns) * item);
+}
+
+void gemm_in_pieces(Dtype dtype, const Operand& a, const Operand& b, std::int64_t m, std::int64_t n,
+                    std::int64_t k, bool accumulate, std::byte* c, std::int64_t ldc) {
+  for (std::int64_t i = 0; i < m; i += blas_limit)
+    for (std::int64_t j = 0; j < n; j += blas_limit)
+      for (std::int64_t l = 0; l < k; l += blas_limit) {
+        const std::int64_t rows = std::min(blas_limit, m - i), columns = std::min(blas_limit, n - j),
+                           depth = std::min(blas_limit, k - l);
+        Operand a_part = a, b_part = b;
+        a_part.data = a.at(i, l);
+        b_part.data = b.at(l, j);
+        std::byte* c_part = c + (i * ldc + j) * static_cast<std::int64_t>(a.item);
+        const bool add = accumulate || l > 0;
+        if (!add && (rows == 1 || columns == 1))
+          clear_rows(c_part, rows, columns, ldc, a.item);  // gemv may multiply old NaNs by 0
+        if (columns == 1)
+          blas_gemv(dtype, a_part, to_int(rows), to_int(depth), b_part.data, b.transposed ? 1 : to_int(b.ld),
+                    add, c_part, to_int(ldc));
+        else if (rows == 1) {  // the row c = row a * b is the column b' * a'
+          b_part.transposed = !b_part.transposed;
+          blas_gemv(dtype, b_part, to_int(columns), to_int(depth), a_part.data,
+                    a.transposed ? to_int(a.ld) : 1, add, c_part, 1);
+        } else
+          blas_gemm(dtype, a_part, b_part, to_int(rows), to_int(columns), to_int(depth), add, c_part,
+                    to_int(ldc));
+      }
+}
+
+}  // namespace
+
+void gemm(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+          const void* a, std::int64_t lda, const void* b, std::int64_t ldb, bool accumulate, void* c,
+          std::int64_t ldc) {
+  if (m == 0 || n == 0) return;
+  const std::size_t item = itemsize(dtype);
+  const Operand left{static_cast<const std::byte*>(a), std::max<std::int64_t>(lda, 1), transpose_a, item};
+  const Operand right{static_cast<const std::byte*>(b), std::max<std::int64_t>(ldb, 1), transpose_b, item};
+  auto* result = static_cast<std::byte*>(c);
+  const bool strides_fit = std::max({lda, ldb, ldc}) <= blas_max_stride;
+  const bool small = std::max({m, n, k}) <= small_product &&
+                     m * n * k <= (m == 1 || n == 1 ? small_vector_product : small_product);
+  if (!is_inexact(dtype) || !strides_fit || small) {
+    if (!accumulate) clear_rows(result, m, n, ldc, item);
+    if (k > 0) gemm_own(dtype, m, n, k, left.view(), right.view(), result, ldc);
+    return;
+  }
+  gemm_in_pieces(dtype, left, right, m, n, k, accumulate, result, ldc);
+}
+
+void gemm_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t batch, std::int64_t m,
+                  std::int64_t n, std::int64_t k, const void* a, std::int64_t stride_a, const void* b,
+                  std::int64_t stride_b, void* c, std::int64_t stride_c) {
+  const std::int64_t lda = transpose_a ? m : k, ldb = transpose_b ? k : n;
+  // Products that share b and follow each other in a and c are one taller product.
+  if (batch > 1 && !transpose_a && stride_b == 0 && stride_a == m * k && stride_c == m * n)
+    return gemm(dtype, false, transpose_b, batch * m, n, k, a, lda, b, ldb, false, c, n);
+  const auto item = static_cast<std::int64_t>(itemsize(dtype));
+  for (std::int64_t i = 0; i < batch; ++i)
+    gemm(dtype, transpose_a, transpose_b, m, n, k, static_cast<const std::byte*>(a) + i * stride_a * item,
+         lda, static_cast<const std::byte*>(b) + i * stride_b * item, ldb, false,
+         static_cast<std::byte*>(c) + i * stride_c * item, n);
+}
+
+}  // namespace tessera::kernels

@@ -1,0 +1,136 @@
+// c[i, :] += a[i, l] * b[l, :], four rows of b at a time, over panels of b that fit the second-level cache.
+#include "kernels/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/dense/gemm_own.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/dense/gemm_own.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+using GemmFn = void (*)(std::int64_t, std::int64_t, std::int64_t, MatrixView, MatrixView, void*,
+                        std::int64_t);
+using GemmTable = std::array<GemmFn, dtype_count>;
+
+// Wrapping integers: unsigned and at least as wide as int. Bool: any of ands.
+template <class T> struct Arithmetic {
+  static HWY_INLINE T add_product(T c, T a, T b) {
+    if constexpr (std::is_integral_v<T> && sizeof(T) < 4)
+      return static_cast<T>(c + static_cast<std::uint32_t>(a) * b);
+    else
+      return c + a * b;
+  }
+};
+struct Truth {
+  std::uint8_t value;
+};
+template <> struct Arithmetic<Truth> {
+  static HWY_INLINE Truth add_product(Truth c, Truth a, Truth b) {
+    return {static_cast<std::uint8_t>(c.value | (a.value & b.value))};
+  }
+};
+template <class R> struct Arithmetic<std::complex<R>> {
+  using C = std::complex<R>;
+  static HWY_INLINE C add_product(C c, C a, C b) {
+    return C(c.real() + (a.real() * b.real() - a.imag() * b.imag()),
+             c.imag() + (a.real() * b.imag() + a.imag() * b.real()));
+  }
+};
+
+// b: depth rows of `columns` contiguous elements.
+template <class T> HWY_INLINE void add_rows(const T* a, std::int64_t a_stride, const T* b, std::int64_t ldb,
+                                            std::int64_t depth, std::int64_t columns, T* HWY_RESTRICT c) {
+  using A = Arithmetic<T>;
+  std::int64_t l = 0;
+  for (; l + 4 <= depth; l += 4) {
+    const T a0 = a[l * a_stride], a1 = a[(l + 1) * a_stride], a2 = a[(l + 2) * a_stride],
+            a3 = a[(l + 3) * a_stride];
+    const T *b0 = b + l * ldb, *b1 = b0 + ldb, *b2 = b1 + ldb, *b3 = b2 + ldb;
+    for (std::int64_t j = 0; j < columns; ++j)
+      c[j] = A::add_product(
+          A::add_product(A::add_product(A::add_product(c[j], a0, b0[j]), a1, b1[j]), a2, b2[j]), a3, b3[j]);
+  }
+  for (; l < depth; ++l) {
+    const T a0 = a[l * a_stride];
+    const T* b0 = b + l * ldb;
+    for (std::int64_t j = 0; j < columns; ++j) c[j] = A::add_product(c[j], a0, b0[j]);
+  }
+}
+
+template <class T> void gemm_typed(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
+                                   void* c_out, std::int64_t ldc) {
+  constexpr std::int64_t panel_rows = 128, panel_columns = 2048 / static_cast<std::int64_t>(sizeof(T));
+  const T* a_data = static_cast<const T*>(a.data);
+  const T* b_data = static_cast<const T*>(b.data);
+  T* c = static_cast<T*>(c_out);
+  std::vector<T> panel;
+  const bool pack = b.column_stride != 1;
+  if (pack) panel.resize(std::min(panel_rows, k) * std::min(panel_columns, n));
+  for (std::int64_t j = 0; j < n; j += panel_columns) {
+    const std::int64_t columns = std::min(panel_columns, n - j);
+    for (std::int64_t l = 0; l < k; l += panel_rows) {
+      const std::int64_t depth = std::min(panel_rows, k - l);
+      const T* b_panel = b_data + l * b.row_stride + j * b.column_stride;
+      std::int64_t ldb = b.row_stride;
+      if (pack) {
+        for (std::int64_t column = 0; column < columns; ++column)
+          for (std::int64_t row = 0; row < depth; ++row)
+            panel[row * columns + column] = b_panel[row * b.row_stride + column * b.column_stride];
+        b_panel = panel.data();
+        ldb = columns;
+      }
+      for (std::int64_t i = 0; i < m; ++i)
+        add_rows(a_data + i * a.row_stride + l * a.column_stride, a.column_stride, b_panel, ldb, depth,
+                 columns, c + i * ldc + j);
+    }
+  }
+}
+
+void FillGemmTable(GemmTable& table) {
+  table = {gemm_typed<Truth>,
+           gemm_typed<std::uint8_t>,
+           gemm_typed<std::uint16_t>,
+           gemm_typed<std::uint32_t>,
+           gemm_typed<std::uint64_t>,
+           gemm_typed<std::uint8_t>,
+           gemm_typed<std::uint16_t>,
+           gemm_typed<std::uint32_t>,
+           gemm_typed<std::uint64_t>,
+           gemm_typed<float>,
+           gemm_typed<double>,
+           gemm_typed<std::complex<float>>,
+           gemm_typed<std::complex<double>>};
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(FillGemmTable);
+
+void gemm_own(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
+              void* c, std::int64_t ldc) {
+  using GemmFn =
+      void (*)(std::int64_t, std::int64_t, std::int64_t, MatrixView, MatrixView, void*, std::int64_t);
+  static const auto table = [] {
+    std::array<GemmFn, dtype_count> filling{};
+    HWY_DYNAMIC_DISPATCH(FillGemmTable)(filling);
+    return filling;
+  }();
+  table[dtype.code](m, n, k, a, b, c, ldc);
+}
+}  // namespace tessera::kernels
+#endif

@@ -1,0 +1,21 @@
+// The product of our own: integers, bool, and small or oddly strided floating-point matrices that BLAS is
+// not good at.
+#pragma once
+#include <tessera/dtype.hpp>
+
+#include <cstdint>
+
+namespace tessera::kernels {
+
+// An element of a matrix is at data + (row * row_stride + column * column_stride); a transposed matrix has
+// its strides swapped.
+struct MatrixView {
+  const void* data;
+  std::int64_t row_stride, column_stride;
+};
+
+// c += a * b; c is row-major.
+void gemm_own(Dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, void* c,
+              std::int64_t ldc);
+
+}  // namespace tessera::kernels

@@ -1,0 +1,48 @@
+// One rank's part of the dense factorizations: tall panels, and triangular systems with a panel's corner.
+// All of them recurse until few columns are left, so that most of the work is products. Column-major.
+#pragma once
+#include <cstdint>
+
+#include "kernels/dense/panel_product.hpp"
+
+namespace tessera::kernels {
+
+// P L U of m x n in place, n <= m. exchanged[j]: the row, from 0, that row j was exchanged with. Returns the
+// first step with a zero pivot, or -1.
+template <class T>
+std::int64_t lu_panel(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, std::int64_t* exchanged);
+// Applies the exchanges to columns: rows first + j and exchanged[j], for j < count.
+template <class T> void exchange_rows(std::int64_t columns, T* a, std::int64_t ld, std::int64_t first,
+                                      std::int64_t count, const std::int64_t* exchanged);
+
+// L X = B in place of B (n x columns), L unit lower triangular.
+template <class T> void solve_unit_lower(std::int64_t n, std::int64_t columns, const T* l, std::int64_t ldl,
+                                         T* b, std::int64_t ldb);
+// X L^H = B in place of B (m x n), L lower triangular.
+template <class T> void solve_adjoint_right(std::int64_t m, std::int64_t n, const T* l, std::int64_t ldl,
+                                            T* b, std::int64_t ldb);
+
+// Householder QR of m x n in place: R above, the reflectors below the diagonal; t (n x n, upper triangular,
+// zeros below): Q = I - V t V^H. n <= m.
+template <class T>
+void qr_panel(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, T* t, std::int64_t ldt);
+// The reflectors as a full matrix: ones on the diagonal, zeros above.
+template <class T>
+void copy_reflectors(std::int64_t m, std::int64_t n, const T* a, std::int64_t ld, T* v, std::int64_t ldv);
+// c (m x columns) := (I - v t v^H) c, or with t^H (`adjoint`); v (m x n) is a full matrix.
+template <class T> void reflect(std::int64_t m, std::int64_t columns, std::int64_t n, const T* v,
+                                std::int64_t ldv, const T* t, std::int64_t ldt, bool adjoint, T* c,
+                                std::int64_t ldc);
+
+// The same v for many blocks of columns: packed once, both ways in which the products read it.
+template <class T> class PackedReflectors {
+ public:
+  void pack(std::int64_t m, std::int64_t n, const T* v, std::int64_t ldv);
+  void reflect(std::int64_t columns, const T* t, std::int64_t ldt, bool adjoint, T* c,
+               std::int64_t ldc) const;
+
+ private:
+  PackedPanel<T> v_, v_adjoint_;
+};
+
+}  // namespace tessera::kernels

@@ -1,0 +1,346 @@
+// c -= a b in tiles that stay in vector registers:
+//
+//            NR columns                    a in strips of 3 vectors of rows, one column of a strip after the
+//              other   (second-level cache)
+//          +--------+                      b in strips of NR columns, one row of a strip after the other
+//                    (first-level cache)
+//   3      | c tile |  += column of a
+//   vectors|        |     times row of b
+//          +--------+
+#include "kernels/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/dense/panel_product.cpp"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/dense/panel_product.hpp"
+
+#ifndef TESSERA_PANEL_PRODUCT_TYPES
+#define TESSERA_PANEL_PRODUCT_TYPES
+namespace tessera::kernels {
+namespace {
+
+// What one target's functions offer for a type: how rows are packed, and the product with them.
+template <class T> struct PanelFunctions {
+  std::int64_t strip_rows;
+  void (*pack)(std::int64_t rows, std::int64_t depth, Steps<T> a, T* packed);
+  void (*multiply)(std::int64_t first_row, std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                   T alpha, const T* packed, std::int64_t packed_rows, Steps<T> b, T* c, std::int64_t ldc,
+                   std::int64_t diagonal);
+};
+template <class T> using PanelTable = std::array<PanelFunctions<T>, 1>;
+
+}  // namespace
+}  // namespace tessera::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T> struct TileShape {
+  static constexpr hn::ScalableTag<T> d{};
+  static constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(d)), vectors = 3,
+                                rows = vectors * lanes;
+  static constexpr std::int64_t columns =
+      HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // 24 of 32 registers hold the tile, or 12 of 16
+};
+
+// b as a strip that was packed, or where it lies.
+template <class T> struct PackedStrip {
+  const T* data;
+  HWY_INLINE T operator()(std::int64_t l, std::int64_t j) const {
+    return data[l * TileShape<T>::columns + j];
+  }
+};
+template <class T> struct ColumnsInPlace {
+  const T* data;
+  std::int64_t ld;
+  HWY_INLINE T operator()(std::int64_t l, std::int64_t j) const { return data[l + j * ld]; }
+};
+
+// c += alpha a b for one tile of V vectors of rows.
+template <int V, class T, class B> HWY_INLINE void multiply_tile(std::int64_t depth, const T* HWY_RESTRICT a,
+                                                                 const B b, T alpha, T* HWY_RESTRICT c,
+                                                                 std::int64_t ldc) {
+  using Shape = TileShape<T>;
+  constexpr auto d = Shape::d;
+  constexpr int width = static_cast<int>(Shape::columns);
+  hn::Vec<decltype(hn::ScalableTag<T>())> sum[width][V];
+#pragma GCC unroll 8
+  for (int j = 0; j < width; ++j) {
+#pragma GCC unroll 3
+    for (int v = 0; v < V; ++v) sum[j][v] = hn::Zero(d);
+#pragma GCC unroll 4
+    for (int v = 0; v <= V; ++v) hwy::Prefetch(c + j * ldc + v * Shape::lanes);  // needed at the end
+  }
+  for (std::int64_t l = 0; l < depth; ++l) {
+    const T* row = a + l * Shape::rows;
+    hn::Vec<decltype(hn::ScalableTag<T>())> left[V];
+#pragma GCC unroll 3
+    for (int v = 0; v < V; ++v) left[v] = hn::Load(d, row + v * Shape::lanes);
+#pragma GCC unroll 8
+    for (int j = 0; j < width; ++j) {
+      const auto right = hn::Set(d, b(l, j));
+#pragma GCC unroll 3
+      for (int v = 0; v < V; ++v) sum[j][v] = hn::MulAdd(left[v], right, sum[j][v]);
+    }
+  }
+  const auto scale = hn::Set(d, alpha);
+#pragma GCC unroll 8
+  for (int j = 0; j < width; ++j)
+#pragma GCC unroll 3
+    for (int v = 0; v < V; ++v) {
+      T* place = c + j * ldc + v * Shape::lanes;
+      hn::StoreU(hn::MulAdd(scale, sum[j][v], hn::LoadU(d, place)), d, place);
+    }
+}
+
+template <class T> void pack_rows(std::int64_t rows, std::int64_t depth, Steps<T> a, T* packed) {
+  constexpr std::int64_t height = TileShape<T>::rows;
+  for (std::int64_t first = 0; first < rows; first += height, packed += height * depth) {
+    const T* from = a.data + first * a.row_step;
+    const std::int64_t count = std::min(height, rows - first);
+    if (a.row_step == 1 && count == height) {
+      for (std::int64_t l = 0; l < depth; ++l)
+        for (std::int64_t i = 0; i < height; ++i) packed[l * height + i] = from[l * a.column_step + i];
+      continue;
+    }
+    constexpr std::int64_t square = 8;
+    for (std::int64_t l0 = 0; l0 < depth; l0 += square)
+      for (std::int64_t i = 0; i < height; ++i)
+        for (std::int64_t l = l0; l < std::min(l0 + square, depth); ++l)
+          packed[l * height + i] = i < count ? from[i * a.row_step + l * a.column_step] : T(0);
+  }
+}
+
+template <class T> void pack_columns(std::int64_t depth, std::int64_t columns, Steps<T> b, T* packed) {
+  constexpr std::int64_t width = TileShape<T>::columns;
+  for (std::int64_t first = 0; first < columns; first += width, packed += width * depth) {
+    const T* from = b.data + first * b.column_step;
+    if (columns - first >= width) {
+      for (std::int64_t l = 0; l < depth; ++l)
+        for (std::int64_t j = 0; j < width; ++j)
+          packed[l * width + j] = from[l * b.row_step + j * b.column_step];
+      continue;
+    }
+    for (std::int64_t l = 0; l < depth; ++l)
+      for (std::int64_t j = 0; j < width; ++j)
+        packed[l * width + j] = first + j < columns ? from[l * b.row_step + j * b.column_step] : T(0);
+  }
+}
+
+// The part [from, to) of a strip's rows and `columns` columns of the tile at c (which begins at the strip's
+// row 0).
+template <class T, class B> HWY_INLINE void multiply_strip(std::int64_t depth, const T* a, const B b, T alpha,
+                                                           std::int64_t from, std::int64_t to,
+                                                           std::int64_t columns, T* c, std::int64_t ldc) {
+  using Shape = TileShape<T>;
+  if (from == 0 && columns == Shape::columns && to == Shape::rows)
+    return multiply_tile<3>(depth, a, b, alpha, c, ldc);
+  HWY_ALIGN T tile[Shape::rows * Shape::columns] = {};
+  if (to <= Shape::lanes)
+    multiply_tile<1>(depth, a, b, alpha, tile, Shape::rows);
+  else if (to <= 2 * Shape::lanes)
+    multiply_tile<2>(depth, a, b, alpha, tile, Shape::rows);
+  else
+    multiply_tile<3>(depth, a, b, alpha, tile, Shape::rows);
+  for (std::int64_t j = 0; j < columns; ++j)
+    for (std::int64_t i = from; i < to; ++i) c[i + j * ldc] += tile[i + j * Shape::rows];
+}
+
+template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std::int64_t columns,
+                                 std::int64_t depth, T alpha, const T* packed, std::int64_t packed_rows,
+                                 Steps<T> b, T* c, std::int64_t ldc, std::int64_t diagonal) {
+  using Shape = TileShape<T>;
+  constexpr std::int64_t height = Shape::rows, width = Shape::columns, block_bytes = 448 << 10;
+  const std::int64_t end_row = std::min(first_row + rows, packed_rows);
+  const std::int64_t first_strip = first_row / height, strips = (end_row + height - 1) / height;
+  const std::int64_t strip_bytes = height * depth * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t block = std::max<std::int64_t>(block_bytes / std::max<std::int64_t>(strip_bytes, 1), 1);
+  constexpr std::int64_t columns_at_once = 512;
+  // Columns that lie together and are used by few strips are read where they are.
+  const bool in_place = b.row_step == 1 && strips - first_strip <= 6;
+  Buffer memory;
+  if (!in_place)
+    memory = Buffer::allocate(((std::min(columns, columns_at_once) + width) * depth) * sizeof(T) + 64);
+  T* right = reinterpret_cast<T*>(memory.data());
+  for (std::int64_t j0 = 0; j0 < columns; j0 += columns_at_once) {
+    const std::int64_t count = std::min(columns_at_once, columns - j0);
+    if (!in_place)
+      pack_columns(depth, count, {b.data + j0 * b.column_step, b.row_step, b.column_step}, right);
+    for (std::int64_t s0 = first_strip; s0 < strips; s0 += block)
+      for (std::int64_t j = 0; j < count; j += width)
+        for (std::int64_t s = s0; s < std::min(s0 + block, strips); ++s) {
+          const std::int64_t row = s * height;
+          if (row + height <= diagonal + j0 + j) continue;
+          const std::int64_t from = std::max<std::int64_t>(first_row - row, 0),
+                             to = std::min(end_row - row, height), wide = std::min(width, count - j);
+          T* tile = c + (row - first_row) + (j0 + j) * ldc;
+          const T* left = packed + s * height * depth;
+          if (in_place && wide == width)
+            multiply_strip(depth, left, ColumnsInPlace<T>{b.data + (j0 + j) * b.column_step, b.column_step},
+                           alpha, from, to, wide, tile, ldc);
+          else if (in_place) {
+            T narrow[width];
+            for (std::int64_t l = 0; l < depth; ++l) {  // the last few columns, a column at a time
+              for (std::int64_t x = 0; x < wide; ++x)
+                narrow[x] = alpha * b.data[l + (j0 + j + x) * b.column_step];
+              for (std::int64_t x = 0; x < wide; ++x)
+                for (std::int64_t i = from; i < to; ++i)
+                  tile[i + x * ldc] += left[l * height + i] * narrow[x];
+            }
+          } else
+            multiply_strip(depth, left, PackedStrip<T>{right + j * depth}, alpha, from, to, wide, tile, ldc);
+        }
+  }
+}
+
+template <class T> void fill(PanelTable<T>& table) {
+  table[0] = {TileShape<T>::rows, pack_rows<T>, multiply<T>};
+}
+void FillPanel32(PanelTable<float>& table) { fill(table); }
+void FillPanel64(PanelTable<double>& table) { fill(table); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/dense/lapack_calls.hpp"
+namespace tessera::kernels {
+HWY_EXPORT(FillPanel32);
+HWY_EXPORT(FillPanel64);
+namespace {
+
+template <class T> const PanelFunctions<T>& functions() {
+  static const PanelTable<T> table = [] {
+    PanelTable<T> filling{};
+    if constexpr (sizeof(T) == 4)
+      HWY_DYNAMIC_DISPATCH(FillPanel32)(filling);
+    else
+      HWY_DYNAMIC_DISPATCH(FillPanel64)(filling);
+    return filling;
+  }();
+  return table[0];
+}
+
+// BLAS takes no conjugate without a transpose: what it cannot read is copied.
+template <class T> void blas_product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a,
+                                     Steps<T> b, T beta, T* c, std::int64_t ldc) {
+  const auto readable = [](Steps<T>& x, std::int64_t rows, std::int64_t columns, Buffer& copy) {
+    const bool plain = x.row_step == 1 && (x.column_step >= rows || columns <= 1),
+               turned = x.column_step == 1;
+    if (plain && !x.conjugate) return 'N';
+    if (turned && !plain) return x.conjugate ? 'C' : 'T';
+    copy = Buffer::allocate((rows * columns) * sizeof(T) + 1);
+    T* to = reinterpret_cast<T*>(copy.data());
+    for (std::int64_t j = 0; j < columns; ++j)
+      for (std::int64_t i = 0; i < rows; ++i) {
+        to[i + j * rows] = x.data[i * x.row_step + j * x.column_step];
+        if constexpr (complex_type<T>)
+          if (x.conjugate) to[i + j * rows] = std::conj(to[i + j * rows]);
+      }
+    x = {to, 1, rows};
+    return 'N';
+  };
+  Buffer a_copy, b_copy;
+  const char trans_a = readable(a, m, k, a_copy), trans_b = readable(b, k, n, b_copy);
+  const auto ld = [](char trans, const Steps<T>& x) {
+    return static_cast<int>(std::max<std::int64_t>(trans == 'N' ? x.column_step : x.row_step, 1));
+  };
+  lapack::gemm<T>(trans_a, trans_b, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha,
+                  a.data, ld(trans_a, a), b.data, ld(trans_b, b), beta, c, static_cast<int>(ldc));
+}
+
+// Depth of which a block of packed rows stays in the second-level cache.
+constexpr std::int64_t deepest = 256;
+
+template <class T> std::int64_t whole_strips(std::int64_t rows) {
+  const std::int64_t strip = functions<T>().strip_rows;
+  return (rows + strip - 1) / strip * strip;
+}
+
+}  // namespace
+
+template <class T> void PackedPanel<T>::pack(std::int64_t rows, std::int64_t depth, Steps<T> a) {
+  rows_ = rows, depth_ = depth;
+  std::int64_t padded = rows;
+  if constexpr (!complex_type<T>) padded = whole_strips<T>(rows);
+  const auto bytes = (padded * depth) * sizeof(T) + 64;
+  if (values_.bytes() < bytes) values_ = Buffer(), values_ = Buffer::allocate(bytes);
+  T* packed = reinterpret_cast<T*>(values_.data());
+  if constexpr (complex_type<T>) {
+    for (std::int64_t l = 0; l < depth; ++l)
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const T value = a.data[i * a.row_step + l * a.column_step];
+        packed[i + l * rows] = a.conjugate ? std::conj(value) : value;
+      }
+  } else
+    for (std::int64_t l = 0; l < depth; l += deepest)
+      functions<T>().pack(rows, std::min(deepest, depth - l),
+                          {a.data + l * a.column_step, a.row_step, a.column_step}, packed + padded * l);
+}
+
+template <class T> void PackedPanel<T>::add(T alpha, std::int64_t first_row, std::int64_t rows,
+                                            std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc,
+                                            std::int64_t diagonal) const {
+  if (rows <= 0 || columns <= 0) return;
+  const T* packed = reinterpret_cast<const T*>(values_.data());
+  if constexpr (complex_type<T>)
+    blas_product<T>(rows, columns, depth_, alpha, {packed + first_row, 1, rows_}, b, T(1), c, ldc);
+  else
+    for (std::int64_t l = 0; l < depth_; l += deepest)
+      functions<T>().multiply(first_row, rows, columns, std::min(deepest, depth_ - l), alpha,
+                              packed + whole_strips<T>(rows_) * l, rows_,
+                              {b.data + l * b.row_step, b.row_step, b.column_step}, c, ldc, diagonal);
+}
+
+template <class T>
+void PackedPanel<T>::product(std::int64_t columns, Steps<T> b, T* c, std::int64_t ldc) const {
+  for (std::int64_t j = 0; j < columns; ++j) std::fill(c + j * ldc, c + j * ldc + rows_, T(0));
+  add(T(1), 0, rows_, columns, b, c, ldc, no_diagonal);
+}
+
+template <class T> void PackedPanel<T>::subtract_product(std::int64_t first_row, std::int64_t rows,
+                                                         std::int64_t columns, Steps<T> b, T* c,
+                                                         std::int64_t ldc, std::int64_t diagonal) const {
+  add(T(-1), first_row, rows, columns, b, c, ldc, diagonal);
+}
+
+template <class T> void product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a,
+                                Steps<T> b, bool accumulate, T* c, std::int64_t ldc) {
+  if (m <= 0 || n <= 0) return;
+  if constexpr (complex_type<T>) return blas_product<T>(m, n, k, alpha, a, b, T(accumulate ? 1 : 0), c, ldc);
+  if (!accumulate)
+    for (std::int64_t j = 0; j < n; ++j) std::fill(c + j * ldc, c + j * ldc + m, T(0));
+  if constexpr (!complex_type<T>) {
+    const auto& f = functions<T>();
+    Buffer memory = Buffer::allocate(((m + f.strip_rows) * std::min(k, deepest)) * sizeof(T) + 64);
+    T* packed = reinterpret_cast<T*>(memory.data());
+    for (std::int64_t l = 0; l < k; l += deepest) {
+      const std::int64_t depth = std::min(deepest, k - l);
+      f.pack(m, depth, {a.data + l * a.column_step, a.row_step, a.column_step}, packed);
+      f.multiply(0, m, n, depth, alpha, packed, m, {b.data + l * b.row_step, b.row_step, b.column_step}, c,
+                 ldc, PackedPanel<T>::no_diagonal);
+    }
+  }
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                        \
+  template class PackedPanel<T>;                                                                      \
+  template void product<T>(std::int64_t, std::int64_t, std::int64_t, T, Steps<T>, Steps<T>, bool, T*, \
+                           std::int64_t);
+TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(c32) TESSERA_INSTANTIATE(c64)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::kernels
+#endif

@@ -1,0 +1,160 @@
+// Gaussian elimination with partial pivoting on several small systems at once: system l of a group lives in
+// lane l of every vector.
+//
+//   a[i][j] of systems 0 1 2 ...      =>  lanes[(i * n + j) * width + 0 1 2 ...]
+#include "kernels/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/dense/small_systems.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "kernels/dense/lapack.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr std::int64_t line_bytes = 64;  // a group fills a cache line per element
+
+template <class R> struct Group {
+  static constexpr int width = static_cast<int>(line_bytes / sizeof(R));
+  using Row = std::conditional_t<sizeof(R) == 8, std::int64_t, std::int32_t>;
+  std::int64_t n, k;
+  R* HWY_RESTRICT a;
+  R* HWY_RESTRICT b;
+  bool hard[width] = {};
+
+  R* at(std::int64_t i, std::int64_t j) const { return a + (i * n + j) * width; }
+  R* rhs(std::int64_t i, std::int64_t j) const { return b + (i * k + j) * width; }
+
+  void exchange_rows(std::int64_t j, const Row* HWY_RESTRICT pivot_row) {
+    for (int l = 0; l < width; ++l) {
+      const std::int64_t p = pivot_row[l];
+      if (p == j) continue;
+      for (std::int64_t c = j; c < n; ++c) std::swap(at(j, c)[l], at(p, c)[l]);
+      for (std::int64_t c = 0; c < k; ++c) std::swap(rhs(j, c)[l], rhs(p, c)[l]);
+    }
+  }
+
+  // Row i of both sides minus factor times row j.
+  void subtract_row(std::int64_t i, std::int64_t j, const R* HWY_RESTRICT factor) {
+    for (std::int64_t c = j + 1; c < n; ++c) {
+      const R* HWY_RESTRICT pivot = at(j, c);
+      R* HWY_RESTRICT target = at(i, c);
+      for (int l = 0; l < width; ++l) target[l] -= factor[l] * pivot[l];
+    }
+    for (std::int64_t c = 0; c < k; ++c) {
+      const R* HWY_RESTRICT pivot = rhs(j, c);
+      R* HWY_RESTRICT target = rhs(i, c);
+      for (int l = 0; l < width; ++l) target[l] -= factor[l] * pivot[l];
+    }
+  }
+
+  void eliminate() {
+    for (std::int64_t j = 0; j < n; ++j) {
+      R best[width], reciprocal[width], factor[width];
+      Row row[width];
+      for (int l = 0; l < width; ++l) best[l] = std::abs(at(j, j)[l]), row[l] = static_cast<Row>(j);
+      for (std::int64_t i = j + 1; i < n; ++i) {
+        const R* HWY_RESTRICT candidate = at(i, j);
+        for (int l = 0; l < width; ++l) {
+          const R magnitude = std::abs(candidate[l]);
+          const bool larger = magnitude > best[l];
+          best[l] = larger ? magnitude : best[l];
+          row[l] = larger ? static_cast<Row>(i) : row[l];
+        }
+      }
+      exchange_rows(j, row);
+      // What has no safe reciprocal (zero, subnormal, NaN) is left to LAPACK.
+      for (int l = 0; l < width; ++l)
+        hard[l] |=
+            !(best[l] >= std::numeric_limits<R>::min() && best[l] <= std::numeric_limits<R>::max() / 4);
+      for (int l = 0; l < width; ++l) reciprocal[l] = R(1) / at(j, j)[l];
+      for (std::int64_t i = j + 1; i < n; ++i) {
+        for (int l = 0; l < width; ++l) factor[l] = at(i, j)[l] * reciprocal[l];
+        subtract_row(i, j, factor);
+      }
+      for (int l = 0; l < width; ++l) at(j, j)[l] = reciprocal[l];  // what substitution needs
+    }
+  }
+
+  void substitute_back() {
+    for (std::int64_t i = n; i-- > 0;)
+      for (std::int64_t c = 0; c < k; ++c) {
+        R value[width];
+        for (int l = 0; l < width; ++l) value[l] = rhs(i, c)[l];
+        for (std::int64_t j = i + 1; j < n; ++j) {
+          const R* HWY_RESTRICT coefficient = at(i, j);
+          const R* HWY_RESTRICT known = rhs(j, c);
+          for (int l = 0; l < width; ++l) value[l] -= coefficient[l] * known[l];
+        }
+        for (int l = 0; l < width; ++l) rhs(i, c)[l] = value[l] * at(i, i)[l];
+      }
+  }
+};
+
+template <class R>
+void interleave(const R* HWY_RESTRICT from, std::int64_t systems, std::int64_t size, R* HWY_RESTRICT lanes) {
+  constexpr int width = Group<R>::width;
+  for (int l = 0; l < width; ++l) {
+    const R* HWY_RESTRICT system =
+        from + std::min<std::int64_t>(l, systems - 1) * size;  // the last group repeats its last system
+    for (std::int64_t e = 0; e < size; ++e) lanes[e * width + l] = system[e];
+  }
+}
+
+template <class R> void solve_groups(std::int64_t batch, std::int64_t n, std::int64_t k, const R* a,
+                                     const R* b, R* x, bool* hard) {
+  constexpr int width = Group<R>::width;
+  const auto memory = std::make_unique<R[]>((n * n + n * k + 1) * width);
+  void* start = memory.get();
+  std::size_t space = ((n * n + n * k + 1) * width) * sizeof(R);
+  R* aligned = static_cast<R*>(std::align(line_bytes, ((n * n + n * k) * width) * sizeof(R), start, space));
+  for (std::int64_t first = 0; first < batch; first += width) {
+    const std::int64_t systems = std::min<std::int64_t>(width, batch - first);
+    Group<R> group{n, k, aligned, aligned + n * n * width};
+    interleave(a + first * n * n, systems, n * n, group.a);
+    interleave(b + first * n * k, systems, n * k, group.b);
+    group.eliminate();
+    group.substitute_back();
+    for (std::int64_t l = 0; l < systems; ++l) {
+      hard[first + l] = group.hard[l];
+      R* HWY_RESTRICT result = x + (first + l) * n * k;
+      for (std::int64_t e = 0; e < n * k; ++e) result[e] = group.b[e * width + l];
+    }
+  }
+}
+
+void SolveF32(std::int64_t batch, std::int64_t n, std::int64_t k, const float* a, const float* b, float* x,
+              bool* hard) {
+  solve_groups(batch, n, k, a, b, x, hard);
+}
+void SolveF64(std::int64_t batch, std::int64_t n, std::int64_t k, const double* a, const double* b, double* x,
+              bool* hard) {
+  solve_groups(batch, n, k, a, b, x, hard);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(SolveF32);
+HWY_EXPORT(SolveF64);
+
+void solve_small_systems(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a,
+                         const void* b, void* x, bool* hard) {
+  if (dtype == float32) HWY_DYNAMIC_DISPATCH(SolveF32)
+  (batch, n, k, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(x), hard);
+  else HWY_DYNAMIC_DISPATCH(SolveF64)(batch, n, k, static_cast<const double*>(a),
+                                      static_cast<const double*>(b), static_cast<double*>(x), hard);
+}
+}  // namespace tessera::kernels
+#endif

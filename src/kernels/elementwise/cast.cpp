@@ -1,0 +1,108 @@
+// Conversions between every pair of dtypes, compiled for each instruction set.
+#include "kernels/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/elementwise/cast.cpp"
+#include <hwy/foreach_target.h>
+
+#include <array>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/elementwise/map_loops-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+using CastTable = std::array<std::array<MapFn, dtype_count>, dtype_count>;
+
+template <class T> inline constexpr bool is_complex_type = false;
+template <class R> inline constexpr bool is_complex_type<std::complex<R>> = true;
+
+// Truncates towards 0; what does not fit goes to the nearest end, NaN to 0.
+template <class To, class From> inline To saturate(From x) {
+  using Limits = std::numeric_limits<To>;
+  constexpr From low = static_cast<From>(Limits::min());                     // a power of two or 0: exact
+  constexpr From past = static_cast<From>(Limits::max() / 2 + 1) * From(2);  // max + 1, exact
+  const bool below = x < low, above = x >= past, fits = !below & !above & (x == x);
+  const To inside = static_cast<To>(fits ? x : From(0));
+  return below ? Limits::min() : above ? Limits::max() : inside;
+}
+
+struct Convert {
+  template <class To, class From> static inline To of(From x) {
+    if constexpr (std::is_same_v<To, bool>)
+      return x != From(0);
+    else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>)
+      return saturate<To>(x);
+    else
+      return static_cast<To>(x);
+  }
+};
+
+// The parts of a complex array are read and written as pairs of reals.
+template <class From, class To> void cast(const void* const* in, void* out, std::int64_t n) {
+  if constexpr (std::is_same_v<From, To>) {
+    if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(From));
+  } else if constexpr (is_complex_type<From>) {
+    using R = typename From::value_type;
+    const R* a = static_cast<const R*>(in[0]);
+    if constexpr (is_complex_type<To>) {
+      const void* parts[] = {in[0]};
+      cast<R, typename To::value_type>(parts, out, 2 * n);
+    } else if constexpr (std::is_same_v<To, bool>) {
+      for (std::int64_t i = 0; i < n; ++i) static_cast<bool*>(out)[i] = (a[2 * i] != 0) | (a[2 * i + 1] != 0);
+    } else {
+      To* r = static_cast<To*>(out);
+      for (std::int64_t i = 0; i < n; ++i) r[i] = Convert::of<To>(a[2 * i]);
+    }
+  } else if constexpr (is_complex_type<To>) {
+    using R = typename To::value_type;
+    const From* a = static_cast<const From*>(in[0]);
+    R* r = static_cast<R*>(out);
+    for (std::int64_t i = 0; i < n; ++i) r[2 * i] = static_cast<R>(a[i]), r[2 * i + 1] = 0;
+  } else {
+    const From* a = static_cast<const From*>(in[0]);
+    To* r = static_cast<To*>(out);
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) r[i] = Convert::of<To>(a[i]);
+  }
+}
+
+template <class From, class... To> void add_row(CastTable& table) {
+  ((table[dtype_of<From>().code][dtype_of<To>().code] = cast<From, To>), ...);
+}
+template <class... T> void add_all(CastTable& table) {
+  (add_row<T, T...>(table), ...);
+  // A bool is a byte that is 0 or 1; compilers vectorise it better under that name.
+  table[0] = table[uint8.code];
+  table[0][0] = cast<bool, bool>;
+}
+
+void FillCasts(CastTable& table) {
+  add_all<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+          std::uint32_t, std::uint64_t, float, double, std::complex<float>, std::complex<double>>(table);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(FillCasts);
+
+MapFn find_cast(Dtype from, Dtype to) {
+  static const auto table = [] {
+    std::array<std::array<MapFn, dtype_count>, dtype_count> filling{};
+    HWY_DYNAMIC_DISPATCH(FillCasts)(filling);
+    return filling;
+  }();
+  return table[from.code][to.code];
+}
+}  // namespace tessera::kernels
+#endif

@@ -1,0 +1,385 @@
+#include "kernels/elementwise/fused.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "kernels/elementwise/fused_chain.hpp"
+#include "kernels/move/copy.hpp"
+#include "kernels/move/stream.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+using Strides = std::vector<std::int64_t>;
+
+// The program's shape with the dims merged that every operand walks as one.
+struct Space {
+  std::vector<std::int64_t> extents;
+  std::vector<Strides> strides;  // per input
+
+  Space(const Shape& shape, std::span<const FusedOperand> inputs) : strides(inputs.size()) {
+    Strides dense(shape.size(), 1);
+    for (std::size_t d = shape.size(); d-- > 1;) dense[d - 1] = dense[d] * shape[d];
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] == 1) continue;
+      const auto stride = [&](std::size_t i) {
+        return inputs[i].strides.empty() ? dense[d] : inputs[i].strides[d];
+      };
+      bool one_with_last = !extents.empty();
+      for (std::size_t i = 0; one_with_last && i < inputs.size(); ++i)
+        one_with_last = strides[i].back() == stride(i) * shape[d];
+      if (one_with_last)
+        extents.back() *= shape[d];
+      else
+        extents.push_back(shape[d]);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (one_with_last)
+          strides[i].back() = stride(i);
+        else
+          strides[i].push_back(stride(i));
+      }
+    }
+    if (extents.empty()) {
+      extents.push_back(1);
+      for (auto& s : strides) s.push_back(0);
+    }
+  }
+};
+
+// A piece is a range of dim `split` with everything below it: `step` slices of `slice` elements.
+//
+//   extents   e0 ... | e_split                | ... e_last
+//             outer  | cut into ranges of step | slice
+struct Pieces {
+  std::size_t split = 0;
+  std::int64_t slice = 1, step = 1, per_outer = 1, outer = 1;
+
+  Pieces(const std::vector<std::int64_t>& extents, std::int64_t elements) {
+    split = extents.size() - 1;
+    while (split > 0 && slice * extents[split] * 2 <= elements) slice *= extents[split--];
+    step = std::clamp<std::int64_t>(elements / slice, 1, extents[split]);
+    per_outer = (extents[split] + step - 1) / step;
+    for (std::size_t d = 0; d < split; ++d) outer *= extents[d];
+  }
+  std::int64_t count() const { return outer * per_outer; }
+  std::int64_t largest() const { return step * slice; }
+};
+
+// How the registers of a program map to buffers of one piece each.
+struct Registers {
+  static constexpr int in_place = -1;  // lives in an operand's memory
+  std::vector<int> buffer;  // per register: buffer number, in_place, or -2 - o: in the memory of output o
+  std::vector<std::pair<int, int>> stores;  // register -> output, copied at the end of a piece
+  int buffers = 0;
+};
+
+class Fused {
+ public:
+  Fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
+        std::span<std::byte* const> outputs)
+      : program_(program),
+        inputs_(inputs),
+        outputs_(outputs),
+        space_(shape, inputs),
+        pieces_(space_.extents, piece_elements()) {
+    std::size_t widest = 1;
+    for (const auto& input : program.inputs) widest = std::max(widest, itemsize(input.dtype));
+    for (const auto& step : program.steps) widest = std::max(widest, itemsize(step.out));
+    std::size_t output_bytes = 0;
+    for (const int r : program.outputs)
+      output_bytes += static_cast<std::size_t>(shape.elements()) * itemsize(dtype_of_register(r));
+    streams_ = output_bytes >= stream_from_bytes;
+    buffer_bytes_ = (static_cast<std::size_t>(pieces_.largest()) * widest + 63) / 64 * 64 + 64;
+    classify_inputs();
+    choose_prefetches(shape.elements());
+    assign_registers(shape.elements());
+    if (shape.elements() >= chains_from_elements) {
+      std::vector<bool> one_element;
+      for (const Reads reads : reads_) one_element.push_back(reads == Reads::splat);
+      chains_ = find_chains(program, one_element, prefetched_);
+    }
+  }
+
+  void run() {
+    const std::int64_t count = pieces_.count();
+    const int team = static_cast<int>(std::min<std::int64_t>(threads(), count / 4));
+    if (team > 1) {
+#pragma omp parallel for schedule(static) num_threads(team)
+      for (int t = 0; t < team; ++t) run_range(count * t / team, count * (t + 1) / team);
+    } else {
+      run_range(0, count);
+    }
+  }
+
+ private:
+  // Outputs of this size are out of the cache before anybody reads them.
+  static constexpr std::size_t stream_from_bytes = std::size_t{8} << 20;
+
+  // Operands of this size are not in the nearest cache.
+  static constexpr std::size_t prefetch_from_bytes = std::size_t{128} << 10;
+  // Smaller programs are done before a chain is compiled.
+  static constexpr std::int64_t chains_from_elements = 4096;
+
+  enum class Reads { in_place, splat, packed };
+
+  Dtype dtype_of_register(int r) const {
+    const auto n = static_cast<int>(program_.inputs.size());
+    return r < n ? program_.inputs[r].dtype : program_.steps[r - n].out;
+  }
+
+  // All buffers of a piece should fit the first-level cache with room for the next piece's operands, but a
+  // call per step should still be worth its while. Whole strips, so that chains have no rest.
+  std::int64_t piece_elements() const {
+    const auto n = static_cast<int>(program_.inputs.size());
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      const auto& strides = inputs_[i].strides;
+      const bool one_element = !strides.empty() && std::all_of(strides.begin(), strides.end(),
+                                                               [](std::int64_t s) { return s == 0; });
+      if (!one_element) bytes += itemsize(program_.inputs[i].dtype);
+    }
+    // A result that only the next step reads takes the place of one that dies.
+    for (int s = 0; s < static_cast<int>(program_.steps.size()); ++s) {
+      bool is_kept = s + 1 == static_cast<int>(program_.steps.size());
+      for (int later = s + 2; later < static_cast<int>(program_.steps.size()); ++later) {
+        const auto& step = program_.steps[later];
+        is_kept |= std::find(step.in, step.in + step.n_in, n + s) != step.in + step.n_in;
+      }
+      if (is_kept) bytes += itemsize(program_.steps[s].out);
+    }
+    const auto fit = static_cast<std::int64_t>(32768 / std::max<std::size_t>(bytes, 1));
+    return std::clamp<std::int64_t>(fit / 512 * 512, 1024, 4096);
+  }
+
+  void classify_inputs() {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      std::int64_t expected = 1;
+      bool dense = true, constant = true;
+      for (std::size_t d = space_.extents.size(); d-- > pieces_.split;) {
+        const std::int64_t stride = space_.strides[i][d];
+        dense = dense && stride == expected;
+        constant = constant && stride == 0;
+        expected *= space_.extents[d];
+      }
+      reads_.push_back(dense ? Reads::in_place : constant ? Reads::splat : Reads::packed);
+    }
+  }
+
+  // Operands that come from far away are fetched a piece ahead.
+  void choose_prefetches(std::int64_t elements) {
+    prefetched_.assign(inputs_.size(), -1);
+    for (int s = static_cast<int>(program_.steps.size()); s-- > 0;) {
+      const auto& step = program_.steps[s];
+      for (int k = 0; k < step.n_in; ++k) {
+        const auto r = static_cast<std::size_t>(step.in[k]);
+        if (r >= inputs_.size() || reads_[r] != Reads::in_place) continue;
+        if (static_cast<std::size_t>(elements) * itemsize(program_.inputs[r].dtype) >= prefetch_from_bytes)
+          prefetched_[r] = s;
+      }
+    }
+  }
+
+  void assign_registers(std::int64_t elements) {
+    const auto n = static_cast<int>(program_.inputs.size());
+    const auto total = n + static_cast<int>(program_.steps.size());
+    std::vector<int> last_use(total, -1);
+    for (int s = 0; s < total - n; ++s)
+      for (int k = 0; k < program_.steps[s].n_in; ++k) last_use[program_.steps[s].in[k]] = s;
+    for (const int r : program_.outputs) last_use[r] = total;
+
+    registers_.buffer.assign(total, Registers::in_place);
+    for (int i = 0; i < n; ++i)
+      if (reads_[i] != Reads::in_place) registers_.buffer[i] = registers_.buffers++;
+    std::vector<int> free;
+    for (int s = 0; s < total - n; ++s) {
+      const auto& step = program_.steps[s];
+      int& target = registers_.buffer[n + s];
+      const int output = direct_output(n + s, s, last_use, elements);
+      if (output >= 0) target = -2 - output;
+      // An operand that dies here and has the same item size is overwritten in place. Operands packed into a
+      // buffer stay valid over pieces.
+      for (int k = 0; k < step.n_in; ++k) {
+        const int r = step.in[k];
+        if (r < n || last_use[r] != s || registers_.buffer[r] < 0) continue;
+        if (std::find(step.in, step.in + k, r) != step.in + k) continue;
+        const int dying = registers_.buffer[r];
+        if (target == Registers::in_place && itemsize(dtype_of_register(r)) == itemsize(step.out))
+          target = dying;
+        else
+          dead_.push_back(dying);
+      }
+      if (target == Registers::in_place) {
+        if (free.empty())
+          target = registers_.buffers++;
+        else
+          target = free.back(), free.pop_back();
+      }
+      free.insert(free.end(), dead_.begin(), dead_.end());
+      dead_.clear();
+    }
+    for (std::size_t o = 0; o < program_.outputs.size(); ++o) {
+      const int r = program_.outputs[o];
+      if (registers_.buffer[r] != -2 - static_cast<int>(o))
+        registers_.stores.emplace_back(r, static_cast<int>(o));
+    }
+  }
+
+  // A step whose result is an output may write there at once, unless that memory is an operand that a later
+  // step still reads.
+  int direct_output(int r, int step, const std::vector<int>& last_use, std::int64_t elements) const {
+    if (streams_) return -1;
+    for (std::size_t o = 0; o < program_.outputs.size(); ++o) {
+      if (program_.outputs[o] != r) continue;
+      const std::byte* begin = outputs_[o];
+      const std::byte* end = begin + static_cast<std::size_t>(elements) * itemsize(dtype_of_register(r));
+      bool safe = true;
+      for (std::size_t i = 0; i < inputs_.size(); ++i)
+        if (inputs_[i].data >= begin && inputs_[i].data < end && last_use[i] > step) safe = false;
+      if (safe) return static_cast<int>(o);
+    }
+    return -1;
+  }
+
+  void run_range(std::int64_t first, std::int64_t last) {
+    const std::size_t bytes = buffer_bytes_ * static_cast<std::size_t>(registers_.buffers);
+    const std::unique_ptr<std::byte, decltype(&std::free)> memory(
+        static_cast<std::byte*>(std::aligned_alloc(64, std::max<std::size_t>(bytes, 64))), &std::free);
+    if (!memory) throw std::bad_alloc();
+    std::vector<Packed> packed(inputs_.size());
+    std::vector<std::byte*> at(registers_.buffer.size());
+    std::vector<FusedChain> chains = chains_;  // each thread's own: they hold addresses
+    for (std::int64_t piece = first; piece < last; ++piece)
+      run_piece(piece, memory.get(), packed, at, chains);
+    if (streams_) finish_streaming();
+  }
+
+  // What a buffer of a packed operand holds, so that a piece that needs the same elements does not pack
+  // again.
+  struct Packed {
+    const std::byte* from = nullptr;
+    std::int64_t elements = 0;
+  };
+
+  void run_piece(std::int64_t piece, std::byte* memory, std::vector<Packed>& packed,
+                 std::vector<std::byte*>& at, std::vector<FusedChain>& chains) {
+    const std::int64_t outer = piece / pieces_.per_outer, start = piece % pieces_.per_outer * pieces_.step;
+    const std::int64_t steps = std::min(pieces_.step, space_.extents[pieces_.split] - start);
+    const std::int64_t n = steps * pieces_.slice;
+    const std::int64_t offset = (outer * space_.extents[pieces_.split] + start) * pieces_.slice;
+    const auto buffer = [&](int b) { return memory + static_cast<std::size_t>(b) * buffer_bytes_; };
+
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const std::size_t item = itemsize(program_.inputs[i].dtype);
+      std::int64_t from = start * space_.strides[i][pieces_.split], rest = outer;
+      for (std::size_t d = pieces_.split; d-- > 0; rest /= space_.extents[d])
+        from += rest % space_.extents[d] * space_.strides[i][d];
+      const std::byte* source = inputs_[i].data + from * static_cast<std::int64_t>(item);
+      if (reads_[i] == Reads::in_place) {
+        at[i] = const_cast<std::byte*>(source);
+        continue;
+      }
+      at[i] = buffer(registers_.buffer[i]);
+      if (packed[i].from == source && packed[i].elements >= n) continue;
+      if (reads_[i] == Reads::splat)
+        fill(at[i], source, item, n);
+      else
+        pack(i, source, steps, at[i]);
+      packed[i] = {source, n};
+    }
+    const std::size_t n_inputs = inputs_.size(), n_steps = program_.steps.size();
+    for (std::size_t s = 0; s < n_steps; ++s) {
+      const int b = registers_.buffer[n_inputs + s];
+      at[n_inputs + s] =
+          b >= 0 ? buffer(b)
+                 : outputs_[-2 - b] + static_cast<std::size_t>(offset) * itemsize(program_.steps[s].out);
+    }
+    auto chain = chains.begin();
+    for (std::size_t s = 0; s < n_steps;) {
+      if (chain != chains.end() && chain->first == static_cast<int>(s)) {
+        run_chain(*chain, at, n);
+        s = static_cast<std::size_t>((chain++)->last);
+      } else {
+        prefetch_next(at, n, static_cast<int>(s));
+        run_step(s++, at, 0, n);
+      }
+    }
+    for (const auto& [r, o] : registers_.stores) {
+      const std::size_t item = itemsize(dtype_of_register(r));
+      std::byte* target = outputs_[o] + static_cast<std::size_t>(offset) * item;
+      if (streams_)
+        stream_copy(target, at[r], static_cast<std::size_t>(n) * item);
+      else if (target != at[r])
+        std::memmove(target, at[r], static_cast<std::size_t>(n) * item);
+    }
+  }
+
+  // While this piece is computed, the next one's operands come into the cache: those that step s is the
+  // first to read. (noipa: compilers take a function that only prefetches for one that does nothing.)
+  [[gnu::noipa]] void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, int s) const {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (prefetched_[i] != s) continue;
+      const std::size_t bytes = static_cast<std::size_t>(n) * itemsize(program_.inputs[i].dtype);
+      for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(at[i] + bytes + line);
+    }
+  }
+
+  // Elements [from, n) of a piece by the step's own function.
+  void run_step(std::size_t s, const std::vector<std::byte*>& at, std::int64_t from, std::int64_t n) const {
+    const auto& step = program_.steps[s];
+    const auto place = [&](int r) {
+      return at[r] + from * static_cast<std::int64_t>(itemsize(dtype_of_register(r)));
+    };
+    const void* in[3] = {place(step.in[0]), step.n_in > 1 ? place(step.in[1]) : nullptr,
+                         step.n_in > 2 ? place(step.in[2]) : nullptr};
+    step.fn(in, place(static_cast<int>(program_.inputs.size() + s)), n - from);
+  }
+
+  // Whole strips by the chain's code, the rest step by step.
+  void run_chain(FusedChain& chain, const std::vector<std::byte*>& at, std::int64_t n) const {
+    const std::int64_t strip = strip_elements(chain.dtype), strips = n / strip;
+    for (std::size_t i = 0; i < chain.code.size(); ++i)
+      if (chain.registers[i] >= 0) chain.code[i].address = at[chain.registers[i]];
+    const auto next_piece = static_cast<std::size_t>(n) * itemsize(chain.dtype);
+    for (std::size_t i = 0; i < chain.prefetched.size(); ++i) chain.code[i].address += next_piece;
+    run_strips(chain.code.data(), strips);
+    if (strips * strip < n)
+      for (int s = chain.first; s < chain.last; ++s) run_step(s, at, strips * strip, n);
+  }
+
+  void pack(std::size_t i, const std::byte* source, std::int64_t steps, std::byte* target) const {
+    Strides extents(space_.extents.begin() + static_cast<std::ptrdiff_t>(pieces_.split),
+                    space_.extents.end());
+    extents[0] = steps;
+    Strides dense(extents.size(), 1);
+    for (std::size_t d = extents.size(); d-- > 1;) dense[d - 1] = dense[d] * extents[d];
+    const std::span<const std::int64_t> strides(space_.strides[i].data() + pieces_.split, extents.size());
+    copy_strided(target, dense, source, strides, Shape(std::move(extents)),
+                 itemsize(program_.inputs[i].dtype));
+  }
+
+  const FusedProgram& program_;
+  std::span<const FusedOperand> inputs_;
+  std::span<std::byte* const> outputs_;
+  Space space_;
+  Pieces pieces_;
+  std::vector<Reads> reads_;
+  Registers registers_;
+  std::vector<int> dead_;
+  std::vector<FusedChain> chains_;
+  std::size_t buffer_bytes_ = 0;
+  std::vector<int> prefetched_;  // per input: the step that fetches its next piece, or -1
+  bool streams_ = false;         // outputs bypass the cache
+};
+
+}  // namespace
+
+void run_fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
+               std::span<std::byte* const> outputs) {
+  if (shape.elements() == 0) return;
+  Fused(program, shape, inputs, outputs).run();
+}
+
+}  // namespace tessera::kernels

@@ -1,0 +1,56 @@
+// A chain of elementwise steps in one pass over pieces that stay in the cache.
+//
+//   registers:  0 .. inputs-1        the operands, read through their strides
+//               inputs + s           the result of step s
+//
+//   for each piece of ~1000 elements:  step 0 -> step 1 -> ... -> stores        (registers are small
+//     buffers, reused when dead)
+#pragma once
+#include <tessera/dtype.hpp>
+#include <tessera/shape.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/threads.hpp"
+
+namespace tessera::kernels {
+
+struct FusedInput {
+  Dtype dtype;
+};
+struct FusedStep {
+  MapFn fn = nullptr;
+  Dtype out;
+  int in[3] = {0, 0, 0};
+  int n_in = 0;
+};
+struct FusedProgram {
+  std::vector<FusedInput> inputs;
+  std::vector<FusedStep> steps;
+  std::vector<int> outputs;  // registers to store; an input or a repeated register is allowed
+};
+
+// Element strides per dim of the program's shape, 0 where the operand is broadcast. Empty strides: dense
+// row-major.
+struct FusedOperand {
+  const std::byte* data = nullptr;
+  std::span<const std::int64_t> strides;
+};
+
+// Every output is dense row-major of `shape`. An output may be the same memory as an input that is dense and
+// of the same item size, or else must not overlap any input.
+void run_fused(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
+               std::span<std::byte* const> outputs);
+
+// The chain, then a reduction (sum prod max min any all count_nonzero) of its one output over `axes`: memory
+// of the chain's shape is never needed. out is dense over the other dims, of reduce_result(op, dtype of the
+// output). Errors of sums grow with the logarithm, as in reduce().
+void run_fused_reduce(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
+                      std::string_view op, const std::vector<int>& axes, std::byte* out);
+
+}  // namespace tessera::kernels

@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <memory>
+
+#include "kernels/elementwise/fused.hpp"
+#include "kernels/move/copy.hpp"
+#include "kernels/reduce/pairwise_cascade.hpp"
+#include "kernels/reduce/reduce.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+// The shape is cut into blocks whose chain result fits the second-level cache. Blocks that differ in kept
+// dims give different places of the result, blocks that differ in reduced dims only are combined pairwise.
+class FusedReduce {
+ public:
+  FusedReduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
+              std::string_view op, const std::vector<int>& axes, std::byte* out)
+      : program_(program),
+        shape_(shape),
+        inputs_(inputs),
+        op_(op),
+        axes_(axes),
+        out_(out),
+        reduced_(shape.size(), false) {
+    for (const int axis : axes) reduced_[axis] = true;
+    const auto n = static_cast<int>(program.inputs.size());
+    const int r = program.outputs.at(0);
+    chain_dtype_ = r < n ? program.inputs[r].dtype : program.steps[r - n].out;
+    result_dtype_ = reduce_result(op, chain_dtype_);
+    dense_.assign(shape.size(), 1);
+    for (std::size_t d = shape.size(); d-- > 1;) dense_[d - 1] = dense_[d] * shape[d];
+    choose_block();
+  }
+
+  void run() {
+    block_values_.reset(new std::byte[static_cast<std::size_t>(product(block_)) * itemsize(chain_dtype_)]);
+    Extents at(shape_.size(), 0);
+    do reduce_place(at);
+    while (advance(at, false));
+  }
+
+ private:
+  static std::int64_t product(const Extents& extents) {
+    std::int64_t n = 1;
+    for (const auto extent : extents) n *= extent;
+    return n;
+  }
+
+  // From the innermost dim outwards, until the cache is full; of kept dims at most a few thousand places, so
+  // that partial results are small against the blocks they come from.
+  void choose_block() {
+    constexpr std::int64_t kept_elements = 4096, block_elements = 65536;
+    block_.assign(shape_.size(), 1);
+    std::int64_t kept = 1, all = 1;
+    bool kept_cut = false, reduced_cut = false;
+    for (std::size_t d = shape_.size(); d-- > 0;) {
+      bool& cut = reduced_[d] ? reduced_cut : kept_cut;
+      if (cut) continue;
+      const std::int64_t room =
+          reduced_[d] ? block_elements / all : std::min(block_elements / all, kept_elements / kept);
+      block_[d] = std::clamp<std::int64_t>(room, 1, shape_[d]);
+      cut = block_[d] < shape_[d];
+      all *= block_[d];
+      if (!reduced_[d]) kept *= block_[d];
+    }
+  }
+
+  // The next block among those that differ in the kept (or in the reduced) dims.
+  bool advance(Extents& at, bool reduced) const {
+    for (std::size_t d = at.size(); d-- > 0;) {
+      if (reduced_[d] != reduced) continue;
+      at[d] += block_[d];
+      if (at[d] < shape_[d]) return true;
+      at[d] = 0;
+    }
+    return false;
+  }
+
+  Extents block_at(const Extents& at) const {
+    Extents extents(at.size());
+    for (std::size_t d = 0; d < at.size(); ++d) extents[d] = std::min(block_[d], shape_[d] - at[d]);
+    return extents;
+  }
+
+  // All blocks over one part of the result.
+  void reduce_place(const Extents& first) {
+    Extents places, place_strides;  // of this part in the whole result
+    std::int64_t stride = 1, offset = 0;
+    for (std::size_t d = shape_.size(); d-- > 0;) {
+      if (reduced_[d]) continue;
+      places.insert(places.begin(), std::min(block_[d], shape_[d] - first[d]));
+      place_strides.insert(place_strides.begin(), stride);
+      offset += first[d] * stride;
+      stride *= shape_[d];
+    }
+    const std::size_t item = itemsize(result_dtype_);
+    const std::int64_t width = product(places);
+    const std::unique_ptr<std::byte[]> partial(new std::byte[static_cast<std::size_t>(width) * item]);
+    PairwiseCascade cascade(combine_map(op_, result_dtype_), width, item);
+    Extents at = first;
+    do {
+      reduce_block(at, partial.get());
+      cascade.add_row(partial.get());
+    } while (advance(at, true));
+    cascade.finish(partial.get());
+    Extents dense(places.size(), 1);
+    for (std::size_t d = places.size(); d-- > 1;) dense[d - 1] = dense[d] * places[d];
+    copy_strided(out_ + offset * static_cast<std::int64_t>(item), place_strides, partial.get(), dense,
+                 Shape(std::move(places)), item);
+  }
+
+  void reduce_block(const Extents& at, std::byte* partial) {
+    std::vector<FusedOperand> operands;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const std::span<const std::int64_t> strides =
+          inputs_[i].strides.empty() ? std::span<const std::int64_t>(dense_) : inputs_[i].strides;
+      std::int64_t offset = 0;
+      for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * strides[d];
+      operands.push_back(
+          {inputs_[i].data + offset * static_cast<std::int64_t>(itemsize(program_.inputs[i].dtype)),
+           strides});
+    }
+    const Shape extents(block_at(at));
+    std::byte* values[] = {block_values_.get()};
+    run_fused(program_, extents, operands, values);
+    reduce(op_, chain_dtype_, block_values_.get(), extents, axes_, partial);
+  }
+
+  const FusedProgram& program_;
+  const Shape& shape_;
+  std::span<const FusedOperand> inputs_;
+  std::string_view op_;
+  const std::vector<int>& axes_;
+  std::byte* out_;
+  std::vector<bool> reduced_;
+  Extents dense_, block_;
+  Dtype chain_dtype_, result_dtype_;
+  std::unique_ptr<std::byte[]> block_values_;
+};
+
+}  // namespace
+
+void run_fused_reduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
+                      std::string_view op, const std::vector<int>& axes, std::byte* out) {
+  // Nothing to compute: reduce() knows what an empty reduction gives.
+  if (shape.elements() == 0) {
+    const auto n = program.inputs.size();
+    const auto r = static_cast<std::size_t>(program.outputs.at(0));
+    return reduce(op, r < n ? program.inputs[r].dtype : program.steps[r - n].out, nullptr, shape, axes, out);
+  }
+  FusedReduce(program, shape, inputs, op, axes, out).run();
+}
+
+}  // namespace tessera::kernels

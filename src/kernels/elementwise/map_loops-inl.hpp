@@ -1,0 +1,108 @@
+// Loops over dense operands. The compiler vectorises them for the instruction set of the file that includes
+// this.
+#if defined(TESSERA_KERNELS_MAP_LOOPS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_KERNELS_MAP_LOOPS_INL_HPP
+#undef TESSERA_KERNELS_MAP_LOOPS_INL_HPP
+#else
+#define TESSERA_KERNELS_MAP_LOOPS_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include "kernels/elementwise/map_table.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels {
+namespace HWY_NAMESPACE {
+
+// An operand may be the output itself (never a shifted view of it), so iterations are independent: hence
+// ivdep.
+template <class F, class T, class R = T> void map1(const void* const* in, void* out, std::int64_t n) {
+  const T* a = static_cast<const T*>(in[0]);
+  R* r = static_cast<R*>(out);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) r[i] = F::of(a[i]);
+}
+
+template <class F, class T, class R = T> void map2(const void* const* in, void* out, std::int64_t n) {
+  const T* a = static_cast<const T*>(in[0]);
+  const T* b = static_cast<const T*>(in[1]);
+  R* r = static_cast<R*>(out);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) r[i] = F::of(a[i], b[i]);
+}
+
+template <class F, class T> void map3(const void* const* in, void* out, std::int64_t n) {
+  const T* a = static_cast<const T*>(in[0]);
+  const T* b = static_cast<const T*>(in[1]);
+  const T* c = static_cast<const T*>(in[2]);
+  T* r = static_cast<T*>(out);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) r[i] = F::of(a[i], b[i], c[i]);
+}
+
+template <class T> void map_where(const void* const* in, void* out, std::int64_t n) {
+  const std::uint8_t* condition = static_cast<const std::uint8_t*>(in[0]);
+  const T* a = static_cast<const T*>(in[1]);
+  const T* b = static_cast<const T*>(in[2]);
+  T* r = static_cast<T*>(out);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) r[i] = condition[i] ? a[i] : b[i];
+}
+
+template <class T> void map_constant_bool(std::uint8_t value, void* out, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) static_cast<std::uint8_t*>(out)[i] = value;
+}
+
+// add<map1, Op, Ts...>: one function per element type.
+template <class F, class... T> void add1(MapTable& table, std::string_view op) {
+  (table.add(op, dtype_of<T>(), map1<F, T>), ...);
+}
+template <class F, class... T> void add2(MapTable& table, std::string_view op) {
+  (table.add(op, dtype_of<T>(), map2<F, T>), ...);
+}
+template <class F, class... T> void add3(MapTable& table, std::string_view op) {
+  (table.add(op, dtype_of<T>(), map3<F, T>), ...);
+}
+template <class F, class... T> void test1(MapTable& table, std::string_view op) {
+  (table.add(op, dtype_of<T>(), map1<F, T, std::uint8_t>), ...);
+}
+template <class F, class... T> void test2(MapTable& table, std::string_view op) {
+  (table.add(op, dtype_of<T>(), map2<F, T, std::uint8_t>), ...);
+}
+
+struct Equal {
+  template <class T> static std::uint8_t of(T a, T b) { return a == b; }
+};
+struct NotEqual {
+  template <class T> static std::uint8_t of(T a, T b) { return a != b; }
+};
+struct Less {
+  template <class T> static std::uint8_t of(T a, T b) { return a < b; }
+};
+struct LessEqual {
+  template <class T> static std::uint8_t of(T a, T b) { return a <= b; }
+};
+struct Greater {
+  template <class T> static std::uint8_t of(T a, T b) { return a > b; }
+};
+struct GreaterEqual {
+  template <class T> static std::uint8_t of(T a, T b) { return a >= b; }
+};
+struct LogicalAnd {
+  template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) & (b != T(0)); }
+};
+struct LogicalOr {
+  template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) | (b != T(0)); }
+};
+struct LogicalXor {
+  template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) ^ (b != T(0)); }
+};
+struct LogicalNot {
+  template <class T> static std::uint8_t of(T a) { return a == T(0); }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::kernels
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,193 @@
+// Elementwise ops on complex64 and complex128. Order is lexicographic, NaN is "some part is NaN" (NumPy).
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/elementwise/map_table.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+template <class C> using Real = typename C::value_type;
+
+template <class C, class R, auto f> void map1(const void* const* in, void* out, std::int64_t n) {
+  const C* a = static_cast<const C*>(in[0]);
+  R* r = static_cast<R*>(out);
+  for (std::int64_t i = 0; i < n; ++i) r[i] = f(a[i]);
+}
+template <class C, class R, auto f> void map2(const void* const* in, void* out, std::int64_t n) {
+  const C* a = static_cast<const C*>(in[0]);
+  const C* b = static_cast<const C*>(in[1]);
+  R* r = static_cast<R*>(out);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
+}
+
+template <class C> C times(C a, C b) {
+  return C(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+}
+
+// Smith's division: scales by the larger part of the divisor, so that it neither overflows nor underflows
+// early.
+template <class C> C over(C a, C b) {
+  using R = Real<C>;
+  const R br = b.real(), bi = b.imag();
+  if (std::abs(br) >= std::abs(bi)) {
+    if (br == 0 && bi == 0) return C(a.real() / std::abs(br), a.imag() / std::abs(br));
+    const R ratio = bi / br, divisor = br + bi * ratio;
+    return C((a.real() + a.imag() * ratio) / divisor, (a.imag() - a.real() * ratio) / divisor);
+  }
+  const R ratio = br / bi, divisor = bi + br * ratio;
+  return C((a.real() * ratio + a.imag()) / divisor, (a.imag() * ratio - a.real()) / divisor);
+}
+
+template <class C> bool has_nan(C a) { return std::isnan(a.real()) || std::isnan(a.imag()); }
+template <class C> bool less(C a, C b) {
+  return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+}
+template <class C> bool less_equal(C a, C b) {
+  return a.real() < b.real() || (a.real() == b.real() && a.imag() <= b.imag());
+}
+template <class C> C maximum(C a, C b) { return has_nan(a) || (!has_nan(b) && less(b, a)) ? a : b; }
+template <class C> C minimum(C a, C b) { return has_nan(a) || (!has_nan(b) && less(a, b)) ? a : b; }
+
+template <class C> C power(C a, C b) {
+  if (b == C(0)) return C(1);
+  if (a == C(0))
+    return b.real() > 0
+               ? C(0)
+               : C(std::numeric_limits<Real<C>>::quiet_NaN(), std::numeric_limits<Real<C>>::quiet_NaN());
+  // Small whole exponents by multiplication: exact where it can be, and what users expect of z ** 2.
+  if (b.imag() == 0 && b.real() == std::trunc(b.real()) && std::abs(b.real()) <= 64) {
+    C result(1), factor = a;
+    for (auto left = static_cast<unsigned>(std::abs(b.real())); left != 0; left >>= 1) {
+      if (left & 1) result = times(result, factor);
+      factor = times(factor, factor);
+    }
+    return b.real() < 0 ? over(C(1), result) : result;
+  }
+  return std::pow(a, b);
+}
+
+// log(1 + z) and exp(z) - 1 without cancellation near 0.
+template <class C> C log1p(C z) {
+  using R = Real<C>;
+  const R x = z.real(), y = z.imag();
+  if (std::abs(x) > R(0.5) || std::abs(y) > R(0.5)) return std::log(C(1) + z);
+  return C(std::log1p(x * (2 + x) + y * y) / 2, std::atan2(y, 1 + x));
+}
+template <class C> C expm1(C z) {
+  using R = Real<C>;
+  const R half_sine = std::sin(z.imag() / 2), rise = std::expm1(z.real());
+  return C(rise * std::cos(z.imag()) - 2 * half_sine * half_sine, (rise + 1) * std::sin(z.imag()));
+}
+
+template <class C> void where(const void* const* in, void* out, std::int64_t n) {
+  const std::uint8_t* condition = static_cast<const std::uint8_t*>(in[0]);
+  const C* a = static_cast<const C*>(in[1]);
+  const C* b = static_cast<const C*>(in[2]);
+  C* r = static_cast<C*>(out);
+  for (std::int64_t i = 0; i < n; ++i) r[i] = condition[i] ? a[i] : b[i];
+}
+template <class C> void clip(const void* const* in, void* out, std::int64_t n) {
+  const C *x = static_cast<const C*>(in[0]), *low = static_cast<const C*>(in[1]),
+          *high = static_cast<const C*>(in[2]);
+  C* r = static_cast<C*>(out);
+  for (std::int64_t i = 0; i < n; ++i) r[i] = minimum(maximum(x[i], low[i]), high[i]);
+}
+template <class C> void copy(const void* const* in, void* out, std::int64_t n) {
+  if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(C));
+}
+template <class C> void join(const void* const* in, void* out, std::int64_t n) {
+  const Real<C>* re = static_cast<const Real<C>*>(in[0]);
+  const Real<C>* im = static_cast<const Real<C>*>(in[1]);
+  Real<C>* r = static_cast<Real<C>*>(out);
+  for (std::int64_t i = 0; i < n; ++i) r[2 * i] = re[i], r[2 * i + 1] = im[i];
+}
+
+template <class C> void add_arithmetic(MapTable& table) {
+  using R = Real<C>;
+  constexpr Dtype d = dtype_of<C>();
+  table.add("add", d, map2<C, C, [](C a, C b) { return a + b; }>);
+  table.add("subtract", d, map2<C, C, [](C a, C b) { return a - b; }>);
+  table.add("multiply", d, map2<C, C, times<C>>);
+  table.add("divide", d, map2<C, C, over<C>>);
+  table.add("power", d, map2<C, C, power<C>>);
+  table.add("maximum", d, map2<C, C, maximum<C>>);
+  table.add("minimum", d, map2<C, C, minimum<C>>);
+  table.add("negative", d, map1<C, C, [](C a) { return -a; }>);
+  table.add("square", d, map1<C, C, [](C a) { return times(a, a); }>);
+  table.add("reciprocal", d, map1<C, C, [](C a) { return over(C(1), a); }>);
+  table.add("conj", d, map1<C, C, [](C a) { return C(a.real(), -a.imag()); }>);
+  table.add("sign", d, map1<C, C, [](C a) { return a == C(0) ? C(0) : a / std::abs(a); }>);
+  table.add("abs", d, map1<C, R, [](C a) { return std::abs(a); }>);
+  table.add("real", d, map1<C, R, [](C a) { return a.real(); }>);
+  table.add("imag", d, map1<C, R, [](C a) { return a.imag(); }>);
+  table.add("copy", d, copy<C>);
+  table.add("where", d, where<C>);
+  table.add("clip", d, clip<C>);
+  table.add("complex", dtype_of<R>(), join<C>);
+}
+
+template <class C> void add_tests(MapTable& table) {
+  using B = std::uint8_t;
+  constexpr Dtype d = dtype_of<C>();
+  table.add("isnan", d, map1<C, B, [](C a) -> B { return has_nan(a); }>);
+  table.add("isinf", d, map1<C, B, [](C a) -> B { return std::isinf(a.real()) || std::isinf(a.imag()); }>);
+  table.add("isfinite", d,
+            map1<C, B, [](C a) -> B { return std::isfinite(a.real()) && std::isfinite(a.imag()); }>);
+  table.add("logical_not", d, map1<C, B, [](C a) -> B { return a == C(0); }>);
+  table.add("logical_and", d, map2<C, B, [](C a, C b) -> B { return a != C(0) && b != C(0); }>);
+  table.add("logical_or", d, map2<C, B, [](C a, C b) -> B { return a != C(0) || b != C(0); }>);
+  table.add("logical_xor", d, map2<C, B, [](C a, C b) -> B { return (a != C(0)) != (b != C(0)); }>);
+  table.add("equal", d, map2<C, B, [](C a, C b) -> B { return a == b; }>);
+  table.add("not_equal", d, map2<C, B, [](C a, C b) -> B { return a != b; }>);
+  table.add("less", d, map2<C, B, [](C a, C b) -> B { return less(a, b); }>);
+  table.add("less_equal", d, map2<C, B, [](C a, C b) -> B { return less_equal(a, b); }>);
+  table.add("greater", d, map2<C, B, [](C a, C b) -> B { return less(b, a); }>);
+  table.add("greater_equal", d, map2<C, B, [](C a, C b) -> B { return less_equal(b, a); }>);
+}
+
+template <class C> void add_functions(MapTable& table) {
+  using R = Real<C>;
+  constexpr Dtype d = dtype_of<C>();
+  table.add("exp", d, map1<C, C, [](C a) { return std::exp(a); }>);
+  table.add("exp2", d, map1<C, C, [](C a) { return std::exp(a * R(0.69314718055994530942)); }>);
+  table.add("expm1", d, map1<C, C, expm1<C>>);
+  table.add("log", d, map1<C, C, [](C a) { return std::log(a); }>);
+  table.add("log2", d, map1<C, C, [](C a) { return std::log(a) / R(0.69314718055994530942); }>);
+  table.add("log10", d, map1<C, C, [](C a) { return std::log(a) / R(2.30258509299404568402); }>);
+  table.add("log1p", d, map1<C, C, log1p<C>>);
+  table.add("sqrt", d, map1<C, C, [](C a) { return std::sqrt(a); }>);
+  table.add("rsqrt", d, map1<C, C, [](C a) { return over(C(1), std::sqrt(a)); }>);
+  table.add("sin", d, map1<C, C, [](C a) { return std::sin(a); }>);
+  table.add("cos", d, map1<C, C, [](C a) { return std::cos(a); }>);
+  table.add("tan", d, map1<C, C, [](C a) { return std::tan(a); }>);
+  table.add("asin", d, map1<C, C, [](C a) { return std::asin(a); }>);
+  table.add("acos", d, map1<C, C, [](C a) { return std::acos(a); }>);
+  table.add("atan", d, map1<C, C, [](C a) { return std::atan(a); }>);
+  table.add("sinh", d, map1<C, C, [](C a) { return std::sinh(a); }>);
+  table.add("cosh", d, map1<C, C, [](C a) { return std::cosh(a); }>);
+  table.add("tanh", d, map1<C, C, [](C a) { return std::tanh(a); }>);
+  table.add("asinh", d, map1<C, C, [](C a) { return std::asinh(a); }>);
+  table.add("acosh", d, map1<C, C, [](C a) { return std::acosh(a); }>);
+  table.add("atanh", d, map1<C, C, [](C a) { return std::atanh(a); }>);
+  table.add("sigmoid", d, map1<C, C, [](C a) { return over(C(1), C(1) + std::exp(-a)); }>);
+}
+
+template <class C> void add_maps(MapTable& table) {
+  add_arithmetic<C>(table);
+  add_tests<C>(table);
+  add_functions<C>(table);
+}
+
+}  // namespace
+
+void add_complex_maps(MapTable& table) {
+  add_maps<std::complex<float>>(table);
+  add_maps<std::complex<double>>(table);
+}
+
+}  // namespace tessera::kernels

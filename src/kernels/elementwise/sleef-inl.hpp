@@ -1,0 +1,187 @@
+// Vector functions of SLEEF on Highway vectors: Sin(d, v), Pow(d, a, b) ... Accuracy is 1 ulp (erfc 1.5,
+// sinh and cosh 2) over the whole range; tests/kernels/math_accuracy_test.cpp measures it.
+//
+// sleef.h declares its vector functions by the compiler's global flags; ours change from target to target,
+// so they are declared here.
+#if defined(TESSERA_KERNELS_SLEEF_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_KERNELS_SLEEF_INL_HPP
+#undef TESSERA_KERNELS_SLEEF_INL_HPP
+#else
+#define TESSERA_KERNELS_SLEEF_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_AVX3
+#define TESSERA_SLEEF_VECTORS 1
+using SleefFloats = __m512;
+using SleefDoubles = __m512d;
+#define TESSERA_SLEEF_F32(name, accuracy) Sleef_##name##f16_##accuracy##avx512f
+#define TESSERA_SLEEF_F64(name, accuracy) Sleef_##name##d8_##accuracy##avx512f
+#elif HWY_TARGET == HWY_AVX2
+#define TESSERA_SLEEF_VECTORS 1
+using SleefFloats = __m256;
+using SleefDoubles = __m256d;
+#define TESSERA_SLEEF_F32(name, accuracy) Sleef_##name##f8_##accuracy##avx2
+#define TESSERA_SLEEF_F64(name, accuracy) Sleef_##name##d4_##accuracy##avx2
+#else
+#define TESSERA_SLEEF_VECTORS 0
+using SleefFloats = float;
+using SleefDoubles = double;
+#define TESSERA_SLEEF_F32(name, accuracy) Sleef_##name##f_##accuracy
+#define TESSERA_SLEEF_F64(name, accuracy) Sleef_##name##_##accuracy
+#endif
+
+// F is an overload set f(float-ish...) / f(double-ish...) as a stateless functor.
+template <class F, class D, class V, class... W> HWY_INLINE V CallSleef(D d, V v, W... more) {
+#if TESSERA_SLEEF_VECTORS
+  (void)d;
+  return V{F::of(v.raw, more.raw...)};
+#else
+  using T = hn::TFromD<D>;
+  constexpr std::size_t lanes = hn::MaxLanes(D());
+  T in[1 + sizeof...(W)][lanes];
+  std::size_t row = 0;
+  hn::StoreU(v, d, in[row++]);
+  (hn::StoreU(more, d, in[row++]), ...);
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) {
+    if constexpr (sizeof...(W) == 0)
+      in[0][i] = F::of(in[0][i]);
+    else
+      in[0][i] = F::of(in[0][i], in[1][i]);
+  }
+  return hn::LoadU(d, in[0]);
+#endif
+}
+
+#define TESSERA_SLEEF_1(Name, name, accuracy)                                               \
+  extern "C" SleefFloats TESSERA_SLEEF_F32(name, accuracy)(SleefFloats);                    \
+  extern "C" SleefDoubles TESSERA_SLEEF_F64(name, accuracy)(SleefDoubles);                  \
+  struct Sleef##Name {                                                                      \
+    static SleefFloats of(SleefFloats x) { return TESSERA_SLEEF_F32(name, accuracy)(x); }   \
+    static SleefDoubles of(SleefDoubles x) { return TESSERA_SLEEF_F64(name, accuracy)(x); } \
+  };                                                                                        \
+  template <class D, class V> HWY_INLINE V Name(D d, V v) { return CallSleef<Sleef##Name>(d, v); }
+
+#define TESSERA_SLEEF_2(Name, name, accuracy)                                                               \
+  extern "C" SleefFloats TESSERA_SLEEF_F32(name, accuracy)(SleefFloats, SleefFloats);                       \
+  extern "C" SleefDoubles TESSERA_SLEEF_F64(name, accuracy)(SleefDoubles, SleefDoubles);                    \
+  struct Sleef##Name {                                                                                      \
+    static SleefFloats of(SleefFloats x, SleefFloats y) { return TESSERA_SLEEF_F32(name, accuracy)(x, y); } \
+    static SleefDoubles of(SleefDoubles x, SleefDoubles y) {                                                \
+      return TESSERA_SLEEF_F64(name, accuracy)(x, y);                                                       \
+    }                                                                                                       \
+  };                                                                                                        \
+  template <class D, class V> HWY_INLINE V Name(D d, V a, V b) { return CallSleef<Sleef##Name>(d, a, b); }
+
+TESSERA_SLEEF_1(Exp, exp, u10)
+TESSERA_SLEEF_1(Exp2, exp2, u10)
+TESSERA_SLEEF_1(Expm1, expm1, u10)
+TESSERA_SLEEF_1(Log, log, u10)
+TESSERA_SLEEF_1(Log2, log2, u10)
+TESSERA_SLEEF_1(Log10, log10, u10)
+TESSERA_SLEEF_1(Log1pBounded, log1p, u10)
+TESSERA_SLEEF_1(Sin, sin, u10)
+TESSERA_SLEEF_1(Cos, cos, u10)
+TESSERA_SLEEF_1(Tan, tan, u10)
+TESSERA_SLEEF_1(Asin, asin, u10)
+TESSERA_SLEEF_1(Acos, acos, u10)
+TESSERA_SLEEF_1(Atan, atan, u10)
+TESSERA_SLEEF_1(SinhBounded, sinh, u10)
+TESSERA_SLEEF_1(CoshBounded, cosh, u10)
+TESSERA_SLEEF_1(Tanh, tanh, u10)
+TESSERA_SLEEF_1(AsinhBounded, asinh, u10)
+TESSERA_SLEEF_1(AcoshBounded, acosh, u10)
+TESSERA_SLEEF_1(Atanh, atanh, u10)
+TESSERA_SLEEF_1(Erf, erf, u10)
+TESSERA_SLEEF_1(Erfc, erfc, u15)
+TESSERA_SLEEF_1(Cbrt, cbrt, u10)
+TESSERA_SLEEF_1(LgammaBounded, lgamma, u10)
+TESSERA_SLEEF_2(PowBounded, pow, u10)
+TESSERA_SLEEF_2(Atan2, atan2, u10)
+TESSERA_SLEEF_2(Hypot, hypot, u05)
+
+// Some functions overflow before their result does. Arguments out there take another way, which is only
+// computed when there is one.
+template <class D, class V, class Far, class Near> HWY_INLINE V BeyondUse(D d, V x, hn::TFromD<D> limit32,
+                                                                          hn::TFromD<D> limit64,
+                                                                          Far far_value, Near near_value) {
+  const auto far = hn::Gt(hn::Abs(x), hn::Set(d, sizeof(hn::TFromD<D>) == 4 ? limit32 : limit64));
+  if (HWY_LIKELY(hn::AllFalse(d, far))) return near_value();
+  return hn::IfThenElse(far, far_value(), near_value());
+}
+template <class D, class V> HWY_INLINE V Log1p(D d, V x) {
+  using T = hn::TFromD<D>;
+  return BeyondUse(
+      d, x, T(1e30), static_cast<T>(1e200), [&]() HWY_ATTR { return Log(d, x); },
+      [&]() HWY_ATTR { return Log1pBounded(d, x); });
+}
+// e^|x| / 2 as the product of two halves of the exponent.
+template <class D, class V> HWY_INLINE V HalfExp(D d, V x) {
+  using T = hn::TFromD<D>;
+  const auto root = Exp(d, hn::Mul(hn::Abs(x), hn::Set(d, T(0.5))));
+  return hn::Mul(hn::Mul(root, hn::Set(d, T(0.5))), root);
+}
+template <class D, class V> HWY_INLINE V Sinh(D d, V x) {
+  return BeyondUse(
+      d, x, 80, 700, [&]() HWY_ATTR { return hn::CopySign(HalfExp(d, x), x); },
+      [&]() HWY_ATTR { return SinhBounded(d, x); });
+}
+template <class D, class V> HWY_INLINE V Cosh(D d, V x) {
+  return BeyondUse(
+      d, x, 80, 700, [&]() HWY_ATTR { return HalfExp(d, x); }, [&]() HWY_ATTR { return CoshBounded(d, x); });
+}
+// log(2 |x|): what asinh and acosh are, to the last place, when 1 is nothing against x * x.
+template <class D, class V> HWY_INLINE V LogTwice(D d, V x) {
+  return hn::Add(Log(d, hn::Abs(x)), hn::Set(d, static_cast<hn::TFromD<D>>(0.69314718055994530942)));
+}
+template <class D, class V> HWY_INLINE V Asinh(D d, V x) {
+  using T = hn::TFromD<D>;
+  return BeyondUse(
+      d, x, T(1e15), static_cast<T>(1e100), [&]() HWY_ATTR { return hn::CopySign(LogTwice(d, x), x); },
+      [&]() HWY_ATTR { return AsinhBounded(d, x); });
+}
+template <class D, class V> HWY_INLINE V Acosh(D d, V x) {
+  using T = hn::TFromD<D>;
+  const auto nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
+  return BeyondUse(
+      d, x, T(1e15), static_cast<T>(1e100),
+      [&]() HWY_ATTR { return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), nan, LogTwice(d, x)); },
+      [&]() HWY_ATTR { return AcoshBounded(d, x); });
+}
+
+// Stirling's x (log(x) - 1); numbers below -1e16 are integers, and so poles.
+template <class D, class V> HWY_INLINE V Lgamma(D d, V x) {
+  using T = hn::TFromD<D>;
+  const auto infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+  const auto stirling = [&]() HWY_ATTR {
+    const auto value = hn::Mul(x, hn::Sub(Log(d, x), hn::Set(d, T(1))));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), infinity, value);
+  };
+  return BeyondUse(d, x, T(1e16), T(1e16), stirling, [&]() HWY_ATTR { return LgammaBounded(d, x); });
+}
+// SLEEF calls the last 2e-9 below the largest number an overflow; x to the power of 1 is exact at least.
+template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) {
+  return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, PowBounded(d, x, y));
+}
+
+#undef TESSERA_SLEEF_1
+#undef TESSERA_SLEEF_2
+#undef TESSERA_SLEEF_F32
+#undef TESSERA_SLEEF_F64
+#undef TESSERA_SLEEF_VECTORS
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::kernels
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,56 @@
+// Discrete Fourier transforms of one rank's memory, by FFTW.
+//
+// forward: X[k] = sum_j x[j] exp(-2 pi i j k / n); backward has exp(+...) and no 1/n either: callers scale.
+#pragma once
+#include <tessera/dtype.hpp>
+#include <tessera/shape.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tessera::kernels {
+
+enum class FftKind { c2c, r2c, c2r };
+enum class FftSign { forward, backward };
+
+// One loop of a transform: n points (or n transforms), and how far apart they lie, in elements of the array
+// in question.
+struct FftLoop {
+  std::int64_t n = 1, in_stride = 1, out_stride = 1;
+  friend bool operator==(const FftLoop&, const FftLoop&) = default;
+};
+
+// Dense row-major tiles. `dims` are transformed, in any order; for r2c and c2r the last entry is the halved
+// dim, which has n real values on one side and n / 2 + 1 complex ones on the other. The result is multiplied
+// by `scale`. `complex`: complex64 or complex128.
+void fft_dense(Dtype complex, FftKind, FftSign, std::span<const int> dims, const Shape& in, const Shape& out,
+               const void* src, void* dst, double scale);
+
+// A tile that need not be one piece of memory. What is read or written at a time fits into a cache; each
+// element is read once, before it is written, so that both may be the same memory. Boxes count from the
+// tile's corner; element (i...) of the box lies at data[i . strides] (elements) on the transform's side.
+// Several threads may call at the same time.
+class FftTile {
+ public:
+  virtual ~FftTile() = default;
+  virtual void read(const Index& box, std::byte* data, std::span<const std::int64_t> strides) const = 0;
+  virtual void write(const Index& box, const std::byte* data,
+                     std::span<const std::int64_t> strides) const = 0;
+};
+void fft_between(Dtype complex, FftKind, FftSign, std::span<const int> dims, const Shape& in,
+                 const Shape& out, const FftTile& src, const FftTile& dst, double scale);
+
+// `lines` dense lines of n points each, one after the other, in place.
+void fft_lines(Dtype complex, FftSign, std::int64_t lines, std::int64_t n, void* data);
+
+// TESSERA_FFT_PLAN says how FFTW plans. auto: estimated for a shape that is transformed once, measured for
+// one that comes again. Whether this process keeps what was measured for later runs (one per job should).
+void keep_fft_wisdom(bool);
+struct FftPlanCounts {
+  std::int64_t made = 0, measured = 0, reused = 0;
+};
+FftPlanCounts fft_plan_counts();
+
+}  // namespace tessera::kernels

@@ -1,0 +1,219 @@
+#include "kernels/fourier/fft_plans.hpp"
+
+#include <fftw3.h>
+
+#include <tessera/error.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/settings.hpp"
+#include "kernels/fourier/fft_wisdom.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+// FFTW's two precisions under one set of names.
+template <class R> struct Fftw;
+#define TESSERA_FFTW(R, prefix)                                                                           \
+  template <> struct Fftw<R> {                                                                            \
+    using Plan = prefix##plan;                                                                            \
+    using Complex = prefix##complex;                                                                      \
+    using Loop = prefix##iodim64;                                                                         \
+    static Plan c2c(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out, int sign,    \
+                    unsigned flags) {                                                                     \
+      return prefix##plan_guru64_dft(rank, dims, loops, batch, (Complex*)in, (Complex*)out, sign, flags); \
+    }                                                                                                     \
+    static Plan r2c(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out,              \
+                    unsigned flags) {                                                                     \
+      return prefix##plan_guru64_dft_r2c(rank, dims, loops, batch, in, (Complex*)out, flags);             \
+    }                                                                                                     \
+    static Plan c2r(int rank, const Loop* dims, int loops, const Loop* batch, R* in, R* out,              \
+                    unsigned flags) {                                                                     \
+      return prefix##plan_guru64_dft_c2r(rank, dims, loops, batch, (Complex*)in, out, flags);             \
+    }                                                                                                     \
+    static void run_c2c(Plan plan, R* in, R* out) {                                                       \
+      prefix##execute_dft(plan, (Complex*)in, (Complex*)out);                                             \
+    }                                                                                                     \
+    static void run_r2c(Plan plan, R* in, R* out) { prefix##execute_dft_r2c(plan, in, (Complex*)out); }   \
+    static void run_c2r(Plan plan, R* in, R* out) { prefix##execute_dft_c2r(plan, (Complex*)in, out); }   \
+    static void destroy(Plan plan) { prefix##destroy_plan(plan); }                                        \
+    static int alignment(const void* p) { return prefix##alignment_of((R*)p); }                           \
+    static void set_time_limit(double seconds) { prefix##set_timelimit(seconds); }                        \
+  };
+TESSERA_FFTW(double, fftw_)
+TESSERA_FFTW(float, fftwf_)
+#undef TESSERA_FFTW
+
+constexpr double most_seconds_per_plan = 1.0;
+constexpr std::int64_t many_repeats = 12;  // in one call: measure at once
+
+FftPlanCounts& plan_counts() {
+  static FftPlanCounts counts;
+  return counts;
+}
+
+bool& keeps_wisdom() {
+  static bool keeps = false;
+  return keeps;
+}
+
+// FFTW's planner is not re-entrant.
+std::mutex& planner() {
+  static std::mutex instance;
+  return instance;
+}
+
+using PlanKey = std::vector<std::int64_t>;
+struct PlanKeyHash {
+  std::size_t operator()(const PlanKey& key) const {
+    std::uint64_t hash = key.size();
+    for (const auto part : key)
+      hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
+    return hash;
+  }
+};
+
+// Elements from the first to the last that a side of the job touches.
+std::int64_t span_of(const FftJob& job, bool of_input) {
+  std::int64_t span = 1;
+  for (std::size_t i = 0; i < job.points.size(); ++i) {
+    const bool halved = i + 1 == job.points.size() &&
+                        ((job.kind == FftKind::r2c && !of_input) || (job.kind == FftKind::c2r && of_input));
+    const auto n = halved ? job.points[i].n / 2 + 1 : job.points[i].n;
+    span += (n - 1) * std::abs(of_input ? job.points[i].in_stride : job.points[i].out_stride);
+  }
+  for (const auto& loop : job.batch)
+    span += (loop.n - 1) * std::abs(of_input ? loop.in_stride : loop.out_stride);
+  return span;
+}
+
+template <class R> class Plans {
+ public:
+  using Api = Fftw<R>;
+  using Plan = typename Api::Plan;
+
+  static Plans& instance() {
+    static auto* plans = new Plans;  // FFTW may be gone before the last static is destroyed
+    return *plans;
+  }
+
+  void run(const FftJob& job, void* src, void* dst, std::int64_t repeats) {
+    const Plan plan = find(job, src, dst, repeats);
+    R *in = static_cast<R*>(src), *out = static_cast<R*>(dst);
+    if (job.kind == FftKind::c2c)
+      Api::run_c2c(plan, in, out);
+    else if (job.kind == FftKind::r2c)
+      Api::run_r2c(plan, in, out);
+    else
+      Api::run_c2r(plan, in, out);
+  }
+
+ private:
+  struct Entry {
+    Plan plan = nullptr;
+    bool is_measured = false;
+  };
+  static constexpr std::size_t most_plans = 4096;
+
+  Plan find(const FftJob& job, void* src, void* dst, std::int64_t repeats) {
+    const int align_in = Api::alignment(src), align_out = Api::alignment(dst);
+    PlanKey key = {static_cast<std::int64_t>(job.kind),
+                   static_cast<std::int64_t>(job.sign),
+                   src == dst,
+                   align_in,
+                   align_out,
+                   static_cast<std::int64_t>(job.points.size())};
+    for (const auto* loops : {&job.points, &job.batch})
+      for (const auto& loop : *loops) key.insert(key.end(), {loop.n, loop.in_stride, loop.out_stride});
+    const std::lock_guard lock(planner());
+    const auto found = entries_.find(key);
+    const bool is_known = found != entries_.end();
+    const auto& how = settings().fft_plan;
+    const bool measure = how == "measure" || (how == "auto" && (is_known || repeats >= many_repeats));
+    if (is_known && (found->second.is_measured || !measure)) {
+      ++plan_counts().reused;
+      return found->second.plan;
+    }
+    if (!is_known && entries_.size() >= most_plans) {
+      for (const auto& [old_key, old] : entries_) retired_.push_back(old.plan);
+      entries_.clear();
+    }
+    auto& entry = entries_[key];
+    if (measure) {
+      Wisdom<R>::load();
+      Api::set_time_limit(most_seconds_per_plan);
+      if (const Plan better = make(job, src == dst, align_in, align_out, dst, FFTW_MEASURE)) {
+        if (entry.plan != nullptr) retired_.push_back(entry.plan);
+        entry.plan = better;
+        ++plan_counts().measured;
+      }
+      Api::set_time_limit(FFTW_NO_TIMELIMIT);  // the application may plan for itself
+      entry.is_measured = true;
+      save_at_exit();
+    }
+    if (entry.plan == nullptr) entry.plan = make(job, src == dst, align_in, align_out, dst, FFTW_ESTIMATE);
+    if (entry.plan == nullptr) throw InternalError("fft: FFTW has no plan for this transform");
+    ++plan_counts().made;
+    return entry.plan;
+  }
+
+  static void save_at_exit() {
+    if (!keeps_wisdom()) return;
+    static const int registered = std::atexit(&Wisdom<R>::save);
+    (void)registered;
+  }
+
+  // Measuring overwrites both sides: the destination may be overwritten anyway, a scratch block stands for
+  // the source.
+  static Plan make(const FftJob& job, bool in_place, int align_in, int align_out, void* dst,
+                   unsigned effort) {
+    const bool measures = effort == FFTW_MEASURE;
+    const bool real_source = job.kind == FftKind::r2c;
+    const auto source_bytes = (span_of(job, true)) * sizeof(R) * (real_source ? 1 : 2) + 64;
+    Buffer source = Buffer::allocate(measures ? source_bytes : 64), destination;
+    std::byte *in = source.data() + align_in, *out = static_cast<std::byte*>(dst);
+    if (in_place) out = in;
+    if (!in_place && !measures) destination = Buffer::allocate(64), out = destination.data() + align_out;
+    unsigned flags = effort;
+    if (job.kind == FftKind::c2r) flags |= FFTW_PRESERVE_INPUT;
+    const auto loops_of = [](const std::vector<FftLoop>& loops) {
+      std::vector<typename Api::Loop> result;
+      for (const auto& l : loops)
+        result.push_back({static_cast<std::ptrdiff_t>(l.n), static_cast<std::ptrdiff_t>(l.in_stride),
+                          static_cast<std::ptrdiff_t>(l.out_stride)});
+      return result;
+    };
+    const auto points = loops_of(job.points), batch = loops_of(job.batch);
+    const int rank = static_cast<int>(points.size()), n_batch = static_cast<int>(batch.size());
+    R *r_in = reinterpret_cast<R*>(in), *r_out = reinterpret_cast<R*>(out);
+    if (job.kind == FftKind::r2c)
+      return Api::r2c(rank, points.data(), n_batch, batch.data(), r_in, r_out, flags);
+    if (job.kind == FftKind::c2r)
+      return Api::c2r(rank, points.data(), n_batch, batch.data(), r_in, r_out, flags);
+    return Api::c2c(rank, points.data(), n_batch, batch.data(), r_in, r_out,
+                    job.sign == FftSign::forward ? FFTW_FORWARD : FFTW_BACKWARD, flags);
+  }
+
+  std::unordered_map<PlanKey, Entry, PlanKeyHash> entries_;
+  std::vector<Plan> retired_;  // not destroyed: they may still be running on other threads
+};
+
+}  // namespace
+
+void run_fft_plan(Dtype complex, const FftJob& job, void* src, void* dst, std::int64_t repeats) {
+  complex == complex64 ? Plans<float>::instance().run(job, src, dst, repeats)
+                       : Plans<double>::instance().run(job, src, dst, repeats);
+}
+
+void keep_fft_wisdom(bool keep) { keeps_wisdom() = keep; }
+
+FftPlanCounts fft_plan_counts() {
+  const std::lock_guard lock(planner());
+  return plan_counts();
+}
+
+}  // namespace tessera::kernels

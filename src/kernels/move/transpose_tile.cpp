@@ -1,0 +1,160 @@
+// A block is one cache line of items each way (16 x 16 for 4-byte items). Lines of the source are read
+// whole, turned in registers in units of 16 bytes, gathered in a small square, and lines of the destination
+// are written whole:
+//
+//   source lines            square (in L1)           destination lines
+//   j  aaaabbbb....         abcd...                  i  abcd....
+//      ccccdddd....   ->    abcd...            ->       (bypassing the cache when the plane is large)
+#include "kernels/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/move/transpose_tile.cpp"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/move/transpose_tile.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr std::int64_t line_bytes = 64;
+
+struct Plane {
+  std::byte* dst;
+  std::int64_t dst_stride;  // bytes
+  const std::byte* src;
+  std::int64_t src_stride;  // bytes
+};
+
+#if HWY_TARGET == HWY_SCALAR
+template <class T, std::size_t N>
+HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* dst, std::int64_t dst_stride) {
+  constexpr auto item = static_cast<std::int64_t>(sizeof(T)), n = static_cast<std::int64_t>(N);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j)
+      std::memcpy(dst + i * dst_stride + j * item, src + j * src_stride + i * item, sizeof(T));
+}
+#else
+// N vectors of N items each, transposed by log2(N) perfect shuffles: w[2i], w[2i+1] = the interleaved halves
+// of v[i] and v[i + N/2].
+template <class T, std::size_t N>
+HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* dst, std::int64_t dst_stride) {
+  const hn::Full128<T> d;
+  hn::Vec<hn::Full128<T> > v[N], w[N];
+  for (std::size_t i = 0; i < N; ++i)
+    v[i] = hn::LoadU(d, reinterpret_cast<const T*>(src + static_cast<std::int64_t>(i) * src_stride));
+  for (std::size_t stage = 1; stage < N; stage *= 2) {
+    for (std::size_t i = 0; i < N / 2; ++i) {
+      w[2 * i] = hn::InterleaveLower(d, v[i], v[i + N / 2]);
+      w[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + N / 2]);
+    }
+    for (std::size_t i = 0; i < N; ++i) v[i] = w[i];
+  }
+  for (std::size_t i = 0; i < N; ++i)
+    hn::StoreU(v[i], d, reinterpret_cast<T*>(dst + static_cast<std::int64_t>(i) * dst_stride));
+}
+#endif
+// One item fills a unit: nothing to turn.
+struct Item16 {};
+template <>
+HWY_INLINE void turn<Item16, 1>(const std::byte* src, std::int64_t, std::byte* dst, std::int64_t) {
+  std::memcpy(dst, src, 16);
+}
+
+template <class T> inline constexpr std::int64_t item_bytes = static_cast<std::int64_t>(sizeof(T));
+template <> inline constexpr std::int64_t item_bytes<Item16> = 16;
+
+// One block: dst row i, column j (items) from src row j, column i.
+template <class T, bool streaming>
+HWY_INLINE void turn_block(const Plane& plane, std::int64_t i, std::int64_t j) {
+  constexpr std::int64_t item = item_bytes<T>, lanes = 16 / item, side = line_bytes / item;
+  alignas(64) std::byte square[side * line_bytes];
+  const std::byte* src = plane.src + j * plane.src_stride + i * item;
+  for (std::int64_t row = 0; row < side; row += lanes)
+    for (std::int64_t unit = 0; unit < side; unit += lanes)
+      turn<T, static_cast<std::size_t>(lanes)>(src + row * plane.src_stride + unit * item, plane.src_stride,
+                                               square + unit * line_bytes + row * item, line_bytes);
+  const hn::CappedTag<std::uint8_t, 64> d;
+  const auto width = static_cast<std::int64_t>(hn::Lanes(d));
+  std::byte* dst = plane.dst + i * plane.dst_stride + j * item;
+  for (std::int64_t row = 0; row < side; ++row)
+    for (std::int64_t at = 0; at < line_bytes; at += width) {
+      const auto piece = hn::Load(d, reinterpret_cast<const std::uint8_t*>(square + row * line_bytes + at));
+      auto* to = reinterpret_cast<std::uint8_t*>(dst + row * plane.dst_stride + at);
+      if constexpr (streaming)
+        hn::Stream(piece, d, to);
+      else
+        hn::StoreU(piece, d, to);
+    }
+}
+
+template <class T> HWY_INLINE void copy_rest(const Plane& plane, std::int64_t i0, std::int64_t i1,
+                                             std::int64_t j0, std::int64_t j1) {
+  constexpr std::int64_t item = item_bytes<T>;
+  for (std::int64_t i = i0; i < i1; ++i)
+    for (std::int64_t j = j0; j < j1; ++j)
+      std::memcpy(plane.dst + i * plane.dst_stride + j * item, plane.src + j * plane.src_stride + i * item,
+                  item);
+}
+
+template <class T, bool streaming>
+void turn_plane(const Plane& plane, std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t side = line_bytes / item_bytes<T>;
+  // Strips of source rows, few enough that their pages stay in the TLB while they are walked along.
+  constexpr std::int64_t strip = 256;
+  const std::int64_t whole_rows = rows / side * side;
+  for (std::int64_t j0 = 0; j0 < columns; j0 += strip) {
+    const std::int64_t j1 = std::min(j0 + strip, columns), whole = j0 + (j1 - j0) / side * side;
+    for (std::int64_t i = 0; i < whole_rows; i += side) {
+      for (std::int64_t j = j0; j < whole; j += side) turn_block<T, streaming>(plane, i, j);
+      copy_rest<T>(plane, i, i + side, whole, j1);
+    }
+    copy_rest<T>(plane, whole_rows, rows, j0, j1);
+  }
+}
+
+template <class T> void turn_items(const Plane& plane, std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t item = item_bytes<T>, large = std::int64_t{8} << 20;
+  const bool lines =
+      reinterpret_cast<std::uintptr_t>(plane.dst) % line_bytes == 0 && plane.dst_stride % line_bytes == 0;
+  if (lines && rows * columns * item >= large) {
+    turn_plane<T, true>(plane, rows, columns);
+    hwy::FlushStream();
+  } else {
+    turn_plane<T, false>(plane, rows, columns);
+  }
+}
+
+void TransposePlane(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride,
+                    std::int64_t rows, std::int64_t columns, std::size_t itemsize) {
+  const auto item = static_cast<std::int64_t>(itemsize);
+  const Plane plane{dst, dst_stride * item, src, src_stride * item};
+  switch (itemsize) {
+    case 1: return turn_items<std::uint8_t>(plane, rows, columns);
+    case 2: return turn_items<std::uint16_t>(plane, rows, columns);
+    case 4: return turn_items<std::uint32_t>(plane, rows, columns);
+    case 8: return turn_items<std::uint64_t>(plane, rows, columns);
+    default: return turn_items<Item16>(plane, rows, columns);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(TransposePlane);
+void transpose_plane(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride,
+                     std::int64_t rows, std::int64_t columns, std::size_t itemsize) {
+  HWY_DYNAMIC_DISPATCH(TransposePlane)(dst, dst_stride, src, src_stride, rows, columns, itemsize);
+}
+}  // namespace tessera::kernels
+#endif

@@ -1,0 +1,139 @@
+#include <tessera/error.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/move/copy.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/visit.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+template <class T> bool is_nan(const T& x) {
+  if constexpr (is_complex_type<T>)
+    return x.real() != x.real() || x.imag() != x.imag();
+  else
+    return x != x;
+}
+template <class T> bool less(const T& a, const T& b) {
+  if constexpr (is_complex_type<T>)
+    return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+  else
+    return a < b;
+}
+
+struct Sum {
+  template <class T> static T of(const T& a, const T& b) {
+    if constexpr (std::is_same_v<T, bool>)
+      return a | b;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    else
+      return a + b;
+  }
+};
+struct Prod {
+  template <class T> static T of(const T& a, const T& b) {
+    if constexpr (std::is_same_v<T, bool>)
+      return a & b;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    else if constexpr (is_complex_type<T>)
+      return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+    else
+      return a * b;
+  }
+};
+struct Max {
+  template <class T> static T of(const T& a, const T& b) {
+    return is_nan(a) || (!is_nan(b) && less(b, a)) ? a : b;
+  }
+};
+struct Min {
+  template <class T> static T of(const T& a, const T& b) {
+    return is_nan(a) || (!is_nan(b) && less(a, b)) ? a : b;
+  }
+};
+
+template <class Op, class T>
+void scan_rows(const T* x, std::int64_t rows, std::int64_t n, bool reverse, T* out) {
+  for (std::int64_t r = 0; r < rows; ++r, x += n, out += n) {
+    const std::int64_t step = reverse ? -1 : 1;
+    std::int64_t i = reverse ? n - 1 : 0;
+    T running = x[i];
+    out[i] = running;
+    for (std::int64_t k = 1; k < n; ++k) {
+      i += step;
+      running = Op::of(running, x[i]);
+      out[i] = running;
+    }
+  }
+}
+
+template <class Op>
+void scan_rows_of(Dtype dtype, const void* x, std::int64_t rows, std::int64_t n, bool reverse, void* out) {
+  visit(dtype,
+        [&]<class T>(T) { scan_rows<Op>(static_cast<const T*>(x), rows, n, reverse, static_cast<T*>(out)); });
+}
+
+// log(sum(exp(x[0..i]))): the running maximum m and s = sum(exp(x - m)), rescaled when m moves.
+template <class T> void scan_logsumexp(const T* x, std::int64_t rows, std::int64_t n, bool reverse, T* out) {
+  for (std::int64_t r = 0; r < rows; ++r, x += n, out += n) {
+    T largest = lowest<T>(), scaled = 0;
+    for (std::int64_t k = 0; k < n; ++k) {
+      const std::int64_t i = reverse ? n - 1 - k : k;
+      const T value = x[i];
+      if (value > largest) {
+        scaled = scaled * std::exp(largest - value) + 1;
+        largest = value;
+      } else if (value == largest) {
+        scaled += 1;  // also both infinite, whose difference would be NaN
+      } else {
+        scaled += std::exp(value - largest);
+      }
+      out[i] = largest == lowest<T>() && !(scaled != scaled) ? lowest<T>() : largest + std::log(scaled);
+    }
+  }
+}
+
+// Along an outer axis, row i is row i - 1 combined with it: whole rows at a time.
+void scan_columns(std::string_view op, Dtype dtype, const std::byte* x, AxisView view, bool reverse,
+                  std::byte* out) {
+  const std::size_t row_bytes = static_cast<std::size_t>(view.inner) * itemsize(dtype);
+  for (std::int64_t o = 0; o < view.outer; ++o) {
+    for (std::int64_t k = 0; k < view.extent; ++k) {
+      const std::int64_t i = reverse ? view.extent - 1 - k : k;
+      const std::size_t at = static_cast<std::size_t>(o * view.extent + i) * row_bytes;
+      const std::byte* previous = reverse ? out + at + row_bytes : out + at - row_bytes;
+      if (out != x) std::memcpy(out + at, x + at, row_bytes);
+      if (k > 0) combine(op, dtype, previous, out + at, view.inner);
+    }
+  }
+}
+
+}  // namespace
+
+void cumulative(std::string_view op, bool reverse, Dtype dtype, const void* data, const Shape& shape,
+                int axis, void* out) {
+  const AxisView view = axis_view(shape, axis);
+  if (view.outer == 0 || view.extent == 0 || view.inner == 0) return;
+  if (view.inner > 1)
+    return scan_columns(op, dtype, static_cast<const std::byte*>(data), view, reverse,
+                        static_cast<std::byte*>(out));
+  if (op == "sum") return scan_rows_of<Sum>(dtype, data, view.outer, view.extent, reverse, out);
+  if (op == "prod") return scan_rows_of<Prod>(dtype, data, view.outer, view.extent, reverse, out);
+  if (op == "max") return scan_rows_of<Max>(dtype, data, view.outer, view.extent, reverse, out);
+  if (op == "min") return scan_rows_of<Min>(dtype, data, view.outer, view.extent, reverse, out);
+  if (op == "logsumexp" && dtype == float32)
+    return scan_logsumexp(static_cast<const float*>(data), view.outer, view.extent, reverse,
+                          static_cast<float*>(out));
+  if (op == "logsumexp" && dtype == float64)
+    return scan_logsumexp(static_cast<const double*>(data), view.outer, view.extent, reverse,
+                          static_cast<double*>(out));
+  throw InternalError("kernels::cumulative: there is no scan '" + std::string(op) + "' of " + name(dtype));
+}
+
+}  // namespace tessera::kernels

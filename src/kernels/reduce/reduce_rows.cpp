@@ -1,0 +1,237 @@
+// The order of additions is written out (lanes, blocks, pairs), so the bits of a sum do not depend on the
+// machine's vector length.
+#include "kernels/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/reduce/reduce_rows.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <array>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <type_traits>
+
+#include "kernels/reduce/reduce_rows.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+using RowTable = std::map<std::string_view, std::array<RowReduceFn, dtype_count>>;
+
+// Works on scalars and on the compiler's vectors alike.
+struct Sum {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a += b; }
+};
+struct Prod {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a *= b; }
+};
+struct Max {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = a > b ? a : b; }
+};
+struct Min {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = a < b ? a : b; }
+};
+// NaN wins: a NaN on the right fails the comparison and is taken; one on the left is kept by the second test.
+struct MaxNan {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a > b) | (a != a)) ? a : b; }
+};
+struct MinNan {
+  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a < b) | (a != a)) ? a : b; }
+};
+
+// A block adds at most 32 terms in each lane; blocks are then added pairwise, like carries of a binary
+// counter:
+//
+//   block:     0   1   2   3   4 ...
+//   partial:   [0] [01] [01][2] [0123] [0123][4] ...
+template <class Op, class T> class PairwiseBlocks {
+ public:
+  HWY_INLINE void add(T value) {
+    int level = 0;
+    for (std::uint64_t carry = count_++; carry & 1; carry >>= 1, ++level) {
+      T merged = partial_[level];
+      Op::into(merged, value);
+      value = merged;
+    }
+    partial_[level] = value;
+  }
+  HWY_INLINE T result() const {
+    T total{};
+    bool first = true;
+    for (int level = 0; level < 64; ++level) {
+      if (((count_ >> level) & 1) == 0) continue;
+      T merged = partial_[level];
+      if (!first) Op::into(merged, total);
+      total = merged;
+      first = false;
+    }
+    return total;
+  }
+
+ private:
+  T partial_[64];
+  std::uint64_t count_ = 0;
+};
+
+// Elements side by side in the accumulator of a block; loops over it become a few vector instructions.
+template <class T> inline constexpr int lanes_of = 512 / static_cast<int>(sizeof(T));
+
+// n >= lanes
+template <class Op, class T> T reduce_block(const T* x, std::int64_t n) {
+  constexpr int lanes = lanes_of<T>;
+  T total[lanes];
+  std::memcpy(total, x, sizeof total);
+  std::int64_t i = lanes;
+  for (; i + lanes <= n; i += lanes)
+    for (int l = 0; l < lanes; ++l) Op::into(total[l], x[i + l]);
+  for (int l = 0; l < static_cast<int>(n - i); ++l) Op::into(total[l], x[i + l]);
+  for (int width = lanes / 2; width > 0; width /= 2)
+    for (int l = 0; l < width; ++l) Op::into(total[l], total[l + width]);
+  return total[0];
+}
+
+template <class Op, class T> T reduce_row(const T* x, std::int64_t n) {
+  constexpr int lanes = lanes_of<T>;
+  constexpr std::int64_t block = lanes * 16;
+  if (n < lanes) {
+    T total = x[0];
+    for (std::int64_t i = 1; i < n; ++i) Op::into(total, x[i]);
+    return total;
+  }
+  if (n < 2 * block) return reduce_block<Op>(x, n);
+  PairwiseBlocks<Op, T> blocks;
+  std::int64_t i = 0;
+  for (; i + 2 * block <= n; i += block) blocks.add(reduce_block<Op>(x + i, block));
+  blocks.add(reduce_block<Op>(x + i, n - i));
+  return blocks.result();
+}
+
+template <class Op, class T> void reduce_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+  const T* row = static_cast<const T*>(x);
+  for (std::int64_t r = 0; r < rows; ++r, row += n) static_cast<T*>(out)[r] = reduce_row<Op>(row, n);
+}
+
+// Complex: sums go pairwise in blocks, the rest one after the other.
+template <class C> HWY_INLINE bool has_nan(const C& a) {
+  return a.real() != a.real() || a.imag() != a.imag();
+}
+template <class C> HWY_INLINE bool less(const C& a, const C& b) {
+  return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+}
+struct ComplexProd {
+  template <class C> static HWY_INLINE void into(C& a, const C& b) {
+    a = C(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+  }
+};
+struct ComplexMax {
+  template <class C> static HWY_INLINE void into(C& a, const C& b) {
+    a = has_nan(a) || (!has_nan(b) && less(b, a)) ? a : b;
+  }
+};
+struct ComplexMin {
+  template <class C> static HWY_INLINE void into(C& a, const C& b) {
+    a = has_nan(a) || (!has_nan(b) && less(a, b)) ? a : b;
+  }
+};
+template <class Op, class C>
+void reduce_complex_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+  constexpr std::int64_t block = 64;
+  const C* row = static_cast<const C*>(x);
+  for (std::int64_t r = 0; r < rows; ++r, row += n) {
+    PairwiseBlocks<Op, C> blocks;
+    for (std::int64_t i = 0; i < n; i += block) {
+      C total = row[i];
+      for (std::int64_t j = i + 1; j < (i + block < n ? i + block : n); ++j) Op::into(total, row[j]);
+      blocks.add(total);
+    }
+    static_cast<C*>(out)[r] = blocks.result();
+  }
+}
+
+template <class T> void count_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+  const T* row = static_cast<const T*>(x);
+  for (std::int64_t r = 0; r < rows; ++r, row += n) {
+    std::int64_t total = 0;
+    for (std::int64_t start = 0; start < n; start += 4096) {
+      const std::int64_t stop = start + 4096 < n ? start + 4096 : n;
+      std::uint32_t nonzero = 0;
+      for (std::int64_t i = start; i < stop; ++i) nonzero += row[i] != T(0);
+      total += nonzero;
+    }
+    static_cast<std::int64_t*>(out)[r] = total;
+  }
+}
+
+template <class... T> void add_counts(RowTable& table) {
+  ((table["count_nonzero"][dtype_of<T>().code] = count_rows<T>), ...);
+}
+template <class Op, class... T> void add_rows(RowTable& table, std::string_view op) {
+  ((table[op][dtype_of<T>().code] = reduce_rows<Op, T>), ...);
+}
+template <class Op, class... T> void add_complex_rows(RowTable& table, std::string_view op) {
+  ((table[op][dtype_of<T>().code] = reduce_complex_rows<Op, T>), ...);
+}
+// Wrapping sums and products do not depend on the sign.
+template <class Op> void add_signless(RowTable& table, std::string_view op) {
+  add_rows<Op, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(table, op);
+  auto& row = table[op];
+  for (int code = int8.code; code <= int64.code; ++code) row[code] = row[code + 4];
+}
+
+void FillRowTable(RowTable& table) {
+  using i8 = std::int8_t;
+  using i16 = std::int16_t;
+  using i32 = std::int32_t;
+  using i64 = std::int64_t;
+  using u8 = std::uint8_t;
+  using u16 = std::uint16_t;
+  using u32 = std::uint32_t;
+  using u64 = std::uint64_t;
+  using c64 = std::complex<float>;
+  using c128 = std::complex<double>;
+  add_signless<Sum>(table, "sum");
+  add_signless<Prod>(table, "prod");
+  add_rows<Sum, float, double>(table, "sum");
+  add_rows<Prod, float, double>(table, "prod");
+  add_rows<Max, i8, i16, i32, i64, u8, u16, u32, u64>(table, "max");
+  add_rows<Min, i8, i16, i32, i64, u8, u16, u32, u64>(table, "min");
+  add_rows<MaxNan, float, double>(table, "max");
+  add_rows<MinNan, float, double>(table, "min");
+  add_complex_rows<Sum, c64, c128>(table, "sum");
+  add_complex_rows<ComplexProd, c64, c128>(table, "prod");
+  add_complex_rows<ComplexMax, c64, c128>(table, "max");
+  add_complex_rows<ComplexMin, c64, c128>(table, "min");
+  add_counts<u8, u16, u32, u64, float, double, c64, c128>(table);
+  const auto code = [](Dtype d) { return static_cast<std::size_t>(d.code); };
+  auto& counts = table["count_nonzero"];
+  for (int signed_code = int8.code; signed_code <= int64.code; ++signed_code)
+    counts[signed_code] = counts[signed_code + 4];
+  counts[code(bool_)] = counts[code(uint8)];
+  for (const char* op : {"sum", "max"}) table[op][code(bool_)] = table["max"][code(uint8)];
+  for (const char* op : {"prod", "min"}) table[op][code(bool_)] = table["min"][code(uint8)];
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(FillRowTable);
+
+RowReduceFn find_row_reduce(std::string_view op, Dtype dtype) {
+  static const auto table = [] {
+    std::map<std::string_view, std::array<RowReduceFn, dtype_count>> filling;
+    HWY_DYNAMIC_DISPATCH(FillRowTable)(filling);
+    return filling;
+  }();
+  const auto row = table.find(op);
+  return row == table.end() ? nullptr : row->second[dtype.code];
+}
+}  // namespace tessera::kernels
+#endif
