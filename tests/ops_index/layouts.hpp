@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "api/evaluate.hpp"
+#include "compile/pipeline.hpp"
 #include "compile/graph.hpp"
 #include "graph/node.hpp"
 
