@@ -178,8 +178,8 @@ TEST(Factor, eigh_diagonalizes) {
   for_cases({{0, 0}, {1, 1}, {3, 3}, {17, 17}, {90, 90}},
             [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
               using T = decltype(zero);
-#ifdef __SANITIZE_ADDRESS__  // OpenBLAS's complex gemv reads an element beyond a buffer that ScaLAPACK \
-                             // allocates (valgrind says the same)
+    // OpenBLAS's complex gemv reads an element beyond a buffer that ScaLAPACK allocates (valgrind says so too)
+#ifdef __SANITIZE_ADDRESS__
               if (n > 64 && !std::is_same_v<T, real_part<T>>) return;
 #endif
               const auto a = hermitian<T>(n, 3);

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "compile/pipeline.hpp"
 #include "compile/graph.hpp"
+#include "compile/pipeline.hpp"
 #include "graph/node.hpp"
 
 namespace tessera::test {
