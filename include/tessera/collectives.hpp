@@ -1,4 +1,4 @@
-// Collectives by axis name (API section 6): inside shard_map, pmap and vmap(axis_name).
+// Collectives by axis name: inside shard_map, pmap and vmap(axis_name).
 //
 // `axis` is a name or axes("x", "y"), the first name major: ranks are numbered x * size(y) + y. A name of a
 // vmap means the examples of the batch: then the collective is arithmetic of one rank. Trees are mapped leaf
@@ -79,6 +79,17 @@ Array ppermute_leaf(const Array&, const AxisName&, const std::vector<std::pair<i
 Array pbroadcast_leaf(const Array&, const AxisName&, int source, CallSite);
 std::vector<std::pair<int, int>> pairs_of_shuffle(const AxisName&, const std::vector<int>& perm, CallSite);
 int reduced_size(const AxisName&, const Groups&, const char* call, CallSite);
+
+using ReducedLeaf = Array (*)(const Array&, const AxisName&, const Groups&, CallSite);
+// A plain number is the same on every rank, and so is its mean, largest and smallest.
+template <class T> T reduced(const T& x, const AxisName& axis, const ReduceOptions& options, const char* call,
+                             ReducedLeaf reduced_leaf, CallSite where) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return reduced_size(axis, options.axis_index_groups, call, where), x;
+  else
+    return tree_map(
+        [&](const Array& leaf) { return reduced_leaf(leaf, axis, options.axis_index_groups, where); }, x);
+}
 }  // namespace detail
 
 // A plain number is the same on every rank: psum multiplies it by n, the others return it.
@@ -92,22 +103,18 @@ T psum(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = C
         [&](const Array& leaf) { return detail::psum_leaf(leaf, axis, options.axis_index_groups, where); },
         x);
 }
-#define TESSERA_REDUCING_COLLECTIVE(name)                                                               \
-  template <class T>                                                                                    \
-  T name(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) { \
-    if constexpr (std::is_arithmetic_v<T>)                                                              \
-      return detail::reduced_size(axis, options.axis_index_groups, #name, where), x;                    \
-    else                                                                                                \
-      return tree_map(                                                                                  \
-          [&](const Array& leaf) {                                                                      \
-            return detail::name##_leaf(leaf, axis, options.axis_index_groups, where);                   \
-          },                                                                                            \
-          x);                                                                                           \
-  }
-TESSERA_REDUCING_COLLECTIVE(pmean)
-TESSERA_REDUCING_COLLECTIVE(pmax)
-TESSERA_REDUCING_COLLECTIVE(pmin)
-#undef TESSERA_REDUCING_COLLECTIVE
+template <class T>
+T pmean(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
+  return detail::reduced(x, axis, options, "pmean", detail::pmean_leaf, where);
+}
+template <class T>
+T pmax(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
+  return detail::reduced(x, axis, options, "pmax", detail::pmax_leaf, where);
+}
+template <class T>
+T pmin(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
+  return detail::reduced(x, axis, options, "pmin", detail::pmin_leaf, where);
+}
 
 template <class T> T psum_scatter(const T& x, AxisName axis, PsumScatterOptions options = {},
                                   CallSite where = CallSite::current()) {

@@ -1,4 +1,4 @@
-// Looking inside a program (API `debug`): how arrays lie, what was communicated, where the time went, where
+// Looking inside a program: how arrays lie, what was communicated, where the time went, where
 // a NaN came from.
 #pragma once
 #include <cstdint>

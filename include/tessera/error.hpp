@@ -1,4 +1,4 @@
-// The errors that tessera raises (API section 8).
+// The errors that tessera raises.
 //
 // A UserError is decided from facts that every rank knows (shapes, dtypes, specs, meshes), so it is raised
 // on every rank with the same text. A SystemError comes from the world outside (MPI, files, memory, a

@@ -1,4 +1,4 @@
-// Fourier transforms of arrays, however they are split (API section 7). Names, shapes, norms and results are
+// Fourier transforms of arrays, however they are split. Names, shapes, norms and results are
 // numpy.fft's.
 //
 // float32 and complex64 give complex64, float64 and complex128 give complex128; integers and bool count as
@@ -40,27 +40,33 @@ struct FftOptions {
 
 // n and s: points transformed; the operand is cut off or followed by zeros. irfft gives n real values, 2 (m
 // - 1) of m by default.
-#define TESSERA_FFT_1D(name)                     \
-  Array name(const Operand& x, FftOptions = {}); \
-  Array name(const Operand& x, std::int64_t n, FftOptions = {});
-#define TESSERA_FFT_ND(name) Array name(const Operand& x, FftOptions = {});
-TESSERA_FFT_1D(fft)
-TESSERA_FFT_1D(ifft)
-TESSERA_FFT_1D(rfft)
-TESSERA_FFT_1D(irfft)
-TESSERA_FFT_1D(hfft)
-TESSERA_FFT_1D(ihfft)
-// clang-format off
-TESSERA_FFT_ND(fft2)
-TESSERA_FFT_ND(ifft2)
-TESSERA_FFT_ND(rfft2) TESSERA_FFT_ND(irfft2) TESSERA_FFT_ND(fftn) TESSERA_FFT_ND(ifftn) TESSERA_FFT_ND(rfftn) TESSERA_FFT_ND(irfftn)
-// clang-format on
-#undef TESSERA_FFT_1D
-#undef TESSERA_FFT_ND
+Array fft(const Operand& x, FftOptions options = {});
+Array fft(const Operand& x, std::int64_t n, FftOptions options = {});
+Array ifft(const Operand& x, FftOptions options = {});
+Array ifft(const Operand& x, std::int64_t n, FftOptions options = {});
+Array rfft(const Operand& x, FftOptions options = {});
+Array rfft(const Operand& x, std::int64_t n, FftOptions options = {});
+Array irfft(const Operand& x, FftOptions options = {});
+Array irfft(const Operand& x, std::int64_t n, FftOptions options = {});
+Array hfft(const Operand& x, FftOptions options = {});
+Array hfft(const Operand& x, std::int64_t n, FftOptions options = {});
+Array ihfft(const Operand& x, FftOptions options = {});
+Array ihfft(const Operand& x, std::int64_t n, FftOptions options = {});
 
-    // Frequencies of the parts of fft and rfft of n samples that lie d apart: 0, 1/(nd), ... Uncommitted,
-    // float32 as everything created.
-    Array fftfreq(std::int64_t n, double d = 1.0);
+// ---- several axes ----
+Array fft2(const Operand& x, FftOptions options = {});
+Array ifft2(const Operand& x, FftOptions options = {});
+Array rfft2(const Operand& x, FftOptions options = {});
+Array irfft2(const Operand& x, FftOptions options = {});
+Array fftn(const Operand& x, FftOptions options = {});
+Array ifftn(const Operand& x, FftOptions options = {});
+Array rfftn(const Operand& x, FftOptions options = {});
+Array irfftn(const Operand& x, FftOptions options = {});
+
+// ---- frequencies ----
+// Frequencies of the parts of fft and rfft of n samples that lie d apart: 0, 1/(nd), ... Uncommitted,
+// float32 as everything created.
+Array fftfreq(std::int64_t n, double d = 1.0);
 Array rfftfreq(std::int64_t n, double d = 1.0);
 Array fftfreq(std::int64_t n, double d, Dtype);
 Array rfftfreq(std::int64_t n, double d, Dtype);

@@ -1,4 +1,4 @@
-// Files (API `io`): every rank reads and writes only its own blocks; nothing passes through one rank.
+// Files: every rank reads and writes only its own blocks; nothing passes through one rank.
 //
 // All calls are collective over the devices of the sharding. A failure on any rank is an IoError on every
 // rank, with the same text. A save writes under a temporary name beside the target, checks what was written,

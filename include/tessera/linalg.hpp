@@ -1,4 +1,4 @@
-// Dense linear algebra (API section 7) with the names and meaning of numpy.linalg and scipy.linalg.
+// Dense linear algebra with the names and meaning of numpy.linalg and scipy.linalg.
 //
 // Matrices are the last two dims, the dims before them a batch; integers become float32. Split batch dims
 // stay where they are and need no communication. A matrix whose own dims are split is factored by the ranks

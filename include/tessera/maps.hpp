@@ -1,40 +1,23 @@
-// vmap, pmap, shard_map (API section 5): functions that see one example, or one rank's block, of their
+// vmap, pmap, shard_map: functions that see one example, or one rank's block, of their
 // arguments.
 //
 // The mapped function takes and returns trees (tree.hpp); arrays are mapped, plain numbers are passed as
 // they are. Its signature stays. Collectives by axis name (collectives.hpp) work inside. All three nest with
 // each other and work inside and outside jit and grad.
 #pragma once
-#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <source_location>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <tessera/detail/mapped.hpp>
 #include <tessera/tree.hpp>
 
 namespace tessera {
-namespace detail {
-
-// One call of a mapped function, without its types.
-struct MappedCall {
-  std::vector<Array> leaves;  // of the arguments
-  TreeShape args;             // a child per argument
-  std::string structure;      // of the arguments, numbers included
-  TreeShape result;           // set by body
-  std::function<std::vector<Array>(const std::vector<Array>& leaves)> body;
-};
-class MapRule {
- public:
-  virtual ~MapRule() = default;
-  virtual std::vector<Array> apply(MappedCall& call) const = 0;  // the leaves of the result
-};
-
-}  // namespace detail
 
 // For each argument, or for a whole subtree of arguments: the dimension to map over (negative: from the
 // end), None for not mapped.
@@ -93,36 +76,12 @@ template <class F> class Mapped {
   Mapped(F function, std::shared_ptr<const detail::MapRule> rule)
       : function_(std::move(function)), rule_(std::move(rule)) {}
 
-  template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const {
-    using Result = std::decay_t<std::invoke_result_t<F&, const A&...>>;
-    std::optional<Result> result;
-    detail::MappedCall call;
-    (detail::append_leaves(args, call.leaves), ...);
-    (call.args.children.push_back(detail::shape_of_tree(args)), ...);
-    (detail::structure_text(args, call.structure), ...);
-    call.body = [&](const std::vector<Array>& leaves) {
-      std::size_t next = 0;
-      const std::tuple<A...> replaced{detail::with_leaves(args, leaves, next)...};
-      result.emplace(std::apply(
-          [&](const A&... a) -> std::invoke_result_t<F&, const A&...> { return function_(a...); }, replaced));
-      call.result = detail::shape_of_tree(*result);
-      return tree_leaves(*result);
-    };
-    auto leaves = rule_->apply(call);
-    return detail::with_leaves(std::move(*result), leaves);
-  }
+  template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const;
 
  private:
   mutable F function_;
   std::shared_ptr<const detail::MapRule> rule_;
 };
-
-namespace detail {
-std::shared_ptr<const MapRule> vmap_rule(VmapOptions, std::source_location);
-std::shared_ptr<const MapRule> pmap_rule(PmapOptions, std::source_location);
-std::shared_ptr<const MapRule> shard_map_rule(Mesh, SpecTree in_specs, SpecTree out_specs, ShardMapOptions,
-                                              std::source_location);
-}  // namespace detail
 
 // f on every example along the mapped dimensions at once. f is called once; its ops are then applied to
 // whole batches. Results get the batch at out_axes. Errors: ArgumentError when mapped sizes differ, nothing
@@ -156,3 +115,5 @@ template <class F> Mapped<F> shard_map(F f, Mesh mesh, SpecTree in_specs, SpecTr
 }
 
 }  // namespace tessera
+
+#include <tessera/detail/maps.hpp>

@@ -1,4 +1,4 @@
-// Meshes: n-d grids of devices with named axes (API section 2). Pure descriptions: nothing here communicates.
+// Meshes: n-d grids of devices with named axes. Pure descriptions: nothing here communicates.
 #pragma once
 #include <cstddef>
 #include <initializer_list>

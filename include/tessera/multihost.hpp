@@ -1,4 +1,4 @@
-// What several processes do together outside of arrays (API section 7). All functions are collective over
+// What several processes do together outside of arrays. All functions are collective over
 // all processes.
 #pragma once
 #include <string>

@@ -1,4 +1,4 @@
-// Random numbers (API section 7): the values that JAX gives for the same key, the same on any number of
+// Random numbers: the values that JAX gives for the same key, the same on any number of
 // ranks and any sharding.
 //
 // A draw is a pure function of (key, shape, dtype). It is uncommitted when its key is: each rank then
@@ -88,8 +88,8 @@ class DrawShape {
  public:
   DrawShape() = default;
   DrawShape(std::nullopt_t) {}
-  DrawShape(Shape shape) : shape(std::move(shape)) {}
-  DrawShape(std::optional<Shape> shape) : shape(std::move(shape)) {}
+  DrawShape(Shape given) : shape(std::move(given)) {}
+  DrawShape(std::optional<Shape> given) : shape(std::move(given)) {}
   DrawShape(std::initializer_list<std::int64_t> extents) : shape(Shape(extents)) {}
   std::optional<Shape> shape;
 };

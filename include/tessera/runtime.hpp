@@ -1,4 +1,4 @@
-// Starting and ending (API section 1). One MPI rank is one device; every rank runs the same program.
+// Starting and ending. One MPI rank is one device; every rank runs the same program.
 #pragma once
 #include <functional>
 

@@ -1,4 +1,4 @@
-// Partition specs and shardings (API section 2): which device holds which part of an array. Pure
+// Partition specs and shardings: which device holds which part of an array. Pure
 // descriptions.
 #pragma once
 #include <cstdint>

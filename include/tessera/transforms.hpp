@@ -1,11 +1,7 @@
-// Transformations of functions (API section 5): jit and explain, gradients, maps, control flow.
+// Transformations of functions: jit and explain, gradients, maps, control flow; and the trees they work on.
 #pragma once
+#include <tessera/control.hpp>
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>
-#include <tessera/tree.hpp>
-#if __has_include(<tessera/maps.hpp>)
 #include <tessera/maps.hpp>
-#endif
-#if __has_include(<tessera/control.hpp>)
-#include <tessera/control.hpp>
-#endif
+#include <tessera/tree.hpp>

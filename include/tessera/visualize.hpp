@@ -1,4 +1,4 @@
-// Pictures of shardings (API `debug`). They need no data and no communication, work on abstract meshes of
+// Pictures of shardings. They need no data and no communication, work on abstract meshes of
 // any size, and are the same on every rank.
 #pragma once
 #include <optional>

@@ -1,0 +1,57 @@
+// HostArray: a dense block in a process's own memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include <tessera/dtype.hpp>
+#include <tessera/shape.hpp>
+
+namespace tessera {
+
+// A dense row-major block in host memory, owned.
+class HostArray {
+ public:
+  HostArray() : HostArray(Shape{0}, float32) {}
+  HostArray(Shape shape, Dtype dtype);  // zeros
+  // ShapeError unless there are as many values as the shape has elements.
+  template <class T> HostArray(const std::vector<T>& values, const Shape& shape)
+      : HostArray(shape, dtype_of<T>()) {
+    check_count(static_cast<std::int64_t>(values.size()));
+    if constexpr (std::is_same_v<T, bool>) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        data_.get()[i] = static_cast<std::byte>(values[i] ? 1 : 0);
+    } else {
+      copy_from(values.data());
+    }
+  }
+  template <class T> HostArray(std::span<const T> values, const Shape& shape)
+      : HostArray(shape, dtype_of<T>()) {
+    check_count(static_cast<std::int64_t>(values.size()));
+    copy_from(values.data());
+  }
+  const Shape& shape() const { return shape_; }
+  Dtype dtype() const { return dtype_; }
+  std::int64_t size() const { return shape_.elements(); }
+  std::int64_t nbytes() const { return size() * static_cast<std::int64_t>(itemsize(dtype_)); }
+  std::byte* bytes() { return data_.get(); }
+  const std::byte* bytes() const { return data_.get(); }
+  // DtypeError unless T is the element type.
+  template <class T> std::span<const T> as() const {
+    check_dtype(dtype_of<T>());
+    return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
+  }
+
+ private:
+  void check_count(std::int64_t count) const;
+  void check_dtype(Dtype) const;
+  void copy_from(const void* values);
+  Shape shape_;
+  Dtype dtype_;
+  std::shared_ptr<std::byte[]> data_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,111 @@
+// Bodies of control.hpp's templates.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <tessera/control.hpp>
+#include <tessera/detail/loops.hpp>
+
+namespace tessera {
+
+template <class F, class T> T fori_loop(int lo, int hi, F body, T init, std::source_location where) {
+  const auto leaves = tree_leaves(init);
+  if (!leaves.empty() && detail::is_compiled_loop(std::int64_t{hi} - lo, leaves)) {
+    const auto site = detail::site_of_loop("fori_loop", where, init);
+    const auto step = [&](const auto& i, const std::vector<Array>& values) {
+      const T given = detail::with_leaves(init, values);
+      const T returned = body(i, T(given));
+      return detail::leaves_like(site, given, returned);
+    };
+    if constexpr (detail::takes_array_index<F, T>()) {
+      return detail::with_leaves(init, detail::compiled_fori(site, lo, hi, step, leaves));
+    } else if (const auto results = detail::compiled_alike(site, lo, hi, step, leaves)) {
+      return detail::with_leaves(init, *results);
+    }
+  }
+  for (int i = lo; i < hi; ++i) init = body(i, std::move(init));
+  return init;
+}
+
+template <class F, class C, class X>
+std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location where) {
+  using Result = std::invoke_result_t<F&, C, X>;
+  const auto leaves = tree_leaves(xs), carried = tree_leaves(init);
+  const auto steps = detail::leading_size(leaves);
+  std::optional<Result> last;
+  auto both = carried;
+  both.insert(both.end(), leaves.begin(), leaves.end());
+  if (steps == 0 ||
+      detail::is_compiled_loop(steps, both)) {  // of no steps: recording one tells the types of the results
+    const auto site = detail::site_of_loop("scan", where, init);
+    const auto results = detail::compiled_scan(
+        site,
+        [&](const std::vector<Array>& values, const std::vector<Array>& entries) {
+          last.emplace(f(detail::with_leaves(init, values), detail::with_leaves(xs, entries)));
+          const C returned = last->first;
+          auto all = detail::leaves_like(site, init, returned);
+          detail::append_leaves(last->second, all);
+          return all;
+        },
+        carried, leaves);
+    std::size_t next = 0;
+    C carry = detail::with_leaves(init, results, next);
+    return Result{std::move(carry), detail::with_leaves(last->second, results, next)};
+  }
+  std::vector<std::vector<Array>> rows;
+  auto carry = std::move(init);
+  for (std::int64_t i = 0; i < steps; ++i) {
+    std::vector<Array> entries;
+    for (const auto& x : leaves) entries.push_back(detail::leading_entry(x, i));
+    last.emplace(f(std::move(carry), detail::with_leaves(xs, entries)));
+    carry = last->first;
+    rows.push_back(tree_leaves(last->second));
+  }
+  return Result{std::move(carry), detail::with_leaves(last->second, detail::stack_leaves(rows))};
+}
+
+template <class F, class G, class... A>
+std::invoke_result_t<F&, const A&...> cond(const Array& predicate, F f, G g, const A&... args) {
+  using Result = std::invoke_result_t<F&, const A&...>;
+  detail::check_predicate(predicate, "cond");
+  if (!detail::is_unknown(predicate)) return item<bool>(predicate) ? f(args...) : g(args...);
+  std::optional<Result> a;
+  const auto results = detail::compiled_cond(
+      predicate,
+      [&] {
+        a.emplace(f(args...));
+        return tree_leaves(*a);
+      },
+      [&] { return tree_leaves(g(args...)); });
+  return detail::with_leaves(std::move(*a), results);
+}
+
+template <class C, class F, class T> T while_loop(C condition, F body, T init, std::source_location where) {
+  const auto leaves = tree_leaves(init);
+  if (!detail::any_unknown(leaves)) {
+    while (true) {
+      const Array go_on = condition(init);
+      detail::check_predicate(go_on, "while_loop");
+      if (detail::is_unknown(go_on)) break;  // closes over a traced value: compiled below
+      if (!item<bool>(go_on)) return init;
+      init = body(std::move(init));
+    }
+  }
+  const auto site = detail::site_of_loop("while_loop", where, init);
+  const auto results = detail::compiled_while(
+      site,
+      [&](const std::vector<Array>& values) {
+        return std::vector<Array>{Array(condition(detail::with_leaves(init, values)))};
+      },
+      [&](const std::vector<Array>& values) {
+        const T given = detail::with_leaves(init, values);
+        const T returned = body(T(given));
+        return detail::leaves_like(site, given, returned);
+      },
+      tree_leaves(init));
+  return detail::with_leaves(init, results);
+}
+
+}  // namespace tessera

@@ -1,0 +1,177 @@
+// The function objects that grad.hpp's functions return.
+#pragma once
+#include <source_location>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tessera/detail/arguments.hpp>
+
+namespace tessera {
+
+template <class F, int... K> struct GradOf {
+  mutable F f;
+  std::source_location where;
+  template <class... A>
+  typename detail::Picked<std::tuple<A...>, K...>::type operator()(const A&... args) const {
+    detail::Arguments<std::integer_sequence<int, K...>, A...> arguments;
+    detail::Recording recording("grad", where);
+    const auto value = arguments.call(f, recording, true, args...);
+    static_assert(std::is_same_v<std::remove_const_t<decltype(value)>, Array>,
+                  "grad: the function must return an Array; use value_and_grad_aux for pair{value, aux}");
+    recording.finish({value});
+    recording.check_scalar();
+    return arguments.picked(recording.gradient(), args...);
+  }
+};
+
+template <class F, int... K> struct ValueAndGradOf {
+  mutable F f;
+  std::source_location where;
+  template <class... A>
+  std::pair<std::remove_cvref_t<
+                typename detail::Arguments<std::integer_sequence<int, K...>, A...>::template Result<F>>,
+            typename detail::Picked<std::tuple<A...>, K...>::type>
+  operator()(const A&... args) const {
+    detail::Arguments<std::integer_sequence<int, K...>, A...> arguments;
+    detail::Recording recording("value_and_grad", where);
+    auto result = arguments.call(f, recording, true, args...);
+    if constexpr (detail::IsValueWithAux<decltype(result)>::value) {
+      recording.finish({result.first}, tree_leaves(result.second));
+    } else {
+      static_assert(std::is_same_v<decltype(result), Array>,
+                    "value_and_grad: the function must return an Array, or pair{value, aux}");
+      recording.finish({result});
+    }
+    recording.check_scalar();
+    return {std::move(result), arguments.picked(recording.gradient(), args...)};
+  }
+};
+
+// pullback(cotangents of the results) -> cotangents of all arguments. May be called any number of times;
+// holds what it needs of the forward pass. Cotangents of integer leaves are ignored, and zeros for integer
+// arguments.
+template <class R, class... A> class Pullback {
+ public:
+  Pullback(detail::AllArguments<A...> arguments, detail::Recording recording, const R& result,
+           const A&... args)
+      : arguments_(arguments),
+        recording_(std::move(recording)),
+        result_(detail::structure_without_numbers(result)),
+        args_(detail::without_arrays(detail::Differentiated<A>(args))...) {}
+  std::tuple<detail::Differentiated<A>...> operator()(const R& cotangents) const {
+    const auto structure = detail::structure_without_numbers(cotangents);
+    if (structure != result_)
+      detail::throw_structure_mismatch("pullback of vjp", "the cotangent", result_, structure);
+    const auto gradients = recording_.pull_back(tree_leaves(cotangents));
+    std::size_t next = 0;
+    return std::apply(
+        [&](const auto&... arg) {
+          return std::tuple<detail::Differentiated<A>...>{detail::with_leaves(arg, gradients, next)...};
+        },
+        args_);
+  }
+
+ private:
+  detail::AllArguments<A...> arguments_;
+  detail::Recording recording_;
+  std::string result_;
+  std::tuple<detail::Differentiated<A>...> args_;  // their structure
+};
+
+template <class F, int... K> struct JacobianOf {
+  mutable F f;
+  std::source_location where;
+  template <class... A>
+  typename detail::Picked<std::tuple<A...>, K...>::type operator()(const A&... args) const {
+    detail::Arguments<std::integer_sequence<int, K...>, A...> arguments;
+    detail::Recording recording("jacrev", where);
+    const auto value = arguments.call(f, recording, true, args...);
+    static_assert(std::is_same_v<std::remove_const_t<decltype(value)>, Array>,
+                  "jacrev: the function must return an Array");
+    recording.finish({value});
+    return arguments.picked(recording.jacobian(0), args...);
+  }
+};
+
+template <class F, int... K> struct HessianOf {
+  mutable F f;
+  std::source_location where;
+  template <class... A>
+  typename detail::Picked<std::tuple<A...>, K...>::type operator()(const A&... args) const {
+    detail::Arguments<std::integer_sequence<int, K...>, A...> arguments;
+    detail::Recording recording("hessian", where);
+    const auto gradient = [this](const auto&... x) { return tree_leaves(GradOf<F, K...>{f, where}(x...)); };
+    recording.finish(arguments.call(gradient, recording, true, args...));
+    std::vector<Array> blocks(recording.watched());
+    const auto leaf_of_result = arguments.picked_leaves();
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      blocks[leaf_of_result[i]] = recording.jacobian(i)[leaf_of_result[i]];
+    return arguments.picked(blocks, args...);
+  }
+};
+
+template <class F> struct Checkpointed {
+  mutable F f;
+  std::source_location where;
+  template <class... A> auto operator()(const A&... args) const {
+    auto result = f(args...);
+    std::vector<Array> leaves;
+    (detail::append_leaves(detail::Differentiated<A>(args), leaves), ...);
+    auto again = [f = f, structure = std::tuple(detail::without_arrays(detail::Differentiated<A>(args))...)](
+                     std::span<const Array> arguments, std::span<const Array> cotangents,
+                     std::source_location site) mutable {
+      const auto values = detail::computed_after({arguments.begin(), arguments.end()}, cotangents, site);
+      detail::Recording recording("checkpoint", site);
+      std::vector<Array> watched;
+      for (std::size_t i = 0; i < values.size(); ++i) watched.push_back(recording.watch(values[i], 0, false));
+      std::size_t next = 0;
+      auto recorded = std::apply(
+          [&](const auto&... arg) {
+            return std::apply(
+                f, std::tuple<detail::Differentiated<A>...>{detail::with_leaves(arg, watched, next)...});
+          },
+          structure);
+      recording.finish(tree_leaves(recorded));
+      return recording.pull_back({cotangents.begin(), cotangents.end()}, detail::Recording::as_cotangents);
+    };
+    return detail::with_leaves(
+        result, detail::with_backward_rule(leaves, tree_leaves(result), std::move(again), where));
+  }
+};
+
+template <class F, class Fwd, class Bwd> struct CustomVjp {
+  mutable F f;
+  Fwd fwd;
+  Bwd bwd;
+  std::source_location where;
+  template <class... A> auto operator()(const A&... args) const {
+    auto result = f(args...);
+    std::vector<Array> leaves;
+    (detail::append_leaves(detail::Differentiated<A>(args), leaves), ...);
+    auto rule = [fwd = fwd, bwd = bwd,
+                 structure = std::tuple(detail::without_arrays(detail::Differentiated<A>(args))...),
+                 shape = detail::without_arrays(result)](std::span<const Array> arguments,
+                                                         std::span<const Array> cotangents,
+                                                         std::source_location site) mutable {
+      const std::vector<Array> values(arguments.begin(), arguments.end());
+      std::size_t next = 0;
+      const auto inputs = std::apply(
+          [&](const auto&... arg) {
+            return std::tuple<detail::Differentiated<A>...>{detail::with_leaves(arg, values, next)...};
+          },
+          structure);
+      const auto [again, residuals] = std::apply(fwd, inputs);
+      const auto returned =
+          bwd(residuals, detail::with_leaves(shape, {cotangents.begin(), cotangents.end()}));
+      return detail::checked_rule_result(detail::cotangent_leaves(returned, inputs), arguments, site);
+    };
+    return detail::with_leaves(
+        result, detail::with_backward_rule(leaves, tree_leaves(result), std::move(rule), where));
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,78 @@
+// Bodies of jit.hpp's templates.
+#pragma once
+#include <tessera/jit.hpp>
+
+namespace tessera {
+
+template <class F> template <class... A>
+std::invoke_result_t<F&, const A&...> Jitted<F>::operator()(const A&... args) const {
+  using R = std::invoke_result_t<F&, const A&...>;
+  using Args = detail::TraceArgs<F, A...>;
+  const Args converted(args...);
+  auto request = detail::request_of(converted, options_, where_);
+  if (detail::inside_trace(request.leaves)) {
+    const detail::InlinedTrace inlined;
+    return std::apply(*f_, converted);
+  }
+  auto& cache = cache_of<R, Args>();
+  std::string key = structure_key(converted);
+  detail::signature_of(request.leaves, key);
+  auto found = cache.plans.find(key);
+  if (found == cache.plans.end()) {
+    detail::report_miss(key, cache.last_key);
+    found = cache.plans.emplace(key, trace(converted, request).compile()).first;
+    cache.last_key = key;
+  }
+  return found->second.run(request.leaves);
+}
+template <class F> template <class... A>
+Lowered<std::invoke_result_t<F&, const A&...>> Jitted<F>::lower(const A&... args) const {
+  const detail::TraceArgs<F, A...> converted(args...);
+  return trace(converted, detail::request_of(converted, options_, where_));
+}
+
+// The programs of one signature type; one address stands for each.
+template <class F> template <class R, class Args>
+typename Jitted<F>::template Cache<R>& Jitted<F>::cache_of() const {
+  static const char tag = 0;
+  auto& slot = (*caches_)[&tag];
+  if (!slot) slot = std::make_shared<Cache<R>>();
+  return *static_cast<Cache<R>*>(slot.get());
+}
+template <class F> template <class Args> std::string Jitted<F>::structure_key(const Args& args) {
+  if constexpr (detail::only_arrays<Args>)
+    return {};
+  else
+    return detail::structure_of(args);
+}
+template <class F> template <class Args>
+auto Jitted<F>::trace(const Args& args, const detail::TraceRequest& request) const {
+  const auto placeholders = detail::start_trace(request, detail::shape_of_tree(args));
+  const detail::TraceEnd end;
+  std::size_t next = 0;
+  Args traced = detail::with_leaves(args, placeholders, next);
+  auto result = std::apply(*f_, traced);
+  std::vector<bool> donated;
+  for (const int argument : request.leaf_argument)
+    donated.push_back(detail::names_argument(options_.donate_argnums, argument, std::tuple_size_v<Args>));
+  auto core = detail::finish_trace(request, placeholders, tree_leaves(result), detail::shape_of_tree(result));
+  return Lowered<decltype(result)>(std::move(core), std::move(result), std::move(donated));
+}
+
+template <class F, class... A> auto eval_shape(F f, const A&... args) {
+  const detail::TraceArgs<F, A...> converted(args...);
+  const auto request = detail::request_of(converted, {}, std::source_location::current());
+  const auto placeholders = detail::start_trace(request, detail::shape_of_tree(converted));
+  const detail::TraceEnd end;
+  std::size_t next = 0;
+  const auto result = std::apply(f, detail::with_leaves(converted, placeholders, next));
+  if constexpr (std::is_same_v<std::remove_const_t<decltype(result)>, Array>) {
+    return ShapeDtype{result.shape(), result.dtype()};
+  } else {
+    std::vector<ShapeDtype> shapes;
+    for (const auto& x : tree_leaves(result)) shapes.push_back({x.shape(), x.dtype()});
+    return shapes;
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,93 @@
+// Loops and branches without their types: the machinery of control.hpp.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <tessera/tree.hpp>
+
+namespace tessera::detail {
+
+bool is_unknown(const Array& x);  // depends on an argument of a traced function, or is each rank's own: there
+                                  // is no value to look at
+bool any_unknown(const std::vector<Array>& leaves);
+void check_predicate(const Array& predicate, const char* call);
+std::int64_t leading_size(const std::vector<Array>& leaves);
+std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows);
+Array leading_entry(const Array& x, std::int64_t i);
+// A loop in a trace that is long enough for an instruction of its own.
+bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves);
+
+struct LoopSite {
+  const char* call;
+  std::source_location where;
+  std::vector<std::string> leaf_names;  // of what is carried
+};
+using Leaves = std::vector<Array>;
+using LeafFunction = std::function<Leaves(const Leaves&)>;
+Leaves compiled_scan(const LoopSite&,
+                     const std::function<Leaves(const Leaves& carried, const Leaves& entries)>& step,
+                     const Leaves& init, const Leaves& xs);
+Leaves compiled_fori(const LoopSite&, int lo, int hi,
+                     const std::function<Leaves(const Array& i, const Leaves&)>& body, const Leaves& init);
+// For a body that wants i as a number: nullopt when its steps do not record the same ops.
+std::optional<Leaves> compiled_alike(const LoopSite&, int lo, int hi,
+                                     const std::function<Leaves(int i, const Leaves&)>& body,
+                                     const Leaves& init);
+Leaves compiled_while(const LoopSite&, const LeafFunction& condition, const LeafFunction& body,
+                      const Leaves& init);
+Leaves compiled_cond(const Array& predicate, const std::function<Leaves()>& where_true,
+                     const std::function<Leaves()>& where_false);
+void check_same_structure(const LoopSite&, const std::string& given, const std::string& returned);
+
+// A body whose first parameter is an Array. One with `auto` is called with a number, as outside a trace.
+template <class F> struct IsPlainCallable : std::bool_constant < requires { &F::operator(); } > {};
+template <class R, class... A> struct IsPlainCallable<R (*)(A...)> : std::true_type {};
+template <class F, class T> constexpr bool takes_array_index() {
+  if constexpr (IsPlainCallable<F>::value)
+    return std::is_invocable_v<F&, const Array&, T>;
+  else
+    return false;
+}
+
+// Where the leaves of a tree stand: "[0]", ".first", "['bias']" after one another, "" for an Array by itself.
+template <class T>
+void append_leaf_names(const T& tree, const std::string& path, std::vector<std::string>& names) {
+  if constexpr (std::is_same_v<T, Array>) {
+    names.push_back(path);
+  } else if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
+    std::size_t n = 0;
+    for (const auto& child : tree) append_leaf_names(child, path + "[" + std::to_string(n++) + "]", names);
+  } else if constexpr (IsMap<T>::value) {
+    for (const auto& [key, child] : tree) append_leaf_names(child, path + "['" + key + "']", names);
+  } else if constexpr (IsOptional<T>::value) {
+    if (tree) append_leaf_names(*tree, path, names);
+  } else if constexpr (TupleLike<T>) {
+    std::size_t n = 0;
+    std::apply(
+        [&](const auto&... child) {
+          (append_leaf_names(child, path + "[" + std::to_string(n++) + "]", names), ...);
+        },
+        tree);
+  } else {
+    std::size_t n = 0;  // an aggregate: its members by number
+    for (const auto& leaf : tree_leaves(tree))
+      static_cast<void>(leaf), names.push_back(path + "[" + std::to_string(n++) + "]");
+  }
+}
+template <class T> LoopSite site_of_loop(const char* call, std::source_location where, const T& init) {
+  LoopSite site{call, where, {}};
+  append_leaf_names(init, "", site.leaf_names);
+  return site;
+}
+// The leaves of what a body returned, which must be a tree like what it was given.
+template <class T> Leaves leaves_like(const LoopSite& site, const T& given, const T& returned) {
+  check_same_structure(site, structure_of(given), structure_of(returned));
+  return tree_leaves(returned);
+}
+
+}  // namespace tessera::detail

@@ -1,0 +1,64 @@
+// What happened between a function's arguments and its results, without their types: the machinery of grad.hpp.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tessera/array.hpp>
+
+namespace tessera::detail {
+
+class Tape;
+
+// One call of a function whose arguments' leaves are watched: what happened between them and the results.
+class Recording {
+ public:
+  Recording(const char* call, std::source_location where);
+  // The leaf as the function shall see it. Integers and bools have no tangent space: refused (`strict`), or
+  // passed with cotangent zeros.
+  Array watch(const Array& leaf, int argument, bool strict);
+  std::size_t watched() const { return leaves_.size(); }
+
+  // The function has returned. `others` are leaves that it returned beside the results (aux).
+  void finish(std::vector<Array> results, const std::vector<Array>& others = {});
+  // Error unless the one result is a real number.
+  void check_scalar() const;
+
+  std::vector<Array> gradient() const;  // of the scalar: one per watched leaf
+  // One cotangent per result -> one per watched leaf: as gradients for the user, which lie where the
+  // operands lie, or as cotangents for a rule, where an Array that holds nothing stands for zeros.
+  enum Form { as_gradients, as_cotangents };
+  std::vector<Array> pull_back(std::vector<Array> cotangents, Form form = as_gradients) const;
+  std::vector<Array> push_forward(
+      std::vector<Array> tangents) const;                 // one per watched leaf -> one per result
+  std::vector<Array> jacobian(std::size_t result) const;  // (result shape + leaf shape) per watched leaf
+  const std::vector<Array>& results() const { return results_; }
+
+ private:
+  const char* call_;
+  std::source_location where_;
+  std::vector<Array> leaves_, watched_, results_;  // as given; as the function saw them; what it returned
+  std::shared_ptr<const Tape> tape_;
+};
+
+Array stop_gradient_leaf(const Array&);
+[[noreturn]] void throw_structure_mismatch(const char* call, const char* what, const std::string& expected,
+                                           const std::string& given);
+
+// (leaves of the arguments, cotangents of the results) -> cotangents of the arguments' leaves.
+using BackwardRule =
+    std::function<std::vector<Array>(std::span<const Array>, std::span<const Array>, std::source_location)>;
+// The results, whose cotangents go to the arguments by the rule and nowhere else.
+std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const std::vector<Array>& results,
+                                      BackwardRule, std::source_location);
+// The same values, computed anew from here on and not before `after`.
+std::vector<Array> computed_after(const std::vector<Array>& values, std::span<const Array> after,
+                                  std::source_location);
+std::vector<Array> checked_rule_result(std::vector<Array> cotangents, std::span<const Array> arguments,
+                                       std::source_location);
+
+}  // namespace tessera::detail

@@ -1,0 +1,94 @@
+// How a function is traced and its compiled program called: the machinery of jit.hpp.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tessera/jit/explain.hpp>
+#include <tessera/jit/options.hpp>
+#include <tessera/tree.hpp>
+
+namespace tessera::detail {
+
+// One traced signature, compiled.
+class CompiledCore;
+// The graph of a traced function: parameters, results, constants.
+class TracedCore;
+using CompiledPtr = std::shared_ptr<CompiledCore>;
+using TracedPtr = std::shared_ptr<TracedCore>;
+
+struct TraceRequest {
+  std::vector<Array> leaves;       // of the arguments
+  std::vector<int> leaf_argument;  // the argument that each leaf belongs to
+  JitOptions options;
+  std::source_location where;
+};
+// Placeholders in place of the arguments' arrays; call the function on them and hand the results to
+// finish_trace.
+std::vector<Array> start_trace(const TraceRequest&, const TreeShape& arguments);
+TracedPtr finish_trace(const TraceRequest&, const std::vector<Array>& placeholders,
+                       const std::vector<Array>& results, const TreeShape& result);
+// Whether the options name argument n of `count`.
+bool names_argument(const std::vector<int>& argnums, int n, std::size_t count);
+void abandon_trace();
+// Abandons what is not finished when it goes.
+struct TraceEnd {
+  TraceEnd() = default;
+  ~TraceEnd() { abandon_trace(); }
+  TraceEnd(const TraceEnd&) = delete;
+  TraceEnd& operator=(const TraceEnd&) = delete;
+};
+std::string traced_text(const TracedCore&);
+CompiledPtr compile_traced(const TracedPtr&);
+std::string compiled_text(const CompiledCore&);
+std::vector<Array> call_compiled(CompiledCore&, const std::vector<Array>& leaves,
+                                 const std::vector<bool>& donated);
+std::vector<Sharding> compiled_input_shardings(const CompiledCore&);
+std::vector<Sharding> compiled_output_shardings(const CompiledCore&);
+CostAnalysis compiled_cost(const CompiledCore&);
+MemoryAnalysis compiled_memory(const CompiledCore&);
+Explanation compiled_explanation(const CompiledCore&);
+// Equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or not.
+void signature_of(const std::vector<Array>& leaves, std::string& key);
+// Whether an array belongs to a surrounding trace (grad, vmap, shard_map, jit): then an inner jit is a plain
+// call.
+bool inside_trace(const std::vector<Array>& leaves);
+// While an inner jit is a plain call: long loops are compiled there too.
+struct InlinedTrace {
+  InlinedTrace();
+  ~InlinedTrace();
+  InlinedTrace(const InlinedTrace&) = delete;
+  InlinedTrace& operator=(const InlinedTrace&) = delete;
+};
+void report_miss(const std::string& key, const std::string& last_key);
+
+// A number that the function takes as an Array becomes one; otherwise it is a static argument.
+template <class F, class... A> constexpr bool numbers_become_arrays =
+    (std::is_arithmetic_v<A> || ...) &&
+    std::is_invocable_v<F&, std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>;
+template <class F, class... A> using TraceArgs =
+    std::conditional_t<numbers_become_arrays<F, A...>,
+                       std::tuple<std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>,
+                       std::tuple<A...>>;
+
+template <class Tuple>
+TraceRequest request_of(const Tuple& args, const JitOptions& options, std::source_location where) {
+  TraceRequest request{{}, {}, options, where};
+  [&]<std::size_t... n>(std::index_sequence<n...>) {
+    ((append_leaves(std::get<n>(args), request.leaves),
+      request.leaf_argument.resize(request.leaves.size(), static_cast<int>(n))),
+     ...);
+  }
+  (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
+  return request;
+}
+
+template <class Tuple> inline constexpr bool only_arrays = false;
+template <class... A> inline constexpr bool only_arrays<std::tuple<A...>> = (std::is_same_v<A, Array> && ...);
+
+}  // namespace tessera::detail

@@ -1,0 +1,134 @@
+// How trees are walked: the machinery of tree.hpp.
+#pragma once
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tessera/array.hpp>
+#include <tessera/detail/fields.hpp>
+
+namespace tessera::detail {
+
+template <class T> struct IsVector : std::false_type {};
+template <class T> struct IsVector<std::vector<T>> : std::true_type {};
+template <class T> struct IsStdArray : std::false_type {};
+template <class T, std::size_t n> struct IsStdArray<std::array<T, n>> : std::true_type {};
+template <class T> struct IsMap : std::false_type {};
+template <class T> struct IsMap<std::map<std::string, T>> : std::true_type {};
+template <class T> struct IsOptional : std::false_type {};
+template <class T> struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+concept TupleLike = requires {
+  std::tuple_size<T>::value;
+}
+&&!IsStdArray<T>::value;
+
+// Calls leaf(array) on every Array, number(value) on every number, node(kind, children) before the children
+// of an inner node.
+template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf, Number&& number) {
+  using U = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<U, Array>)
+    leaf(tree);
+  else if constexpr (std::is_arithmetic_v<U> || std::is_enum_v<U> || std::is_same_v<U, std::string> ||
+                     std::is_same_v<U, Dtype>)
+    number(tree);
+  else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
+    for (auto& child : tree) walk_tree(child, leaf, number);
+  } else if constexpr (IsMap<U>::value) {
+    for (auto& [key, child] : tree) walk_tree(child, leaf, number);
+  } else if constexpr (IsOptional<U>::value) {
+    if (tree) walk_tree(*tree, leaf, number);
+  } else if constexpr (TupleLike<U>) {
+    std::apply([&](auto&... child) { (walk_tree(child, leaf, number), ...); }, tree);
+  } else if constexpr (std::is_empty_v<U>) {
+  } else {
+    static_assert(std::is_aggregate_v<U>,
+                  "not a tree: use Array, numbers, tuple, pair, vector, array, map<string, tree> or a plain "
+                  "aggregate of those");
+    with_fields(tree, [&](auto&... child) { (walk_tree(child, leaf, number), ...); });
+  }
+}
+
+// What a tree looks like, without its types.
+struct TreeShape {
+  bool is_leaf = false;  // an array; numbers have no children
+  std::vector<TreeShape> children;
+};
+template <class T> TreeShape shape_of_tree(const T& tree) {
+  TreeShape shape;
+  if constexpr (std::is_same_v<T, Array>)
+    shape.is_leaf = true;
+  else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
+                     std::is_same_v<T, Dtype>) {
+  } else if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
+    for (const auto& child : tree) shape.children.push_back(shape_of_tree(child));
+  } else if constexpr (IsMap<T>::value) {
+    for (const auto& [key, child] : tree) shape.children.push_back(shape_of_tree(child));
+  } else if constexpr (IsOptional<T>::value) {
+    if (tree) shape.children.push_back(shape_of_tree(*tree));
+  } else if constexpr (TupleLike<T>) {
+    std::apply([&](const auto&... child) { (shape.children.push_back(shape_of_tree(child)), ...); }, tree);
+  } else if constexpr (!std::is_empty_v<T>) {
+    with_fields(tree, [&](const auto&... child) { (shape.children.push_back(shape_of_tree(child)), ...); });
+  }
+  return shape;
+}
+
+// What a tree is, but for the values of its leaves: equal texts mean that one can stand for the other.
+template <class T> void structure_text(const T& tree, std::string& text) {
+  if constexpr (std::is_same_v<T, Array>)
+    text += "*";
+  else if constexpr (std::is_arithmetic_v<T>)
+    text += std::to_string(tree);
+  else if constexpr (std::is_same_v<T, Dtype>)
+    text += name(tree);
+  else if constexpr (std::is_enum_v<T>)
+    text += std::to_string(static_cast<long>(tree));
+  else if constexpr (std::is_same_v<T, std::string>)
+    text += "'" + tree + "'";
+  else if constexpr (IsMap<T>::value) {
+    text += "{";
+    for (const auto& [key, child] : tree) text += key + ":", structure_text(child, text), text += ",";
+    text += "}";
+  } else {
+    text += "(";
+    if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
+      for (const auto& child : tree) structure_text(child, text), text += ",";
+    } else if constexpr (IsOptional<T>::value) {
+      if (tree) structure_text(*tree, text);
+    } else if constexpr (TupleLike<T>) {
+      std::apply([&](const auto&... child) { ((structure_text(child, text), text += ","), ...); }, tree);
+    } else if constexpr (!std::is_empty_v<T>) {
+      with_fields(tree, [&](const auto&... child) { ((structure_text(child, text), text += ","), ...); });
+    }
+    text += ")";
+  }
+}
+template <class T> std::string structure_of(const T& tree) {
+  std::string text;
+  structure_text(tree, text);
+  return text;
+}
+
+template <class T> void append_leaves(const T& tree, std::vector<Array>& leaves) {
+  walk_tree(
+      tree, [&](const Array& x) { leaves.push_back(x); }, [](const auto&) {});
+}
+
+// The tree with its leaves replaced, in order, by leaves[next...].
+template <class T> T with_leaves(T tree, const std::vector<Array>& leaves, std::size_t& next) {
+  walk_tree(
+      tree, [&](Array& x) { x = leaves[next++]; }, [](auto&) {});
+  return tree;
+}
+template <class T> T with_leaves(T tree, const std::vector<Array>& leaves) {
+  std::size_t next = 0;
+  return with_leaves(std::move(tree), leaves, next);
+}
+
+}  // namespace tessera::detail
