@@ -60,9 +60,9 @@ void leave_at_exit(int status, void*) {
   if (std::this_thread::get_id() != starter) {  // MPI may be busy on its own thread
     log(LogLevel::error, words + ", on another thread; the job ends");
     std::fflush(nullptr);
-    _exit(status != 0 ? status : comm::status_failed);
+    _exit(status != 0 ? status : status_failed);
   }
-  int common = comm::status_failed;
+  int common = status_failed;
   try {
     common = comm::leave(status, status != 0 ? words : "");
   } catch (const std::exception& error) {
@@ -93,7 +93,7 @@ comm::StartOptions start_options(const RuntimeOptions& options) {
 }
 
 struct Outcome {
-  int status = comm::status_done;
+  int status = status_done;
   std::string words;
 };
 
@@ -101,40 +101,14 @@ struct Outcome {
 Outcome describe_exception() {
   try {
     throw;
-  } catch (const comm::DisagreementError& e) {
-    return {comm::status_disagreement, e.what()};
-  } catch (const ShapeError& e) {
-    return {comm::status_failed, std::string("ShapeError: ") + e.what()};
-  } catch (const DtypeError& e) {
-    return {comm::status_failed, std::string("DtypeError: ") + e.what()};
-  } catch (const ShardingError& e) {
-    return {comm::status_failed, std::string("ShardingError: ") + e.what()};
-  } catch (const AxisNameError& e) {
-    return {comm::status_failed, std::string("AxisNameError: ") + e.what()};
-  } catch (const IndexError& e) {
-    return {comm::status_failed, std::string("IndexError: ") + e.what()};
-  } catch (const ArgumentError& e) {
-    return {comm::status_failed, std::string("ArgumentError: ") + e.what()};
-  } catch (const MemoryError& e) {
-    return {comm::status_memory, std::string("MemoryError: ") + e.what()};
-  } catch (const IoError& e) {
-    return {comm::status_io, std::string("IoError: ") + e.what()};
-  } catch (const CommError& e) {
-    return {comm::status_failed, std::string("CommError: ") + e.what()};
-  } catch (const LinAlgError& e) {
-    return {comm::status_failed, std::string("LinAlgError: ") + e.what()};
-  } catch (const NanError& e) {
-    return {comm::status_failed, std::string("NanError: ") + e.what()};
-  } catch (const InternalError& e) {
-    return {comm::status_failed, std::string("InternalError (a bug in tessera): ") + e.what()};
   } catch (const Error& e) {
-    return {comm::status_failed, e.what()};
+    return {e.exit_status(), std::string(e.kind()) + ": " + e.what()};
   } catch (const std::bad_alloc&) {
-    return {comm::status_memory, "out of memory (std::bad_alloc)"};
+    return {status_memory, "out of memory (std::bad_alloc)"};
   } catch (const std::exception& e) {
-    return {comm::status_failed, std::string("uncaught exception: ") + e.what()};
+    return {status_failed, std::string("uncaught exception: ") + e.what()};
   } catch (...) {
-    return {comm::status_failed, "uncaught exception that is not a std::exception"};
+    return {status_failed, "uncaught exception that is not a std::exception"};
   }
 }
 
@@ -149,7 +123,7 @@ int run(int argc, char** argv, std::function<void()> body) {
     const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
     if (rank == nullptr || std::atoi(rank) == 0)
       std::fprintf(stderr, "tessera: cannot start: %s\n", e.what());
-    return comm::status_usage;
+    return status_usage;
   }
   Outcome outcome;
   try {
@@ -178,11 +152,11 @@ Runtime::~Runtime() {
   const bool unwinding = std::uncaught_exceptions() > exceptions_before_;
   int status = 0;
   try {
-    status = comm::leave(unwinding ? comm::status_failed : comm::status_done,
+    status = comm::leave(unwinding ? status_failed : status_done,
                          unwinding ? "an exception left the scope of tessera::Runtime" : "");
   } catch (const std::exception& e) {
     log(LogLevel::error, e.what());
-    comm::abort_job(comm::status_failed);
+    comm::abort_job(status_failed);
   }
   // Everybody failed: each rank's own catch block goes on. Some did: those who are done must not report
   // success.

@@ -247,8 +247,8 @@ void meet_the_others(int& status, std::string& words) {
     agree(world(), hash_bytes(ending.data(), ending.size()), [&] { return ending; });
   } catch (const CommError& error) {
     if (status != 0) return;
-    status = dynamic_cast<const DisagreementError*>(&error) != nullptr ? status_disagreement : status_failed;
-    words = error.what();
+    status = error.exit_status();
+    words = std::string(error.kind()) + ": " + error.what();
   }
 }
 

@@ -33,16 +33,6 @@ struct JobPlace {
 };
 const JobPlace& place_in_job();
 
-// Exit statuses that the library gives a job.
-enum Status : int {
-  status_done = 0,
-  status_usage = 2,
-  status_failed = 70,
-  status_memory = 71,
-  status_io = 74,
-  status_disagreement = 76,
-};
-
 // The end of the program on this rank, with the status and the words it ends with ("" when it is done).
 // Every rank calls it, and all return the same status. Different words are printed once each, with their
 // ranks. When a rank fails and the others do not arrive within two seconds, or a rank is done while others

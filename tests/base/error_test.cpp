@@ -1,0 +1,49 @@
+// Errors know their name and what a job ends with.
+#include <gtest/gtest.h>
+#include <tessera/error.hpp>
+
+#include "comm/watch/agreement.hpp"
+
+namespace tessera {
+namespace {
+
+template <class E> std::string kind_when_caught_as_error() {
+  try {
+    throw E("text");
+  } catch (const Error& error) {
+    return error.kind();
+  }
+}
+
+TEST(Errors, NameTheirTypeHoweverTheyAreCaught) {
+  EXPECT_EQ(kind_when_caught_as_error<ShapeError>(), "ShapeError");
+  EXPECT_EQ(kind_when_caught_as_error<DtypeError>(), "DtypeError");
+  EXPECT_EQ(kind_when_caught_as_error<ShardingError>(), "ShardingError");
+  EXPECT_EQ(kind_when_caught_as_error<AxisNameError>(), "AxisNameError");
+  EXPECT_EQ(kind_when_caught_as_error<IndexError>(), "IndexError");
+  EXPECT_EQ(kind_when_caught_as_error<ArgumentError>(), "ArgumentError");
+  EXPECT_EQ(kind_when_caught_as_error<ThreadError>(), "ThreadError");
+  EXPECT_EQ(kind_when_caught_as_error<CommError>(), "CommError");
+  EXPECT_EQ(kind_when_caught_as_error<IoError>(), "IoError");
+  EXPECT_EQ(kind_when_caught_as_error<MemoryError>(), "MemoryError");
+  EXPECT_EQ(kind_when_caught_as_error<LinAlgError>(), "LinAlgError");
+  EXPECT_EQ(kind_when_caught_as_error<NanError>(), "NanError");
+  EXPECT_EQ(kind_when_caught_as_error<comm::DisagreementError>(), "DisagreementError");
+}
+
+TEST(Errors, KnowTheStatusThatAJobEndsWith) {
+  EXPECT_EQ(ShapeError("").exit_status(), 70);
+  EXPECT_EQ(LinAlgError("").exit_status(), 70);
+  EXPECT_EQ(InternalError("").exit_status(), 70);
+  EXPECT_EQ(MemoryError("").exit_status(), 71);
+  EXPECT_EQ(IoError("").exit_status(), 74);
+  EXPECT_EQ(CommError("").exit_status(), 70);
+  EXPECT_EQ(comm::DisagreementError("").exit_status(), 76);
+}
+
+TEST(Errors, ABugInTesseraSaysThatItIsOne) {
+  EXPECT_EQ(kind_when_caught_as_error<InternalError>(), "InternalError (a bug in tessera)");
+}
+
+}  // namespace
+}  // namespace tessera
