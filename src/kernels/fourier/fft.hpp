@@ -48,9 +48,5 @@ void fft_lines(Dtype complex, FftSign, std::int64_t lines, std::int64_t n, void*
 // TESSERA_FFT_PLAN says how FFTW plans. auto: estimated for a shape that is transformed once, measured for
 // one that comes again. Whether this process keeps what was measured for later runs (one per job should).
 void keep_fft_wisdom(bool);
-struct FftPlanCounts {
-  std::int64_t made = 0, measured = 0, reused = 0;
-};
-FftPlanCounts fft_plan_counts();
 
 }  // namespace tessera::kernels

@@ -6,9 +6,11 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
-#include <unordered_map>
 
+#include "base/hash.hpp"
+#include "base/recent.hpp"
 #include "base/settings.hpp"
 #include "kernels/fourier/fft_wisdom.hpp"
 #include "types/buffer.hpp"
@@ -51,29 +53,22 @@ TESSERA_FFTW(float, fftwf_)
 constexpr double most_seconds_per_plan = 1.0;
 constexpr std::int64_t many_repeats = 12;  // in one call: measure at once
 
-FftPlanCounts& plan_counts() {
-  static FftPlanCounts counts;
-  return counts;
-}
-
 bool& keeps_wisdom() {
   static bool keeps = false;
   return keeps;
 }
 
-// FFTW's planner is not re-entrant.
-std::mutex& planner() {
-  static std::mutex instance;
+// FFTW's planner is not re-entrant, and destroying a plan is a part of it. Plans are destroyed where they are
+// replaced, which is inside the planner.
+std::recursive_mutex& planner() {
+  static std::recursive_mutex instance;
   return instance;
 }
 
 using PlanKey = std::vector<std::int64_t>;
 struct PlanKeyHash {
   std::size_t operator()(const PlanKey& key) const {
-    std::uint64_t hash = key.size();
-    for (const auto part : key)
-      hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
-    return hash;
+    return hash_bytes(key.data(), key.size() * sizeof(PlanKey::value_type));
   }
 };
 
@@ -102,7 +97,8 @@ template <class R> class Plans {
   }
 
   void run(const FftJob& job, void* src, void* dst, std::int64_t repeats) {
-    const Plan plan = find(job, src, dst, repeats);
+    const SharedPlan kept = find(job, src, dst, repeats);
+    const Plan plan = kept.get();
     R *in = static_cast<R*>(src), *out = static_cast<R*>(dst);
     if (job.kind == FftKind::c2c)
       Api::run_c2c(plan, in, out);
@@ -113,13 +109,22 @@ template <class R> class Plans {
   }
 
  private:
+  // Another thread of a team may run a plan while it is replaced or forgotten.
+  using SharedPlan = std::shared_ptr<std::remove_pointer_t<Plan>>;
   struct Entry {
-    Plan plan = nullptr;
+    SharedPlan plan;
     bool is_measured = false;
   };
-  static constexpr std::size_t most_plans = 4096;
+  static constexpr std::size_t most_plans = 1024;
 
-  Plan find(const FftJob& job, void* src, void* dst, std::int64_t repeats) {
+  static SharedPlan share(Plan plan) {
+    return {plan, [](Plan last) {
+              const std::lock_guard lock(planner());
+              if (last != nullptr) Api::destroy(last);
+            }};
+  }
+
+  SharedPlan find(const FftJob& job, void* src, void* dst, std::int64_t repeats) {
     const int align_in = Api::alignment(src), align_out = Api::alignment(dst);
     PlanKey key = {static_cast<std::int64_t>(job.kind),
                    static_cast<std::int64_t>(job.sign),
@@ -130,34 +135,24 @@ template <class R> class Plans {
     for (const auto* loops : {&job.points, &job.batch})
       for (const auto& loop : *loops) key.insert(key.end(), {loop.n, loop.in_stride, loop.out_stride});
     const std::lock_guard lock(planner());
-    const auto found = entries_.find(key);
-    const bool is_known = found != entries_.end();
+    Entry* const known = entries_.find(key);
+    const bool is_known = known != nullptr;
     const auto& how = settings().fft_plan;
     const bool measure = how == "measure" || (how == "auto" && (is_known || repeats >= many_repeats));
-    if (is_known && (found->second.is_measured || !measure)) {
-      ++plan_counts().reused;
-      return found->second.plan;
-    }
-    if (!is_known && entries_.size() >= most_plans) {
-      for (const auto& [old_key, old] : entries_) retired_.push_back(old.plan);
-      entries_.clear();
-    }
-    auto& entry = entries_[key];
+    if (is_known && (known->is_measured || !measure)) return known->plan;
+    Entry& entry = is_known ? *known : entries_.insert(key, {});
     if (measure) {
       Wisdom<R>::load();
       Api::set_time_limit(most_seconds_per_plan);
-      if (const Plan better = make(job, src == dst, align_in, align_out, dst, FFTW_MEASURE)) {
-        if (entry.plan != nullptr) retired_.push_back(entry.plan);
-        entry.plan = better;
-        ++plan_counts().measured;
-      }
+      if (const Plan better = make(job, src == dst, align_in, align_out, dst, FFTW_MEASURE))
+        entry.plan = share(better);
       Api::set_time_limit(FFTW_NO_TIMELIMIT);  // the application may plan for itself
       entry.is_measured = true;
       save_at_exit();
     }
-    if (entry.plan == nullptr) entry.plan = make(job, src == dst, align_in, align_out, dst, FFTW_ESTIMATE);
+    if (entry.plan == nullptr)
+      entry.plan = share(make(job, src == dst, align_in, align_out, dst, FFTW_ESTIMATE));
     if (entry.plan == nullptr) throw InternalError("fft: FFTW has no plan for this transform");
-    ++plan_counts().made;
     return entry.plan;
   }
 
@@ -198,8 +193,7 @@ template <class R> class Plans {
                     job.sign == FftSign::forward ? FFTW_FORWARD : FFTW_BACKWARD, flags);
   }
 
-  std::unordered_map<PlanKey, Entry, PlanKeyHash> entries_;
-  std::vector<Plan> retired_;  // not destroyed: they may still be running on other threads
+  RecentMap<PlanKey, Entry, PlanKeyHash> entries_{most_plans};
 };
 
 }  // namespace
@@ -210,10 +204,5 @@ void run_fft_plan(Dtype complex, const FftJob& job, void* src, void* dst, std::i
 }
 
 void keep_fft_wisdom(bool keep) { keeps_wisdom() = keep; }
-
-FftPlanCounts fft_plan_counts() {
-  const std::lock_guard lock(planner());
-  return plan_counts();
-}
 
 }  // namespace tessera::kernels
