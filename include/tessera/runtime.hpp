@@ -1,4 +1,8 @@
 // Starting and ending. One MPI rank is one device; every rank runs the same program.
+//
+// Threads: a process calls tessera from one thread, the one that started the runtime (without a runtime: the
+// one that called first). A call from another one is a ThreadError there, before anything is touched. Array
+// handles may be copied and released on any thread.
 #pragma once
 #include <functional>
 

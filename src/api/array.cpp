@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "api/evaluate.hpp"
+#include "base/session.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
 #include "mesh/devices.hpp"
@@ -10,12 +11,18 @@
 
 namespace tessera {
 
+namespace {
+struct Everywhere {
+  std::size_t devices = 0;
+  std::optional<Sharding> sharding;
+};
+}  // namespace
+
 const Sharding& replicated_everywhere() {
-  static std::vector<Device> devices_then;
-  static std::optional<Sharding> sharding;
+  auto& [devices, sharding] = state<Everywhere>();
   const auto& now = device_table();
-  if (!sharding || devices_then.size() != now.size()) {
-    devices_then = now;
+  if (devices != now.size()) {
+    devices = now.size();
     sharding = Sharding::replicated(make_mesh({static_cast<int>(now.size())}, {"devices"}, now));
   }
   return *sharding;
@@ -43,6 +50,7 @@ bool Array::is_fully_replicated() const { return sharding().is_fully_replicated(
 std::set<Device> Array::devices() const { return sharding().device_set(); }
 bool Array::is_deleted() const { return node_ && output_of(*this).deleted; }
 void Array::delete_() {
+  check_thread("delete_");
   check_usable(*this, "delete_");
   auto& output = mutable_output_of(*this);
   output.deleted = true;

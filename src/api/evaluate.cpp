@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 
 #include <tessera/runtime.hpp>
 #include "base/log.hpp"
+#include "base/recent.hpp"
+#include "base/session.hpp"
 #include "base/settings.hpp"
 #include "comm/mpi/environment.hpp"
 #include "comm/watch/agreement.hpp"
@@ -26,16 +27,13 @@ std::int64_t memory_share() {
 
 struct Plan {
   std::vector<int> participants;
-  std::unique_ptr<Executable> executable;
+  std::shared_ptr<Executable> executable;
 };
+constexpr std::size_t most_plans = 1024;
 struct PlanCache {
-  std::unordered_map<GraphKey, Plan, GraphKeyHash> plans;
+  PlanCache() { comm::world(); }  // made first, so that plans go before the communicators that they hold
+  RecentMap<GraphKey, Plan, GraphKeyHash> plans{most_plans};
 };
-PlanCache& plan_cache() {
-  static auto* cache = new PlanCache;  // plans hold communicators: never destroyed after the runtime
-  return *cache;
-}
-constexpr std::size_t most_plans = 4096;
 
 // Loops that record without ever asking for a value do not grow without bound.
 const bool pending_hook = (
@@ -53,15 +51,6 @@ void store(const Graph& graph, const Program& program, std::vector<Buffer> buffe
 }
 
 }  // namespace
-
-namespace {
-int runtimes = 0;
-}
-void begin_runtime() {
-  ++runtimes;
-  plan_cache().plans.clear();
-}
-int runtime_number() { return runtimes; }
 
 std::vector<int> participants(const Graph& graph) {
   std::set<int> ids;
@@ -105,6 +94,7 @@ void agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& i
 }
 
 void evaluate(const std::vector<Array>& arrays) {
+  check_thread("eval");
   std::vector<Array> roots;
   for (const auto& x : arrays) {
     check_usable(x, "eval");
@@ -123,14 +113,13 @@ void evaluate(const std::vector<Array>& arrays) {
   if (roots.empty()) return;
   const Graph graph = collect(roots, true);
   const GraphKey key = key_of(graph);
-  auto& plans = plan_cache().plans;
-  auto found = plans.find(key);
-  agree_on(graph, key, found == plans.end() ? participants(graph) : found->second.participants);
-  if (found == plans.end()) {
-    if (plans.size() >= most_plans) plans.clear();
-    auto executable = std::make_unique<Executable>(compile(graph), process_index());
+  auto& plans = state<PlanCache>().plans;
+  Plan* plan = plans.find(key);
+  agree_on(graph, key, plan == nullptr ? participants(graph) : plan->participants);
+  if (plan == nullptr) {
+    auto executable = std::make_shared<Executable>(compile(graph), process_index());
     check_memory(executable->peak_bytes(), "computing " + describe(roots[0]));
-    found = plans.emplace(key, Plan{participants(graph), std::move(executable)}).first;
+    plan = &plans.insert(key, Plan{participants(graph), std::move(executable)});
   }
   std::vector<Buffer> inputs;
   inputs.reserve(graph.leaves.size());
@@ -139,7 +128,9 @@ void evaluate(const std::vector<Array>& arrays) {
     if (output.deleted) check_usable(leaf, "eval");
     inputs.push_back(output.stored->buffer);
   }
-  store(graph, found->second.executable->program(), found->second.executable->run(std::move(inputs)));
+  const auto executable =
+      plan->executable;  // a callback inside may compute so much that the plan is forgotten
+  store(graph, executable->program(), executable->run(std::move(inputs)));
 }
 
 }  // namespace tessera

@@ -17,12 +17,6 @@ void agree_on(const Graph&, const GraphKey&, const std::vector<int>& participant
 // Devices that take part in computing the graph.
 std::vector<int> participants(const Graph&);
 
-// A program may have several runtimes, one after the other. Bound plans hold communicators of the one that
-// they were bound in: the cache forgets them here, and who keeps an Executable binds it anew when the number
-// has changed.
-void begin_runtime();
-int runtime_number();
-
 // MemoryError, on all ranks alike, when a rank would need more than its share of the host's memory.
 void check_memory(std::int64_t bytes, const std::string& what);
 

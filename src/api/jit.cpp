@@ -7,6 +7,7 @@
 
 #include "api/evaluate.hpp"
 #include "base/log.hpp"
+#include "base/session.hpp"
 #include "base/settings.hpp"
 #include "comm/watch/agreement.hpp"
 #include "compile/cost.hpp"
@@ -21,7 +22,10 @@
 namespace tessera::detail {
 namespace {
 
-thread_local int open_traces = 0;
+struct Traces {
+  int open = 0;
+};
+int& open_traces() { return state<Traces>().open; }
 
 using LeafShardings = std::vector<std::optional<Sharding>>;
 
@@ -88,14 +92,15 @@ class CompiledCore {
   std::vector<int> source;            // program input -> leaf of the arguments; -1: a constant of the trace
   std::vector<Array> constants;       // per program input
   std::unique_ptr<Executable> bound;  // at the first call: abstract meshes have no ranks to bind to
-  int bound_in = 0;                   // runtime_number()
+  int bound_in = 0;                   // session_number()
   GraphKey key;
   std::vector<int> participants;
   bool checked_memory = false, bound_once = false;
 };
 
 bool inside_trace(const std::vector<Array>& leaves) {
-  if (open_traces > 0) return true;
+  check_thread("jit");
+  if (open_traces() > 0) return true;
   return std::any_of(leaves.begin(), leaves.end(),
                      [](const Array& x) { return x.node() && (x.node()->traced || x.node()->region); });
 }
@@ -128,6 +133,7 @@ bool names_argument(const std::vector<int>& argnums, int n, std::size_t count) {
 }
 
 std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arguments) {
+  check_thread("jit", request.where);
   const int count = static_cast<int>(arguments.children.size());
   check_argnums(request, request.options.donate_argnums, "donate_argnums", count);
   check_argnums(request, request.options.static_argnums, "static_argnums", count);
@@ -150,12 +156,12 @@ std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arg
     placeholders.push_back(
         make_placeholder(output.type, sharding, leaf.node()->region, output.varying, request.where));
   }
-  ++open_traces;
+  ++open_traces();
   return placeholders;
 }
-void abandon_trace() { --open_traces; }
-InlinedTrace::InlinedTrace() { ++open_traces; }
-InlinedTrace::~InlinedTrace() { --open_traces; }
+void abandon_trace() { --open_traces(); }
+InlinedTrace::InlinedTrace() { ++open_traces(); }
+InlinedTrace::~InlinedTrace() { --open_traces(); }
 
 TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders,
                        const std::vector<Array>& results, const TreeShape& result) {
@@ -247,6 +253,7 @@ static void report_unusable_donations(const CompiledCore& core, const std::vecto
 
 std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves,
                                  const std::vector<bool>& donated) {
+  check_thread("jit", core.traced->where);
   const auto& placeholders = core.traced->placeholders;
   if (leaves.size() != placeholders.size())
     throw ArgumentError("the compiled function of " + site(core.traced->where) + " takes " +
@@ -267,9 +274,9 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   for (const auto& constant : core.constants)
     if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
   if (!pending.empty()) evaluate(pending);
-  if (!core.bound || core.bound_in != runtime_number()) {
+  if (!core.bound || core.bound_in != session_number()) {
     core.bound = std::make_unique<Executable>(core.program, process_index());
-    core.bound_in = runtime_number();
+    core.bound_in = session_number();
   }
   agree_on(core.traced->graph, core.key, core.participants);
   if (!core.checked_memory)

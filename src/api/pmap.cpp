@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/session.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/axis_env.hpp"
 #include "ops/collective/manual.hpp"
@@ -31,7 +32,6 @@ struct Discovery {
   Levels levels;
   std::size_t depth = 0;
 };
-thread_local Discovery* discovery = nullptr;
 
 // While the function runs for good: the product mesh and the axis that the next inner pmap takes.
 struct Product {
@@ -39,7 +39,12 @@ struct Product {
   int next_axis;
   RegionPtr region;
 };
-thread_local const Product* product = nullptr;
+
+struct OpenPmaps {
+  Discovery* discovery = nullptr;
+  const Product* product = nullptr;
+};
+OpenPmaps& open_pmaps() { return state<OpenPmaps>(); }
 
 template <class T> class Restore {
  public:
@@ -65,7 +70,8 @@ class Pmap final : public detail::MapRule {
     if (request.size < 1)
       throw ArgumentError(call_text_ +
                           ": the mapped axes have the size 0; there must be at least one example");
-    if (discovery != nullptr) return discover(call, request);
+    if (open_pmaps().discovery != nullptr) return discover(call, request);
+    const Product* product = open_pmaps().product;
     const auto around = current_region();
     if (product != nullptr && around == product->region && product->next_axis < product->mesh.ndim() &&
         product->mesh.axis_sizes()[product->next_axis] == request.size)
@@ -80,7 +86,7 @@ class Pmap final : public detail::MapRule {
 
  private:
   std::vector<Array> discover(detail::MappedCall& call, const VmapRequest& request) const {
-    auto& found = *discovery;
+    auto& found = *open_pmaps().discovery;
     if (found.levels.size() <= found.depth) found.levels.emplace_back();
     auto& level = found.levels[found.depth];
     if (request.size > level.size) level = {request.size, options_.axis_name};
@@ -91,7 +97,7 @@ class Pmap final : public detail::MapRule {
   Mesh mesh_for(detail::MappedCall& call, const VmapRequest& request) const {
     Discovery found;
     {
-      const Restore<Discovery*> looking(discovery, &found);
+      const Restore<Discovery*> looking(open_pmaps().discovery, &found);
       const auto key = key_of(call);
       const auto known = levels_.find(key);
       if (known == levels_.end()) {
@@ -149,7 +155,7 @@ class Pmap final : public detail::MapRule {
     const Product inner{mesh, axis + 1, inside};
     std::vector<Array> results;
     {
-      const Restore<const Product*> product_scope(product, &inner);
+      const Restore<const Product*> product_scope(open_pmaps().product, &inner);
       const AxisScope scope({{options_.axis_name, request.size, call_text_, 0, {}, inside, axis}});
       results = call.body(blocks);
     }

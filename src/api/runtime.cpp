@@ -8,10 +8,10 @@
 #include <exception>
 #include <new>
 #include <string>
-#include <thread>
 
 #include "api/evaluate.hpp"
 #include "base/log.hpp"
+#include "base/session.hpp"
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/environment.hpp"
@@ -48,8 +48,6 @@ void share_cores(int wanted) {
                                " each, build " + build_id);
 }
 
-std::thread::id starter;
-
 // std::exit while the runtime is up, on one rank or on all: the ranks part as if run's body had ended with
 // that status. Without this the others would wait for ever, and this process would end in the destructor of
 // its own threads.
@@ -57,7 +55,7 @@ void leave_at_exit(int status, void*) {
   if (!comm::is_started()) return;
   const std::string words =
       "std::exit(" + std::to_string(status) + ") was called while tessera's runtime was up";
-  if (std::this_thread::get_id() != starter) {  // MPI may be busy on its own thread
+  if (!is_session_thread()) {  // MPI may be busy on its own thread
     log(LogLevel::error, words + ", on another thread; the job ends");
     std::fflush(nullptr);
     _exit(status != 0 ? status : status_failed);
@@ -79,10 +77,8 @@ void set_up(const RuntimeOptions& options) {
   std::vector<Device> all;
   for (int r = 0; r < job.size; ++r) all.push_back({r, r, job.hosts[r]});
   set_devices(std::move(all), job.rank);
-  begin_runtime();
   report_unknown_settings();
   share_cores(options.threads);
-  starter = std::this_thread::get_id();
   // Registered last: what leave_at_exit uses is destroyed after it.
   static const int registered = on_exit(leave_at_exit, nullptr);
   static_cast<void>(registered);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/session.hpp"
 #include "base/text.hpp"
 
 extern char** environ;
@@ -113,25 +114,19 @@ const Row rows[] = {
      [](Settings& s, const std::string&, const std::string& text) { s.fft_wisdom = text; }},
 };
 
-struct State {
+struct Environment {
   Settings values;
   std::vector<std::pair<std::string, std::string>> texts;  // what was set, by name
+
+  Environment() {
+    for (const Row& row : rows)
+      if (const char* text = std::getenv(row.name)) {
+        row.set(values, row.name, text);
+        texts.emplace_back(row.name, text);
+      }
+  }
 };
-
-State read_environment() {
-  State state;
-  for (const Row& row : rows)
-    if (const char* text = std::getenv(row.name)) {
-      row.set(state.values, row.name, text);
-      state.texts.emplace_back(row.name, text);
-    }
-  return state;
-}
-
-State& state() {
-  static State instance = read_environment();
-  return instance;
-}
+Environment& environment() { return state<Environment>(); }
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
@@ -141,13 +136,13 @@ std::vector<std::string> names() {
 
 }  // namespace
 
-const Settings& settings() { return state().values; }
+const Settings& settings() { return environment().values; }
 
 std::vector<SettingRow> settings_table() {
   std::vector<SettingRow> table;
   for (const Row& row : rows) {
     SettingRow out{row.name, row.fallback, row.fallback, row.meaning, false};
-    for (const auto& [name, text] : state().texts)
+    for (const auto& [name, text] : environment().texts)
       if (name == row.name) out.value = text, out.is_set = true;
     table.push_back(std::move(out));
   }
@@ -170,13 +165,13 @@ std::vector<std::string> unknown_settings() {
 SettingScope::SettingScope(const std::string& name, const std::string& value) : before_(settings()) {
   for (const Row& row : rows)
     if (name == row.name) {
-      row.set(state().values, name, value);
+      row.set(environment().values, name, value);
       return;
     }
   throw ArgumentError("there is no setting " + name + did_you_mean(name, names()));
 }
 
-SettingScope::~SettingScope() { state().values = before_; }
+SettingScope::~SettingScope() { environment().values = before_; }
 
 std::int64_t parse_bytes(const std::string& what, const std::string& text) {
   const std::string takes = "a number of bytes such as 1000000, 64M or 1.5G";

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/session.hpp"
+
 namespace tessera {
 namespace {
 
@@ -85,21 +87,26 @@ std::string machine_model_path() {
   return base + "/tessera/machine.json";
 }
 
-MachineModel machine_model() {
-  static const MachineModel model = [] {
-    MachineModel m;
-    std::ifstream file(machine_model_path());
-    if (!file) return m;
-    const auto json = nlohmann::json::parse(file, nullptr, false);
-    if (json.is_discarded()) return m;  // a damaged cache file: the defaults
-    m.latency_s = json.value("latency_s", m.latency_s);
-    m.bytes_per_s = json.value("bytes_per_s", m.bytes_per_s);
-    m.flops_per_s = json.value("flops_per_s", m.flops_per_s);
-    m.memory_bytes_per_s = json.value("memory_bytes_per_s", m.memory_bytes_per_s);
-    return m;
-  }();
-  return model;
+namespace {
+MachineModel read_machine_model() {
+  MachineModel m;
+  std::ifstream file(machine_model_path());
+  if (!file) return m;
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  if (json.is_discarded()) return m;  // a damaged cache file: the defaults
+  m.latency_s = json.value("latency_s", m.latency_s);
+  m.bytes_per_s = json.value("bytes_per_s", m.bytes_per_s);
+  m.flops_per_s = json.value("flops_per_s", m.flops_per_s);
+  m.memory_bytes_per_s = json.value("memory_bytes_per_s", m.memory_bytes_per_s);
+  return m;
 }
+
+struct Machine {
+  MachineModel model = read_machine_model();
+};
+}  // namespace
+
+MachineModel machine_model() { return state<Machine>().model; }
 
 void save_machine_model(const MachineModel& m) {
   const std::filesystem::path path = machine_model_path();

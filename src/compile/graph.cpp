@@ -5,6 +5,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "base/session.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera {
@@ -26,6 +27,7 @@ bool is_leaf(const Node& node) {
 }  // namespace
 
 Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before) {
+  check_thread("explain");  // evaluations and traces have asked before
   Graph graph;
   const auto visit = next_visit();
   struct Frame {

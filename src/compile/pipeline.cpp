@@ -29,7 +29,7 @@ void dump(int number, const char* stage, const std::string& text) {
 
 Program compile(const Graph& graph, const Layouts& layouts,
                 const std::vector<std::optional<Sharding>>& root_layouts) {
-  static int number = 0;  // of the texts, in order
+  static int number = 0;  // of the texts, in order; never the same twice, so that a second runtime adds files
   ++number;
   const bool dumps = !settings().dump.empty();
   if (verify_stages) verify(graph);

@@ -3,21 +3,23 @@
 #include <deque>
 #include <sstream>
 
+#include "base/session.hpp"
 #include "graph/op.hpp"
 #include "mesh/reshard.hpp"
 
 namespace tessera {
 namespace {
 
+// Never the same twice: arrays outlive runtimes.
 std::uint64_t next_serial() {
   static std::uint64_t serial = 0;
   return ++serial;
 }
 
-std::optional<std::source_location>& attribution() {
-  static std::optional<std::source_location> where;
-  return where;
-}
+struct Attribution {
+  std::optional<std::source_location> where;
+};
+std::optional<std::source_location>& attribution() { return state<Attribution>().where; }
 
 std::string devices_text(const Sharding& sharding) {
   std::string text = "[";
@@ -192,6 +194,7 @@ void check_usable(const Array& x, const char* call) {
 
 std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs,
                               std::source_location where) {
+  check_thread(op.name.c_str(), where);
   if (attribution()) where = *attribution();
   auto node = std::make_shared<Node>();
   for (const auto& x : inputs) check_usable(x, op.name.c_str());
@@ -250,6 +253,7 @@ std::vector<Type> infer_nothing(std::span<const Type>, const Params&) { return {
 }  // namespace
 
 Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed, std::source_location where) {
+  check_thread("array", where);
   static const OpDef leaf{.name = "leaf", .infer = infer_nothing};
   auto node = std::make_shared<Node>();
   node->op = &leaf;
@@ -266,6 +270,7 @@ Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed, std::
 
 Array make_placeholder(Type type, std::optional<Sharding> sharding, RegionPtr region, std::uint64_t varying,
                        std::source_location where) {
+  check_thread("array", where);
   static const OpDef placeholder{.name = "parameter", .infer = infer_nothing};
   auto node = std::make_shared<Node>();
   node->op = &placeholder;

@@ -2,16 +2,15 @@
 
 #include <ostream>
 
+#include "base/session.hpp"
+
 namespace tessera {
 namespace {
 struct Table {
   std::vector<Device> all{{0, 0, "localhost"}};
   int own = 0;
 };
-Table& table() {
-  static Table* instance = new Table;  // static arrays may look at it while the program ends
-  return *instance;
-}
+Table& table() { return state<Table>(); }
 }  // namespace
 
 void set_devices(std::vector<Device> all, int own) { table() = {std::move(all), own}; }

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/session.hpp"
 #include "mesh/factors.hpp"
 #include "mesh/reshard.hpp"
 #include "mesh/sharding_impl.hpp"
@@ -175,7 +176,7 @@ class Propagator {
   // Programs ask the same question in every step of their loops.
   FactorAxes cheapest_once() {
     constexpr std::size_t most_kept = 1024;
-    static thread_local std::unordered_multimap<std::size_t, Answered> answers;
+    auto& answers = state<Answers>().known;
     const std::size_t hash = question_hash();
     const auto [begin, end] = answers.equal_range(hash);
     for (auto known = begin; known != end; ++known)
@@ -214,6 +215,10 @@ class Propagator {
                         question.out_dtypes_.end()) &&
              mesh == question.mesh_;
     }
+  };
+
+  struct Answers {
+    std::unordered_multimap<std::size_t, Answered> known;
   };
 
   std::size_t question_hash() const {

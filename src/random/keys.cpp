@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "base/session.hpp"
 #include "ops/build.hpp"
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
@@ -8,7 +9,9 @@
 namespace tessera::random {
 namespace {
 
-thread_local Threefry current_mode = Threefry::partitionable;
+struct Mode {
+  Threefry now = Threefry::partitionable;
+};
 
 std::optional<std::uint32_t> number_on_host(const Array& data) {
   const auto value = scalar_value(data);
@@ -18,12 +21,11 @@ std::optional<std::uint32_t> number_on_host(const Array& data) {
 
 }  // namespace
 
-Threefry threefry() { return current_mode; }
-ThreefryScope::ThreefryScope(Threefry mode) : before_(current_mode) { current_mode = mode; }
-ThreefryScope::~ThreefryScope() { current_mode = before_; }
+Threefry threefry() { return state<Mode>().now; }
+ThreefryScope::ThreefryScope(Threefry mode) : before_(std::exchange(state<Mode>().now, mode)) {}
+ThreefryScope::~ThreefryScope() { state<Mode>().now = before_; }
 rng::CounterMode counter_mode() {
-  return current_mode == Threefry::partitionable ? rng::CounterMode::partitionable
-                                                 : rng::CounterMode::original;
+  return threefry() == Threefry::partitionable ? rng::CounterMode::partitionable : rng::CounterMode::original;
 }
 
 std::optional<rng::Words> words_on_host(const Key& key) {

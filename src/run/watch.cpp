@@ -3,22 +3,24 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/session.hpp"
 #include "base/settings.hpp"
 
 namespace tessera {
 
-RunWatcher*& run_watcher() {
-  static RunWatcher* watcher = nullptr;
-  return watcher;
-}
+namespace {
+struct LookingOn {
+  RunWatcher* watcher = nullptr;
+  bool nan_check = settings().nan_check;
+};
+}  // namespace
+
+RunWatcher*& run_watcher() { return state<LookingOn>().watcher; }
 double watch_clock_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-bool& nan_check_on() {
-  static bool on = settings().nan_check;
-  return on;
-}
+bool& nan_check_on() { return state<LookingOn>().nan_check; }
 
 namespace {
 template <class T> std::int64_t count(const std::byte* data, std::int64_t n) {

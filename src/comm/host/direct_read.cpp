@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/session.hpp"
 #include "base/settings.hpp"
 #include "comm/host/host_sharing.hpp"
 #include "comm/mpi/mpi_call.hpp"
@@ -23,13 +24,9 @@ struct Readable {
   std::vector<int>
       host_of;  // by device id: the first rank of those that read each other's memory; -1: nobody reads here
   std::vector<std::int64_t> process_of;  // by device id
+  std::int64_t bytes_read = 0;           // by this rank
 };
-Readable& readable() {
-  static Readable instance;
-  return instance;
-}
-
-std::int64_t bytes_read = 0;
+Readable& readable() { return state<Readable>(); }
 
 // Whether every rank of a host can read every other's memory.
 bool all_can_read(MPI_Comm host, int host_size) {
@@ -65,8 +62,6 @@ void find_readable_ranks(MPI_Comm host, MPI_Comm world) {
   MPI_Allgather(&mine, 1, MPI_INT64_T, readable().process_of.data(), 1, MPI_INT64_T, world);
 }
 
-void forget_readable_ranks() { readable() = {}; }
-
 bool reads_directly(int device, int other) {
   const auto& hosts = readable().host_of;
   const auto host_of = [&](int id) {
@@ -75,7 +70,7 @@ bool reads_directly(int device, int other) {
   return host_of(device) >= 0 && host_of(device) == host_of(other) && settings().collectives != "mpi";
 }
 
-std::int64_t bytes_read_directly() { return bytes_read; }
+std::int64_t bytes_read_directly() { return readable().bytes_read; }
 
 DirectReader::DirectReader(int device) : device_(device) {}
 DirectReader::~DirectReader() = default;
@@ -108,7 +103,7 @@ void DirectReader::flush() {
       throw SystemError("cannot read the memory of rank " + std::to_string(device_) + " (process " +
                         std::to_string(process) + ") on this host: " + std::strerror(errno) +
                         ". TESSERA_COLLECTIVES=mpi sends messages instead");
-    bytes_read += copied;
+    readable().bytes_read += copied;
     while (copied > 0) {
       const auto part = std::min(static_cast<std::size_t>(copied), theirs_[first].iov_len);
       copied -= static_cast<ssize_t>(part);

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/session.hpp"
 #include "comm/host/host_sharing.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "types/other_memory.hpp"
@@ -173,23 +174,16 @@ struct Mapping {
 };
 
 using BlockName = std::pair<std::int64_t, std::int64_t>;  // process, serial
-std::map<BlockName, std::shared_ptr<Mapping>>& mappings() {
-  static auto* instance = new std::map<BlockName, std::shared_ptr<Mapping>>;
-  return *instance;
-}
-std::deque<BlockName>& mapping_order() {
-  static auto* instance = new std::deque<BlockName>;
-  return *instance;
-}
+struct Mappings {
+  std::map<BlockName, std::shared_ptr<Mapping>> known;
+  std::deque<BlockName> order;  // the oldest first
+};
 
 struct Sharing {
   std::vector<int> host_of;  // by rank: the first rank of those that share memory with it; -1: alone
   bool mine = false;         // this rank shares
 };
-Sharing& sharing() {
-  static Sharing instance;
-  return instance;
-}
+Sharing& sharing() { return state<Sharing>(); }
 
 // Each block holds a file: as many as the system lets this process have, within reason.
 void raise_limit_of_files() {
@@ -252,7 +246,8 @@ bool share_memory(std::span<const int> ranks) {
 
 Buffer map(const HostAddress& address) {
   const BlockName name{address.process, address.serial};
-  auto& known = mappings()[name];
+  auto& [mappings, order] = state<Mappings>();
+  auto& known = mappings[name];
   if (known == nullptr) {
     known = std::make_shared<Mapping>();
     const int file = open_file_of(address.process, address.file);
@@ -262,16 +257,16 @@ Buffer map(const HostAddress& address) {
     const int error = errno;
     if (file >= 0) close(file);
     if (known->data == nullptr) {
-      mappings().erase(name);
+      mappings.erase(name);
       throw SystemError("cannot map " + std::to_string(address.block_bytes) + " bytes of process " +
                         std::to_string(address.process) + " on this host: " + std::strerror(error));
     }
-    mapping_order().push_back(name);
+    order.push_back(name);
   }
   const auto mapping = known;
-  if (mapping_order().size() > most_mappings) {  // handles that are out keep theirs alive
-    mappings().erase(mapping_order().front());
-    mapping_order().pop_front();
+  if (order.size() > most_mappings) {  // handles that are out keep theirs alive
+    mappings.erase(order.front());
+    order.pop_front();
   }
   return Buffer::wrap(mapping->data + address.offset,
                       mapping->bytes - static_cast<std::size_t>(address.offset), [mapping] {});
@@ -296,12 +291,6 @@ void find_sharing_ranks(MPI_Comm host, MPI_Comm world) {
   if (host_size > 1) raise_limit_of_files();
   sharing().mine = host_size > 1 && all_can_share(host, rank, host_size);
   sharing().host_of = first_ranks_of_hosts(sharing().mine, host, world);
-}
-
-void stop_sharing() {
-  sharing() = {};
-  mappings().clear();
-  mapping_order().clear();
 }
 
 }  // namespace tessera::comm

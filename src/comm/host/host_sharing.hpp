@@ -1,4 +1,4 @@
-// Start and end of host_memory and direct_read, for the environment. Collective.
+// The start of host_memory and direct_read, for the environment. Collective.
 #pragma once
 #include <mpi.h>
 
@@ -13,9 +13,7 @@ std::vector<int> first_ranks_of_hosts(bool works, MPI_Comm host, MPI_Comm world)
 // Finds out whether the ranks of `host` can map each other's memory, all of them or none, and tells all
 // ranks of the job.
 void find_sharing_ranks(MPI_Comm host, MPI_Comm world);
-void stop_sharing();
 // The same for reading it where it lies (direct_read.hpp).
 void find_readable_ranks(MPI_Comm host, MPI_Comm world);
-void forget_readable_ranks();
 
 }  // namespace tessera::comm

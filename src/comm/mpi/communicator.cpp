@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/hash.hpp"
+#include "base/session.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/group_cache.hpp"
 #include "comm/mpi/mpi_call.hpp"
@@ -21,12 +22,35 @@ struct HashIds {
   }
 };
 
-struct Cache {
-  std::unique_ptr<Communicator> world, control;
-  std::vector<std::unique_ptr<Communicator>> groups;  // in the order in which they were made
+bool mpi_is_up() {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  return initialized && !finalized;
+}
+
+// Freed in the order in which they were made, alike on all ranks.
+struct Communicators {
+  std::unique_ptr<Communicator> alone, world, control;
+  std::vector<std::unique_ptr<Communicator>> groups;
   std::unordered_map<std::vector<int>, const Communicator*, HashIds> by_ids;
+
+  Communicators() = default;
+  Communicators(const Communicators&) = delete;
+  Communicators& operator=(const Communicators&) = delete;
+  ~Communicators() {
+    if (!mpi_is_up()) return;
+    for (auto& one : groups) free(one.get());
+    free(control.get());
+    free(world.get());
+  }
+
+ private:
+  static void free(Communicator* one) {
+    if (one != nullptr && one->impl().handle != MPI_COMM_NULL) MPI_Comm_free(&one->impl().handle);
+  }
 };
-Cache cache;
+Communicators& communicators() { return state<Communicators>(); }
 
 std::unique_ptr<Communicator> make(MPI_Comm handle, int rank, std::vector<int> device_ids, int world_size) {
   auto impl = std::make_unique<Communicator::Impl>();
@@ -40,7 +64,8 @@ std::unique_ptr<Communicator> make(MPI_Comm handle, int rank, std::vector<int> d
 }
 
 const Communicator& this_process_alone() {
-  static const std::unique_ptr<Communicator> alone = make(MPI_COMM_NULL, 0, {0}, 1);
+  auto& alone = communicators().alone;
+  if (!alone) alone = make(MPI_COMM_NULL, 0, {0}, 1);
   return *alone;
 }
 
@@ -78,7 +103,7 @@ int Communicator::rank_of(int device_id) const {
 }
 
 const Communicator& world() {
-  if (cache.world) return *cache.world;
+  if (communicators().world) return *communicators().world;
   const char* promised = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (promised != nullptr && std::atoi(promised) > 1)
     throw ArgumentError("arrays are used in a job of " + std::string(promised) +
@@ -89,6 +114,7 @@ const Communicator& world() {
 
 const Communicator& group(const std::vector<int>& device_ids) {
   const Communicator& all = world();
+  auto& cache = communicators();
   if (device_ids == all.device_ids()) return all;
   if (const auto found = cache.by_ids.find(device_ids); found != cache.by_ids.end()) return *found->second;
 
@@ -113,7 +139,10 @@ const Communicator& group(const std::vector<int>& device_ids) {
 
 int fortran_handle(const Communicator& comm) { return static_cast<int>(MPI_Comm_c2f(comm.impl().handle)); }
 
-const Communicator& control() { return cache.control ? *cache.control : world(); }
+const Communicator& control() {
+  const auto& own = communicators().control;
+  return own ? *own : world();
+}
 
 void set_world(MPI_Comm handle, MPI_Comm control) {
   int rank = 0, size = 1;
@@ -121,23 +150,8 @@ void set_world(MPI_Comm handle, MPI_Comm control) {
   MPI_Comm_size(handle, &size);
   std::vector<int> ids(size);
   std::iota(ids.begin(), ids.end(), 0);
-  cache.world = make(handle, rank, ids, size);
-  cache.control = make(control, rank, ids, size);
-}
-
-void free_communicators() {
-  for (auto& one : cache.groups)
-    if (one->impl().handle != MPI_COMM_NULL) MPI_Comm_free(&one->impl().handle);
-  for (auto* one : {cache.control.get(), cache.world.get()})
-    if (one != nullptr) MPI_Comm_free(&one->impl().handle);
-  forget_communicators();
-}
-
-void forget_communicators() {
-  cache.by_ids.clear();
-  cache.groups.clear();
-  cache.control.reset();
-  cache.world.reset();
+  communicators().world = make(handle, rank, ids, size);
+  communicators().control = make(control, rank, ids, size);
 }
 
 }  // namespace tessera::comm

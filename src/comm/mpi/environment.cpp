@@ -11,6 +11,7 @@
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "base/session.hpp"
 #include "base/text.hpp"
 #include "comm/host/host_page.hpp"
 #include "comm/host/host_sharing.hpp"
@@ -28,7 +29,7 @@ struct Environment {
   HostPage page;           // where this host's ranks say what they wait for
   JobPlace job;
 };
-Environment environment;
+Environment& environment() { return state<Environment>(); }
 
 int number_in_environment(const char* name) {
   const char* text = std::getenv(name);
@@ -91,7 +92,7 @@ void require_same_build(const std::string& build) {
 // Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map and read
 // each other's memory.
 void meet_this_host(double timeout_s) {
-  auto& job = environment.job;
+  auto& job = environment().job;
   if (job.size == 1) return;
   MPI_Comm host;
   check(MPI_Comm_split_type(world().impl().handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
@@ -101,15 +102,15 @@ void meet_this_host(double timeout_s) {
   std::string name = HostPage::new_name();
   MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, host);
   const std::size_t bytes = place_bytes() * static_cast<std::size_t>(job.host_size);
-  if (job.host_rank == 0) environment.page.create(name, bytes);
+  if (job.host_rank == 0) environment().page.create(name, bytes);
   MPI_Barrier(host);
-  if (job.host_rank != 0) environment.page.open(name, bytes);
+  if (job.host_rank != 0) environment().page.open(name, bytes);
   MPI_Barrier(host);
   if (job.host_rank == 0) HostPage::unlink(name);
   find_sharing_ranks(host, world().impl().handle);
   find_readable_ranks(host, world().impl().handle);
   MPI_Comm_free(&host);
-  start_watchdog(job.rank, environment.page.data(), job.host_size, job.host_rank, timeout_s);
+  start_watchdog(job.rank, environment().page.data(), job.host_size, job.host_rank, timeout_s);
 }
 
 void start_on(MPI_Comm application, const StartOptions& options) {
@@ -120,20 +121,20 @@ void start_on(MPI_Comm application, const StartOptions& options) {
   check(MPI_Comm_dup(handle, &control_handle), "MPI_Comm_dup", "the application's communicator");
   set_world(handle, control_handle);
 
-  auto& job = environment.job;
+  auto& job = environment().job;
   job = {};
   job.rank = world().rank();
   job.size = world().size();
   job.cores = usable_cores();
   job.hosts = gather_texts(world(), host_name());
   set_log_rank(job.rank, job.size);
-  environment.started = true;
+  environment().started = true;
   require_same_build(options.build);
   meet_this_host(options.timeout_s);
 }
 
 void refuse_second_start() {
-  if (environment.started)
+  if (environment().started)
     throw ArgumentError("the runtime is running already: one tessera::run or tessera::Runtime at a time");
 }
 
@@ -141,6 +142,7 @@ void refuse_second_start() {
 
 void start(int* argc, char*** argv, const StartOptions& options) {
   refuse_second_start();
+  begin_session();
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
@@ -153,7 +155,7 @@ void start(int* argc, char*** argv, const StartOptions& options) {
     int provided = 0;
     check(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread", "this process");
   }
-  environment.finalizes = !initialized;
+  environment().finalizes = !initialized;
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   require_whole_job(size);
@@ -162,6 +164,7 @@ void start(int* argc, char*** argv, const StartOptions& options) {
 
 void attach(const void* mpi_comm, const StartOptions& options) {
   refuse_second_start();
+  begin_session();
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
@@ -178,29 +181,25 @@ void attach(const void* mpi_comm, const StartOptions& options) {
   if (is_inter)
     throw ArgumentError(
         "Runtime::attach: an inter-communicator has two groups; merge them with MPI_Intercomm_merge first");
-  environment.finalizes = false;
+  environment().finalizes = false;
   start_on(comm, options);
 }
 
-bool is_started() { return environment.started; }
-const JobPlace& place_in_job() { return environment.job; }
+bool is_started() { return environment().started; }
+const JobPlace& place_in_job() { return environment().job; }
 
 void finish() {
-  if (!environment.started) return;
+  if (!environment().started) return;
   stop_watchdog();
-  environment.page.close();
-  stop_sharing();
-  forget_readable_ranks();
-  environment.started = false;
+  environment().page.close();
+  const bool finalizes = environment().finalizes;
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (finalized) {
+  if (finalized)
     log(LogLevel::warn, "MPI was finalized while tessera's runtime was still alive; end the runtime first");
-    forget_communicators();
-    return;
-  }
-  free_communicators();
-  if (environment.finalizes) MPI_Finalize();
+  end_session();
+  set_log_rank(0, 1);
+  if (finalizes && !finalized) MPI_Finalize();
 }
 
 void abort_job(int status) {
@@ -209,7 +208,7 @@ void abort_job(int status) {
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   if (initialized && !finalized)
-    MPI_Abort(environment.started ? control().impl().handle : MPI_COMM_WORLD, status);
+    MPI_Abort(environment().started ? control().impl().handle : MPI_COMM_WORLD, status);
   _exit(status);
 }
 
@@ -222,7 +221,7 @@ struct Farewell {
 // Prints what the ranks end with, once per distinct text, by the lowest rank that has it. Where a rank
 // failed by itself, that the others found it missing goes without saying.
 void print_words(const std::vector<Farewell>& all, const std::string& words) {
-  const auto me = static_cast<std::size_t>(environment.job.rank);
+  const auto me = static_cast<std::size_t>(environment().job.rank);
   std::vector<int> same;
   bool somebody_failed = false;
   for (std::size_t r = 0; r < all.size(); ++r) {
@@ -231,7 +230,7 @@ void print_words(const std::vector<Farewell>& all, const std::string& words) {
     somebody_failed =
         somebody_failed || (all[r].status != status_done && all[r].status != status_disagreement);
   }
-  if (all[me].status == status_done || same.front() != environment.job.rank) return;
+  if (all[me].status == status_done || same.front() != environment().job.rank) return;
   if (all[me].status == status_disagreement && somebody_failed) return;
   if (same.size() == all.size())
     log_once(LogLevel::error, words);
@@ -267,7 +266,7 @@ int leave(int status, const std::string& what_happened) {
   std::string words = what_happened;
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (environment.job.size == 1 || finalized) {
+  if (environment().job.size == 1 || finalized) {
     if (status != 0 && !words.empty()) log(LogLevel::error, words);
     return status;
   }
@@ -277,7 +276,7 @@ int leave(int status, const std::string& what_happened) {
 
   const Waiting waiting("the end of the program", control(), 0);
   const Farewell mine{static_cast<std::uint64_t>(status), hash_bytes(words.data(), words.size())};
-  std::vector<Farewell> all(environment.job.size);
+  std::vector<Farewell> all(environment().job.size);
   check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
         "MPI_Allgather", control());
   print_words(all, words);

@@ -22,7 +22,8 @@ void start(int* argc, char*** argv, const StartOptions& options);
 // touched otherwise. ArgumentError: MPI is not running; MPI_COMM_NULL; an inter-communicator.
 void attach(const void* mpi_comm, const StartOptions& options);
 bool is_started();
-// Frees the communicators, and ends MPI if start() began it. Collective; call leave() first.
+// Ends the session with all that it holds (plans, communicators), and MPI if start() began it. Collective;
+// call leave() first.
 void finish();
 
 struct JobPlace {

@@ -11,8 +11,6 @@ class Communicator;
 // it.
 const Communicator& control();
 
-void set_world(MPI_Comm handle, MPI_Comm control);  // takes the handles over
-void free_communicators();                          // in the order in which they were made; collective
-void forget_communicators();                        // when MPI is gone already
+void set_world(MPI_Comm handle, MPI_Comm control);  // takes the handles over, until the session ends
 
 }  // namespace tessera::comm

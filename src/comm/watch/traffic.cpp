@@ -3,10 +3,15 @@
 #include <functional>
 #include <map>
 
+#include "base/session.hpp"
+
 namespace tessera::comm {
 namespace {
-std::map<std::string, Traffic, std::less<>> traffic_of;
-Traffic total;
+struct Counts {
+  std::map<std::string, Traffic, std::less<>> of_kind;
+  Traffic total;
+};
+Counts& counts() { return state<Counts>(); }
 
 void add(Traffic& traffic, std::int64_t bytes) {
   ++traffic.calls;
@@ -15,6 +20,7 @@ void add(Traffic& traffic, std::int64_t bytes) {
 }  // namespace
 
 void count(std::string_view kind, std::int64_t bytes) {
+  auto& [traffic_of, total] = counts();
   add(total, bytes);
   auto found = traffic_of.find(kind);
   if (found == traffic_of.end()) found = traffic_of.emplace(std::string(kind), Traffic{}).first;
@@ -22,6 +28,7 @@ void count(std::string_view kind, std::int64_t bytes) {
 }
 
 Traffic traffic(const std::string& kind) {
+  const auto& [traffic_of, total] = counts();
   if (kind.empty()) return total;
   const auto found = traffic_of.find(kind);
   return found == traffic_of.end() ? Traffic{} : found->second;
@@ -29,7 +36,7 @@ Traffic traffic(const std::string& kind) {
 
 std::vector<std::string> traffic_kinds() {
   std::vector<std::string> kinds;
-  for (const auto& [kind, counted] : traffic_of) kinds.push_back(kind);
+  for (const auto& [kind, counted] : counts().of_kind) kinds.push_back(kind);
   return kinds;
 }
 

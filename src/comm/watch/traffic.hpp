@@ -16,7 +16,7 @@ struct Traffic {
 // texts) is not counted.
 void count(std::string_view kind, std::int64_t bytes);
 
-// Since the start of the process; "" is the sum over all kinds.
+// Since the runtime started; "" is the sum over all kinds.
 Traffic traffic(const std::string& kind = "");
 // The kinds that were counted so far.
 std::vector<std::string> traffic_kinds();

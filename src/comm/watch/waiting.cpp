@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "base/session.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/communicator.hpp"
 
@@ -56,10 +57,6 @@ struct Recorder {
   int depth = 0;
   std::string_view purpose;
 };
-Recorder recorder;
-
-Place alone;
-Place* my_place = &alone;
 
 struct Watchdog {
   std::thread thread;
@@ -71,7 +68,14 @@ struct Watchdog {
   int rank = 0;
   double timeout_s = 0;
 };
-Watchdog watchdog;
+
+struct Watch {
+  Recorder recorder;
+  Place alone{};
+  Place* my_place = &alone;
+  Watchdog watchdog;
+};
+Watch& own_watch() { return state<Watch>(); }
 
 std::string describe(const Call& call) {
   std::string text = "#" + std::to_string(call.number) + " " + call.what.data() + " on " + call.group.data();
@@ -86,7 +90,7 @@ std::string seconds_since(std::int64_t start_ns) {
          " s";
 }
 
-std::string describe_place() {
+std::string describe_place(Recorder& recorder) {
   const std::scoped_lock lock(recorder.mutex);
   if (recorder.calls == 0) return "has not talked to another rank yet";
   const Call& last = recorder.ring[static_cast<std::size_t>(recorder.calls - 1) % kept_calls];
@@ -94,16 +98,24 @@ std::string describe_place() {
   return "computes since " + seconds_since(last.stop_ns) + "; its last call was " + describe(last);
 }
 
-bool somebody_expired() {
+bool somebody_expired(const Watchdog& watchdog) {
   if (watchdog.places == nullptr) return false;
   for (int i = 0; i < watchdog.host_ranks; ++i)
     if (watchdog.places[i].expired.load(std::memory_order_relaxed) != 0) return true;
   return false;
 }
 
-[[noreturn]] void report_and_end() {
-  std::string text = describe_place();
-  const std::string recent = recent_calls(4);
+std::string last_calls(Recorder& recorder, int most) {
+  const std::scoped_lock lock(recorder.mutex);
+  std::string text;
+  for (std::int64_t i = std::max<std::int64_t>(0, recorder.calls - most); i < recorder.calls; ++i)
+    text += (text.empty() ? "" : "; ") + describe(recorder.ring[static_cast<std::size_t>(i) % kept_calls]);
+  return text;
+}
+
+[[noreturn]] void report_and_end(Watch& own) {
+  const Watchdog& watchdog = own.watchdog;
+  const std::string text = describe_place(own.recorder), recent = last_calls(own.recorder, 4);
   log(LogLevel::error, "TESSERA_TIMEOUT of " + std::to_string(static_cast<std::int64_t>(watchdog.timeout_s)) +
                            " s: rank " + std::to_string(watchdog.rank) + " " + text +
                            (recent.empty() ? "" : "\n         its last calls: " + recent));
@@ -112,35 +124,41 @@ bool somebody_expired() {
   _exit(76);
 }
 
-void watch() {
+// On the watchdog's thread, which asks for no state: the session's thread hands it over.
+void watch(Watch& own) {
+  Watchdog& watchdog = own.watchdog;
+  const Place& here = *own.my_place;
   const auto timeout_ns = static_cast<std::int64_t>(watchdog.timeout_s * 1e9);
   const auto period = std::chrono::milliseconds(std::clamp<std::int64_t>(timeout_ns / 8'000'000, 20, 250));
   std::int64_t warned_of = 0;
   std::unique_lock lock(watchdog.mutex);
-  while (!watchdog.stopping.wait_for(lock, period, [] { return watchdog.stop; })) {
-    if (somebody_expired()) report_and_end();
-    const std::int64_t since = my_place->waiting_since_ns.load(std::memory_order_relaxed);
+  while (!watchdog.stopping.wait_for(lock, period, [&] { return watchdog.stop; })) {
+    if (somebody_expired(watchdog)) report_and_end(own);
+    const std::int64_t since = here.waiting_since_ns.load(std::memory_order_relaxed);
     if (since == 0) continue;
     const std::int64_t waited = now_ns() - since;
     if (waited > timeout_ns) {
-      my_place->expired = 1;
-      report_and_end();
+      own.my_place->expired = 1;
+      report_and_end(own);
     }
     if (waited > timeout_ns / 4 && warned_of != since) {
       warned_of = since;
-      log(LogLevel::warn, describe_place() + "; the job ends when this reaches TESSERA_TIMEOUT");
+      log(LogLevel::warn, describe_place(own.recorder) + "; the job ends when this reaches TESSERA_TIMEOUT");
     }
   }
 }
 
 }  // namespace
 
-Purpose::Purpose(std::string_view text) : before_(recorder.purpose) { recorder.purpose = text; }
-Purpose::~Purpose() { recorder.purpose = before_; }
-std::string current_purpose() { return std::string(recorder.purpose); }
+Purpose::Purpose(std::string_view text) : before_(std::exchange(own_watch().recorder.purpose, text)) {}
+Purpose::~Purpose() { own_watch().recorder.purpose = before_; }
+std::string current_purpose() { return std::string(own_watch().recorder.purpose); }
 
-Waiting::Waiting(const char* call, const Communicator& comm, std::int64_t bytes)
-    : outermost_(recorder.depth++ == 0) {
+Waiting::Waiting(const char* call, const Communicator& comm, std::int64_t bytes) {
+  check_thread(call);
+  Watch& own = own_watch();
+  Recorder& recorder = own.recorder;
+  outermost_ = recorder.depth++ == 0;
   if (!outermost_) return;
   const std::int64_t now = now_ns();
   {
@@ -154,24 +172,20 @@ Waiting::Waiting(const char* call, const Communicator& comm, std::int64_t bytes)
     copy_text(entry.group, comm.name());
     copy_text(entry.purpose, recorder.purpose);
   }
-  my_place->waiting_since_ns.store(now, std::memory_order_relaxed);
+  own.my_place->waiting_since_ns.store(now, std::memory_order_relaxed);
 }
 
 Waiting::~Waiting() {
+  Watch& own = own_watch();
+  Recorder& recorder = own.recorder;
   --recorder.depth;
   if (!outermost_) return;
-  my_place->waiting_since_ns.store(0, std::memory_order_relaxed);
+  own.my_place->waiting_since_ns.store(0, std::memory_order_relaxed);
   recorder.ring[static_cast<std::size_t>(recorder.calls - 1) % kept_calls].stop_ns.store(
       now_ns(), std::memory_order_relaxed);
 }
 
-std::string recent_calls(int most) {
-  const std::scoped_lock lock(recorder.mutex);
-  std::string text;
-  for (std::int64_t i = std::max<std::int64_t>(0, recorder.calls - most); i < recorder.calls; ++i)
-    text += (text.empty() ? "" : "; ") + describe(recorder.ring[static_cast<std::size_t>(i) % kept_calls]);
-  return text;
-}
+std::string recent_calls(int most) { return last_calls(own_watch().recorder, most); }
 
 struct Deadline::Timer {
   std::mutex mutex;
@@ -198,24 +212,28 @@ Deadline::~Deadline() {
 }
 
 void start_watchdog(int rank, void* places, int host_ranks, int place, double timeout_s) {
+  Watch& own = own_watch();
+  Watchdog& watchdog = own.watchdog;
   watchdog.rank = rank;
   watchdog.places = static_cast<Place*>(places);
   watchdog.host_ranks = host_ranks;
   watchdog.timeout_s = timeout_s;
   watchdog.stop = false;
-  recorder.calls = 0;  // what the start itself sent does not count
-  if (places != nullptr) my_place = watchdog.places + place;
-  if (timeout_s > 0) watchdog.thread = std::thread(watch);
+  own.recorder.calls = 0;  // what the start itself sent does not count
+  if (places != nullptr) own.my_place = watchdog.places + place;
+  if (timeout_s > 0) watchdog.thread = std::thread(watch, std::ref(own));
 }
 
 void stop_watchdog() {
+  Watch& own = own_watch();
+  Watchdog& watchdog = own.watchdog;
   {
     const std::scoped_lock lock(watchdog.mutex);
     watchdog.stop = true;
   }
   watchdog.stopping.notify_all();
   if (watchdog.thread.joinable()) watchdog.thread.join();
-  my_place = &alone;
+  own.my_place = &own.alone;
   watchdog.places = nullptr;
 }
 

@@ -36,7 +36,7 @@ class Waiting {
   Waiting& operator=(const Waiting&) = delete;
 
  private:
-  bool outermost_;
+  bool outermost_ = false;
 };
 
 // One rank's place, in memory that all ranks of its host map: the watchdog reports from it also for ranks

@@ -1,24 +1,31 @@
 #include "ops/collective/axis_env.hpp"
 
+#include "base/session.hpp"
 #include "ops/build.hpp"
 
 namespace tessera {
 namespace {
 
-thread_local std::vector<AxisBinding> bound;
-thread_local std::uint64_t replayed = 0;
-thread_local ShapeLog* shape_log = nullptr;
+struct AxisNames {
+  std::vector<AxisBinding> bound;
+  std::uint64_t frames = 0, replayed = 0;
+  ShapeLog* shape_log = nullptr;
+};
+AxisNames& names() { return state<AxisNames>(); }
 
 }  // namespace
 
-AxisScope::AxisScope(std::vector<AxisBinding> bindings) : before_(bound.size()) {
-  for (auto& b : bindings) bound.push_back(std::move(b));
+AxisScope::AxisScope(std::vector<AxisBinding> bindings) {
+  check_thread("vmap, pmap or shard_map");
+  before_ = names().bound.size();
+  for (auto& b : bindings) names().bound.push_back(std::move(b));
 }
-AxisScope::~AxisScope() { bound.resize(before_); }
+AxisScope::~AxisScope() { names().bound.resize(before_); }
 
-std::span<const AxisBinding> bound_axes() { return bound; }
+std::span<const AxisBinding> bound_axes() { return names().bound; }
 
 const AxisBinding& find_axis(const std::string& name, const char* call, std::source_location where) {
+  const auto& bound = names().bound;
   for (std::size_t i = bound.size(); i-- > 0;)
     if (bound[i].name == name && !name.empty()) return bound[i];
   std::string known;
@@ -34,23 +41,21 @@ const AxisBinding& find_axis(const std::string& name, const char* call, std::sou
 }
 
 RegionPtr current_region() {
+  const auto& bound = names().bound;
   for (std::size_t i = bound.size(); i-- > 0;)
     if (bound[i].region) return bound[i].region;
   return nullptr;
 }
 
-std::uint64_t next_frame() {
-  static std::uint64_t frame = 0;
-  return ++frame;
-}
-std::uint64_t replayed_frame() { return replayed; }
-ReplayScope::ReplayScope(std::uint64_t frame) : before_(replayed) { replayed = frame; }
-ReplayScope::~ReplayScope() { replayed = before_; }
+std::uint64_t next_frame() { return ++names().frames; }
+std::uint64_t replayed_frame() { return names().replayed; }
+ReplayScope::ReplayScope(std::uint64_t frame) : before_(std::exchange(names().replayed, frame)) {}
+ReplayScope::~ReplayScope() { names().replayed = before_; }
 
-ShapeLog::ShapeLog() : before_(shape_log) { shape_log = this; }
-ShapeLog::~ShapeLog() { shape_log = before_; }
+ShapeLog::ShapeLog() : before_(std::exchange(names().shape_log, this)) {}
+ShapeLog::~ShapeLog() { names().shape_log = before_; }
 void ShapeLog::note(const char* call, std::source_location where, const Shape& shape) {
-  for (ShapeLog* log = shape_log; log != nullptr; log = log->before_)
+  for (ShapeLog* log = names().shape_log; log != nullptr; log = log->before_)
     log->met.push_back({call_text(call, where), shape});
 }
 

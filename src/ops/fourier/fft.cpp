@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "base/session.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "mesh/reshard.hpp"
 #include "ops/build.hpp"
@@ -63,8 +64,11 @@ const FftStages& stages_of(const ParamsPtr& owner, const FftParams& p, const Typ
     std::vector<int> fixed;
     FftStages stages;
   };
-  static std::vector<Known> known;
-  static std::size_t next = 0;
+  struct Stages {
+    std::vector<Known> known;
+    std::size_t next = 0;
+  };
+  auto& [known, next] = state<Stages>();
   const std::string text = owner ? owner->text() : make_params(p)->text();
   for (const auto& k : known)
     if (k.text == text && k.in == in && k.from == from && k.mesh == from.mesh() && k.fixed == fixed)
@@ -234,8 +238,7 @@ const Registered registered_fft(fft_op);
 }  // namespace
 
 Array record_fft(const Array& x, FftParams p, std::source_location where) {
-  static const bool once = (kernels::keep_fft_wisdom(comm::world().rank() == 0), true);
-  (void)once;
+  kernels::keep_fft_wisdom(comm::world().rank() == 0);
   return record(fft_op, make_params(std::move(p)), {x}, where);
 }
 
