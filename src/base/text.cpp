@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 
 namespace tessera {
@@ -29,9 +30,48 @@ bool begins_alike(std::string_view a, std::string_view b) {
   return n >= 3 && a.substr(0, n) == b.substr(0, n);
 }
 
+// The bytes of the character that the text begins with; 0 where it is a control character or no UTF-8.
+std::size_t printable_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : std::uint32_t{0};
+  };
+  const auto first = byte(0);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  constexpr std::uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};  // below 0xa0: control characters again
+  std::uint32_t code = first & (0xffu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  // Those that turn the direction of the line are not shown either.
+  const bool turns = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+  return first < 0xc2 || code < least[length] || code > 0x10ffff || surrogate || turns ? 0 : length;
+}
+
+void append_hex(std::string& text, char c) {
+  char hex[8];
+  std::snprintf(hex, sizeof hex, "\\x%02x", static_cast<unsigned char>(c));
+  text += hex;
+}
+
 }  // namespace
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+// A name may come from a file that somebody else made: what a terminal would act on is shown as \x1b, and so
+// is what is not UTF-8.
+std::string quoted(std::string_view text) {
+  std::string shown = "'";
+  while (!text.empty()) {
+    const auto length = printable_length(text);
+    if (length > 0)
+      shown += text.substr(0, length);
+    else
+      append_hex(shown, text[0]);
+    text.remove_prefix(std::max<std::size_t>(1, length));
+  }
+  return shown + "'";
+}
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   std::string text;

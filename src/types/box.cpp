@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <ostream>
 
+#include "types/checked.hpp"
+
 namespace tessera {
 
 std::int64_t Shape::elements() const {
@@ -76,12 +78,12 @@ std::vector<std::int64_t> row_major_strides(const Shape& shape) {
   return strides;
 }
 
-std::int64_t block_size(std::int64_t n, std::int64_t parts) { return (n + parts - 1) / parts; }
+std::int64_t block_size(std::int64_t n, std::int64_t parts) { return n / parts + (n % parts != 0 ? 1 : 0); }
 
 Range block_range(std::int64_t n, std::int64_t parts, std::int64_t part) {
   const std::int64_t block = block_size(n, parts);
-  const std::int64_t start = std::min(n, part * block);
-  return {start, std::min(n, start + block)};
+  const std::int64_t start = block == 0 || part > n / block ? n : part * block;
+  return {start, n - start > block ? start + block : n};
 }
 
 std::int64_t checked_mul(std::int64_t a, std::int64_t b, const char* what) {
@@ -92,20 +94,7 @@ std::int64_t checked_mul(std::int64_t a, std::int64_t b, const char* what) {
   return product;
 }
 
-std::int64_t checked_elements(const Shape& shape, const char* what) {
-  std::int64_t product = 1;
-  for (auto extent : shape)
-    if (extent == 0) return 0;
-  for (auto extent : shape) {
-    if (extent < 0)
-      throw ShapeError(std::string(what) + ": shape " + to_string(shape) + " has the negative extent " +
-                       std::to_string(extent));
-    if (__builtin_mul_overflow(product, extent, &product))
-      throw ShapeError(std::string(what) + ": the number of elements of shape " + to_string(shape) +
-                       " does not fit 64 bits; use a smaller shape");
-  }
-  return product;
-}
+std::int64_t checked_elements(const Shape& shape, const char* what) { return checked_product(shape, what); }
 
 std::int64_t checked_bytes(const Shape& shape, std::size_t itemsize, const char* what) {
   std::int64_t bytes = 0;

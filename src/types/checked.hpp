@@ -1,0 +1,23 @@
+// Sizes in 64 bits that do not wrap around: every product of extents that comes from a user or a file goes
+// through here. An extent of 0 does not hide the others: strides are products of them too.
+#pragma once
+#include <tessera/dtype.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "types/box.hpp"
+
+namespace tessera {
+
+// The product of the extents; 0 where one is 0. ShapeError, which begins with the call, where an extent is
+// negative or the product of the others exceeds 2^63 - 1.
+std::int64_t checked_product(std::span<const std::int64_t> extents, const std::string& call);
+inline std::int64_t checked_product(const Shape& shape, const std::string& call) {
+  return checked_product(shape.vector(), call);
+}
+std::int64_t checked_bytes(const Shape&, Dtype, const std::string& call);
+std::int64_t checked_sum(std::int64_t a, std::int64_t b, const std::string& call);
+
+}  // namespace tessera
