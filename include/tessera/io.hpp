@@ -1,7 +1,8 @@
 // Files: every rank reads and writes only its own blocks; nothing passes through one rank.
 //
-// All calls are collective over the devices of the sharding. A failure on any rank is an IoError on every
-// rank, with the same text. A save writes under a temporary name beside the target, checks what was written,
+// All calls are collective over all ranks of the runtime: one outside the sharding gets a handle like the
+// others, and takes part in every error. What the ranks are asked for (path, dataset, layout) is agreed before
+// a file is opened. A failure on any rank is an IoError on every rank, with the same text. A save writes under a temporary name beside the target, checks what was written,
 // and renames: under the final name there is the old file or the new one, never a part.
 #pragma once
 #include <cstdint>
@@ -19,6 +20,7 @@ namespace tessera::io {
 // structures, strings, float16, longdouble.
 void save_npy(const std::string& path, const Array&);
 Array load_npy(const std::string& path, const Sharding&);
+Array load_npy(const std::string& path);  // uncommitted: every rank reads all of it
 
 struct FileInfo {
   Shape shape;
@@ -27,11 +29,23 @@ struct FileInfo {
 };
 FileInfo npy_info(const std::string& path);  // not collective
 
+// What save_hdf5 does where the file exists. append: adds the dataset; IoError if it is there already.
+// replace: the dataset gets the new values, the others stay. fail: IoError if there is a file.
+enum class Hdf5Mode { append, replace, fail };
+struct Hdf5SaveOptions {
+  Hdf5Mode mode = Hdf5Mode::append;
+};
+// A foreign file may name other files to read from: raw data outside, virtual datasets, external links.
+// Without other_files that is an IoError.
+struct Hdf5LoadOptions {
+  bool other_files = false;
+};
 // A dataset of an HDF5 file; its groups are made when missing. An existing file keeps its other datasets (it
-// is copied first, so that a failure leaves it as it was); IoError if the dataset exists. bool and complex
-// as h5py writes them. Reading: any storage layout and filter that the HDF5 library has.
-void save_hdf5(const std::string& path, const std::string& dataset, const Array&);
-Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding&);
+// is copied first, so that a failure leaves it as it was). bool and complex as h5py writes them. Reading:
+// any storage layout and filter that the HDF5 library has.
+void save_hdf5(const std::string& path, const std::string& dataset, const Array&, Hdf5SaveOptions = {});
+Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding&, Hdf5LoadOptions = {});
+Array load_hdf5(const std::string& path, const std::string& dataset, Hdf5LoadOptions = {});  // uncommitted
 FileInfo hdf5_info(const std::string& path, const std::string& dataset);
 std::vector<std::string> hdf5_datasets(const std::string& path);
 
@@ -39,6 +53,7 @@ std::vector<std::string> hdf5_datasets(const std::string& path);
 // (complex128), pattern (ones), general, symmetric, skew-symmetric, hermitian. Entries of a coordinate file
 // that stand twice are added up. Every rank reads the text and keeps its own block.
 Array load_matrix_market(const std::string& path, const Sharding&);
+Array load_matrix_market(const std::string& path);  // uncommitted
 FileInfo matrix_market_info(const std::string& path);
 
 // Trees of arrays under dir/step_00000042/: one file per rank, checksummed by pieces of 1 MiB, and
@@ -59,15 +74,20 @@ template <class Tree> void save(const std::string& dir, int step, const Tree& tr
 }
 // The latest (or the given) step, each leaf with the shape, dtype and sharding of its counterpart in `like`,
 // which may lie on another mesh than the one that was saved; numbers are taken from `like`. Collective over
-// all ranks. Each rank reads the pieces it needs and checks their sums. IoError: no step, a file missing or
-// damaged, other structure, shapes or dtypes.
+// all ranks. Each rank reads the pieces it needs and checks their sums. A latest step that is damaged is
+// passed over, with a warning, for the newest one that is whole; one that was asked for by its number is not.
+// IoError: no step, no whole one, other structure, shapes or dtypes.
 template <class Tree>
 Tree restore(const std::string& dir, const Tree& like, std::optional<int> step = std::nullopt) {
   return tessera::detail::with_leaves(
       like, detail::restore_leaves(dir, step, tree_leaves(like), tessera::detail::structure_of(like)));
 }
-// Of the complete steps; nullopt if there is none.
+// Of the steps whose manifest is right and whose files are there in full length; nullopt if there is none.
+// Not collective, and the data are not read.
 std::optional<int> latest_step(const std::string& dir);
+// The step that restore takes when none is given: the newest whose sums are all right. Collective over all
+// ranks, which share the reading.
+std::optional<int> latest_whole_step(const std::string& dir);
 
 }  // namespace checkpoint
 

@@ -14,6 +14,7 @@
 #include <tessera/error.hpp>
 
 #include "base/text.hpp"
+#include "io/fault_point.hpp"
 
 namespace tessera::io {
 namespace {
@@ -90,11 +91,12 @@ void File::read(void* out, std::int64_t bytes, std::int64_t offset) const {
 
 void File::write(const void* in, std::int64_t bytes, std::int64_t offset) {
   const auto* from = static_cast<const std::byte*>(in);
+  const auto most = is_faulty("half_written") ? (bytes + 1) / 2 : std::int64_t{1} << 30;
   for (std::int64_t done = 0; done < bytes;) {
-    const auto put =
-        ::pwrite(descriptor_, from + done, std::min(bytes - done, std::int64_t{1} << 30), offset + done);
+    const auto put = ::pwrite(descriptor_, from + done, std::min(bytes - done, most), offset + done);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) fail_errno("cannot be written");
+    fault_point("half_written");
     done += put;
   }
 }

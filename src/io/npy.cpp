@@ -4,42 +4,49 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "io/blocks.hpp"
+#include "io/file.hpp"
 #include "io/npy_header.hpp"
-#include "io/team.hpp"
 #include "kernels/move/copy.hpp"
+#include "types/checked.hpp"
 
 namespace tessera::io {
 namespace {
+
+// The parsers say fact and mend; here the call and the path are put in front.
+template <class Parse> auto parsed(const File& file, Parse parse) {
+  try {
+    return parse();
+  } catch (const IoError& error) {
+    const std::string text = error.what();
+    const auto cut = text.rfind("; ");
+    file.fail(text.substr(0, cut), cut == std::string::npos ? "write it again with numpy.save or io::save_npy"
+                                                            : text.substr(cut + 2));
+  }
+}
 
 NpyHeader read_header(const File& file) {
   const auto size = file.bytes();
   char first[12];
   const auto count = std::min<std::int64_t>(size, sizeof first);
   file.read(first, count, 0);
-  NpyHeader header;
-  try {
-    const auto prefix = parse_npy_prefix({first, static_cast<std::size_t>(count)}, size);
-    std::string dict(prefix.dict_bytes, '\0');
-    file.read(dict.data(), prefix.dict_bytes, prefix.dict_offset);
-    header = parse_npy_dict(dict, prefix);
-  } catch (const IoError& error) {
-    const std::string text = error.what();
-    if (text.find(file.path()) != std::string::npos) throw;
-    const auto cut = text.find("; ");
-    file.fail(text.substr(0, cut), cut == std::string::npos ? "write it again with numpy.save or io::save_npy"
-                                                            : text.substr(cut + 2));
-  }
+  const auto prefix = parsed(file, [&] {
+    return parse_npy_prefix({first, static_cast<std::size_t>(count)}, size);
+  });
+  std::string dict(prefix.dict_bytes, '\0');
+  file.read(dict.data(), prefix.dict_bytes, prefix.dict_offset);
+  NpyHeader header = parsed(file, [&] { return parse_npy_dict(dict, prefix); });
   std::int64_t bytes = 0;
   try {
-    bytes = checked_bytes(header.shape, itemsize(header.dtype), "load_npy");
+    bytes = checked_bytes(header.shape, header.dtype, "load_npy");
   } catch (const ShapeError&) {
     file.fail("claims the shape " + to_string(header.shape) + ", whose bytes exceed 2^63",
               "it is damaged: write it again");
   }
-  if (header.data_offset + bytes > size)
+  if (bytes > size - header.data_offset)
     file.fail("has " + std::to_string(size) + " bytes, but its header claims shape " +
                   to_string(header.shape) + " of " + name(header.dtype) + ", which needs " +
-                  std::to_string(header.data_offset + bytes),
+                  std::to_string(bytes) + " after the header's " + std::to_string(header.data_offset),
               "it was cut short: copy or write it again");
   header.bytes_behind = size - header.data_offset - bytes;
   return header;
@@ -78,7 +85,9 @@ FileInfo npy_info(const std::string& path) {
   return info_of(read_header(File("npy_info", path, File::Mode::read)));
 }
 
-Array load_npy(const std::string& path, const Sharding& sharding) {
+namespace {
+
+Array load(const std::string& path, const std::optional<Sharding>& sharding) {
   std::optional<File> file;
   NpyHeader header;
   Reader reader;
@@ -105,11 +114,16 @@ Array load_npy(const std::string& path, const Sharding& sharding) {
       for (std::int64_t i = 0; i < box_elements(box); ++i)
         out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
   };
-  return load_blocks("load_npy", path, sharding, reader);
+  return load_blocks("load_npy", quoted(path), sharding, reader);
 }
 
+}  // namespace
+
+Array load_npy(const std::string& path, const Sharding& sharding) { return load(path, sharding); }
+Array load_npy(const std::string& path) { return load(path, std::nullopt); }
+
 void save_npy(const std::string& path, const Array& x) {
-  save_blocks("save_npy", path, x, [&](const std::string& temporary) {
+  save_blocks("save_npy", path, "", x, [&](const std::string& temporary, const std::string&) {
     File file("save_npy", temporary, File::Mode::create);
     const std::string header = npy_header_text(x.shape(), x.dtype());
     file.write(header.data(), static_cast<std::int64_t>(header.size()), 0);

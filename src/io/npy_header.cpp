@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::int64_t longest_header = std::int64_t{1} << 20;
+constexpr std::size_t most_dims = 64;  // as NumPy 2
 constexpr bool little = std::endian::native == std::endian::little;
 
 struct Kind {
@@ -24,6 +25,12 @@ constexpr Kind kinds[] = {{"b1", bool_},      {"i1", int8},    {"i2", int16},   
                           {"i8", int64},      {"u1", uint8},   {"u2", uint16},  {"u4", uint32},
                           {"u8", uint64},     {"f4", float32}, {"f8", float64}, {"c8", complex64},
                           {"c16", complex128}};
+
+// What an error shows of a header, which may be long and hold anything.
+std::string excerpt(std::string_view text) {
+  constexpr std::size_t most = 200;
+  return text.size() <= most ? quoted(text) : quoted(text.substr(0, most)) + " ...";
+}
 
 // Reads the dict literal, which is ASCII (version 3: UTF-8) and may have spaces anywhere.
 class DictReader {
@@ -41,16 +48,16 @@ class DictReader {
   void expect(char c) {
     if (!accept(c))
       throw IoError("has a damaged header: a " + quoted(std::string(1, c)) + " is missing at byte " +
-                    std::to_string(at_) + " of " + quoted(text_));
+                    std::to_string(at_) + " of " + shown());
   }
   std::string string() {
     const char quote = peek();
     if (quote != '\'' && quote != '"')
       throw IoError("has a damaged header: a text is missing at byte " + std::to_string(at_) + " of " +
-                    quoted(text_));
+                    shown());
     const auto end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos)
-      throw IoError("has a damaged header: a text does not end in " + quoted(text_));
+      throw IoError("has a damaged header: a text does not end in " + shown());
     const auto result = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return std::string(result);
@@ -61,24 +68,25 @@ class DictReader {
         at_ += word.size();
         return value;
       }
-    throw IoError("has a damaged header: 'fortran_order' is neither True nor False in " + quoted(text_));
+    throw IoError("has a damaged header: 'fortran_order' is neither True nor False in " + shown());
   }
   std::int64_t extent() {
-    if (peek() == '-') throw IoError("has a negative extent in its header " + quoted(text_));
+    if (peek() == '-') throw IoError("has a negative extent in its header " + shown());
     std::int64_t value = 0;
     const auto first = at_;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       if (value > (std::numeric_limits<std::int64_t>::max() - 9) / 10)
-        throw IoError("has an extent beyond 2^63 in its header " + quoted(text_));
+        throw IoError("has an extent beyond 2^63 in its header " + shown());
       value = value * 10 + (text_[at_] - '0');
     }
     if (at_ == first)
       throw IoError("has a damaged header: a number is missing at byte " + std::to_string(at_) + " of " +
-                    quoted(text_));
+                    shown());
     accept('L');  // Python 2 wrote long integers so
     return value;
   }
   bool at_end() { return peek() == '\0'; }
+  std::string shown() const { return excerpt(text_); }
 
  private:
   void skip() {
@@ -97,7 +105,7 @@ void read_descr(DictReader& reader, NpyHeader& header) {
         "own");
   const std::string descr = reader.string();
   if (descr.find('O') != std::string::npos)
-    throw IoError("holds Python objects (" + quoted(descr) +
+    throw IoError("holds Python objects (" + excerpt(descr) +
                   "), which would have to be unpickled; save it with a numeric dtype");
   const char order = descr.empty() ? '\0' : descr[0];
   const std::string code =
@@ -108,7 +116,7 @@ void read_descr(DictReader& reader, NpyHeader& header) {
       header.swap_bytes = itemsize(kind.dtype) > 1 && ((order == '<' && !little) || (order == '>' && little));
       return;
     }
-  throw IoError("has the dtype " + quoted(descr) +
+  throw IoError("has the dtype " + excerpt(descr) +
                 ", which tessera does not have; convert it with NumPy's astype to bool, (u)int8-64, "
                 "float32/64 or complex64/128");
 }
@@ -118,6 +126,9 @@ Shape read_shape(DictReader& reader) {
   std::vector<std::int64_t> extents;
   while (!reader.accept(')')) {
     extents.push_back(reader.extent());
+    if (extents.size() > most_dims)
+      throw IoError("claims more than " + std::to_string(most_dims) +
+                    " dimensions in its header; it is damaged: write it again");
     if (reader.accept(',')) continue;
     reader.expect(')');
     break;
@@ -191,7 +202,7 @@ NpyHeader parse_npy_dict(std::string_view dict, const NpyPrefix& prefix) {
     reader.expect(':');
     const bool again =
         (key == "descr" && has_descr) || (key == "fortran_order" && has_order) || (key == "shape" && shape);
-    if (again) throw IoError("has the key " + quoted(key) + " twice in its header");
+    if (again) throw IoError("has the key " + excerpt(key) + " twice in its header");
     if (key == "descr")
       read_descr(reader, header), has_descr = true;
     else if (key == "fortran_order")
@@ -199,17 +210,17 @@ NpyHeader parse_npy_dict(std::string_view dict, const NpyPrefix& prefix) {
     else if (key == "shape")
       shape = read_shape(reader);
     else
-      throw IoError("has an unknown key " + quoted(key) +
+      throw IoError("has an unknown key " + excerpt(key) +
                     " in its header; there are descr, fortran_order and shape");
     if (reader.accept(',')) continue;
     reader.expect('}');
     break;
   }
-  if (!reader.at_end()) throw IoError("has a damaged header: something follows the dict in " + quoted(dict));
+  if (!reader.at_end()) throw IoError("has a damaged header: something follows the dict in " + excerpt(dict));
   for (const auto& [found, key] : {std::pair<bool, const char*>{has_descr, "descr"},
                                    {has_order, "fortran_order"},
                                    {shape.has_value(), "shape"}})
-    if (!found) throw IoError("has no key " + quoted(key) + " in its header " + quoted(dict));
+    if (!found) throw IoError("has no key " + quoted(key) + " in its header " + excerpt(dict));
   header.shape = *shape;
   return header;
 }

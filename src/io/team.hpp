@@ -1,47 +1,42 @@
-// Ranks that read or write one file together: all succeed, or all raise the same IoError.
+// All ranks of the job at one file: all succeed, or all raise the same error.
+//
+// What io does is collective over every rank of the runtime. The members, the devices of the array's mesh,
+// move the data; the others take part in each agreement, so that they hold a handle on what was loaded, and
+// find a file that was saved.
 #pragma once
-#include <tessera/io.hpp>
-
+#include <cstdint>
 #include <functional>
 #include <string>
-
-#include "io/file.hpp"
-
-namespace tessera::comm {
-class Communicator;
-}
+#include <vector>
 
 namespace tessera::io {
 
 class Team {
  public:
-  // Its members meet in `call`: a member that is elsewhere is an error on all of them.
-  Team(const std::vector<int>& device_ids, const std::string& call);
-  bool is_member() const { return group_ != nullptr; }
-  bool is_first() const;  // the rank that does what is done once
-  // Runs `work` on this rank; when it failed on any member, throws on all of them what the first one says.
+  // All ranks meet in `call`, which says everything that they must have in common (path, dataset, layout):
+  // DisagreementError on all where one is elsewhere. Nothing was opened yet.
+  explicit Team(const std::string& call);
+  // Who moves the data; the same on every rank. Without it: all.
+  void set_members(const std::vector<int>& device_ids);
+  bool is_member() const { return is_member_; }
+  bool is_first() const;  // the member that does what is done once
+  int first() const { return first_; }
+
+  // Runs `work` on this rank; when it threw on any rank, throws on all of them what the lowest one says,
+  // as the same kind of error.
   void together(const std::function<void()>& work) const;
-  // ... on the first rank alone; the others wait for its outcome.
+  // ... on the members, or on the first of them; the others wait for the outcome.
+  void members(const std::function<void()>& work) const;
   void once(const std::function<void()>& work) const;
+
   std::int64_t from_first(std::int64_t value) const;
-  // IoError unless all members bring the same text: ranks that see different files under one path.
+  std::string from_first(const std::string& text) const;
+  // IoError unless all ranks bring the same text: ranks that see different files under one path.
   void same(const std::string& call, const std::string& path, const std::string& facts) const;
-  const comm::Communicator& group() const { return *group_; }
 
  private:
-  const comm::Communicator* group_ = nullptr;
+  int first_ = 0;
+  bool is_member_ = true;
 };
-
-// Reads what the header says on every rank, then each member's box of it.
-struct Reader {
-  std::function<FileInfo()> header;                       // may throw IoError on this rank alone
-  std::function<void(const Box&, std::byte* out)> block;  // the same
-};
-Array load_blocks(const std::string& call, const std::string& path, const Sharding&, const Reader&);
-
-// Creates the file `temporary` with everything but the array's data, and gives the place of the data; called
-// on one rank.
-using Prepare = std::function<std::int64_t(const std::string& temporary)>;
-void save_blocks(const std::string& call, const std::string& path, const Array&, const Prepare&);
 
 }  // namespace tessera::io

@@ -66,6 +66,12 @@ TEST_F(MatrixMarket, a_malformed_file_is_refused_with_the_line) {
       {banner + "coordinate real symmetric\n2 2 1\n1 2 1\n", "above the diagonal"},
       {banner + "coordinate complex general\n2 2 1\n1 2 1\n", "the imaginary part is missing"},
       {banner + "coordinate real skew-symmetric\n2 2 1\n1 1 1\n", "diagonal"},
+      {banner + "coordinate real general\n1152921504606846976 16 1\n100 1 1.0\n",
+       "line 2: the bytes of a matrix of 1152921504606846976 x 16 exceed 2^63"},
+      {banner + "coordinate integer general\n1 1 2\n1 1 9223372036854775807\n1 1 1\n",
+       "line 4: the entries of one place do not fit int64"},
+      {banner + "coordinate integer skew-symmetric\n2 2 1\n2 1 -9223372036854775808\n", "has no negative"},
+      {banner + "array real \x1b[2J\n", "the symmetry '\\x1b[2j'"},
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_THAT(text_of_error<IoError>([&] { load(text); }),

@@ -1,0 +1,161 @@
+#include "io/blocks.hpp"
+
+#include <tessera/runtime.hpp>
+
+#include <sstream>
+
+#include "api/evaluate.hpp"
+#include "base/text.hpp"
+#include "graph/op.hpp"
+#include "io/fault_point.hpp"
+#include "io/file.hpp"
+#include "io/save_place.hpp"
+#include "io/team.hpp"
+#include "types/checked.hpp"
+
+namespace tessera::io {
+namespace {
+
+// What the members found, for the ranks that did not look: dtype, extents, detail.
+std::string travelling(const FileInfo& info) {
+  std::ostringstream text;
+  text << info.dtype.code << ' ' << info.shape.size();
+  for (const auto extent : info.shape) text << ' ' << extent;
+  text << '\n' << info.detail;
+  return text.str();
+}
+FileInfo arrived(const std::string& words) {
+  std::istringstream text(words);
+  int code = 0;
+  std::size_t ndim = 0;
+  text >> code >> ndim;
+  std::vector<std::int64_t> extents(ndim);
+  for (auto& extent : extents) text >> extent;
+  text.ignore();
+  std::string detail;
+  std::getline(text, detail, '\0');
+  return {Shape(std::move(extents)), Dtype{code}, detail};
+}
+
+// The header of the file as all ranks know it then.
+FileInfo agreed_header(const Team& team, const std::string& call, const std::string& what,
+                       const Reader& reader) {
+  FileInfo info{{}, float32, {}};
+  team.members([&] {
+    info = reader.header();
+    try {
+      checked_bytes(info.shape, info.dtype, call);
+    } catch (const ShapeError&) {
+      throw IoError(call + ": " + what + " claims the shape " + to_string(info.shape) + " of " +
+                    name(info.dtype) + ", whose bytes exceed 2^63; it is damaged: write it again");
+    }
+  });
+  const auto found = team.from_first(travelling(info));
+  if (!team.is_member()) info = arrived(found);
+  team.same(call, what,
+            "an array of shape " + to_string(info.shape) + ", " + name(info.dtype) + ", " + info.detail);
+  return info;
+}
+
+}  // namespace
+
+std::string layout_text(const Sharding& sharding) {
+  std::ostringstream text;
+  text << sharding;
+  text << " on the devices " << format_ids(sharding.mesh().device_ids());
+  return text.str();
+}
+
+Array load_blocks(const std::string& call, const std::string& what, const std::optional<Sharding>& wanted,
+                  const Reader& reader) {
+  Team team(call + " of " + what + (wanted ? ", " + layout_text(*wanted) : std::string()));
+  const Sharding sharding = wanted ? *wanted : replicated_everywhere();
+  const Mesh mesh = sharding.mesh();
+  if (mesh.is_abstract())
+    throw ShardingError(call +
+                        ": the sharding lies on an abstract mesh, which has no processes; make_mesh gives "
+                        "one of this job's devices");
+  team.set_members(mesh.device_ids());
+  const FileInfo info = agreed_header(team, call, what, reader);
+  sharding.check_fits(info.shape, (call + " of " + what).c_str());
+  Buffer buffer;
+  team.members([&] {
+    check_memory(checked_bytes(sharding.shard_shape(info.shape), info.dtype, call), call + " of " + what);
+    const Box box = sharding.local_box(info.shape, process_index());
+    buffer = Buffer::allocate(checked_bytes(box_shape(box), info.dtype, call));
+    reader.block(box, buffer.data());
+  });
+  return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), wanted.has_value(),
+                   std::source_location::current());
+}
+
+namespace {
+
+// Narrow columns would be written in runs of a few bytes: rearranged into rows first, each rank writes one
+// piece.
+Array with_long_runs(const Array& x) {
+  constexpr std::int64_t long_enough = 4096;
+  const Sharding sharding = x.sharding();
+  const Mesh mesh = sharding.mesh();
+  if (x.ndim() < 2 || mesh.size() == 1 || x.shape()[0] < mesh.size()) return x;
+  const DenseInFile dense{x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())), 0};
+  if (run_bytes(dense, whole_box(sharding.shard_shape(x.shape()))) >= long_enough) return x;
+  std::vector<std::vector<int>> rows(x.ndim());
+  for (int a = 0; a < mesh.ndim(); ++a) rows[0].push_back(a);
+  return device_put(x, Sharding::from_dim_axes(mesh, rows));
+}
+
+void write_own_box(const std::string& call, const std::string& file_name, const Array& x,
+                   std::int64_t offset) {
+  const auto& stored = *output_of(x).stored;
+  if (stored.layout.replica_id(x.shape(), local_devices()[0]) == 0) {
+    File file(call, file_name, File::Mode::write);
+    write_box(file, {x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())), offset},
+              stored.layout.local_box(x.shape(), process_index()), stored.buffer.data());
+    file.sync();
+  }
+  fault_point("written");
+}
+
+void check_length(const std::string& call, const std::string& file_name, std::int64_t needed) {
+  const auto bytes = File(call, file_name, File::Mode::read).bytes();
+  if (bytes < needed)
+    throw IoError(call + ": " + quoted(file_name) + " has " + std::to_string(bytes) +
+                  " bytes after all ranks wrote " + std::to_string(needed) + "; check the file system");
+}
+
+}  // namespace
+
+void save_blocks(const std::string& call, const std::string& path, const std::string& details, const Array& x,
+                 const Prepare& prepare) {
+  check_usable(x, call.c_str());
+  Team team(call + " to " + quoted(path) + details + " of " + name(x.dtype()) + to_string(x.shape()) + ", " +
+            layout_text(x.sharding()));
+  std::optional<Array> placed;
+  team.together([&] {
+    placed = with_long_runs(x);
+    eval({*placed});
+  });
+  team.set_members(output_of(*placed).stored->layout.mesh().device_ids());
+  const NoSizeSignal size_is_an_error;
+  std::optional<SavePlace> place;  // on the first rank
+  std::string temporary;
+  std::int64_t offset = 0;
+  team.once([&] {
+    place.emplace(call, path);
+    temporary = place->temporary();
+    offset = prepare(temporary, place->target());
+    fault_point("prepared");
+  });
+  temporary = team.from_first(temporary);
+  offset = team.from_first(offset);
+  team.members([&] { write_own_box(call, temporary, *placed, offset); });
+  team.once([&] {
+    check_length(call, temporary, offset + x.nbytes());
+    place->commit();
+    place.reset();
+    fault_point("saved");
+  });
+}
+
+}  // namespace tessera::io
