@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "io/team.hpp"
+#include "io/blocks.hpp"
+#include "io/fault_point.hpp"
+#include "io/file.hpp"
 
 namespace tessera::io {
 namespace {
@@ -54,11 +56,14 @@ std::string reason() {
         return herr_t{0};
       },
       &text);
-  return text.empty() ? "the HDF5 library gives no reason" : text;
+  if (text.empty()) return "the HDF5 library gives no reason";
+  const std::string safe = tessera::quoted(text);  // it may name what stands in the file
+  return safe.substr(1, safe.size() - 2);
 }
 
 struct Source {
   std::string call, path, dataset;
+  bool other_files = false;
   [[noreturn]] void fail(const std::string& facts, const std::string& mend) const {
     throw IoError(call + ": " + tessera::quoted(path) + " " + facts + "; " + mend);
   }
@@ -141,6 +146,17 @@ Shape shape_of_dataset(const Source& source, hid_t dataset) {
   return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
 }
 
+void refuse_other_files(const Source& source, hid_t dataset) {
+  if (source.other_files) return;
+  const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  const bool outside = H5Pget_external_count(creation) > 0,
+             is_virtual = H5Pget_layout(creation) == H5D_VIRTUAL;
+  if (outside || is_virtual)
+    source.fail("takes the values of its dataset " + tessera::quoted(source.dataset) + " from other files (" +
+                    (outside ? "external storage" : "a virtual dataset") + ")",
+                "pass {.other_files = true} if you trust it, or copy it with h5repack");
+}
+
 void list_datasets(hid_t file, std::vector<std::string>& names) {
   H5Ovisit2(
       file, H5_INDEX_NAME, H5_ITER_NATIVE,
@@ -153,22 +169,44 @@ void list_datasets(hid_t file, std::vector<std::string>& names) {
 }
 
 Handle open_file(const Source& source, unsigned mode) {
-  const File exists(source.call, source.path,
-                    File::Mode::read);  // its messages are clearer than the library's
+  // Its messages are clearer than the library's.
+  const File exists(source.call, source.path, File::Mode::read);
   Handle file(H5Fopen(source.path.c_str(), mode, H5P_DEFAULT), H5Fclose);
   if (!file.ok())
     source.fail("cannot be opened as HDF5: " + reason(),
                 "check that it is an HDF5 file, whole and not open for writing elsewhere");
   return file;
 }
+std::string shown(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 20;
+  std::vector<std::string> texts;
+  for (std::size_t n = 0; n < std::min(most, names.size()); ++n) texts.push_back(tessera::quoted(names[n]));
+  return join(texts) + (names.size() > most ? " and " + std::to_string(names.size() - most) + " more" : "");
+}
+
+// Called by the library where a path leads through a link to another file.
+herr_t refuse_link(const char*, const char*, const char*, const char*, unsigned*, hid_t, void* was_met) {
+  *static_cast<bool*>(was_met) = true;
+  return -1;
+}
+
 Handle open_dataset(const Source& source, hid_t file) {
-  Handle dataset(H5Dopen2(file, source.dataset.c_str(), H5P_DEFAULT), H5Dclose);
-  if (dataset.ok()) return dataset;
+  bool link_was_met = false;
+  const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  if (!source.other_files) H5Pset_elink_cb(access, refuse_link, &link_was_met);
+  Handle dataset(H5Dopen2(file, source.dataset.c_str(), access), H5Dclose);
+  if (link_was_met)
+    source.fail("has a link to another file on the way to " + tessera::quoted(source.dataset),
+                "pass {.other_files = true} if you trust it, or open that file itself");
+  if (dataset.ok()) {
+    refuse_other_files(source, dataset);
+    return dataset;
+  }
   std::vector<std::string> names;
   list_datasets(file, names);
   source.fail(
       "has no dataset " + tessera::quoted(source.dataset),
-      names.empty() ? "it has none at all" : "it has " + join(names) + did_you_mean(source.dataset, names));
+      names.empty() ? "it has none at all" : "it has " + shown(names) + did_you_mean(source.dataset, names));
 }
 
 void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, std::byte* out) {
@@ -197,30 +235,24 @@ FileInfo read_info(const Source& source) {
           "hdf5 dataset " + source.dataset};
 }
 
-// Creates the dataset with its space allocated; where its first byte lies in the file.
-std::int64_t create_dataset(const Source& source, const std::string& file_name, const Array& x) {
-  const Quiet quiet;
-  const auto check = [&](bool ok, const char* what) {
+// What the library says and does while a dataset is made, as one IoError.
+struct Maker {
+  const Source& source;
+  void check(bool ok, const char* what) const {
     if (!ok)
       source.fail(
           std::string(what) + " of the dataset " + tessera::quoted(source.dataset) + " failed: " + reason(),
           "check the dataset's path and the free space");
-  };
-  std::int64_t offset = 0;
-  {
-    const bool exists = std::filesystem::exists(file_name);
-    const Handle file(exists ? H5Fopen(file_name.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
-                             : H5Fcreate(file_name.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT),
-                      H5Fclose);
-    if (!file.ok())
-      source.fail("cannot be opened as HDF5: " + reason(),
-                  "check that it is an HDF5 file; remove it to start a new one");
+  }
+  std::string full_name() const {
+    return source.dataset.front() == '/' ? source.dataset : "/" + source.dataset;
+  }
+  bool is_there(hid_t file) const {
     std::vector<std::string> names;
     list_datasets(file, names);
-    const std::string full = source.dataset.front() == '/' ? source.dataset : "/" + source.dataset;
-    if (std::find(names.begin(), names.end(), full) != names.end())
-      source.fail("has a dataset " + tessera::quoted(full) + " already",
-                  "choose another name, or another file");
+    return std::find(names.begin(), names.end(), full_name()) != names.end();
+  }
+  Handle make(hid_t file, const Array& x) const {
     std::vector<hsize_t> extents(x.shape().begin(), x.shape().end());
     const Handle space(extents.empty()
                            ? H5Screate(H5S_SCALAR)
@@ -232,22 +264,92 @@ std::int64_t create_dataset(const Source& source, const std::string& file_name, 
     H5Pset_layout(creation, H5D_CONTIGUOUS);
     H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
-    const Handle dataset(
-        H5Dcreate2(file, full.c_str(), memory_type(x.dtype()), space, links, creation, H5P_DEFAULT),
+    Handle dataset(
+        H5Dcreate2(file, full_name().c_str(), memory_type(x.dtype()), space, links, creation, H5P_DEFAULT),
         H5Dclose);
     check(dataset.ok(), "creation");
+    return dataset;
+  }
+};
+
+// Dense bytes of this dtype and shape, in this file: new values can be written over the old ones.
+bool can_be_overwritten(hid_t dataset, const Array& x) {
+  const Handle type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose),
+      creation(H5Dget_create_plist(dataset), H5Pclose);
+  if (H5Tequal(type, memory_type(x.dtype())) <= 0 || H5Pget_layout(creation) != H5D_CONTIGUOUS ||
+      H5Pget_external_count(creation) != 0 || H5Dget_offset(dataset) == HADDR_UNDEF)
+    return false;
+  std::vector<hsize_t> extents(std::max(0, H5Sget_simple_extent_ndims(space)));
+  H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  return H5Sget_simple_extent_type(space) != H5S_NULL &&
+         std::equal(extents.begin(), extents.end(), x.shape().begin(), x.shape().end(),
+                    [](hsize_t a, std::int64_t b) { return a == static_cast<hsize_t>(b); });
+}
+
+Handle dataset_for(const Maker& maker, hid_t file, const Array& x, Hdf5Mode mode) {
+  if (maker.is_there(file)) {
+    if (mode != Hdf5Mode::replace)
+      maker.source.fail("has a dataset " + tessera::quoted(maker.full_name()) + " already",
+                        "save with {.mode = io::Hdf5Mode::replace}, or choose another name or file");
+    Handle old(H5Dopen2(file, maker.full_name().c_str(), H5P_DEFAULT), H5Dclose);
+    if (old.ok() && can_be_overwritten(old, x)) return old;
+    maker.check(H5Ldelete(file, maker.full_name().c_str(), H5P_DEFAULT) >= 0, "removal");
+  }
+  return maker.make(file, x);
+}
+
+// The file that the dataset is put into: the copy of what was there, or a new one.
+Handle file_to_extend(const Source& source, const std::string& file_name) {
+  const bool exists = std::filesystem::exists(file_name);
+  Handle file(exists ? H5Fopen(file_name.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
+                     : H5Fcreate(file_name.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT),
+              H5Fclose);
+  if (!file.ok())
+    source.fail("cannot be opened as HDF5: " + reason(),
+                "check that it is an HDF5 file; remove it to start a new one");
+  return file;
+}
+
+// The dataset with its space allocated; where its first byte lies in the file.
+std::int64_t prepare_dataset(const Source& source, const std::string& file_name, const Array& x,
+                             Hdf5Mode mode) {
+  const Quiet quiet;
+  const Maker maker{source};
+  std::int64_t offset = 0;
+  {
+    const Handle file = file_to_extend(source, file_name), dataset = dataset_for(maker, file, x, mode);
+    fault_point("half_prepared");
     if (x.nbytes() > 0) {
       const haddr_t place = H5Dget_offset(dataset);
-      check(place != HADDR_UNDEF, "allocation");
+      maker.check(place != HADDR_UNDEF, "allocation");
       offset = static_cast<std::int64_t>(place);
     }
-    check(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "flush");
+    maker.check(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "flush");
   }
   // Closing may cut the file behind the last byte that the library wrote itself.
   File file(source.call, file_name, File::Mode::write);
   if (file.bytes() < offset + x.nbytes()) file.resize(offset + x.nbytes());
   file.sync();
   return offset;
+}
+
+void copy_existing(const Source& source, const std::string& target, const std::string& temporary) {
+  std::error_code error;
+  if (!std::filesystem::exists(target)) return;
+  std::filesystem::copy_file(target, temporary, error);
+  if (error)
+    source.fail("cannot be copied to " + tessera::quoted(temporary) + ": " + error.message(),
+                "free some space; the file is copied so that a failure cannot damage it");
+}
+
+Array load(const Source& source, const std::optional<Sharding>& sharding) {
+  FileInfo info{{}, float32, {}};
+  Reader reader;
+  reader.header = [&] { return info = read_info(source); };
+  reader.block = [&](const Box& box, std::byte* out) { read_hyperslab(source, info, box, out); };
+  return load_blocks(source.call,
+                     tessera::quoted(source.path) + ", dataset " + tessera::quoted(source.dataset), sharding,
+                     reader);
 }
 
 }  // namespace
@@ -264,30 +366,30 @@ std::vector<std::string> hdf5_datasets(const std::string& path) {
   return names;
 }
 
-Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding& sharding) {
-  const Source source{"load_hdf5", path, dataset};
-  FileInfo info{{}, float32, {}};
-  Reader reader;
-  reader.header = [&] { return info = read_info(source); };
-  reader.block = [&](const Box& box, std::byte* out) { read_hyperslab(source, info, box, out); };
-  return load_blocks("load_hdf5", path, sharding, reader);
+Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding& sharding,
+                Hdf5LoadOptions options) {
+  return load({"load_hdf5", path, dataset, options.other_files}, sharding);
+}
+Array load_hdf5(const std::string& path, const std::string& dataset, Hdf5LoadOptions options) {
+  return load({"load_hdf5", path, dataset, options.other_files}, std::nullopt);
 }
 
-void save_hdf5(const std::string& path, const std::string& dataset, const Array& x) {
+void save_hdf5(const std::string& path, const std::string& dataset, const Array& x, Hdf5SaveOptions options) {
   const Source source{"save_hdf5", path, dataset};
   if (dataset.empty() || dataset.back() == '/')
     throw ArgumentError("save_hdf5: the dataset " + tessera::quoted(dataset) +
                         " has no name; give one, as in \"/group/x\"");
-  save_blocks("save_hdf5", path, x, [&](const std::string& temporary) {
-    std::error_code error;
-    if (std::filesystem::exists(path)) {
-      std::filesystem::copy_file(path, temporary, error);
-      if (error)
-        source.fail("cannot be copied to " + tessera::quoted(temporary) + ": " + error.message(),
-                    "free some space; the file is copied so that a failure cannot damage it");
-    }
-    return create_dataset(source, temporary, x);
-  });
+  const std::string mode = options.mode == Hdf5Mode::append    ? "append"
+                           : options.mode == Hdf5Mode::replace ? "replace"
+                                                               : "fail";
+  save_blocks("save_hdf5", path, ", dataset " + tessera::quoted(dataset) + ", mode " + mode, x,
+              [&](const std::string& temporary, const std::string& target) {
+                if (options.mode == Hdf5Mode::fail && std::filesystem::exists(target))
+                  source.fail("exists, and the mode is fail",
+                              "save with {.mode = io::Hdf5Mode::append} or replace, or to another file");
+                copy_existing(source, target, temporary);
+                return prepare_dataset(source, temporary, x, options.mode);
+              });
 }
 
 }  // namespace tessera::io

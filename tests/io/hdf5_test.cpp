@@ -1,3 +1,4 @@
+#include <hdf5.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -40,7 +41,7 @@ TEST_F(Hdf5, mistakes_are_named_on_every_rank) {
   io::save_hdf5(path("x.h5"), "/a/values", device_put(ones({4}), all_rows()));
   comm::barrier(comm::world());
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("x.h5"), "/a/value", all_rows()); }),
-              testing::AllOf(HasSubstr("has no dataset '/a/value'"), HasSubstr("it has /a/values")));
+              testing::AllOf(HasSubstr("has no dataset '/a/value'"), HasSubstr("it has '/a/values'")));
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("x.h5"), "/a", all_rows()); }),
               HasSubstr("has no dataset '/a'"));
   EXPECT_THAT(text_of_error<IoError>(
@@ -91,6 +92,129 @@ TEST_F(Hdf5, a_save_that_fails_on_one_rank_leaves_the_other_datasets) {
   EXPECT_THAT(text, HasSubstr("save_hdf5"));
   EXPECT_THAT(entries(), ElementsAre("x.h5"));
   EXPECT_THAT(io::hdf5_datasets(path("x.h5")), ElementsAre("/x"));
+}
+
+TEST_F(Hdf5, a_second_run_adds_replaces_or_refuses_as_it_was_asked) {
+  const auto saved = [&](io::Hdf5Mode mode, const std::string& dataset, const Array& x) {
+    return [=, this] { io::save_hdf5(path("x.h5"), dataset, device_put(x, all_rows()), {.mode = mode}); };
+  };
+  const auto values = [&](const std::string& dataset) {
+    return to_vector<double>(io::load_hdf5(path("x.h5"), dataset, all_rows()));
+  };
+  using enum io::Hdf5Mode;
+  saved(fail, "/g/x", arange(5))();
+  EXPECT_THAT(text_of_error<IoError>(saved(fail, "y", arange(5))),
+              HasSubstr("exists, and the mode is fail; save with {.mode = io::Hdf5Mode::append}"));
+  saved(append, "y", ones({3}))();
+  EXPECT_THAT(text_of_error<IoError>(saved(append, "y", arange(3))),
+              HasSubstr("has a dataset '/y' already; save with {.mode = io::Hdf5Mode::replace}"));
+  const auto bytes = std::filesystem::file_size(path("x.h5"));
+  saved(replace, "/g/x", arange(5) * 2)();  // in the old one's place
+  EXPECT_EQ(std::filesystem::file_size(path("x.h5")), bytes);
+  EXPECT_THAT(values("/g/x"), ElementsAre(0, 2, 4, 6, 8));
+  saved(replace, "/g/x", ones({2, 3}))();  // another dtype and shape
+  EXPECT_EQ(io::hdf5_info(path("x.h5"), "/g/x").shape, (Shape{2, 3}));
+  EXPECT_EQ(io::hdf5_info(path("x.h5"), "/g/x").dtype, float32);
+  saved(replace, "z", arange(2))();  // where there is none, it is made
+  EXPECT_THAT(values("y"), ElementsAre(1, 1, 1));
+  EXPECT_THAT(values("/g/x"), ElementsAre(1, 1, 1, 1, 1, 1));
+  EXPECT_THAT(text_of_error<IoError>(saved(replace, "g", ones({2}))),
+              HasSubstr("creation of the dataset 'g'"));
+  EXPECT_THAT(entries(), ElementsAre("x.h5"));
+}
+
+// Files as somebody else may have made them.
+class ForeignHdf5 : public InFolder {
+ protected:
+  void make(const std::function<void(hid_t)>& fill) {
+    if (is_main_process()) {
+      const hid_t file = H5Fcreate(path("f.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+      fill(file);
+      H5Fclose(file);
+    }
+    comm::barrier(comm::world());
+  }
+  static void dataset(hid_t file, const char* name, const std::vector<hsize_t>& extents, hid_t creation) {
+    const hid_t space = H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr);
+    const hid_t made = H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    EXPECT_GE(made, 0);
+    H5Dclose(made);
+    H5Sclose(space);
+    H5Pclose(creation);
+  }
+  static hid_t creation() { return H5Pcreate(H5P_DATASET_CREATE); }
+  std::string load(const std::string& name, bool other_files = false) {
+    std::string text = "loaded";
+    try {
+      io::load_hdf5(path("f.h5"), name, all_rows(), {.other_files = other_files});
+    } catch (const IoError& error) {
+      text = error.what();
+    }
+    comm::barrier(comm::world());
+    return text;
+  }
+};
+
+TEST_F(ForeignHdf5, sizes_that_do_not_fit_64_bits_are_refused) {
+  make([](hid_t file) {
+    const auto chunked = [](hsize_t columns) {
+      const hid_t p = creation();
+      const hsize_t chunk[] = {1, columns};
+      H5Pset_chunk(p, 2, chunk);
+      return p;
+    };
+    dataset(file, "long", {hsize_t{1} << 60, 16}, chunked(16));
+    dataset(file, "wide", {3, 6148914691236517206}, chunked(1000));
+    dataset(file, "empty", {0, hsize_t{1} << 60, hsize_t{1} << 60}, [] {
+      const hid_t p = creation();
+      const hsize_t chunk[] = {1, 1, 1};
+      H5Pset_chunk(p, 3, chunk);
+      return p;
+    }());
+  });
+  EXPECT_THAT(load("long"), HasSubstr("claims the shape (1152921504606846976, 16) of float64, whose bytes "
+                                      "exceed 2^63; it is damaged"));
+  EXPECT_THAT(load("wide"), HasSubstr("claims the shape (3, 6148914691236517206) of float64"));
+  EXPECT_THAT(load("empty"), HasSubstr("exceed 2^63"));
+}
+
+TEST_F(ForeignHdf5, an_array_beyond_memory_is_refused_before_it_is_allocated) {
+  make([](hid_t file) {
+    const hid_t p = creation();
+    const hsize_t chunk[] = {1 << 20};
+    H5Pset_chunk(p, 1, chunk);
+    dataset(file, "x", {hsize_t{1} << 50}, p);
+  });
+  EXPECT_THAT(text_of_error<MemoryError>([&] { io::load_hdf5(path("f.h5"), "x", all_rows()); }),
+              HasSubstr("f.h5', dataset 'x' needs"));
+}
+
+TEST_F(ForeignHdf5, values_in_other_files_are_read_only_where_they_are_asked_for) {
+  put("secret", std::string(80, 's'));
+  io::save_hdf5(path("other.h5"), "x", device_put(arange(10.0), all_rows()));
+  make([&](hid_t file) {
+    const hid_t external = creation();
+    H5Pset_external(external, path("secret").c_str(), 0, 80);
+    dataset(file, "external", {10}, external);
+    const hid_t parts = creation();
+    const hsize_t ten[] = {10};
+    const hid_t space = H5Screate_simple(1, ten, nullptr);
+    H5Pset_virtual(parts, space, path("other.h5").c_str(), "x", space);
+    H5Sclose(space);
+    dataset(file, "virtual", {10}, parts);
+    H5Lcreate_external(path("other.h5").c_str(), "x", file, "link", H5P_DEFAULT, H5P_DEFAULT);
+  });
+  EXPECT_THAT(load("external"),
+              HasSubstr("takes the values of its dataset 'external' from other files (external "
+                        "storage); pass {.other_files = true} if you trust it"));
+  EXPECT_THAT(load("virtual"), HasSubstr("(a virtual dataset)"));
+  EXPECT_THAT(load("link"), HasSubstr("has a link to another file on the way to 'link'"));
+  for (const auto* name : {"external", "virtual", "link"}) EXPECT_EQ(load(name, true), "loaded") << name;
+}
+
+TEST_F(ForeignHdf5, names_cannot_act_on_the_terminal) {
+  make([](hid_t file) { dataset(file, "a\x1b]0;title\x07", {2}, creation()); });
+  EXPECT_THAT(load("b"), HasSubstr("it has '/a\\x1b]0;title\\x07'"));
 }
 
 }  // namespace
