@@ -1,106 +1,51 @@
-// Checkpoints: dir/step_00000042/{manifest.json, rank_00000.bin, ...}.
+// Checkpoints: dir/step_00000042/{manifest.json, rank_00000.bin, ...} (manifest.hpp, rank_file.hpp).
 //
-//   rank file   the rank's blocks (replica 0 only), one after the other; then a 64-bit XXH3 sum per MiB of
-//     them
-//   manifest    {"body": {...}, "xxh3": sum of body}: for each leaf shape, dtype and blocks (box, file,
-//     offset); for each file its
-//               bytes and the sum of its sums
-//
-// Written into step_00000042.tmp-<pid>, the manifest last, then renamed: what has the final name is complete.
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include <sys/stat.h>
-#include <unistd.h>
-
+// Written into step_00000042.tmp-<random> under the lock dir/save.lock, the manifest last, then renamed: what
+// has the final name is complete.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include <tessera/runtime.hpp>
 
 #include "api/evaluate.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/collectives/collectives.hpp"
-#include "comm/mpi/communicator.hpp"
 #include "graph/op.hpp"
+#include "io/blocks.hpp"
+#include "io/fault_point.hpp"
+#include "io/rank_file.hpp"
+#include "io/save_place.hpp"
 #include "io/team.hpp"
 
 namespace tessera::io::checkpoint {
 namespace {
 
-using nlohmann::json;
 namespace fs = std::filesystem;
-
-constexpr std::int64_t piece_bytes = std::int64_t{1} << 20;
-constexpr int format_version = 1;
 
 std::string step_name(int step) {
   char name[32];
   std::snprintf(name, sizeof name, "step_%08d", step);
   return name;
 }
-std::string rank_file(int rank) {
-  char name[32];
-  std::snprintf(name, sizeof name, "rank_%05d.bin", rank);
-  return name;
-}
-std::vector<int> all_ids() {
-  std::vector<int> ids;
-  for (int r = 0; r < device_count(); ++r) ids.push_back(r);
-  return ids;
-}
-std::string hex(std::uint64_t value) {
-  char text[20];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+
+// What all ranks must have in common, in words.
+std::string tree_text(const std::vector<Array>& leaves, const std::string& structure) {
+  std::string text = ", a tree " + structure;
+  for (const auto& x : leaves)
+    text += ", " + name(x.dtype()) + to_string(x.shape()) + layout_text(x.sharding());
   return text;
 }
-std::int64_t pieces_of(std::int64_t bytes) { return (bytes + piece_bytes - 1) / piece_bytes; }
-
-// The sums of a rank's blocks, taken as one stream of bytes.
-class PieceSums {
- public:
-  void add(const std::byte* data, std::int64_t bytes) {
-    while (bytes > 0) {
-      if (filled_ == 0) XXH3_64bits_reset(&state_);
-      const auto part = std::min(bytes, piece_bytes - filled_);
-      XXH3_64bits_update(&state_, data, part);
-      data += part, bytes -= part, filled_ += part;
-      if (filled_ == piece_bytes) close();
-    }
-  }
-  std::vector<std::uint64_t> finish() {
-    if (filled_ > 0) close();
-    return sums_;
-  }
-
- private:
-  void close() {
-    sums_.push_back(XXH3_64bits_digest(&state_));
-    filled_ = 0;
-  }
-  XXH3_state_t state_;
-  std::int64_t filled_ = 0;
-  std::vector<std::uint64_t> sums_;
-};
-
-struct RankFile {
-  std::int64_t data_bytes = 0;
-  std::uint64_t sum = 0;  // of the piece sums
-};
 
 // Blocks of one leaf by the rank that writes them, in mesh order: replica 0 of each.
-struct LeafBlock {
-  Box box;
-  int rank;
-  std::int64_t offset;
-};
-std::vector<LeafBlock> blocks_of(const Array& x, std::vector<std::int64_t>& end_of_rank) {
-  std::vector<LeafBlock> blocks;
+std::vector<Manifest::Block> blocks_of(const Array& x, std::vector<std::int64_t>& end_of_rank) {
+  std::vector<Manifest::Block> blocks;
   const auto& layout = output_of(x).stored->layout;
   for (const auto& [device, box] : layout.devices_indices_map(x.shape())) {
     if (layout.replica_id(x.shape(), device) != 0 || is_empty(box)) continue;
@@ -111,200 +56,219 @@ std::vector<LeafBlock> blocks_of(const Array& x, std::vector<std::int64_t>& end_
   return blocks;
 }
 
-RankFile write_rank_file(const std::string& path, const std::vector<Array>& leaves,
-                         const std::vector<std::vector<LeafBlock>>& blocks) {
-  File file("checkpoint::save", path, File::Mode::create);
-  PieceSums sums;
-  RankFile result;
+Manifest planned(int step, const std::string& structure, const std::vector<Array>& leaves) {
+  Manifest manifest{step, structure, {}, std::vector<Manifest::File>(device_count())};
+  std::vector<std::int64_t> end_of_rank(device_count(), 0);
+  for (const auto& x : leaves) manifest.leaves.push_back({x.shape(), x.dtype(), blocks_of(x, end_of_rank)});
+  return manifest;
+}
+
+Manifest::File write_own_file(const std::string& folder, const Manifest& manifest,
+                              const std::vector<Array>& leaves) {
+  std::vector<std::pair<const std::byte*, std::int64_t>> pieces;
   for (std::size_t n = 0; n < leaves.size(); ++n)
-    for (const auto& block : blocks[n]) {
-      if (block.rank != process_index()) continue;
-      const auto& buffer = output_of(leaves[n]).stored->buffer;
-      const auto bytes = box_elements(block.box) * static_cast<std::int64_t>(itemsize(leaves[n].dtype()));
-      file.write(buffer.data(), bytes, block.offset);
-      sums.add(buffer.data(), bytes);
-      result.data_bytes += bytes;
-    }
-  const auto pieces = sums.finish();
-  const auto sums_bytes = static_cast<std::int64_t>(pieces.size() * sizeof(std::uint64_t));
-  file.write(pieces.data(), sums_bytes, result.data_bytes);
-  file.sync();
-  result.sum = XXH3_64bits(pieces.data(), sums_bytes);
-  return result;
+    for (const auto& block : manifest.leaves[n].blocks)
+      if (block.rank == process_index())
+        pieces.push_back({output_of(leaves[n]).stored->buffer.data(),
+                          box_elements(block.box) * static_cast<std::int64_t>(itemsize(leaves[n].dtype()))});
+  return write_rank_file(folder + "/" + rank_file(process_index()), pieces);
 }
 
-json box_json(const Box& box) {
-  json ranges = json::array();
-  for (const auto& range : box) ranges.push_back({range.start, range.stop});
-  return ranges;
+// What each rank wrote, on every rank.
+void gather_files(Manifest& manifest, const Manifest::File& mine) {
+  struct Facts {
+    std::int64_t data_bytes;
+    char sum[16];
+  };
+  Facts own{mine.data_bytes, {}};
+  std::memcpy(own.sum, mine.sum_of_sums.data(), sizeof own.sum);
+  std::vector<Facts> all(manifest.files.size());
+  comm::all_gather(comm::world(), &own, sizeof own, all.data());
+  for (std::size_t r = 0; r < all.size(); ++r)
+    manifest.files[r] = {all[r].data_bytes, std::string(all[r].sum, sizeof all[r].sum)};
 }
 
-std::string manifest_text(int step, const std::string& structure, const std::vector<Array>& leaves,
-                          const std::vector<std::vector<LeafBlock>>& blocks,
-                          const std::vector<RankFile>& files) {
-  json body = {
-      {"format", format_version}, {"step", step}, {"structure", structure}, {"piece_bytes", piece_bytes}};
-  for (std::size_t n = 0; n < leaves.size(); ++n) {
-    json leaf = {
-        {"shape", leaves[n].shape().vector()}, {"dtype", name(leaves[n].dtype())}, {"blocks", json::array()}};
-    for (const auto& block : blocks[n])
-      leaf["blocks"].push_back(
-          {{"box", box_json(block.box)}, {"rank", block.rank}, {"offset", block.offset}});
-    body["leaves"].push_back(std::move(leaf));
+// The folder that a step is written into, on the first rank.
+class StepPlace {
+ public:
+  StepPlace(const std::string& dir, int step) : target_(dir + "/" + step_name(step)) {
+    make_folder(dir);
+    lock_.emplace("checkpoint::save", dir, dir + "/save.lock");
+    fault_point("locked");
+    std::error_code error;
+    if (lock_->is_inherited()) remove_dead(dir);
+    if (fs::exists(target_, error))
+      throw IoError("checkpoint::save: " + quoted(target_) +
+                    " exists; remove it first, or save under another step");
+    temporary_ = target_ + ".tmp-" + random_name();
+    make_folder(temporary_);
+    fault_point("prepared");
   }
-  for (std::size_t r = 0; r < files.size(); ++r)
-    body["files"].push_back({{"name", rank_file(static_cast<int>(r))},
-                             {"data_bytes", files[r].data_bytes},
-                             {"xxh3_of_sums", hex(files[r].sum)}});
-  const auto text = body.dump();
-  return json{{"body", body}, {"xxh3", hex(XXH3_64bits(text.data(), text.size()))}}.dump(1) + "\n";
-}
+  ~StepPlace() {
+    std::error_code ignored;
+    if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+  }
+  const std::string& temporary() const { return temporary_; }
+
+  void commit(const Manifest& manifest) {
+    const auto text = to_text(manifest);
+    const auto path = temporary_ + "/manifest.json";
+    File file("checkpoint::save", path, File::Mode::create);
+    file.write(text.data(), static_cast<std::int64_t>(text.size()), 0);
+    file.sync();
+    sync_folder_of("checkpoint::save", path);
+    fault_point("renaming");
+    if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
+      throw IoError("checkpoint::save: " + quoted(temporary_) + " cannot be renamed to " + quoted(target_) +
+                    ": " + std::strerror(errno) + "; check the permissions of the folder");
+    temporary_.clear();
+    fault_point("renamed");
+    sync_folder_of("checkpoint::save", target_);
+  }
+
+ private:
+  static std::string quoted(const std::string& text) { return tessera::quoted(text); }
+  static void make_folder(const std::string& path) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error)
+      throw IoError("checkpoint::save: the folder " + quoted(path) + " cannot be made: " + error.message() +
+                    "; check the path and its permissions");
+  }
+  static void remove_dead(const std::string& dir) {
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(dir, none)) {
+      const auto name = entry.path().filename().string();
+      if (name.starts_with("step_") && is_temporary(name, name.substr(0, name.find(".tmp-"))))
+        fs::remove_all(entry.path(), none);
+    }
+  }
+  std::string target_, temporary_;
+  std::optional<FileLock> lock_;
+};
 
 // The steps that have a manifest, by number.
-std::map<int, std::string> steps_in(const std::string& dir) {
-  std::map<int, std::string> steps;
+std::map<int, std::string, std::greater<>> steps_in(const std::string& dir) {
+  std::map<int, std::string, std::greater<>> steps;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(dir, none)) {
     const auto name = entry.path().filename().string();
-    int step = 0, used = 0;
-    if (std::sscanf(name.c_str(), "step_%d%n", &step, &used) == 1 &&
-        static_cast<std::size_t>(used) == name.size() && fs::exists(entry.path() / "manifest.json", none))
+    int step = 0;
+    if (std::sscanf(name.c_str(), "step_%d", &step) == 1 && name == step_name(step) &&
+        fs::exists(entry.path() / "manifest.json", none))
       steps[step] = entry.path().string();
   }
   return steps;
 }
 
-[[noreturn]] void damaged(const std::string& path, const std::string& facts) {
-  throw IoError("checkpoint::restore: " + tessera::quoted(path) + " " + facts +
-                "; restore another step, or write this one again");
+Manifest parsed(const std::string& folder, const std::string& text) {
+  try {
+    return parse_manifest(text);
+  } catch (const IoError& error) {
+    throw IoError("checkpoint::restore: " + tessera::quoted(folder + "/manifest.json") + " " + error.what());
+  }
+}
+std::string manifest_of(const std::string& folder) {
+  return read_text("checkpoint::restore", folder + "/manifest.json");
 }
 
-json read_manifest(const std::string& folder) {
-  const auto path = folder + "/manifest.json";
-  const auto text = read_text("checkpoint::restore", path);
-  const json whole = json::parse(text, nullptr, false);
-  if (whole.is_discarded() || !whole.is_object() || !whole.contains("body") || !whole.contains("xxh3"))
-    damaged(path, "is no manifest");
-  const auto body = whole["body"].dump();
-  if (whole["xxh3"] != hex(XXH3_64bits(body.data(), body.size())))
-    damaged(path, "does not have the checksum that it names");
-  if (whole["body"].value("format", 0) != format_version)
-    damaged(path, "has the format " + std::to_string(whole["body"].value("format", 0)) +
-                      ", this library reads " + std::to_string(format_version));
-  return whole["body"];
+bool is_complete(const std::string& folder) {
+  try {
+    const auto manifest = parsed(folder, manifest_of(folder));
+    for (std::size_t r = 0; r < manifest.files.size(); ++r) {
+      std::error_code none;
+      const auto bytes = fs::file_size(folder + "/" + rank_file(static_cast<int>(r)), none);
+      if (none || static_cast<std::int64_t>(bytes) != file_bytes(manifest.files[r])) return false;
+    }
+    return true;
+  } catch (const IoError&) {
+    return false;
+  }
 }
 
-// One rank's file: pieces are read and checked when they are needed, once.
-class RankReader {
- public:
-  RankReader(const std::string& folder, const json& facts)
-      : file_("checkpoint::restore", folder + "/" + facts["name"].get<std::string>(), File::Mode::read),
-        data_bytes_(facts["data_bytes"]) {
-    sums_.resize(pieces_of(data_bytes_));
-    const auto sums_bytes = static_cast<std::int64_t>(sums_.size() * sizeof(std::uint64_t));
-    if (file_.bytes() != data_bytes_ + sums_bytes)
-      damaged(file_.path(), "has " + std::to_string(file_.bytes()) + " bytes instead of " +
-                                std::to_string(data_bytes_ + sums_bytes));
-    file_.read(sums_.data(), sums_bytes, data_bytes_);
-    if (hex(XXH3_64bits(sums_.data(), sums_bytes)) != facts["xxh3_of_sums"])
-      damaged(file_.path(), "has damaged checksums");
-    checked_.resize(sums_.size());
-  }
-  void read(std::int64_t offset, std::int64_t bytes, std::byte* out) {
-    if (offset < 0 || offset + bytes > data_bytes_) damaged(file_.path(), "is shorter than its blocks");
-    for (auto piece = offset / piece_bytes; bytes > 0 && piece * piece_bytes < offset + bytes; ++piece)
-      check(piece);
-    file_.read(out, bytes, offset);
-  }
-
- private:
-  void check(std::int64_t piece) {
-    if (checked_[piece]) return;
-    std::vector<std::byte> data(std::min(piece_bytes, data_bytes_ - piece * piece_bytes));
-    file_.read(data.data(), static_cast<std::int64_t>(data.size()), piece * piece_bytes);
-    if (XXH3_64bits(data.data(), data.size()) != sums_[piece])
-      damaged(file_.path(), "is damaged between the bytes " + std::to_string(piece * piece_bytes) + " and " +
-                                std::to_string(piece * piece_bytes + static_cast<std::int64_t>(data.size())));
-    checked_[piece] = true;
-  }
-  File file_;
-  std::int64_t data_bytes_;
-  std::vector<std::uint64_t> sums_;
-  std::vector<bool> checked_;
+// Not damage: an older step has no other tree.
+struct OtherTree : IoError {
+  using IoError::IoError;
 };
 
-void copy_common(const Box& from_box, const std::byte* from, const Box& to_box, std::byte* to,
-                 const Box& common, std::int64_t width) {
-  const auto from_strides = row_major_strides(box_shape(from_box)),
-             to_strides = row_major_strides(box_shape(to_box));
-  const std::size_t last = common.empty() ? 0 : common.size() - 1;
-  const std::int64_t run = common.empty() ? 1 : common[last].size();
-  std::vector<std::int64_t> at;
-  for (const auto& range : common) at.push_back(range.start);
-  for (bool more = !is_empty(common); more;) {
-    std::int64_t source = 0, target = 0;
-    for (std::size_t d = 0; d < at.size(); ++d)
-      source += (at[d] - from_box[d].start) * from_strides[d],
-          target += (at[d] - to_box[d].start) * to_strides[d];
-    std::memcpy(to + target * width, from + source * width, run * width);
-    more = false;
-    for (std::size_t d = last; d-- > 0 && !more;) {
-      if (++at[d] < common[d].stop)
-        more = true;
-      else
-        at[d] = common[d].start;
-    }
-  }
-}
-
-Buffer read_leaf(const json& leaf, const Box& mine, std::int64_t width, const std::string& folder,
-                 const json& files, std::map<int, RankReader>& readers) {
-  Buffer buffer = Buffer::allocate(box_elements(mine) * width);
-  std::int64_t found = 0;
-  for (const auto& block : leaf["blocks"]) {
-    Box box;
-    for (const auto& range : block["box"]) box.push_back({range[0], range[1]});
-    const Box common = intersect(box, mine);
-    if (is_empty(common)) continue;
-    const int rank = block["rank"];
-    auto reader = readers.find(rank);
-    if (reader == readers.end())
-      reader = readers
-                   .emplace(std::piecewise_construct, std::forward_as_tuple(rank),
-                            std::forward_as_tuple(folder, files.at(rank)))
-                   .first;
-    // Only the rows of the block that the common part touches.
-    Box rows = box;
-    if (!rows.empty()) rows[0] = common[0];
-    const auto row_bytes = box.empty() ? width : box_elements(box) / box[0].size() * width;
-    std::vector<std::byte> part(box_elements(rows) * width);
-    reader->second.read(
-        block["offset"].get<std::int64_t>() + (box.empty() ? 0 : (rows[0].start - box[0].start) * row_bytes),
-        static_cast<std::int64_t>(part.size()), part.data());
-    copy_common(rows, part.data(), mine, buffer.data(), common, width);
-    found += box_elements(common);
-  }
-  if (found != box_elements(mine))
-    damaged(folder, "holds " + std::to_string(found) + " of " + std::to_string(box_elements(mine)) +
-                        " elements of a block");
-  return buffer;
-}
-
-void check_alike(const json& body, const std::string& folder, const std::vector<Array>& like,
+void check_alike(const Manifest& manifest, const std::string& folder, const std::vector<Array>& like,
                  const std::string& structure) {
-  if (body["structure"] != structure)
-    throw IoError("checkpoint::restore: " + tessera::quoted(folder) + " holds the tree " +
-                  body["structure"].get<std::string>() + ", asked for is " + structure +
-                  " (* is an array); give a tree like the one that was saved");
-  const auto& leaves = body.contains("leaves") ? body["leaves"] : json::array();
-  for (std::size_t n = 0; n < like.size(); ++n) {
-    const Shape shape(leaves.at(n)["shape"].get<std::vector<std::int64_t>>());
-    const std::string dtype = leaves[n]["dtype"];
-    if (!(shape == like[n].shape()) || dtype != name(like[n].dtype()))
-      throw IoError("checkpoint::restore: array " + std::to_string(n) + " of " + tessera::quoted(folder) +
-                    " is " + dtype + to_string(shape) + ", asked for is " + name(like[n].dtype()) +
-                    to_string(like[n].shape()) + "; give a tree like the one that was saved");
+  if (manifest.structure != structure || manifest.leaves.size() != like.size()) {
+    const std::string found = tessera::quoted(manifest.structure);
+    throw OtherTree("checkpoint::restore: " + tessera::quoted(folder) + " holds the tree " +
+                    found.substr(1, found.size() - 2) + ", asked for is " + structure +
+                    " (* is an array); give a tree like the one that was saved");
   }
+  for (std::size_t n = 0; n < like.size(); ++n) {
+    const auto& leaf = manifest.leaves[n];
+    if (!(leaf.shape == like[n].shape()) || leaf.dtype != like[n].dtype())
+      throw OtherTree("checkpoint::restore: array " + std::to_string(n) + " of " + tessera::quoted(folder) +
+                      " is " + name(leaf.dtype) + to_string(leaf.shape) + ", asked for is " +
+                      name(like[n].dtype()) + to_string(like[n].shape()) +
+                      "; give a tree like the one that was saved");
+  }
+}
+
+// The manifest is read once and sent: so all ranks speak of the same step.
+Manifest common_manifest(const Team& team, const std::string& folder) {
+  std::string text;
+  Manifest manifest;
+  team.once([&] { text = manifest_of(folder); });
+  text = team.from_first(text);
+  team.together([&] { manifest = parsed(folder, text); });
+  return manifest;
+}
+
+std::vector<Array> restore_step(const Team& team, const std::string& folder, const std::vector<Array>& like,
+                                const std::string& structure) {
+  const Manifest manifest = common_manifest(team, folder);
+  check_alike(manifest, folder, like, structure);
+  std::vector<Buffer> buffers(like.size());
+  team.together([&] {
+    StepReader reader(folder, manifest);
+    for (std::size_t n = 0; n < like.size(); ++n) {
+      const Sharding layout = like[n].sharding();
+      if (layout.mesh().position(process_index()) >= 0)
+        buffers[n] = reader.read(n, layout.local_box(like[n].shape(), process_index()));
+    }
+  });
+  std::vector<Array> leaves;
+  for (std::size_t n = 0; n < like.size(); ++n)
+    leaves.push_back(make_leaf({like[n].shape(), like[n].dtype()}, like[n].sharding(), std::move(buffers[n]),
+                               like[n].is_committed(), std::source_location::current()));
+  return leaves;
+}
+
+// The numbers of the steps, newest first, as the first rank sees them.
+std::vector<int> common_steps(const Team& team, const std::string& dir) {
+  std::string words;
+  if (team.is_first())
+    for (const auto& [number, folder] : steps_in(dir))
+      words += (words.empty() ? "" : " ") + std::to_string(number);
+  std::istringstream text(team.from_first(words));
+  std::vector<int> steps;
+  for (int step = 0; text >> step;) steps.push_back(step);
+  return steps;
+}
+
+// The folders to try, best first.
+std::vector<std::string> candidates(const Team& team, const std::string& dir, std::optional<int> step) {
+  const auto steps = common_steps(team, dir);
+  if (steps.empty())
+    throw IoError("checkpoint::restore: " + tessera::quoted(dir) +
+                  " holds no complete step; check the path (a step is a folder like " + step_name(0) +
+                  " with a manifest.json)");
+  if (step && std::find(steps.begin(), steps.end(), *step) == steps.end()) {
+    std::vector<std::string> names;
+    for (auto number = steps.rbegin(); number != steps.rend(); ++number)
+      names.push_back(std::to_string(*number));
+    throw IoError("checkpoint::restore: " + tessera::quoted(dir) + " has no step " + std::to_string(*step) +
+                  "; it has " + join(names));
+  }
+  std::vector<std::string> folders;
+  for (const int number : steps)
+    if (!step || number == *step) folders.push_back(dir + "/" + step_name(number));
+  return folders;
 }
 
 }  // namespace
@@ -315,96 +279,75 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
                  const std::string& structure) {
   if (step < 0) throw ArgumentError("checkpoint::save: step " + std::to_string(step) + " is negative");
   for (const auto& x : leaves) check_usable(x, "checkpoint::save");
-  eval(leaves);
-  const Team team(all_ids(),
-                  "checkpoint::save of step " + std::to_string(step) + " to " + tessera::quoted(dir));
-  const std::string target = dir + "/" + step_name(step),
-                    temporary = target + ".tmp-" + std::to_string(team.from_first(::getpid()));
-  std::vector<std::int64_t> end_of_rank(device_count(), 0);
-  std::vector<std::vector<LeafBlock>> blocks;
-  for (const auto& x : leaves) blocks.push_back(blocks_of(x, end_of_rank));
-  try {
-    team.once([&] {
-      std::error_code error;
-      if (fs::exists(target, error))
-        throw IoError("checkpoint::save: " + tessera::quoted(target) +
-                      " exists; remove it first, or save under another step");
-      fs::remove_all(temporary, error);
-      fs::create_directories(temporary, error);
-      if (error)
-        throw IoError("checkpoint::save: the folder " + tessera::quoted(temporary) +
-                      " cannot be made: " + error.message() + "; check the path and its permissions");
-    });
-    RankFile mine;
-    team.together(
-        [&] { mine = write_rank_file(temporary + "/" + rank_file(process_index()), leaves, blocks); });
-    std::vector<RankFile> files(device_count());
-    comm::all_gather(team.group(), &mine, sizeof mine, files.data());
-    team.once([&] {
-      const auto text = manifest_text(step, structure, leaves, blocks, files);
-      File manifest("checkpoint::save", temporary + "/manifest.json", File::Mode::create);
-      manifest.write(text.data(), static_cast<std::int64_t>(text.size()), 0);
-      manifest.sync();
-      sync_folder_of("checkpoint::save", temporary + "/manifest.json");
-      if (std::rename(temporary.c_str(), target.c_str()) != 0)
-        throw IoError("checkpoint::save: " + tessera::quoted(temporary) + " cannot be renamed to " +
-                      tessera::quoted(target) + ": " + std::strerror(errno) +
-                      "; check the permissions of the folder");
-      sync_folder_of("checkpoint::save", target);
-    });
-  } catch (...) {
-    std::error_code ignored;
-    if (team.is_first()) fs::remove_all(temporary, ignored);
-    throw;
-  }
+  const Team team("checkpoint::save of step " + std::to_string(step) + " to " + tessera::quoted(dir) +
+                  tree_text(leaves, structure));
+  team.together([&] { eval(leaves); });
+  const NoSizeSignal size_is_an_error;
+  Manifest manifest = planned(step, structure, leaves);
+  std::optional<StepPlace> place;  // on the first rank
+  std::string folder;
+  team.once([&] {
+    place.emplace(dir, step);
+    folder = place->temporary();
+  });
+  folder = team.from_first(folder);
+  Manifest::File mine;
+  team.together([&] { mine = write_own_file(folder, manifest, leaves); });
+  gather_files(manifest, mine);
+  team.once([&] {
+    place->commit(manifest);
+    place.reset();
+    fault_point("saved");
+  });
 }
 
 std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> step,
                                   const std::vector<Array>& like, const std::string& structure) {
-  const Team team(all_ids(), "checkpoint::restore of " +
-                                 (step ? "step " + std::to_string(*step) : std::string("the latest step")));
-  std::string folder;
-  json body;
-  team.together([&] {
-    const auto steps = steps_in(dir);
-    std::vector<std::string> names;
-    for (const auto& [number, path] : steps) names.push_back(std::to_string(number));
-    if (steps.empty())
-      throw IoError("checkpoint::restore: " + tessera::quoted(dir) +
-                    " holds no complete step; check the path (a step is a folder like " + step_name(0) +
-                    " with a manifest.json)");
-    if (step && !steps.contains(*step))
-      throw IoError("checkpoint::restore: " + tessera::quoted(dir) + " has no step " + std::to_string(*step) +
-                    "; it has " + join(names));
-    folder = step ? steps.at(*step) : steps.rbegin()->second;
-    body = read_manifest(folder);
-    check_alike(body, folder, like, structure);
-  });
-  team.same("checkpoint::restore", folder, body.dump());
-  std::vector<Buffer> buffers(like.size());
-  std::vector<Sharding> layouts;
-  for (const auto& x : like) layouts.push_back(x.sharding());
-  team.together([&] {
-    std::map<int, RankReader> readers;
-    for (std::size_t n = 0; n < like.size(); ++n)
-      if (layouts[n].mesh().position(process_index()) >= 0)
-        buffers[n] =
-            read_leaf(body["leaves"][n], layouts[n].local_box(like[n].shape(), process_index()),
-                      static_cast<std::int64_t>(itemsize(like[n].dtype())), folder, body["files"], readers);
-  });
-  std::vector<Array> leaves;
-  for (std::size_t n = 0; n < like.size(); ++n)
-    leaves.push_back(make_leaf({like[n].shape(), like[n].dtype()}, layouts[n], std::move(buffers[n]),
-                               like[n].is_committed(), std::source_location::current()));
-  return leaves;
+  const Team team("checkpoint::restore of " +
+                  (step ? "step " + std::to_string(*step) : std::string("the latest step")) + " from " +
+                  tessera::quoted(dir) + tree_text(like, structure));
+  const auto folders = candidates(team, dir, step);
+  std::string of_newest;
+  for (const auto& folder : folders) {
+    try {
+      auto leaves = restore_step(team, folder, like, structure);
+      if (!of_newest.empty())
+        log_once(LogLevel::warn, of_newest + "\n  Restored instead: " + tessera::quoted(folder));
+      return leaves;
+    } catch (const OtherTree&) {
+      throw;
+    } catch (const IoError& error) {
+      if (of_newest.empty()) of_newest = error.what();
+    }
+  }
+  if (folders.size() > 1)
+    of_newest += " (of the " + format_count(static_cast<std::int64_t>(folders.size()) - 1, "older step") +
+                 " none is whole either)";
+  throw IoError(of_newest);
 }
 
 }  // namespace detail
 
 std::optional<int> latest_step(const std::string& dir) {
-  const auto steps = steps_in(dir);
-  if (steps.empty()) return std::nullopt;
-  return steps.rbegin()->first;
+  for (const auto& [step, folder] : steps_in(dir))
+    if (is_complete(folder)) return step;
+  return std::nullopt;
+}
+
+std::optional<int> latest_whole_step(const std::string& dir) {
+  const Team team("checkpoint::latest_whole_step of " + tessera::quoted(dir));
+  for (const int step : common_steps(team, dir)) {
+    try {
+      const auto folder = dir + "/" + step_name(step);
+      const Manifest manifest = common_manifest(team, folder);
+      team.together([&] {  // each rank its share of the files
+        for (auto r = process_index(); r < static_cast<int>(manifest.files.size()); r += device_count())
+          RankReader(folder, r, manifest.files[r]).check_all();
+      });
+      return step;
+    } catch (const IoError&) {}
+  }
+  return std::nullopt;
 }
 
 }  // namespace tessera::io::checkpoint

@@ -102,5 +102,34 @@ TEST_F(Checkpoint, a_flipped_bit_or_a_missing_byte_is_found) {
   }
 }
 
+TEST_F(Checkpoint, a_damaged_step_is_passed_over_for_the_newest_whole_one) {
+  const auto x = [](int step) { return device_put(astype(arange(2000) + step, float64), all_rows()); };
+  for (int n = 0; n < 5; ++n) io::checkpoint::save(folder_, n, x(n));
+  damage(file(4, "rank_00000.bin"), 10);
+  damage(file(3, "manifest.json"), 300);
+  if (is_main_process()) std::filesystem::resize_file(file(2, "rank_00000.bin"), 50);
+  comm::barrier(comm::world());
+  EXPECT_EQ(io::checkpoint::latest_step(folder_),
+            4);  // in full length: what is flipped inside is not looked at
+  EXPECT_EQ(io::checkpoint::latest_whole_step(folder_), 1);
+  EXPECT_EQ(to_vector<double>(io::checkpoint::restore(folder_, x(9))), to_vector<double>(x(1)));
+  for (const int asked : {2, 3, 4})
+    EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, x(9), asked); }),
+                testing::AllOf(HasSubstr(file(asked, "")), HasSubstr("; restore another step")));
+  EXPECT_THAT(
+      text_of_error<IoError>([&] { io::checkpoint::restore(folder_, device_put(zeros({10}), all_rows())); }),
+      HasSubstr("(10,); give a tree like the one"));  // not damage: no other step is tried
+}
+
+TEST_F(Checkpoint, where_no_step_is_whole_the_newest_ones_damage_is_told) {
+  const Array x = device_put(arange(10), all_rows());
+  for (int n = 0; n < 3; ++n) io::checkpoint::save(folder_, n, x);
+  for (int n = 0; n < 3; ++n) damage(file(n, "rank_00000.bin"), 1);
+  EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, x); }),
+              testing::AllOf(HasSubstr(file(2, "rank_00000.bin") + "' is damaged between the bytes 0 and"),
+                             HasSubstr("(of the 2 older steps none is whole either)")));
+  EXPECT_EQ(io::checkpoint::latest_whole_step(folder_), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tessera::test
