@@ -16,7 +16,8 @@ if(PROJECT_IS_TOP_LEVEL)
 
   find_program(tessera_ccache ccache)
   if(tessera_ccache AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${tessera_ccache})
+    # Precompiled headers are found again by their contents, not by when they were written.
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${tessera_ccache})
   endif()
   find_program(tessera_mold mold)
   if(tessera_mold AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1)
