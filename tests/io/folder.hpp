@@ -12,7 +12,7 @@
 #include <string>
 
 #include "comm/collectives/collectives.hpp"
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 

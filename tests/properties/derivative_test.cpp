@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 #include "support/op_samples.hpp"
 
 namespace tessera::test {

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "graph/op.hpp"
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 #include "support/op_samples.hpp"
 
 namespace tessera::test {

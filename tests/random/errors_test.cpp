@@ -6,7 +6,7 @@
 #include <tessera/random.hpp>
 #include <tessera/tree.hpp>
 
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

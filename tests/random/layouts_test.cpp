@@ -3,7 +3,7 @@
 
 #include "golden.hpp"
 #include "ops/rng/rng.hpp"
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::test {

@@ -3,7 +3,7 @@
 
 #include <tessera/tessera.hpp>
 
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

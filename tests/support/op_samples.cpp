@@ -436,16 +436,16 @@ const std::vector<OpSample>& op_samples() {
 
 const std::map<std::string, std::string>& ops_tested_elsewhere() {
   static const std::map<std::string, std::string> ops{
-      {"alias", "what transformations put around their arguments: tests/transforms_grad"},
-      {"custom_vjp", "tests/transforms_grad"},
-      {"barrier", "what checkpoint puts before a second computation: tests/transforms_grad"},
+      {"alias", "what transformations put around their arguments: tests/transforms"},
+      {"custom_vjp", "tests/transforms"},
+      {"barrier", "what checkpoint puts before a second computation: tests/transforms"},
       {"scan", "needs a trace: tests/control"},
       {"while_loop", "needs a trace: tests/control"},
       {"cond", "needs a trace: tests/control"},
-      {"psum_groups", "tests/ops_collective"},
-      {"reorder", "the same devices in another order, for pmap: tests/ops_collective"},
-      {"pmax_groups", "tests/ops_collective"},
-      {"pmin_groups", "tests/ops_collective"},
+      {"psum_groups", "tests/ops/collective"},
+      {"reorder", "the same devices in another order, for pmap: tests/ops/collective"},
+      {"pmax_groups", "tests/ops/collective"},
+      {"pmin_groups", "tests/ops/collective"},
       {"random_poisson_rounds", "drawn again until all samples are accepted, inside poisson"},
       {"random_binomial_rounds", "the same inside binomial"},
       {"random_integers", "its bounds are operands of randint: tests/random"},

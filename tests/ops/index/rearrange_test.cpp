@@ -1,6 +1,6 @@
 // split, flip, roll, pad, tile, repeat, tril, triu, diagonal against plain loops on any sharding, and what
 // they move.
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

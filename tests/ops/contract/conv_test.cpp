@@ -1,6 +1,6 @@
 // conv against plain loops: strides, padding, dilation, groups, any number of spatial dims, any shardings;
 // and what travels.
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

@@ -1,7 +1,7 @@
 // einsum against sums by plain loops, for any shardings of the operands.
 #include <map>
 
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <tessera/transforms.hpp>
 
 #include "ops/sort/sort_by_key.hpp"
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

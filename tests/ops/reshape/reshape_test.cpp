@@ -1,6 +1,6 @@
 // Reshapes of split dims: the elements stay in order and nobody gathers, also where blocks are uneven.
 #include "comm/watch/traffic.hpp"
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

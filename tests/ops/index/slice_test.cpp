@@ -1,5 +1,5 @@
 // Slices, integers, ellipsis, new axes: values on any sharding, and what travels.
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

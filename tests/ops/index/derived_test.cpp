@@ -1,7 +1,7 @@
 // diff, meshgrid, isclose, ptp, median, average.
 #include <limits>
 
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

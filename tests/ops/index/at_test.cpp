@@ -1,5 +1,5 @@
 // Index arrays and x.at(...): NumPy's values for any sharding of the array, the indices and the updates.
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "ops/sort/sort_by_key.hpp"
-#include "ops_index/layouts.hpp"
+#include "support/layouts.hpp"
 
 namespace tessera::test {
 namespace {

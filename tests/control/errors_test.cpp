@@ -1,0 +1,131 @@
+// What is wrong with a body, and who looks on while it runs: failures, the search for NaN, a profile.
+#include <tessera/debug.hpp>
+#include <tessera/linalg.hpp>
+
+#include "control/loops.hpp"
+
+namespace tessera::test {
+namespace {
+
+TEST(Failure, OfAnOpInABodyIsRaisedOnAllRanks) {
+  const auto f = jit([](const Array& a) {
+    return fori_loop(
+        0, 10, [](const Array&, const Array& v) { return linalg::cholesky(v); }, a);
+  });
+  const Array good = device_put(eye(6, float64) * 4.0, line(), P("x"));
+  expect_close(f(good), eye(6, float64) * std::pow(4.0, 1.0 / 1024), "values");
+  EXPECT_THROW(eval(f(-good)), LinAlgError);
+  expect_close(f(good), eye(6, float64) * std::pow(4.0, 1.0 / 1024), "values after a failure");
+}
+
+TEST(Failure, TheSearchForNanLooksIntoLoops) {
+  const auto f = jit([](const Array& x) {
+    return fori_loop(
+        0, 10, [](const Array& i, const Array& v) { return sqrt(v - i * 0.5); }, x);
+  });
+  const Array x = device_put(ones({10}), line(), P("x"));
+  debug::set_nan_check(true);
+  EXPECT_THROW(eval(f(x)), NanError);
+  debug::set_nan_check(false);
+}
+
+TEST(Profile, StepsInsideALoopAreCountedOnce) {
+  const auto f = jit([](const Array& x) {
+    return fori_loop(
+        0, 30, [](const Array&, const Array& v) { return cumsum(v, 0) * 0.1f; }, x);
+  });
+  const Array x = ones({10});
+  eval(f(x));
+  const debug::profile profile;
+  eval(f(x));
+  EXPECT_GE(profile.steps(), 60);
+  EXPECT_LE(profile.steps(), 65);
+  EXPECT_THAT(profile.table(), Not(HasSubstr("scan at")));
+}
+
+template <class E, class F> std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(BadInput, ACarriedValueThatChanges) {
+  const auto f = [](const Array& x) {
+    return fori_loop(
+        0, 20,
+        [](const Array&, const std::pair<Array, Array>& s) {
+          return std::pair{s.first, astype(s.second, float32)};
+        },
+        std::pair{x, x});
+  };
+  const auto text = error_of<DtypeError>([&] { jit(f)(spread({3})); });
+  EXPECT_THAT(text, HasSubstr("[1]"));
+  EXPECT_THAT(text, HasSubstr("f64[3]"));
+  EXPECT_THAT(text, HasSubstr("f32[3]"));
+  EXPECT_THAT(text, HasSubstr("astype"));
+  EXPECT_THAT(text, HasSubstr("errors_test.cpp"));
+  const auto g = [](const Array& x) {
+    return scan(
+               [](const Array& c, const Array& v) {
+                 return std::pair{concatenate({c, v}, 0), c};
+               },
+               x(0), x)
+        .first;
+  };
+  EXPECT_THAT(error_of<ShapeError>([&] { jit(g)(spread({10, 3})); }), HasSubstr("f64[6]"));
+}
+
+TEST(BadInput, NumbersThatChange) {
+  const auto f = [](const Array& x) {
+    return fori_loop(
+               0, 20,
+               [](const Array&, const std::pair<Array, int>& s) {
+                 return std::pair{s.first, s.second + 1};
+               },
+               std::pair{x, 0})
+        .first;
+  };
+  EXPECT_THAT(error_of<ArgumentError>([&] { jit(f)(spread({3})); }), HasSubstr("must be an Array"));
+}
+
+TEST(BadInput, BranchesThatDiffer) {
+  const auto f = [](const Array& x) {
+    return cond(
+        sum(x) > 0.0, [](const Array& v) { return v; }, [](const Array& v) { return sum(v); }, x);
+  };
+  EXPECT_THAT(error_of<ArgumentError>([&] { jit(f)(spread({3})); }), HasSubstr("f64[3]"));
+  EXPECT_THAT(error_of<ShapeError>([&] {
+                jit([](const Array& x) {
+                  return cond(
+                      x > 0.0, [](const Array& v) { return v; }, [](const Array& v) { return -v; }, x);
+                })(spread({3}));
+              }),
+              HasSubstr("scalar"));
+}
+
+TEST(BadInput, Conditions) {
+  EXPECT_THAT(error_of<DtypeError>([&] {
+                jit([](const Array& x) {
+                  return while_loop([](const Array& v) { return sum(v); }, [](const Array& v) { return v; },
+                                    x);
+                })(spread({3}));
+              }),
+              HasSubstr("bool"));
+  EXPECT_THAT(error_of<ShapeError>([&] {
+                jit([](const Array& x) {
+                  return scan(
+                             [](const Array& c, const std::vector<Array>& v) {
+                               return std::pair{c + v[0], c};
+                             },
+                             x(0), std::vector{x, Array(x(slice(1)))})
+                      .first;
+                })(spread({12}));
+              }),
+              HasSubstr("leading sizes"));
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,87 @@
+// Params of ops and the nodes that keep them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tessera/ops.hpp>
+
+#include "graph/op.hpp"
+
+namespace tessera {
+namespace {
+
+using testing::ContainsRegex;
+
+struct Sample {
+  std::int64_t shift = 0;
+  std::vector<int> dims;
+  std::optional<Shape> shape;
+  bool wraps = false;
+  template <class V> void fields(V&& visit) const {
+    visit("shift", shift), visit("dims", dims), visit("shape", shape), visit("wraps", wraps);
+  }
+};
+
+TEST(Params, TextNamesEveryField) {
+  EXPECT_EQ(make_params(Sample{-3, {0, 2}, Shape{4, 5}, true})->text(),
+            "shift=-3 dims=[0,2] shape=(4, 5) wraps=true");
+  EXPECT_EQ(make_params(Sample{})->text(), "shift=0 dims=[] shape=none wraps=false");
+}
+
+TEST(Params, EveryFieldChangesTheHash) {
+  const Sample sample{1, {0}, std::nullopt, false};
+  const auto hash = make_params(sample)->hash();
+  EXPECT_EQ(make_params(sample)->hash(), hash);
+  EXPECT_NE(make_params(Sample{2, {0}, std::nullopt, false})->hash(), hash);
+  EXPECT_NE(make_params(Sample{1, {0, 0}, std::nullopt, false})->hash(), hash);
+  EXPECT_NE(make_params(Sample{1, {0}, Shape{}, false})->hash(), hash);
+  EXPECT_NE(make_params(Sample{1, {0}, std::nullopt, true})->hash(), hash);
+}
+
+TEST(Params, AreReadBackAsTheyWereGiven) {
+  const auto params = make_params(Sample{7, {1}, Shape{2}, true});
+  EXPECT_EQ(params->as<Sample>().shift, 7);
+  EXPECT_EQ(params->as<Sample>().shape, (Shape{2}));
+}
+
+TEST(Node, AChainOfAMillionIsReleasedWithoutRecursion) {
+  Array last = make_placeholder({Shape{2}, float32}, std::nullopt, nullptr, 0, {});
+  for (int i = 0; i < 1'000'000; ++i) {
+    auto node = std::make_shared<Node>();
+    node->inputs.push_back(std::move(last));
+    node->outputs.resize(1);
+    last = Array(std::move(node), 0);
+  }
+  last = Array();
+  SUCCEED();  // a destructor per node on the stack would have ended the program
+}
+
+TEST(Node, WhatOthersStillHoldOutlivesTheChain) {
+  const Array base = make_placeholder({Shape{2}, float32}, std::nullopt, nullptr, 0, {});
+  Array chain = base;
+  for (int i = 0; i < 10; ++i) chain = chain + chain;
+  chain = Array();
+  EXPECT_EQ(base.shape(), (Shape{2}));
+  EXPECT_EQ(base.node().use_count(), 1);
+}
+
+TEST(Node, IsDescribedByTypeAndTheUsersLine) {
+  EXPECT_THAT(describe(zeros({3, 4}) + 1),
+              ContainsRegex("^f32\\[3,4\\] \\(uncommitted\\) from node_test.cpp:[0-9]+$"));
+}
+
+TEST(Recording, NumbersNodesInOrder) {
+  const Array a = zeros({2}), b = a + 1, c = a * 2;
+  EXPECT_LT(a.node()->serial, b.node()->serial);
+  EXPECT_LT(b.node()->serial, c.node()->serial);
+}
+
+TEST(Recording, RefusesAnArrayThatHoldsNothing) {
+  try {
+    Array() + 1;
+    FAIL() << "no error";
+  } catch (const ArgumentError& error) {
+    EXPECT_THAT(error.what(), ContainsRegex("add.*holds nothing"));
+  }
+}
+
+}  // namespace
+}  // namespace tessera
