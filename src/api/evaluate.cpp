@@ -10,6 +10,7 @@
 #include "base/recent.hpp"
 #include "base/session.hpp"
 #include "base/settings.hpp"
+#include "base/text.hpp"
 #include "comm/mpi/environment.hpp"
 #include "comm/watch/agreement.hpp"
 #include "compile/pipeline.hpp"
@@ -74,14 +75,9 @@ std::vector<int> participants(const Graph& graph) {
 void check_memory(std::int64_t bytes, const std::string& what) {
   const auto limit = memory_share();
   if (bytes <= limit) return;
-  const auto gib = [](std::int64_t b) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(b) / (1 << 30));
-    return std::string(text);
-  };
   throw MemoryError(
-      what + " needs " + gib(bytes) + " (" + std::to_string(bytes) +
-      " bytes) on each rank, but a rank may use " + gib(limit) + " (" +
+      what + " needs " + format_bytes(bytes) + " (" + std::to_string(bytes) +
+      " bytes) on each rank, but a rank may use " + format_bytes(limit) + " (" +
       std::to_string(comm::place_in_job().host_size) +
       " ranks share the host). Use more hosts, a smaller dtype, or a sharding that splits more dimensions");
 }

@@ -10,6 +10,7 @@
 #include <tessera/runtime.hpp>
 
 #include "api/evaluate.hpp"
+#include "kernels/visit.hpp"
 #include "ops/collective/manual.hpp"
 #include "ops/functions.hpp"
 
@@ -115,60 +116,46 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-std::vector<std::string> element_texts(const HostArray& host) {
+// All of them in one style, so that they stand under each other.
+std::vector<std::string> float_texts(const std::vector<double>& values, bool is_double) {
+  const auto style = style_of(values, is_double);
   std::vector<std::string> texts;
-  const auto n = static_cast<std::size_t>(host.size());
-  const Dtype d = host.dtype();
-  const auto with_style = [&](const std::vector<double>& values) {
-    const bool is_double = d == float64 || d == complex128;
-    const auto style = style_of(values, is_double);
-    std::vector<std::string> result;
-    for (const double v : values) result.push_back(float_text(v, style, is_double));
-    return result;
-  };
-  const auto integers = [&]<class T>(std::span<const T> values) {
-    for (const T v : values) texts.push_back(std::to_string(v));
-  };
-  if (host.shape().empty()) {
-    if (d == float32) return {scalar_text(host.as<float>()[0])};
-    if (d == float64) return {scalar_text(host.as<double>()[0])};
-    if (d == complex64) return {scalar_text(host.as<std::complex<float>>()[0])};
-    if (d == complex128) return {scalar_text(host.as<std::complex<double>>()[0])};
-  }
-  std::vector<double> re(n), im(n);
-  switch (d.code) {
-    case 0:
-      for (std::size_t i = 0; i < n; ++i) texts.push_back(host.bytes()[i] != std::byte{0} ? "True" : "False");
-      return texts;
-    case 1: integers(host.as<std::int8_t>()); return texts;
-    case 2: integers(host.as<std::int16_t>()); return texts;
-    case 3: integers(host.as<std::int32_t>()); return texts;
-    case 4: integers(host.as<std::int64_t>()); return texts;
-    case 5: integers(host.as<std::uint8_t>()); return texts;
-    case 6: integers(host.as<std::uint16_t>()); return texts;
-    case 7: integers(host.as<std::uint32_t>()); return texts;
-    case 8: integers(host.as<std::uint64_t>()); return texts;
-    case 9:
-      for (std::size_t i = 0; i < n; ++i) re[i] = host.as<float>()[i];
-      return with_style(re);
-    case 10:
-      for (std::size_t i = 0; i < n; ++i) re[i] = host.as<double>()[i];
-      return with_style(re);
-    case 11:
-      for (std::size_t i = 0; i < n; ++i)
-        re[i] = host.as<std::complex<float>>()[i].real(), im[i] = host.as<std::complex<float>>()[i].imag();
-      break;
-    default:
-      for (std::size_t i = 0; i < n; ++i)
-        re[i] = host.as<std::complex<double>>()[i].real(), im[i] = host.as<std::complex<double>>()[i].imag();
-  }
-  const auto real_texts = with_style(re), imag_texts = with_style(im);
-  for (std::size_t i = 0; i < n; ++i) {
+  for (const double v : values) texts.push_back(float_text(v, style, is_double));
+  return texts;
+}
+
+template <class R> std::vector<std::string> complex_texts(std::span<const std::complex<R>> values) {
+  std::vector<double> re, im;
+  for (const auto& v : values) re.push_back(v.real()), im.push_back(v.imag());
+  const bool is_double = std::is_same_v<R, double>;
+  const auto real_texts = float_texts(re, is_double), imag_texts = float_texts(im, is_double);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < values.size(); ++i) {
     const auto part = trimmed(imag_texts[i]);  // the j stands right behind the number
     texts.push_back(real_texts[i] + (part[0] == '-' ? "" : "+") + part + "j" +
                     std::string(imag_texts[i].size() - part.size(), ' '));
   }
   return texts;
+}
+
+std::vector<std::string> element_texts(const HostArray& host) {
+  return kernels::visit(host.dtype(), [&]<class T>(T) -> std::vector<std::string> {
+    std::vector<std::string> texts;
+    if constexpr (std::is_same_v<T, bool>) {
+      for (std::int64_t i = 0; i < host.size(); ++i)
+        texts.push_back(host.bytes()[i] != std::byte{0} ? "True" : "False");
+    } else if constexpr (std::is_integral_v<T>) {
+      for (const T v : host.as<T>()) texts.push_back(std::to_string(v));
+    } else {
+      const auto values = host.as<T>();
+      if (host.shape().empty()) return {scalar_text(values[0])};
+      if constexpr (kernels::is_complex_type<T>)
+        texts = complex_texts(values);
+      else
+        texts = float_texts({values.begin(), values.end()}, std::is_same_v<T, double>);
+    }
+    return texts;
+  });
 }
 
 // The array with the middle of each long dim cut out: edge_items at both ends.

@@ -9,6 +9,7 @@
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/waiting.hpp"
 #include "graph/node.hpp"
+#include "kernels/visit.hpp"
 
 namespace tessera::multihost {
 namespace {
@@ -31,29 +32,14 @@ void check_alike(const HostArray& x, const char* call) {
 std::string element_text(const HostArray& x, std::int64_t i) {
   const auto item = itemsize(x.dtype());
   std::ostringstream text;
-  const auto show = [&]<class T>(T) {
-    T value;
+  kernels::visit(x.dtype(), [&]<class T>(T) {
+    std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T> value;
     std::memcpy(&value, x.bytes() + static_cast<std::size_t>(i) * item, item);
     if constexpr (sizeof(T) == 1)
       text << +value;
     else
       text << value;
-  };
-  switch (x.dtype().code) {
-    case 0: show(std::uint8_t{}); break;
-    case 1: show(std::int8_t{}); break;
-    case 2: show(std::int16_t{}); break;
-    case 3: show(std::int32_t{}); break;
-    case 4: show(std::int64_t{}); break;
-    case 5: show(std::uint8_t{}); break;
-    case 6: show(std::uint16_t{}); break;
-    case 7: show(std::uint32_t{}); break;
-    case 8: show(std::uint64_t{}); break;
-    case 9: show(float{}); break;
-    case 10: show(double{}); break;
-    case 11: show(std::complex<float>{}); break;
-    default: show(std::complex<double>{}); break;
-  }
+  });
   return text.str();
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/move/copy.hpp"
+#include "kernels/visit.hpp"
 #include "ops/build.hpp"
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
@@ -22,21 +23,16 @@ void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
   };
   const std::complex<double> v =
       value.is_integer ? std::complex<double>(static_cast<double>(value.integer)) : value.floating;
-  switch (dtype.code) {
-    case 0: return put(static_cast<std::uint8_t>(value.is_integer ? value.integer != 0 : v != 0.0));
-    case 1: return as_integer(std::int8_t{});
-    case 2: return as_integer(std::int16_t{});
-    case 3: return as_integer(std::int32_t{});
-    case 4: return as_integer(std::int64_t{});
-    case 5: return as_integer(std::uint8_t{});
-    case 6: return as_integer(std::uint16_t{});
-    case 7: return as_integer(std::uint32_t{});
-    case 8: return as_integer(std::uint64_t{});
-    case 9: return put(static_cast<float>(v.real()));
-    case 10: return put(v.real());
-    case 11: return put(std::complex<float>(v));
-    default: return put(v);
-  }
+  kernels::visit(dtype, [&]<class T>(T) {
+    if constexpr (std::is_same_v<T, bool>)
+      put(static_cast<std::uint8_t>(value.is_integer ? value.integer != 0 : v != 0.0));
+    else if constexpr (std::is_integral_v<T>)
+      as_integer(T{});
+    else if constexpr (std::is_floating_point_v<T>)
+      put(static_cast<T>(v.real()));
+    else
+      put(T(v));
+  });
 }
 
 Array make_scalar(const ScalarValue& value, Dtype dtype, bool weak, std::source_location where) {
@@ -193,28 +189,16 @@ const OpDef eye_op{
 const Registered registered_eye(eye_op);
 
 ScalarValue scalar_from_host(const void* element, Dtype dtype) {
-  ScalarValue value;
-  const auto get = [element]<class T>(T) {
-    T v;
+  return kernels::visit(dtype, [element]<class T>(T) {
+    std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T> v;
     std::memcpy(&v, element, sizeof v);
-    return v;
-  };
-  const auto integer = [&](std::int64_t v) { return ScalarValue{0, v, true}; };
-  switch (dtype.code) {
-    case 0: return integer(get(std::uint8_t{}) != 0);
-    case 1: return integer(get(std::int8_t{}));
-    case 2: return integer(get(std::int16_t{}));
-    case 3: return integer(get(std::int32_t{}));
-    case 4: return integer(get(std::int64_t{}));
-    case 5: return integer(get(std::uint8_t{}));
-    case 6: return integer(get(std::uint16_t{}));
-    case 7: return integer(get(std::uint32_t{}));
-    case 8: return integer(static_cast<std::int64_t>(get(std::uint64_t{})));
-    case 9: value.floating = get(float{}); return value;
-    case 10: value.floating = get(double{}); return value;
-    case 11: value.floating = std::complex<double>(get(std::complex<float>{})); return value;
-    default: value.floating = get(std::complex<double>{}); return value;
-  }
+    if constexpr (std::is_same_v<T, bool>)
+      return ScalarValue{0, v != 0, true};
+    else if constexpr (std::is_integral_v<T>)
+      return ScalarValue{0, static_cast<std::int64_t>(v), true};
+    else
+      return ScalarValue{std::complex<double>(v), 0, false};
+  });
 }
 
 Array full_of(Shape shape, const ScalarValue& value, Dtype dtype) {
