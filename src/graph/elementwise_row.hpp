@@ -4,10 +4,14 @@
 
 namespace tessera {
 
+namespace kernels {
+class Map;
+}
+
 struct ElementwiseRow {
-  const char* kernel;         // name in kernels::find_map; nullptr: a cast to the output's dtype
-  int dtype_input = 0;        // the input whose dtype selects the kernel (where: 1)
-  bool is_broadcast = false;  // no arithmetic: the operand under another shape (broadcast_to)
+  const kernels::Map* kernel;  // nullptr: a cast to the output's dtype
+  int dtype_input = 0;         // the input whose dtype selects the kernel's function (where: 1)
+  bool is_broadcast = false;   // no arithmetic: the operand under another shape (broadcast_to)
 };
 
 }  // namespace tessera

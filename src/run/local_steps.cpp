@@ -110,7 +110,7 @@ class FusedStep final : public Step {
       std::copy(step.in.begin(), step.in.end(), bound.in);
       const auto& row = *step.op->elementwise;
       const Dtype selects = registers[step.in[row.dtype_input]];
-      bound.fn = row.kernel ? kernels::find_map(row.kernel, selects) : kernels::find_cast(selects, step.out);
+      bound.fn = row.kernel ? row.kernel->of(selects) : kernels::find_cast(selects, step.out);
       if (bound.fn == nullptr) throw InternalError(step.op->name + ": no kernel for " + name(selects));
       registers.push_back(step.out);
       program_.steps.push_back(bound);

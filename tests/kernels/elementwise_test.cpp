@@ -11,6 +11,8 @@ namespace tessera::kernels {
 namespace {
 
 using testing::edges;
+using testing::find_map;
+using testing::map_named;
 using testing::same;
 using testing::Stored;
 
@@ -34,7 +36,7 @@ template <class T> std::string text(T x) {
 template <class T, class R, class F> void expect_unary(std::string_view op, F reference) {
   const MapFn fn = find_map(op, dtype_of<T>());
   ASSERT_NE(fn, nullptr) << op << " " << name(dtype_of<T>());
-  ASSERT_EQ(map_result(op, dtype_of<T>()), dtype_of<R>()) << op;
+  ASSERT_EQ(map_named(op)->result(dtype_of<T>()), dtype_of<R>()) << op;
   const Pairs<T> pairs;
   std::vector<Stored<R>> out(pairs.a.size());
   const void* in[] = {pairs.a.data()};
@@ -49,8 +51,8 @@ template <class T, class R, class F> void expect_unary(std::string_view op, F re
 template <class T, class R, class F> void expect_binary(std::string_view op, F reference) {
   const MapFn fn = find_map(op, dtype_of<T>());
   ASSERT_NE(fn, nullptr) << op << " " << name(dtype_of<T>());
-  ASSERT_EQ(map_result(op, dtype_of<T>()), dtype_of<R>()) << op;
-  ASSERT_EQ(map_arity(op), 2) << op;
+  ASSERT_EQ(map_named(op)->result(dtype_of<T>()), dtype_of<R>()) << op;
+  ASSERT_EQ(map_named(op)->arity(), 2) << op;
   const Pairs<T> pairs;
   std::vector<Stored<R>> out(pairs.a.size());
   const void* in[] = {pairs.a.data(), pairs.b.data()};
@@ -105,10 +107,10 @@ TEST(integer_maps, division_rounds_down_and_division_by_zero_gives_zero) {
 TEST(integer_maps, shifts_by_the_width_or_more_and_by_negative_counts_are_defined) {
   for_integers([]<class T>(T) {
     constexpr int width = 8 * sizeof(T);
-    expect_binary<T, T>("left_shift", [](T a, T n) {
+    expect_binary<T, T>("bitwise_left_shift", [](T a, T n) {
       return n < 0 || n >= T(width) ? T(0) : static_cast<T>(static_cast<unsigned __int128>(Wide{a}) << n);
     });
-    expect_binary<T, T>("right_shift", [](T a, T n) {
+    expect_binary<T, T>("bitwise_right_shift", [](T a, T n) {
       if (n < 0 || n >= T(width)) return a < 0 ? static_cast<T>(-1) : T(0);
       return static_cast<T>(Wide{a} >> n);
     });
@@ -178,8 +180,8 @@ TEST(bool_maps, plus_is_or_times_is_and) {
   expect_binary<bool, bool>("minimum", [](bool a, bool b) { return a && b; });
   expect_binary<bool, bool>("bitwise_xor", [](bool a, bool b) { return a != b; });
   expect_unary<bool, bool>("bitwise_invert", [](bool a) { return !a; });
-  EXPECT_EQ(find_map("subtract", bool_), nullptr);
-  EXPECT_EQ(find_map("negative", bool_), nullptr);
+  EXPECT_EQ(map<"subtract">.of(bool_), nullptr);
+  EXPECT_EQ(map<"negative">.of(bool_), nullptr);
 }
 
 TEST(float_maps, arithmetic_is_ieee) {
@@ -230,9 +232,9 @@ TEST(float_maps, remainder_has_the_sign_of_the_divisor) {
   const double quotients[] = {2, -3, -3, 2, 11, 0, -1}, rests[] = {1, 2, -2, -1, 0, 1, INFINITY};
   double out[7];
   const void* in[] = {a, b};
-  find_map("floor_divide", float64)(in, out, 7);
+  map<"floor_divide">.of(float64)(in, out, 7);
   for (int i = 0; i < 7; ++i) EXPECT_EQ(out[i], quotients[i]) << a[i] << " // " << b[i];
-  find_map("remainder", float64)(in, out, 7);
+  map<"remainder">.of(float64)(in, out, 7);
   for (int i = 0; i < 7; ++i) EXPECT_EQ(out[i], rests[i]) << a[i] << " % " << b[i];
 }
 
@@ -244,8 +246,8 @@ TEST(maps, where_picks_by_the_condition_for_every_dtype) {
       const auto condition = testing::stored(testing::random_values<bool>(1000, 3));
       std::vector<Stored<T>> out(1000);
       const void* in[] = {condition.data(), a.data(), b.data()};
-      ASSERT_NE(find_map("where", dtype_of<T>()), nullptr);
-      find_map("where", dtype_of<T>())(in, out.data(), 1000);
+      ASSERT_NE(map<"where">.of(dtype_of<T>()), nullptr);
+      map<"where">.of(dtype_of<T>())(in, out.data(), 1000);
       for (std::size_t i = 0; i < out.size(); ++i)
         ASSERT_EQ(out[i], condition[i] ? a[i] : b[i]) << name(dtype_of<T>());
     });
@@ -257,7 +259,7 @@ TEST(maps, clip_keeps_to_the_bounds_and_propagates_nan) {
     for (const T value : edges<T>()) x.push_back(value), low.push_back(T(1)), high.push_back(T(3));
     std::vector<Stored<T>> out(x.size());
     const void* in[] = {x.data(), low.data(), high.data()};
-    find_map("clip", dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
+    map<"clip">.of(dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
     for (std::size_t i = 0; i < x.size(); ++i) {
       const T expected = x[i] != x[i] ? x[i] : std::min(std::max(T(x[i]), T(1)), T(3));
       ASSERT_TRUE(same<T>(out[i], expected)) << name(dtype_of<T>()) << " " << i;
@@ -270,11 +272,12 @@ TEST(maps, clip_keeps_to_the_bounds_and_propagates_nan) {
 // Every op of every dtype, at sizes around the vector lengths: in place gives what out of place gives, and
 // nothing is written past the end.
 TEST(maps, in_place_and_any_size_give_the_same) {
-  for (const std::string_view op : map_names())
+  for (const Map* each : all_maps())
     for (const Dtype dtype : testing::all_dtypes()) {
-      const MapFn fn = find_map(op, dtype);
+      const MapFn fn = each->of(dtype);
       if (fn == nullptr) continue;
-      const std::size_t item = itemsize(dtype), out_item = itemsize(map_result(op, dtype));
+      const std::string op = each->name();
+      const std::size_t item = itemsize(dtype), out_item = itemsize(each->result(dtype));
       visit(dtype, [&]<class T>(T) {
         std::vector<Stored<T>> a = testing::stored(testing::random_values<T>(1100, 5)),
                                b = testing::stored(testing::random_values<T>(1100, 6));
@@ -312,15 +315,15 @@ TEST(maps, in_place_and_any_size_give_the_same) {
 }
 
 TEST(maps, unknown_ops_and_dtypes_have_no_function) {
-  EXPECT_EQ(find_map("no such op", float32), nullptr);
-  EXPECT_EQ(map_arity("no such op"), 0);
-  EXPECT_EQ(find_map("exp", int32), nullptr);
-  EXPECT_EQ(find_map("bitwise_and", float32), nullptr);
-  EXPECT_EQ(find_map("less", complex64) == nullptr, false);
-  EXPECT_EQ(map_arity("exp"), 1);
-  EXPECT_EQ(map_arity("where"), 3);
-  EXPECT_EQ(map_result("complex", float32), complex64);
-  EXPECT_EQ(map_result("abs", complex128), float64);
+  EXPECT_EQ(map<"no such op">.of(float32), nullptr);
+  EXPECT_EQ(map<"no such op">.arity(), 0);
+  EXPECT_EQ(map<"exp">.of(int32), nullptr);
+  EXPECT_EQ(map<"bitwise_and">.of(float32), nullptr);
+  EXPECT_NE(map<"less">.of(complex64), nullptr);
+  EXPECT_EQ(map<"exp">.arity(), 1);
+  EXPECT_EQ(map<"where">.arity(), 3);
+  EXPECT_EQ(map<"complex">.result(float32), complex64);
+  EXPECT_EQ(map<"abs">.result(complex128), float64);
 }
 
 }  // namespace

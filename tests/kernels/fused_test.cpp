@@ -12,10 +12,12 @@
 namespace tessera::kernels {
 namespace {
 
+using testing::map_named;
+
 FusedStep step(const char* op, Dtype in, std::initializer_list<int> operands) {
   FusedStep s;
-  s.fn = find_map(op, in);
-  s.out = map_result(op, in);
+  s.fn = map_named(op)->of(in);
+  s.out = map_named(op)->result(in);
   for (const int r : operands) s.in[s.n_in++] = r;
   EXPECT_NE(s.fn, nullptr) << op;
   return s;

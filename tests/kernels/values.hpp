@@ -81,6 +81,17 @@ inline const std::vector<Dtype>& all_dtypes() {
   return all;
 }
 
+inline const Map* map_named(std::string_view name) {
+  for (const Map* map : all_maps())
+    if (map->name() == name) return map;
+  return nullptr;
+}
+// nullptr when there is no such map, or when it does not take that dtype.
+inline MapFn find_map(std::string_view name, Dtype in) {
+  const Map* map = map_named(name);
+  return map == nullptr ? nullptr : map->of(in);
+}
+
 // Sizes around the vector lengths.
 inline const std::vector<std::int64_t> odd_sizes = {0,  1,  2,  3,  7,  8,   9,    15,  16,
                                                     17, 31, 33, 63, 65, 127, 1000, 1025};

@@ -1,5 +1,5 @@
 #include "support/op_samples.hpp"
-#include "ops/elementwise/internal.hpp"
+#include "ops/elementwise/define.hpp"
 
 #include <tessera/collectives.hpp>
 #include <tessera/fft.hpp>
@@ -17,8 +17,6 @@ namespace {
 
 using In = const std::vector<Array>&;
 using Out = std::vector<Array>;
-using Unary = Array (*)(const Operand&);
-using Binary = Array (*)(const Operand&, const Operand&);
 
 class Table {
  public:
@@ -28,114 +26,59 @@ class Table {
            Smooth smooth = Smooth::twice, double tolerance = 1e-6) {
     rows.push_back({std::move(name), std::move(operands), std::move(call), smooth, tolerance});
   }
-  // f of float64 values in [low, high], and of complex ones where it takes them.
-  void unary(const char* name, Unary f, double low, double high, Smooth smooth = Smooth::twice) {
-    add(
-        name, {{{5, 3}, low, high}}, [f](In x) -> Out { return {f(x[0])}; }, smooth);
-  }
-  void complex(const char* name, Unary f, double low = -1.2, double high = 1.2,
-               Smooth smooth = Smooth::twice) {
-    add(
-        std::string(name) + "_complex", {{{4, 3}, low, high, complex128}},
-        [f](In x) -> Out { return {f(x[0])}; }, smooth);
-  }
-  // Broadcasting both ways.
-  void binary(const char* name, Binary f, double low = -2, double high = 2, Smooth smooth = Smooth::twice) {
-    add(
-        name, {{{5, 3}, low, high}, {{3}, low, high}}, [f](In x) -> Out { return {f(x[0], x[1])}; }, smooth);
-    add(
-        std::string(name) + "_other_way", {{{5, 1}, low, high}, {{2, 1, 3}, low, high}},
-        [f](In x) -> Out { return {f(x[0], x[1])}; }, smooth);
-  }
-  void complex_binary(const char* name, Binary f, double low = -1.5, double high = 1.5) {
-    add(std::string(name) + "_complex", {{{4, 3}, low, high, complex128}, {{3}, low, high, complex128}},
-        [f](In x) -> Out { return {f(x[0], x[1])}; });
-    add(std::string(name) + "_complex_and_real", {{{4, 3}, low, high, complex128}, {{4, 1}, low, high}},
-        [f](In x) -> Out { return {f(x[0], x[1])}; });
-  }
-  void integer(const char* name, Binary f, int low, int high) {
-    add(
-        name, {{{5, 3}, double(low), double(high), int32}, {{5, 1}, double(low), double(high), int32}},
-        [f](In x) -> Out { return {f(x[0], x[1])}; }, Smooth::no);
-  }
 };
 
-void elementwise(Table& t) {
-  t.binary("add", add), t.binary("subtract", subtract), t.binary("multiply", multiply),
-      t.binary("divide", divide, 0.5, 2);
-  t.complex_binary("add", add), t.complex_binary("subtract", subtract),
-      t.complex_binary("multiply", multiply), t.complex_binary("divide", divide, 0.5, 1.5);
-  t.binary("remainder", remainder, 1.1, 7.7), t.binary("floor_divide", floor_divide, 1.1, 7.7);
-  t.binary("power", power, 0.4, 2), t.complex_binary("power", power, 0.4, 1.5);
-  t.binary("maximum", maximum), t.binary("minimum", minimum), t.binary("atan2", atan2, 0.3, 2),
-      t.binary("hypot", hypot, 0.3, 2);
-  t.binary("logaddexp", logaddexp), t.binary("copysign", copysign);
-  t.binary("nextafter", nextafter, -2, 2, Smooth::no);
-  t.add("power_to_a_number", {{{5, 3}, -2, 2}}, [](In x) -> Out { return {power(x[0], 3.0)}; });
+// Shapes that broadcast: of each operand dims that others repeat, and both ways.
+std::vector<std::vector<Shape>> shapes_of(int arity) {
+  if (arity == 1) return {{{5, 3}}};
+  if (arity == 2) return {{{5, 3}, {3}}, {{5, 1}, {2, 1, 3}}};
+  return {{{5, 3}, {3}, {5, 1}}};
+}
 
-  t.unary("negative", negative, -2, 2), t.unary("reciprocal", reciprocal, 0.4, 2),
-      t.unary("square", square, -2, 2), t.unary("abs", abs, -2, 2);
-  t.unary("sign", sign, -2, 2), t.unary("floor", floor, -2.9, 2.9), t.unary("ceil", ceil, -2.9, 2.9),
-      t.unary("round", round, -2.9, 2.9), t.unary("trunc", trunc, -2.9, 2.9);
-  t.unary("exp", exp, -2, 2), t.unary("exp2", exp2, -2, 2), t.unary("expm1", expm1, -2, 2),
-      t.unary("log", log, 0.3, 3), t.unary("log2", log2, 0.3, 3);
-  t.unary("log10", log10, 0.3, 3), t.unary("log1p", log1p, -0.6, 2), t.unary("sin", sin, -3, 3),
-      t.unary("cos", cos, -3, 3), t.unary("tan", tan, -1.2, 1.2);
-  t.unary("asin", asin, -0.8, 0.8), t.unary("acos", acos, -0.8, 0.8), t.unary("atan", atan, -2, 2),
-      t.unary("sinh", sinh, -2, 2), t.unary("cosh", cosh, -2, 2);
-  t.unary("tanh", tanh, -2, 2), t.unary("asinh", asinh, -2, 2), t.unary("acosh", acosh, 1.3, 3),
-      t.unary("atanh", atanh, -0.8, 0.8), t.unary("erf", erf, -2, 2);
-  t.unary("erfc", erfc, -2, 2), t.unary("erf_inv", erf_inv, -0.8, 0.8),
-      t.unary("lgamma", lgamma, 0.4, 4, Smooth::once), t.unary("digamma", digamma, 0.4, 4, Smooth::no);
-  t.unary("sqrt", sqrt, 0.3, 3), t.unary("cbrt", cbrt, 0.3, 3), t.unary("rsqrt", rsqrt, 0.3, 3),
-      t.unary("sigmoid", sigmoid, -3, 3), t.unary("relu", relu, -2, 2);
-  t.unary("silu", silu, -3, 3), t.unary("softplus", softplus, -3, 3), t.unary("gelu", gelu, -3, 3),
-      t.unary("copy", copy, -2, 2);
-  const std::pair<const char*, Unary> of_complex[] = {
-      {"negative", negative}, {"square", square}, {"abs", abs},   {"exp", exp},   {"sin", sin},
-      {"cos", cos},           {"tanh", tanh},     {"sinh", sinh}, {"cosh", cosh}, {"conj", conj},
-      {"real", real},         {"imag", imag},     {"copy", copy}};
-  for (const auto& [name, f] : of_complex) t.complex(name, f);
-  const std::pair<const char*, Unary> of_right_half_plane[] = {
-      {"reciprocal", reciprocal}, {"log", log}, {"sqrt", sqrt}, {"rsqrt", rsqrt}, {"log1p", log1p},
-      {"expm1", expm1},           {"tan", tan}, {"atan", atan}, {"asinh", asinh}};
-  for (const auto& [name, f] : of_right_half_plane) t.complex(name, f, 0.3, 0.9);
-  t.add("make_complex", {{{5, 3}}, {{5, 1}}}, [](In x) -> Out { return {make_complex(x[0], x[1])}; });
-  t.add("where", {{{5, 3}, 0, 1, bool_}, {{5, 3}}, {{3}}},
-        [](In x) -> Out { return {where(x[0], x[1], x[2])}; });
-  t.add("clip", {{{5, 3}}, {{3}, -1.5, -0.5}, {{5, 1}, 0.5, 1.5}},
-        [](In x) -> Out { return {clip(x[0], x[1], x[2])}; });
-  t.add("multiply_add", {{{5, 3}}, {{3}}, {{5, 1}}},
-        [](In x) -> Out { return {multiply_add(x[0], x[1], x[2])}; });
-  t.add(
-      "condition_estimate", {{{5, 3}}}, [](In x) -> Out { return {condition_estimate(x[0])}; }, Smooth::no);
+Smooth smoothness(const ElementwiseOp& op, Dtype dtype) {
+  if (op.def.no_vjp != nullptr || !is_inexact(dtype)) return Smooth::no;
+  return op.trials.twice_differentiable ? Smooth::twice : Smooth::once;
+}
+
+void add_trial(Table& t, const ElementwiseOp& op, const Trial& trial, const std::vector<Shape>& shapes,
+               const std::string& name) {
+  std::vector<OperandSample> operands;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const bool is_condition = static_cast<int>(i) < op.row.dtype_input;
+    const auto [low, high] = is_condition ? Trial::Range{0, 1} : trial.operands[i];
+    operands.push_back({shapes[i], low, high, is_condition ? bool_ : trial.dtype});
+  }
+  const auto call = [&op](In x) -> Out { return {op(std::vector<Operand>(x.begin(), x.end()))}; };
+  t.add(name, std::move(operands), call, smoothness(op, trial.dtype));
+}
+
+void add_row(Table& t, const ElementwiseOp& op) {
+  for (const auto& trial : op.trials.calls) {
+    const std::string name = op.def.name + (is_complex(trial.dtype) ? "_complex" : "");
+    if (trial.of_logarithm) {
+      t.add(
+          name, {{{5, 3}, -1, 1, int32}}, [&op](In x) -> Out { return {op({log(x[0])})}; }, Smooth::no);
+      continue;
+    }
+    const auto shapes = shapes_of(op.row.kernel->arity());
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      add_trial(t, op, trial, shapes[i], name + (i == 0 ? "" : "_other_way"));
+  }
+}
+
+// The rows of the elementwise ops, and what their functions do beside.
+void elementwise(Table& t) {
+  for (const ElementwiseOp* op : elementwise_ops()) add_row(t, *op);
+  const std::pair<const char*, Array (*)(const Operand&, const Operand&)> mixed[] = {
+      {"add", add}, {"subtract", subtract}, {"multiply", multiply}, {"divide", divide}, {"power", power}};
+  for (const auto& [name, f] : mixed)
+    t.add(std::string(name) + "_complex_and_real", {{{4, 3}, 0.5, 1.5, complex128}, {{4, 1}, 0.5, 1.5}},
+          [f = f](In x) -> Out { return {f(x[0], x[1])}; });
+  t.add("power_to_a_number", {{{5, 3}, -2, 2}}, [](In x) -> Out { return {power(x[0], 3.0)}; });
   t.add("astype_real_to_complex", {{{5, 3}}}, [](In x) -> Out { return {astype(x[0], complex128)}; });
   t.add(
       "astype_to_float32_and_back", {{{5, 3}, -2, 2}},
       [](In x) -> Out { return {astype(astype(x[0], float32), float64)}; }, Smooth::no);
-
-  const std::pair<const char*, Binary> comparisons[] = {{"equal", equal},
-                                                        {"not_equal", not_equal},
-                                                        {"less", less},
-                                                        {"less_equal", less_equal},
-                                                        {"greater", greater},
-                                                        {"greater_equal", greater_equal},
-                                                        {"logical_and", logical_and},
-                                                        {"logical_or", logical_or},
-                                                        {"logical_xor", logical_xor}};
-  for (const auto& [name, f] : comparisons) t.integer(name, f, -1, 1);
-  t.integer("bitwise_and", bitwise_and, -9, 9), t.integer("bitwise_or", bitwise_or, -9, 9),
-      t.integer("bitwise_xor", bitwise_xor, -9, 9);
-  t.integer("bitwise_left_shift", bitwise_left_shift, 0, 6),
-      t.integer("bitwise_right_shift", bitwise_right_shift, 0, 6);
-  const std::pair<const char*, Unary> predicates[] = {
-      {"isnan", isnan}, {"isfinite", isfinite}, {"isinf", isinf}, {"logical_not", logical_not}};
-  for (const auto& [name, f] : predicates)
-    t.add(
-        name, {{{5, 3}, -1, 1, int32}}, [f](In x) -> Out { return {f(log(abs(x[0])))}; }, Smooth::no);
-  t.add(
-      "bitwise_invert", {{{5, 3}, -9, 9, int32}}, [](In x) -> Out { return {bitwise_invert(x[0])}; },
-      Smooth::no);
 }
 
 void reductions(Table& t) {
@@ -237,8 +180,8 @@ void sorting(Table& t) {
 }
 
 void contractions(Table& t) {
-  t.binary("outer", outer),
-      t.add("inner", {{{5, 3}}, {{4, 3}}}, [](In x) -> Out { return {inner(x[0], x[1])}; });
+  t.add("outer", {{{5, 3}}, {{3}}}, [](In x) -> Out { return {outer(x[0], x[1])}; });
+  t.add("inner", {{{5, 3}}, {{4, 3}}}, [](In x) -> Out { return {inner(x[0], x[1])}; });
   t.add("matmul", {{{5, 3}}, {{3, 4}}}, [](In x) -> Out { return {matmul(x[0], x[1])}; });
   t.add("matmul_batched", {{{2, 5, 3}}, {{3, 4}}}, [](In x) -> Out { return {matmul(x[0], x[1])}; });
   t.add("matmul_broadcast", {{{2, 1, 5, 3}}, {{3, 3, 4}}}, [](In x) -> Out { return {matmul(x[0], x[1])}; });

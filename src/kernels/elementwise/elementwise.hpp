@@ -1,4 +1,4 @@
-// Elementwise kernels on dense memory, found by name and dtype.
+// Elementwise kernels on dense memory: one Map per operation, one function per dtype in it.
 //
 // Names and rules are NumPy's; where NumPy leaves the machine's behaviour visible, ours is defined:
 //   integer x // 0 and x % 0 are 0; INT_MIN // -1 wraps to INT_MIN, INT_MIN % -1 is 0; a shift by the width
@@ -10,6 +10,8 @@
 #pragma once
 #include <tessera/dtype.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -19,15 +21,38 @@ namespace tessera::kernels {
 // in: one pointer per operand; out may be the same memory as an operand of the same item size.
 using MapFn = void (*)(const void* const* in, void* out, std::int64_t n);
 
-// nullptr when the op does not take that dtype. Every operand has dtype `in`, except: where(bool, T, T) is
-// found by T; complex(re, im) by the real dtype.
-MapFn find_map(std::string_view op, Dtype in);
+// One operation. Every operand has dtype `in`, except: where(bool, T, T) is found by T; complex(re, im) by
+// the real dtype.
+class Map {
+ public:
+  explicit constexpr Map(const char* name) : name_(name) {}
+  Map(const Map&) = delete;
+  Map& operator=(const Map&) = delete;
 
-// What the op gives for operands of dtype `in`: bool for comparisons and tests, the real dtype for
-// abs/real/imag of complex ...
-Dtype map_result(std::string_view op, Dtype in);
-int map_arity(std::string_view op);         // operands; 0 for an unknown op
-std::vector<std::string_view> map_names();  // every op, sorted
+  const char* name() const { return name_; }
+  MapFn of(Dtype in) const;  // nullptr when it does not take that dtype
+  Dtype result(
+      Dtype in) const;  // bool for comparisons and tests, the real dtype for abs/real/imag of complex ...
+  int arity() const;    // operands; 0 when no dtype has a function
+
+ private:
+  friend class MapTable;
+  const char* name_;
+  int arity_ = 0;
+  std::array<MapFn, dtype_count> functions_{};
+  std::array<Dtype, dtype_count> results_{};
+};
+
+// A string that can be a template argument.
+template <std::size_t size> struct MapName {
+  char text[size];
+  constexpr MapName(const char (&name)[size]) { std::copy_n(name, size, text); }
+};
+// The one object of that name: map<"exp">. The files of this room give it its functions (map_table.hpp).
+template <MapName name> inline constinit Map map{name.text};
+
+// Every operation that has a function, sorted by name.
+const std::vector<const Map*>& all_maps();
 
 // Every pair of dtypes. float -> integer truncates and saturates, NaN gives 0; complex -> real takes the
 // real part; x -> bool is x != 0; integer -> narrower integer wraps.

@@ -54,21 +54,21 @@ template <class T> void map_constant_bool(std::uint8_t value, void* out, std::in
   for (std::int64_t i = 0; i < n; ++i) static_cast<std::uint8_t*>(out)[i] = value;
 }
 
-// add<map1, Op, Ts...>: one function per element type.
-template <class F, class... T> void add1(MapTable& table, std::string_view op) {
-  (table.add(op, dtype_of<T>(), map1<F, T>), ...);
+// One function per element type.
+template <class F, class... T> void add1(MapTable& table, Map& map) {
+  (table.add(map, 1, dtype_of<T>(), map1<F, T>), ...);
 }
-template <class F, class... T> void add2(MapTable& table, std::string_view op) {
-  (table.add(op, dtype_of<T>(), map2<F, T>), ...);
+template <class F, class... T> void add2(MapTable& table, Map& map) {
+  (table.add(map, 2, dtype_of<T>(), map2<F, T>), ...);
 }
-template <class F, class... T> void add3(MapTable& table, std::string_view op) {
-  (table.add(op, dtype_of<T>(), map3<F, T>), ...);
+template <class F, class... T> void add3(MapTable& table, Map& map) {
+  (table.add(map, 3, dtype_of<T>(), map3<F, T>), ...);
 }
-template <class F, class... T> void test1(MapTable& table, std::string_view op) {
-  (table.add(op, dtype_of<T>(), map1<F, T, std::uint8_t>), ...);
+template <class F, class... T> void test1(MapTable& table, Map& map) {
+  (table.add(map, 1, dtype_of<T>(), map1<F, T, std::uint8_t>, bool_), ...);
 }
-template <class F, class... T> void test2(MapTable& table, std::string_view op) {
-  (table.add(op, dtype_of<T>(), map2<F, T, std::uint8_t>), ...);
+template <class F, class... T> void test2(MapTable& table, Map& map) {
+  (table.add(map, 2, dtype_of<T>(), map2<F, T, std::uint8_t>, bool_), ...);
 }
 
 struct Equal {

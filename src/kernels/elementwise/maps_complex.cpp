@@ -110,71 +110,74 @@ template <class C> void join(const void* const* in, void* out, std::int64_t n) {
 template <class C> void add_arithmetic(MapTable& table) {
   using R = Real<C>;
   constexpr Dtype d = dtype_of<C>();
-  table.add("add", d, map2<C, C, [](C a, C b) { return a + b; }>);
-  table.add("subtract", d, map2<C, C, [](C a, C b) { return a - b; }>);
-  table.add("multiply", d, map2<C, C, times<C>>);
-  table.add("divide", d, map2<C, C, over<C>>);
-  table.add("power", d, map2<C, C, power<C>>);
-  table.add("maximum", d, map2<C, C, maximum<C>>);
-  table.add("minimum", d, map2<C, C, minimum<C>>);
-  table.add("negative", d, map1<C, C, [](C a) { return -a; }>);
-  table.add("square", d, map1<C, C, [](C a) { return times(a, a); }>);
-  table.add("reciprocal", d, map1<C, C, [](C a) { return over(C(1), a); }>);
-  table.add("conj", d, map1<C, C, [](C a) { return C(a.real(), -a.imag()); }>);
-  table.add("sign", d, map1<C, C, [](C a) { return a == C(0) ? C(0) : a / std::abs(a); }>);
-  table.add("abs", d, map1<C, R, [](C a) { return std::abs(a); }>);
-  table.add("real", d, map1<C, R, [](C a) { return a.real(); }>);
-  table.add("imag", d, map1<C, R, [](C a) { return a.imag(); }>);
-  table.add("copy", d, copy<C>);
-  table.add("where", d, where<C>);
-  table.add("clip", d, clip<C>);
-  table.add("complex", dtype_of<R>(), join<C>);
+  table.add(map<"add">, 2, d, map2<C, C, [](C a, C b) { return a + b; }>);
+  table.add(map<"subtract">, 2, d, map2<C, C, [](C a, C b) { return a - b; }>);
+  table.add(map<"multiply">, 2, d, map2<C, C, times<C>>);
+  table.add(map<"divide">, 2, d, map2<C, C, over<C>>);
+  table.add(map<"power">, 2, d, map2<C, C, power<C>>);
+  table.add(map<"maximum">, 2, d, map2<C, C, maximum<C>>);
+  table.add(map<"minimum">, 2, d, map2<C, C, minimum<C>>);
+  table.add(map<"negative">, 1, d, map1<C, C, [](C a) { return -a; }>);
+  table.add(map<"square">, 1, d, map1<C, C, [](C a) { return times(a, a); }>);
+  table.add(map<"reciprocal">, 1, d, map1<C, C, [](C a) { return over(C(1), a); }>);
+  table.add(map<"conj">, 1, d, map1<C, C, [](C a) { return C(a.real(), -a.imag()); }>);
+  table.add(map<"sign">, 1, d, map1<C, C, [](C a) { return a == C(0) ? C(0) : a / std::abs(a); }>);
+  table.add(map<"abs">, 1, d, map1<C, R, [](C a) { return std::abs(a); }>, dtype_of<R>());
+  table.add(map<"real">, 1, d, map1<C, R, [](C a) { return a.real(); }>, dtype_of<R>());
+  table.add(map<"imag">, 1, d, map1<C, R, [](C a) { return a.imag(); }>, dtype_of<R>());
+  table.add(map<"copy">, 1, d, copy<C>);
+  table.add(map<"where">, 3, d, where<C>);
+  table.add(map<"clip">, 3, d, clip<C>);
+  table.add(map<"complex">, 2, dtype_of<R>(), join<C>, dtype_of<C>());
 }
 
 template <class C> void add_tests(MapTable& table) {
   using B = std::uint8_t;
   constexpr Dtype d = dtype_of<C>();
-  table.add("isnan", d, map1<C, B, [](C a) -> B { return has_nan(a); }>);
-  table.add("isinf", d, map1<C, B, [](C a) -> B { return std::isinf(a.real()) || std::isinf(a.imag()); }>);
-  table.add("isfinite", d,
-            map1<C, B, [](C a) -> B { return std::isfinite(a.real()) && std::isfinite(a.imag()); }>);
-  table.add("logical_not", d, map1<C, B, [](C a) -> B { return a == C(0); }>);
-  table.add("logical_and", d, map2<C, B, [](C a, C b) -> B { return a != C(0) && b != C(0); }>);
-  table.add("logical_or", d, map2<C, B, [](C a, C b) -> B { return a != C(0) || b != C(0); }>);
-  table.add("logical_xor", d, map2<C, B, [](C a, C b) -> B { return (a != C(0)) != (b != C(0)); }>);
-  table.add("equal", d, map2<C, B, [](C a, C b) -> B { return a == b; }>);
-  table.add("not_equal", d, map2<C, B, [](C a, C b) -> B { return a != b; }>);
-  table.add("less", d, map2<C, B, [](C a, C b) -> B { return less(a, b); }>);
-  table.add("less_equal", d, map2<C, B, [](C a, C b) -> B { return less_equal(a, b); }>);
-  table.add("greater", d, map2<C, B, [](C a, C b) -> B { return less(b, a); }>);
-  table.add("greater_equal", d, map2<C, B, [](C a, C b) -> B { return less_equal(b, a); }>);
+  table.add(map<"isnan">, 1, d, map1<C, B, [](C a) -> B { return has_nan(a); }>, bool_);
+  table.add(map<"isinf">, 1, d,
+            map1<C, B, [](C a) -> B { return std::isinf(a.real()) || std::isinf(a.imag()); }>, bool_);
+  table.add(map<"isfinite">, 1, d,
+            map1<C, B, [](C a) -> B { return std::isfinite(a.real()) && std::isfinite(a.imag()); }>, bool_);
+  table.add(map<"logical_not">, 1, d, map1<C, B, [](C a) -> B { return a == C(0); }>, bool_);
+  table.add(map<"logical_and">, 2, d, map2<C, B, [](C a, C b) -> B { return a != C(0) && b != C(0); }>,
+            bool_);
+  table.add(map<"logical_or">, 2, d, map2<C, B, [](C a, C b) -> B { return a != C(0) || b != C(0); }>, bool_);
+  table.add(map<"logical_xor">, 2, d, map2<C, B, [](C a, C b) -> B { return (a != C(0)) != (b != C(0)); }>,
+            bool_);
+  table.add(map<"equal">, 2, d, map2<C, B, [](C a, C b) -> B { return a == b; }>, bool_);
+  table.add(map<"not_equal">, 2, d, map2<C, B, [](C a, C b) -> B { return a != b; }>, bool_);
+  table.add(map<"less">, 2, d, map2<C, B, [](C a, C b) -> B { return less(a, b); }>, bool_);
+  table.add(map<"less_equal">, 2, d, map2<C, B, [](C a, C b) -> B { return less_equal(a, b); }>, bool_);
+  table.add(map<"greater">, 2, d, map2<C, B, [](C a, C b) -> B { return less(b, a); }>, bool_);
+  table.add(map<"greater_equal">, 2, d, map2<C, B, [](C a, C b) -> B { return less_equal(b, a); }>, bool_);
 }
 
 template <class C> void add_functions(MapTable& table) {
   using R = Real<C>;
   constexpr Dtype d = dtype_of<C>();
-  table.add("exp", d, map1<C, C, [](C a) { return std::exp(a); }>);
-  table.add("exp2", d, map1<C, C, [](C a) { return std::exp(a * R(0.69314718055994530942)); }>);
-  table.add("expm1", d, map1<C, C, expm1<C>>);
-  table.add("log", d, map1<C, C, [](C a) { return std::log(a); }>);
-  table.add("log2", d, map1<C, C, [](C a) { return std::log(a) / R(0.69314718055994530942); }>);
-  table.add("log10", d, map1<C, C, [](C a) { return std::log(a) / R(2.30258509299404568402); }>);
-  table.add("log1p", d, map1<C, C, log1p<C>>);
-  table.add("sqrt", d, map1<C, C, [](C a) { return std::sqrt(a); }>);
-  table.add("rsqrt", d, map1<C, C, [](C a) { return over(C(1), std::sqrt(a)); }>);
-  table.add("sin", d, map1<C, C, [](C a) { return std::sin(a); }>);
-  table.add("cos", d, map1<C, C, [](C a) { return std::cos(a); }>);
-  table.add("tan", d, map1<C, C, [](C a) { return std::tan(a); }>);
-  table.add("asin", d, map1<C, C, [](C a) { return std::asin(a); }>);
-  table.add("acos", d, map1<C, C, [](C a) { return std::acos(a); }>);
-  table.add("atan", d, map1<C, C, [](C a) { return std::atan(a); }>);
-  table.add("sinh", d, map1<C, C, [](C a) { return std::sinh(a); }>);
-  table.add("cosh", d, map1<C, C, [](C a) { return std::cosh(a); }>);
-  table.add("tanh", d, map1<C, C, [](C a) { return std::tanh(a); }>);
-  table.add("asinh", d, map1<C, C, [](C a) { return std::asinh(a); }>);
-  table.add("acosh", d, map1<C, C, [](C a) { return std::acosh(a); }>);
-  table.add("atanh", d, map1<C, C, [](C a) { return std::atanh(a); }>);
-  table.add("sigmoid", d, map1<C, C, [](C a) { return over(C(1), C(1) + std::exp(-a)); }>);
+  table.add(map<"exp">, 1, d, map1<C, C, [](C a) { return std::exp(a); }>);
+  table.add(map<"exp2">, 1, d, map1<C, C, [](C a) { return std::exp(a * R(0.69314718055994530942)); }>);
+  table.add(map<"expm1">, 1, d, map1<C, C, expm1<C>>);
+  table.add(map<"log">, 1, d, map1<C, C, [](C a) { return std::log(a); }>);
+  table.add(map<"log2">, 1, d, map1<C, C, [](C a) { return std::log(a) / R(0.69314718055994530942); }>);
+  table.add(map<"log10">, 1, d, map1<C, C, [](C a) { return std::log(a) / R(2.30258509299404568402); }>);
+  table.add(map<"log1p">, 1, d, map1<C, C, log1p<C>>);
+  table.add(map<"sqrt">, 1, d, map1<C, C, [](C a) { return std::sqrt(a); }>);
+  table.add(map<"rsqrt">, 1, d, map1<C, C, [](C a) { return over(C(1), std::sqrt(a)); }>);
+  table.add(map<"sin">, 1, d, map1<C, C, [](C a) { return std::sin(a); }>);
+  table.add(map<"cos">, 1, d, map1<C, C, [](C a) { return std::cos(a); }>);
+  table.add(map<"tan">, 1, d, map1<C, C, [](C a) { return std::tan(a); }>);
+  table.add(map<"asin">, 1, d, map1<C, C, [](C a) { return std::asin(a); }>);
+  table.add(map<"acos">, 1, d, map1<C, C, [](C a) { return std::acos(a); }>);
+  table.add(map<"atan">, 1, d, map1<C, C, [](C a) { return std::atan(a); }>);
+  table.add(map<"sinh">, 1, d, map1<C, C, [](C a) { return std::sinh(a); }>);
+  table.add(map<"cosh">, 1, d, map1<C, C, [](C a) { return std::cosh(a); }>);
+  table.add(map<"tanh">, 1, d, map1<C, C, [](C a) { return std::tanh(a); }>);
+  table.add(map<"asinh">, 1, d, map1<C, C, [](C a) { return std::asinh(a); }>);
+  table.add(map<"acosh">, 1, d, map1<C, C, [](C a) { return std::acosh(a); }>);
+  table.add(map<"atanh">, 1, d, map1<C, C, [](C a) { return std::atanh(a); }>);
+  table.add(map<"sigmoid">, 1, d, map1<C, C, [](C a) { return over(C(1), C(1) + std::exp(-a)); }>);
 }
 
 template <class C> void add_maps(MapTable& table) {

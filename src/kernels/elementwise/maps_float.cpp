@@ -126,44 +126,45 @@ template <class T> void copy_map(const void* const* in, void* out, std::int64_t 
 }
 
 template <class T> void add_maps(MapTable& table) {
-  add2<Add, T>(table, "add");
-  add2<Subtract, T>(table, "subtract");
-  add2<Multiply, T>(table, "multiply");
-  add2<Divide, T>(table, "divide");
-  add2<FloorDivide, T>(table, "floor_divide");
-  add2<Remainder, T>(table, "remainder");
-  add2<Maximum, T>(table, "maximum");
-  add2<Minimum, T>(table, "minimum");
-  add2<CopySign, T>(table, "copysign");
-  add2<NextAfter, T>(table, "nextafter");
-  add1<Negative, T>(table, "negative");
-  add1<Abs, T>(table, "abs");
-  add1<Square, T>(table, "square");
-  add1<Reciprocal, T>(table, "reciprocal");
-  add1<Sqrt, T>(table, "sqrt");
-  add1<Rsqrt, T>(table, "rsqrt");
-  add1<Relu, T>(table, "relu");
-  add1<Sign, T>(table, "sign");
-  add1<Floor, T>(table, "floor");
-  add1<Ceil, T>(table, "ceil");
-  add1<Trunc, T>(table, "trunc");
-  add1<Round, T>(table, "round");
-  add1<Zero, T>(table, "imag");
-  test1<IsNan, T>(table, "isnan");
-  test1<IsInf, T>(table, "isinf");
-  test1<IsFinite, T>(table, "isfinite");
-  test1<LogicalNot, T>(table, "logical_not");
-  test2<LogicalAnd, T>(table, "logical_and");
-  test2<LogicalOr, T>(table, "logical_or");
-  test2<LogicalXor, T>(table, "logical_xor");
-  test2<Equal, T>(table, "equal");
-  test2<NotEqual, T>(table, "not_equal");
-  test2<Less, T>(table, "less");
-  test2<LessEqual, T>(table, "less_equal");
-  test2<Greater, T>(table, "greater");
-  test2<GreaterEqual, T>(table, "greater_equal");
-  table.add("where", dtype_of<T>(), map_where<T>);
-  for (const char* op : {"copy", "real", "conj"}) table.add(op, dtype_of<T>(), copy_map<T>);
+  add2<Add, T>(table, map<"add">);
+  add2<Subtract, T>(table, map<"subtract">);
+  add2<Multiply, T>(table, map<"multiply">);
+  add2<Divide, T>(table, map<"divide">);
+  add2<FloorDivide, T>(table, map<"floor_divide">);
+  add2<Remainder, T>(table, map<"remainder">);
+  add2<Maximum, T>(table, map<"maximum">);
+  add2<Minimum, T>(table, map<"minimum">);
+  add2<CopySign, T>(table, map<"copysign">);
+  add2<NextAfter, T>(table, map<"nextafter">);
+  add1<Negative, T>(table, map<"negative">);
+  add1<Abs, T>(table, map<"abs">);
+  add1<Square, T>(table, map<"square">);
+  add1<Reciprocal, T>(table, map<"reciprocal">);
+  add1<Sqrt, T>(table, map<"sqrt">);
+  add1<Rsqrt, T>(table, map<"rsqrt">);
+  add1<Relu, T>(table, map<"relu">);
+  add1<Sign, T>(table, map<"sign">);
+  add1<Floor, T>(table, map<"floor">);
+  add1<Ceil, T>(table, map<"ceil">);
+  add1<Trunc, T>(table, map<"trunc">);
+  add1<Round, T>(table, map<"round">);
+  add1<Zero, T>(table, map<"imag">);
+  test1<IsNan, T>(table, map<"isnan">);
+  test1<IsInf, T>(table, map<"isinf">);
+  test1<IsFinite, T>(table, map<"isfinite">);
+  test1<LogicalNot, T>(table, map<"logical_not">);
+  test2<LogicalAnd, T>(table, map<"logical_and">);
+  test2<LogicalOr, T>(table, map<"logical_or">);
+  test2<LogicalXor, T>(table, map<"logical_xor">);
+  test2<Equal, T>(table, map<"equal">);
+  test2<NotEqual, T>(table, map<"not_equal">);
+  test2<Less, T>(table, map<"less">);
+  test2<LessEqual, T>(table, map<"less_equal">);
+  test2<Greater, T>(table, map<"greater">);
+  test2<GreaterEqual, T>(table, map<"greater_equal">);
+  table.add(map<"where">, 3, dtype_of<T>(), map_where<T>);
+  for (Map* kept : {&map<"copy">, &map<"real">, &map<"conj">})
+    table.add(*kept, 1, dtype_of<T>(), copy_map<T>);
 }
 
 void AddFloatMaps(MapTable& table) {

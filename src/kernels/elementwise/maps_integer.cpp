@@ -151,70 +151,74 @@ void true_map(const void* const*, void* out, std::int64_t n) { map_constant_bool
 // Ops that do not look at the sign: the unsigned function serves both.
 template <class U> void add_signless(MapTable& table) {
   for (const Dtype d : {dtype_of<U>(), dtype_of<std::make_signed_t<U>>()}) {
-    table.add("add", d, map2<Add, U>);
-    table.add("subtract", d, map2<Subtract, U>);
-    table.add("multiply", d, map2<Multiply, U>);
-    table.add("square", d, map1<Square, U>);
-    table.add("negative", d, map1<Negative, U>);
-    table.add("bitwise_and", d, map2<And, U>);
-    table.add("bitwise_or", d, map2<Or, U>);
-    table.add("bitwise_xor", d, map2<Xor, U>);
-    table.add("bitwise_invert", d, map1<Invert, U>);
-    table.add("left_shift", d, map2<LeftShift, U>);
-    table.add("equal", d, map2<Equal, U, u8>);
-    table.add("not_equal", d, map2<NotEqual, U, u8>);
-    table.add("logical_and", d, map2<LogicalAnd, U, u8>);
-    table.add("logical_or", d, map2<LogicalOr, U, u8>);
-    table.add("logical_xor", d, map2<LogicalXor, U, u8>);
-    table.add("logical_not", d, map1<LogicalNot, U, u8>);
-    table.add("where", d, map_where<U>);
-    for (const char* op : {"copy", "floor", "ceil", "round", "trunc", "real", "conj"})
-      table.add(op, d, copy_map<U>);
-    table.add("imag", d, zeros_map<U>);
-    for (const char* op : {"isnan", "isinf"}) table.add(op, d, false_map);
-    table.add("isfinite", d, true_map);
+    table.add(map<"add">, 2, d, map2<Add, U>);
+    table.add(map<"subtract">, 2, d, map2<Subtract, U>);
+    table.add(map<"multiply">, 2, d, map2<Multiply, U>);
+    table.add(map<"square">, 1, d, map1<Square, U>);
+    table.add(map<"negative">, 1, d, map1<Negative, U>);
+    table.add(map<"bitwise_and">, 2, d, map2<And, U>);
+    table.add(map<"bitwise_or">, 2, d, map2<Or, U>);
+    table.add(map<"bitwise_xor">, 2, d, map2<Xor, U>);
+    table.add(map<"bitwise_invert">, 1, d, map1<Invert, U>);
+    table.add(map<"bitwise_left_shift">, 2, d, map2<LeftShift, U>);
+    table.add(map<"equal">, 2, d, map2<Equal, U, u8>, bool_);
+    table.add(map<"not_equal">, 2, d, map2<NotEqual, U, u8>, bool_);
+    table.add(map<"logical_and">, 2, d, map2<LogicalAnd, U, u8>, bool_);
+    table.add(map<"logical_or">, 2, d, map2<LogicalOr, U, u8>, bool_);
+    table.add(map<"logical_xor">, 2, d, map2<LogicalXor, U, u8>, bool_);
+    table.add(map<"logical_not">, 1, d, map1<LogicalNot, U, u8>, bool_);
+    table.add(map<"where">, 3, d, map_where<U>);
+    for (Map* each : {&map<"copy">, &map<"floor">, &map<"ceil">, &map<"round">, &map<"trunc">, &map<"real">,
+                      &map<"conj">})
+      table.add(*each, 1, d, copy_map<U>);
+    table.add(map<"imag">, 1, d, zeros_map<U>);
+    for (Map* each : {&map<"isnan">, &map<"isinf">}) table.add(*each, 1, d, false_map, bool_);
+    table.add(map<"isfinite">, 1, d, true_map, bool_);
   }
-  table.add("abs", dtype_of<U>(), copy_map<U>);
-  table.add("relu", dtype_of<U>(), copy_map<U>);
+  table.add(map<"abs">, 1, dtype_of<U>(), copy_map<U>);
+  table.add(map<"relu">, 1, dtype_of<U>(), copy_map<U>);
 }
 
 template <class... T> void add_signed(MapTable& table) {
-  test2<Less, T...>(table, "less");
-  test2<LessEqual, T...>(table, "less_equal");
-  test2<Greater, T...>(table, "greater");
-  test2<GreaterEqual, T...>(table, "greater_equal");
-  add1<Sign, T...>(table, "sign");
-  add1<Reciprocal, T...>(table, "reciprocal");
-  add2<Maximum, T...>(table, "maximum");
-  add2<Minimum, T...>(table, "minimum");
-  add2<RightShift, T...>(table, "right_shift");
-  add2<FloorDivide, T...>(table, "floor_divide");
-  add2<Remainder, T...>(table, "remainder");
-  add2<Power, T...>(table, "power");
-  add3<Clip, T...>(table, "clip");
+  test2<Less, T...>(table, map<"less">);
+  test2<LessEqual, T...>(table, map<"less_equal">);
+  test2<Greater, T...>(table, map<"greater">);
+  test2<GreaterEqual, T...>(table, map<"greater_equal">);
+  add1<Sign, T...>(table, map<"sign">);
+  add1<Reciprocal, T...>(table, map<"reciprocal">);
+  add2<Maximum, T...>(table, map<"maximum">);
+  add2<Minimum, T...>(table, map<"minimum">);
+  add2<RightShift, T...>(table, map<"bitwise_right_shift">);
+  add2<FloorDivide, T...>(table, map<"floor_divide">);
+  add2<Remainder, T...>(table, map<"remainder">);
+  add2<Power, T...>(table, map<"power">);
+  add3<Clip, T...>(table, map<"clip">);
 }
 
 // Bool is a byte that is 0 or 1: + is or, * is and, as in NumPy; there is no minus.
 void add_bool(MapTable& table) {
-  for (const char* op : {"add", "maximum", "logical_or", "bitwise_or"}) table.add(op, bool_, map2<Or, u8>);
-  for (const char* op : {"multiply", "minimum", "logical_and", "bitwise_and"})
-    table.add(op, bool_, map2<And, u8>);
-  for (const char* op : {"not_equal", "logical_xor", "bitwise_xor"}) table.add(op, bool_, map2<Xor, u8>);
-  for (const char* op : {"logical_not", "bitwise_invert"}) table.add(op, bool_, map1<LogicalNot, u8>);
-  for (const char* op :
-       {"copy", "abs", "square", "sign", "real", "conj", "relu", "floor", "ceil", "round", "trunc"})
-    table.add(op, bool_, copy_map<u8>);
-  table.add("imag", bool_, zeros_map<u8>);
-  table.add("equal", bool_, map2<Equal, u8>);
-  table.add("less", bool_, map2<Less, u8>);
-  table.add("less_equal", bool_, map2<LessEqual, u8>);
-  table.add("greater", bool_, map2<Greater, u8>);
-  table.add("greater_equal", bool_, map2<GreaterEqual, u8>);
-  table.add("power", bool_, map2<Power, u8>);
-  table.add("clip", bool_, map3<Clip, u8>);
-  table.add("where", bool_, map_where<u8>);
-  for (const char* op : {"isnan", "isinf"}) table.add(op, bool_, false_map);
-  table.add("isfinite", bool_, true_map);
+  for (Map* each : {&map<"add">, &map<"maximum">, &map<"logical_or">, &map<"bitwise_or">})
+    table.add(*each, 2, bool_, map2<Or, u8>);
+  for (Map* each : {&map<"multiply">, &map<"minimum">, &map<"logical_and">, &map<"bitwise_and">})
+    table.add(*each, 2, bool_, map2<And, u8>);
+  for (Map* each : {&map<"not_equal">, &map<"logical_xor">, &map<"bitwise_xor">})
+    table.add(*each, 2, bool_, map2<Xor, u8>);
+  for (Map* each : {&map<"logical_not">, &map<"bitwise_invert">})
+    table.add(*each, 1, bool_, map1<LogicalNot, u8>);
+  for (Map* each : {&map<"copy">, &map<"abs">, &map<"square">, &map<"sign">, &map<"real">, &map<"conj">,
+                    &map<"relu">, &map<"floor">, &map<"ceil">, &map<"round">, &map<"trunc">})
+    table.add(*each, 1, bool_, copy_map<u8>);
+  table.add(map<"imag">, 1, bool_, zeros_map<u8>);
+  table.add(map<"equal">, 2, bool_, map2<Equal, u8>);
+  table.add(map<"less">, 2, bool_, map2<Less, u8>);
+  table.add(map<"less_equal">, 2, bool_, map2<LessEqual, u8>);
+  table.add(map<"greater">, 2, bool_, map2<Greater, u8>);
+  table.add(map<"greater_equal">, 2, bool_, map2<GreaterEqual, u8>);
+  table.add(map<"power">, 2, bool_, map2<Power, u8>);
+  table.add(map<"clip">, 3, bool_, map3<Clip, u8>);
+  table.add(map<"where">, 3, bool_, map_where<u8>);
+  for (Map* each : {&map<"isnan">, &map<"isinf">}) table.add(*each, 1, bool_, false_map, bool_);
+  table.add(map<"isfinite">, 1, bool_, true_map, bool_);
 }
 
 void AddIntegerMaps(MapTable& table) {
@@ -223,8 +227,8 @@ void AddIntegerMaps(MapTable& table) {
   add_signless<u32>(table);
   add_signless<u64>(table);
   add_signed<i8, i16, i32, i64, u8, u16, u32, u64>(table);
-  add1<Abs, i8, i16, i32, i64>(table, "abs");
-  add1<Relu, i8, i16, i32, i64>(table, "relu");
+  add1<Abs, i8, i16, i32, i64>(table, map<"abs">);
+  add1<Relu, i8, i16, i32, i64>(table, map<"relu">);
   add_bool(table);
 }
 

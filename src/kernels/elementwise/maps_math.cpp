@@ -26,13 +26,13 @@ template <class F, class T> void vector_map1(const void* const* in, void* out, s
   const T* a = static_cast<const T*>(in[0]);
   T* r = static_cast<T*>(out);
   std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(F::of(d, hn::LoadU(d, a + i)), d, r + i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(F{}(d, hn::LoadU(d, a + i)), d, r + i);
   if (i == n) return;
   HWY_ALIGN T rest[hn::MaxLanes(hn::ScalableTag<T>())];
   const auto bytes = (n - i) * sizeof(T);
   hn::Store(hn::Set(d, T(1)), d, rest);
   std::memcpy(rest, a + i, bytes);
-  hn::Store(F::of(d, hn::Load(d, rest)), d, rest);
+  hn::Store(F{}(d, hn::Load(d, rest)), d, rest);
   std::memcpy(r + i, rest, bytes);
 }
 
@@ -43,7 +43,7 @@ template <class F, class T> void vector_map2(const void* const* in, void* out, s
   const T* b = static_cast<const T*>(in[1]);
   T* r = static_cast<T*>(out);
   std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(F::of(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, r + i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(F{}(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, r + i);
   if (i == n) return;
   HWY_ALIGN T rest_a[hn::MaxLanes(hn::ScalableTag<T>())], rest_b[hn::MaxLanes(hn::ScalableTag<T>())];
   const auto bytes = (n - i) * sizeof(T);
@@ -51,7 +51,7 @@ template <class F, class T> void vector_map2(const void* const* in, void* out, s
   hn::Store(hn::Set(d, T(1)), d, rest_b);
   std::memcpy(rest_a, a + i, bytes);
   std::memcpy(rest_b, b + i, bytes);
-  hn::Store(F::of(d, hn::Load(d, rest_a), hn::Load(d, rest_b)), d, rest_a);
+  hn::Store(F{}(d, hn::Load(d, rest_a), hn::Load(d, rest_b)), d, rest_a);
   std::memcpy(r + i, rest_a, bytes);
 }
 
@@ -84,15 +84,6 @@ template <class T> void multiply_add_map(const void* const* in, void* out, std::
   for (std::int64_t i = 0; i < n; ++i) r[i] = std::fma(x[i], y[i], z[i]);
 }
 
-#define TESSERA_MATH_1(Name)                                                            \
-  struct Name##Op {                                                                     \
-    template <class D, class V> static HWY_INLINE V of(D d, V x) { return Name(d, x); } \
-  };
-#define TESSERA_MATH_2(Name)                                                                    \
-  struct Name##Op {                                                                             \
-    template <class D, class V> static HWY_INLINE V of(D d, V x, V y) { return Name(d, x, y); } \
-  };
-
 template <class D, class V> HWY_INLINE V Sigmoid(D d, V x) {
   // The exponential of what is not positive cannot overflow: 1 / (1 + e^-x), or e^x / (1 + e^x) for x < 0.
   const auto one = hn::Set(d, 1);
@@ -122,41 +113,6 @@ template <class D, class V> HWY_INLINE V LogAddExp(D d, V a, V b) {
   return hn::IfThenElse(hn::Eq(a, b), hn::Add(a, hn::Set(d, T(0.69314718055994530942))), apart);
 }
 
-TESSERA_MATH_1(Exp)
-TESSERA_MATH_1(Exp2)
-TESSERA_MATH_1(Expm1)
-TESSERA_MATH_1(Log)
-TESSERA_MATH_1(Log2)
-TESSERA_MATH_1(Log10)
-TESSERA_MATH_1(Log1p)
-TESSERA_MATH_1(Sin)
-TESSERA_MATH_1(Cos)
-TESSERA_MATH_1(Tan)
-TESSERA_MATH_1(Asin)
-TESSERA_MATH_1(Acos)
-TESSERA_MATH_1(Atan)
-TESSERA_MATH_1(Sinh)
-TESSERA_MATH_1(Cosh)
-TESSERA_MATH_1(Tanh)
-TESSERA_MATH_1(Asinh)
-TESSERA_MATH_1(Acosh)
-TESSERA_MATH_1(Atanh)
-TESSERA_MATH_1(Erf)
-TESSERA_MATH_1(Erfc)
-TESSERA_MATH_1(ErfInv)
-TESSERA_MATH_1(Cbrt)
-TESSERA_MATH_1(Lgamma)
-TESSERA_MATH_1(Sigmoid)
-TESSERA_MATH_1(Silu)
-TESSERA_MATH_1(Gelu)
-TESSERA_MATH_1(Softplus)
-TESSERA_MATH_2(Pow)
-TESSERA_MATH_2(Atan2)
-TESSERA_MATH_2(Hypot)
-TESSERA_MATH_2(LogAddExp)
-#undef TESSERA_MATH_1
-#undef TESSERA_MATH_2
-
 // psi(x): reflection for x < 0, recurrence up to 10, asymptotic series. In double for both types; relative
 // error about 1e-15 away from the roots.
 double digamma(double x) {
@@ -181,47 +137,55 @@ struct Digamma {
   template <class T> static T of(T x) { return static_cast<T>(digamma(static_cast<double>(x))); }
 };
 
+// F(d, vectors...) as an object without state.
+#define TESSERA_VECTORS(F) \
+  [](auto d, auto... x) __attribute__((always_inline)) HWY_ATTR { return F(d, x...); }
+template <class T, class F> void add_vector1(MapTable& table, Map& map, F) {
+  table.add(map, 1, dtype_of<T>(), vector_map1<F, T>);
+}
+template <class T, class F> void add_vector2(MapTable& table, Map& map, F) {
+  table.add(map, 2, dtype_of<T>(), vector_map2<F, T>);
+}
+
 template <class T> void add_unary(MapTable& table) {
-  constexpr Dtype d = dtype_of<T>();
-  table.add("exp", d, vector_map1<ExpOp, T>);
-  table.add("exp2", d, vector_map1<Exp2Op, T>);
-  table.add("expm1", d, vector_map1<Expm1Op, T>);
-  table.add("log", d, vector_map1<LogOp, T>);
-  table.add("log2", d, vector_map1<Log2Op, T>);
-  table.add("log10", d, vector_map1<Log10Op, T>);
-  table.add("log1p", d, vector_map1<Log1pOp, T>);
-  table.add("sin", d, vector_map1<SinOp, T>);
-  table.add("cos", d, vector_map1<CosOp, T>);
-  table.add("tan", d, vector_map1<TanOp, T>);
-  table.add("asin", d, vector_map1<AsinOp, T>);
-  table.add("acos", d, vector_map1<AcosOp, T>);
-  table.add("atan", d, vector_map1<AtanOp, T>);
-  table.add("sinh", d, vector_map1<SinhOp, T>);
-  table.add("cosh", d, vector_map1<CoshOp, T>);
-  table.add("tanh", d, vector_map1<TanhOp, T>);
-  table.add("asinh", d, vector_map1<AsinhOp, T>);
-  table.add("acosh", d, vector_map1<AcoshOp, T>);
-  table.add("atanh", d, vector_map1<AtanhOp, T>);
-  table.add("erf", d, vector_map1<ErfOp, T>);
-  table.add("erfc", d, vector_map1<ErfcOp, T>);
-  table.add("erf_inv", d, vector_map1<ErfInvOp, T>);
-  table.add("cbrt", d, vector_map1<CbrtOp, T>);
-  table.add("lgamma", d, vector_map1<LgammaOp, T>);
-  table.add("sigmoid", d, vector_map1<SigmoidOp, T>);
-  table.add("silu", d, vector_map1<SiluOp, T>);
-  table.add("gelu", d, vector_map1<GeluOp, T>);
-  table.add("softplus", d, vector_map1<SoftplusOp, T>);
-  table.add("digamma", d, map1<Digamma, T>);
+  add_vector1<T>(table, map<"exp">, TESSERA_VECTORS(Exp));
+  add_vector1<T>(table, map<"exp2">, TESSERA_VECTORS(Exp2));
+  add_vector1<T>(table, map<"expm1">, TESSERA_VECTORS(Expm1));
+  add_vector1<T>(table, map<"log">, TESSERA_VECTORS(Log));
+  add_vector1<T>(table, map<"log2">, TESSERA_VECTORS(Log2));
+  add_vector1<T>(table, map<"log10">, TESSERA_VECTORS(Log10));
+  add_vector1<T>(table, map<"log1p">, TESSERA_VECTORS(Log1p));
+  add_vector1<T>(table, map<"sin">, TESSERA_VECTORS(Sin));
+  add_vector1<T>(table, map<"cos">, TESSERA_VECTORS(Cos));
+  add_vector1<T>(table, map<"tan">, TESSERA_VECTORS(Tan));
+  add_vector1<T>(table, map<"asin">, TESSERA_VECTORS(Asin));
+  add_vector1<T>(table, map<"acos">, TESSERA_VECTORS(Acos));
+  add_vector1<T>(table, map<"atan">, TESSERA_VECTORS(Atan));
+  add_vector1<T>(table, map<"sinh">, TESSERA_VECTORS(Sinh));
+  add_vector1<T>(table, map<"cosh">, TESSERA_VECTORS(Cosh));
+  add_vector1<T>(table, map<"tanh">, TESSERA_VECTORS(Tanh));
+  add_vector1<T>(table, map<"asinh">, TESSERA_VECTORS(Asinh));
+  add_vector1<T>(table, map<"acosh">, TESSERA_VECTORS(Acosh));
+  add_vector1<T>(table, map<"atanh">, TESSERA_VECTORS(Atanh));
+  add_vector1<T>(table, map<"erf">, TESSERA_VECTORS(Erf));
+  add_vector1<T>(table, map<"erfc">, TESSERA_VECTORS(Erfc));
+  add_vector1<T>(table, map<"erf_inv">, TESSERA_VECTORS(ErfInv));
+  add_vector1<T>(table, map<"cbrt">, TESSERA_VECTORS(Cbrt));
+  add_vector1<T>(table, map<"lgamma">, TESSERA_VECTORS(Lgamma));
+  add_vector1<T>(table, map<"sigmoid">, TESSERA_VECTORS(Sigmoid));
+  add_vector1<T>(table, map<"silu">, TESSERA_VECTORS(Silu));
+  add_vector1<T>(table, map<"gelu">, TESSERA_VECTORS(Gelu));
+  add_vector1<T>(table, map<"softplus">, TESSERA_VECTORS(Softplus));
+  add1<Digamma, T>(table, map<"digamma">);
 }
 
 template <class T> void add_binary(MapTable& table) {
-  constexpr Dtype d = dtype_of<T>();
-  table.add("clip", d, clip_map<T>);
-  table.add("multiply_add", d, multiply_add_map<T>);
-  table.add("power", d, vector_map2<PowOp, T>);
-  table.add("atan2", d, vector_map2<Atan2Op, T>);
-  table.add("hypot", d, vector_map2<HypotOp, T>);
-  table.add("logaddexp", d, vector_map2<LogAddExpOp, T>);
+  table.add(map<"clip">, 3, dtype_of<T>(), clip_map<T>);
+  table.add(map<"multiply_add">, 3, dtype_of<T>(), multiply_add_map<T>);
+  add_vector2<T>(table, map<"power">, TESSERA_VECTORS(Pow));
+  add_vector2<T>(table, map<"atan2">, TESSERA_VECTORS(Atan2));
+  add_vector2<T>(table, map<"hypot">, TESSERA_VECTORS(Hypot));
+  add_vector2<T>(table, map<"logaddexp">, TESSERA_VECTORS(LogAddExp));
 }
 
 void AddMathMaps(MapTable& table) {

@@ -215,20 +215,20 @@ HWY_EXPORT(RunStrips);
 
 StripOp strip_op_of(MapFn fn, Dtype dtype) {
   static const std::map<MapFn, StripOp> known = [] {
-    const std::pair<const char*, StripOp> names[] = {{"add", StripOp::add},
-                                                     {"subtract", StripOp::subtract},
-                                                     {"multiply", StripOp::multiply},
-                                                     {"divide", StripOp::divide},
-                                                     {"maximum", StripOp::maximum},
-                                                     {"minimum", StripOp::minimum},
-                                                     {"negative", StripOp::negative},
-                                                     {"abs", StripOp::abs},
-                                                     {"square", StripOp::square},
-                                                     {"relu", StripOp::relu},
-                                                     {"reciprocal", StripOp::reciprocal}};
+    const std::pair<const Map*, StripOp> maps[] = {{&map<"add">, StripOp::add},
+                                                   {&map<"subtract">, StripOp::subtract},
+                                                   {&map<"multiply">, StripOp::multiply},
+                                                   {&map<"divide">, StripOp::divide},
+                                                   {&map<"maximum">, StripOp::maximum},
+                                                   {&map<"minimum">, StripOp::minimum},
+                                                   {&map<"negative">, StripOp::negative},
+                                                   {&map<"abs">, StripOp::abs},
+                                                   {&map<"square">, StripOp::square},
+                                                   {&map<"relu">, StripOp::relu},
+                                                   {&map<"reciprocal">, StripOp::reciprocal}};
     std::map<MapFn, StripOp> filling;
-    for (const auto& [op_name, op] : names)
-      for (const Dtype d : {float32, float64}) filling[find_map(op_name, d)] = op;
+    for (const auto& [known_map, op] : maps)
+      for (const Dtype d : {float32, float64}) filling[known_map->of(d)] = op;
     return filling;
   }();
   if (!is_floating(dtype)) return StripOp::none;

@@ -29,13 +29,13 @@ template <class F> void visit_item(std::size_t itemsize, F&& f) {
 }
 
 MapFn scatter_map(std::string_view op, Dtype dtype) {
-  const char* map = op == "set"        ? "copy"
-                    : op == "add"      ? "add"
-                    : op == "multiply" ? "multiply"
-                    : op == "min"      ? "minimum"
-                    : op == "max"      ? "maximum"
-                                       : "";
-  const MapFn fn = find_map(map, dtype);
+  const Map* merge = op == "set"        ? &map<"copy">
+                     : op == "add"      ? &map<"add">
+                     : op == "multiply" ? &map<"multiply">
+                     : op == "min"      ? &map<"minimum">
+                     : op == "max"      ? &map<"maximum">
+                                        : nullptr;
+  const MapFn fn = merge == nullptr ? nullptr : merge->of(dtype);
   if (fn == nullptr)
     throw InternalError("kernels::scatter: there is no op '" + std::string(op) + "' on " + name(dtype));
   return fn;

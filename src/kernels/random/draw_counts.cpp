@@ -186,7 +186,7 @@ void knuth(Words key, const float* lambda, const Row<std::uint64_t>& position, s
     const Words drawing = split_key(key, 1, 2, mode);
     key = split_key(key, 0, 2, mode);
     uniform_at(drawing, at.at, left, total, mode, u.at);
-    apply_map("log", u.at, log_u.at, left);
+    apply_map(map<"log">, u.at, log_u.at, left);
     for (std::int64_t i = 0; i < left; ++i) k[lane[i]] += 1, log_product[i] += log_u[i];
     left = compact(left, unfinished, lane, at, log_product);
   }
@@ -280,7 +280,7 @@ template <class T> void jumps(Words key, const std::vector<BinomialPair<T>>& pai
     const Words drawing = split_key(key, 0, 2, mode);
     key = split_key(key, 1, 2, mode);
     uniform_at(drawing, at.at, left, total, mode, u.at);
-    apply_map("log", u.at, log_u.at, left);
+    apply_map(map<"log">, u.at, log_u.at, left);
     for (std::int64_t i = 0; i < left; ++i)
       k[lane[i]] += 1, sum[i] += std::ceil(log_u[i] / std::log1p(-pair_of(i).q));
     left = compact(left, unfinished, lane, at, sum);

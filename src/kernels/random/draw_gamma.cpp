@@ -82,8 +82,8 @@ template <class T> void GammaLanes<T>::accept_all(std::int64_t n) {
     split_lanes(chain, left, 2, 3, mode_, u_keys);
     positive_cubes(x_keys, c.at, left);
     uniform_lanes<T>(u_keys, left, mode_, T(0), T(1), u.at);
-    apply_map("log", u.at, log_u.at, left);
-    apply_map("log", cube_.at, log_cube.at, left);
+    apply_map(map<"log">, u.at, log_u.at, left);
+    apply_map(map<"log">, cube_.at, log_cube.at, left);
     for (std::int64_t i = 0; i < left; ++i) v_[lane[i]] = cube_[i];
     const auto rejected = [&](std::int64_t i) {
       const T x2 = x_[i] * x_[i];
@@ -105,9 +105,9 @@ template <class T> void GammaLanes<T>::finish(const T* alpha, std::int64_t n, T*
     return;
   }
   for (std::int64_t i = 0; i < n; ++i) u[i] = -u[i];
-  apply_map("log1p", u.at, log_u.at, n);
-  apply_map("log", d_.at, log_d.at, n);
-  apply_map("log", v_.at, log_v.at, n);
+  apply_map(map<"log1p">, u.at, log_u.at, n);
+  apply_map(map<"log">, d_.at, log_d.at, n);
+  apply_map(map<"log">, v_.at, log_v.at, n);
   for (std::int64_t i = 0; i < n; ++i) {
     const T boost = alpha[i] >= 1 || log_u[i] == 0 ? T(0) : log_u[i] * (T(1) / alpha[i]);
     out[i] = (log_d[i] + log_v[i]) + boost;

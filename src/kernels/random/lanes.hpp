@@ -15,10 +15,9 @@ template <class T> struct Row {
   const T& operator[](std::int64_t i) const { return at[i]; }
 };
 
-template <class T> void apply_map(const char* op, const T* in, T* out, std::int64_t n) {
-  const MapFn map = find_map(op, dtype_of<T>());
+template <class T> void apply_map(const Map& map, const T* in, T* out, std::int64_t n) {
   const void* operand = in;
-  map(&operand, out, n);
+  map.of(dtype_of<T>())(&operand, out, n);
 }
 
 // ---- one key per lane ----

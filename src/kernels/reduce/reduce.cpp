@@ -125,15 +125,15 @@ void count_nonzero(Dtype in, const std::byte* data, std::vector<Run> runs, std::
 }  // namespace
 
 MapFn combine_map(std::string_view op, Dtype dtype) {
-  const char* map = op == "sum" || op == "count_nonzero" ? "add"
-                    : op == "prod"                       ? "multiply"
-                    : op == "max"                        ? "maximum"
-                    : op == "min"                        ? "minimum"
-                    : op == "any"                        ? "logical_or"
-                    : op == "all"                        ? "logical_and"
-                    : op == "logsumexp"                  ? "logaddexp"
-                                                         : "";
-  const MapFn fn = find_map(map, dtype);
+  const Map* merge = op == "sum" || op == "count_nonzero" ? &map<"add">
+                     : op == "prod"                       ? &map<"multiply">
+                     : op == "max"                        ? &map<"maximum">
+                     : op == "min"                        ? &map<"minimum">
+                     : op == "any"                        ? &map<"logical_or">
+                     : op == "all"                        ? &map<"logical_and">
+                     : op == "logsumexp"                  ? &map<"logaddexp">
+                                                          : nullptr;
+  const MapFn fn = merge == nullptr ? nullptr : merge->of(dtype);
   if (fn == nullptr) refuse(op, dtype);
   return fn;
 }

@@ -1,4 +1,6 @@
-// + - * / and their kin. vjp rules write g for the cotangent, x, a, b for the operands, y for the result.
+// + - * / and their kin. Derivatives write g for the cotangent, x, a, b for the operands, y for the result.
+#include <cmath>
+
 #include "ops/elementwise/define.hpp"
 #include "ops/elementwise/internal.hpp"
 #include "ops/functions.hpp"
@@ -6,170 +8,140 @@
 namespace tessera {
 namespace {
 
-const Array& g(const VjpArgs& v) { return v.cotangents[0]; }
-const Array& y(const VjpArgs& v) { return v.out[0]; }
+using kernels::map;
+using A = const Array&;
 
-// Each operand's part, summed over what was broadcast; nothing is built for operands that need none.
-template <class A, class B> Cotangents both(const VjpArgs& v, A&& da, B&& db) {
-  Cotangents result(2);
-  if (v.wanted[0]) result[0] = sum_to_operand(da(), v.in[0]);
-  if (v.wanted[1]) result[1] = sum_to_operand(db(), v.in[1]);
-  return result;
-}
+const ElementwiseOp add_op{map<"add">, DtypeRule::any, "a + b; of bools: or", reals().complexes(-1.5, 1.5),
+                           linear([](A g, A, A, A) { return g; }, [](A g, A, A, A) { return g; })};
+const ElementwiseOp subtract_op{map<"subtract">, DtypeRule::numeric, "a - b", reals().complexes(-1.5, 1.5),
+                                linear([](A g, A, A, A) { return g; }, [](A g, A, A, A) { return -g; })};
+const ElementwiseOp multiply_op{
+    map<"multiply">, DtypeRule::any, "a b; of bools: and", reals().complexes(-1.5, 1.5),
+    linear_in_each([](A g, A, A b, A) { return g * b; }, [](A g, A a, A, A) { return g * a; })};
+const ElementwiseOp divide_op{
+    map<"divide">, DtypeRule::inexact, "a / b", reals(0.5, 2).complexes(0.5, 1.5),
+    linear_in_first([](A g, A, A b, A) { return g / b; }, [](A g, A, A b, A y) { return -g * y / b; })};
+const ElementwiseOp remainder_op{
+    map<"remainder">, DtypeRule::ordered, "a - b floor(a / b), of the sign of b; of integers 0 where b is 0",
+    reals(1.1, 7.7),
+    derivative([](A g, A, A, A) { return g; }, [](A g, A a, A b, A) { return -g * floor_divide(a, b); })};
+const ElementwiseOp floor_divide_op{map<"floor_divide">, DtypeRule::ordered,
+                                    "floor(a / b); of integers 0 where b is 0", reals(1.1, 7.7),
+                                    piecewise_constant()};
+const ElementwiseOp power_op{
+    map<"power">, DtypeRule::numeric, "a to the power b",
+    reals(0.4, 2).complexes(0.4, 1.5).within(1.1, std::pow),
+    derivative([](A g, A a, A b, A) { return g * b * power(a, where(b == 0, ones_like(b), b - 1)); },
+               [](A g, A a, A, A y) { return g * y * log(where(a == 0, ones_like(a), a)); })};
 
-// The derivative is zero wherever it exists.
-Cotangents piecewise_constant(const VjpArgs& v) { return Cotangents(v.in.size()); }
-
-TESSERA_ROW(add, elementwise(
-                     "add", DtypeRule::any,
-                     [](const VjpArgs& v) {
-                       return both(
-                           v, [&] { return g(v); }, [&] { return g(v); });
-                     },
-                     linear_both))
-TESSERA_ROW(subtract, elementwise(
-                          "subtract", DtypeRule::numeric,
-                          [](const VjpArgs& v) {
-                            return both(
-                                v, [&] { return g(v); }, [&] { return -g(v); });
-                          },
-                          linear_both))
-TESSERA_ROW(multiply, elementwise(
-                          "multiply", DtypeRule::any,
-                          [](const VjpArgs& v) {
-                            return both(
-                                v, [&] { return g(v) * v.in[1]; }, [&] { return g(v) * v.in[0]; });
-                          },
-                          linear_either))
-TESSERA_ROW(divide, elementwise(
-                        "divide", DtypeRule::inexact,
-                        [](const VjpArgs& v) {
-                          return both(
-                              v, [&] { return g(v) / v.in[1]; }, [&] { return -g(v) * y(v) / v.in[1]; });
-                        },
-                        linear_unary))
-TESSERA_ROW(remainder, elementwise("remainder", DtypeRule::ordered, [](const VjpArgs& v) {
-              return both(
-                  v, [&] { return g(v); }, [&] { return -g(v) * floor_divide(v.in[0], v.in[1]); });
-            }))
-TESSERA_ROW(floor_divide, elementwise("floor_divide", DtypeRule::ordered, piecewise_constant))
-TESSERA_ROW(power, elementwise("power", DtypeRule::numeric, [](const VjpArgs& v) {
-              const Array &a = v.in[0], &b = v.in[1];
-              return both(
-                  v, [&] { return g(v) * b * power(a, where(b == 0, ones_like(b), b - 1)); },
-                  [&] { return g(v) * y(v) * log(where(a == 0, ones_like(a), a)); });
-            }))
 // At a tie both sides get half.
-Array share_of(const Array& a, const Array& b, const Array& result) {
+Array share_of(A a, A b, A result) {
   const Dtype d = result.dtype();
   return astype(a == result, d) / (astype(a == result, d) + astype(b == result, d));
 }
-TESSERA_ROW(maximum, elementwise("maximum", DtypeRule::any, [](const VjpArgs& v) {
-              return both(
-                  v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); },
-                  [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
-            }))
-TESSERA_ROW(minimum, elementwise("minimum", DtypeRule::any, [](const VjpArgs& v) {
-              return both(
-                  v, [&] { return g(v) * share_of(v.in[0], v.in[1], y(v)); },
-                  [&] { return g(v) * share_of(v.in[1], v.in[0], y(v)); });
-            }))
-TESSERA_ROW(atan2, elementwise("atan2", DtypeRule::floating, [](const VjpArgs& v) {
-              const Array &a = v.in[0], &b = v.in[1];
-              return both(
-                  v, [&] { return g(v) * b / (a * a + b * b); }, [&] { return -g(v) * a / (a * a + b * b); });
-            }))
-TESSERA_ROW(hypot, elementwise("hypot", DtypeRule::floating, [](const VjpArgs& v) {
-              return both(
-                  v, [&] { return g(v) * v.in[0] / y(v); }, [&] { return g(v) * v.in[1] / y(v); });
-            }))
-TESSERA_ROW(logaddexp, elementwise("logaddexp", DtypeRule::floating, [](const VjpArgs& v) {
-              return both(
-                  v, [&] { return g(v) * exp(v.in[0] - y(v)); }, [&] { return g(v) * exp(v.in[1] - y(v)); });
-            }))
-TESSERA_ROW(copysign, elementwise("copysign", DtypeRule::floating, [](const VjpArgs& v) {
-              return both(
-                  v,
-                  [&] {
-                    return g(v) * copysign(ones_like(v.in[0]), v.in[0]) *
-                           copysign(ones_like(v.in[0]), v.in[1]);
-                  },
-                  [&] { return zeros_like(g(v)); });
-            }))
-TESSERA_ROW(multiply_add,
-            elementwise("multiply_add", DtypeRule::floating, [](const VjpArgs& v) -> Cotangents {
-              Cotangents result(3);
-              if (v.wanted[0]) result[0] = sum_to_operand(g(v) * v.in[1], v.in[0]);
-              if (v.wanted[1]) result[1] = sum_to_operand(g(v) * v.in[0], v.in[1]);
-              if (v.wanted[2]) result[2] = sum_to_operand(g(v), v.in[2]);
-              return result;
-            }))
-TESSERA_ROW(
-    condition_estimate,
-    elementwise_without_vjp("condition_estimate", DtypeRule::floating,
-                            "the estimate follows a few chosen vectors, and jumps where others are chosen; "
-                            "linalg::cond(a, 1) and cond(a) can be differentiated",
-                            "copy"))
-TESSERA_ROW(nextafter,
-            elementwise_without_vjp("nextafter", DtypeRule::floating,
-                                    "it moves by one unit in the last place, which is not differentiable"))
-TESSERA_ROW(negative, elementwise(
-                          "negative", DtypeRule::numeric,
-                          [](const VjpArgs& v) -> Cotangents { return {-g(v)}; }, linear_unary))
-TESSERA_ROW(reciprocal, elementwise("reciprocal", DtypeRule::inexact,
-                                    [](const VjpArgs& v) -> Cotangents { return {-g(v) * y(v) * y(v)}; }))
-TESSERA_ROW(square, elementwise("square", DtypeRule::numeric,
-                                [](const VjpArgs& v) -> Cotangents { return {g(v) * v.in[0] * 2}; }))
-// Of a complex number the direction z / |z|: what changes it is the part of a step across z.
-TESSERA_ROW(sign, elementwise("sign", DtypeRule::numeric, [](const VjpArgs& v) -> Cotangents {
-              if (!is_complex(y(v).dtype())) return {Array()};
-              return {(g(v) - conj(y(v)) * real(g(v) * y(v))) /
-                      where(v.in[0] == 0, ones_like(abs(v.in[0])), abs(v.in[0]))};
-            }))
-TESSERA_ROW(abs, elementwise("abs", DtypeRule::real_part, [](const VjpArgs& v) -> Cotangents {
-              if (is_complex(v.in[0].dtype()))
-                return {make_complex(g(v), zeros_like(g(v))) * conj(sign(v.in[0]))};
-              return {g(v) * sign(v.in[0])};
-            }))
-TESSERA_ROW(floor, elementwise("floor", DtypeRule::floating, piecewise_constant))
-TESSERA_ROW(ceil, elementwise("ceil", DtypeRule::floating, piecewise_constant))
-TESSERA_ROW(round, elementwise("round", DtypeRule::ordered, piecewise_constant))
-TESSERA_ROW(trunc, elementwise("trunc", DtypeRule::floating, piecewise_constant))
+Derivative chosen() {
+  return derivative([](A g, A a, A b, A y) { return g * share_of(a, b, y); },
+                    [](A g, A a, A b, A y) { return g * share_of(b, a, y); });
+}
+const ElementwiseOp maximum_op{map<"maximum">, DtypeRule::any, "the larger; NaN where one is NaN", reals(),
+                               chosen()};
+const ElementwiseOp minimum_op{map<"minimum">, DtypeRule::any, "the smaller; NaN where one is NaN", reals(),
+                               chosen()};
+
+const ElementwiseOp atan2_op{map<"atan2">, DtypeRule::floating, "angle of the point (b, a)",
+                             reals(0.3, 2).within(1.5, std::atan2),
+                             derivative([](A g, A a, A b, A) { return g * b / (a * a + b * b); },
+                                        [](A g, A a, A b, A) { return -g * a / (a * a + b * b); })};
+const ElementwiseOp hypot_op{
+    map<"hypot">, DtypeRule::floating, "sqrt(a^2 + b^2) without overflow",
+    reals(0.3, 2).within(1.5, std::hypot),
+    derivative([](A g, A a, A, A y) { return g * a / y; }, [](A g, A, A b, A y) { return g * b / y; })};
+const ElementwiseOp logaddexp_op{map<"logaddexp">, DtypeRule::floating,
+                                 "log(exp(a) + exp(b)) without overflow", reals(),
+                                 derivative([](A g, A a, A, A y) { return g * exp(a - y); },
+                                            [](A g, A, A b, A y) { return g * exp(b - y); })};
+const ElementwiseOp copysign_op{
+    map<"copysign">, DtypeRule::floating, "|a| with the sign of b", reals(),
+    derivative([](A g, A a, A b, A) { return g * copysign(ones_like(a), a) * copysign(ones_like(a), b); },
+               [](A g, A, A, A) { return zeros_like(g); })};
+const ElementwiseOp nextafter_op{
+    map<"nextafter">, DtypeRule::floating, "the number next to a on the way to b", reals(),
+    no_derivative("it moves by one unit in the last place, which is not differentiable")};
+const ElementwiseOp multiply_add_op{
+    map<"multiply_add">, DtypeRule::floating, "a b + c, rounded once", reals(),
+    derivative([](A g, A, A b, A, A) { return g * b; }, [](A g, A a, A, A, A) { return g * a; },
+               [](A g, A, A, A, A) { return g; })};
+const ElementwiseOp condition_estimate_op{
+    map<"copy">,
+    DtypeRule::floating,
+    "x, as a result without derivative",
+    reals(),
+    no_derivative("the estimate follows a few chosen vectors, and jumps where others are chosen; "
+                  "linalg::cond(a, 1) and cond(a) can be differentiated"),
+    "condition_estimate"};
+
+const ElementwiseOp negative_op{map<"negative">, DtypeRule::numeric, "-x", reals().complexes(),
+                                linear([](A g, A, A) { return -g; })};
+const ElementwiseOp reciprocal_op{map<"reciprocal">, DtypeRule::inexact, "1 / x",
+                                  reals(0.4, 2).complexes(0.3, 0.9),
+                                  derivative([](A g, A, A y) { return -g * y * y; })};
+const ElementwiseOp square_op{map<"square">, DtypeRule::numeric, "x x", reals().complexes(),
+                              derivative([](A g, A x, A) { return g * x * 2; })};
+// Of a complex number the direction: what changes it is the part of a step across z.
+const ElementwiseOp sign_op{map<"sign">, DtypeRule::numeric, "-1, 0 or 1; of complex z: z / |z|",
+                            reals().complexes(0.3, 0.9), derivative([](A g, A x, A y) {
+                              if (!is_complex(y.dtype())) return Array();
+                              return (g - conj(y) * real(g * y)) / where(x == 0, ones_like(abs(x)), abs(x));
+                            })};
+const ElementwiseOp abs_op{map<"abs">, DtypeRule::real_part, "absolute value", reals().complexes(),
+                           derivative([](A g, A x, A) {
+                             if (is_complex(x.dtype())) return make_complex(g, zeros_like(g)) * conj(sign(x));
+                             return g * sign(x);
+                           })};
+const ElementwiseOp floor_op{map<"floor">, DtypeRule::floating, "the next whole number below",
+                             reals(-2.9, 2.9), piecewise_constant()};
+const ElementwiseOp ceil_op{map<"ceil">, DtypeRule::floating, "the next whole number above", reals(-2.9, 2.9),
+                            piecewise_constant()};
+const ElementwiseOp round_op{map<"round">, DtypeRule::ordered,
+                             "the nearest whole number, the even one of two", reals(-2.9, 2.9),
+                             piecewise_constant()};
+const ElementwiseOp trunc_op{map<"trunc">, DtypeRule::floating, "the next whole number towards 0",
+                             reals(-2.9, 2.9), piecewise_constant()};
 
 }  // namespace
 
-Array add(const Operand& a, const Operand& b) { return apply(add_row(), {a, b}); }
-Array subtract(const Operand& a, const Operand& b) { return apply(subtract_row(), {a, b}); }
-Array multiply(const Operand& a, const Operand& b) { return apply(multiply_row(), {a, b}); }
-Array divide(const Operand& a, const Operand& b) { return apply(divide_row(), {a, b}); }
-Array remainder(const Operand& a, const Operand& b) { return apply(remainder_row(), {a, b}); }
-Array floor_divide(const Operand& a, const Operand& b) { return apply(floor_divide_row(), {a, b}); }
-Array power(const Operand& a, const Operand& b) { return apply(power_row(), {a, b}); }
-Array maximum(const Operand& a, const Operand& b) { return apply(maximum_row(), {a, b}); }
-Array minimum(const Operand& a, const Operand& b) { return apply(minimum_row(), {a, b}); }
-Array atan2(const Operand& a, const Operand& b) { return apply(atan2_row(), {a, b}); }
-Array hypot(const Operand& a, const Operand& b) { return apply(hypot_row(), {a, b}); }
-Array logaddexp(const Operand& a, const Operand& b) { return apply(logaddexp_row(), {a, b}); }
-Array copysign(const Operand& a, const Operand& b) { return apply(copysign_row(), {a, b}); }
-Array nextafter(const Operand& a, const Operand& b) { return apply(nextafter_row(), {a, b}); }
+Array add(const Operand& a, const Operand& b) { return add_op({a, b}); }
+Array subtract(const Operand& a, const Operand& b) { return subtract_op({a, b}); }
+Array multiply(const Operand& a, const Operand& b) { return multiply_op({a, b}); }
+Array divide(const Operand& a, const Operand& b) { return divide_op({a, b}); }
+Array remainder(const Operand& a, const Operand& b) { return remainder_op({a, b}); }
+Array floor_divide(const Operand& a, const Operand& b) { return floor_divide_op({a, b}); }
+Array power(const Operand& a, const Operand& b) { return power_op({a, b}); }
+Array maximum(const Operand& a, const Operand& b) { return maximum_op({a, b}); }
+Array minimum(const Operand& a, const Operand& b) { return minimum_op({a, b}); }
+Array atan2(const Operand& a, const Operand& b) { return atan2_op({a, b}); }
+Array hypot(const Operand& a, const Operand& b) { return hypot_op({a, b}); }
+Array logaddexp(const Operand& a, const Operand& b) { return logaddexp_op({a, b}); }
+Array copysign(const Operand& a, const Operand& b) { return copysign_op({a, b}); }
+Array nextafter(const Operand& a, const Operand& b) { return nextafter_op({a, b}); }
 Array multiply_add(const Operand& x, const Operand& y, const Operand& z) {
-  return apply(multiply_add_row(), {x, y, z});
+  return multiply_add_op({x, y, z});
 }
-Array condition_estimate(const Operand& x) { return apply(condition_estimate_row(), {x}); }
-Array negative(const Operand& x) { return apply(negative_row(), {x}); }
+Array condition_estimate(const Operand& x) { return condition_estimate_op({x}); }
+Array negative(const Operand& x) { return negative_op({x}); }
 Array positive(const Operand& x) { return x.array; }
-Array reciprocal(const Operand& x) { return apply(reciprocal_row(), {x}); }
-Array square(const Operand& x) { return apply(square_row(), {x}); }
-Array sign(const Operand& x) { return apply(sign_row(), {x}); }
-Array abs(const Operand& x) { return is_bool(x.array.dtype()) ? x.array : apply(abs_row(), {x}); }
+Array reciprocal(const Operand& x) { return reciprocal_op({x}); }
+Array square(const Operand& x) { return square_op({x}); }
+Array sign(const Operand& x) { return sign_op({x}); }
+Array abs(const Operand& x) { return is_bool(x.array.dtype()) ? x.array : abs_op({x}); }
 // Integers are whole already.
-Array floor(const Operand& x) { return is_inexact(x.array.dtype()) ? apply(floor_row(), {x}) : x.array; }
-Array ceil(const Operand& x) { return is_inexact(x.array.dtype()) ? apply(ceil_row(), {x}) : x.array; }
+Array floor(const Operand& x) { return is_inexact(x.array.dtype()) ? floor_op({x}) : x.array; }
+Array ceil(const Operand& x) { return is_inexact(x.array.dtype()) ? ceil_op({x}) : x.array; }
 Array round(const Operand& x) {
   if (is_complex(x.array.dtype())) return make_complex(Operand(round(real(x)), x.where), round(imag(x)));
-  return is_inexact(x.array.dtype()) ? apply(round_row(), {x}) : x.array;
+  return is_inexact(x.array.dtype()) ? round_op({x}) : x.array;
 }
-Array trunc(const Operand& x) { return is_inexact(x.array.dtype()) ? apply(trunc_row(), {x}) : x.array; }
+Array trunc(const Operand& x) { return is_inexact(x.array.dtype()) ? trunc_op({x}) : x.array; }
 
 Array operator+(const Operand& a, const Operand& b) { return add(a, b); }
 Array operator-(const Operand& a, const Operand& b) { return subtract(a, b); }

@@ -5,57 +5,74 @@
 namespace tessera {
 namespace {
 
-const char* not_smooth = "its result is bool or integer";
+using kernels::map;
 
-TESSERA_ROW(equal, elementwise_without_vjp("equal", DtypeRule::comparison, not_smooth))
-TESSERA_ROW(not_equal, elementwise_without_vjp("not_equal", DtypeRule::comparison, not_smooth))
-TESSERA_ROW(less, elementwise_without_vjp("less", DtypeRule::comparison, not_smooth))
-TESSERA_ROW(less_equal, elementwise_without_vjp("less_equal", DtypeRule::comparison, not_smooth))
-TESSERA_ROW(greater, elementwise_without_vjp("greater", DtypeRule::comparison, not_smooth))
-TESSERA_ROW(greater_equal, elementwise_without_vjp("greater_equal", DtypeRule::comparison, not_smooth))
-TESSERA_ROW(logical_and, elementwise_without_vjp("logical_and", DtypeRule::predicate, not_smooth))
-TESSERA_ROW(logical_or, elementwise_without_vjp("logical_or", DtypeRule::predicate, not_smooth))
-TESSERA_ROW(logical_xor, elementwise_without_vjp("logical_xor", DtypeRule::predicate, not_smooth))
-TESSERA_ROW(bitwise_and,
-            elementwise_without_vjp("bitwise_and", DtypeRule::integral, not_smooth, "bitwise_and"))
-TESSERA_ROW(bitwise_or, elementwise_without_vjp("bitwise_or", DtypeRule::integral, not_smooth, "bitwise_or"))
-TESSERA_ROW(bitwise_xor,
-            elementwise_without_vjp("bitwise_xor", DtypeRule::integral, not_smooth, "bitwise_xor"))
-TESSERA_ROW(bitwise_left_shift,
-            elementwise_without_vjp("bitwise_left_shift", DtypeRule::shift, not_smooth, "left_shift"))
-TESSERA_ROW(bitwise_right_shift,
-            elementwise_without_vjp("bitwise_right_shift", DtypeRule::shift, not_smooth, "right_shift"))
-TESSERA_ROW(isnan, elementwise_without_vjp("isnan", DtypeRule::predicate, not_smooth))
-TESSERA_ROW(isfinite, elementwise_without_vjp("isfinite", DtypeRule::predicate, not_smooth))
-TESSERA_ROW(isinf, elementwise_without_vjp("isinf", DtypeRule::predicate, not_smooth))
-TESSERA_ROW(logical_not, elementwise_without_vjp("logical_not", DtypeRule::predicate, not_smooth))
-TESSERA_ROW(bitwise_invert, elementwise_without_vjp("bitwise_invert", DtypeRule::integral, not_smooth))
+Derivative not_smooth() { return no_derivative("its result is bool or integer"); }
+
+const ElementwiseOp equal_op{map<"equal">, DtypeRule::comparison, "a == b", integers(-1, 1), not_smooth()};
+const ElementwiseOp not_equal_op{map<"not_equal">, DtypeRule::comparison, "a != b", integers(-1, 1),
+                                 not_smooth()};
+const ElementwiseOp less_op{map<"less">, DtypeRule::comparison,
+                            "a < b; complex: by real part, then imaginary", integers(-1, 1), not_smooth()};
+const ElementwiseOp less_equal_op{map<"less_equal">, DtypeRule::comparison, "a <= b", integers(-1, 1),
+                                  not_smooth()};
+const ElementwiseOp greater_op{map<"greater">, DtypeRule::comparison, "a > b", integers(-1, 1), not_smooth()};
+const ElementwiseOp greater_equal_op{map<"greater_equal">, DtypeRule::comparison, "a >= b", integers(-1, 1),
+                                     not_smooth()};
+
+const ElementwiseOp logical_and_op{map<"logical_and">, DtypeRule::predicate, "a != 0 and b != 0",
+                                   integers(-1, 1), not_smooth()};
+const ElementwiseOp logical_or_op{map<"logical_or">, DtypeRule::predicate, "a != 0 or b != 0",
+                                  integers(-1, 1), not_smooth()};
+const ElementwiseOp logical_xor_op{map<"logical_xor">, DtypeRule::predicate, "either a != 0 or b != 0",
+                                   integers(-1, 1), not_smooth()};
+const ElementwiseOp logical_not_op{map<"logical_not">, DtypeRule::predicate, "x == 0", integers(-1, 1),
+                                   not_smooth()};
+
+const ElementwiseOp bitwise_and_op{map<"bitwise_and">, DtypeRule::integral, "bits set in both",
+                                   integers(-9, 9), not_smooth()};
+const ElementwiseOp bitwise_or_op{map<"bitwise_or">, DtypeRule::integral, "bits set in one or both",
+                                  integers(-9, 9), not_smooth()};
+const ElementwiseOp bitwise_xor_op{map<"bitwise_xor">, DtypeRule::integral, "bits set in one of them",
+                                   integers(-9, 9), not_smooth()};
+const ElementwiseOp bitwise_invert_op{map<"bitwise_invert">, DtypeRule::integral, "every bit flipped",
+                                      integers(-9, 9), not_smooth()};
+const ElementwiseOp bitwise_left_shift_op{
+    map<"bitwise_left_shift">, DtypeRule::shift,
+    "a moved left by b bits; 0 where b is negative or the width or more", integers(0, 6), not_smooth()};
+const ElementwiseOp bitwise_right_shift_op{
+    map<"bitwise_right_shift">, DtypeRule::shift,
+    "a moved right by b bits; the sign alone where b is negative or the width or more", integers(0, 6),
+    not_smooth()};
+
+const ElementwiseOp isnan_op{map<"isnan">, DtypeRule::predicate, "whether x is NaN", logarithms(),
+                             not_smooth()};
+const ElementwiseOp isfinite_op{map<"isfinite">, DtypeRule::predicate,
+                                "whether x is neither NaN nor infinite", logarithms(), not_smooth()};
+const ElementwiseOp isinf_op{map<"isinf">, DtypeRule::predicate, "whether x is infinite", logarithms(),
+                             not_smooth()};
 
 }  // namespace
 
-Array equal(const Operand& a, const Operand& b) { return apply(equal_row(), {a, b}); }
-Array not_equal(const Operand& a, const Operand& b) { return apply(not_equal_row(), {a, b}); }
-Array less(const Operand& a, const Operand& b) { return apply(less_row(), {a, b}); }
-Array less_equal(const Operand& a, const Operand& b) { return apply(less_equal_row(), {a, b}); }
-Array greater(const Operand& a, const Operand& b) { return apply(greater_row(), {a, b}); }
-Array greater_equal(const Operand& a, const Operand& b) { return apply(greater_equal_row(), {a, b}); }
-Array logical_and(const Operand& a, const Operand& b) { return apply(logical_and_row(), {a, b}); }
-Array logical_or(const Operand& a, const Operand& b) { return apply(logical_or_row(), {a, b}); }
-Array logical_xor(const Operand& a, const Operand& b) { return apply(logical_xor_row(), {a, b}); }
-Array bitwise_and(const Operand& a, const Operand& b) { return apply(bitwise_and_row(), {a, b}); }
-Array bitwise_or(const Operand& a, const Operand& b) { return apply(bitwise_or_row(), {a, b}); }
-Array bitwise_xor(const Operand& a, const Operand& b) { return apply(bitwise_xor_row(), {a, b}); }
-Array bitwise_left_shift(const Operand& a, const Operand& b) {
-  return apply(bitwise_left_shift_row(), {a, b});
-}
-Array bitwise_right_shift(const Operand& a, const Operand& b) {
-  return apply(bitwise_right_shift_row(), {a, b});
-}
-Array isnan(const Operand& x) { return apply(isnan_row(), {x}); }
-Array isfinite(const Operand& x) { return apply(isfinite_row(), {x}); }
-Array isinf(const Operand& x) { return apply(isinf_row(), {x}); }
-Array logical_not(const Operand& x) { return apply(logical_not_row(), {x}); }
-Array bitwise_invert(const Operand& x) { return apply(bitwise_invert_row(), {x}); }
+Array equal(const Operand& a, const Operand& b) { return equal_op({a, b}); }
+Array not_equal(const Operand& a, const Operand& b) { return not_equal_op({a, b}); }
+Array less(const Operand& a, const Operand& b) { return less_op({a, b}); }
+Array less_equal(const Operand& a, const Operand& b) { return less_equal_op({a, b}); }
+Array greater(const Operand& a, const Operand& b) { return greater_op({a, b}); }
+Array greater_equal(const Operand& a, const Operand& b) { return greater_equal_op({a, b}); }
+Array logical_and(const Operand& a, const Operand& b) { return logical_and_op({a, b}); }
+Array logical_or(const Operand& a, const Operand& b) { return logical_or_op({a, b}); }
+Array logical_xor(const Operand& a, const Operand& b) { return logical_xor_op({a, b}); }
+Array bitwise_and(const Operand& a, const Operand& b) { return bitwise_and_op({a, b}); }
+Array bitwise_or(const Operand& a, const Operand& b) { return bitwise_or_op({a, b}); }
+Array bitwise_xor(const Operand& a, const Operand& b) { return bitwise_xor_op({a, b}); }
+Array bitwise_left_shift(const Operand& a, const Operand& b) { return bitwise_left_shift_op({a, b}); }
+Array bitwise_right_shift(const Operand& a, const Operand& b) { return bitwise_right_shift_op({a, b}); }
+Array isnan(const Operand& x) { return isnan_op({x}); }
+Array isfinite(const Operand& x) { return isfinite_op({x}); }
+Array isinf(const Operand& x) { return isinf_op({x}); }
+Array logical_not(const Operand& x) { return logical_not_op({x}); }
+Array bitwise_invert(const Operand& x) { return bitwise_invert_op({x}); }
 
 Array operator==(const Operand& a, const Operand& b) { return equal(a, b); }
 Array operator!=(const Operand& a, const Operand& b) { return not_equal(a, b); }

@@ -1,7 +1,6 @@
 #include "ops/elementwise/define.hpp"
 
 #include <algorithm>
-#include <deque>
 
 #include "ops/functions.hpp"
 
@@ -24,13 +23,13 @@ Shape common_shape(std::span<const Type> in) {
 }
 
 template <DtypeRule rule> std::vector<Type> infer(std::span<const Type> in, const Params&) {
-  const auto values =
-      in.subspan(in.size() == 3 && is_bool(in[0].dtype) ? 1 : 0);  // of where, without the condition
+  const auto values = in.subspan(rule == DtypeRule::choice ? 1 : 0);  // without the condition
   Dtype dtype = values[0].dtype;
   if (rule == DtypeRule::real_part) dtype = real_dtype(dtype);
+  if (rule == DtypeRule::parts) dtype = complex_dtype(dtype);
   if (rule == DtypeRule::predicate || rule == DtypeRule::comparison) dtype = bool_;
-  const bool weak =
-      std::all_of(values.begin(), values.end(), [](const Type& t) { return t.weak; }) && !is_bool(dtype);
+  const bool weak = std::all_of(values.begin(), values.end(), [](const Type& t) { return t.weak; }) &&
+                    !is_bool(dtype) && rule != DtypeRule::parts;
   return {{common_shape(in), dtype, weak}};
 }
 
@@ -67,12 +66,15 @@ std::vector<Type> (*infer_of(DtypeRule rule))(std::span<const Type>, const Param
     case DtypeRule::real_part: return infer<DtypeRule::real_part>;
     case DtypeRule::predicate: return infer<DtypeRule::predicate>;
     case DtypeRule::comparison: return infer<DtypeRule::comparison>;
+    case DtypeRule::parts: return infer<DtypeRule::parts>;
+    case DtypeRule::choice: return infer<DtypeRule::choice>;
     default: return infer<DtypeRule::numeric>;
   }
 }
 
 // The dtype in which the operands are taken.
-WeakDtype operand_dtype(const Elementwise& op, std::span<const WeakDtype> types, std::source_location where) {
+WeakDtype operand_dtype(const ElementwiseOp& op, std::span<const WeakDtype> types,
+                        std::source_location where) {
   WeakDtype common = promote(types);
   const auto refuse = [&](const char* takes) {
     std::string given;
@@ -88,6 +90,7 @@ WeakDtype operand_dtype(const Elementwise& op, std::span<const WeakDtype> types,
       return is_bool(common.dtype) ? WeakDtype{int32, false} : common;
     case DtypeRule::inexact: return is_inexact(common.dtype) ? common : WeakDtype{float32, common.weak};
     case DtypeRule::floating:
+    case DtypeRule::parts:
       if (is_complex(common.dtype)) refuse("real numbers");
       return is_inexact(common.dtype) ? common : WeakDtype{float32, common.weak};
     case DtypeRule::integral:
@@ -100,56 +103,69 @@ WeakDtype operand_dtype(const Elementwise& op, std::span<const WeakDtype> types,
   }
 }
 
+// The whole record. Elementwise ops run fused, so it has no kernel of tiles; but no record is without one.
+OpDef record_of(const char* name, decltype(OpDef::infer) infer, const Derivative& derivative,
+                const ElementwiseRow* row) {
+  OpDef def;
+  def.name = name;
+  def.infer = infer;
+  def.factors = factors;
+  def.kernel = [](const KernelArgs& a) { throw InternalError(a.op.name + ": elementwise ops run fused"); };
+  def.vjp = derivative.rule;
+  def.no_vjp = derivative.none;
+  def.linear_in = derivative.linear;
+  def.batch = batch;
+  def.elementwise = row;
+  return def;
+}
+
+std::vector<const ElementwiseOp*>& rows() {
+  static std::vector<const ElementwiseOp*> all;
+  return all;
+}
+
+void check_broadcast(const ElementwiseOp& op, const std::vector<Operand>& x) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    for (std::size_t j = i + 1; j < x.size(); ++j)
+      broadcast_shapes(x[i].array.shape(), x[j].array.shape(), op.def.name.c_str(), x[0].where);
+}
+
 }  // namespace
 
-Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(const VjpArgs&),
-                        std::string (*linear)(const Params&), const char* kernel) {
-  Elementwise op;
-  op.def.name = name;
-  op.def.infer = infer_of(rule);
-  op.def.factors = factors;
-  op.def.vjp = vjp;
-  op.def.batch = batch;
-  op.def.linear_in = linear;
-  op.row.kernel = kernel ? kernel : name;
-  op.rule = rule;
-  return op;
+ElementwiseOp::ElementwiseOp(const kernels::Map& kernel, DtypeRule rule, const char* says, Trials trials,
+                             Derivative derivative, const char* name)
+    : rule(rule),
+      says(says),
+      trials(std::move(trials)),
+      row{&kernel, rule == DtypeRule::choice ? 1 : 0},
+      def(record_of(name == nullptr ? kernel.name() : name, infer_of(rule), derivative, &row)) {
+  rows().push_back(this);
+  register_op(&def);
+}
+ElementwiseOp::ElementwiseOp(const char* name, const char* says, Derivative derivative,
+                             decltype(OpDef::infer) infer)
+    : rule(DtypeRule::any), says(says), row{nullptr}, def(record_of(name, infer, derivative, &row)) {
+  rows().push_back(this);
+  register_op(&def);
 }
 
-Elementwise elementwise_without_vjp(const char* name, DtypeRule rule, const char* why, const char* kernel) {
-  auto op = elementwise(name, rule, nullptr, nullptr, kernel);
-  op.def.no_vjp = why;
-  return op;
-}
-
-const Elementwise& register_elementwise(Elementwise op) {
-  static std::deque<Elementwise> rows;  // addresses stay
-  rows.push_back(std::move(op));
-  auto& row = rows.back();
-  row.def.elementwise = &row.row;
-  // The kernel of a row is the fused executor's; the record still says that it has one.
-  row.def.kernel = [](const KernelArgs& a) {
-    throw InternalError(a.op.name + ": elementwise ops run fused");
-  };
-  register_op(&row.def);
-  return row;
-}
-
-Array apply(const Elementwise& op, std::vector<Operand> operands) {
+Array ElementwiseOp::operator()(std::vector<Operand> operands) const {
   const auto where = operands[0].where;
+  const auto conditions = row.dtype_input;
   std::vector<WeakDtype> types;
   for (const auto& x : operands) {
-    check_usable(x.array, op.def.name.c_str());
+    check_usable(x.array, def.name.c_str());
     types.push_back({x.array.dtype(), x.array.is_weakly_typed()});
   }
-  for (std::size_t i = 1; i < operands.size(); ++i)
-    broadcast_shapes(operands[0].array.shape(), operands[i].array.shape(), op.def.name.c_str(), where);
-  if (operands.size() == 3)
-    broadcast_shapes(operands[1].array.shape(), operands[2].array.shape(), op.def.name.c_str(), where);
-  const auto dtype = operand_dtype(op, types, where);
+  check_broadcast(*this, operands);
+  const auto dtype = operand_dtype(*this, std::span(types).subspan(conditions), where);
   std::vector<Array> inputs;
-  for (const auto& x : operands) inputs.push_back(cast_as(x.array, dtype, where));
-  return record(op.def, no_params(), std::move(inputs), where);
+  for (int i = 0; i < static_cast<int>(operands.size()); ++i)
+    inputs.push_back(i < conditions ? cast_to(operands[i].array, bool_, where)
+                                    : cast_as(operands[i].array, dtype, where));
+  return record(def, no_params(), std::move(inputs), where);
 }
+
+const std::vector<const ElementwiseOp*>& elementwise_ops() { return rows(); }
 
 }  // namespace tessera

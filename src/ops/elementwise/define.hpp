@@ -1,8 +1,18 @@
-// The shape of every elementwise record; the rows of the table are in arithmetic.cpp, math.cpp, compare.cpp
-// and select.cpp.
+// An elementwise op is one row of a table, in arithmetic.cpp, math.cpp, compare.cpp and select.cpp:
+//
+//   const ElementwiseOp log1p_op{map<"log1p">, DtypeRule::inexact, "log(1 + x), exact where x is near 0",
+//                                reals(-0.6, 2).complexes(0.3, 0.9).within(1.1, std::log1p),
+//                                derivative([](A g, A x, A) { return g / (x + 1); })};
+//   Array log1p(const Operand& x) { return log1p_op({x}); }
+//
+// The record, its registration, the samples of the laws (tests/support), the test of its accuracy (tests/kernels)
+// and its line in TABLE.md follow from the row. map<"log1p"> is the kernel itself, in kernels/elementwise.
 #pragma once
 #include "graph/elementwise_row.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 #include "ops/build.hpp"
+#include "ops/elementwise/derivative.hpp"
+#include "ops/elementwise/trials.hpp"
 #include "types/promotion.hpp"
 
 namespace tessera {
@@ -19,38 +29,38 @@ enum class DtypeRule {
   integral,    // bool or integers only
   shift,       // integers only
   floating,    // float only (integers become float32); no complex
+  parts,       // floating -> the complex dtype of that size
+  choice,      // a bool, then any: the promoted dtype of those
 };
 
-struct Elementwise {
-  OpDef def;
-  ElementwiseRow row;
-  DtypeRule rule;
+// Lives as long as the program: records point at it.
+class ElementwiseOp {
+ public:
+  // Called as its kernel unless it has a name of its own.
+  ElementwiseOp(const kernels::Map& kernel, DtypeRule, const char* says, Trials, Derivative,
+                const char* name = nullptr);
+  // Like broadcast operands of one dtype, that dtype given by infer: a cast.
+  ElementwiseOp(const char* name, const char* says, Derivative,
+                std::vector<Type> (*infer)(std::span<const Type>, const Params&));
+  ElementwiseOp(const ElementwiseOp&) = delete;
+  ElementwiseOp& operator=(const ElementwiseOp&) = delete;
+
+  // Promotes, casts, records.
+  Array operator()(std::vector<Operand>) const;
+
+  const DtypeRule rule;
+  const char* const says;  // what it computes, in a line
+  const Trials trials;
+  const ElementwiseRow row;
+  const OpDef def;
 };
 
-// An op of one row: name (= kernel name unless given), dtype rule, linearity ("" none, "0", "01", "0|1"),
-// vjp.
-Elementwise elementwise(const char* name, DtypeRule rule, Cotangents (*vjp)(const VjpArgs&),
-                        std::string (*linear)(const Params&) = nullptr, const char* kernel = nullptr);
-// Not differentiable, and why.
-Elementwise elementwise_without_vjp(const char* name, DtypeRule rule, const char* why,
-                                    const char* kernel = nullptr);
+// All rows that are linked into the program.
+const std::vector<const ElementwiseOp*>& elementwise_ops();
+// They as the table of the documentation, in Markdown.
+std::string elementwise_table();
 
 // x as that dtype, weakly typed where it says so.
 Array cast_as(const Array& x, WeakDtype, std::source_location where);
-// Promotes, casts, records.
-Array apply(const Elementwise&, std::vector<Operand>);
-
-inline std::string linear_unary(const Params&) { return "0"; }
-inline std::string linear_both(const Params&) { return "01"; }
-inline std::string linear_either(const Params&) { return "0|1"; }
-
-// A row must live as long as the program and know its own address.
-#define TESSERA_ROW(variable, ...)                                     \
-  const Elementwise& variable##_row() {                                \
-    static const Elementwise& row = register_elementwise(__VA_ARGS__); \
-    return row;                                                        \
-  }                                                                    \
-  const bool variable##_registered = (variable##_row(), true);
-const Elementwise& register_elementwise(Elementwise);
 
 }  // namespace tessera

@@ -6,66 +6,33 @@
 namespace tessera {
 namespace {
 
-const Array& g(const VjpArgs& v) { return v.cotangents[0]; }
+using kernels::map;
+using A = const Array&;
 
-Elementwise where_elementwise() {
-  auto op = elementwise("where", DtypeRule::any, [](const VjpArgs& v) -> Cotangents {
-    Cotangents result(3);
-    if (v.wanted[1]) result[1] = sum_to_operand(where(v.in[0], g(v), zeros_like(g(v))), v.in[1]);
-    if (v.wanted[2]) result[2] = sum_to_operand(where(v.in[0], zeros_like(g(v)), g(v)), v.in[2]);
-    return result;
-  });
-  op.row.dtype_input = 1;
-  return op;
-}
-TESSERA_ROW(where, where_elementwise())
+const ElementwiseOp where_op{map<"where">, DtypeRule::choice, "a where the condition holds, else b", reals(),
+                             derivative(
+                                 NoDerivative{}, [](A g, A c, A, A, A) { return where(c, g, zeros_like(g)); },
+                                 [](A g, A c, A, A, A) { return where(c, zeros_like(g), g); })};
 
-TESSERA_ROW(clip, elementwise("clip", DtypeRule::any, [](const VjpArgs& v) -> Cotangents {
-              const Array &x = v.in[0], &lo = v.in[1], &hi = v.in[2];
-              const auto part = [&](const Array& mask, const Array& operand) {
-                return sum_to_operand(where(mask, g(v), zeros_like(g(v))), operand);
-              };
-              Cotangents result(3);
-              if (v.wanted[0]) result[0] = part((x >= lo) & (x <= hi), x);
-              if (v.wanted[1]) result[1] = part((x < lo) & (lo < hi), lo);
-              if (v.wanted[2]) result[2] = part(x > hi, hi);
-              return result;
-            }))
+const ElementwiseOp clip_op{
+    map<"clip">, DtypeRule::any, "min(max(x, lo), hi)", reals({-2, 2}, {-1.5, -0.5}, {0.5, 1.5}),
+    derivative([](A g, A x, A lo, A hi, A) { return where((x >= lo) & (x <= hi), g, zeros_like(g)); },
+               [](A g, A x, A lo, A hi, A) { return where((x < lo) & (lo < hi), g, zeros_like(g)); },
+               [](A g, A x, A, A hi, A) { return where(x > hi, g, zeros_like(g)); })};
 
 // real(z) = (z + conj z)/2: the cotangent of z is g; that of imag is -i g (complex linear transposes without
 // conjugation, as in JAX).
-TESSERA_ROW(real, elementwise(
-                      "real", DtypeRule::real_part,
-                      [](const VjpArgs& v) -> Cotangents { return {make_complex(g(v), zeros_like(g(v)))}; },
-                      linear_unary))
-TESSERA_ROW(imag, elementwise(
-                      "imag", DtypeRule::real_part,
-                      [](const VjpArgs& v) -> Cotangents { return {make_complex(zeros_like(g(v)), -g(v))}; },
-                      linear_unary))
-TESSERA_ROW(conj, elementwise(
-                      "conj", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {conj(g(v))}; },
-                      linear_unary))
-TESSERA_ROW(copy,
-            elementwise(
-                "copy", DtypeRule::any, [](const VjpArgs& v) -> Cotangents { return {g(v)}; }, linear_unary))
-
-Elementwise complex_elementwise() {
-  auto op = elementwise(
-      "complex", DtypeRule::floating,
-      [](const VjpArgs& v) -> Cotangents {
-        Cotangents result(2);
-        if (v.wanted[0]) result[0] = sum_to_shape(real(g(v)), v.in[0].shape());
-        if (v.wanted[1]) result[1] = sum_to_shape(-imag(g(v)), v.in[1].shape());
-        return result;
-      },
-      linear_both);
-  op.def.infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
-    return {{broadcast_shapes(in[0].shape, in[1].shape, "complex", std::source_location::current()),
-             complex_dtype(in[0].dtype)}};
-  };
-  return op;
-}
-TESSERA_ROW(make_complex, complex_elementwise())
+const ElementwiseOp real_op{map<"real">, DtypeRule::real_part, "real part", only_complexes(),
+                            linear([](A g, A, A) { return make_complex(g, zeros_like(g)); })};
+const ElementwiseOp imag_op{map<"imag">, DtypeRule::real_part, "imaginary part", only_complexes(),
+                            linear([](A g, A, A) { return make_complex(zeros_like(g), -g); })};
+const ElementwiseOp conj_op{map<"conj">, DtypeRule::any, "complex conjugate", only_complexes(),
+                            linear([](A g, A, A) { return conj(g); })};
+const ElementwiseOp copy_op{map<"copy">, DtypeRule::any, "x in memory of its own", reals().complexes(),
+                            linear([](A g, A, A) { return g; })};
+const ElementwiseOp make_complex_op{
+    map<"complex">, DtypeRule::parts, "re + i im", reals(),
+    linear([](A g, A, A, A) { return real(g); }, [](A g, A, A, A) { return -imag(g); })};
 
 struct CastParams {
   Dtype dtype;
@@ -75,61 +42,43 @@ struct CastParams {
     if (weak) visit("weak", weak);
   }
 };
-Elementwise cast_elementwise() {
-  auto op = elementwise(
-      "astype", DtypeRule::any,
-      [](const VjpArgs& v) -> Cotangents {
-        const Dtype from = v.in[0].dtype();
-        if (!is_inexact(from) || !is_inexact(v.out[0].dtype())) return {Array()};
-        if (is_complex(g(v).dtype()) && !is_complex(from)) return {astype(real(g(v)), from)};
-        return {astype(g(v), from)};
-      },
-      [](const Params&) -> std::string { return ""; });
-  op.def.infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
-    return {{in[0].shape, p.as<CastParams>().dtype, p.as<CastParams>().weak}};
-  };
-  op.row.kernel = nullptr;
-  return op;
+std::vector<Type> infer_cast(std::span<const Type> in, const Params& p) {
+  return {{in[0].shape, p.as<CastParams>().dtype, p.as<CastParams>().weak}};
 }
-TESSERA_ROW(cast, cast_elementwise())
+Array cast_back(A g, A x, A y) {
+  const Dtype from = x.dtype();
+  if (!is_inexact(from) || !is_inexact(y.dtype())) return Array();
+  return is_complex(g.dtype()) && !is_complex(from) ? astype(real(g), from) : astype(g, from);
+}
+const ElementwiseOp cast_op{"astype", "x as another dtype",
+                            derivative([](A g, A x, A y) { return cast_back(g, x, y); }), infer_cast};
 
 }  // namespace
 
 Array where(const Operand& condition, const Operand& a, const Operand& b) {
-  const auto site = condition.where;
-  for (const auto* x : {&condition, &a, &b}) check_usable(x->array, "where");
-  broadcast_shapes(condition.array.shape(), broadcast_shapes(a.array.shape(), b.array.shape(), "where", site),
-                   "where", site);
-  const auto dtype = promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()},
-                             WeakDtype{b.array.dtype(), b.array.is_weakly_typed()});
-  return record(
-      where_row().def, no_params(),
-      {cast_to(condition.array, bool_, site), cast_as(a.array, dtype, site), cast_as(b.array, dtype, site)},
-      site);
+  return where_op({condition, a, b});
 }
 
 Array clip(const Operand& x, const Operand& lo, const Operand& hi) {
   if (is_complex(x.array.dtype()))
     throw DtypeError(call_text("clip", x.where) + ": complex numbers have no order");
-  return apply(clip_row(), {x, lo, hi});
+  return clip_op({x, lo, hi});
 }
-Array real(const Operand& x) { return is_complex(x.array.dtype()) ? apply(real_row(), {x}) : x.array; }
-Array imag(const Operand& x) {
-  return is_complex(x.array.dtype()) ? apply(imag_row(), {x}) : zeros_like(x.array);
-}
-Array conj(const Operand& x) { return is_complex(x.array.dtype()) ? apply(conj_row(), {x}) : x.array; }
-Array copy(const Operand& x) { return apply(copy_row(), {x}); }
-Array make_complex(const Operand& re, const Operand& im) { return apply(make_complex_row(), {re, im}); }
+Array real(const Operand& x) { return is_complex(x.array.dtype()) ? real_op({x}) : x.array; }
+Array imag(const Operand& x) { return is_complex(x.array.dtype()) ? imag_op({x}) : zeros_like(x.array); }
+Array conj(const Operand& x) { return is_complex(x.array.dtype()) ? conj_op({x}) : x.array; }
+Array copy(const Operand& x) { return copy_op({x}); }
+Array make_complex(const Operand& re, const Operand& im) { return make_complex_op({re, im}); }
 
 Array cast_as(const Array& x, WeakDtype to, std::source_location where) {
   if (x.dtype() == to.dtype && x.is_weakly_typed() == to.weak) return x;
   if (const auto value = scalar_value(x)) return make_scalar(*value, to.dtype, to.weak, where);
-  return record(cast_row().def, make_params(CastParams{to.dtype, to.weak}), {x}, where);
+  return record(cast_op.def, make_params(CastParams{to.dtype, to.weak}), {x}, where);
 }
 Array astype(const Operand& x, Dtype dtype) {
   check_usable(x.array, "astype");
   if (x.array.dtype() == dtype && !x.array.is_weakly_typed()) return x.array;
-  return record(cast_row().def, make_params(CastParams{dtype}), {x.array}, x.where);
+  return record(cast_op.def, make_params(CastParams{dtype}), {x.array}, x.where);
 }
 
 }  // namespace tessera

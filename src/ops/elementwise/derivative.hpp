@@ -1,0 +1,59 @@
+// What the row of an elementwise op says about its derivative: per operand a function (g, operands..., y) that
+// gives the operand's cotangent from g, that of the result y.
+#pragma once
+#include <string>
+#include <utility>
+
+#include "graph/op.hpp"
+#include "ops/build.hpp"
+
+namespace tessera {
+
+struct Derivative {
+  Cotangents (*rule)(const VjpArgs&) = nullptr;
+  const char* none = nullptr;                      // why there is none
+  std::string (*linear)(const Params&) = nullptr;  // OpDef::linear_in
+};
+
+// An operand that has none: the condition of where.
+struct NoDerivative {};
+
+// One cotangent per operand, summed over what was broadcast; nothing is built for operands that need none.
+template <class... F> Cotangents cotangents_by(const VjpArgs& v) {
+  constexpr std::size_t n = sizeof...(F);
+  Cotangents result(n);
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    const auto cotangent = [&]<class Of>(Of of, std::size_t operand) {
+      if constexpr (!std::is_same_v<Of, NoDerivative>) {
+        if (n > 1 && !v.wanted[operand]) return;
+        const Array whole = of(v.cotangents[0], v.in[i]..., v.out[0]);
+        result[operand] = n > 1 ? sum_to_operand(whole, v.in[operand]) : whole;
+      }
+    };
+    (cotangent(F{}, i), ...);
+  }
+  (std::index_sequence_for<F...>{});
+  return result;
+}
+
+template <class... F> Derivative derivative(F...) { return {cotangents_by<F...>}; }
+// Of an op that is linear in its operands together: x + y.
+template <class... F> Derivative linear(F...) {
+  return {cotangents_by<F...>, nullptr,
+          [](const Params&) -> std::string { return sizeof...(F) == 1 ? "0" : "01"; }};
+}
+// In the first while the others stay: x / y.
+template <class... F> Derivative linear_in_first(F...) {
+  return {cotangents_by<F...>, nullptr, [](const Params&) -> std::string { return "0"; }};
+}
+// In each of two while the other stays: x * y.
+template <class F, class G> Derivative linear_in_each(F, G) {
+  return {cotangents_by<F, G>, nullptr, [](const Params&) -> std::string { return "0|1"; }};
+}
+// Zero wherever it exists.
+inline Derivative piecewise_constant() {
+  return {[](const VjpArgs& v) { return Cotangents(v.in.size()); }};
+}
+inline Derivative no_derivative(const char* why) { return {nullptr, why}; }
+
+}  // namespace tessera

@@ -1,0 +1,44 @@
+// What the row of an elementwise op says about how it is tested.
+#pragma once
+#include <tessera/dtype.hpp>
+
+#include <array>
+#include <vector>
+
+namespace tessera {
+
+// A call that the laws of ops make: operands with values in these ranges. The condition of where is bool.
+struct Trial {
+  struct Range {
+    double low = -2, high = 2;
+  };
+  Dtype dtype;
+  std::array<Range, 3> operands{};
+  bool of_logarithm = false;  // the operand is log(x) of x in -1 .. 1: NaN, -infinity or 0
+};
+
+// The function in a wider type, and how far from it results of float32 and float64 may be.
+struct Accuracy {
+  double ulp = 0;  // 0: not stated
+  long double (*of_one)(long double) = nullptr;
+  long double (*of_two)(long double, long double) = nullptr;
+};
+
+struct Trials {
+  std::vector<Trial> calls = {};
+  Accuracy accuracy = {};
+  bool twice_differentiable = true;
+
+  Trials complexes(double low = -1.2, double high = 1.2) const;
+  Trials within(double ulp, long double (*exact)(long double)) const;
+  Trials within(double ulp, long double (*exact)(long double, long double)) const;
+  // Its derivative is an op that has none.
+  Trials differentiable_once() const;
+};
+Trials reals(double low = -2, double high = 2);
+Trials reals(Trial::Range, Trial::Range, Trial::Range);
+Trials integers(int low, int high);
+Trials logarithms();
+Trials only_complexes(double low = -1.2, double high = 1.2);
+
+}  // namespace tessera
