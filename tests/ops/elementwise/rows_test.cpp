@@ -1,0 +1,71 @@
+// What every row of the table of elementwise ops keeps, and the table as the documentation shows it.
+#include <tessera/tessera.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "ops/elementwise/define.hpp"
+
+namespace tessera::test {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::vector<Dtype> all_dtypes() {
+  std::vector<Dtype> all;
+  for (int code = 0; code < dtype_count; ++code) all.push_back({code});
+  return all;
+}
+
+// Every op that has a kernel, called on ones of that dtype; the result, or nothing where the op refuses it.
+std::optional<Array> called_on(const ElementwiseOp& op, Dtype dtype) {
+  std::vector<Operand> x;
+  for (int i = 0; i < op.row.kernel->arity(); ++i)
+    x.push_back(i < op.row.dtype_input ? ones({2}, bool_) : ones({2}, dtype));
+  try {
+    return op(x);
+  } catch (const DtypeError&) {
+    return std::nullopt;
+  }
+}
+
+// What an op takes when it is recorded, its kernel computes when it runs.
+TEST(ElementwiseRows, HaveAKernelForEveryDtypeTheyTake) {
+  for (const auto* op : elementwise_ops()) {
+    if (op->row.kernel == nullptr) continue;  // a cast
+    for (const Dtype dtype : all_dtypes()) {
+      const auto result = called_on(*op, dtype);
+      if (!result) continue;
+      const Dtype taken = result->node()->inputs[op->row.dtype_input].dtype();
+      EXPECT_NE(op->row.kernel->of(taken), nullptr) << op->def.name << " of " << name(dtype);
+      EXPECT_EQ(op->row.kernel->result(taken), result->dtype()) << op->def.name << " of " << name(dtype);
+    }
+  }
+}
+
+TEST(ElementwiseRows, SayWhatTheyComputeAndHowTheyAreTried) {
+  for (const auto* op : elementwise_ops()) {
+    EXPECT_THAT(std::string(op->says), Not(IsEmpty())) << op->def.name;
+    EXPECT_EQ(op->trials.calls.empty(), op->row.kernel == nullptr) << op->def.name;
+  }
+}
+
+TEST(ElementwiseRows, AreTheTableOfTheDocumentation) {
+  const std::filesystem::path tests = std::filesystem::path(TESSERA_TEST_DATA).parent_path();
+  const auto path = tests.parent_path() / "src/ops/elementwise/TABLE.md";
+  const std::string table = elementwise_table();
+  if (std::getenv("WRITE_TABLE") != nullptr && process_index() == 0) std::ofstream(path) << table;
+  std::ostringstream written;
+  written << std::ifstream(path).rdbuf();
+  EXPECT_EQ(written.str(), table) << "WRITE_TABLE=1 build/tests/ops_elementwise_test writes it anew";
+}
+
+}  // namespace
+}  // namespace tessera::test
