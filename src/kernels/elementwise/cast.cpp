@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "kernels/elementwise/cast.cpp"
 #include <hwy/foreach_target.h>
 
+#include <algorithm>
 #include <array>
 #include <complex>
 #include <cstring>
@@ -43,43 +44,92 @@ struct Convert {
   }
 };
 
-// The parts of a complex array are read and written as pairs of reals.
-template <class From, class To> void cast(const void* const* in, void* out, std::int64_t n) {
-  if constexpr (std::is_same_v<From, To>) {
-    if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(From));
-  } else if constexpr (is_complex_type<From>) {
-    using R = typename From::value_type;
-    const R* a = static_cast<const R*>(in[0]);
-    if constexpr (is_complex_type<To>) {
-      const void* parts[] = {in[0]};
-      cast<R, typename To::value_type>(parts, out, 2 * n);
-    } else if constexpr (std::is_same_v<To, bool>) {
-      for (std::int64_t i = 0; i < n; ++i) static_cast<bool*>(out)[i] = (a[2 * i] != 0) | (a[2 * i + 1] != 0);
-    } else {
-      To* r = static_cast<To*>(out);
-      for (std::int64_t i = 0; i < n; ++i) r[i] = Convert::of<To>(a[2 * i]);
-    }
-  } else if constexpr (is_complex_type<To>) {
-    using R = typename To::value_type;
-    const From* a = static_cast<const From*>(in[0]);
-    R* r = static_cast<R*>(out);
-    for (std::int64_t i = 0; i < n; ++i) r[2 * i] = static_cast<R>(a[i]), r[2 * i + 1] = 0;
-  } else {
-    const From* a = static_cast<const From*>(in[0]);
-    To* r = static_cast<To*>(out);
+// Not inlined where complex arrays use it: that would compile each a second time.
+template <class From, class To>
+[[gnu::noinline]] void cast(const void* const* in, void* out, std::int64_t n) {
+  const From* a = static_cast<const From*>(in[0]);
+  To* r = static_cast<To*>(out);
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < n; ++i) r[i] = Convert::of<To>(a[i]);
+  for (std::int64_t i = 0; i < n; ++i) r[i] = Convert::of<To>(a[i]);
+}
+template <class T> void copy(const void* const* in, void* out, std::int64_t n) {
+  if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(T));
+}
+
+// Integers: what is not wider keeps the lower bits, whatever the signs; what is wider repeats the sign of the
+// operand, whether or not the result is read with one. One loop serves all pairs that differ in signs only.
+template <class From, class To> MapFn integer_cast() {
+  if constexpr (sizeof(To) == sizeof(From))
+    return copy<std::make_unsigned_t<To>>;
+  else if constexpr (sizeof(To) < sizeof(From))
+    return cast<std::make_unsigned_t<From>, std::make_unsigned_t<To>>;
+  else
+    return cast<From, std::make_unsigned_t<To>>;
+}
+template <class From, class To> MapFn real_cast() {
+  if constexpr (std::is_same_v<From, To>)
+    return copy<To>;
+  else if constexpr (std::is_integral_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>)
+    return integer_cast<From, To>();
+  else
+    return cast<From, To>;
+}
+
+// The parts of a complex array are pairs of reals. Between it and another dtype than its own reals, pieces go
+// through those: one loop per real dtype instead of one per pair.
+constexpr std::int64_t piece = 512;
+
+template <class R, class To> void cast_real_part(const void* const* in, void* out, std::int64_t n) {
+  const R* a = static_cast<const R*>(in[0]);
+  To* r = static_cast<To*>(out);
+  R parts[piece];
+  for (std::int64_t begin = 0; begin < n; begin += piece) {
+    const std::int64_t count = std::min(piece, n - begin);
+    for (std::int64_t i = 0; i < count; ++i) parts[i] = a[2 * (begin + i)];
+    const void* operand[] = {parts};
+    real_cast<R, To>()(operand, r + begin, count);
   }
+}
+template <class From, class R> void cast_to_real_part(const void* const* in, void* out, std::int64_t n) {
+  const From* a = static_cast<const From*>(in[0]);
+  R* r = static_cast<R*>(out);
+  R parts[piece];
+  for (std::int64_t begin = 0; begin < n; begin += piece) {
+    const std::int64_t count = std::min(piece, n - begin);
+    const void* operand[] = {a + begin};
+    real_cast<From, R>()(operand, parts, count);
+    for (std::int64_t i = 0; i < count; ++i) r[2 * (begin + i)] = parts[i], r[2 * (begin + i) + 1] = 0;
+  }
+}
+template <class R> void is_nonzero(const void* const* in, void* out, std::int64_t n) {
+  const R* a = static_cast<const R*>(in[0]);
+  for (std::int64_t i = 0; i < n; ++i) static_cast<bool*>(out)[i] = (a[2 * i] != 0) | (a[2 * i + 1] != 0);
+}
+template <class From, class To> void cast_parts(const void* const* in, void* out, std::int64_t n) {
+  real_cast<From, To>()(in, out, 2 * n);
+}
+
+template <class From, class To> MapFn cast_of() {
+  if constexpr (is_complex_type<From> && is_complex_type<To>)
+    return cast_parts<typename From::value_type, typename To::value_type>;
+  else if constexpr (is_complex_type<From> && std::is_same_v<To, bool>)
+    return is_nonzero<typename From::value_type>;
+  else if constexpr (is_complex_type<From>)
+    return cast_real_part<typename From::value_type, To>;
+  else if constexpr (is_complex_type<To>)
+    return cast_to_real_part<From, typename To::value_type>;
+  else
+    return real_cast<From, To>();
 }
 
 template <class From, class... To> void add_row(CastTable& table) {
-  ((table[dtype_of<From>().code][dtype_of<To>().code] = cast<From, To>), ...);
+  ((table[dtype_of<From>().code][dtype_of<To>().code] = cast_of<From, To>()), ...);
 }
 template <class... T> void add_all(CastTable& table) {
   (add_row<T, T...>(table), ...);
   // A bool is a byte that is 0 or 1; compilers vectorise it better under that name.
   table[0] = table[uint8.code];
-  table[0][0] = cast<bool, bool>;
+  table[0][0] = copy<bool>;
 }
 
 void FillCasts(CastTable& table) {

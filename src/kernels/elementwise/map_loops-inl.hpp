@@ -24,12 +24,19 @@ template <class F, class T, class R = T> void map1(const void* const* in, void* 
   for (std::int64_t i = 0; i < n; ++i) r[i] = F::of(a[i]);
 }
 
-template <class F, class T, class R = T> void map2(const void* const* in, void* out, std::int64_t n) {
+template <class F, class T, class R = T>
+[[gnu::noinline]] void map2(const void* const* in, void* out, std::int64_t n) {
   const T* a = static_cast<const T*>(in[0]);
   const T* b = static_cast<const T*>(in[1]);
   R* r = static_cast<R*>(out);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) r[i] = F::of(a[i], b[i]);
+}
+
+// The same function with its two operands exchanged: a > b is b < a.
+template <MapFn map> void exchanged(const void* const* in, void* out, std::int64_t n) {
+  const void* other_way[] = {in[1], in[0]};
+  map(other_way, out, n);
 }
 
 template <class F, class T> void map3(const void* const* in, void* out, std::int64_t n) {
@@ -70,6 +77,11 @@ template <class F, class... T> void test1(MapTable& table, Map& map) {
 template <class F, class... T> void test2(MapTable& table, Map& map) {
   (table.add(map, 2, dtype_of<T>(), map2<F, T, std::uint8_t>, bool_), ...);
 }
+// A test and the one that is true where it is for the operands exchanged.
+template <class F, class... T> void test2_both_ways(MapTable& table, Map& map, Map& mirrored) {
+  test2<F, T...>(table, map);
+  (table.add(mirrored, 2, dtype_of<T>(), exchanged<map2<F, T, std::uint8_t>>, bool_), ...);
+}
 
 struct Equal {
   template <class T> static std::uint8_t of(T a, T b) { return a == b; }
@@ -82,12 +94,6 @@ struct Less {
 };
 struct LessEqual {
   template <class T> static std::uint8_t of(T a, T b) { return a <= b; }
-};
-struct Greater {
-  template <class T> static std::uint8_t of(T a, T b) { return a > b; }
-};
-struct GreaterEqual {
-  template <class T> static std::uint8_t of(T a, T b) { return a >= b; }
 };
 struct LogicalAnd {
   template <class T> static std::uint8_t of(T a, T b) { return (a != T(0)) & (b != T(0)); }

@@ -158,10 +158,8 @@ template <class T> void add_maps(MapTable& table) {
   test2<LogicalXor, T>(table, map<"logical_xor">);
   test2<Equal, T>(table, map<"equal">);
   test2<NotEqual, T>(table, map<"not_equal">);
-  test2<Less, T>(table, map<"less">);
-  test2<LessEqual, T>(table, map<"less_equal">);
-  test2<Greater, T>(table, map<"greater">);
-  test2<GreaterEqual, T>(table, map<"greater_equal">);
+  test2_both_ways<Less, T>(table, map<"less">, map<"greater">);
+  test2_both_ways<LessEqual, T>(table, map<"less_equal">, map<"greater_equal">);
   table.add(map<"where">, 3, dtype_of<T>(), map_where<T>);
   for (Map* kept : {&map<"copy">, &map<"real">, &map<"conj">})
     table.add(*kept, 1, dtype_of<T>(), copy_map<T>);

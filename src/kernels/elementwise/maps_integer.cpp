@@ -180,10 +180,8 @@ template <class U> void add_signless(MapTable& table) {
 }
 
 template <class... T> void add_signed(MapTable& table) {
-  test2<Less, T...>(table, map<"less">);
-  test2<LessEqual, T...>(table, map<"less_equal">);
-  test2<Greater, T...>(table, map<"greater">);
-  test2<GreaterEqual, T...>(table, map<"greater_equal">);
+  test2_both_ways<Less, T...>(table, map<"less">, map<"greater">);
+  test2_both_ways<LessEqual, T...>(table, map<"less_equal">, map<"greater_equal">);
   add1<Sign, T...>(table, map<"sign">);
   add1<Reciprocal, T...>(table, map<"reciprocal">);
   add2<Maximum, T...>(table, map<"maximum">);
@@ -212,8 +210,8 @@ void add_bool(MapTable& table) {
   table.add(map<"equal">, 2, bool_, map2<Equal, u8>);
   table.add(map<"less">, 2, bool_, map2<Less, u8>);
   table.add(map<"less_equal">, 2, bool_, map2<LessEqual, u8>);
-  table.add(map<"greater">, 2, bool_, map2<Greater, u8>);
-  table.add(map<"greater_equal">, 2, bool_, map2<GreaterEqual, u8>);
+  table.add(map<"greater">, 2, bool_, exchanged<map2<Less, u8>>);
+  table.add(map<"greater_equal">, 2, bool_, exchanged<map2<LessEqual, u8>>);
   table.add(map<"power">, 2, bool_, map2<Power, u8>);
   table.add(map<"clip">, 3, bool_, map3<Clip, u8>);
   table.add(map<"where">, 3, bool_, map_where<u8>);
