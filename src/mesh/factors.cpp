@@ -75,19 +75,22 @@ bool is_allowed(const FactorRule& rule, const FactorAxes& factor_axes, const Mes
   return true;
 }
 
-FactorRule elementwise_rule(std::span<const Shape> in, const Shape& out) {
+FactorRule elementwise_rule(std::span<const Shape> in, std::span<const Shape> out) {
   FactorRule rule;
-  for (auto extent : out) rule.factors.push_back({extent, FactorKind::pass});
+  const Shape& result = out[0];
+  rule.factors.reserve(result.size());
+  for (const auto extent : result) rule.factors.push_back({extent, FactorKind::pass});
   const auto dims_of = [&](const Shape& shape) {
     std::vector<DimFactors> dims(shape.size());
-    const std::size_t missing = out.size() - shape.size();
+    const std::size_t lead = result.size() - shape.size();
     for (std::size_t d = 0; d < shape.size(); ++d)
-      if (shape[d] == out[missing + d]) dims[d] = {static_cast<int>(missing + d)};
+      if (shape[d] == result[lead + d]) dims[d] = {static_cast<int>(lead + d)};
     return dims;
   };
   rule.inputs.reserve(in.size());
   for (const auto& shape : in) rule.inputs.push_back(dims_of(shape));
-  rule.outputs.push_back(dims_of(out));
+  rule.outputs.reserve(out.size());
+  for (const auto& shape : out) rule.outputs.push_back(dims_of(shape));
   return rule;
 }
 

@@ -1,9 +1,11 @@
 // Which dims of an op move together, and the layouts that follow from it.
 //
-// A rule names the factors of an op as einsum does:   matmul   "i k, k j -> i j | sum k"
-//                                                     reshape  "(ij) k -> i (jk)"        (24, 5) -> (4, 30):
-//                                                       i = 4, j = 6, k = 5
-//                                                     softmax  "i j -> i j | whole j"
+// The dims of an op's operands are made of factors, named as einsum does (mesh/rule.hpp is the language):
+//
+//   matmul   "i k, k j -> i j | sum k"
+//   reshape  "(i j) k -> i (j k)"        (24, 5) -> (4, 30): i = 4, j = 6, k = 5
+//   softmax  "i j -> i j | whole j"
+//
 // An assignment gives each factor the mesh axes that split it. Everything about layouts is decided here; no
 // op's name is seen.
 #pragma once
@@ -37,15 +39,12 @@ struct FactorRule {
   std::string reduce_kind = "sum";                       // how partial results combine
 };
 
-// Names are a letter and digits; "1" is a dim without factor; "(ij)" or "(i j)" a compound dim. A named dim
-// of size 1 whose factor is larger elsewhere is broadcast: it gets no factor. After "|": "sum k", "max k",
-// "prod k", "min k", "any k", "all k", "whole k l".
-FactorRule parse_rule(std::string_view text, std::span<const Shape> in, std::span<const Shape> out);
 std::string to_string(const FactorRule&);
 
-// NumPy broadcasting: dims are aligned from the last.
-FactorRule elementwise_rule(std::span<const Shape> in, const Shape& out);
-// Factors that the row-major index of both shapes has in common; what has none is whole.
+// What two rules of mesh/rule.hpp come to on shapes. {D..} -> D..: dims are aligned from the last, those of
+// size 1 are broadcast.
+FactorRule elementwise_rule(std::span<const Shape> in, std::span<const Shape> out);
+// (D..) -> (D..): factors that the row-major index of both shapes has in common; what has none is whole.
 FactorRule reshape_rule(const Shape& in, const Shape& out);
 
 // For each factor the mesh axes that split it, major first.

@@ -1,4 +1,4 @@
-#include "mesh/factors.hpp"
+#include "mesh/rule.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,11 +12,11 @@ namespace {
 using namespace simulator;
 
 FactorRule rule(std::string_view text, std::vector<Shape> in, std::vector<Shape> out) {
-  return parse_rule(text, in, out);
+  return RuleText(text).on(in, out);
 }
 std::string error_of(std::string_view text, std::vector<Shape> in, std::vector<Shape> out) {
   try {
-    parse_rule(text, in, out);
+    RuleText(text).on(in, out);
   } catch (const InternalError& error) {
     return error.what();
   }
@@ -44,7 +44,7 @@ TEST(FactorRules, a_broadcast_dim_has_no_factor) {
   const auto add = rule("i j, i j -> i j", {{1, 5}, {4, 5}}, {{4, 5}});
   EXPECT_EQ(add.inputs[0], (std::vector<DimFactors>{{}, {1}}));
   EXPECT_EQ(to_string(add), "1 j, i j -> i j");
-  const auto aligned = elementwise_rule(std::vector<Shape>{{5}, {4, 1}}, {4, 5});
+  const auto aligned = rule("{D..} -> D..", {{5}, {4, 1}}, {{4, 5}});
   EXPECT_EQ(aligned.inputs[0], (std::vector<DimFactors>{{1}}));
   EXPECT_EQ(aligned.inputs[1], (std::vector<DimFactors>{{0}, {}}));
 }
@@ -92,7 +92,7 @@ class PropagationTest : public testing::Test {
   };
   static Result forward(const Mesh& mesh, std::string_view text, std::vector<Shape> in, Shape out,
                         std::vector<std::optional<P>> specs) {
-    const auto parsed = parse_rule(text, in, std::vector<Shape>{out});
+    const auto parsed = RuleText(text).on(in, std::vector<Shape>{out});
     std::vector<std::optional<Sharding>> shardings;
     for (const auto& spec : specs)
       shardings.push_back(spec ? std::optional(NamedSharding(mesh, *spec)) : std::nullopt);
@@ -217,7 +217,7 @@ TEST_F(PropagationTest, compound_dims_are_split_where_block_boundaries_agree) {
 TEST_F(PropagationTest, inputs_on_another_mesh_over_the_same_devices_count_as_they_lie) {
   const Mesh line = make_mesh({8}, {"i"}), grid = make_mesh({4, 2}, {"x", "y"});
   const std::vector<Shape> shapes = {{16}, {16}};
-  const auto add = elementwise_rule(shapes, {16});
+  const auto add = rule("{D..} -> D..", shapes, {{16}});
   const std::vector<std::optional<Sharding>> same = {NamedSharding(grid, P(axes("x", "y"))),
                                                      NamedSharding(line, P("i"))};
   const std::vector<Dtype> dtypes = {float32, float32};
@@ -240,8 +240,8 @@ TEST_F(PropagationTest, results_look_as_the_user_wrote_them) {
   const std::vector<std::optional<Sharding>> in = {Sharding(grid)};
   const std::vector<Shape> shapes = {{8, 8}};
   const auto made =
-      propagate_forward(elementwise_rule(shapes, {8, 8}), in, shapes, std::vector<Dtype>{float32}, shapes,
-                        std::vector<Dtype>{float32}, in[0]->mesh());
+      propagate_forward(rule("{D..} -> D..", shapes, {{8, 8}}), in, shapes, std::vector<Dtype>{float32},
+                        shapes, std::vector<Dtype>{float32}, in[0]->mesh());
   EXPECT_EQ(made.outputs[0].identity(), in[0]->identity());
 }
 
@@ -297,7 +297,7 @@ TEST_F(PropagationTest, every_operand_of_a_random_op_holds_the_blocks_of_the_sam
     const auto arrow = text.find("->");
     const auto in = shapes_of(text.substr(0, arrow)),
                out = shapes_of(text.substr(arrow + 2, text.find('|') - arrow - 2));
-    const FactorRule parsed = parse_rule(text, in, out);
+    const FactorRule parsed = RuleText(text).on(in, out);
     const Mesh mesh = random.mesh(12);
     std::vector<std::optional<Sharding>> shardings;
     for (const auto& shape : in)

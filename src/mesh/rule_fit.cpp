@@ -1,0 +1,251 @@
+// A sharding rule on operands of given shapes.
+#include <tessera/error.hpp>
+
+#include "mesh/rule.hpp"
+
+namespace tessera {
+
+class RuleText::Fit {
+ public:
+  Fit(const RuleText& text, std::span<const Shape> in, std::span<const Shape> out, const RuleReading& reading)
+      : text_(text),
+        reading_(reading),
+        in_{text.in_, in, repeats(text.in_, in, out), &reading.order, &rule_.inputs},
+        out_{text.out_, out, repeats(text.out_, out, in), nullptr, &rule_.outputs} {}
+
+  FactorRule rule() {
+    count_dims();
+    number_factors();
+    rule_.reduce_kind = text_.reduce_kind_;
+    write_dims(in_);
+    write_dims(out_);
+    find_sizes();
+    if (text_.has_compound_) drop_single_digits();
+    if (text_.has_compound_ || extents_differ_) drop_broadcast(in_), drop_broadcast(out_);
+    return std::move(rule_);
+  }
+
+ private:
+  struct Side {
+    const std::vector<Operand>& operands;
+    std::span<const Shape> shapes;
+    std::size_t repeats;  // of the operand in braces
+    const std::vector<std::vector<int>>* order;
+    std::vector<std::vector<DimFactors>>* dims;
+
+    std::size_t dim(std::size_t operand, std::size_t place) const {
+      if (order == nullptr || operand >= order->size() || (*order)[operand].empty()) return place;
+      return (*order)[operand][place];
+    }
+  };
+
+  [[noreturn]] void fail(const std::string& why) const { fail_on(in_.shapes, out_.shapes, why); }
+  [[noreturn]] void fail_on(std::span<const Shape> in, std::span<const Shape> out,
+                            const std::string& why) const {
+    std::string shapes;
+    for (const auto& shape : in) shapes += " " + to_string(shape);
+    shapes += " ->";
+    for (const auto& shape : out) shapes += " " + to_string(shape);
+    throw InternalError("sharding rule \"" + text_.text_ + "\" on" + shapes + ": " + why);
+  }
+  std::string letter(int factor) const {
+    for (std::size_t s = 0; s < text_.symbols_.size(); ++s)
+      if (factor >= first_[s] && factor < first_[s] + count_[s]) return text_.symbols_[s].name;
+    return "?";
+  }
+
+  std::size_t repeats(const std::vector<Operand>& list, std::span<const Shape> shapes,
+                      std::span<const Shape> others) const {
+    std::size_t once = 0;
+    for (const auto& operand : list) once += !operand.is_repeated;
+    if (shapes.size() < once || (shapes.size() > once && once == list.size()))
+      fail_on(shapes, others,
+              std::to_string(list.size()) + " operands in the text, " + std::to_string(shapes.size()) +
+                  " shapes");
+    return shapes.size() - once;
+  }
+
+  static bool is_one_factor_per_dim(const Term& term) {
+    return term.kind != Dim::compound && !term.symbols.empty();
+  }
+  // visit(operand of the sentence, its number among the shapes): as often as it stands there.
+  template <class Visit> static void each_operand(const Side& side, Visit visit) {
+    std::size_t number = 0;
+    for (const auto& operand : side.operands)
+      for (std::size_t i = 0; i < (operand.is_repeated ? side.repeats : 1); ++i) visit(operand, number++);
+  }
+  // visit(term, number of the dim within the term's group)
+  template <class Visit> void each_dim(const Operand& operand, Visit visit) const {
+    for (const auto& term : operand.terms) {
+      const auto count = is_one_factor_per_dim(term) ? count_[term.symbols[0]] : 1;
+      for (std::int64_t i = 0; i < count; ++i) visit(term, i);
+    }
+  }
+  // visit(factors of the dim, its extent), but for dims that are only about as large.
+  template <class Visit> void each_extent(const Side& side, Visit visit) const {
+    each_operand(side, [&](const Operand& operand, std::size_t n) {
+      std::size_t place = 0;
+      each_dim(operand, [&](const Term& term, std::int64_t) {
+        const std::size_t d = side.dim(n, place++);
+        if (term.kind != Dim::about) visit((*side.dims)[n][d], side.shapes[n][d]);
+      });
+    });
+  }
+
+  // The sizes of groups: said by the reading, or what is left of an operand's dims.
+  void count_dims() {
+    int unknown = 0;
+    for (std::size_t s = 0; s < text_.symbols_.size(); ++s) {
+      count_[s] = text_.symbols_[s].is_group ? -1 : 1;
+      unknown += text_.symbols_[s].is_group;
+    }
+    for (const auto& [name, size] : reading_.sizes)
+      if (name != 0)
+        if (const int s = text_.symbol(name); text_.symbols_[s].is_group) count_[s] = size, --unknown;
+    for (int before = -1; unknown > 0 && unknown != before;) {
+      before = unknown;
+      for (const Side* side : {&in_, &out_})
+        each_operand(*side, [&](const Operand& operand, std::size_t n) {
+          if (unknown > 0 && count_last(operand, side->shapes[n])) --unknown;
+        });
+    }
+    if (unknown > 0) fail_open_group();
+  }
+  [[noreturn]] void fail_open_group() const {
+    for (std::size_t s = 0;; ++s)
+      if (count_[s] < 0)
+        fail("how many dims group " + text_.symbols_[s].name + " has does not follow from the shapes");
+  }
+  bool count_last(const Operand& operand, const Shape& shape) {
+    int unknown = -1;
+    std::int64_t left = shape.ndim();
+    for (const auto& term : operand.terms) {
+      if (!is_one_factor_per_dim(term)) {
+        --left;
+      } else if (const int s = term.symbols[0]; count_[s] >= 0) {
+        left -= count_[s];
+      } else {
+        if (unknown >= 0) return false;
+        unknown = s;
+      }
+    }
+    if (unknown < 0) return false;
+    if (left < 0) fail("an operand of shape " + to_string(shape) + " has too few dims");
+    count_[unknown] = left;
+    return true;
+  }
+
+  void number_factors() {
+    std::int64_t next = 0;
+    for (std::size_t s = 0; s < text_.symbols_.size(); ++s) first_[s] = next, next += count_[s];
+    rule_.factors.reserve(next);
+    for (std::size_t s = 0; s < text_.symbols_.size(); ++s)
+      for (std::int64_t i = 0; i < count_[s]; ++i) rule_.factors.push_back({-1, text_.symbols_[s].kind});
+    for (const auto& [name, size] : reading_.sizes)
+      if (name != 0)
+        if (const int s = text_.symbol(name); !text_.symbols_[s].is_group)
+          rule_.factors[first_[s]].size = size;
+  }
+
+  void write_dims(const Side& side) const {
+    side.dims->resize(side.shapes.size());
+    each_operand(side, [&](const Operand& operand, std::size_t n) {
+      auto& dims = (*side.dims)[n];
+      dims.resize(side.shapes[n].size());
+      std::size_t place = 0;
+      each_dim(operand, [&](const Term& term, std::int64_t i) {
+        if (place == dims.size()) fail_dims(operand, n);
+        auto& dim = dims[side.dim(n, place++)];
+        if (is_one_factor_per_dim(term))
+          dim.assign(1, static_cast<int>(first_[term.symbols[0]] + i));
+        else
+          for (const int s : term.symbols) dim.push_back(static_cast<int>(first_[s]));
+      });
+      if (place != dims.size()) fail_dims(operand, n);
+    });
+  }
+  [[noreturn]] void fail_dims(const Operand& operand, std::size_t n) const {
+    std::int64_t dims = 0;
+    each_dim(operand, [&](const Term&, std::int64_t) { ++dims; });
+    fail("operand " + std::to_string(n) + " has " + std::to_string(dims) + " dims in the text");
+  }
+
+  // A lone factor has the extent of its dim (a 1 gives way to anything larger); the last unknown one of a
+  // compound dim follows.
+  void find_sizes() {
+    for (const Side* side : {&in_, &out_})
+      each_extent(*side, [&](const DimFactors& dim, std::int64_t extent) { take_extent(dim, extent); });
+    if (text_.has_compound_)
+      for (std::size_t round = 0; round <= rule_.factors.size(); ++round)
+        for (const Side* side : {&in_, &out_})
+          each_extent(*side, [&](const DimFactors& dim, std::int64_t extent) { find_digit(dim, extent); });
+    for (std::size_t f = 0; f < rule_.factors.size(); ++f)
+      if (rule_.factors[f].size < 0)
+        fail("the size of factor " + letter(static_cast<int>(f)) + " does not follow from the shapes");
+  }
+  void take_extent(const DimFactors& dim, std::int64_t extent) {
+    if (dim.size() != 1) return;
+    auto& size = rule_.factors[dim[0]].size;
+    if (size >= 0 && size != 1 && extent != 1 && size != extent)
+      fail("factor " + letter(dim[0]) + " is " + std::to_string(size) + " and " + std::to_string(extent));
+    extents_differ_ = extents_differ_ || (size >= 0 && size != extent);
+    if (size < 0 || size == 1) size = extent;
+  }
+  void find_digit(const DimFactors& dim, std::int64_t extent) {
+    if (dim.size() < 2) return;
+    std::int64_t known = 1;
+    int unknown = -1, unknowns = 0;
+    for (const int f : dim) {
+      const std::int64_t size = rule_.factors[f].size;
+      if (size < 0)
+        unknown = f, ++unknowns;
+      else
+        known *= size;
+    }
+    if (unknowns != 1) return;
+    if (known == 0 || extent % known != 0)
+      fail("extent " + std::to_string(extent) + " of a compound dim is not a multiple of " +
+           std::to_string(known));
+    rule_.factors[unknown].size = extent / known;
+  }
+
+  // A digit of one value says nothing about the index: (g c) with g = 1 is c, which may be split unevenly.
+  void drop_single_digits() {
+    std::vector<bool> single(rule_.factors.size());
+    for (const Side* side : {&in_, &out_})
+      each_extent(*side, [&](const DimFactors& dim, std::int64_t) {
+        for (const int f : dim) single[f] = single[f] || (dim.size() > 1 && rule_.factors[f].size == 1);
+      });
+    for (const Side* side : {&in_, &out_})
+      for (auto& operand : *side->dims)
+        for (auto& dim : operand) std::erase_if(dim, [&](int f) { return single[f]; });
+  }
+
+  void drop_broadcast(const Side& side) const {
+    each_extent(side, [&](DimFactors& dim, std::int64_t extent) {
+      std::int64_t product = 1;
+      for (const int f : dim) product *= rule_.factors[f].size;
+      if (product == extent) return;
+      if (extent != 1)
+        fail("a dim of extent " + std::to_string(extent) + " has factors of product " +
+             std::to_string(product));
+      dim.clear();
+    });
+  }
+
+  const RuleText& text_;
+  const RuleReading& reading_;
+  FactorRule rule_;
+  Side in_, out_;
+  bool extents_differ_ = false;                               // a 1 among them: something is broadcast
+  std::array<std::int64_t, most_symbols> count_{}, first_{};  // by symbol: its dims, and its first factor
+};
+
+FactorRule RuleText::on(std::span<const Shape> in, std::span<const Shape> out,
+                        const RuleReading& reading) const {
+  if (is_one_group_ && reading.order.empty()) return elementwise_rule(in, out);
+  if (is_regrouping_) return reshape_rule(in[0], out[0]);
+  return Fit(*this, in, out, reading).rule();
+}
+
+}  // namespace tessera
