@@ -14,6 +14,7 @@
 #include "comm/mpi/environment.hpp"
 #include "comm/watch/agreement.hpp"
 #include "compile/pipeline.hpp"
+#include "graph/hooks.hpp"
 
 namespace tessera {
 namespace {

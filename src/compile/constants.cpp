@@ -22,9 +22,8 @@ Program shrink_constants(const Program& given) {
         instruction.outputs.size() == 1 && program.values[instruction.outputs[0]].type.shape.ndim() > 0 &&
         params_of_one_element(*instruction.op, *instruction.params) != nullptr)
       constants[instruction.outputs[0]] = n;
-    const bool reads_elements = instruction.kind == InstructionKind::kernel &&
-                                instruction.op->elementwise != nullptr &&
-                                !instruction.op->elementwise->is_broadcast;
+    const bool reads_elements =
+        instruction.kind == InstructionKind::kernel && is_elementwise(*instruction.op);
     for (std::size_t i = 0; reads_elements && i < instruction.inputs.size(); ++i) {
       int& v = instruction.inputs[i];
       const auto constant = constants.find(v);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t max_chain_operands = 24;
 
 bool is_elementwise(const Instruction& i) {
-  return i.kind == InstructionKind::kernel && i.op->elementwise != nullptr;
+  return i.kind == InstructionKind::kernel && elementwise_row(*i.op) != nullptr;
 }
 
 struct Uses {
@@ -64,7 +64,7 @@ class Fuser {
   Program run() {
     for (std::size_t n = program_.instructions.size(); n-- > 0;)
       if (live_[n] && owner_[n] < 0 && is_elementwise(program_.instructions[n]) &&
-          !program_.instructions[n].op->elementwise->is_broadcast)
+          !is_broadcast(*program_.instructions[n].op))
         grow(static_cast<int>(n));
     for (std::size_t n = 0; n < program_.instructions.size(); ++n)
       if (live_[n]) end_in_reduction(static_cast<int>(n));
@@ -166,7 +166,7 @@ class Fuser {
       }
     for (const int n : members) {
       const auto& member = program_.instructions[n];
-      if (member.op->elementwise->is_broadcast) {  // reads its operand through strides of 0
+      if (is_broadcast(*member.op)) {  // reads its operand through strides of 0
         register_of[member.outputs[0]] = register_of.at(member.inputs[0]);
         continue;
       }

@@ -20,9 +20,7 @@ bool is_small_constant(const Output& output) {
   return output.stored && !output.sharding && output.stored->buffer && output.stored->buffer.bytes() <= 16;
 }
 
-bool is_leaf(const Node& node) {
-  return node.is_evaluated() || (node.op->infer != nullptr && node.op->name == "parameter");
-}
+bool ends_walk(const Node& node) { return node.is_evaluated() || is_parameter(node); }
 
 }  // namespace
 
@@ -39,7 +37,7 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
     Node& node = *x.node();
     if (node.visit == visit) return;
     node.visit = visit;
-    if (is_leaf(node) || node.serial <= before) {
+    if (ends_walk(node) || node.serial <= before) {
       for (int i = 0; i < static_cast<int>(node.outputs.size()); ++i) graph.leaves.emplace_back(x.node(), i);
       return;
     }

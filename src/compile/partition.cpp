@@ -106,8 +106,7 @@ class Partitioner {
   // an operand, may move or compute less than going forward and moving the result.
   void prefer_wanted(const NodePtr& shared, Version& version, PlaceArgs args) const {
     const Node& node = *shared;
-    const bool may_move = node.outputs.size() == 1 && node.op->lower == nullptr && node.op->talk == nullptr &&
-                          node.op->place == nullptr;
+    const bool may_move = node.outputs.size() == 1 && is_one_local_step(*node.op);
     if (!layouts_.contains(&node) && !may_move) return;
     const Sharding target = *sharding_of_value(Array(shared, 0));
     const bool in_place =
@@ -166,13 +165,12 @@ class Partitioner {
 
   // Which inputs to pass as terms; empty when none can be.
   std::vector<int> linear_terms(const Node& node, const Placement& placement, std::vector<int>& axes) {
-    if (node.op->linear_in == nullptr || placement.reduce_kind != "sum") return {};
-    const auto rule = node.op->linear_in(*node.params);
-    if (rule.empty()) return {};
+    const Linear linear = node.op->linear;
+    if (linear == Linear::no || placement.reduce_kind != "sum") return {};
+    const std::size_t candidates = linear == Linear::in_first ? 1 : node.inputs.size();
     std::vector<int> terms(node.inputs.size(), -1);
     std::size_t count = 0;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (rule.find(static_cast<char>('0' + i)) == std::string::npos) continue;
+    for (std::size_t i = 0; i < candidates; ++i) {
       terms[i] = get_partial(node.inputs[i], placement.inputs[i]);
       if (terms[i] < 0) continue;
       const auto& own = builder_.value(terms[i]).partial_axes;
@@ -189,11 +187,8 @@ class Partitioner {
     for (std::size_t i = 0; i < terms.size(); ++i)
       for (const int a : axes)
         if (terms[i] < 0 && (output_of(node.inputs[i]).varying >> a & 1) != 0) return {};
-    const bool separately = rule.find('|') != std::string::npos;
-    const std::size_t joint =
-        static_cast<std::size_t>(std::count_if(rule.begin(), rule.end(), [](char c) { return c != '|'; }));
-    if (count == 0 || (separately ? count != 1 : count != joint)) return {};
-    if (node.op->lower != nullptr) return terms;  // a reshard combines terms on its way
+    if (count != (linear == Linear::in_either ? 1 : candidates)) return {};
+    if (lowering(*node.op) != nullptr) return terms;  // a reshard combines terms on its way
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (splits_over(placement.inputs[i], node.inputs[i].ndim(), axes)) return {};
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
@@ -211,17 +206,17 @@ class Partitioner {
                                                        : get(node.inputs[i], version.placement.inputs[i]));
     std::vector<Type> out;
     for (const auto& o : node.outputs) out.push_back(o.type);
-    if (node.op->lower != nullptr) {
-      version.values = node.op->lower(builder_, node, inputs);
-    } else if (node.op->is_alias) {
+    if (const auto* lower = lowering(*node.op)) {
+      version.values = lower->write(builder_, node, inputs);
+    } else if (is_alias(*node.op)) {
       version.values = {builder_.alias(inputs[0], out[0], version.placement.outputs[0])};
-    } else if (node.op->talk != nullptr) {
-      version.values = emit_talk(node, version, inputs, out);
+    } else if (const auto* talk = std::get_if<Talk>(&node.op->runs)) {
+      version.values = emit_talk(*talk, node, version, inputs, out);
     } else {
       version.values = builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
     }
     auto partial = version.placement.partial_axes;
-    if (!terms.empty() && node.op->lower == nullptr)
+    if (!terms.empty() && lowering(*node.op) == nullptr)
       partial.insert(partial.end(), term_axes.begin(), term_axes.end());
     for (const int v : version.values) {
       builder_.set_region(v, node.region);
@@ -235,8 +230,8 @@ class Partitioner {
     }
   }
 
-  std::vector<int> emit_talk(const Node& node, const Version& version, const std::vector<int>& inputs,
-                             const std::vector<Type>& out) {
+  std::vector<int> emit_talk(const Talk& talk, const Node& node, const Version& version,
+                             const std::vector<int>& inputs, const std::vector<Type>& out) {
     std::vector<Type> in;
     std::vector<std::optional<Sharding>> shardings;
     for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -244,11 +239,12 @@ class Partitioner {
     static const std::vector<int> none;
     const auto& fixed = node.region ? node.region->manual_axes : none;
     std::vector<TalkCost> costs;
-    if (node.op->talk_cost != nullptr)
-      costs = node.op->talk_cost(
+    if (talk.cost != nullptr)
+      costs = talk.cost(
           {in, out, shardings, *node.params, version.placement.outputs[0].mesh(), fixed, std::nullopt},
           version.placement);
-    if (costs.empty()) return builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
+    if (costs.empty() && talk.alone != nullptr)
+      return builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
     return builder_.talk(*node.op, node.params, inputs, out, version.placement.outputs, std::move(costs));
   }
 

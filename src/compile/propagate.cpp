@@ -62,16 +62,14 @@ class Backward {
     const PlaceArgs args{o.in,        o.out, o.shardings, *node->params, *o.mesh, fixed_axes_of(*node),
                          std::nullopt};
     Placement placement = place(*node->op, args);
-    const bool may_move = node->outputs.size() == 1 && node->op->lower == nullptr &&
-                          node->op->talk == nullptr && node->op->place == nullptr;
-    if (may_move) choose(node, args, placement);
+    if (node->outputs.size() == 1 && is_one_local_step(*node->op)) choose(node, args, placement);
     for (std::size_t i = 0; i < node->inputs.size(); ++i)
       want(node->inputs[i], wish(*node, args, placement, i));
   }
 
   // Where an op would like an operand: a move wants it at its target already.
   static Sharding wish(const Node& node, const PlaceArgs& args, const Placement& placement, std::size_t i) {
-    if (node.op->lower == nullptr || node.op->place == nullptr) return placement.inputs[i];
+    if (lowering(*node.op) == nullptr || is_placed_by_rule(*node.op)) return placement.inputs[i];
     if (node.op->flops != nullptr)
       return placement.inputs[i];  // not a move: it computes (fft), and knows best from where
     std::vector<std::optional<Sharding>> without(args.shardings.begin(), args.shardings.end());

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "control/control_flow.hpp"
+#include "graph/hooks.hpp"
 #include "mesh/reshard.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/axis_env.hpp"
@@ -163,10 +164,10 @@ std::vector<Array> jvp_of_branch(const JvpArgs& args) {
 const OpDef branch_op{
     .name = "cond",
     .infer = infer_branch,
+    .sharding = Place{place_branch},
+    .runs = Lower{lower_branch},
     .vjp = vjp_of_branch,
     .batch = batch_branch,
-    .place = place_branch,
-    .lower = lower_branch,
     .output_varying = [](std::size_t output, const Params& params) -> std::uint64_t {
       const auto& p = params_of(params);
       return output_of(p.where_true->results()[output]).varying |

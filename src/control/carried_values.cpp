@@ -10,6 +10,7 @@
 
 #include "compile/pipeline.hpp"
 #include "control/control_flow.hpp"
+#include "graph/hooks.hpp"
 #include "ops/build.hpp"
 
 namespace tessera {
@@ -197,7 +198,7 @@ void add_expressions(const std::vector<FunctionPtr>& parts, Control& control) {
     for (const auto& node : part->graph().nodes) {
       std::vector<int> reads;
       for (const auto& x : node->inputs) reads.push_back(number.at(key_of_array(x)));
-      if (node->op->name == "alias") {
+      if (is_made_alias(*node)) {
         number[{node.get(), 0}] = reads[0];
         continue;
       }

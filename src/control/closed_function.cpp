@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "graph/elementwise_row.hpp"
-
 namespace tessera {
 namespace {
 
 bool is_cheap(const Node& node) {
   if (node.inputs.empty()) return !node.outputs[0].sharding;  // zeros, arange: made where they are needed
-  return node.op->is_alias || (node.op->elementwise != nullptr && node.op->elementwise->is_broadcast);
+  return is_alias(*node.op) || is_broadcast(*node.op);
 }
-
-bool is_parameter(const Node& node) { return node.op->name == "parameter"; }
 
 }  // namespace
 

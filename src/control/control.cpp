@@ -67,7 +67,7 @@ class AlikeSteps {
  private:
   Graph graph_of(const std::vector<Array>& results) const {
     return cut(results, [this](const NodePtr& node) {
-      return node->serial <= before_ || node->is_evaluated() || node->op->name == "parameter";
+      return node->serial <= before_ || node->is_evaluated() || is_parameter(*node);
     });
   }
 

@@ -158,10 +158,10 @@ Batched batch_counted(const BatchArgs& args) {
 const OpDef counted_op{
     .name = "scan",
     .infer = infer_counted,
+    .sharding = Place{place_counted},
+    .runs = Lower{lower_counted},
     .vjp = vjp_of_counted_loop,
     .batch = batch_counted,
-    .place = place_counted,
-    .lower = lower_counted,
     .output_varying = [](std::size_t output, const Params& params) -> std::uint64_t {
       const auto& p = params_of(params);
       return output_of(output < p.n_carried() ? p.body->parameters()[output] : p.body->results()[output])

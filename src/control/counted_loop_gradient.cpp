@@ -12,7 +12,6 @@
 #include <unordered_set>
 
 #include "control/counted_loop.hpp"
-#include "graph/elementwise_row.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "transforms/forward.hpp"
@@ -23,8 +22,7 @@ namespace {
 
 // Computed again in the backward pass rather than kept.
 bool is_cheap(const Node& node) {
-  return node.inputs.empty() || node.op->is_alias ||
-         (node.op->elementwise != nullptr && node.op->elementwise->is_broadcast);
+  return node.inputs.empty() || is_alias(*node.op) || is_broadcast(*node.op);
 }
 
 Array placeholder_of(const Type& type, const Array& like, std::uint64_t varying) {
@@ -73,7 +71,7 @@ class LoopGradient {
     for (const auto k : from_) ends.push_back(results_[k]);
     tape_ = std::make_unique<detail::Tape>(watched_, ends, std::vector<Array>{}, "grad");
     last_forward_ = last_serial();
-    forward_ = cut(ends, [&](const NodePtr& node) { return node->op->name == "parameter"; });
+    forward_ = cut(ends, [&](const NodePtr& node) { return is_parameter(*node); });
   }
 
   // The backward body on placeholders: cotangents of the results -> of the watched operands. Inside a mapped
@@ -117,7 +115,7 @@ class LoopGradient {
     for (const auto& node : forward_.nodes) forward.insert(node.get());
     for (const auto& x : watched_) forward.insert(x.node().get());
     return cut(reached(), [&](const NodePtr& node) {
-      if (node->is_evaluated() || node->op->name == "parameter") return true;
+      if (node->is_evaluated() || is_parameter(*node)) return true;
       if (!forward.contains(node.get())) return node->serial <= last_forward_;
       return !is_cheap(*node);
     });

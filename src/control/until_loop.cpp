@@ -191,14 +191,13 @@ std::vector<Array> jvp_of_until(const JvpArgs& args) {
 const OpDef until_op{
     .name = "while_loop",
     .infer = infer_until,
-    .no_vjp =
-        "the number of its steps is known only when it runs, so that there is no place to keep what going "
-        "back needs. "
-        "Use scan or fori_loop, which run a fixed number of steps (with where, for steps that shall do "
-        "nothing), or jvp",
+    .sharding = Place{place_until},
+    .runs = Lower{lower_until},
+    .vjp =
+        NoRule{"the number of its steps is known only when it runs, so that there is no place to keep what "
+               "going back needs. Use scan or fori_loop, which run a fixed number of steps (with where, for "
+               "steps that shall do nothing), or jvp"},
     .batch = batch_until,
-    .place = place_until,
-    .lower = lower_until,
     .output_varying = [](std::size_t output, const Params& params) -> std::uint64_t {
       return output_of(params_of(params).body->parameters()[output]).varying |
              output_of(params_of(params).condition->results()[0]).varying;

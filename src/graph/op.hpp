@@ -1,17 +1,18 @@
 // The op record: everything tessera knows about one operation, in one place.
 //
-// Five rules are mandatory: infer (types), factors (which dims move together), kernel (one rank's
-// arithmetic), vjp and batch. An op for which "reshard, compute, reduce" is not the good algorithm adds
-// place, lower or talk.
+// Every record says how types follow (infer), which dims of its operands are split together (sharding), how it
+// runs, and how it is differentiated and batched.
 #pragma once
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "graph/node.hpp"
-#include "mesh/factors.hpp"
+#include "mesh/rule.hpp"
 #include "types/tile.hpp"
 
 namespace tessera {
@@ -84,41 +85,126 @@ struct TalkCost {
   std::int64_t calls = 1;
 };
 
-struct ElementwiseRow;  // ops/elementwise: set for ops that the fuser may merge
+struct ElementwiseRow;  // graph/elementwise_row.hpp
+
+// ---- where an op puts things: one of these ----
+
+// By a sentence (mesh/rule.hpp). The reading says what it cannot know from shapes, for these params.
+struct Rule {
+  using Reading = RuleReading (*)(const Params&, std::span<const Shape> in);
+  explicit Rule(const char* sentence, Reading reading = nullptr) : text(sentence), reading(reading) {}
+  FactorRule on(std::span<const Shape> in, std::span<const Shape> out, const Params&) const;
+  RuleText text;
+  Reading reading;
+};
+// By its own choice, where "reshard, compute, reduce" is not the good algorithm.
+struct Place {
+  Placement (*place)(const PlaceArgs&);
+  const Rule* rule = nullptr;  // that it follows where it finds nothing better
+};
+// Neither: a step of another op, which places it.
+using ShardingRule = std::variant<std::monostate, Rule, Place>;
+
+// ---- how an op runs: one of these ----
+
+using KernelFunction = void (*)(const KernelArgs&);
+using TalkFunction = void (*)(const TalkArgs&);
+
+// One rank's arithmetic on its tiles.
+struct Kernel {
+  KernelFunction run;
+};
+// A kernel that communicates. Where it costs nothing, since no dim it works on is split, each rank works alone.
+struct Talk {
+  TalkFunction together;
+  std::vector<TalkCost> (*cost)(const PlaceArgs&, const Placement&) = nullptr;
+  KernelFunction alone = nullptr;
+};
+// Several instructions. Those among them that are the op itself run its kernel, or its talk.
+struct Lower {
+  std::vector<int> (*write)(ProgramBuilder&, const Node&, std::span<const int> in);
+  KernelFunction kernel = nullptr;
+  TalkFunction talk = nullptr;
+};
+// Nothing runs: the output is the input's bytes under another type or layout.
+struct Alias {};
+// Element by element, in one pass with its neighbours; what has no row's kernel (a broadcast) has one of its
+// own for when it stands alone.
+struct PerElement {
+  const ElementwiseRow* row;
+  KernelFunction kernel = nullptr;
+};
+using Execution = std::variant<std::monostate, Kernel, Talk, Lower, Alias, PerElement>;
+
+// ---- how it is transformed ----
+
+struct NoRule {
+  const char* why;  // a sentence's end, for the error text
+};
+// A rule, or why there is none.
+template <class Function> class RuleOrReason {
+ public:
+  RuleOrReason() = default;
+  // Implicit: a record says `.vjp = rule` or `.vjp = NoRule{"..."}`.
+  template <class F, std::enable_if_t<std::is_convertible_v<F, Function>, int> = 0> RuleOrReason(F rule)
+      : rule_(rule) {}
+  RuleOrReason(NoRule none) : why_(none.why) {}
+  explicit operator bool() const { return rule_ != nullptr; }
+  Function rule() const { return rule_; }
+  const char* why() const { return why_; }  // nullptr: nobody said
+
+ private:
+  Function rule_ = nullptr;
+  const char* why_ = nullptr;
+};
+
+// In which operands an op is linear: there the terms of a sum that is still to be made may pass through it.
+enum class Linear {
+  no,
+  in_first,
+  jointly,    // in all operands at once: a + b of terms is terms of the sum
+  in_either,  // in each for itself, the others being no terms: a * b
+};
 
 struct OpDef {
   std::string name;
-  std::vector<Type> (*infer)(std::span<const Type> in, const Params&) = nullptr;
-  FactorRule (*factors)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
-  void (*kernel)(const KernelArgs&) = nullptr;
-  Cotangents (*vjp)(const VjpArgs&) = nullptr;
-  const char* no_vjp = nullptr;  // why there is no vjp, for the error text
-  Batched (*batch)(const BatchArgs&) = nullptr;
-  const char* no_batch = nullptr;  // why there is no batch rule
+  std::vector<Type> (*infer)(std::span<const Type> in, const Params&) = nullptr;  // raises the user's errors
+  ShardingRule sharding = {};
+  Execution runs = {};
+  RuleOrReason<Cotangents (*)(const VjpArgs&)> vjp = {};
+  RuleOrReason<Batched (*)(const BatchArgs&)> batch = {};
   // optional
-  Placement (*place)(const PlaceArgs&) = nullptr;  // instead of factors
-  std::vector<int> (*lower)(ProgramBuilder&, const Node&,
-                            std::span<const int> in) = nullptr;  // instead of kernel: several instructions
-  void (*talk)(const TalkArgs&) = nullptr;                       // when a dim it works on is split
-  std::vector<TalkCost> (*talk_cost)(const PlaceArgs&, const Placement&) = nullptr;
-  std::string (*linear_in)(const Params&) =
-      nullptr;  // inputs (as digits) in which it is linear: partial sums pass through
+  Linear linear = Linear::no;
   double (*flops)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
-  std::uint64_t (*varying)(std::span<const std::uint64_t> in,
-                           const Params&) = nullptr;  // in a region; union of the inputs otherwise
-  std::uint64_t (*output_varying)(std::size_t output,
-                                  const Params&) = nullptr;  // of an op whose outputs differ in that
-  std::optional<Mesh> (*commit)(const Params&) =
-      nullptr;  // the result is committed to this mesh even when no input is
-  RegionPtr (*region)(const Params&, const RegionPtr& inputs) =
-      nullptr;            // of the outputs, when it is not that of the inputs
-  bool is_alias = false;  // the output is the input's bytes under another type or layout
-  const ElementwiseRow* elementwise = nullptr;
-  bool works_in_place =
-      false;  // its kernel may write its result over its first input, when that is dead and as large
-  bool may_fail = false;            // its kernel throws LinAlgError: agreed over all ranks when the run ends
+  // In a region; the union of the inputs otherwise.
+  std::uint64_t (*varying)(std::span<const std::uint64_t> in, const Params&) = nullptr;
+  // Of an op whose outputs differ in that.
+  std::uint64_t (*output_varying)(std::size_t output, const Params&) = nullptr;
+  // The result is committed to this mesh even when no input is.
+  std::optional<Mesh> (*commit)(const Params&) = nullptr;
+  // Of the outputs, when it is not that of the inputs.
+  RegionPtr (*region)(const Params&, const RegionPtr& inputs) = nullptr;
+  bool works_in_place = false;  // its kernel may write over its first input, when that is dead and as large
+  bool may_fail = false;        // its kernel throws LinAlgError: agreed over all ranks when the run ends
   bool is_value_dependent = false;  // reads a value at record time or has an effect: never merged by CSE
 };
+
+// ---- reading a record ----
+
+bool is_alias(const OpDef&);
+bool is_elementwise(const OpDef&);  // one element of the result is made of one element of each operand
+bool is_broadcast(const OpDef&);    // ... by copying alone, under another shape
+bool is_placed_by_rule(const OpDef&);
+bool is_one_local_step(const OpDef&);                 // placed by a rule, and then each rank works for itself
+const ElementwiseRow* elementwise_row(const OpDef&);  // nullptr where it is not fused
+const Lower* lowering(const OpDef&);                  // nullptr where it is one instruction
+KernelFunction kernel_of(const OpDef&);               // on one rank's tiles; nullptr where there is none
+TalkFunction talk_of(const OpDef&);                   // nullptr where it does not communicate
+const Rule* rule_of(const OpDef&);                    // the sentence that places it; nullptr where none does
+
+// Nodes without an op of their own: a value, and a transformation's argument.
+bool is_leaf(const Node&);
+bool is_parameter(const Node&);
 
 // Registered ops, for the completeness check and the laws that every op obeys.
 void register_op(const OpDef*);
@@ -126,19 +212,6 @@ const std::vector<const OpDef*>& registered_ops();
 
 // Chains longer than this are computed when they are recorded, at the same op on every rank.
 inline constexpr std::uint32_t longest_pending_chain = 2000;
-// Set by the room that can compute (api).
-extern void (*compute_pending)(const std::vector<Array>&);
-
-// What happens to operands where they meet inside a mapped function. ops/collective, which owns those ops,
-// sets both.
-struct RegionHooks {
-  Array (*enter)(const Array& outer, const RegionPtr& region,
-                 std::source_location where) = nullptr;  // as every rank's own copy
-  // Said to vary over these axes: where a value that is the same on all ranks meets one that is not, its
-  // cotangent is summed.
-  Array (*vary)(const Array& x, std::uint64_t axes, std::source_location where) = nullptr;
-};
-RegionHooks& region_hooks();
 
 // Records one op: infers types, propagates shardings, checks devices. Inputs must hold arrays.
 std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
@@ -163,10 +236,10 @@ class AttributedTo {
 std::optional<Mesh> unify_meshes(const OpDef&, std::span<const Array> inputs,
                                  std::vector<std::optional<Sharding>>&, std::source_location where);
 
-// Where the op puts its inputs and outputs, by its place rule or its factors.
+// Where the op puts its inputs and outputs.
 Placement place(const OpDef&, const PlaceArgs&);
-// By a rule of factors; `bytes`: what that moves, for place rules that weigh it against another algorithm.
-Placement place_by(const FactorRule&, const PlaceArgs&, std::int64_t* bytes = nullptr);
+// By a sentence; `bytes`: what that moves, for ops that weigh it against another algorithm.
+Placement place_by(const Rule&, const PlaceArgs&, std::int64_t* bytes = nullptr);
 
 // A leaf with a value. layout is replicated over all devices for uncommitted values.
 Array make_leaf(Type, Sharding layout, Buffer, bool committed, std::source_location where);
@@ -175,6 +248,7 @@ Array make_placeholder(Type, std::optional<Sharding>, RegionPtr, std::uint64_t v
                        std::source_location where);
 // Identity in the graph, so that a transformation can tell its own argument from the caller's array.
 Array make_alias(const Array&);
+bool is_made_alias(const Node&);
 
 // What array handles are shown as when they are uncommitted.
 const Sharding& replicated_everywhere();

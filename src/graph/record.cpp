@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/session.hpp"
+#include "graph/hooks.hpp"
 #include "graph/op.hpp"
 #include "mesh/reshard.hpp"
 
@@ -151,14 +152,18 @@ std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs,
   return shardings[*first]->mesh();
 }
 
-Placement place_by(const FactorRule& rule, const PlaceArgs& args, std::int64_t* bytes) {
+Placement place_by(const Rule& sentence, const PlaceArgs& args, std::int64_t* bytes) {
   std::vector<Shape> in_shapes, out_shapes;
   std::vector<Dtype> in_dtypes, out_dtypes;
+  in_shapes.reserve(args.in.size()), in_dtypes.reserve(args.in.size());
+  out_shapes.reserve(args.out.size()), out_dtypes.reserve(args.out.size());
   for (const auto& t : args.in) in_shapes.push_back(t.shape), in_dtypes.push_back(t.dtype);
   for (const auto& t : args.out) out_shapes.push_back(t.shape), out_dtypes.push_back(t.dtype);
+  const FactorRule rule = sentence.on(in_shapes, out_shapes, args.params);
   Placement result;
   if (bytes != nullptr) *bytes = 0;
-  result.reduce_kind = rule.reduce_kind;
+  const bool adds_bools = rule.reduce_kind == "sum" && !out_dtypes.empty() && is_bool(out_dtypes[0]);
+  result.reduce_kind = adds_bools ? "any" : rule.reduce_kind;
   if (args.wanted) {
     FactorAxes axes = factors_of(rule, *args.wanted, 0, true);
     // A split that the other operands cannot have is given up; the consumer slices instead.
@@ -179,7 +184,8 @@ Placement place_by(const FactorRule& rule, const PlaceArgs& args, std::int64_t* 
 }
 
 Placement place(const OpDef& op, const PlaceArgs& args) {
-  return op.place != nullptr ? op.place(args) : place_by(op.factors(args.in, args.out, args.params), args);
+  if (const auto* own = std::get_if<Place>(&op.sharding)) return own->place(args);
+  return place_by(std::get<Rule>(op.sharding), args);
 }
 
 void check_usable(const Array& x, const char* call) {
@@ -250,13 +256,23 @@ Array record(const OpDef& op, ParamsPtr params, std::vector<Array> inputs, std::
 
 namespace {
 std::vector<Type> infer_nothing(std::span<const Type>, const Params&) { return {}; }
+const OpDef& leaf_op() {
+  static const OpDef leaf{.name = "leaf", .infer = infer_nothing};
+  return leaf;
+}
+const OpDef& parameter_op() {
+  static const OpDef parameter{.name = "parameter", .infer = infer_nothing};
+  return parameter;
+}
 }  // namespace
+
+bool is_leaf(const Node& node) { return node.op == &leaf_op(); }
+bool is_parameter(const Node& node) { return node.op == &parameter_op(); }
 
 Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed, std::source_location where) {
   check_thread("array", where);
-  static const OpDef leaf{.name = "leaf", .infer = infer_nothing};
   auto node = std::make_shared<Node>();
-  node->op = &leaf;
+  node->op = &leaf_op();
   node->params = no_params();
   node->where = where;
   node->serial = next_serial();
@@ -271,9 +287,8 @@ Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed, std::
 Array make_placeholder(Type type, std::optional<Sharding> sharding, RegionPtr region, std::uint64_t varying,
                        std::source_location where) {
   check_thread("array", where);
-  static const OpDef placeholder{.name = "parameter", .infer = infer_nothing};
   auto node = std::make_shared<Node>();
-  node->op = &placeholder;
+  node->op = &parameter_op();
   node->params = no_params();
   node->where = where;
   node->serial = next_serial();

@@ -75,23 +75,6 @@ Array sum_to_operand(const Array& cotangent, const Array& operand) {
 
 Array batch_first(const Array& x, int batch_dim) { return batch_dim == 0 ? x : moveaxis(x, batch_dim, 0); }
 
-FactorRule dimwise_factors(std::span<const Type> in, std::span<const Type> out) {
-  FactorRule rule;
-  const Shape& result = out[0].shape;
-  const int ndim = result.ndim();
-  for (const auto extent : result) rule.factors.push_back({extent, FactorKind::pass});
-  const auto dims_of = [&](const Shape& shape) {
-    std::vector<DimFactors> dims(shape.size());
-    const int lead = ndim - shape.ndim();
-    for (int d = 0; d < shape.ndim(); ++d)
-      if (shape[d] == result[lead + d]) dims[d] = {lead + d};
-    return dims;
-  };
-  for (const auto& type : in) rule.inputs.push_back(dims_of(type.shape));
-  for (const auto& type : out) rule.outputs.push_back(dims_of(type.shape));
-  return rule;
-}
-
 Array batched_in_front(const BatchArgs& args, std::size_t i) {
   if (args.dims[i] != not_batched) return batch_first(args.in[i], args.dims[i]);
   auto extents = args.in[i].shape().vector();

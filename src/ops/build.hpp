@@ -40,9 +40,6 @@ Array sum_to_operand(const Array& cotangent, const Array& operand);
 Array batch_first(const Array& x, int batch_dim);
 // Input i with its batch dim at position 0; an unbatched one is repeated.
 Array batched_in_front(const BatchArgs&, std::size_t i);
-// Factor rule of ops whose result has the dims of the input: dim d of every operand is one factor.
-FactorRule dimwise_factors(std::span<const Type> in, std::span<const Type> out);
-
 // A batch rule for ops that treat leading dims as a batch already: every batched operand gets its batch dim
 // in front.
 Batched batch_leading(const BatchArgs&);

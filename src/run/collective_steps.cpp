@@ -305,10 +305,10 @@ class TalkStep final : public Step {
     const TalkArgs args{
         {*op_, *params_, in_, out_}, in_layouts_, out_layouts_, mesh, me_, fixed_axes_, label_};
     if (!op_->may_fail) {
-      op_->talk(args);
+      talk_of (*op_)(args);
     } else {
       try {
-        op_->talk(args);  // agrees among the mesh itself: all of its ranks arrive here or none
+        talk_of (*op_)(args);  // agrees among the mesh itself: all of its ranks arrive here or none
       } catch (const LinAlgError& error) {
         if (frame.failure.empty()) frame.failure = label_ + ": " + error.what();
         for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);

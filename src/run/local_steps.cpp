@@ -30,7 +30,12 @@ class AliasStep final : public Step {
 class KernelStep final : public Step {
  public:
   KernelStep(const BindContext& context, const Instruction& i)
-      : op_(i.op), params_(i.params), inputs_(i.inputs), outputs_(i.outputs), where_(i.where) {
+      : op_(i.op),
+        kernel_(kernel_of(*i.op)),
+        params_(i.params),
+        inputs_(i.inputs),
+        outputs_(i.outputs),
+        where_(i.where) {
     for (const int v : inputs_) in_.push_back(context.local(v).tile);
     for (const int v : outputs_) out_.push_back(context.local(v).tile), locals_.push_back(context.local(v));
     holds_ = std::any_of(locals_.begin(), locals_.end(), [](const LocalValue& local) { return local.holds; });
@@ -43,11 +48,11 @@ class KernelStep final : public Step {
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[inputs_[i]].data();
     if (!op_->may_fail) {
-      op_->kernel({*op_, *params_, in_, out_});
+      kernel_({*op_, *params_, in_, out_});
       return;
     }
     try {
-      op_->kernel({*op_, *params_, in_, out_});
+      kernel_({*op_, *params_, in_, out_});
     } catch (const Error& error) {
       if (frame.failure.empty()) frame.failure = op_->name + " at " + site(where_) + ": " + error.what();
       for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
@@ -66,6 +71,7 @@ class KernelStep final : public Step {
   }
 
   const OpDef* op_;
+  KernelFunction kernel_;
   ParamsPtr params_;
   std::vector<int> inputs_, outputs_;
   std::source_location where_;
@@ -108,7 +114,7 @@ class FusedStep final : public Step {
       bound.out = step.out;
       bound.n_in = static_cast<int>(step.in.size());
       std::copy(step.in.begin(), step.in.end(), bound.in);
-      const auto& row = *step.op->elementwise;
+      const auto& row = *elementwise_row(*step.op);
       const Dtype selects = registers[step.in[row.dtype_input]];
       bound.fn = row.kernel ? row.kernel->of(selects) : kernels::find_cast(selects, step.out);
       if (bound.fn == nullptr) throw InternalError(step.op->name + ": no kernel for " + name(selects));
@@ -159,7 +165,7 @@ std::unique_ptr<Step> bind_local(const BindContext& context, const Instruction& 
   if (i.kind == InstructionKind::alias)
     return std::make_unique<AliasStep>(i.inputs[0], i.outputs[0], context.local(i.outputs[0]).holds);
   if (i.kind == InstructionKind::fused) return std::make_unique<FusedStep>(context, i);
-  if (i.op->elementwise != nullptr && !i.op->elementwise->is_broadcast) {
+  if (is_elementwise(*i.op)) {
     Instruction single = i;
     single.kind = InstructionKind::fused;
     std::vector<int> in;

@@ -101,6 +101,12 @@ const OpDef marker_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(p)), in.end()};
     },
+    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+      return place_in_situ(args, argument_count(args.params), args.in.size());
+    }},
+    .runs = Lower{[](ProgramBuilder&, const Node& node, std::span<const int> in) -> std::vector<int> {
+      return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(*node.params)), in.end()};
+    }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto n = argument_count(*v.node.params);
       std::vector<Array> cotangents;
@@ -125,12 +131,6 @@ const OpDef marker_op{
       std::vector<int> dims(out.size(), 0);
       return {std::move(out), std::move(dims)};
     },
-    .place = [](const PlaceArgs& args) -> Placement {
-      return place_in_situ(args, argument_count(args.params), args.in.size());
-    },
-    .lower = [](ProgramBuilder&, const Node& node, std::span<const int> in) -> std::vector<int> {
-      return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(*node.params)), in.end()};
-    },
 };
 const Registered registered_marker(marker_op);
 
@@ -147,6 +147,20 @@ const OpDef barrier_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {in.begin(), in.begin() + static_cast<std::ptrdiff_t>(value_count(p))};
     },
+    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+      return place_in_situ(args, 0, value_count(args.params));
+    }},
+    .runs = Lower{[](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
+      std::vector<int> out;
+      const auto n = value_count(*node.params);
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto value = builder.value(in[i]);
+        out.push_back(builder.alias(in[i], value.type, value.layout));
+        auto& inputs = builder.program().instructions.back().inputs;
+        inputs.insert(inputs.end(), in.begin() + static_cast<std::ptrdiff_t>(n), in.end());
+      }
+      return out;
+    }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       Cotangents result(v.cotangents.begin(), v.cotangents.end());
       result.resize(v.in.size());
@@ -158,20 +172,6 @@ const OpDef barrier_op{
       return {std::move(out),
               {args.dims.begin(),
                args.dims.begin() + static_cast<std::ptrdiff_t>(value_count(*args.node.params))}};
-    },
-    .place = [](const PlaceArgs& args) -> Placement {
-      return place_in_situ(args, 0, value_count(args.params));
-    },
-    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
-      std::vector<int> out;
-      const auto n = value_count(*node.params);
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto value = builder.value(in[i]);
-        out.push_back(builder.alias(in[i], value.type, value.layout));
-        auto& inputs = builder.program().instructions.back().inputs;
-        inputs.insert(inputs.end(), in.begin() + static_cast<std::ptrdiff_t>(n), in.end());
-      }
-      return out;
     },
 };
 const Registered registered_barrier(barrier_op);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/hooks.hpp"
 #include "ops/build.hpp"
 #include "transforms/vjp.hpp"
 

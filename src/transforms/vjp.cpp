@@ -96,17 +96,18 @@ Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, cons
 std::vector<Array> Tape::vjp_of(const Entry& entry, const std::vector<Array>& cotangents) const {
   const Node& node = *entry.node;
   const AttributedTo users_call(node.where);
-  if (node.op->vjp == nullptr)
+  if (!node.op->vjp)
     throw ArgumentError(std::string(call_) + ": " + call_text(node.op->name.c_str(), node.where) +
                         " has no derivative" +
-                        (node.op->no_vjp ? std::string(": ") + node.op->no_vjp : std::string()) +
+                        (node.op->vjp.why() ? std::string(": ") + node.op->vjp.why() : std::string()) +
                         ". Where no gradient should flow, apply stop_gradient to its operand; to give a "
                         "derivative of your own, use custom_vjp");
   std::vector<Array> outputs;
   for (std::size_t o = 0; o < node.outputs.size(); ++o) outputs.emplace_back(entry.node, static_cast<int>(o));
   const auto wanted = std::make_unique<bool[]>(entry.inputs.size());
   for (std::size_t i = 0; i < entry.inputs.size(); ++i) wanted[i] = entry.producer[i] >= 0;
-  auto result = node.op->vjp({node, entry.inputs, outputs, cotangents, {wanted.get(), entry.inputs.size()}});
+  auto result =
+      node.op->vjp.rule()({node, entry.inputs, outputs, cotangents, {wanted.get(), entry.inputs.size()}});
   if (result.size() != entry.inputs.size())
     throw InternalError("vjp of " + node.op->name + " gives " + std::to_string(result.size()) +
                         " cotangents for " + std::to_string(entry.inputs.size()) + " inputs");

@@ -88,11 +88,11 @@ Batched replay_node(const Node& node, const std::vector<Array>& in, const std::v
     std::vector<int> none(out.size(), not_batched);
     return {std::move(out), std::move(none)};
   }
-  if (node.op->batch == nullptr)
+  if (!node.op->batch)
     throw ArgumentError("vmap: " + node.op->name + " at " + site(node.where) + " cannot be mapped: " +
-                        (node.op->no_batch != nullptr ? node.op->no_batch : "it has no batching rule") +
+                        (node.op->batch.why() != nullptr ? node.op->batch.why() : "it has no batching rule") +
                         ". Loop over the examples instead");
-  return node.op->batch({node, in, dims, size});
+  return node.op->batch.rule()({node, in, dims, size});
 }
 
 Array with_batch_at(const BatchedValue& y, std::optional<int> axis, std::int64_t size, std::size_t number,

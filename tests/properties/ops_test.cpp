@@ -25,12 +25,14 @@ TEST(Ops, HaveEveryRuleOrSayWhyNot) {
   for (const auto* op : registered_ops()) {
     SCOPED_TRACE(op->name);
     EXPECT_TRUE(op->infer != nullptr);
-    EXPECT_TRUE(op->factors != nullptr || op->place != nullptr) << "how it is sharded";
-    EXPECT_TRUE(op->kernel != nullptr || op->lower != nullptr || op->talk != nullptr) << "how it is computed";
-    EXPECT_NE(op->vjp != nullptr, op->no_vjp != nullptr) << "a vjp, or why there is none";
-    EXPECT_NE(op->batch != nullptr, op->no_batch != nullptr) << "a batch rule, or why there is none";
-    EXPECT_TRUE(op->talk == nullptr || op->talk_cost != nullptr || op->lower != nullptr)
-        << "what its talk kernel moves";
+    EXPECT_FALSE(std::holds_alternative<std::monostate>(op->sharding)) << "how it is sharded";
+    EXPECT_FALSE(std::holds_alternative<std::monostate>(op->runs)) << "how it is computed";
+    EXPECT_NE(static_cast<bool>(op->vjp), op->vjp.why() != nullptr) << "a vjp, or why there is none";
+    EXPECT_NE(static_cast<bool>(op->batch), op->batch.why() != nullptr)
+        << "a batch rule, or why there is none";
+    if (const auto* talk = std::get_if<Talk>(&op->runs)) {
+      EXPECT_TRUE(talk->cost != nullptr) << "what its talk kernel moves";
+    }
   }
 }
 

@@ -39,38 +39,24 @@ const OpDef row_diagonal_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{Shape(std::vector<std::int64_t>(in[0].shape.begin(), in[0].shape.end() - 1)), in[0].dtype}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type>, const Params&) {
-          FactorRule rule;
-          rule.inputs.resize(1);
-          rule.outputs.resize(1);
-          for (int d = 0; d < in[0].shape.ndim(); ++d) {
-            const bool is_column = d + 1 == in[0].shape.ndim();
-            rule.factors.push_back({in[0].shape[d], is_column ? FactorKind::reduce : FactorKind::pass});
-            rule.inputs[0].push_back({d});
-            if (!is_column) rule.outputs[0].push_back({d});
-          }
-          return rule;
-        },
-    .kernel =
-        [](const KernelArgs& a) {
-          const Tile &in = a.in[0], &out = a.out[0];
-          const auto item = itemsize(out.dtype);
-          const Range rows = in.box[in.box.size() - 2], columns = in.box.back();
-          std::memset(out.data, 0, out.bytes());
-          if (in.elements() == 0) return;
-          const auto matrices = in.elements() / (rows.size() * columns.size());
-          for (std::int64_t m = 0; m < matrices; ++m)
-            for (auto i = rows.start; i < rows.stop; ++i) {
-              const auto j = i + a.params.as<DiagonalParams>().offset;
-              if (j < columns.start || j >= columns.stop) continue;
-              const auto row = m * rows.size() + i - rows.start;
-              std::memcpy(
-                  out.data + row * static_cast<std::int64_t>(item),
-                  in.data + (row * columns.size() + j - columns.start) * static_cast<std::int64_t>(item),
-                  item);
-            }
-        },
+    .sharding = Rule("B.. i j -> B.. i | sum j"),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const Tile &in = a.in[0], &out = a.out[0];
+      const auto item = itemsize(out.dtype);
+      const Range rows = in.box[in.box.size() - 2], columns = in.box.back();
+      std::memset(out.data, 0, out.bytes());
+      if (in.elements() == 0) return;
+      const auto matrices = in.elements() / (rows.size() * columns.size());
+      for (std::int64_t m = 0; m < matrices; ++m)
+        for (auto i = rows.start; i < rows.stop; ++i) {
+          const auto j = i + a.params.as<DiagonalParams>().offset;
+          if (j < columns.start || j >= columns.stop) continue;
+          const auto row = m * rows.size() + i - rows.start;
+          std::memcpy(out.data + row * static_cast<std::int64_t>(item),
+                      in.data + (row * columns.size() + j - columns.start) * static_cast<std::int64_t>(item),
+                      item);
+        }
+    }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto [n, m] = matrix_shape(v.in[0].shape());
       const Array g = expand_dims(v.cotangents[0], -1);
@@ -78,7 +64,7 @@ const OpDef row_diagonal_op{
                     zeros({}, g.dtype()))};
     },
     .batch = batch_leading,
-    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .linear = Linear::in_first,
 };
 const Registered registered_diagonal(row_diagonal_op);
 

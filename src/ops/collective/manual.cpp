@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "graph/hooks.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/collective.hpp"
 #include "ops/functions.hpp"
@@ -67,8 +68,6 @@ DimAxes joined(const DimAxes& manual, const DimAxes& kept) {
   for (std::size_t d = 0; d < dims.size(); ++d) dims[d].insert(dims[d].end(), kept[d].begin(), kept[d].end());
   return dims;
 }
-
-void no_kernel(const KernelArgs& a) { throw InternalError(a.op.name + ": an alias has no arithmetic"); }
 
 struct DoorParams {
   RegionPtr region;
@@ -137,10 +136,12 @@ Cotangents exit_vjp(const VjpArgs& v) {
               : divide(Operand(ct, v.node.where), Operand(copies, v.node.where))};
 }
 
+extern const OpDef exit_op;
+
 Batched batch_door(const BatchArgs& args) {
   auto p = args.node.params->as<DoorParams>();
   p.dims.insert(p.dims.begin() + args.dims[0], std::vector<int>{});
-  if (args.node.op->name == "manual_exit") {
+  if (args.node.op == &exit_op) {
     auto extents = p.global.vector();
     extents.insert(extents.begin() + args.dims[0], args.size);
     p.global = Shape(std::move(extents));
@@ -151,33 +152,31 @@ Batched batch_door(const BatchArgs& args) {
 const OpDef enter_op{
     .name = "manual_enter",
     .infer = infer_enter,
-    .kernel = no_kernel,
+    .sharding = Place{place_enter},
+    .runs = Alias{},
     .vjp = enter_vjp,
     .batch = batch_door,
-    .place = place_enter,
     .varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
       return in[0] | mask_of(p.as<DoorParams>().dims);
     },
     .commit = [](const Params& p) -> std::optional<Mesh> { return p.as<DoorParams>().region->mesh; },
     .region = [](const Params& p, const RegionPtr&) -> RegionPtr { return p.as<DoorParams>().region; },
-    .is_alias = true,
 };
 const OpDef exit_op{
     .name = "manual_exit",
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<DoorParams>().global, in[0].dtype, in[0].weak}};
     },
-    .kernel = no_kernel,
+    .sharding = Place{place_exit},
+    .runs = Alias{},
     .vjp = exit_vjp,
     .batch = batch_door,
-    .place = place_exit,
     .varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
       return in[0] & ~axes_mask(own_axes(*p.as<DoorParams>().region));
     },
     .region = [](const Params& p, const RegionPtr&) -> RegionPtr {
       return p.as<DoorParams>().region->parent;
     },
-    .is_alias = true,
 };
 
 struct VaryParams {
@@ -193,9 +192,8 @@ struct VaryParams {
 const OpDef pvary_op{
     .name = "pvary",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in[0]}; },
-    .factors = [](std::span<const Type> in, std::span<const Type> out,
-                  const Params&) { return dimwise_factors(in, out); },
-    .kernel = no_kernel,
+    .sharding = Rule("{D..} -> {D..}"),
+    .runs = Alias{},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       return {sum_over(brought_inside(v.cotangents[0], v.node.region, v.node.where),
                        v.node.params->as<VaryParams>().list(), v.node.where)};
@@ -203,11 +201,10 @@ const OpDef pvary_op{
     .batch = [](const BatchArgs& args) -> Batched {
       return {{record(*args.node.op, args.node.params, {args.in[0]}, args.node.where)}, {args.dims[0]}};
     },
-    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .linear = Linear::in_first,
     .varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
       return in[0] | p.as<VaryParams>().axes;
     },
-    .is_alias = true,
 };
 const Registered registered[] = {Registered(enter_op), Registered(exit_op), Registered(pvary_op)};
 

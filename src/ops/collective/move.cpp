@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "comm/collectives/collectives.hpp"
+#include "graph/hooks.hpp"
 #include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/collective.hpp"
@@ -274,12 +275,10 @@ const OpDef all_gather_op{
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       return {{scaled(in[0].shape, params_of(q).dim, params_of(q).group_size(), 1), in[0].dtype}};
     },
-    .kernel = keep,
+    .sharding = Place{place_one_dim},
+    .runs = Talk{.together = all_gather_talk, .cost = cost_of<0>, .alone = keep},
     .vjp = all_gather_vjp,
     .batch = batch_collective,
-    .place = place_one_dim,
-    .talk = all_gather_talk,
-    .talk_cost = cost_of<0>,
     .varying = becomes_equal,
 };
 const OpDef psum_scatter_op{
@@ -287,15 +286,13 @@ const OpDef psum_scatter_op{
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       return {{scaled(in[0].shape, params_of(q).dim, 1, params_of(q).group_size()), in[0].dtype}};
     },
-    .kernel = keep,
+    .sharding = Place{place_one_dim},
+    .runs = Talk{.together = psum_scatter_talk, .cost = cost_of<1>, .alone = keep},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       return as_first(v,
                       record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
     },
     .batch = batch_collective,
-    .place = place_one_dim,
-    .talk = psum_scatter_talk,
-    .talk_cost = cost_of<1>,
     .varying = varies,
 };
 const OpDef all_to_all_op{
@@ -305,16 +302,14 @@ const OpDef all_to_all_op{
       return {
           {scaled(scaled(in[0].shape, p.dim, 1, p.group_size()), p.other, p.group_size(), 1), in[0].dtype}};
     },
-    .kernel = keep,
+    .sharding = Place{place_two_dims},
+    .runs = Talk{.together = all_to_all_talk, .cost = cost_of<2>, .alone = keep},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       auto p = params_of(*v.node.params);
       std::swap(p.dim, p.other);
       return as_first(v, record_collective(all_to_all_op, p, inside(v), v.node.where));
     },
     .batch = batch_collective,
-    .place = place_two_dims,
-    .talk = all_to_all_talk,
-    .talk_cost = cost_of<2>,
     .varying = varies,
 };
 const OpDef ppermute_op{
@@ -322,22 +317,22 @@ const OpDef ppermute_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
-    .kernel =
-        [](const KernelArgs& a) {
-          if (!params_of(a.params).pairs.empty())
-            keep(a);
-          else
-            std::memset(a.out[0].data, 0, a.out[0].bytes());
-        },
+    .sharding = Place{place_any},
+    .runs = Talk{.together = ppermute_talk,
+                 .cost = cost_of<3>,
+                 .alone =
+                     [](const KernelArgs& a) {
+                       if (!params_of(a.params).pairs.empty())
+                         keep(a);
+                       else
+                         std::memset(a.out[0].data, 0, a.out[0].bytes());
+                     }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       auto p = params_of(*v.node.params);
       p.pairs = reversed(p.pairs);
       return as_first(v, record_collective(ppermute_op, p, inside(v), v.node.where));
     },
     .batch = batch_collective,
-    .place = place_any,
-    .talk = ppermute_talk,
-    .talk_cost = cost_of<3>,
     .varying = varies,
 };
 const OpDef pbroadcast_op{
@@ -345,7 +340,8 @@ const OpDef pbroadcast_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
-    .kernel = keep,
+    .sharding = Place{place_any},
+    .runs = Talk{.together = pbroadcast_talk, .cost = cost_of<4>, .alone = keep},
     // The source's block gets the cotangents of all copies; with the checker there is one copy and one
     // cotangent.
     .vjp = [](const VjpArgs& v) -> Cotangents {
@@ -359,9 +355,6 @@ const OpDef pbroadcast_op{
       return as_first(v, where(me == p.pairs[0].first, ct, zeros_like(ct)));
     },
     .batch = batch_collective,
-    .place = place_any,
-    .talk = pbroadcast_talk,
-    .talk_cost = cost_of<4>,
     .varying = becomes_equal,
 };
 
@@ -373,23 +366,22 @@ const OpDef own_block_op{
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       return {{scaled(in[0].shape, params_of(q).dim, 1, params_of(q).size), in[0].dtype}};
     },
-    .kernel =
-        [](const KernelArgs& a) {
-          const auto& p = params_of(a.params);
-          const auto n = a.out[0].shape()[p.dim];
-          pack(a.out[0].data, a.in[0].data, a.in[0].shape(), p.dim, *a.in[1].as<std::int32_t>() * n, n,
-               itemsize(a.in[0].dtype));
-        },
+    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+      auto placement = place_one_dim(args);
+      placement.inputs.push_back(Sharding::replicated(args.mesh));
+      return placement;
+    }},
+    .runs = Kernel{[](const KernelArgs& a) {
+      const auto& p = params_of(a.params);
+      const auto n = a.out[0].shape()[p.dim];
+      pack(a.out[0].data, a.in[0].data, a.in[0].shape(), p.dim, *a.in[1].as<std::int32_t>() * n, n,
+           itemsize(a.in[0].dtype));
+    }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       return as_first(v,
                       record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
     },
     .batch = batch_collective,
-    .place = [](const PlaceArgs& args) -> Placement {
-      auto placement = place_one_dim(args);
-      placement.inputs.push_back(Sharding::replicated(args.mesh));
-      return placement;
-    },
     .varying = varies,
 };
 

@@ -11,9 +11,6 @@ namespace tessera {
 namespace {
 
 std::vector<Type> same_type(std::span<const Type> in, const Params&) { return {in[0]}; }
-void no_kernel(const KernelArgs& a) {
-  throw InternalError(a.op.name + ": the program builder combines the terms");
-}
 
 template <const char* const& kind> Placement place_terms(const PlaceArgs& args) {
   const Sharding layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
@@ -47,22 +44,22 @@ Cotangents psum_groups_vjp(const VjpArgs& v) {
   return result;
 }
 
-OpDef all_ranks(const char* name, Placement (*place)(const PlaceArgs&), Cotangents (*vjp)(const VjpArgs&)) {
+constexpr NoRule no_vjp_of_extremum{
+    "the rank that holds the extremum is not known where the cotangents are; use psum, or a maximum of "
+    "gathered values"};
+
+// The program builder combines the terms.
+OpDef all_ranks(const char* name, Placement (*place)(const PlaceArgs&), decltype(OpDef::vjp) vjp) {
   OpDef op;
   op.name = name;
   op.infer = same_type;
-  op.kernel = no_kernel;
+  op.sharding = Place{place};
+  op.runs = Alias{};
   op.vjp = vjp;
-  if (vjp == nullptr)
-    op.no_vjp =
-        "the rank that holds the extremum is not known where the cotangents are; use psum, or a maximum of "
-        "gathered values";
   op.batch = batch_collective;
-  op.place = place;
   op.varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
     return in[0] & ~axes_mask(p.as<CollectiveParams>().axes);
   };
-  op.is_alias = true;
   return op;
 }
 
@@ -89,14 +86,12 @@ std::vector<TalkCost> groups_cost(const PlaceArgs& args, const Placement& placem
   return {{"all-reduce", p.axes, 2 * (n - 1) * block / n, 1}};
 }
 
-OpDef by_groups(const char* name, void (*talk)(const TalkArgs&), Cotangents (*vjp)(const VjpArgs&)) {
+OpDef by_groups(const char* name, TalkFunction talk, decltype(OpDef::vjp) vjp) {
   OpDef op = all_ranks(name, place_as_it_is, vjp);
   op.varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
     return in[0] | axes_mask(p.as<CollectiveParams>().axes);
   };
-  op.is_alias = false;
-  op.talk = talk;
-  op.talk_cost = groups_cost;
+  op.runs = Talk{.together = talk, .cost = groups_cost};
   return op;
 }
 
@@ -104,18 +99,18 @@ constexpr const char *sum_kind = "sum", *max_kind = "max", *min_kind = "min";
 
 OpDef psum_record() {
   auto op = all_ranks("psum", place_terms<sum_kind>, psum_vjp);
-  op.linear_in = [](const Params&) -> std::string { return "0"; };
+  op.linear = Linear::in_first;
   return op;
 }
 
 }  // namespace
 
 const OpDef psum_op = psum_record();
-const OpDef pmax_op = all_ranks("pmax", place_terms<max_kind>, nullptr);
-const OpDef pmin_op = all_ranks("pmin", place_terms<min_kind>, nullptr);
+const OpDef pmax_op = all_ranks("pmax", place_terms<max_kind>, no_vjp_of_extremum);
+const OpDef pmin_op = all_ranks("pmin", place_terms<min_kind>, no_vjp_of_extremum);
 const OpDef psum_groups_op = by_groups("psum_groups", talk_groups<comm::ReduceKind::sum>, psum_groups_vjp);
-const OpDef pmax_groups_op = by_groups("pmax_groups", talk_groups<comm::ReduceKind::max>, nullptr);
-const OpDef pmin_groups_op = by_groups("pmin_groups", talk_groups<comm::ReduceKind::min>, nullptr);
+const OpDef pmax_groups_op = by_groups("pmax_groups", talk_groups<comm::ReduceKind::max>, no_vjp_of_extremum);
+const OpDef pmin_groups_op = by_groups("pmin_groups", talk_groups<comm::ReduceKind::min>, no_vjp_of_extremum);
 
 namespace {
 const Registered registered[] = {Registered(psum_op),        Registered(pmax_op),

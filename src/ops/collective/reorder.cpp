@@ -71,8 +71,18 @@ const OpDef reorder_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{result_shape(in[0].shape, p.as<ReorderParams>()), in[0].dtype}};
     },
-    .kernel =
-        [](const KernelArgs&) { throw InternalError("reorder has no kernel: it is lowered to a remap"); },
+    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+      const auto layout = args.shardings[0] ? *args.shardings[0]
+                          : args.wanted     ? *args.wanted
+                                            : Sharding::replicated(args.mesh);
+      return {{layout}, {layout}, {}, "sum"};
+    }},
+    .runs = Lower{[](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
+      const auto layout = builder.value(in[0]).layout;
+      const int combined = builder.combine(in[0]);
+      return {builder.remap(pieces_of(node.outputs[0].type.shape, node.params->as<ReorderParams>()),
+                            {combined}, node.outputs[0].type, layout)};
+    }},
     .vjp = vjp,
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = args.node.params->as<ReorderParams>();
@@ -80,18 +90,6 @@ const OpDef reorder_op{
       return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])},
                       args.node.where)},
               {0}};
-    },
-    .place = [](const PlaceArgs& args) -> Placement {
-      const auto layout = args.shardings[0] ? *args.shardings[0]
-                          : args.wanted     ? *args.wanted
-                                            : Sharding::replicated(args.mesh);
-      return {{layout}, {layout}, {}, "sum"};
-    },
-    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
-      const auto layout = builder.value(in[0]).layout;
-      const int combined = builder.combine(in[0]);
-      return {builder.remap(pieces_of(node.outputs[0].type.shape, node.params->as<ReorderParams>()),
-                            {combined}, node.outputs[0].type, layout)};
     },
 };
 const Registered registered(reorder_op);

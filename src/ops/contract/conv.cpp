@@ -82,31 +82,8 @@ kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Til
   return shape;
 }
 
-// "n (g c) s, (g o) c t -> n (g o) s | sum c": a spatial dim of the operand and of the result are split
-// alike.
-struct Factors {
-  FactorRule rule;
-  std::vector<DimFactors> x, weights, y;
-};
-Factors factors_of(const Shape& x, const Shape& weights, const Shape& y, const ConvParams& p,
-                   FactorKind positions, FactorKind channels) {
-  Factors f;
-  const auto add = [&](std::int64_t size, FactorKind kind) {
-    f.rule.factors.push_back({size, kind});
-    return static_cast<int>(f.rule.factors.size()) - 1;
-  };
-  const int image = add(x[0], positions), group = add(p.groups, FactorKind::pass),
-            channel = add(weights[1], channels), feature = add(weights[0] / p.groups, FactorKind::pass);
-  f.x = {{image}, p.groups > 1 ? DimFactors{group, channel} : DimFactors{channel}};
-  f.weights = {p.groups > 1 ? DimFactors{group, feature} : DimFactors{feature}, {channel}};
-  f.y = {{image}, p.groups > 1 ? DimFactors{group, feature} : DimFactors{feature}};
-  for (std::size_t d = 0; d < p.spatial(); ++d) {
-    const int position = add(y[d + 2], positions), tap = add(weights[d + 2], FactorKind::whole);
-    f.x.push_back({position});
-    f.y.push_back({position});
-    f.weights.push_back({tap});
-  }
-  return f;
+RuleReading read_groups(const Params& p, std::span<const Shape>) {
+  return {{{{'g', params_of(p).groups}}}, {}};
 }
 
 double flops_of(const Shape& weights, const Shape& y) {
@@ -193,20 +170,21 @@ const OpDef conv_op{
         shape[d + 2] = out_extent(p, d, in[0].shape[d + 2], in[1].shape[d + 2]);
       return {{shape, in[0].dtype}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
-          auto f = factors_of(in[0].shape, in[1].shape, out[0].shape, params_of(params), FactorKind::pass,
-                              FactorKind::reduce);
-          f.rule.inputs = {f.x, f.weights};
-          f.rule.outputs = {f.y};
-          if (is_bool(out[0].dtype)) f.rule.reduce_kind = "any";
-          return f.rule;
-        },
-    .kernel =
-        [](const KernelArgs& a) {
-          kernels::convolve(local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0]), a.in[0].data,
-                            a.in[1].data, a.out[0].data);
-        },
+    .sharding = Rule("n (g c) ~S.., (g o) c T.. -> n (g o) S.. | sum c | whole T", read_groups),
+    .runs = Lower{.write = [](ProgramBuilder& builder, const Node& node,
+                              std::span<const int> in) -> std::vector<int> {
+                    const auto& p = params_of(*node.params);
+                    const Type& out = node.outputs[0].type;
+                    const Sharding layout = builder.placement().outputs[0];
+                    const int windows = fetch_spatial_windows(builder, p, in[0], layout, out.shape,
+                                                              taps_of(builder.value(in[1]).type.shape));
+                    return builder.kernel(*node.op, node.params, {windows, in[1]}, {out}, {layout});
+                  },
+                  .kernel =
+                      [](const KernelArgs& a) {
+                        kernels::convolve(local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0]),
+                                          a.in[0].data, a.in[1].data, a.out[0].data);
+                      }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(2);
@@ -228,14 +206,6 @@ const OpDef conv_op{
                                  with_leading_merged(batched_in_front(args, 1), where), p, where);
       return {{with_dim_cut(y, 1, args.size, where)}, {1}};
     },
-    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
-      const auto& p = params_of(*node.params);
-      const Type& out = node.outputs[0].type;
-      const Sharding layout = builder.placement().outputs[0];
-      const int windows = fetch_spatial_windows(builder, p, in[0], layout, out.shape,
-                                                taps_of(builder.value(in[1]).type.shape));
-      return builder.kernel(*node.op, node.params, {windows, in[1]}, {out}, {layout});
-    },
     .flops = [](std::span<const Type> in, std::span<const Type> out,
                 const Params&) { return flops_of(in[1].shape, out[0].shape); },
 };
@@ -249,19 +219,22 @@ const OpDef conv_weights_op{
       extents.insert(extents.end(), p.taps.begin(), p.taps.end());
       return {{Shape(std::move(extents)), in[0].dtype}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
-          auto f = factors_of(in[0].shape, out[0].shape, in[1].shape, params_of(params), FactorKind::reduce,
-                              FactorKind::pass);
-          f.rule.inputs = {f.x, f.y};
-          f.rule.outputs = {f.weights};
-          return f.rule;
-        },
-    .kernel =
-        [](const KernelArgs& a) {
-          kernels::convolve_weights(local_shape(params_of(a.params), a.in[0], a.out[0], a.in[1]),
-                                    a.in[0].data, a.in[1].data, a.out[0].data);
-        },
+    .sharding = Rule("n (g c) ~S.., n (g o) S.. -> (g o) c T.. | sum n S | whole T", read_groups),
+    .runs = Lower{.write = [](ProgramBuilder& builder, const Node& node,
+                              std::span<const int> in) -> std::vector<int> {
+                    const auto& p = params_of(*node.params);
+                    const Sharding y_layout = builder.placement().inputs[1];
+                    const int windows = fetch_spatial_windows(builder, p, in[0], y_layout,
+                                                              builder.value(in[1]).type.shape, p.taps);
+                    return builder.kernel(*node.op, node.params, {windows, in[1]}, {node.outputs[0].type},
+                                          {builder.placement().outputs[0]});
+                  },
+                  .kernel =
+                      [](const KernelArgs& a) {
+                        kernels::convolve_weights(
+                            local_shape(params_of(a.params), a.in[0], a.out[0], a.in[1]), a.in[0].data,
+                            a.in[1].data, a.out[0].data);
+                      }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(2);
@@ -277,14 +250,6 @@ const OpDef conv_weights_op{
           conv_weights(with_batch_in_channels(batched_in_front(args, 0), args.size, where),
                        with_batch_in_channels(batched_in_front(args, 1), args.size, where), p, p.taps, where);
       return {{with_dim_cut(w, 0, args.size, where)}, {0}};
-    },
-    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
-      const auto& p = params_of(*node.params);
-      const Sharding y_layout = builder.placement().inputs[1];
-      const int windows =
-          fetch_spatial_windows(builder, p, in[0], y_layout, builder.value(in[1]).type.shape, p.taps);
-      return builder.kernel(*node.op, node.params, {windows, in[1]}, {node.outputs[0].type},
-                            {builder.placement().outputs[0]});
     },
     .flops = [](std::span<const Type> in, std::span<const Type> out,
                 const Params&) { return flops_of(out[0].shape, in[1].shape); },

@@ -33,37 +33,22 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   return {{Shape(std::move(extents)), in[0].dtype}};
 }
 
-// One factor per batch pair, contracted pair and free dim: "b i k, b k j -> b i j | sum k".
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params& params) {
+// The batch dims of an operand, its free dims and its contracted dims lie wherever the params say.
+RuleReading read_dims(const Params& params, std::span<const Shape> in) {
   const auto& p = params.as<DotDims>();
-  FactorRule rule;
-  rule.inputs = {std::vector<DimFactors>(in[0].shape.size()), std::vector<DimFactors>(in[1].shape.size())};
-  rule.outputs.emplace_back();
-  const auto add = [&](std::int64_t size, FactorKind kind) {
-    rule.factors.push_back({size, kind});
-    return static_cast<int>(rule.factors.size()) - 1;
+  std::vector<std::vector<int>> order(2);
+  const auto add = [&](int operand, const std::vector<int>& dims) {
+    order[operand].insert(order[operand].end(), dims.begin(), dims.end());
   };
-  const auto dim_of = [&](int operand, int d) -> DimFactors& { return rule.inputs[operand][d]; };
-  for (std::size_t i = 0; i < p.batch_a.size(); ++i) {
-    const int f = add(in[0].shape[p.batch_a[i]], FactorKind::pass);
-    dim_of(0, p.batch_a[i]) = {f};
-    dim_of(1, p.batch_b[i]) = {f};
-    rule.outputs[0].push_back({f});
-  }
-  for (int operand = 0; operand < 2; ++operand)
-    for (const int d : free_dims(in[operand].shape.ndim(), operand ? p.contract_b : p.contract_a,
-                                 operand ? p.batch_b : p.batch_a)) {
-      const int f = add(in[operand].shape[d], FactorKind::pass);
-      dim_of(operand, d) = {f};
-      rule.outputs[0].push_back({f});
-    }
-  for (std::size_t i = 0; i < p.contract_a.size(); ++i) {
-    const int f = add(in[0].shape[p.contract_a[i]], FactorKind::reduce);
-    dim_of(0, p.contract_a[i]) = {f};
-    dim_of(1, p.contract_b[i]) = {f};
-  }
-  if (is_bool(out[0].dtype)) rule.reduce_kind = "any";
-  return rule;
+  const auto add_free = [&](int operand, const std::vector<int>& contract, const std::vector<int>& batch) {
+    for (int d = 0; d < in[operand].ndim(); ++d)
+      if (!has(contract, d) && !has(batch, d)) order[operand].push_back(d);
+  };
+  order[0].reserve(in[0].size()), add(0, p.batch_a), add_free(0, p.contract_a, p.batch_a),
+      add(0, p.contract_a);
+  order[1].reserve(in[1].size()), add(1, p.batch_b), add(1, p.contract_b),
+      add_free(1, p.contract_b, p.batch_b);
+  return {{{{'B', std::ssize(p.batch_a)}, {'K', std::ssize(p.contract_a)}}}, std::move(order)};
 }
 
 std::int64_t extent_of(const Shape& shape, const std::vector<int>& dims) {
@@ -202,11 +187,11 @@ Batched batch(const BatchArgs& args) {
 const OpDef dot_op{
     .name = "dot",
     .infer = infer,
-    .factors = factors,
-    .kernel = kernel,
+    .sharding = Rule("B.. M.. K.., B.. K.. N.. -> B.. M.. N.. | sum K", read_dims),
+    .runs = Kernel{kernel},
     .vjp = vjp,
     .batch = batch,
-    .linear_in = [](const Params&) -> std::string { return "0|1"; },
+    .linear = Linear::in_either,
     .flops =
         [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
           return 2.0 * static_cast<double>(out[0].shape.elements()) *

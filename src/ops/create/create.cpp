@@ -49,7 +49,7 @@ Array make_scalar(double value, Dtype dtype) {
 
 std::optional<ScalarValue> scalar_value(const Array& x) {
   const auto* params = dynamic_cast<const ParamsOf<ScalarValue>*>(x.node()->params.get());
-  if (params == nullptr || x.ndim() != 0 || x.node()->op->name != "leaf") return std::nullopt;
+  if (params == nullptr || x.ndim() != 0 || !is_leaf(*x.node())) return std::nullopt;
   return params->value;
 }
 
@@ -62,10 +62,7 @@ Array Array::weak_complex(std::complex<double> value) {
 
 namespace {
 
-// ---- no inputs: one factor per dim of the result ----
-FactorRule created_factors(std::span<const Type>, std::span<const Type> out, const Params&) {
-  return dimwise_factors({}, out);
-}
+// ---- no inputs ----
 Cotangents no_cotangents(const VjpArgs&) { return {}; }
 Batched not_reached(const BatchArgs& args) {
   return {{record(*args.node.op, args.node.params, {}, args.node.where)}, {not_batched}};
@@ -88,13 +85,12 @@ const OpDef full_op{
     .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> {
       return {{p.as<FullParams>().shape, p.as<FullParams>().dtype}};
     },
-    .factors = created_factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          std::byte element[16] = {};
-          write_scalar(a.params.as<FullParams>().value, a.out[0].dtype, element);
-          kernels::fill(a.out[0].data, element, itemsize(a.out[0].dtype), a.out[0].elements());
-        },
+    .sharding = Rule("-> D.."),
+    .runs = Kernel{[](const KernelArgs& a) {
+      std::byte element[16] = {};
+      write_scalar(a.params.as<FullParams>().value, a.out[0].dtype, element);
+      kernels::fill(a.out[0].data, element, itemsize(a.out[0].dtype), a.out[0].elements());
+    }},
     .vjp = no_cotangents,
     .batch = not_reached,
 };
@@ -134,19 +130,18 @@ const OpDef iota_op{
     .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> {
       return {{p.as<RangeParams>().shape, p.as<RangeParams>().dtype}};
     },
-    .factors = created_factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          const auto& p = a.params.as<RangeParams>();
-          const Tile& out = a.out[0];
-          const auto first = out.box[0].start;
-          if (is_floating(p.dtype))
-            kernels::iota(p.dtype, out.data, out.elements(), p.start + p.step * static_cast<double>(first),
-                          p.step);
-          else
-            kernels::iota(p.dtype, out.data, out.elements(), p.integer_start + p.integer_step * first,
-                          p.integer_step);
-        },
+    .sharding = Rule("-> D.."),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const auto& p = a.params.as<RangeParams>();
+      const Tile& out = a.out[0];
+      const auto first = out.box[0].start;
+      if (is_floating(p.dtype))
+        kernels::iota(p.dtype, out.data, out.elements(), p.start + p.step * static_cast<double>(first),
+                      p.step);
+      else
+        kernels::iota(p.dtype, out.data, out.elements(), p.integer_start + p.integer_step * first,
+                      p.integer_step);
+    }},
     .vjp = no_cotangents,
     .batch = not_reached,
 };
@@ -167,22 +162,21 @@ const OpDef eye_op{
     .infer = [](std::span<const Type>, const Params& p) -> std::vector<Type> {
       return {{Shape{p.as<EyeParams>().n, p.as<EyeParams>().m}, p.as<EyeParams>().dtype}};
     },
-    .factors = created_factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          const Tile& out = a.out[0];
-          const auto item = static_cast<std::int64_t>(itemsize(out.dtype));
-          std::memset(out.data, 0, out.bytes());
-          std::byte one[16] = {};
-          write_scalar({0, 1, true}, out.dtype, one);
-          const auto width = out.box[1].size();
-          for (auto row = out.box[0].start; row < out.box[0].stop; ++row) {
-            const auto column = row + a.params.as<EyeParams>().k;
-            if (column < out.box[1].start || column >= out.box[1].stop) continue;
-            std::memcpy(out.data + ((row - out.box[0].start) * width + column - out.box[1].start) * item, one,
-                        item);
-          }
-        },
+    .sharding = Rule("-> D.."),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const Tile& out = a.out[0];
+      const auto item = static_cast<std::int64_t>(itemsize(out.dtype));
+      std::memset(out.data, 0, out.bytes());
+      std::byte one[16] = {};
+      write_scalar({0, 1, true}, out.dtype, one);
+      const auto width = out.box[1].size();
+      for (auto row = out.box[0].start; row < out.box[0].stop; ++row) {
+        const auto column = row + a.params.as<EyeParams>().k;
+        if (column < out.box[1].start || column >= out.box[1].stop) continue;
+        std::memcpy(out.data + ((row - out.box[0].start) * width + column - out.box[1].start) * item, one,
+                    item);
+      }
+    }},
     .vjp = no_cotangents,
     .batch = not_reached,
 };

@@ -33,10 +33,6 @@ template <DtypeRule rule> std::vector<Type> infer(std::span<const Type> in, cons
   return {{common_shape(in), dtype, weak}};
 }
 
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return dimwise_factors(in, out);
-}
-
 // Batch dims to the front; per-example dims aligned behind them, so that broadcasting stays within an
 // example.
 Batched batch(const BatchArgs& args) {
@@ -103,19 +99,17 @@ WeakDtype operand_dtype(const ElementwiseOp& op, std::span<const WeakDtype> type
   }
 }
 
-// The whole record. Elementwise ops run fused, so it has no kernel of tiles; but no record is without one.
+// The whole record.
 OpDef record_of(const char* name, decltype(OpDef::infer) infer, const Derivative& derivative,
                 const ElementwiseRow* row) {
   OpDef def;
   def.name = name;
   def.infer = infer;
-  def.factors = factors;
-  def.kernel = [](const KernelArgs& a) { throw InternalError(a.op.name + ": elementwise ops run fused"); };
-  def.vjp = derivative.rule;
-  def.no_vjp = derivative.none;
-  def.linear_in = derivative.linear;
+  def.sharding = Rule("{D..} -> D..");
+  def.runs = PerElement{row};
+  def.vjp = derivative.vjp;
   def.batch = batch;
-  def.elementwise = row;
+  def.linear = derivative.linear;
   return def;
 }
 

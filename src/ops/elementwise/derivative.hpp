@@ -1,7 +1,6 @@
 // What the row of an elementwise op says about its derivative: per operand a function (g, operands..., y) that
 // gives the operand's cotangent from g, that of the result y.
 #pragma once
-#include <string>
 #include <utility>
 
 #include "graph/op.hpp"
@@ -10,9 +9,8 @@
 namespace tessera {
 
 struct Derivative {
-  Cotangents (*rule)(const VjpArgs&) = nullptr;
-  const char* none = nullptr;                      // why there is none
-  std::string (*linear)(const Params&) = nullptr;  // OpDef::linear_in
+  decltype(OpDef::vjp) vjp;  // a rule, or why there is none
+  Linear linear = Linear::no;
 };
 
 // An operand that has none: the condition of where.
@@ -39,21 +37,18 @@ template <class... F> Cotangents cotangents_by(const VjpArgs& v) {
 template <class... F> Derivative derivative(F...) { return {cotangents_by<F...>}; }
 // Of an op that is linear in its operands together: x + y.
 template <class... F> Derivative linear(F...) {
-  return {cotangents_by<F...>, nullptr,
-          [](const Params&) -> std::string { return sizeof...(F) == 1 ? "0" : "01"; }};
+  return {cotangents_by<F...>, sizeof...(F) == 1 ? Linear::in_first : Linear::jointly};
 }
 // In the first while the others stay: x / y.
-template <class... F> Derivative linear_in_first(F...) {
-  return {cotangents_by<F...>, nullptr, [](const Params&) -> std::string { return "0"; }};
-}
+template <class... F> Derivative linear_in_first(F...) { return {cotangents_by<F...>, Linear::in_first}; }
 // In each of two while the other stays: x * y.
 template <class F, class G> Derivative linear_in_each(F, G) {
-  return {cotangents_by<F, G>, nullptr, [](const Params&) -> std::string { return "0|1"; }};
+  return {cotangents_by<F, G>, Linear::in_either};
 }
 // Zero wherever it exists.
 inline Derivative piecewise_constant() {
   return {[](const VjpArgs& v) { return Cotangents(v.in.size()); }};
 }
-inline Derivative no_derivative(const char* why) { return {nullptr, why}; }
+inline Derivative no_derivative(const char* why) { return {NoRule{why}}; }
 
 }  // namespace tessera

@@ -26,12 +26,13 @@ std::string what_it_takes(DtypeRule rule) {
 }
 
 std::string linearity(const ElementwiseOp& op) {
-  if (op.def.linear_in == nullptr) return "yes";
-  const std::string in = op.def.linear_in(*no_params());
-  return in.empty()                                  ? "yes"
-         : in == "0|1"                               ? "yes, linear in each"
-         : in == "01" || op.row.kernel->arity() == 1 ? "yes, linear"
-                                                     : "yes, linear in the first";
+  switch (op.def.linear) {
+    case Linear::no: return "yes";
+    case Linear::in_either: return "yes, linear in each";
+    case Linear::jointly: return "yes, linear";
+    case Linear::in_first: return op.row.kernel->arity() == 1 ? "yes, linear" : "yes, linear in the first";
+  }
+  return "yes";
 }
 
 std::string accuracy(const ElementwiseOp& op) {
@@ -53,7 +54,7 @@ std::string elementwise_table() {
     std::string says = op->says;
     for (std::size_t at = 0; (at = says.find('|', at)) != std::string::npos; at += 2) says.insert(at, "\\");
     text += "| " + op->def.name + " | " + says + " | " + what_it_takes(op->rule) + " | " + accuracy(*op) +
-            " | " + (op->def.no_vjp != nullptr ? "no" : linearity(*op)) + " |\n";
+            " | " + (!op->def.vjp ? "no" : linearity(*op)) + " |\n";
   }
   return text;
 }

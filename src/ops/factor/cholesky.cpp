@@ -7,12 +7,9 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims{{"nn"}, {"nn"}};
+const MatrixDims dims("B.. n n -> B.. n n | whole n");
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[0].shape, in[0].dtype}}; }
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return factor_rule(dims, in, out);
-}
 
 void kernel(const KernelArgs& args) {
   const Tile& a = args.in[0];
@@ -63,18 +60,17 @@ Cotangents vjp(const VjpArgs& v) {
   return {is_complex_matrix ? conj(a_bar) : a_bar};
 }
 
-const OpDef by_factors{.name = "cholesky", .infer = infer, .factors = factors};
 const OpDef cholesky_op{
     .name = "cholesky",
     .infer = infer,
-    .factors = factors,
-    .kernel = kernel,
+    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
+    .runs =
+        Lower{.write = [](ProgramBuilder& builder, const Node& node,
+                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
+              .kernel = kernel,
+              .talk = talk},
     .vjp = vjp,
     .batch = batch_leading,
-    .place = [](const PlaceArgs& args) { return place_factorization(dims, by_factors, args); },
-    .lower = [](ProgramBuilder& builder, const Node& node,
-                std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-    .talk = talk,
     .flops =
         [](std::span<const Type> in, std::span<const Type>, const Params&) {
           return static_cast<double>(in[0].shape.elements()) * static_cast<double>(extent(in[0], 1)) / 3;

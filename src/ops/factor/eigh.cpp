@@ -10,16 +10,12 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims{{"nn"}, {"n", "nn"}}, value_dims{{"nn"}, {"n"}};
+const MatrixDims dims("B.. n n -> B.. n, B.. n n | whole n"), value_dims("B.. n n -> B.. n | whole n");
 
 template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const Params&) {
   std::vector<Type> out{{with_matrix_dims(in[0].shape, {extent(in[0], 1)}), real_dtype(in[0].dtype)}};
   if (vectors) out.push_back({in[0].shape, in[0].dtype});
   return out;
-}
-template <bool vectors>
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return factor_rule(vectors ? dims : value_dims, in, out);
 }
 
 template <bool vectors> void kernel(const KernelArgs& args) {
@@ -126,24 +122,20 @@ double flops(std::span<const Type> in, std::span<const Type> out, const Params&)
          static_cast<double>(extent(in[0], 1));
 }
 
-template <bool vectors> const OpDef by_factors{
-    .name = vectors ? "eigh" : "eigvalsh", .infer = infer<vectors>, .factors = factors<vectors>};
 template <bool vectors> const OpDef eigh_op{
     .name = vectors ? "eigh" : "eigvalsh",
     .infer = infer<vectors>,
-    .factors = factors<vectors>,
-    .kernel = kernel<vectors>,
+    .sharding =
+        Place{[](const PlaceArgs& args) { return place_factorization(vectors ? dims : value_dims, args); },
+              vectors ? &dims.rule : &value_dims.rule},
+    .runs = Lower{.write =
+                      [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+                        return lower_factorization(vectors ? dims : value_dims, builder, node, in);
+                      },
+                  .kernel = kernel<vectors>,
+                  .talk = talk<vectors>},
     .vjp = vectors ? vjp_vectors : vjp_values,
     .batch = batch_leading,
-    .place =
-        [](const PlaceArgs& args) {
-          return place_factorization(vectors ? dims : value_dims, by_factors<vectors>, args);
-        },
-    .lower =
-        [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
-          return lower_factorization(vectors ? dims : value_dims, builder, node, in);
-        },
-    .talk = talk<vectors>,
     .flops = flops,
     .may_fail = true,
 };

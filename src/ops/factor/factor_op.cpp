@@ -28,7 +28,7 @@ std::vector<int> team_axes(const MatrixDims& dims, std::span<const Axes2> layout
     const auto& letters = dims.in[i];
     const std::size_t lead = layouts[i].size() - letters.size();
     for (std::size_t d = 0; d < letters.size(); ++d)
-      if (letters[d] != 'c')
+      if (dims.rule.text.is_whole(letters[d]))
         for (const int a : layouts[i][lead + d])
           if (!has(axes, a)) axes.push_back(a);
   }
@@ -64,29 +64,13 @@ Shape batch_shape(const Tile& tile, int matrix_ndim) {
 
 }  // namespace
 
-FactorRule factor_rule(const MatrixDims& dims, std::span<const Type> in, std::span<const Type> out) {
-  FactorRule rule;
-  const std::size_t lead = in[0].shape.size() - dims.in[0].size();
-  for (std::size_t d = 0; d < lead; ++d) rule.factors.push_back({in[0].shape[d], FactorKind::pass});
-  std::map<char, int> factor_of;
-  const auto dims_of = [&](const Type& type, const std::string& letters) {
-    std::vector<DimFactors> result;
-    for (std::size_t d = 0; d < lead; ++d) result.push_back({static_cast<int>(d)});
-    for (std::size_t d = 0; d < letters.size(); ++d) {
-      const auto [found, is_new] = factor_of.try_emplace(letters[d], static_cast<int>(rule.factors.size()));
-      if (is_new)
-        rule.factors.push_back(
-            {type.shape[lead + d], letters[d] == 'c' ? FactorKind::pass : FactorKind::whole});
-      result.push_back({found->second});
-    }
-    return result;
-  };
-  for (std::size_t i = 0; i < in.size(); ++i) rule.inputs.push_back(dims_of(in[i], dims.in[i]));
-  for (std::size_t i = 0; i < out.size(); ++i) rule.outputs.push_back(dims_of(out[i], dims.out[i]));
-  return rule;
+MatrixDims::MatrixDims(const char* sentence, int like, bool substitutes)
+    : rule(sentence), like(like), substitutes(substitutes) {
+  for (std::size_t i = 0; i < rule.text.operands(false); ++i) in.push_back(rule.text.letters(false, i));
+  for (std::size_t i = 0; i < rule.text.operands(true); ++i) out.push_back(rule.text.letters(true, i));
 }
 
-Placement place_factorization(const MatrixDims& dims, const OpDef& by_factors, const PlaceArgs& args) {
+Placement place_factorization(const MatrixDims& dims, const PlaceArgs& args) {
   std::vector<std::optional<Sharding>> shardings(args.shardings.begin(), args.shardings.end());
   const bool uncommitted =
       std::none_of(shardings.begin(), shardings.end(), [](const auto& s) { return s.has_value(); });
@@ -100,7 +84,7 @@ Placement place_factorization(const MatrixDims& dims, const OpDef& by_factors, c
     layouts.push_back(shardings[i] ? shardings[i]->dim_axes(ndim) : Axes2(ndim));
     if (shardings[i] && (!lead || bytes(i) > bytes(*lead))) lead = i;
   }
-  if (!lead || team_axes(dims, layouts).empty()) return place(by_factors, args);
+  if (!lead || team_axes(dims, layouts).empty()) return place_by(dims.rule, args);
 
   const std::size_t batch_ndim = layouts[*lead].size() - dims.in[*lead].size();
   const auto taken = batch_axes(layouts[*lead], dims.in[*lead].size());

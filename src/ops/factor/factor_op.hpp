@@ -15,17 +15,18 @@
 
 namespace tessera::factor {
 
-// The trailing dims of each operand by letter: {"nn", "nc"} -> {"nc"} for solve. The dim "c" may be split
-// for nothing.
+// The dims of the op's matrices, by letter.
 struct MatrixDims {
-  std::vector<std::string> in, out;
-  int like = 0;              // the input whose layout the matrix outputs have
-  bool substitutes = false;  // only: of few right-hand sides sums travel, not panels of the matrix
+  // "B.. n n, B.. n c -> B.. n c | whole n". Dims behind the batch dims that are not whole may be split for
+  // nothing.
+  explicit MatrixDims(const char* sentence, int like = 0, bool substitutes = false);
+  Rule rule;
+  int like;                          // the input whose layout the matrix outputs have
+  bool substitutes;                  // only: of few right-hand sides sums travel, not panels of the matrix
+  std::vector<std::string> in, out;  // of each operand, without the batch dims: {"nn", "nc"} -> {"nc"}
 };
 
-FactorRule factor_rule(const MatrixDims&, std::span<const Type> in, std::span<const Type> out);
-// by_factors: the same op without a place rule.
-Placement place_factorization(const MatrixDims&, const OpDef& by_factors, const PlaceArgs&);
+Placement place_factorization(const MatrixDims&, const PlaceArgs&);
 std::vector<int> lower_factorization(const MatrixDims&, ProgramBuilder&, const Node&,
                                      std::span<const int> in);
 

@@ -10,7 +10,7 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims{{"mn"}, {"mn", "k"}};
+const MatrixDims dims("B.. m n -> B.. m n, B.. k | whole m n k");
 
 struct LuParams {
   FactorParams how;
@@ -24,9 +24,6 @@ struct LuParams {
 std::vector<Type> infer(std::span<const Type> in, const Params&) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1);
   return {{in[0].shape, in[0].dtype}, {with_matrix_dims(in[0].shape, {std::min(m, n)}), int32}};
-}
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return factor_rule(dims, in, out);
 }
 
 void kernel(const KernelArgs& args) {
@@ -103,18 +100,17 @@ Cotangents vjp(const VjpArgs& v) {
   return {take_along_axis(result, broadcast_to(expand_dims(row_of, -1), result.shape()), -2)};
 }
 
-const OpDef by_factors{.name = "lu_factor", .infer = infer, .factors = factors};
 const OpDef lu_op{
     .name = "lu_factor",
     .infer = infer,
-    .factors = factors,
-    .kernel = kernel,
+    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
+    .runs =
+        Lower{.write = [](ProgramBuilder& builder, const Node& node,
+                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
+              .kernel = kernel,
+              .talk = talk},
     .vjp = vjp,
     .batch = batch_leading,
-    .place = [](const PlaceArgs& args) { return place_factorization(dims, by_factors, args); },
-    .lower = [](ProgramBuilder& builder, const Node& node,
-                std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-    .talk = talk,
     .flops =
         [](std::span<const Type> in, std::span<const Type>, const Params&) {
           return static_cast<double>(in[0].shape.elements()) *
@@ -133,23 +129,18 @@ const OpDef permutation_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{with_matrix_dims(in[0].shape, {p.as<PermutationParams>().rows}, 1), int32}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type> out, const Params&) {
-          return factor_rule({{"k"}, {"m"}}, in, out);
-        },
-    .kernel =
-        [](const KernelArgs& args) {
-          const std::int64_t rows = args.params.as<PermutationParams>().rows, steps = extent(args.in[0], 1);
-          for (std::int64_t i = 0; i < batch_count(args.in[0], 1); ++i) {
-            const auto* exchanged = Team::matrix<std::int32_t>(args.in[0], i, 1);
-            auto* permutation = Team::matrix<std::int32_t>(args.out[0], i, 1);
-            std::iota(permutation, permutation + rows, 0);
-            for (std::int64_t s = 0; s < steps; ++s)
-              if (exchanged[s] >= 0 && exchanged[s] < rows)
-                std::swap(permutation[s], permutation[exchanged[s]]);
-          }
-        },
-    .no_vjp = "its operand holds integers",
+    .sharding = Rule("B.. k -> B.. m | whole k m"),
+    .runs = Kernel{[](const KernelArgs& args) {
+      const std::int64_t rows = args.params.as<PermutationParams>().rows, steps = extent(args.in[0], 1);
+      for (std::int64_t i = 0; i < batch_count(args.in[0], 1); ++i) {
+        const auto* exchanged = Team::matrix<std::int32_t>(args.in[0], i, 1);
+        auto* permutation = Team::matrix<std::int32_t>(args.out[0], i, 1);
+        std::iota(permutation, permutation + rows, 0);
+        for (std::int64_t s = 0; s < steps; ++s)
+          if (exchanged[s] >= 0 && exchanged[s] < rows) std::swap(permutation[s], permutation[exchanged[s]]);
+      }
+    }},
+    .vjp = NoRule{"its operand holds integers"},
     .batch = batch_leading,
 };
 const Registered registered_permutation(permutation_op);

@@ -12,7 +12,7 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims{{"mn"}, {"mk", "kn"}};
+const MatrixDims dims("B.. m n -> B.. m k, B.. k n | whole m n k");
 
 struct QrParams {
   bool complete;  // q (m, m) instead of (m, min(m, n))
@@ -23,9 +23,6 @@ std::vector<Type> infer(std::span<const Type> in, const Params& p) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1), k = p.as<QrParams>().complete ? m : std::min(m, n);
   return {{with_matrix_dims(in[0].shape, {m, k}), in[0].dtype},
           {with_matrix_dims(in[0].shape, {k, n}), in[0].dtype}};
-}
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return factor_rule(dims, in, out);
 }
 
 void kernel(const KernelArgs& args) {
@@ -209,18 +206,17 @@ Cotangents vjp(const VjpArgs& v) {
   return {conj_of(g)};
 }
 
-const OpDef by_factors{.name = "qr", .infer = infer, .factors = factors};
 const OpDef qr_op{
     .name = "qr",
     .infer = infer,
-    .factors = factors,
-    .kernel = kernel,
+    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
+    .runs =
+        Lower{.write = [](ProgramBuilder& builder, const Node& node,
+                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
+              .kernel = kernel,
+              .talk = talk},
     .vjp = vjp,
     .batch = batch_leading,
-    .place = [](const PlaceArgs& args) { return place_factorization(dims, by_factors, args); },
-    .lower = [](ProgramBuilder& builder, const Node& node,
-                std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-    .talk = talk,
     .flops =
         [](std::span<const Type> in, std::span<const Type>, const Params&) {
           return 4 * static_cast<double>(in[0].shape.elements()) *

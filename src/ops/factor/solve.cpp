@@ -10,12 +10,9 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims{{"nn", "nc"}, {"nc"}, 1};
+const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", 1);
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return factor_rule(dims, in, out);
-}
 
 void kernel(const KernelArgs& args) {
   const Tile &a = args.in[0], &b = args.in[1], &x = args.out[0];
@@ -79,18 +76,17 @@ double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
          2 * n * static_cast<double>(in[1].shape.elements());
 }
 
-const OpDef by_factors{.name = "solve", .infer = infer, .factors = factors};
 const OpDef solve_op{
     .name = "solve",
     .infer = infer,
-    .factors = factors,
-    .kernel = kernel,
+    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
+    .runs =
+        Lower{.write = [](ProgramBuilder& builder, const Node& node,
+                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
+              .kernel = kernel,
+              .talk = talk},
     .vjp = vjp,
     .batch = batch_leading,
-    .place = [](const PlaceArgs& args) { return place_factorization(dims, by_factors, args); },
-    .lower = [](ProgramBuilder& builder, const Node& node,
-                std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-    .talk = talk,
     .flops = flops,
     .may_fail = true,
 };

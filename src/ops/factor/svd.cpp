@@ -11,7 +11,8 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims{{"mn"}, {"mu", "k", "vn"}}, value_dims{{"mn"}, {"k"}};
+const MatrixDims dims("B.. m n -> B.. m u, B.. k, B.. v n | whole m n u k v"),
+    value_dims("B.. m n -> B.. k | whole m n k");
 
 struct SvdParams {
   bool full;
@@ -26,10 +27,6 @@ template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const 
   return {{with_matrix_dims(in[0].shape, {m, full ? m : k}), in[0].dtype},
           s,
           {with_matrix_dims(in[0].shape, {full ? n : k, n}), in[0].dtype}};
-}
-template <bool vectors>
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return factor_rule(vectors ? dims : value_dims, in, out);
 }
 
 template <bool vectors> void kernel(const KernelArgs& args) {
@@ -212,24 +209,20 @@ Cotangents vjp_values(const VjpArgs& v) {
   return {is_complex(g.dtype()) ? conj(g) : g};
 }
 
-template <bool vectors> const OpDef by_factors{
-    .name = vectors ? "svd" : "svdvals", .infer = infer<vectors>, .factors = factors<vectors>};
 template <bool vectors> const OpDef svd_op{
     .name = vectors ? "svd" : "svdvals",
     .infer = infer<vectors>,
-    .factors = factors<vectors>,
-    .kernel = kernel<vectors>,
+    .sharding =
+        Place{[](const PlaceArgs& args) { return place_factorization(vectors ? dims : value_dims, args); },
+              vectors ? &dims.rule : &value_dims.rule},
+    .runs = Lower{.write =
+                      [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+                        return lower_factorization(vectors ? dims : value_dims, builder, node, in);
+                      },
+                  .kernel = kernel<vectors>,
+                  .talk = talk<vectors>},
     .vjp = vectors ? vjp_vectors : vjp_values,
     .batch = batch_leading,
-    .place =
-        [](const PlaceArgs& args) {
-          return place_factorization(vectors ? dims : value_dims, by_factors<vectors>, args);
-        },
-    .lower =
-        [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
-          return lower_factorization(vectors ? dims : value_dims, builder, node, in);
-        },
-    .talk = talk<vectors>,
     .flops =
         [](std::span<const Type> in, std::span<const Type>, const Params&) {
           return (vectors ? 12.0 : 8.0 / 3) * static_cast<double>(in[0].shape.elements()) *

@@ -9,12 +9,9 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims{{"nn", "nc"}, {"nc"}, 1, true};
+const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", 1, true);
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return factor_rule(dims, in, out);
-}
 
 void kernel(const KernelArgs& args) {
   const auto& t = args.params.as<Triangle>();
@@ -75,18 +72,17 @@ Cotangents vjp(const VjpArgs& v) {
   return result;
 }
 
-const OpDef by_factors{.name = "triangular_solve", .infer = infer, .factors = factors};
 const OpDef triangular_op{
     .name = "triangular_solve",
     .infer = infer,
-    .factors = factors,
-    .kernel = kernel,
+    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
+    .runs =
+        Lower{.write = [](ProgramBuilder& builder, const Node& node,
+                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
+              .kernel = kernel,
+              .talk = talk},
     .vjp = vjp,
     .batch = batch_leading,
-    .place = [](const PlaceArgs& args) { return place_factorization(dims, by_factors, args); },
-    .lower = [](ProgramBuilder& builder, const Node& node,
-                std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-    .talk = talk,
     .flops =
         [](std::span<const Type> in, std::span<const Type>, const Params&) {
           return static_cast<double>(extent(in[0], 1)) * static_cast<double>(in[1].shape.elements());

@@ -43,7 +43,11 @@ void local_kernel(const KernelArgs& args) {
   kernels::fft_dense(complex_dtype(in.dtype), p.kind, p.sign, p.dims, in.shape(), out.shape(), in.data,
                      out.data, p.scale);
 }
-const OpDef fft_local_op{.name = "fft_local", .kernel = local_kernel, .works_in_place = true};
+const OpDef fft_local_op{
+    .name = "fft_local",
+    .runs = Kernel{local_kernel},
+    .works_in_place = true,
+};
 
 // ---- where things lie ----
 
@@ -214,11 +218,10 @@ Batched batch(const BatchArgs& args) {
 const OpDef fft_op{
     .name = "fft",
     .infer = infer,
-    .kernel = [](const KernelArgs&) { throw InternalError("fft has no kernel: it is lowered to stages"); },
+    .sharding = Place{place_fft},
+    .runs = Lower{lower},
     .vjp = vjp,
     .batch = batch,
-    .place = place_fft,
-    .lower = lower,
     .flops =
         [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
           double log_points = 0;

@@ -341,6 +341,9 @@ void talk(const TalkArgs& args) {
 
 }  // namespace
 
-const OpDef fft_line_op{.name = "fft_line", .talk = talk};
+const OpDef fft_line_op{
+    .name = "fft_line",
+    .runs = Talk{talk},
+};
 
 }  // namespace tessera

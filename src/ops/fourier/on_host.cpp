@@ -226,6 +226,9 @@ bool runs_on_host(const FftStages& plan, const Sharding& to, const Type& in) {
          least_bytes;
 }
 
-const OpDef fft_on_host_op{.name = "fft_on_host", .talk = [](const TalkArgs& args) { Stages(args).run(); }};
+const OpDef fft_on_host_op{
+    .name = "fft_on_host",
+    .runs = Talk{[](const TalkArgs& args) { Stages(args).run(); }},
+};
 
 }  // namespace tessera

@@ -17,23 +17,13 @@ const OpDef fft_resize_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<ResizeParams>().extents, in[0].dtype}};
     },
-    .kernel = [](const KernelArgs&) { throw InternalError("fft_resize has no kernel: it is a remap"); },
-    .vjp = [](const VjpArgs& v) -> Cotangents {
-      return {record_fft_resize(v.cotangents[0], v.in[0].shape(), v.node.where)};
-    },
-    .batch = [](const BatchArgs& args) -> Batched {
-      const Array x = batch_first(args.in[0], args.dims[0]);
-      auto extents = args.node.params->as<ResizeParams>().extents.vector();
-      extents.insert(extents.begin(), x.shape()[0]);
-      return {{record_fft_resize(x, Shape(extents), args.node.where)}, {0}};
-    },
-    .place = [](const PlaceArgs& args) -> Placement {
+    .sharding = Place{[](const PlaceArgs& args) -> Placement {
       const Sharding layout = args.shardings[0] ? *args.shardings[0]
                               : args.wanted     ? *args.wanted
                                                 : Sharding::replicated(args.mesh);
       return {{layout}, {layout}, {}, "sum"};
-    },
-    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
+    }},
+    .runs = Lower{[](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
       const auto value = builder.value(in[0]);
       const Shape& extents = node.params->as<ResizeParams>().extents;
       Piece kept;
@@ -42,6 +32,15 @@ const OpDef fft_resize_op{
       kept.offset.assign(extents.size(), 0);
       kept.step.assign(extents.size(), 1);
       return {builder.remap(Remap{{kept}}, {in[0]}, {extents, value.type.dtype}, value.layout)};
+    }},
+    .vjp = [](const VjpArgs& v) -> Cotangents {
+      return {record_fft_resize(v.cotangents[0], v.in[0].shape(), v.node.where)};
+    },
+    .batch = [](const BatchArgs& args) -> Batched {
+      const Array x = batch_first(args.in[0], args.dims[0]);
+      auto extents = args.node.params->as<ResizeParams>().extents.vector();
+      extents.insert(extents.begin(), x.shape()[0]);
+      return {{record_fft_resize(x, Shape(extents), args.node.where)}, {0}};
     },
 };
 const Registered registered_resize(fft_resize_op);

@@ -35,26 +35,7 @@ std::vector<std::int64_t> places_in(const Tile& indices, std::int64_t extent, Ra
   return places;
 }
 
-// One factor per dim of the lines, and one for the dim of the list: `in_array` and `in_list` say how the two
-// may be split.
-FactorRule factors_along(const Shape& list, int dim, std::int64_t extent, FactorKind in_array,
-                         FactorKind in_list) {
-  FactorRule rule;
-  for (int d = 0; d < list.ndim(); ++d)
-    rule.factors.push_back({list[d], d == dim ? in_list : FactorKind::pass});
-  rule.factors.push_back({extent, in_array});
-  return rule;
-}
-std::vector<DimFactors> list_dims(const Shape& list) {
-  std::vector<DimFactors> dims;
-  for (int d = 0; d < list.ndim(); ++d) dims.push_back({d});
-  return dims;
-}
-std::vector<DimFactors> array_dims(const Shape& list, int dim) {
-  auto dims = list_dims(list);
-  dims[dim] = {list.ndim()};
-  return dims;
-}
+RuleReading read_dim(const Params& p, std::span<const Shape>) { return {{{{'L', params_of(p).dim}}}, {}}; }
 
 Batched batch(const BatchArgs& args) {
   auto p = params_of(*args.node.params);
@@ -64,19 +45,14 @@ Batched batch(const BatchArgs& args) {
           {0}};
 }
 
-FactorRule gather_along_factors(std::span<const Type> in, int dim) {
-  auto rule = factors_along(in[1].shape, dim, in[0].shape[dim], FactorKind::reduce, FactorKind::pass);
-  rule.inputs = {array_dims(in[1].shape, dim), list_dims(in[1].shape)};
-  rule.outputs = {list_dims(in[1].shape)};
-  return rule;
-}
+const Rule gather_along_rule("L.. a R.., L.. i R.. -> L.. i R.. | sum a", read_dim);
 
 // The array and the list split alike, also along the dim: ranks ask each other for what their part of the
 // list names, where that moves less than making one of them whole.
 Placement place_gather_along(const PlaceArgs& args) {
   const int dim = params_of(args.params).dim, ndim = args.in[0].shape.ndim();
   std::int64_t bytes = 0;
-  auto placement = place_by(gather_along_factors(args.in, dim), args, &bytes);
+  auto placement = place_by(gather_along_rule, args, &bytes);
   if (args.wanted || !args.shardings[0] || !args.shardings[1] ||
       !(args.shardings[0]->mesh() == args.shardings[1]->mesh()))
     return placement;
@@ -120,17 +96,18 @@ const OpDef gather_along_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[1].shape, in[0].dtype}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type>,
-                  const Params& params) { return gather_along_factors(in, params_of(params).dim); },
-    .kernel =
-        [](const KernelArgs& a) {
-          const int dim = params_of(a.params).dim;
-          const auto d = static_cast<std::size_t>(dim);
-          const Tile &x = a.in[0], &indices = a.in[1];
-          const auto places = places_in(indices, x.global[d], x.box[d]);
-          kernels::gather_along(a.out[0].data, x.data, kernels::axis_view(x.shape(), dim), places.data(),
-                                indices.box[d].size(), itemsize(x.dtype));
-        },
+    .sharding = Place{place_gather_along, &gather_along_rule},
+    .runs = Talk{.together = talk_gather_along,
+                 .cost = fetch_along_cost,
+                 .alone =
+                     [](const KernelArgs& a) {
+                       const int dim = params_of(a.params).dim;
+                       const auto d = static_cast<std::size_t>(dim);
+                       const Tile &x = a.in[0], &indices = a.in[1];
+                       const auto places = places_in(indices, x.global[d], x.box[d]);
+                       kernels::gather_along(a.out[0].data, x.data, kernels::axis_view(x.shape(), dim),
+                                             places.data(), indices.box[d].size(), itemsize(x.dtype));
+                     }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const int dim = params_of(*v.node.params).dim;
       Cotangents result(2);
@@ -139,10 +116,7 @@ const OpDef gather_along_op{
       return result;
     },
     .batch = batch,
-    .place = place_gather_along,
-    .talk = talk_gather_along,
-    .talk_cost = fetch_along_cost,
-    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .linear = Linear::in_first,
 };
 
 const OpDef scatter_add_along_op{
@@ -152,25 +126,17 @@ const OpDef scatter_add_along_op{
       shape[params_of(params).dim] = params_of(params).extent;
       return {{shape, in[1].dtype}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-          const auto& p = params_of(params);
-          auto rule = factors_along(in[0].shape, p.dim, p.extent, FactorKind::pass, FactorKind::reduce);
-          rule.inputs = {list_dims(in[0].shape), list_dims(in[0].shape)};
-          rule.outputs = {array_dims(in[0].shape, p.dim)};
-          return rule;
-        },
-    .kernel =
-        [](const KernelArgs& a) {
-          const auto& p = params_of(a.params);
-          const auto d = static_cast<std::size_t>(p.dim);
-          const Tile &indices = a.in[0], &out = a.out[0];
-          std::memset(out.data, 0, out.bytes());
-          if (out.elements() == 0) return;
-          const auto places = places_in(indices, p.extent, out.box[d]);
-          kernels::scatter_along("add", out.dtype, out.data, kernels::axis_view(out.shape(), p.dim),
-                                 places.data(), indices.box[d].size(), a.in[1].data);
-        },
+    .sharding = Rule("L.. i R.., L.. i R.. -> L.. a R.. | sum i", read_dim),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const auto& p = params_of(a.params);
+      const auto d = static_cast<std::size_t>(p.dim);
+      const Tile &indices = a.in[0], &out = a.out[0];
+      std::memset(out.data, 0, out.bytes());
+      if (out.elements() == 0) return;
+      const auto places = places_in(indices, p.extent, out.box[d]);
+      kernels::scatter_along("add", out.dtype, out.data, kernels::axis_view(out.shape(), p.dim),
+                             places.data(), indices.box[d].size(), a.in[1].data);
+    }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       Cotangents result(2);
       if (v.wanted[1])

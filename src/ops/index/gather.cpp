@@ -70,39 +70,16 @@ kernels::AxisView view_of(const Shape& block, const GatherParams& p) {
   return view;
 }
 
-// Factors: one per dim of x, then one per dim of the index arrays. `addressed` and `listed` say what may be
-// split.
-FactorRule factors_of_kinds(const Shape& x, const Shape& indices, const GatherParams& p, FactorKind addressed,
-                            FactorKind listed) {
-  FactorRule rule;
-  for (int d = 0; d < x.ndim(); ++d)
-    rule.factors.push_back({x[d], d >= p.first && d < p.first + p.count ? addressed : FactorKind::pass});
-  for (const auto extent : indices) rule.factors.push_back({extent, listed});
-  return rule;
-}
-std::vector<DimFactors> dims_of(int from, int count) {
-  std::vector<DimFactors> dims;
-  for (int f = from; f < from + count; ++f) dims.push_back({f});
-  return dims;
-}
-std::vector<DimFactors> gathered_dims(const Shape& x, const Shape& indices, const GatherParams& p) {
-  auto dims = dims_of(0, p.first);
-  for (const auto& dim : dims_of(x.ndim(), indices.ndim())) dims.push_back(dim);
-  for (const auto& dim : dims_of(p.first + p.count, x.ndim() - p.first - p.count)) dims.push_back(dim);
-  return dims;
+// The dims before the addressed ones, A, and those after them.
+RuleReading read_dims(const Params& params, std::span<const Shape>) {
+  return {{{{'L', params_of(params).first}, {'A', params_of(params).count}}}, {}};
 }
 
 std::vector<Array> index_inputs(std::span<const Array> in, const GatherParams& p) {
   return {in.begin() + 1, in.begin() + 1 + p.count};
 }
 
-FactorRule gather_factors(std::span<const Type> in, const GatherParams& p) {
-  auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::reduce, FactorKind::pass);
-  rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
-  for (int k = 0; k < p.count; ++k) rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
-  rule.outputs = {gathered_dims(in[0].shape, in[1].shape, p)};
-  return rule;
-}
+const Rule gather_rule("L.. A.. R.., {I..} -> L.. I.. R.. | sum A", read_dims);
 
 // The one addressed dim of x that is split; -1 when none or several are.
 int split_dim(const std::vector<std::vector<int>>& axes, const GatherParams& p) {
@@ -160,7 +137,7 @@ std::optional<Placement> place_fetch(const PlaceArgs& args, const GatherParams& 
 Placement place_gather(const PlaceArgs& args) {
   const auto& p = params_of(args.params);
   std::int64_t bytes = 0, fetch_bytes = 0;
-  auto placement = place_by(gather_factors(args.in, p), args, &bytes);
+  auto placement = place_by(gather_rule, args, &bytes);
   if (auto fetching = place_fetch(args, p, fetch_bytes); fetching && fetch_bytes < bytes)
     return std::move(*fetching);
   return placement;
@@ -216,15 +193,17 @@ const OpDef gather_op{
       const auto& p = params_of(params);
       return {{gathered_shape(in[0].shape, in[1].shape, p.first, p.count), in[0].dtype}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type>,
-                  const Params& params) { return gather_factors(in, params_of(params)); },
-    .kernel =
-        [](const KernelArgs& a) {
-          const auto& p = params_of(a.params);
-          const auto positions = positions_in_block(a.in.subspan(1), a.in[0].global, a.in[0].box, p);
-          kernels::gather(a.out[0].data, a.in[0].data, view_of(a.in[0].shape(), p), positions,
-                          itemsize(a.out[0].dtype));
-        },
+    .sharding = Place{place_gather, &gather_rule},
+    .runs = Talk{.together = talk_gather,
+                 .cost = fetch_cost,
+                 .alone =
+                     [](const KernelArgs& a) {
+                       const auto& p = params_of(a.params);
+                       const auto positions =
+                           positions_in_block(a.in.subspan(1), a.in[0].global, a.in[0].box, p);
+                       kernels::gather(a.out[0].data, a.in[0].data, view_of(a.in[0].shape(), p), positions,
+                                       itemsize(a.out[0].dtype));
+                     }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(v.in.size());
@@ -255,10 +234,7 @@ const OpDef gather_op{
                       p.out_of_range, where)},
               {p.first}};
     },
-    .place = place_gather,
-    .talk = talk_gather,
-    .talk_cost = fetch_cost,
-    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .linear = Linear::in_first,
 };
 
 // ---- scatter: x, indices..., updates ----
@@ -315,27 +291,16 @@ const OpDef scatter_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-          const auto& p = params_of(params);
-          auto rule = factors_of_kinds(in[0].shape, in[1].shape, p, FactorKind::pass, FactorKind::whole);
-          rule.inputs.push_back(dims_of(0, in[0].shape.ndim()));
-          for (int k = 0; k < p.count; ++k)
-            rule.inputs.push_back(dims_of(in[0].shape.ndim(), in[1].shape.ndim()));
-          rule.inputs.push_back(gathered_dims(in[0].shape, in[1].shape, p));
-          rule.outputs = {rule.inputs[0]};
-          return rule;
-        },
-    .kernel =
-        [](const KernelArgs& a) {
-          const auto& p = params_of(a.params);
-          const Tile& out = a.out[0];
-          if (out.elements() == 0) return;
-          std::memcpy(out.data, a.in[0].data, out.bytes());
-          const auto positions = positions_in_block(a.in.subspan(1), out.global, out.box, p);
-          if (!positions.empty())
-            kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
-        },
+    .sharding = Rule("L.. A.. R.., {I..}, L.. I.. R.. -> L.. A.. R.. | whole I", read_dims),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const auto& p = params_of(a.params);
+      const Tile& out = a.out[0];
+      if (out.elements() == 0) return;
+      std::memcpy(out.data, a.in[0].data, out.bytes());
+      const auto positions = positions_in_block(a.in.subspan(1), out.global, out.box, p);
+      if (!positions.empty())
+        kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
+    }},
     .vjp = scatter_vjp,
     .batch = scatter_batch,
 };
@@ -346,27 +311,16 @@ const OpDef scatter_add_op{
     .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
       return {{params_of(params).shape, in.back().dtype}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-          const auto& p = params_of(params);
-          auto rule = factors_of_kinds(p.shape, in[0].shape, p, FactorKind::pass, FactorKind::reduce);
-          for (int k = 0; k < p.count; ++k)
-            rule.inputs.push_back(dims_of(p.shape.ndim(), in[0].shape.ndim()));
-          rule.inputs.push_back(gathered_dims(p.shape, in[0].shape, p));
-          rule.outputs = {dims_of(0, p.shape.ndim())};
-          return rule;
-        },
-    .kernel =
-        [](const KernelArgs& a) {
-          const auto& p = params_of(a.params);
-          const Tile& out = a.out[0];
-          if (out.elements() == 0) return;
-          std::memset(out.data, 0, out.bytes());
-          const auto positions = positions_in_block(a.in, out.global, out.box, p);
-          if (!positions.empty())
-            kernels::scatter("add", out.dtype, out.data, view_of(out.shape(), p), positions,
-                             a.in.back().data);
-        },
+    .sharding = Rule("{I..}, L.. I.. R.. -> L.. A.. R.. | sum I", read_dims),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const auto& p = params_of(a.params);
+      const Tile& out = a.out[0];
+      if (out.elements() == 0) return;
+      std::memset(out.data, 0, out.bytes());
+      const auto positions = positions_in_block(a.in, out.global, out.box, p);
+      if (!positions.empty())
+        kernels::scatter("add", out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
+    }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(v.in.size());
@@ -398,7 +352,6 @@ const OpDef scatter_add_op{
                                  p.first, p.out_of_range, where)},
               {p.first}};
     },
-    .linear_in = [](const Params&) -> std::string { return ""; },
 };
 
 const Registered registered[] = {Registered(gather_op), Registered(scatter_op), Registered(scatter_add_op)};

@@ -41,7 +41,8 @@ std::vector<int> lower_by(ProgramBuilder& builder, const Node& node, std::span<c
 }
 
 template <Range (*needs)(Range, std::int64_t)>
-OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::int64_t)) {
+OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::int64_t),
+                    KernelFunction kernel) {
   static std::int64_t (*const extent_of)(std::int64_t, std::int64_t) = extent;
   OpDef op;
   op.name = name;
@@ -57,10 +58,10 @@ OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::
     return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])}, args.node.where)},
             {0}};
   };
-  op.place = place;
-  op.lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
-    return lower_by(builder, node, in, needs);
-  };
+  op.sharding = Place{place};
+  op.runs = Lower{.write = [](ProgramBuilder& builder, const Node& node,
+                              std::span<const int> in) { return lower_by(builder, node, in, needs); },
+                  .kernel = kernel};
   return op;
 }
 
@@ -68,26 +69,27 @@ OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::
 Range dilate_needs(Range block, std::int64_t stride) {
   return {ceil_div(block.start, stride), ceil_div(block.stop, stride)};
 }
+void dilate_kernel(const KernelArgs& a) {
+  const auto& p = params_of(a.params);
+  const Tile& out = a.out[0];
+  const auto d = static_cast<std::size_t>(p.dim);
+  const auto item = itemsize(out.dtype);
+  std::memset(out.data, 0, out.bytes());
+  const Range needed = dilate_needs(out.box[d], p.n);
+  Shape extents = out.shape();
+  auto strides = row_major_strides(extents);
+  const auto from = row_major_strides(a.in[0].shape());
+  const auto offset = (needed.start * p.n - out.box[d].start) * strides[d];
+  extents[d] = needed.size();
+  strides[d] *= p.n;
+  if (extents.elements() > 0)
+    kernels::copy_strided(out.data + offset * static_cast<std::int64_t>(item), strides, a.in[0].data, from,
+                          extents, item);
+}
 OpDef dilate_record() {
   OpDef op = spread_record<dilate_needs>(
-      "dilate", [](std::int64_t n, std::int64_t stride) { return n == 0 ? 0 : (n - 1) * stride + 1; });
-  op.kernel = [](const KernelArgs& a) {
-    const auto& p = params_of(a.params);
-    const Tile& out = a.out[0];
-    const auto d = static_cast<std::size_t>(p.dim);
-    const auto item = itemsize(out.dtype);
-    std::memset(out.data, 0, out.bytes());
-    const Range needed = dilate_needs(out.box[d], p.n);
-    Shape extents = out.shape();
-    auto strides = row_major_strides(extents);
-    const auto from = row_major_strides(a.in[0].shape());
-    const auto offset = (needed.start * p.n - out.box[d].start) * strides[d];
-    extents[d] = needed.size();
-    strides[d] *= p.n;
-    if (extents.elements() > 0)
-      kernels::copy_strided(out.data + offset * static_cast<std::int64_t>(item), strides, a.in[0].data, from,
-                            extents, item);
-  };
+      "dilate", [](std::int64_t n, std::int64_t stride) { return n == 0 ? 0 : (n - 1) * stride + 1; },
+      dilate_kernel);
   op.vjp = [](const VjpArgs& v) -> Cotangents {
     const auto& p = params_of(*v.node.params);
     std::vector<IndexPart> parts(p.dim, IndexPart(slice()));
@@ -102,17 +104,17 @@ const OpDef dilate_op = dilate_record();
 Range repeat_needs(Range block, std::int64_t n) {
   return {block.start / n, block.size() == 0 ? block.start / n : ceil_div(block.stop, n)};
 }
+void repeat_kernel(const KernelArgs& a) {
+  const auto& p = params_of(a.params);
+  const Range block = a.out[0].box[p.dim];
+  std::vector<std::int64_t> indices;
+  for (auto i = block.start; i < block.stop; ++i) indices.push_back(i / p.n - block.start / p.n);
+  kernels::gather(a.out[0].data, a.in[0].data, kernels::axis_view(a.in[0].shape(), p.dim), indices,
+                  itemsize(a.out[0].dtype));
+}
 OpDef repeat_record() {
-  OpDef op =
-      spread_record<repeat_needs>("repeat", [](std::int64_t extent, std::int64_t n) { return extent * n; });
-  op.kernel = [](const KernelArgs& a) {
-    const auto& p = params_of(a.params);
-    const Range block = a.out[0].box[p.dim];
-    std::vector<std::int64_t> indices;
-    for (auto i = block.start; i < block.stop; ++i) indices.push_back(i / p.n - block.start / p.n);
-    kernels::gather(a.out[0].data, a.in[0].data, kernels::axis_view(a.in[0].shape(), p.dim), indices,
-                    itemsize(a.out[0].dtype));
-  };
+  OpDef op = spread_record<repeat_needs>(
+      "repeat", [](std::int64_t extent, std::int64_t n) { return extent * n; }, repeat_kernel);
   op.vjp = [](const VjpArgs& v) -> Cotangents {
     return {sum_groups(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n,
                        v.node.where)};
@@ -122,21 +124,21 @@ OpDef repeat_record() {
 const OpDef repeat_op = repeat_record();
 
 Range sum_groups_needs(Range block, std::int64_t n) { return {block.start * n, block.stop * n}; }
+void sum_groups_kernel(const KernelArgs& a) {
+  const auto& p = params_of(a.params);
+  const auto view = kernels::axis_view(a.out[0].shape(), p.dim);
+  if (a.out[0].elements() == 0) return;
+  // The window may be longer than what this block needs, so rows of the operand are taken one by one.
+  const auto window = a.in[0].shape()[p.dim];
+  const auto item = static_cast<std::int64_t>(itemsize(a.out[0].dtype));
+  for (std::int64_t o = 0; o < view.outer; ++o)
+    kernels::reduce("sum", a.out[0].dtype, a.in[0].data + o * window * view.inner * item,
+                    Shape{view.extent, p.n, view.inner}, {1},
+                    a.out[0].data + o * view.extent * view.inner * item);
+}
 OpDef sum_groups_record() {
-  OpDef op = spread_record<sum_groups_needs>("sum_groups",
-                                             [](std::int64_t extent, std::int64_t n) { return extent / n; });
-  op.kernel = [](const KernelArgs& a) {
-    const auto& p = params_of(a.params);
-    const auto view = kernels::axis_view(a.out[0].shape(), p.dim);
-    if (a.out[0].elements() == 0) return;
-    // The window may be longer than what this block needs, so rows of the operand are taken one by one.
-    const auto window = a.in[0].shape()[p.dim];
-    const auto item = static_cast<std::int64_t>(itemsize(a.out[0].dtype));
-    for (std::int64_t o = 0; o < view.outer; ++o)
-      kernels::reduce("sum", a.out[0].dtype, a.in[0].data + o * window * view.inner * item,
-                      Shape{view.extent, p.n, view.inner}, {1},
-                      a.out[0].data + o * view.extent * view.inner * item);
-  };
+  OpDef op = spread_record<sum_groups_needs>(
+      "sum_groups", [](std::int64_t extent, std::int64_t n) { return extent / n; }, sum_groups_kernel);
   op.vjp = [](const VjpArgs& v) -> Cotangents {
     return {repeat_each(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n,
                         v.node.where)};

@@ -8,35 +8,29 @@
 namespace tessera {
 namespace {
 
-FactorRule same_factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  return dimwise_factors(in, out);
-}
 std::vector<Type> same_types(std::span<const Type> in, const Params&) { return {in.begin(), in.end()}; }
-void no_kernel(const KernelArgs& a) { throw InternalError(a.op.name + ": an alias has no arithmetic"); }
 
 const OpDef alias_op{
     .name = "alias",
     .infer = same_types,
-    .factors = same_factors,
-    .kernel = no_kernel,
+    .sharding = Rule("{D..} -> {D..}"),
+    .runs = Alias{},
     .vjp = [](const VjpArgs& v) -> Cotangents { return {v.cotangents[0]}; },
     .batch = [](const BatchArgs& args) -> Batched {
       return {{args.in[0]}, {args.dims[0]}};
     },
-    .linear_in = [](const Params&) -> std::string { return "0"; },
-    .is_alias = true,
+    .linear = Linear::in_first,
 };
 const OpDef stop_gradient_op{
     .name = "stop_gradient",
     .infer = same_types,
-    .factors = same_factors,
-    .kernel = no_kernel,
+    .sharding = Rule("{D..} -> {D..}"),
+    .runs = Alias{},
     .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },
     .batch = [](const BatchArgs& args) -> Batched {
       return {{record(*args.node.op, no_params(), {args.in[0]}, args.node.where)}, {args.dims[0]}};
     },
-    .linear_in = [](const Params&) -> std::string { return "0"; },
-    .is_alias = true,
+    .linear = Linear::in_first,
 };
 const Registered registered[] = {Registered(alias_op), Registered(stop_gradient_op)};
 
@@ -51,6 +45,8 @@ Array make_alias(const Array& x) {
   result.node()->traced = true;  // the graph behind it is kept even when a value is asked for on the way
   return result;
 }
+
+bool is_made_alias(const Node& node) { return node.op == &alias_op; }
 
 namespace detail {
 Array stop_gradient_leaf(const Array& x) {

@@ -18,10 +18,14 @@ const OpDef device_put_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {in.begin(), in.end()};
     },
-    .kernel =
-        [](const KernelArgs&) {
-          throw InternalError("device_put has no kernel: it is lowered to reshard steps");
-        },
+    // An uncommitted operand is computed in the target layout; a committed one comes from where it is.
+    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+      const auto& target = args.params.as<PutParams>().sharding;
+      return {{args.shardings[0] ? *args.shardings[0] : target}, {target}, {}, "sum"};
+    }},
+    .runs = Lower{[](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
+      return {builder.reshard(in[0], node.params->as<PutParams>().sharding)};
+    }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       if (output_of(v.in[0]).sharding) return {device_put(v.cotangents[0], *output_of(v.in[0]).sharding)};
       return {v.cotangents[0]};
@@ -35,15 +39,7 @@ const OpDef device_put_op{
                       args.node.where)},
               {0}};
     },
-    // An uncommitted operand is computed in the target layout; a committed one comes from where it is.
-    .place = [](const PlaceArgs& args) -> Placement {
-      const auto& target = args.params.as<PutParams>().sharding;
-      return {{args.shardings[0] ? *args.shardings[0] : target}, {target}, {}, "sum"};
-    },
-    .lower = [](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
-      return {builder.reshard(in[0], node.params->as<PutParams>().sharding)};
-    },
-    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .linear = Linear::in_first,
     .commit = [](const Params& p) -> std::optional<Mesh> { return p.as<PutParams>().sharding.mesh(); },
 };
 const Registered registered_device_put(device_put_op);

@@ -76,35 +76,36 @@ void reduce_block(const ArgParams& p, const Tile& in, std::byte* values, const T
 }
 
 // ---- the two halves over a split dim ----
-const OpDef block_extremes_op{.name = "block_extremes", .kernel = [](const KernelArgs& a) {
-                                reduce_block(params_of(a.params), a.in[0], a.out[0].data, a.out[1]);
-                              }};
+const OpDef block_extremes_op{.name = "block_extremes", .runs = Kernel{[](const KernelArgs& a) {
+                                                          reduce_block(params_of(a.params), a.in[0],
+                                                                       a.out[0].data, a.out[1]);
+                                                        }}};
 
 // The place, on ranks that hold the extreme; a place beyond all others elsewhere.
-const OpDef place_if_extreme_op{
-    .name = "place_if_extreme", .kernel = [](const KernelArgs& a) {
-      const Tile &own = a.in[0], &best = a.in[1], &places = a.in[2], &out = a.out[0];
-      const auto item = static_cast<std::int64_t>(itemsize(own.dtype));
-      const auto is_nan_at = [&](const Tile& t, std::int64_t i) {
-        if (t.dtype == float32) return t.as<float>()[i] != t.as<float>()[i];
-        if (t.dtype == float64) return t.as<double>()[i] != t.as<double>()[i];
-        return false;
-      };
-      const auto equal_at = [&](std::int64_t i) {
-        if (own.dtype == float32) return own.as<float>()[i] == best.as<float>()[i];  // -0 equals 0
-        if (own.dtype == float64) return own.as<double>()[i] == best.as<double>()[i];
-        return std::memcmp(own.data + i * item, best.data + i * item, item) == 0;
-      };
-      std::vector<std::int64_t> chosen(out.elements());
-      for (std::int64_t i = 0; i < out.elements(); ++i) {
-        const bool holds = equal_at(i) || (is_nan_at(own, i) && is_nan_at(best, i));
-        const auto place = out.dtype == int32 ? places.as<std::int32_t>()[i] : places.as<std::int64_t>()[i];
-        chosen[i] = holds                ? place
-                    : out.dtype == int32 ? std::numeric_limits<std::int32_t>::max()
-                                         : std::numeric_limits<std::int64_t>::max();
-      }
-      write_indices(out, chosen);
-    }};
+void choose_places(const KernelArgs& a) {
+  const Tile &own = a.in[0], &best = a.in[1], &places = a.in[2], &out = a.out[0];
+  const auto item = static_cast<std::int64_t>(itemsize(own.dtype));
+  const auto is_nan_at = [&](const Tile& t, std::int64_t i) {
+    if (t.dtype == float32) return t.as<float>()[i] != t.as<float>()[i];
+    if (t.dtype == float64) return t.as<double>()[i] != t.as<double>()[i];
+    return false;
+  };
+  const auto equal_at = [&](std::int64_t i) {
+    if (own.dtype == float32) return own.as<float>()[i] == best.as<float>()[i];  // -0 equals 0
+    if (own.dtype == float64) return own.as<double>()[i] == best.as<double>()[i];
+    return std::memcmp(own.data + i * item, best.data + i * item, item) == 0;
+  };
+  std::vector<std::int64_t> chosen(out.elements());
+  for (std::int64_t i = 0; i < out.elements(); ++i) {
+    const bool holds = equal_at(i) || (is_nan_at(own, i) && is_nan_at(best, i));
+    const auto place = out.dtype == int32 ? places.as<std::int32_t>()[i] : places.as<std::int64_t>()[i];
+    chosen[i] = holds                ? place
+                : out.dtype == int32 ? std::numeric_limits<std::int32_t>::max()
+                                     : std::numeric_limits<std::int64_t>::max();
+  }
+  write_indices(out, chosen);
+}
+const OpDef place_if_extreme_op{.name = "place_if_extreme", .runs = Kernel{choose_places}};
 
 std::vector<std::vector<int>> result_axes(const std::vector<std::vector<int>>& operand, const ArgParams& p) {
   if (p.dim == all_dims) return {};
@@ -156,7 +157,10 @@ OpDef arg_record(const char* name) {
   OpDef op;
   op.name = name;
   op.infer = infer;
-  op.kernel = [](const KernelArgs& a) { reduce_block(params_of(a.params), a.in[0], nullptr, a.out[0]); };
+  op.sharding = Place{place};
+  op.runs = Lower{.write = lower, .kernel = [](const KernelArgs& a) {
+                    reduce_block(params_of(a.params), a.in[0], nullptr, a.out[0]);
+                  }};
   op.vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; };  // a step function: its derivative is zero
   op.batch = [](const BatchArgs& args) -> Batched {
     auto p = params_of(*args.node.params);
@@ -168,8 +172,6 @@ OpDef arg_record(const char* name) {
     ++p.dim;
     return {{record(*args.node.op, make_params(p), {x}, args.node.where)}, {0}};
   };
-  op.place = place;
-  op.lower = lower;
   return op;
 }
 const OpDef argmax_op = arg_record("argmax"), argmin_op = arg_record("argmin");

@@ -20,19 +20,15 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   return {{Shape(std::move(extents)), in[0].dtype}};
 }
 
-FactorRule factors_combined_by(const char* kind, std::span<const Type> in, std::span<const Type> out,
-                               const Params& params) {
+// The dims that stay, then those that are reduced.
+RuleReading read_reduced_last(const Params& params, std::span<const Shape> in) {
   const auto& p = params.as<ReduceParams>();
-  FactorRule rule;
-  rule.reduce_kind = kind;
-  rule.inputs.resize(1);
-  rule.outputs.resize(out.size());
-  for (int d = 0; d < in[0].shape.ndim(); ++d) {
-    rule.factors.push_back({in[0].shape[d], is_reduced(p, d) ? FactorKind::reduce : FactorKind::pass});
-    rule.inputs[0].push_back({d});
-    if (!is_reduced(p, d)) rule.outputs[0].push_back({d});
-  }
-  return rule;
+  std::vector<int> order;
+  order.reserve(in[0].size());
+  for (int d = 0; d < in[0].ndim(); ++d)
+    if (!is_reduced(p, d)) order.push_back(d);
+  order.insert(order.end(), p.dims.begin(), p.dims.end());
+  return {{{{'K', std::ssize(p.dims)}}}, {std::move(order)}};
 }
 
 // The result with size-1 dims where dims were reduced, so that it broadcasts against the operand.
@@ -57,80 +53,48 @@ void kernel(const KernelArgs& a) {
   kernels::reduce(a.op.name, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dims, a.out[0].data);
 }
 
-OpDef reduction(const char* name,
-                FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&),
-                Cotangents (*vjp)(const VjpArgs&)) {
+OpDef reduction(const char* name, const char* sentence, decltype(OpDef::vjp) vjp) {
   OpDef op;
   op.name = name;
   op.infer = infer;
-  op.factors = factors;
-  op.kernel = kernel;
+  op.sharding = Rule(sentence, read_reduced_last);
+  op.runs = Kernel{kernel};
   op.vjp = vjp;
   op.batch = batch;
   return op;
 }
 
 OpDef sum_record() {
-  auto op = reduction(
-      "sum",
-      [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-        return factors_combined_by("sum", in, out, p);
-      },
-      [](const VjpArgs& v) -> Cotangents {
-        return {broadcast_to(keep_dims(v.cotangents[0], v), v.in[0].shape())};
-      });
-  op.linear_in = [](const Params&) -> std::string { return "0"; };
+  auto op = reduction("sum", "M.. K.. -> M.. | sum K", [](const VjpArgs& v) -> Cotangents {
+    return {broadcast_to(keep_dims(v.cotangents[0], v), v.in[0].shape())};
+  });
+  op.linear = Linear::in_first;
   return op;
 }
 const OpDef sum_op = sum_record();
-const OpDef prod_op = reduction(
-    "prod",
-    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-      return factors_combined_by("prod", in, out, p);
-    },
-    [](const VjpArgs& v) -> Cotangents {
-      // The product of all others, right at a zero too: with one zero only its own cotangent is non-zero.
-      const Array &x = v.in[0], zero = x == 0;
-      const Array safe = where(zero, ones_like(x), x);
-      const auto& p = v.node.params->as<ReduceParams>();
-      const Array zeros_count = sum(astype(zero, int32), Axes(p.dims), true),
-                  others = prod(safe, Axes(p.dims), true);
-      const Array rest =
-          where(zeros_count == 0, others / safe,
-                where((zeros_count == 1) & zero, broadcast_to(others, x.shape()), zeros_like(x)));
-      return {keep_dims(v.cotangents[0], v) * rest};
-    });
+const OpDef prod_op = reduction("prod", "M.. K.. -> M.. | prod K", [](const VjpArgs& v) -> Cotangents {
+  // The product of all others, right at a zero too: with one zero only its own cotangent is non-zero.
+  const Array &x = v.in[0], zero = x == 0;
+  const Array safe = where(zero, ones_like(x), x);
+  const auto& p = v.node.params->as<ReduceParams>();
+  const Array zeros_count = sum(astype(zero, int32), Axes(p.dims), true),
+              others = prod(safe, Axes(p.dims), true);
+  const Array rest = where(zeros_count == 0, others / safe,
+                           where((zeros_count == 1) & zero, broadcast_to(others, x.shape()), zeros_like(x)));
+  return {keep_dims(v.cotangents[0], v) * rest};
+});
 // Ties share the cotangent equally.
 Cotangents extremum_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<ReduceParams>();
   const Array chosen = astype(v.in[0] == keep_dims(v.out[0], v), v.in[0].dtype());
   return {keep_dims(v.cotangents[0], v) * chosen / sum(chosen, Axes(p.dims), true)};
 }
-const OpDef max_op = reduction(
-    "max",
-    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-      return factors_combined_by("max", in, out, p);
-    },
-    extremum_vjp);
-const OpDef min_op = reduction(
-    "min",
-    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-      return factors_combined_by("min", in, out, p);
-    },
-    extremum_vjp);
+const OpDef max_op = reduction("max", "M.. K.. -> M.. | max K", extremum_vjp);
+const OpDef min_op = reduction("min", "M.. K.. -> M.. | min K", extremum_vjp);
 
-OpDef logical(const char* name,
-              FactorRule (*factors)(std::span<const Type>, std::span<const Type>, const Params&)) {
-  auto op = reduction(name, factors, nullptr);
-  op.no_vjp = "its result is bool";
-  return op;
-}
-const OpDef any_op = logical("any", [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-  return factors_combined_by("any", in, out, p);
-});
-const OpDef all_op = logical("all", [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-  return factors_combined_by("all", in, out, p);
-});
+constexpr NoRule no_vjp_of_bool{"its result is bool"};
+const OpDef any_op = reduction("any", "M.. K.. -> M.. | any K", no_vjp_of_bool);
+const OpDef all_op = reduction("all", "M.. K.. -> M.. | all K", no_vjp_of_bool);
 
 const Registered registered[] = {Registered(sum_op), Registered(prod_op), Registered(max_op),
                                  Registered(min_op), Registered(any_op),  Registered(all_op)};
@@ -177,7 +141,7 @@ Array extremum(const OpDef& op, const Operand& x, const Axes& axes, bool keepdim
 }  // namespace
 
 std::optional<Reduction> reduction_of(const OpDef& op, const Params& params) {
-  if (op.kernel != kernel) return std::nullopt;
+  if (kernel_of(op) != kernel) return std::nullopt;
   return Reduction{op.name, params.as<ReduceParams>().dims};
 }
 

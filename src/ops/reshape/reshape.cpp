@@ -27,9 +27,8 @@ const OpDef reshape_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type> out,
-                  const Params&) { return reshape_rule(in[0].shape, out[0].shape); },
-    .kernel = [](const KernelArgs& a) { std::copy_n(a.in[0].data, a.in[0].bytes(), a.out[0].data); },
+    .sharding = Rule("(D..) -> (D..)"),
+    .runs = Alias{},
     .vjp = [](const VjpArgs& v) -> Cotangents { return {reshape(v.cotangents[0], v.in[0].shape())}; },
     .batch = [](const BatchArgs& args) -> Batched {
       auto extents = args.node.params->as<ShapeParams>().shape.vector();
@@ -38,8 +37,7 @@ const OpDef reshape_op{
                       {batch_first(args.in[0], args.dims[0])}, args.node.where)},
               {0}};
     },
-    .linear_in = [](const Params&) -> std::string { return "0"; },
-    .is_alias = true,
+    .linear = Linear::in_first,
 };
 const Registered registered_reshape(reshape_op);
 
@@ -59,14 +57,14 @@ const OpDef broadcast_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}};
     },
-    .factors = [](std::span<const Type> in, std::span<const Type> out,
-                  const Params&) { return dimwise_factors(in, out); },
-    .kernel =
-        [](const KernelArgs& a) {
-          const Shape to = a.out[0].shape();
-          kernels::copy_strided(a.out[0].data, row_major_strides(to), a.in[0].data,
-                                broadcast_strides(a.in[0].shape(), to), to, itemsize(a.in[0].dtype));
-        },
+    .sharding = Rule("{D..} -> D.."),
+    .runs = PerElement{&broadcast_row,
+                       [](const KernelArgs& a) {
+                         const Shape to = a.out[0].shape();
+                         kernels::copy_strided(a.out[0].data, row_major_strides(to), a.in[0].data,
+                                               broadcast_strides(a.in[0].shape(), to), to,
+                                               itemsize(a.in[0].dtype));
+                       }},
     .vjp = [](const VjpArgs& v) -> Cotangents { return {sum_to_shape(v.cotangents[0], v.in[0].shape())}; },
     .batch = [](const BatchArgs& args) -> Batched {
       Array x = batch_first(args.in[0], args.dims[0]);
@@ -82,8 +80,7 @@ const OpDef broadcast_op{
           {record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {x}, args.node.where)},
           {0}};
     },
-    .linear_in = [](const Params&) -> std::string { return "0"; },
-    .elementwise = &broadcast_row,
+    .linear = Linear::in_first,
 };
 const Registered registered_broadcast(broadcast_op);
 

@@ -19,6 +19,10 @@ std::vector<int> inverse(const std::vector<int>& permutation) {
   return result;
 }
 
+RuleReading read_permuted(const Params& p, std::span<const Shape>) {
+  return {{}, {p.as<TransposeParams>().permutation}};
+}
+
 const OpDef transpose_op{
     .name = "transpose",
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
@@ -26,23 +30,11 @@ const OpDef transpose_op{
       for (const int d : p.as<TransposeParams>().permutation) extents.push_back(in[0].shape[d]);
       return {{Shape(std::move(extents)), in[0].dtype, in[0].weak}};
     },
-    .factors =
-        [](std::span<const Type> in, std::span<const Type>, const Params& p) {
-          FactorRule rule;
-          rule.inputs.resize(1);
-          rule.outputs.resize(1);
-          for (int d = 0; d < in[0].shape.ndim(); ++d) {
-            rule.factors.push_back({in[0].shape[d], FactorKind::pass});
-            rule.inputs[0].push_back({d});
-          }
-          for (const int d : p.as<TransposeParams>().permutation) rule.outputs[0].push_back({d});
-          return rule;
-        },
-    .kernel =
-        [](const KernelArgs& a) {
-          kernels::transpose(a.out[0].data, a.in[0].data, a.in[0].shape(),
-                             a.params.as<TransposeParams>().permutation, itemsize(a.in[0].dtype));
-        },
+    .sharding = Rule("D.. -> D..", read_permuted),
+    .runs = Kernel{[](const KernelArgs& a) {
+      kernels::transpose(a.out[0].data, a.in[0].data, a.in[0].shape(),
+                         a.params.as<TransposeParams>().permutation, itemsize(a.in[0].dtype));
+    }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       return {transpose(v.cotangents[0], inverse(v.node.params->as<TransposeParams>().permutation))};
     },
@@ -54,7 +46,7 @@ const OpDef transpose_op{
                       args.node.where)},
               {0}};
     },
-    .linear_in = [](const Params&) -> std::string { return "0"; },
+    .linear = Linear::in_first,
 };
 const Registered registered_transpose(transpose_op);
 

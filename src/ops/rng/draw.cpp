@@ -44,12 +44,14 @@ template <class F> void draw(const KernelArgs& a, F&& write) {
 }
 
 OpDef drawing_op(const char* name, void (*kernel)(const KernelArgs&)) {
-  return {.name = name,
-          .infer = infer,
-          .factors = draw_factors,
-          .kernel = kernel,
-          .vjp = no_cotangents,
-          .batch = batch_keys};
+  return {
+      .name = name,
+      .infer = infer,
+      .sharding = Rule("B.. w -> B.. S.. | whole w"),
+      .runs = Kernel{kernel},
+      .vjp = no_cotangents,
+      .batch = batch_keys,
+  };
 }
 
 const OpDef bits_op = drawing_op("random_bits", [](const KernelArgs& a) {

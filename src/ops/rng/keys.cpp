@@ -29,21 +29,6 @@ Shape shape_of_one_key(const Tile& out, const Tile& keys) {
       out.global.begin() + static_cast<std::ptrdiff_t>(keys.box.size()) - 1, out.global.end()));
 }
 
-FactorRule draw_factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  FactorRule rule;
-  rule.inputs.resize(1);
-  rule.outputs.resize(1);
-  const std::size_t leading = in[0].shape.size() - 1;
-  for (std::size_t d = 0; d < out[0].shape.size(); ++d) {
-    rule.factors.push_back({out[0].shape[d], FactorKind::pass});
-    rule.outputs[0].push_back({static_cast<int>(d)});
-    if (d < leading) rule.inputs[0].push_back({static_cast<int>(d)});
-  }
-  rule.factors.push_back({2, FactorKind::whole});
-  rule.inputs[0].push_back({static_cast<int>(out[0].shape.size())});
-  return rule;
-}
-
 Batched batch_keys(const BatchArgs& args) {
   return {{record(*args.node.op, args.node.params, {batch_first(args.in[0], args.dims[0])}, args.node.where)},
           {0}};
@@ -51,26 +36,7 @@ Batched batch_keys(const BatchArgs& args) {
 
 namespace {
 
-// As draw_factors, but the last dim of the result is a key's two words.
-FactorRule key_factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  FactorRule rule;
-  const int last = out[0].shape.ndim() - 1;
-  rule.outputs.resize(1);
-  for (int d = 0; d < last; ++d) {
-    rule.factors.push_back({out[0].shape[d], FactorKind::pass});
-    rule.outputs[0].push_back({d});
-  }
-  rule.factors.push_back({2, FactorKind::whole});
-  rule.outputs[0].push_back({last});
-  for (const auto& type : in) {
-    const bool has_words = &type == &in[0];
-    std::vector<DimFactors> dims;
-    for (int d = 0; d < type.shape.ndim() - (has_words ? 1 : 0); ++d) dims.push_back({d});
-    if (has_words) dims.push_back({last});
-    rule.inputs.push_back(std::move(dims));
-  }
-  return rule;
-}
+// w is the dim of a key's two words.
 
 struct SplitOneParams {
   std::uint64_t i, n;
@@ -84,13 +50,12 @@ struct SplitOneParams {
 const OpDef split_one_op{
     .name = "split_key",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in[0]}; },
-    .factors = key_factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          const auto& p = a.params.as<SplitOneParams>();
-          auto* out = a.out[0].as<Words>();
-          for (const Words key : keys_of(a.in[0])) *out++ = kernels::split_key(key, p.i, p.n, p.mode);
-        },
+    .sharding = Rule("B.. w -> B.. w | whole w"),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const auto& p = a.params.as<SplitOneParams>();
+      auto* out = a.out[0].as<Words>();
+      for (const Words key : keys_of(a.in[0])) *out++ = kernels::split_key(key, p.i, p.n, p.mode);
+    }},
     .vjp = no_cotangents,
     .batch = batch_keys,
 };
@@ -109,32 +74,30 @@ const OpDef split_many_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{join(join(leading_dims(in[0].shape), p.as<SplitManyParams>().shape), Shape{2}), uint32}};
     },
-    .factors = key_factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          const auto mode = a.params.as<SplitManyParams>().mode;
-          Box box = box_of_one_key(a.out[0], a.in[0]);
-          Shape global = shape_of_one_key(a.out[0], a.in[0]);
-          box.pop_back();
-          global = leading_dims(global);
-          auto* out = a.out[0].as<Words>();
-          if (is_empty(box)) return;
-          const auto n = static_cast<std::uint64_t>(global.elements());
-          kernels::BoxRuns runs(box, global);
-          for (const Words key : keys_of(a.in[0])) {
-            while (!runs.done()) {
-              const auto run = runs.take(box_elements(box));
-              if (mode == CounterMode::partitionable)
-                kernels::threefry_counters(key.x0, key.x1, run.start, run.count, out);
-              else
-                kernels::threefry_original_bits(key.x0, key.x1, static_cast<std::int64_t>(2 * n),
-                                                static_cast<std::int64_t>(2 * run.start), 2 * run.count, 32,
-                                                out);
-              out += run.count;
-            }
-            runs.restart();
-          }
-        },
+    .sharding = Rule("B.. w -> B.. S.. w | whole w"),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const auto mode = a.params.as<SplitManyParams>().mode;
+      Box box = box_of_one_key(a.out[0], a.in[0]);
+      Shape global = shape_of_one_key(a.out[0], a.in[0]);
+      box.pop_back();
+      global = leading_dims(global);
+      auto* out = a.out[0].as<Words>();
+      if (is_empty(box)) return;
+      const auto n = static_cast<std::uint64_t>(global.elements());
+      kernels::BoxRuns runs(box, global);
+      for (const Words key : keys_of(a.in[0])) {
+        while (!runs.done()) {
+          const auto run = runs.take(box_elements(box));
+          if (mode == CounterMode::partitionable)
+            kernels::threefry_counters(key.x0, key.x1, run.start, run.count, out);
+          else
+            kernels::threefry_original_bits(key.x0, key.x1, static_cast<std::int64_t>(2 * n),
+                                            static_cast<std::int64_t>(2 * run.start), 2 * run.count, 32, out);
+          out += run.count;
+        }
+        runs.restart();
+      }
+    }},
     .vjp = no_cotangents,
     .batch = batch_keys,
 };
@@ -143,13 +106,12 @@ const Registered registered_split_many(split_many_op);
 const OpDef fold_in_op{
     .name = "fold_in",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in[0]}; },
-    .factors = key_factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          auto* out = a.out[0].as<Words>();
-          const auto* data = a.in[1].as<const std::uint32_t>();
-          for (const Words key : keys_of(a.in[0])) *out++ = kernels::fold_key(key, *data++);
-        },
+    .sharding = Rule("B.. w, B.. -> B.. w | whole w"),
+    .runs = Kernel{[](const KernelArgs& a) {
+      auto* out = a.out[0].as<Words>();
+      const auto* data = a.in[1].as<const std::uint32_t>();
+      for (const Words key : keys_of(a.in[0])) *out++ = kernels::fold_key(key, *data++);
+    }},
     .vjp = no_cotangents,
     .batch = batch_leading,
 };

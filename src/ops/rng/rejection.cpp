@@ -23,61 +23,32 @@ struct RejectionParams {
   }
 };
 
-// Inputs: keys (b, 2), parameters (b, shape), perhaps rounds (b). The result has the dims of the parameters,
-// or (b) when it is the count.
-FactorRule factors(std::span<const Type> in, std::span<const Type> out, const Params&) {
-  FactorRule rule;
-  const int leading = in[0].shape.ndim() - 1, all = in[1].shape.ndim();
-  const bool counts = out[0].shape.ndim() == leading && all > leading;
-  for (int d = 0; d < all; ++d)
-    rule.factors.push_back({in[1].shape[d], counts && d >= leading ? FactorKind::reduce : FactorKind::pass});
-  rule.factors.push_back({2, FactorKind::whole});
-  rule.reduce_kind = "max";
-  const auto dims = [](int n) {
-    std::vector<DimFactors> result;
-    for (int d = 0; d < n; ++d) result.push_back({d});
-    return result;
-  };
-  for (const auto& type : in) rule.inputs.push_back(dims(&type == &in[0] ? leading : type.shape.ndim()));
-  rule.inputs[0].push_back({all});
-  rule.outputs.push_back(dims(out[0].shape.ndim()));
-  return rule;
-}
+// Inputs: keys (b, 2), parameters (b, shape), perhaps rounds (b).
 
-// As factors say, but nobody asks for a split of a count: without committed inputs it would be made of the
+const Rule poisson_rounds_rule("B.. w, B.. S.. -> B.. | max S | whole w"),
+    binomial_rounds_rule("B.. w, B.. S.., B.. S.. -> B.. | max S | whole w");
+
+// As the rule says, but nobody asks for a split of a count: without committed inputs it would be made of the
 // whole array on every rank. The largest dim is split over the whole mesh instead.
-Placement place_count(const PlaceArgs& args) {
-  std::vector<Shape> in_shapes, out_shapes;
-  std::vector<Dtype> in_dtypes, out_dtypes;
-  for (const auto& t : args.in) in_shapes.push_back(t.shape), in_dtypes.push_back(t.dtype);
-  for (const auto& t : args.out) out_shapes.push_back(t.shape), out_dtypes.push_back(t.dtype);
-  const FactorRule rule = factors(args.in, args.out, args.params);
-  Placement result;
-  result.reduce_kind = rule.reduce_kind;
+Placement place_count(const Rule& rule, const PlaceArgs& args) {
   const bool is_committed =
       std::any_of(args.shardings.begin(), args.shardings.end(), [](const auto& s) { return s.has_value(); });
-  if (is_committed) {
-    auto found =
-        propagate_forward(rule, args.shardings, in_shapes, in_dtypes, out_shapes, out_dtypes, args.mesh);
-    result.inputs = std::move(found.inputs);
-    result.outputs = std::move(found.outputs);
-    result.partial_axes = std::move(found.partial_axes);
-    return result;
-  }
-  FactorAxes axes(rule.factors.size());
-  const auto leading = in_shapes[0].size() - 1;
-  std::size_t largest = leading;
-  for (std::size_t d = leading; d < in_shapes[1].size(); ++d)
-    if (in_shapes[1][d] > in_shapes[1][largest]) largest = d;
-  if (in_shapes[1].size() > leading)
-    for (int a = 0; a < args.mesh.ndim(); ++a)
-      if (std::find(args.fixed_axes.begin(), args.fixed_axes.end(), a) == args.fixed_axes.end())
-        axes[largest].push_back(a);
-  for (int i = 0; i < static_cast<int>(args.in.size()); ++i)
-    result.inputs.push_back(sharding_of(rule, axes, args.mesh, i, false));
-  result.outputs.push_back(sharding_of(rule, axes, args.mesh, 0, true));
-  if (in_shapes[1].size() > leading) result.partial_axes = axes[largest];
-  return result;
+  PlaceArgs forward = args;
+  forward.wanted = std::nullopt;
+  const Shape& shape = args.in[1].shape;
+  const int leading = args.in[0].shape.ndim() - 1;
+  if (is_committed || shape.ndim() == leading) return place_by(rule, forward);
+  int largest = leading;
+  for (int d = leading; d < shape.ndim(); ++d)
+    if (shape[d] > shape[largest]) largest = d;
+  std::vector<std::vector<int>> dims(shape.size());
+  for (int a = 0; a < args.mesh.ndim(); ++a)
+    if (std::find(args.fixed_axes.begin(), args.fixed_axes.end(), a) == args.fixed_axes.end())
+      dims[largest].push_back(a);
+  std::vector<std::optional<Sharding>> shardings(args.in.size());
+  for (std::size_t i = 1; i < shardings.size(); ++i) shardings[i] = Sharding::from_dim_axes(args.mesh, dims);
+  forward.shardings = shardings;
+  return place_by(rule, forward);
 }
 
 std::vector<Type> like_parameters(std::span<const Type> in, const Params& params) {
@@ -100,73 +71,68 @@ constexpr const char* no_gradient =
 const OpDef gamma_op{
     .name = "random_gamma",
     .infer = like_parameters,
-    .factors = factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          with_draw(a, [&](const kernels::Draw& d) {
-            kernels::draw_gamma(d, a.out[0].dtype,
-                                static_cast<kernels::GammaSpace>(a.params.as<RejectionParams>().space),
-                                a.in[1].data, a.out[0].data);
-          });
-        },
-    .no_vjp = no_gradient,
+    .sharding = Rule("B.. w, B.. S.. -> B.. S.. | whole w"),
+    .runs = Kernel{[](const KernelArgs& a) {
+      with_draw(a, [&](const kernels::Draw& d) {
+        kernels::draw_gamma(d, a.out[0].dtype,
+                            static_cast<kernels::GammaSpace>(a.params.as<RejectionParams>().space),
+                            a.in[1].data, a.out[0].data);
+      });
+    }},
+    .vjp = NoRule{no_gradient},
     .batch = batch_leading,
 };
 const OpDef poisson_rounds_op{
     .name = "random_poisson_rounds",
     .infer = one_per_key,
-    .factors = factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          with_draw(a, [&](const kernels::Draw& d) {
-            kernels::count_rounds_poisson(d, a.in[1].as<const float>(), a.out[0].as<std::int32_t>());
-          });
-        },
+    .sharding = Place{[](const PlaceArgs& args) { return place_count(poisson_rounds_rule, args); },
+                      &poisson_rounds_rule},
+    .runs = Kernel{[](const KernelArgs& a) {
+      with_draw(a, [&](const kernels::Draw& d) {
+        kernels::count_rounds_poisson(d, a.in[1].as<const float>(), a.out[0].as<std::int32_t>());
+      });
+    }},
     .vjp = no_cotangents,
     .batch = batch_leading,
-    .place = place_count,
 };
 const OpDef poisson_op{
     .name = "random_poisson",
     .infer = like_parameters,
-    .factors = factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          with_draw(a, [&](const kernels::Draw& d) {
-            kernels::draw_poisson(d, a.in[1].as<const float>(), a.in[2].as<const std::int32_t>(),
-                                  a.out[0].dtype, a.out[0].data);
-          });
-        },
+    .sharding = Rule("B.. w, B.. S.., B.. -> B.. S.. | whole w"),
+    .runs = Kernel{[](const KernelArgs& a) {
+      with_draw(a, [&](const kernels::Draw& d) {
+        kernels::draw_poisson(d, a.in[1].as<const float>(), a.in[2].as<const std::int32_t>(), a.out[0].dtype,
+                              a.out[0].data);
+      });
+    }},
     .vjp = no_cotangents,  // integers
     .batch = batch_leading,
 };
 const OpDef binomial_rounds_op{
     .name = "random_binomial_rounds",
     .infer = one_per_key,
-    .factors = factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          with_draw(a, [&](const kernels::Draw& d) {
-            kernels::count_rounds_binomial(d, a.in[1].dtype, a.in[1].data, a.in[2].data,
-                                           a.out[0].as<std::int32_t>());
-          });
-        },
+    .sharding = Place{[](const PlaceArgs& args) { return place_count(binomial_rounds_rule, args); },
+                      &binomial_rounds_rule},
+    .runs = Kernel{[](const KernelArgs& a) {
+      with_draw(a, [&](const kernels::Draw& d) {
+        kernels::count_rounds_binomial(d, a.in[1].dtype, a.in[1].data, a.in[2].data,
+                                       a.out[0].as<std::int32_t>());
+      });
+    }},
     .vjp = no_cotangents,
     .batch = batch_leading,
-    .place = place_count,
 };
 const OpDef binomial_op{
     .name = "random_binomial",
     .infer = like_parameters,
-    .factors = factors,
-    .kernel =
-        [](const KernelArgs& a) {
-          with_draw(a, [&](const kernels::Draw& d) {
-            kernels::draw_binomial(d, a.out[0].dtype, a.in[1].data, a.in[2].data,
-                                   a.in[3].as<const std::int32_t>(), a.out[0].data);
-          });
-        },
-    .no_vjp = no_gradient,
+    .sharding = Rule("B.. w, B.. S.., B.. S.., B.. -> B.. S.. | whole w"),
+    .runs = Kernel{[](const KernelArgs& a) {
+      with_draw(a, [&](const kernels::Draw& d) {
+        kernels::draw_binomial(d, a.out[0].dtype, a.in[1].data, a.in[2].data,
+                               a.in[3].as<const std::int32_t>(), a.out[0].data);
+      });
+    }},
+    .vjp = NoRule{no_gradient},
     .batch = batch_leading,
 };
 const Registered registered_gamma(gamma_op), registered_poisson_rounds(poisson_rounds_op),

@@ -46,9 +46,6 @@ Array poisson(const Array& key, const Array& lambda, Dtype, CounterMode, std::so
 Array binomial(const Array& key, const Array& count, const Array& p, CounterMode, std::source_location where);
 
 // ---- what the records share ----
-// Factors: the keys' leading dims pass, the two words of a key stay together, each dim of the shape is split
-// as the result is.
-FactorRule draw_factors(std::span<const Type> in, std::span<const Type> out, const Params&);
 // A batch of keys is one more leading dim.
 Batched batch_keys(const BatchArgs&);
 inline Cotangents no_cotangents(const VjpArgs& v) { return Cotangents(v.in.size()); }  // keys are integers

@@ -110,10 +110,8 @@ OpDef cumulative_record(const char* name, Cotangents (*vjp)(const VjpArgs&)) {
   op.infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
     return {{in[0].shape, in[0].dtype}};
   };
-  op.factors = [](std::span<const Type> in, std::span<const Type> out, const Params&) {
-    return dimwise_factors(in, out);
-  };
-  op.kernel = kernel;
+  op.sharding = Rule("{D..} -> {D..}");
+  op.runs = Talk{.together = talk, .cost = talk_cost, .alone = kernel};
   op.vjp = vjp;
   op.batch = [](const BatchArgs& args) -> Batched {
     auto p = params_of(*args.node.params);
@@ -121,8 +119,6 @@ OpDef cumulative_record(const char* name, Cotangents (*vjp)(const VjpArgs&)) {
     return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])}, args.node.where)},
             {0}};
   };
-  op.talk = talk;
-  op.talk_cost = talk_cost;
   return op;
 }
 const OpDef cumsum_op = cumulative_record("cumsum", [](const VjpArgs& v) -> Cotangents {

@@ -44,24 +44,8 @@ const OpDef searchsorted_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[1].shape, in[0].shape.back() > std::numeric_limits<std::int32_t>::max() ? int64 : int32}};
     },
-    // "b n, b v -> b v | sum n"
-    .factors =
-        [](std::span<const Type> in, std::span<const Type>, const Params& params) {
-          const auto& p = params_of(params);
-          FactorRule rule;
-          rule.inputs.resize(2);
-          rule.outputs.resize(1);
-          for (int d = 0; d < in[1].shape.ndim(); ++d) {
-            rule.factors.push_back({in[1].shape[d], FactorKind::pass});
-            if (d < p.batch) rule.inputs[0].push_back({d});
-            rule.inputs[1].push_back({d});
-            rule.outputs[0].push_back({d});
-          }
-          rule.inputs[0].push_back({in[1].shape.ndim()});
-          rule.factors.push_back({in[0].shape.back(), FactorKind::reduce});
-          return rule;
-        },
-    .kernel = kernel,
+    .sharding = Rule("B.. n, B.. V.. -> B.. V.. | sum n"),
+    .runs = Kernel{kernel},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(2); },  // a step function
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);

@@ -96,23 +96,23 @@ const OpDef sort_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
-    .kernel =
-        [](const KernelArgs& a) {
-          const Lines l = lines_of(a.in[0]);
-          kernels::sort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, a.out[0].data);
-        },
+    .sharding = Place{place},
+    .runs = Talk{.together =
+                     [](const TalkArgs& args) {
+                       const auto& a = args.local;
+                       const Lines l = lines_of(a.in[0]);
+                       distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
+                                        nullptr, a.out[0].data, nullptr);
+                     },
+                 .cost = [](const PlaceArgs& args,
+                            const Placement& placement) { return cost_of(args, placement, false); },
+                 .alone =
+                     [](const KernelArgs& a) {
+                       const Lines l = lines_of(a.in[0]);
+                       kernels::sort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, a.out[0].data);
+                     }},
     .vjp = sort_vjp,
     .batch = batch_leading,
-    .place = place,
-    .talk =
-        [](const TalkArgs& args) {
-          const auto& a = args.local;
-          const Lines l = lines_of(a.in[0]);
-          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, nullptr,
-                           a.out[0].data, nullptr);
-        },
-    .talk_cost = [](const PlaceArgs& args,
-                    const Placement& placement) { return cost_of(args, placement, false); },
 };
 
 // ---- argsort: the positions ----
@@ -121,29 +121,29 @@ const OpDef argsort_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, position_dtype(in[0].shape.back())}};
     },
-    .kernel =
-        [](const KernelArgs& a) {
-          const Lines l = lines_of(a.in[0]);
-          std::vector<std::int64_t> places(l.lines * l.own);
-          kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
-          narrow_into(a.out[0], places);
-        },
+    .sharding = Place{place},
+    .runs = Talk{.together =
+                     [](const TalkArgs& args) {
+                       const auto& a = args.local;
+                       const Lines l = lines_of(a.in[0]);
+                       const auto from = positions(l);
+                       std::vector<std::int64_t> places(from.size());
+                       Buffer keys = Buffer::allocate(a.in[0].bytes());
+                       distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
+                                        from.data(), keys.data(), places.data());
+                       narrow_into(a.out[0], places);
+                     },
+                 .cost = [](const PlaceArgs& args,
+                            const Placement& placement) { return cost_of(args, placement, true); },
+                 .alone =
+                     [](const KernelArgs& a) {
+                       const Lines l = lines_of(a.in[0]);
+                       std::vector<std::int64_t> places(l.lines * l.own);
+                       kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
+                       narrow_into(a.out[0], places);
+                     }},
     .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },  // a step function
     .batch = batch_leading,
-    .place = place,
-    .talk =
-        [](const TalkArgs& args) {
-          const auto& a = args.local;
-          const Lines l = lines_of(a.in[0]);
-          const auto from = positions(l);
-          std::vector<std::int64_t> places(from.size());
-          Buffer keys = Buffer::allocate(a.in[0].bytes());
-          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, from.data(),
-                           keys.data(), places.data());
-          narrow_into(a.out[0], places);
-        },
-    .talk_cost = [](const PlaceArgs& args,
-                    const Placement& placement) { return cost_of(args, placement, true); },
 };
 
 // ---- sort_by_key: keys and a payload of at most 8 bytes ----
@@ -152,13 +152,26 @@ const OpDef sort_by_key_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}, {in[1].shape, in[1].dtype}};
     },
-    .kernel =
-        [](const KernelArgs& a) {
-          const Lines l = lines_of(a.in[0]);
-          auto payload = widened(a.in[1]);
-          sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
-          narrow_into(a.out[1], payload);
-        },
+    .sharding = Place{place},
+    .runs = Talk{.together =
+                     [](const TalkArgs& args) {
+                       const auto& a = args.local;
+                       const Lines l = lines_of(a.in[0]);
+                       const auto payload = widened(a.in[1]);
+                       std::vector<std::int64_t> sorted(payload.size());
+                       distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
+                                        payload.data(), a.out[0].data, sorted.data());
+                       narrow_into(a.out[1], sorted);
+                     },
+                 .cost = [](const PlaceArgs& args,
+                            const Placement& placement) { return cost_of(args, placement, true); },
+                 .alone =
+                     [](const KernelArgs& a) {
+                       const Lines l = lines_of(a.in[0]);
+                       auto payload = widened(a.in[1]);
+                       sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
+                       narrow_into(a.out[1], payload);
+                     }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       Cotangents result(2);
       const Array from = sorted_positions(v.in[0], v.node.where);
@@ -168,19 +181,6 @@ const OpDef sort_by_key_op{
       return result;
     },
     .batch = batch_leading,
-    .place = place,
-    .talk =
-        [](const TalkArgs& args) {
-          const auto& a = args.local;
-          const Lines l = lines_of(a.in[0]);
-          const auto payload = widened(a.in[1]);
-          std::vector<std::int64_t> sorted(payload.size());
-          distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data, payload.data(),
-                           a.out[0].data, sorted.data());
-          narrow_into(a.out[1], sorted);
-        },
-    .talk_cost = [](const PlaceArgs& args,
-                    const Placement& placement) { return cost_of(args, placement, true); },
 };
 const Registered registered[] = {Registered(sort_op), Registered(argsort_op), Registered(sort_by_key_op)};
 

@@ -30,44 +30,46 @@ std::int64_t lines_of(const Tile& tile) {
 
 // The block's own largest, in places of the whole line; where the block is shorter than k, the least value
 // and place -1 fill up. Only the last blocks are short, so that what fills up stands behind all equals.
-const OpDef candidates_op{.name = "top_k_candidates", .kernel = [](const KernelArgs& a) {
-                            const Tile &x = a.in[0], &values = a.out[0], &places = a.out[1];
-                            const auto lines = lines_of(x), own = x.box.back().size(),
-                                       k = values.box.back().size(), kept = std::min(k, own);
-                            const auto item = static_cast<std::int64_t>(itemsize(x.dtype));
-                            if (values.elements() == 0) return;
-                            std::vector<std::int64_t> found(lines * kept);
-                            std::vector<std::byte> best(lines * kept * item);
-                            kernels::top_k_rows(x.dtype, x.data, lines, own, kept, best.data(), found.data());
-                            kernels::visit(x.dtype, [&]<class T>(T) {
-                              T* const to = values.as<T>();
-                              for (std::int64_t l = 0; l < lines; ++l)
-                                for (std::int64_t i = 0; i < k; ++i) {
-                                  const bool is_real = i < kept;
-                                  const auto from = static_cast<std::size_t>(l * kept + i);
-                                  if (is_real)
-                                    std::memcpy(to + l * k + i, best.data() + from * sizeof(T), sizeof(T));
-                                  else
-                                    to[l * k + i] = kernels::lowest<T>();
-                                  const auto place = is_real ? x.box.back().start + found[from] : -1;
-                                  places.dtype == int32 ? void(places.as<std::int32_t>()[l * k + i] =
-                                                                   static_cast<std::int32_t>(place))
-                                                        : void(places.as<std::int64_t>()[l * k + i] = place);
-                                }
-                            });
-                          }};
+void find_candidates(const KernelArgs& a) {
+  const Tile &x = a.in[0], &values = a.out[0], &places = a.out[1];
+  const auto lines = lines_of(x), own = x.box.back().size(), k = values.box.back().size(),
+             kept = std::min(k, own);
+  const auto item = static_cast<std::int64_t>(itemsize(x.dtype));
+  if (values.elements() == 0) return;
+  std::vector<std::int64_t> found(lines * kept);
+  std::vector<std::byte> best(lines * kept * item);
+  kernels::top_k_rows(x.dtype, x.data, lines, own, kept, best.data(), found.data());
+  kernels::visit(x.dtype, [&]<class T>(T) {
+    T* const to = values.as<T>();
+    for (std::int64_t l = 0; l < lines; ++l)
+      for (std::int64_t i = 0; i < k; ++i) {
+        const bool is_real = i < kept;
+        const auto from = static_cast<std::size_t>(l * kept + i);
+        if (is_real)
+          std::memcpy(to + l * k + i, best.data() + from * sizeof(T), sizeof(T));
+        else
+          to[l * k + i] = kernels::lowest<T>();
+        const auto place = is_real ? x.box.back().start + found[from] : -1;
+        places.dtype == int32 ? void(places.as<std::int32_t>()[l * k + i] = static_cast<std::int32_t>(place))
+                              : void(places.as<std::int64_t>()[l * k + i] = place);
+      }
+  });
+}
+const OpDef candidates_op{.name = "top_k_candidates", .runs = Kernel{find_candidates}};
 
 // The largest of the candidates, whose order is that of the line.
-const OpDef choose_op{.name = "top_k_choose", .kernel = [](const KernelArgs& a) {
-                        const Tile &values = a.in[0], &places = a.in[1], &out = a.out[0];
-                        const auto lines = lines_of(out), k = out.box.back().size(),
-                                   n = values.box.back().size();
-                        if (out.elements() == 0) return;
-                        std::vector<std::int64_t> found(lines * k);
-                        kernels::top_k_rows(values.dtype, values.data, lines, n, k, out.data, found.data());
-                        kernels::gather_along(a.out[1].data, places.data, {lines, n, 1}, found.data(), k,
-                                              itemsize(places.dtype));
-                      }};
+const OpDef choose_op{
+    .name = "top_k_choose",
+    .runs = Kernel{[](const KernelArgs& a) {
+      const Tile &values = a.in[0], &places = a.in[1], &out = a.out[0];
+      const auto lines = lines_of(out), k = out.box.back().size(), n = values.box.back().size();
+      if (out.elements() == 0) return;
+      std::vector<std::int64_t> found(lines * k);
+      kernels::top_k_rows(values.dtype, values.data, lines, n, k, out.data, found.data());
+      kernels::gather_along(a.out[1].data, places.data, {lines, n, 1}, found.data(), k,
+                            itemsize(places.dtype));
+    }},
+};
 
 Placement place(const PlaceArgs& args) {
   const int ndim = args.in[0].shape.ndim();
@@ -105,15 +107,14 @@ const OpDef top_k_op{
       shape[shape.size() - 1] = params.as<TopParams>().k;
       return {{shape, in[0].dtype}, {shape, position_dtype(in[0].shape.back())}};
     },
-    .kernel = [](const KernelArgs& a) { candidates_op.kernel(a); },
+    .sharding = Place{place},
+    .runs = Lower{.write = lower, .kernel = find_candidates},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       if (!v.cotangents[0].node()) return {Array()};
       return {scatter_add_along(v.in[0].shape().back(), v.out[1], v.cotangents[0], v.in[0].ndim() - 1,
                                 v.node.where)};
     },
     .batch = batch_leading,
-    .place = place,
-    .lower = lower,
 };
 const Registered registered(top_k_op);
 

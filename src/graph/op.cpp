@@ -1,0 +1,51 @@
+#include "graph/op.hpp"
+
+#include "graph/elementwise_row.hpp"
+
+namespace tessera {
+
+FactorRule Rule::on(std::span<const Shape> in, std::span<const Shape> out, const Params& params) const {
+  return reading == nullptr ? text.on(in, out) : text.on(in, out, reading(params, in));
+}
+
+bool is_alias(const OpDef& op) { return std::holds_alternative<Alias>(op.runs); }
+bool is_elementwise(const OpDef& op) {
+  const auto* row = elementwise_row(op);
+  return row != nullptr && !row->is_broadcast;
+}
+bool is_broadcast(const OpDef& op) {
+  const auto* row = elementwise_row(op);
+  return row != nullptr && row->is_broadcast;
+}
+bool is_placed_by_rule(const OpDef& op) { return std::holds_alternative<Rule>(op.sharding); }
+
+bool is_one_local_step(const OpDef& op) {
+  return is_placed_by_rule(op) && !std::holds_alternative<Lower>(op.runs) &&
+         !std::holds_alternative<Talk>(op.runs);
+}
+
+const ElementwiseRow* elementwise_row(const OpDef& op) {
+  const auto* per_element = std::get_if<PerElement>(&op.runs);
+  return per_element == nullptr ? nullptr : per_element->row;
+}
+const Lower* lowering(const OpDef& op) { return std::get_if<Lower>(&op.runs); }
+
+KernelFunction kernel_of(const OpDef& op) {
+  if (const auto* kernel = std::get_if<Kernel>(&op.runs)) return kernel->run;
+  if (const auto* talk = std::get_if<Talk>(&op.runs)) return talk->alone;
+  if (const auto* lower = std::get_if<Lower>(&op.runs)) return lower->kernel;
+  if (const auto* per_element = std::get_if<PerElement>(&op.runs)) return per_element->kernel;
+  return nullptr;
+}
+TalkFunction talk_of(const OpDef& op) {
+  if (const auto* talk = std::get_if<Talk>(&op.runs)) return talk->together;
+  if (const auto* lower = std::get_if<Lower>(&op.runs)) return lower->talk;
+  return nullptr;
+}
+const Rule* rule_of(const OpDef& op) {
+  if (const auto* rule = std::get_if<Rule>(&op.sharding)) return rule;
+  const auto* own = std::get_if<Place>(&op.sharding);
+  return own == nullptr ? nullptr : own->rule;
+}
+
+}  // namespace tessera
