@@ -229,6 +229,11 @@ std::string inside_text(const Instruction& i, std::size_t part) {
   return ", in each step of " + name;
 }
 
+std::string rule_text(const Instruction& i) {
+  const Rule* rule = i.op != nullptr ? rule_of(*i.op) : nullptr;
+  return rule == nullptr ? "" : rule->text.text();
+}
+
 // The rows of a program that runs `times` times. Both parts of a branch have rows; its arithmetic is counted
 // by cost_of.
 void add_rows(Explanation& e, const Program& program, std::int64_t times, const std::string& inside,
@@ -247,7 +252,7 @@ void add_rows(Explanation& e, const Program& program, std::int64_t times, const 
         const double seconds = collective_seconds(t.kind, bytes, group_size(mesh, t.axes), machine);
         e.collectives.push_back(
             {t.kind, axes_text(mesh, t.axes), bytes, seconds,
-             (i.op ? i.op->name : std::string("result")) + " at " + site(i.where) + inside});
+             (i.op ? i.op->name : std::string("result")) + " at " + site(i.where) + inside, rule_text(i)});
         e.predicted_seconds += seconds;
         if (calls > 64) {  // one row stands for all of them
           e.collectives.back().bytes = t.bytes * times;
@@ -342,7 +347,7 @@ std::string to_string(const Explanation& e) {
     std::snprintf(row, sizeof row, "%-*s %-8s %12s %11s  ", times > 1 ? 20 : 19, kind.c_str(),
                   c.axes.c_str(),  // × has two bytes
                   human(static_cast<double>(bytes)).c_str(), human_seconds(seconds).c_str());
-    text << row << c.what << "\n";
+    text << row << c.what << (c.rule.empty() ? "" : " by \"" + c.rule + "\"") << "\n";
   }
   if (e.collectives.empty()) text << "(none: nothing moves)\n";
   char line[200];

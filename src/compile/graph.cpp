@@ -201,6 +201,7 @@ std::string graph_text(const Graph& graph) {
     }
     text << ")";
     if (const auto params = node->params->text(); !params.empty()) text << " {" << params << "}";
+    if (const auto* rule = rule_of(*node->op)) text << " by \"" << rule->text.text() << "\"";
     text << "  # " << site(node->where) << "\n";
   }
   text << "return";

@@ -25,6 +25,7 @@ struct PlannedCollective {
   std::int64_t bytes = 0;  // the busiest rank receives
   double seconds = 0;      // predicted by the alpha-beta model
   std::string what;        // "matmul at train.cpp:12"
+  std::string rule = {};   // which of its dims are split together: "B.. n -> B.. n | whole n"
 };
 class Explanation {
  public:
