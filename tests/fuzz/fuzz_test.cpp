@@ -1,0 +1,66 @@
+// Mutants of right inputs: a parser accepts one or refuses it with an IoError, and does nothing else.
+// TESSERA_TEST_INPUTS sets how many each parser gets (20,000); TESSERA_TEST_FIRST, with which number they
+// start.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+
+#include "fuzz/mutator.hpp"
+#include "fuzz/parsers.hpp"
+#include "support/watchdog.hpp"
+
+namespace tessera::test {
+namespace {
+
+std::uint64_t number_in(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+class Fuzz : public testing::TestWithParam<Parser> {};
+
+TEST_P(Fuzz, mutants_are_accepted_or_refused) {
+  const auto& parser = GetParam();
+  const auto first = number_in("TESSERA_TEST_FIRST", 0), inputs = number_in("TESSERA_TEST_INPUTS", 20000);
+  std::uint64_t accepted = 0;
+  for (auto number = first; number < first + inputs; ++number) {
+    if (number % 5000 == 0) test_started("Fuzz", parser.name.c_str());  // a long run goes on
+    const auto input = Mutator(number).mutant(parser.seeds, parser.words);
+    try {
+      accepted += parser.parse(input) ? 1 : 0;
+    } catch (const std::exception& error) {
+      FAIL() << parser.name << " number " << number << ": " << error.what() << "\n" << input;
+    }
+  }
+  // Neither all nor nothing gets through, or the mutants say little.
+  EXPECT_GT(accepted, inputs / 1000);
+  EXPECT_LT(accepted, inputs);
+  RecordProperty("accepted", std::to_string(accepted));
+}
+
+TEST_P(Fuzz, seeds_are_accepted) {
+  for (const auto& seed : GetParam().seeds) EXPECT_TRUE(GetParam().parse(seed)) << seed;
+}
+
+// What was once found stays in corpus/<parser>/.
+TEST_P(Fuzz, the_corpus_is_accepted_or_refused) {
+  const auto folder =
+      std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "fuzz/corpus" / GetParam().name;
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string input{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_NO_THROW(GetParam().parse(input)) << entry.path();
+    ++files;
+  }
+  EXPECT_GT(files, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Parsers, Fuzz, testing::ValuesIn(parsers()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,23 @@
+// The parsers of what comes from outside, each as one function: any bytes in, done or an IoError out. Shared
+// by the seeded mutator (fuzz_test.cpp) and by libFuzzer (libfuzzer.cpp).
+#pragma once
+#include <functional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::test {
+
+struct Parser {
+  std::string name;
+  std::vector<std::string> seeds;  // whole and right, from which mutants are made
+  std::vector<std::string> words;  // pieces that mean something to it
+  // Throws std::logic_error where a right answer breaks a promise: a shape whose bytes do not fit 64 bits.
+  // Another exception than IoError is a finding too. True: the input was accepted.
+  std::function<bool(std::string_view)> parse;
+};
+const std::vector<Parser>& parsers();
+inline void PrintTo(const Parser& parser, std::ostream* out) { *out << parser.name; }
+
+}  // namespace tessera::test
