@@ -101,14 +101,16 @@ class StepPlace {
       throw IoError("checkpoint::save: " + quoted(target_) +
                     " exists; remove it first, or save under another step");
     temporary_ = target_ + ".tmp-" + random_name();
-    make_folder(temporary_);
-    fault_point("prepared");
   }
   ~StepPlace() {
     std::error_code ignored;
     if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
   }
-  const std::string& temporary() const { return temporary_; }
+  const std::string& make_temporary() const {
+    make_folder(temporary_);
+    fault_point("prepared");
+    return temporary_;
+  }
 
   void commit(const Manifest& manifest) {
     const auto text = to_text(manifest);
@@ -288,7 +290,7 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
   std::string folder;
   team.once([&] {
     place.emplace(dir, step);
-    folder = place->temporary();
+    folder = place->make_temporary();
   });
   folder = team.from_first(folder);
   Manifest::File mine;
