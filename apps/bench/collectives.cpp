@@ -39,7 +39,7 @@ class Size {
   void rows() {
     row(
         "all_reduce",
-        [&] { comm::all_reduce(world_, comm::ReduceKind::sum, float32, in_.data(), out_.data(), all_); },
+        [&] { comm::all_reduce(world_, ReduceKind::sum, float32, in_.data(), out_.data(), all_); },
         "MPI_Allreduce",
         [&] { MPI_Allreduce(in_.data(), out_.data(), all_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); });
     row(
@@ -53,9 +53,7 @@ class Size {
                                                                           << 10;  // Open MPI, from 1 MiB on
     row(
         "reduce_scatter",
-        [&] {
-          comm::reduce_scatter(world_, comm::ReduceKind::sum, float32, in_.data(), out_.data(), counts);
-        },
+        [&] { comm::reduce_scatter(world_, ReduceKind::sum, float32, in_.data(), out_.data(), counts); },
         "MPI_Reduce_scatter",
         [&] {
           MPI_Reduce_scatter_block(in_.data(), out_.data(), block_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);

@@ -28,7 +28,7 @@ double seconds_of(const std::function<void()>& work) {
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   double worst = 0;  // the model is of the slowest rank
-  comm::all_reduce(comm::world(), comm::ReduceKind::max, float64, &best, &worst, 1);
+  comm::all_reduce(comm::world(), ReduceKind::max, float64, &best, &worst, 1);
   return worst;
 }
 

@@ -28,13 +28,29 @@ std::int64_t memory_share() {
 }
 
 struct Plan {
+  GraphForm form;  // what tells graphs of one hash apart
   std::vector<int> participants;
   std::shared_ptr<Executable> executable;
 };
-constexpr std::size_t most_plans = 1024;
-struct PlanCache {
-  PlanCache() { comm::world(); }  // made first, so that plans go before the communicators that they hold
-  RecentMap<GraphKey, Plan, GraphKeyHash> plans{most_plans};
+class Plans {
+ public:
+  Plans() { comm::world(); }  // made first, so that plans go before the communicators that they hold
+
+  Plan* find(const Graph& graph, const GraphKey& key) {
+    if (auto* alike = by_hash_.find(key.hash))
+      for (auto& plan : *alike)
+        if (plan.form.is_of(graph)) return &plan;
+    return nullptr;
+  }
+  Plan& add(const GraphKey& key, Plan plan) {
+    auto* alike = by_hash_.find(key.hash);
+    if (alike == nullptr) alike = &by_hash_.insert(key.hash, {});
+    return alike->emplace_back(std::move(plan));
+  }
+
+ private:
+  static constexpr std::size_t most_hashes = 1024;
+  RecentMap<std::uint64_t, std::vector<Plan>> by_hash_{most_hashes};
 };
 
 // Loops that record without ever asking for a value do not grow without bound.
@@ -110,13 +126,13 @@ void evaluate(const std::vector<Array>& arrays) {
   if (roots.empty()) return;
   const Graph graph = collect(roots, true);
   const GraphKey key = key_of(graph);
-  auto& plans = state<PlanCache>().plans;
-  Plan* plan = plans.find(key);
+  auto& plans = state<Plans>();
+  Plan* plan = plans.find(graph, key);
   agree_on(graph, key, plan == nullptr ? participants(graph) : plan->participants);
   if (plan == nullptr) {
     auto executable = std::make_shared<Executable>(compile(graph), process_index());
     check_memory(executable->peak_bytes(), "computing " + describe(roots[0]));
-    plan = &plans.insert(key, Plan{participants(graph), std::move(executable)});
+    plan = &plans.add(key, {GraphForm(graph), participants(graph), std::move(executable)});
   }
   std::vector<Buffer> inputs;
   inputs.reserve(graph.leaves.size());

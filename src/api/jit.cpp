@@ -7,6 +7,7 @@
 
 #include "api/evaluate.hpp"
 #include "base/log.hpp"
+#include "base/recent.hpp"
 #include "base/session.hpp"
 #include "base/settings.hpp"
 #include "comm/watch/agreement.hpp"
@@ -105,15 +106,48 @@ bool inside_trace(const std::vector<Array>& leaves) {
                      [](const Array& x) { return x.node() && (x.node()->traced || x.node()->region); });
 }
 
+namespace {
+
+// What of an argument decides which program serves it.
+struct ArgumentKind {
+  Type type;
+  bool is_committed;
+  std::optional<Sharding> layout;
+  friend bool operator==(const ArgumentKind&, const ArgumentKind&) = default;
+};
+struct ArgumentKindHash {
+  std::size_t operator()(const ArgumentKind& kind) const {
+    const auto& type = kind.type;
+    const auto code =
+        static_cast<std::uint64_t>(type.dtype.code) * 4 + (type.weak ? 2 : 0) + kind.is_committed;
+    return mix(mix(field_hash(type.shape), code), kind.layout ? kind.layout->hash() : 0);
+  }
+};
+ArgumentKind kind_of(const Output& output) {
+  if (output.stored) return {output.type, output.sharding.has_value(), output.stored->layout};
+  return {output.type, output.sharding.has_value(), output.sharding};
+}
+
+struct KindNumbers {
+  RecentMap<ArgumentKind, std::int64_t, ArgumentKindHash> known{4096};
+};
+
+// Equal kinds have one number, and no number comes twice: a signature holds it instead of a hash, so that two
+// never look alike. A kind that was forgotten gets a new one.
+std::int64_t number_of(const ArgumentKind& kind) {
+  static std::int64_t last_number = 0;
+  auto& known = state<KindNumbers>().known;
+  if (const auto* number = known.find(kind)) return *number;
+  return known.insert(kind, ++last_number);
+}
+
+}  // namespace
+
 void signature_of(const std::vector<Array>& leaves, std::string& key) {
   for (const auto& x : leaves) {
     check_usable(x, "jit");
-    const auto& output = output_of(x);
-    std::uint64_t h =
-        mix(field_hash(output.type.shape), static_cast<std::uint64_t>(output.type.dtype.code) * 4 +
-                                               (output.type.weak ? 2 : 0) + (output.sharding ? 1 : 0));
-    h = mix(h, output.stored ? output.stored->layout.hash() : output.sharding ? output.sharding->hash() : 0);
-    key.append(reinterpret_cast<const char*>(&h), sizeof h);
+    const auto number = number_of(kind_of(output_of(x)));
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
   }
 }
 

@@ -36,7 +36,7 @@ template <class E> void raise_everywhere(const std::string& mine) {
 std::pair<std::int64_t, std::int64_t> extremes(std::optional<std::int64_t> mine) {
   constexpr auto none = std::numeric_limits<std::int64_t>::min();
   std::int64_t pair[2] = {mine ? *mine : none, mine ? -*mine : none};
-  comm::all_reduce(comm::world(), comm::ReduceKind::max, int64, pair, pair, 2);
+  comm::all_reduce(comm::world(), ReduceKind::max, int64, pair, pair, 2);
   return {-pair[1], pair[0]};
 }
 Dtype common_dtype(bool member, Dtype mine, const std::string& what) {

@@ -241,7 +241,7 @@ std::string text_of_blocks(Array x) {
     x = expand_dims(x, 0);
     auto extents = x.shape().vector();
     const auto axes = own_axes(*region);
-    extents[0] = axes_size(mesh, axes);
+    extents[0] = devices_along(mesh, axes);
     std::string own;
     for (const int a : axes) own += (own.empty() ? "" : ", ") + mesh.axis_names()[a];
     names = own + (names.empty() ? "" : ", " + names);

@@ -138,7 +138,7 @@ class ShardMap final : public detail::MapRule {
     check_length(x, "argument", number, leaf);
     bool uneven = false;
     for (std::size_t d = 0; d < leaf.dims.size(); ++d) {
-      const auto n = x.shape()[d], parts = axes_size(mesh_, leaf.dims[d]);
+      const auto n = x.shape()[d], parts = devices_along(mesh_, leaf.dims[d]);
       if (n % parts == 0) continue;
       uneven = true;
       if ((parts - 1) * block_size(n, parts) >= n)
@@ -264,7 +264,7 @@ class ShardMap final : public detail::MapRule {
     auto extents = value.shape().vector();
     for (std::size_t d = 0; d < extents.size(); ++d) {
       const auto axes = d < leaf.dims.size() ? leaf.dims[d] : std::vector<int>{};
-      const auto parts = axes_size(mesh_, axes);
+      const auto parts = devices_along(mesh_, axes);
       if (traces.empty())
         extents[d] *= parts;
       else

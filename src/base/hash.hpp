@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 #include <type_traits>
 
@@ -15,6 +16,18 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 27;
   x *= 0x94d049bb133111ebu;
   return x ^ (x >> 31);
+}
+
+// A hash and what comes next, in few cycles; order matters.
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
+  hash *= 0xff51afd7ed558ccdu;
+  return hash ^ (hash >> 32);
+}
+template <class Range> std::uint64_t mix_range(std::uint64_t hash, const Range& values) {
+  hash = mix(hash, std::size(values));
+  for (const auto& value : values) hash = mix(hash, static_cast<std::uint64_t>(value));
+  return hash;
 }
 
 // Of bytes, eight at a time.

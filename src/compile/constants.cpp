@@ -9,41 +9,63 @@
 #include "ops/create/scalar.hpp"
 
 namespace tessera {
+namespace {
 
-Program shrink_constants(const Program& given) {
-  const Program program = on_parts(given, shrink_constants);
-  Program out = program;
-  out.instructions.clear();
-  std::map<int, std::size_t> constants;  // value -> instruction that makes it
-  std::map<int, int> element_of;         // constant -> its one element
-  for (std::size_t n = 0; n < program.instructions.size(); ++n) {
-    Instruction instruction = program.instructions[n];
-    if (instruction.kind == InstructionKind::kernel && instruction.inputs.empty() &&
-        instruction.outputs.size() == 1 && program.values[instruction.outputs[0]].type.shape.ndim() > 0 &&
-        params_of_one_element(*instruction.op, *instruction.params) != nullptr)
-      constants[instruction.outputs[0]] = n;
-    const bool reads_elements =
-        instruction.kind == InstructionKind::kernel && is_elementwise(*instruction.op);
-    for (std::size_t i = 0; reads_elements && i < instruction.inputs.size(); ++i) {
-      int& v = instruction.inputs[i];
-      const auto constant = constants.find(v);
-      if (constant == constants.end()) continue;
-      const auto [element, is_new] = element_of.try_emplace(v, static_cast<int>(out.values.size()));
-      if (is_new) {
-        Instruction made = program.instructions[constant->second];
-        ProgramValue value = program.values[v];
-        made.params = params_of_one_element(*made.op, *made.params);
-        made.outputs = {element->second};
-        value.type.shape = Shape{};
-        value.layout = Sharding::replicated(value.layout.mesh());
-        out.values.push_back(std::move(value));
-        out.instructions.push_back(std::move(made));
-      }
-      v = element->second;
+// The params that make one element of the constant array which this instruction makes; nullptr: it does not.
+ParamsPtr one_element(const Program& program, const Instruction& i) {
+  const auto* kernel = i.as<KernelCall>();
+  if (kernel == nullptr || !i.inputs.empty() || i.outputs.size() != 1 ||
+      program.values[i.outputs[0]].type.shape.ndim() == 0)
+    return nullptr;
+  return params_of_one_element(*i.op, *kernel->params);
+}
+
+bool reads_elements(const Instruction& i) {
+  return i.is<KernelCall>() && is_elementwise(*i.op);
+}
+
+class Shrinking {
+ public:
+  explicit Shrinking(const Program& program) : given_(program), out_(program) { out_.instructions.clear(); }
+
+  Program run() {
+    for (const auto& instruction : given_.instructions) {
+      if (one_element(given_, instruction) != nullptr) constants_[instruction.outputs[0]] = &instruction;
+      Instruction reader = instruction;
+      if (reads_elements(instruction))
+        for (int& v : reader.inputs)
+          if (constants_.contains(v)) v = element_of(v);
+      out_.instructions.push_back(std::move(reader));
     }
-    out.instructions.push_back(std::move(instruction));
+    return std::move(out_);
   }
-  return out;
+
+ private:
+  int element_of(int constant) {
+    const auto [element, is_new] = elements_.try_emplace(constant, static_cast<int>(out_.values.size()));
+    if (!is_new) return element->second;
+    Instruction made = *constants_.at(constant);
+    made.what = KernelCall{one_element(given_, made)};
+    made.outputs = {element->second};
+    ProgramValue value = given_.values[constant];
+    value.type.shape = Shape{};
+    value.layout = Sharding::replicated(value.layout.mesh());
+    out_.values.push_back(std::move(value));
+    out_.instructions.push_back(std::move(made));
+    return element->second;
+  }
+
+  const Program& given_;
+  Program out_;
+  std::map<int, const Instruction*> constants_;  // value -> what makes it
+  std::map<int, int> elements_;                  // constant -> its one element
+};
+
+}  // namespace
+
+Program shrink_constants(const Program& program) {
+  const Program inside = on_parts(program, shrink_constants);
+  return Shrinking(inside).run();
 }
 
 }  // namespace tessera

@@ -11,9 +11,7 @@ namespace {
 
 constexpr std::size_t max_chain_operands = 24;
 
-bool is_elementwise(const Instruction& i) {
-  return i.kind == InstructionKind::kernel && elementwise_row(*i.op) != nullptr;
-}
+bool is_elementwise(const Instruction& i) { return i.is<KernelCall>() && elementwise_row(*i.op) != nullptr; }
 
 struct Uses {
   std::vector<int> producer;                // instruction that defines a value; -1 for inputs
@@ -48,8 +46,7 @@ std::vector<bool> live_instructions(const Program& program) {
 }
 
 bool same_block_shapes(const ProgramValue& a, const ProgramValue& b) {
-  return a.type.shape == b.type.shape && a.layout.mesh() == b.layout.mesh() &&
-         a.layout.dim_axes(a.type.shape.ndim()) == b.layout.dim_axes(b.type.shape.ndim()) &&
+  return a.type.shape == b.type.shape && same_layout(a.layout, b.layout, a.type.shape.ndim()) &&
          a.region == b.region;
 }
 
@@ -124,8 +121,8 @@ class Fuser {
   // stored.
   void end_in_reduction(int n) {
     const auto& instruction = program_.instructions[n];
-    if (instruction.kind != InstructionKind::kernel || !reduction_of(*instruction.op, *instruction.params))
-      return;
+    const auto* kernel = instruction.as<KernelCall>();
+    if (kernel == nullptr || !reduction_of(*instruction.op, *kernel->params)) return;
     const int v = instruction.inputs[0];
     const int p = uses_.producer[v];
     if (p < 0 || owner_[p] != p || uses_.is_output[v]) return;
@@ -138,10 +135,8 @@ class Fuser {
   Instruction reduced_chain(int n, int root) const {
     const auto& reduce = program_.instructions[n];
     Instruction fused = chain_of(root);
-    const auto reduction = *reduction_of(*reduce.op, *reduce.params);
-    fused.reduced_value = reduce.inputs[0];
-    fused.reduced_dims = reduction.dims;
-    fused.reduce_kind = reduction.kernel;
+    const auto reduction = *reduction_of(*reduce.op, *reduce.as<KernelCall>()->params);
+    fused.as<FusedChain>()->reduction = {reduce.inputs[0], reduction.dims, reduction.kind};
     fused.outputs = reduce.outputs;
     fused.op = reduce.op;
     fused.where = reduce.where;
@@ -150,10 +145,8 @@ class Fuser {
 
   Instruction chain_of(int root) const {
     const auto& last = program_.instructions[root];
-    Instruction fused{.kind = InstructionKind::fused};
-    fused.op = last.op;
-    fused.where = last.where;
-    fused.outputs = last.outputs;
+    Instruction fused{.what = {}, .op = last.op, .where = last.where, .outputs = last.outputs};
+    FusedChain chain;
     const auto& members = members_.at(root);
     std::map<int, int> register_of;  // value -> register
     const std::set<int> inside(members.begin(), members.end());
@@ -170,11 +163,13 @@ class Fuser {
         register_of[member.outputs[0]] = register_of.at(member.inputs[0]);
         continue;
       }
-      FusedStepPlan step{member.op, member.params, {}, value(member.outputs[0]).type.dtype};
+      FusedChain::Step step{
+          member.op, member.as<KernelCall>()->params, {}, value(member.outputs[0]).type.dtype};
       for (const int v : member.inputs) step.in.push_back(register_of.at(v));
-      register_of[member.outputs[0]] = static_cast<int>(fused.inputs.size() + fused.chain.size());
-      fused.chain.push_back(std::move(step));
+      register_of[member.outputs[0]] = static_cast<int>(fused.inputs.size() + chain.steps.size());
+      chain.steps.push_back(std::move(step));
     }
+    fused.what = std::move(chain);
     return fused;
   }
 
@@ -192,39 +187,5 @@ class Fuser {
 }  // namespace
 
 Program fuse(const Program& program) { return Fuser(on_parts(program, fuse)).run(); }
-
-Program share_common(const Program& given) {
-  const Program program = on_parts(given, share_common);
-  Program out = program;
-  out.instructions.clear();
-  std::vector<int> replaced(program.values.size());
-  for (std::size_t v = 0; v < replaced.size(); ++v) replaced[v] = static_cast<int>(v);
-  std::map<std::string, std::vector<int>> seen;
-  for (auto instruction : program.instructions) {
-    for (int& v : instruction.inputs) v = replaced[v];
-    const bool mergeable =
-        (instruction.kind == InstructionKind::kernel || instruction.kind == InstructionKind::alias) &&
-        !instruction.op->is_value_dependent;
-    if (mergeable) {
-      std::string key = std::to_string(static_cast<int>(instruction.kind)) + instruction.op->name + "#" +
-                        std::to_string(instruction.params->hash());
-      for (const int v : instruction.inputs) key += "," + std::to_string(v);
-      for (const int v : instruction.outputs) {
-        const auto& value = program.values[v];
-        key += ";" + to_string(value.type) + std::to_string(value.type.weak) + "@" +
-               std::to_string(value.layout.hash());
-      }
-      const auto [found, is_new] = seen.emplace(key, instruction.outputs);
-      if (!is_new) {
-        for (std::size_t i = 0; i < instruction.outputs.size(); ++i)
-          replaced[instruction.outputs[i]] = found->second[i];
-        continue;
-      }
-    }
-    out.instructions.push_back(std::move(instruction));
-  }
-  for (int& v : out.outputs) v = replaced[v];
-  return out;
-}
 
 }  // namespace tessera

@@ -16,138 +16,114 @@ std::uint64_t next_visit() {
   return ++visit;
 }
 
-bool is_small_constant(const Output& output) {
-  return output.stored && !output.sharding && output.stored->buffer && output.stored->buffer.bytes() <= 16;
+bool ends_walk(const Node& node) { return node.is_evaluated() || is_parameter(node); }
+
+// Depth first from each root, without recursion.
+class Collector {
+ public:
+  explicit Collector(std::uint64_t before) : before_(before), visit_(next_visit()) {}
+
+  void add(const Array& root) {
+    enter(root);
+    while (!stack_.empty()) {
+      auto& [array, next] = stack_.back();
+      const auto& inputs = array->node()->inputs;
+      if (next < inputs.size()) {
+        enter(inputs[next++]);
+      } else {
+        graph.nodes.push_back(array->node());
+        stack_.pop_back();
+      }
+    }
+  }
+  Graph graph;
+
+ private:
+  void enter(const Array& x) {
+    Node& node = *x.node();
+    if (node.visit == visit_) return;
+    node.visit = visit_;
+    if (!ends_walk(node) && node.serial > before_) {
+      stack_.emplace_back(&x, 0);
+      return;
+    }
+    for (int i = 0; i < static_cast<int>(node.outputs.size()); ++i) graph.leaves.emplace_back(x.node(), i);
+  }
+
+  std::uint64_t before_, visit_;
+  std::vector<std::pair<const Array*, std::size_t>> stack_;  // and which input comes next
+};
+
+// Oldest first. The results of a gradient then stand in the order of the backward pass: each all-reduce can
+// start as soon as its product is there, and cotangents die early.
+std::vector<const Array*> by_age(const std::vector<Array>& arrays) {
+  std::vector<const Array*> sorted;
+  for (const auto& x : arrays) sorted.push_back(&x);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Array* a, const Array* b) { return a->node()->serial < b->node()->serial; });
+  return sorted;
 }
 
-bool ends_walk(const Node& node) { return node.is_evaluated() || is_parameter(node); }
+// Nobody knows where an uncommitted value will be needed: beside committed results it would be computed a
+// second time, whole, on every rank, for a handle that is perhaps but the temporary in
+// eval(device_put(random::normal(...), sharding)). Small ones are computed all the same, lest a chain of them
+// (a key per step) grows for ever.
+bool can_wait(const Node& node) {
+  constexpr std::int64_t small_bytes = 64 << 10;
+  const auto& type = node.outputs[0].type;
+  return node.outputs.size() == 1 && !node.outputs[0].sharding &&
+         type.shape.elements() * static_cast<std::int64_t>(itemsize(type.dtype)) > small_bytes;
+}
+
+bool is_among(const Array& x, const std::vector<Array>& arrays) {
+  return std::any_of(arrays.begin(), arrays.end(), [&](const Array& other) {
+    return other.node() == x.node() && other.output() == x.output();
+  });
+}
+
+// How many of a node's owners are known: the inputs of the graph's nodes, its list of nodes and the roots.
+std::vector<long> owners_inside(const Graph& graph) {
+  const auto count = static_cast<std::uint32_t>(graph.nodes.size());
+  for (const auto& leaf : graph.leaves) leaf.node()->visit_index = count;
+  for (std::uint32_t n = 0; n < count; ++n) graph.nodes[n]->visit_index = n;
+  std::vector<long> owners(count + 1, 1);  // the last: of all leaves
+  for (const auto& node : graph.nodes)
+    for (const auto& input : node->inputs) ++owners[input.node()->visit_index];
+  for (const auto& root : graph.roots) ++owners[root.node()->visit_index];
+  return owners;
+}
+
+// Values that a handle still holds: their nodes have more owners than those.
+std::vector<Array> held_from_outside(const Graph& graph) {
+  const auto owners = owners_inside(graph);
+  std::vector<bool> is_root(owners.size());
+  bool asks_committed = false;
+  for (const auto& root : graph.roots) {
+    is_root[root.node()->visit_index] = true;
+    asks_committed |= output_of(root).sharding.has_value();
+  }
+  std::vector<Array> held;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto& node = graph.nodes[n];
+    if (!is_root[n] && asks_committed && can_wait(*node)) continue;
+    if (node.use_count() > owners[n] || (is_root[n] && node->outputs.size() > 1))
+      for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i) held.emplace_back(node, i);
+  }
+  return held;
+}
 
 }  // namespace
 
 Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before) {
   check_thread("explain");  // evaluations and traces have asked before
-  Graph graph;
-  const auto visit = next_visit();
-  struct Frame {
-    const Array* array;
-    std::size_t next = 0;
-  };
-  std::vector<Frame> stack;
-  const auto enter = [&](const Array& x) {
-    Node& node = *x.node();
-    if (node.visit == visit) return;
-    node.visit = visit;
-    if (ends_walk(node) || node.serial <= before) {
-      for (int i = 0; i < static_cast<int>(node.outputs.size()); ++i) graph.leaves.emplace_back(x.node(), i);
-      return;
-    }
-    stack.push_back({&x});
-  };
-  // Oldest first. The results of a gradient then stand in the order of the backward pass: each all-reduce
-  // can start as soon as its product is there, and cotangents die early.
-  std::vector<const Array*> by_age;
-  for (const auto& root : roots) by_age.push_back(&root);
-  std::stable_sort(by_age.begin(), by_age.end(),
-                   [](const Array* a, const Array* b) { return a->node()->serial < b->node()->serial; });
-  for (const auto* root : by_age) {
-    enter(*root);
-    while (!stack.empty()) {
-      auto& frame = stack.back();
-      const auto& inputs = frame.array->node()->inputs;
-      if (frame.next < inputs.size()) {
-        enter(inputs[frame.next++]);
-      } else {
-        graph.nodes.push_back(frame.array->node());
-        stack.pop_back();
-      }
-    }
-  }
+  Collector collector(before);
+  for (const auto* root : by_age(roots)) collector.add(*root);
+  Graph graph = std::move(collector.graph);
   graph.roots = roots;
-  if (keep_alive) {
-    // A node is held from outside when it has more owners than the inputs of the graph's nodes, the list
-    // above and the roots.
-    std::unordered_map<const Node*, long> inside;
-    for (const auto& node : graph.nodes) {
-      ++inside[node.get()];
-      for (const auto& input : node->inputs) ++inside[input.node().get()];
-    }
-    for (const auto& root : graph.roots) ++inside[root.node().get()];
-    // Nobody knows where an uncommitted value will be needed: beside committed results it would be computed
-    // a second time, whole, on every rank, for a handle that is perhaps but the temporary in
-    // eval(device_put(random::normal(...), sharding)). Small ones are computed all the same, lest a chain of
-    // them (a key per step) grows for ever.
-    bool asks_committed = false;
-    for (const auto& root : roots) asks_committed |= output_of(root).sharding.has_value();
-    const auto can_wait = [&](const Node& node) {
-      const auto& type = node.outputs[0].type;
-      return asks_committed && node.outputs.size() == 1 && !node.outputs[0].sharding &&
-             type.shape.elements() * static_cast<std::int64_t>(itemsize(type.dtype)) > 64 << 10;
-    };
-    std::vector<Array> held;
-    for (const auto& node : graph.nodes) {
-      bool is_root = false;
-      for (const auto& root : roots) is_root |= root.node() == node;
-      if (!is_root && can_wait(*node)) continue;
-      if (node.use_count() > inside[node.get()] || (is_root && node->outputs.size() > 1))
-        for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i) held.emplace_back(node, i);
-    }
-    for (auto& x : held) {
-      bool known = false;
-      for (const auto& root : roots) known |= root.node() == x.node() && root.output() == x.output();
-      if (!known) graph.roots.push_back(std::move(x));
-    }
-  }
+  if (!keep_alive) return graph;
+  for (auto& x : held_from_outside(graph))
+    if (!is_among(x, roots)) graph.roots.push_back(std::move(x));
   return graph;
-}
-
-GraphKey key_of(const Graph& graph) {
-  GraphKey key{0x243f6a8885a308d3ull, 0x13198a2e03707344ull};
-  const auto add = [&key](std::uint64_t value) {
-    key.a = mix(key.a, value);
-    key.b = (key.b ^ value) * 0x9fb21c651e98df25ull;
-    key.b ^= key.b >> 29;
-  };
-  const auto add_agreed = [&](std::uint64_t value) {
-    add(value);
-    key.agreed = mix(key.agreed, value);
-  };
-  const auto add_output = [&](const Output& output, bool agreed) {
-    agreed ? add_agreed(field_hash(output.type.shape)) : add(field_hash(output.type.shape));
-    add_agreed(static_cast<std::uint64_t>(output.type.dtype.code) * 2 + output.type.weak);
-    add_agreed(output.sharding ? output.sharding->hash() : 1);
-  };
-  std::uint32_t number = 0;
-  for (const auto& leaf : graph.leaves) {
-    if (leaf.output() == 0) leaf.node()->visit_index = number;
-    ++number;
-    const auto& output = output_of(leaf);
-    const bool differs = leaf.node()->region && leaf.node()->region->uneven;
-    add_output(output, !differs);
-    if (output.stored) {
-      add_agreed(output.stored->layout.hash());
-      // Small constants that every rank is supposed to hold alike: a scalar that differs is caught here, not
-      // in the results.
-      if (is_small_constant(output)) {
-        std::uint64_t bits[2] = {};
-        std::memcpy(bits, output.stored->buffer.data(), output.stored->buffer.bytes());
-        key.agreed = mix(mix(key.agreed, bits[0]), bits[1]);
-      }
-    }
-  }
-  for (const auto& node : graph.nodes) {
-    node->visit_index = number;
-    number += static_cast<std::uint32_t>(node->outputs.size());
-    const bool differs = node->region && node->region->uneven;  // shapes differ from rank to rank there
-    add_agreed(field_hash(node->op->name));
-    add(node->params->hash());
-    if (!differs) key.agreed = mix(key.agreed, node->params->agreed_hash());
-    for (const auto& input : node->inputs)
-      add_agreed(input.node()->visit_index + static_cast<std::uint32_t>(input.output()));
-    for (const auto& output : node->outputs) add_output(output, !differs);
-  }
-  for (const auto& root : graph.roots)
-    add_agreed(root.node()->visit_index + static_cast<std::uint32_t>(root.output()) + 0x10000u);
-  return key;
 }
 
 namespace {
@@ -171,48 +147,57 @@ std::string value_text(const Output& output) {
   return text.str();
 }
 
+class GraphText {
+ public:
+  explicit GraphText(const Graph& graph) : graph_(graph) {
+    for (const auto& leaf : graph.leaves)
+      if (leaf.output() == 0) number(*leaf.node());
+    for (const auto& node : graph.nodes) number(*node);
+  }
+
+  std::string text() const {
+    std::string all;
+    for (const auto& leaf : graph_.leaves)
+      all += name_of(leaf) + " = " + declared(output_of(leaf)) + " parameter" + value_text(output_of(leaf)) +
+             "\n";
+    for (const auto& node : graph_.nodes) all += line_of(*node);
+    return all + "return" + (graph_.roots.empty() ? "" : " ") + listed(graph_.roots) + "\n";
+  }
+
+ private:
+  void number(const Node& node) { number_.emplace(&node, static_cast<int>(number_.size())); }
+
+  std::string name_of(const Array& x) const {
+    return "%" + std::to_string(number_.at(x.node().get())) +
+           (x.node()->outputs.size() > 1 ? "." + std::to_string(x.output()) : "");
+  }
+  std::string listed(const std::vector<Array>& values) const {
+    std::string text;
+    for (const auto& x : values) text += (text.empty() ? "" : ", ") + name_of(x);
+    return text;
+  }
+  static std::string declared(const Output& output) {
+    std::ostringstream text;
+    text << to_string(output.type);
+    if (output.sharding) text << " " << output.sharding->spec();
+    return text.str();
+  }
+  std::string line_of(const Node& node) const {
+    std::string text = "%" + std::to_string(number_.at(&node)) + " =";
+    for (const auto& output : node.outputs) text += " " + declared(output);
+    text += " " + node.op->name + "(" + listed(node.inputs) + ")";
+    if (const auto params = node.params->text(); !params.empty()) text += " {" + params + "}";
+    if (const auto* rule = rule_of(*node.op)) text += " by \"" + rule->text.text() + "\"";
+    return text + "  # " + site(node.where) + "\n";
+  }
+
+  const Graph& graph_;
+  std::unordered_map<const Node*, int> number_;
+};
+
 }  // namespace
 
-std::string graph_text(const Graph& graph) {
-  std::ostringstream text;
-  std::unordered_map<const Node*, int> number;
-  int next = 0;
-  const auto sharding_text = [](const Output& output) {
-    std::ostringstream out;
-    if (output.sharding) out << " " << output.sharding->spec();
-    return out.str();
-  };
-  for (const auto& leaf : graph.leaves) {
-    if (leaf.output() == 0) number[leaf.node().get()] = next++;
-    const auto& output = output_of(leaf);
-    text << "%" << number[leaf.node().get()]
-         << (leaf.node()->outputs.size() > 1 ? "." + std::to_string(leaf.output()) : "") << " = "
-         << to_string(output.type) << sharding_text(output) << " parameter" << value_text(output) << "\n";
-  }
-  for (const auto& node : graph.nodes) {
-    number[node.get()] = next;
-    text << "%" << next++ << " =";
-    for (const auto& output : node->outputs) text << " " << to_string(output.type) << sharding_text(output);
-    text << " " << node->op->name << "(";
-    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-      const auto& input = node->inputs[i];
-      text << (i ? ", " : "") << "%" << number[input.node().get()];
-      if (input.node()->outputs.size() > 1) text << "." << input.output();
-    }
-    text << ")";
-    if (const auto params = node->params->text(); !params.empty()) text << " {" << params << "}";
-    if (const auto* rule = rule_of(*node->op)) text << " by \"" << rule->text.text() << "\"";
-    text << "  # " << site(node->where) << "\n";
-  }
-  text << "return";
-  for (std::size_t i = 0; i < graph.roots.size(); ++i) {
-    const auto& root = graph.roots[i];
-    text << (i ? ", " : " ") << "%" << number[root.node().get()];
-    if (root.node()->outputs.size() > 1) text << "." << root.output();
-  }
-  text << "\n";
-  return text.str();
-}
+std::string graph_text(const Graph& graph) { return GraphText(graph).text(); }
 
 void verify(const Graph& graph) {
   std::unordered_map<const Node*, bool> defined;

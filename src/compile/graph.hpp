@@ -2,6 +2,7 @@
 // can run.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "graph/op.hpp"
@@ -19,17 +20,47 @@ struct Graph {
 // Nodes recorded up to `before` count as leaves: what a loop's body reads from outside.
 Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before = 0);
 
-// The same for equal graphs: ops, params, types, shardings and how they are wired; not the values of leaves.
+// The same for equal graphs. Unequal graphs may share it: GraphForm tells them apart.
 struct GraphKey {
-  std::uint64_t a = 0, b = 0;
-  std::uint64_t agreed =
-      0;  // what all ranks must have in common: leaves out shapes that may differ from rank to rank
-  friend bool operator==(const GraphKey&, const GraphKey&) = default;
-};
-struct GraphKeyHash {
-  std::size_t operator()(const GraphKey& key) const { return key.a; }
+  std::uint64_t hash = 0;    // of what a GraphForm compares
+  std::uint64_t agreed = 0;  // what all ranks must have in common: leaves out shapes that may differ from
+                             // rank to rank
 };
 GraphKey key_of(const Graph&);
+
+// What makes two graphs equal: ops, params, types, shardings and how they are wired, by value; not the values
+// of leaves. Keeps no array alive.
+class GraphForm {
+ public:
+  explicit GraphForm(const Graph&);
+  bool is_of(const Graph&) const;
+
+ private:
+  struct Leaf {
+    Type type;
+    std::optional<Sharding> sharding, stored;
+    RegionPtr region;
+    bool is_of(const Array&) const;
+  };
+  struct Value {
+    Type type;
+    std::optional<Sharding> sharding;
+  };
+  struct Op {
+    const OpDef* op;
+    ParamsPtr params;
+    RegionPtr region;
+    std::vector<std::uint32_t> reads;  // numbers of values: leaves first
+    std::vector<Value> outputs;
+    bool is_of(const Node&) const;
+  };
+  std::vector<Leaf> leaves_;
+  std::vector<Op> ops_;
+  std::vector<std::uint32_t> roots_;
+};
+
+// A scalar or the like that every rank holds.
+bool is_small_constant(const Output&);
 
 // One line per node: the recorded program (text before partitioning).
 std::string graph_text(const Graph&);

@@ -7,7 +7,9 @@
 //                     %6 = scan(%7, %5), last step first   the backward pass
 //   merged:           %4, %5 = scan(%1, %2), with %4 in the place of %3
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "compile/passes.hpp"
 
@@ -19,59 +21,104 @@ bool contains(const std::vector<int>& values, int v) {
   return std::find(values.begin(), values.end(), v) != values.end();
 }
 
-// What a loop computes, told apart by value: operand i of the body is its number as a carried value, else
-// the program's value.
-std::vector<std::uint64_t> keys_of_results(const Instruction& loop) {
-  const Control& inside = *loop.control;
-  std::vector<std::uint64_t> keys;
-  for (std::size_t i = 0; i < loop.inputs.size(); ++i) {
-    const bool is_carried = i < at(inside.carried),
-               is_stack = !is_carried && i < at(inside.carried + inside.stacks);
-    keys.push_back(mix(is_carried ? 1
-                       : is_stack ? 2
-                                  : 3,
-                       is_carried ? i : static_cast<std::uint64_t>(loop.inputs[i])));
+// Numbers for what the bodies of loops compute: two values have one number when they are the same op, with
+// equal params, of values of the same numbers.
+class ValueNumbers {
+ public:
+  // Of each result of the body.
+  std::vector<int> of_results(const Instruction& instruction, const Loop& loop) {
+    std::vector<int> numbers;
+    const int stacks = stacks_of(instruction);
+    for (int i = 0; i < static_cast<int>(instruction.inputs.size()); ++i) {
+      const bool is_carried = i < loop.carried, is_stack = !is_carried && i < loop.carried + stacks;
+      numbers.push_back(is_carried
+                            ? of_operand(Role::carried, i)
+                            : of_operand(is_stack ? Role::entry : Role::captured, instruction.inputs[at(i)]));
+    }
+    for (const auto& expression : loop.expressions) numbers.push_back(of_expression(expression, numbers));
+    std::vector<int> results;
+    for (const int r : loop.results) results.push_back(numbers[at(r)]);
+    return results;
   }
-  for (const auto& expression : inside.expressions) {
-    std::uint64_t key = expression.op;
-    for (const int r : expression.reads) key = mix(key, keys[at(r)]);
-    keys.push_back(key);
-  }
-  std::vector<std::uint64_t> results;
-  for (const int r : inside.results) results.push_back(keys[at(r)]);
-  return results;
-}
 
-bool same_place(const Program& program, int a, int b) {
+ private:
+  enum class Role { carried, entry, captured };
+  struct Known {
+    const Loop::Expression* expression;
+    std::vector<int> reads;  // numbers
+    int number;
+  };
+
+  static int stacks_of(const Instruction& instruction) {
+    const auto* counted = instruction.control()->as<CountedLoop>();
+    return counted == nullptr ? 0 : counted->stacks;
+  }
+
+  // A carried value is told by its number, others by the program's value.
+  int of_operand(Role role, int which) {
+    const auto [operand, is_new] = operands_.try_emplace({role, which}, next_);
+    next_ += is_new;
+    return operand->second;
+  }
+
+  int of_expression(const Loop::Expression& e, const std::vector<int>& numbers) {
+    std::vector<int> reads;
+    for (const int r : e.reads) reads.push_back(numbers[at(r)]);
+    const auto hash = mix_range(mix(mix(field_hash(e.op->name), e.params->hash()), at(e.output)), reads);
+    for (auto [known, end] = expressions_.equal_range(hash); known != end; ++known)
+      if (is_same(known->second, e, reads)) return known->second.number;
+    expressions_.emplace(hash, Known{&e, std::move(reads), next_});
+    return next_++;
+  }
+
+  static bool is_same(const Known& known, const Loop::Expression& e, const std::vector<int>& reads) {
+    return known.expression->op == e.op && known.expression->output == e.output && known.reads == reads &&
+           same_params(known.expression->params, e.params);
+  }
+
+  std::map<std::pair<Role, int>, int> operands_;
+  std::unordered_multimap<std::uint64_t, Known> expressions_;
+  int next_ = 0;
+};
+
+bool lie_alike(const Program& program, int a, int b) {
   const auto &va = program.values[at(a)], &vb = program.values[at(b)];
   return va.type == vb.type && va.layout == vb.layout && va.region == vb.region;
+}
+
+// Whether the loops do as many steps in the same order; `a` may carry fewer values.
+bool step_alike(const Control& a, const Control& b) {
+  if (a.kind.index() != b.kind.index() || a.loop() == nullptr || a.loop()->carried > b.loop()->carried ||
+      a.loop()->results.empty() || b.loop()->results.empty())
+    return false;
+  const auto *ca = a.as<CountedLoop>(), *cb = b.as<CountedLoop>();
+  return ca == nullptr || (ca->length == cb->length && ca->reverse == cb->reverse);
 }
 
 // Per output of `a` the output of `b` that has its value; nullopt unless there is one for each.
 std::optional<std::vector<int>> covered_by(const Program& program, const Instruction& a,
                                            const Instruction& b) {
-  const Control &ca = *a.control, &cb = *b.control;
-  if (ca.kind != cb.kind || ca.kind == ControlKind::branch || ca.length != cb.length ||
-      ca.reverse != cb.reverse || ca.carried > cb.carried || ca.results.empty() || cb.results.empty())
-    return std::nullopt;
-  auto of_a = keys_of_results(a), of_b = keys_of_results(b);
-  if (ca.kind == ControlKind::until) {  // the condition comes first
+  if (!step_alike(*a.control(), *b.control())) return std::nullopt;
+  const Loop &la = *a.control()->loop(), &lb = *b.control()->loop();
+  ValueNumbers numbers;
+  auto of_a = numbers.of_results(a, la), of_b = numbers.of_results(b, lb);
+  if (a.control()->as<UntilLoop>() != nullptr) {  // the condition comes first
     if (of_a[0] != of_b[0]) return std::nullopt;
     of_a.erase(of_a.begin());
     of_b.erase(of_b.begin());
   }
   std::vector<int> found;
-  for (std::size_t k = 0; k < at(ca.carried); ++k) {
+  for (std::size_t k = 0; k < at(la.carried); ++k) {
     if (a.inputs[k] != b.inputs[k] || of_a[k] != of_b[k]) return std::nullopt;
     found.push_back(b.outputs[k]);
   }
-  for (std::size_t k = at(ca.carried); k < of_a.size(); ++k) {
-    const auto other = std::find(of_b.begin() + cb.carried, of_b.end(), of_a[k]);
+  for (std::size_t k = at(la.carried); k < of_a.size(); ++k) {
+    const auto other = std::find(of_b.begin() + lb.carried, of_b.end(), of_a[k]);
     if (other == of_b.end()) return std::nullopt;
     found.push_back(b.outputs[other - of_b.begin()]);
   }
   for (std::size_t k = 0; k < found.size(); ++k)
-    if (!same_place(program, a.outputs[k], found[k])) return std::nullopt;
+    if (!lie_alike(program, a.outputs[k], found[k])) return std::nullopt;
   return found;
 }
 
@@ -115,10 +162,10 @@ void put_in_place_of(Program& program, std::size_t first, std::size_t last, cons
 
 void merge_equal(Program& program) {
   for (std::size_t n = 0; n < program.instructions.size(); ++n) {
-    if (!program.instructions[n].control) continue;
+    if (!program.instructions[n].is<ControlFlow>()) continue;
     for (std::size_t m = n + 1; m < program.instructions.size(); ++m) {
       const auto &a = program.instructions[n], &b = program.instructions[m];
-      if (!b.control) continue;
+      if (!b.is<ControlFlow>()) continue;
       const auto results = covered_by(program, a, b);
       if (!results) continue;
       const auto needed = needed_between(program, n, m);
@@ -158,39 +205,48 @@ int count_in(const std::vector<bool>& kept, int first, int past) {
   return static_cast<int>(std::count(kept.begin() + first, kept.begin() + past, true));
 }
 
-// The instruction without the results, and then without the operands, that nobody needs.
-void drop_unread(Instruction& instruction, std::vector<bool> read) {
-  Control inside = *instruction.control;
-  const auto carried = at(inside.carried);
-  std::vector<bool> operand(instruction.inputs.size());
-  const auto first =
-      inside.kind == ControlKind::branch ? std::size_t{1} : std::size_t{0};  // behind the predicate
+// Which operands the parts need for the results that are read; a carried value that is read in the next step
+// has to be made in this one, and counts as read.
+std::vector<bool> needed_operands(const Control& inside, std::size_t operands, std::size_t carried,
+                                  std::vector<bool>& read) {
+  std::vector<bool> needed(operands);
   for (bool grew = true; grew;) {
     grew = false;
     for (std::size_t p = 0; p < inside.parts.size(); ++p) {
       const auto from = operands_of_results(inside.parts[p]);
-      const bool is_condition = inside.kind == ControlKind::until && p == 0;
+      const bool is_condition = inside.as<UntilLoop>() != nullptr && p == 0;
       for (std::size_t r = 0; r < from.size(); ++r)
         for (std::size_t i = 0; i < from[r].size(); ++i)
-          if (from[r][i] && (is_condition || read[r])) operand[first + i] = true;
+          if (from[r][i] && (is_condition || read[r])) needed[i] = true;
     }
-    for (std::size_t k = 0; k < carried;
-         ++k)  // a carried value that is read in the next step has to be made in this one
-      if (operand[k] != read[k]) grew = operand[k] = read[k] = true;
+    for (std::size_t k = 0; k < carried; ++k)
+      if (needed[k] != read[k]) grew = needed[k] = read[k] = true;
   }
-  if (first == 1) operand[0] = true;
+  return needed;
+}
+
+// The instruction without the results, and then without the operands, that nobody needs.
+void drop_unread(Instruction& instruction, std::vector<bool> read) {
+  Control inside = *instruction.control();
+  Loop* const loop = inside.loop();
+  const std::size_t first = loop == nullptr ? 1 : 0;  // behind the predicate of a branch
+  auto needed = needed_operands(inside, instruction.inputs.size() - first,
+                                loop == nullptr ? 0 : at(loop->carried), read);
   for (std::size_t p = 0; p < inside.parts.size(); ++p) {
-    keep_only(inside.parts[p].inputs, {operand.begin() + static_cast<std::ptrdiff_t>(first), operand.end()});
-    if (inside.kind != ControlKind::until || p == 1) keep_only(inside.parts[p].outputs, read);
+    keep_only(inside.parts[p].inputs, needed);
+    if (inside.as<UntilLoop>() == nullptr || p == 1) keep_only(inside.parts[p].outputs, read);
   }
-  inside.expressions.clear();  // no longer true of what is left
-  inside.results.clear();
-  const int stacks_end = inside.carried + inside.stacks;
-  inside.stacks = count_in(operand, inside.carried, stacks_end);
-  inside.carried = count_in(operand, 0, inside.carried);
-  keep_only(instruction.inputs, operand);
+  if (auto* counted = inside.as<CountedLoop>())
+    counted->stacks = count_in(needed, counted->carried, counted->carried + counted->stacks);
+  if (loop != nullptr) {
+    loop->carried = count_in(needed, 0, loop->carried);
+    loop->expressions.clear();  // no longer true of what is left
+    loop->results.clear();
+  }
+  needed.insert(needed.begin(), first, true);
+  keep_only(instruction.inputs, needed);
   keep_only(instruction.outputs, read);
-  instruction.control = std::make_shared<const Control>(std::move(inside));
+  instruction.set_control(std::move(inside));
 }
 
 // What reaches an output, and nothing else.
@@ -204,7 +260,7 @@ void drop_dead(Program& program) {
     live[n] = std::count(read.begin(), read.end(), true) > 0 ||
               (instruction.op != nullptr && instruction.op->is_value_dependent);
     if (!live[n]) continue;
-    if (instruction.control) drop_unread(instruction, std::move(read));
+    if (instruction.is<ControlFlow>()) drop_unread(instruction, std::move(read));
     for (const int v : instruction.inputs) wanted[at(v)] = true;
   }
   keep_only(program.instructions, live);
@@ -212,7 +268,7 @@ void drop_dead(Program& program) {
 
 bool has_control(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(),
-                     [](const Instruction& i) { return i.control != nullptr; });
+                     [](const Instruction& i) { return i.is<ControlFlow>(); });
 }
 
 Program merge_and_drop(const Program& program) {
@@ -227,10 +283,10 @@ Program merge_and_drop(const Program& program) {
 Program on_parts(const Program& program, Program (*pass)(const Program&)) {
   Program out = program;
   for (auto& instruction : out.instructions) {
-    if (!instruction.control) continue;
-    Control inside = *instruction.control;
+    if (!instruction.is<ControlFlow>()) continue;
+    Control inside = *instruction.control();
     for (auto& part : inside.parts) part = pass(part);
-    instruction.control = std::make_shared<const Control>(std::move(inside));
+    instruction.set_control(std::move(inside));
   }
   return out;
 }

@@ -7,10 +7,6 @@
 namespace tessera {
 namespace {
 
-bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
-  return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim);
-}
-
 // One way in which a node is computed. Committed nodes have one; an uncommitted node has one per layout that
 // its consumers ask for.
 struct Version {
@@ -80,9 +76,7 @@ class Partitioner {
     std::vector<std::optional<Sharding>> shardings;
     for (const auto& x : node.inputs) in.push_back(type_of(x)), shardings.push_back(sharding_of_value(x));
     for (const auto& o : node.outputs) out.push_back(o.type);
-    const auto& region = node.inputs.empty() ? node.region : node.inputs[0].node()->region;
-    static const std::vector<int> none;
-    const auto& fixed = region ? region->manual_axes : none;
+    const auto& fixed = manual_axes_of(node.inputs.empty() ? node.region : node.inputs[0].node()->region);
     auto& versions = versions_[n];
     const bool committed = sharding_of_value(Array(graph_.nodes[n], 0)).has_value();
     if (committed) {
@@ -106,8 +100,7 @@ class Partitioner {
   // an operand, may move or compute less than going forward and moving the result.
   void prefer_wanted(const NodePtr& shared, Version& version, PlaceArgs args) const {
     const Node& node = *shared;
-    const bool may_move = node.outputs.size() == 1 && is_one_local_step(*node.op);
-    if (!layouts_.contains(&node) && !may_move) return;
+    if (!layouts_.contains(&node) && !may_lie_elsewhere(node)) return;
     const Sharding target = *sharding_of_value(Array(shared, 0));
     const bool in_place =
         same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim());
@@ -150,13 +143,13 @@ class Partitioner {
       return -1;
     const int v = versions_[number_.at(x.node().get())].front().values[x.output()];
     const auto& value = builder_.value(v);
-    if (value.partial_axes.empty() || value.reduce_kind != "sum" ||
+    if (value.partial_axes.empty() || value.reduce_kind != ReduceKind::sum ||
         !same_layout(value.layout, layout, x.ndim()))
       return -1;
     return v;
   }
 
-  static bool splits_over(const Sharding& layout, int ndim, const std::vector<int>& axes) {
+  static bool splits_over(const Sharding& layout, int ndim, const MeshAxes& axes) {
     for (const auto& dim : layout.dim_axes(ndim))
       for (const int a : dim)
         if (std::find(axes.begin(), axes.end(), a) != axes.end()) return true;
@@ -164,9 +157,9 @@ class Partitioner {
   }
 
   // Which inputs to pass as terms; empty when none can be.
-  std::vector<int> linear_terms(const Node& node, const Placement& placement, std::vector<int>& axes) {
+  std::vector<int> linear_terms(const Node& node, const Placement& placement, MeshAxes& axes) {
     const Linear linear = node.op->linear;
-    if (linear == Linear::no || placement.reduce_kind != "sum") return {};
+    if (linear == Linear::no || placement.reduce_kind != ReduceKind::sum) return {};
     const std::size_t candidates = linear == Linear::in_first ? 1 : node.inputs.size();
     std::vector<int> terms(node.inputs.size(), -1);
     std::size_t count = 0;
@@ -198,7 +191,7 @@ class Partitioner {
 
   void emit(const Node& node, Version& version) {
     builder_.serve(node.op, node.where, &version.placement);
-    std::vector<int> term_axes;
+    MeshAxes term_axes;
     const auto terms = linear_terms(node, version.placement, term_axes);
     std::vector<int> inputs;
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
@@ -236,8 +229,7 @@ class Partitioner {
     std::vector<std::optional<Sharding>> shardings;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       in.push_back(type_of(node.inputs[i])), shardings.emplace_back(version.placement.inputs[i]);
-    static const std::vector<int> none;
-    const auto& fixed = node.region ? node.region->manual_axes : none;
+    const auto& fixed = manual_axes_of(node.region);
     std::vector<TalkCost> costs;
     if (talk.cost != nullptr)
       costs = talk.cost(

@@ -6,15 +6,6 @@
 namespace tessera {
 namespace {
 
-bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
-  return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim);
-}
-
-const std::vector<int>& fixed_axes_of(const Node& node) {
-  static const std::vector<int> none;
-  return node.region ? node.region->manual_axes : none;
-}
-
 // A node's operands as the place rule sees them.
 struct Operands {
   std::vector<Type> in, out;
@@ -59,10 +50,10 @@ class Backward {
   void visit(const NodePtr& node) {
     if (!node->outputs[0].sharding) return;
     const Operands o = operands_of(*node);
-    const PlaceArgs args{o.in,        o.out, o.shardings, *node->params, *o.mesh, fixed_axes_of(*node),
-                         std::nullopt};
+    const PlaceArgs args{
+        o.in, o.out, o.shardings, *node->params, *o.mesh, manual_axes_of(node->region), std::nullopt};
     Placement placement = place(*node->op, args);
-    if (node->outputs.size() == 1 && is_one_local_step(*node->op)) choose(node, args, placement);
+    if (may_lie_elsewhere(*node)) choose(node, args, placement);
     for (std::size_t i = 0; i < node->inputs.size(); ++i)
       want(node->inputs[i], wish(*node, args, placement, i));
   }
@@ -80,48 +71,66 @@ class Backward {
     return place(*node.op, free).inputs[i];
   }
 
-  void choose(const NodePtr& node, const PlaceArgs& args, Placement& placement) {
-    const int ndim = node->outputs[0].type.shape.ndim();
-    const Sharding recorded = *node->outputs[0].sharding;
-    const auto& wishes = wanted_[{node.get(), 0}];
-    std::vector<Sharding> candidates{recorded};
-    for (const auto& w : wishes)
-      if (w.mesh() == recorded.mesh() &&
+  // Where its result may lie: as recorded, or where a consumer on the same mesh wants it.
+  std::vector<Sharding> candidates_of(const Node& node) const {
+    std::vector<Sharding> candidates{*node.outputs[0].sharding};
+    const int ndim = node.outputs[0].type.shape.ndim();
+    for (const auto& w : wishes_of(node))
+      if (w.mesh() == candidates[0].mesh() &&
           std::none_of(candidates.begin(), candidates.end(),
                        [&](const Sharding& c) { return same_layout(c, w, ndim); }))
         candidates.push_back(w);
+    return candidates;
+  }
+  const std::vector<Sharding>& wishes_of(const Node& node) const {
+    static const std::vector<Sharding> none;
+    const auto found = wanted_.find({&node, 0});
+    return found == wanted_.end() ? none : found->second;
+  }
+
+  struct Choice {
+    Sharding layout;
+    Placement placement;
+    std::int64_t bytes = 0;
+  };
+  // As placed and then moved, or computed straight into the layout, where that moves no more; and what the
+  // consumers move from there.
+  Choice choice_of(const Node& node, PlaceArgs args, const Placement& placement,
+                   const Sharding& layout) const {
+    Choice choice{layout, placement, placement_cost(node, placement, layout, args)};
+    if (!same_layout(layout, *node.outputs[0].sharding, node.outputs[0].type.shape.ndim())) {
+      args.wanted = layout;
+      Placement pulled = place(*node.op, args);
+      const auto bytes = placement_cost(node, pulled, layout, args);
+      if (bytes <= choice.bytes) choice = {layout, std::move(pulled), bytes};
+    }
+    const auto& type = node.outputs[0].type;
+    for (const auto& w : wishes_of(node))
+      if (!same_layout(layout, w, type.shape.ndim()))
+        choice.bytes += plan_reshard(layout, w, type.shape, type.dtype, args.fixed_axes).bytes;
+    return choice;
+  }
+
+  void choose(const NodePtr& node, const PlaceArgs& args, Placement& placement) {
+    const auto candidates = candidates_of(*node);
     if (candidates.size() == 1 || candidates.size() > 4) return;
-    std::int64_t least = -1;
-    std::size_t best = 0;
-    Placement best_placement;
-    for (std::size_t c = 0; c < candidates.size(); ++c) {
-      Placement own = placement;
-      std::int64_t bytes = placement_cost(*node, placement, candidates[c], args);
-      if (c > 0) {
-        PlaceArgs backward = args;
-        backward.wanted = candidates[c];
-        Placement pulled = place(*node->op, backward);
-        if (const auto pulled_bytes = placement_cost(*node, pulled, candidates[c], args);
-            pulled_bytes <= bytes) {
-          bytes = pulled_bytes;
-          own = std::move(pulled);
-        }
-      }
-      const auto& type = node->outputs[0].type;
-      for (const auto& w : wishes)
-        if (!same_layout(candidates[c], w, ndim))
-          bytes += plan_reshard(candidates[c], w, type.shape, type.dtype, args.fixed_axes).bytes;
+    const auto& shape = node->outputs[0].type.shape;
+    const auto block_of = [&](const Sharding& layout) { return layout.shard_shape(shape).elements(); };
+    const Choice recorded = choice_of(*node, args, placement, candidates[0]);
+    Choice best = recorded;
+    bool is_recorded = true;
+    for (std::size_t c = 1; c < candidates.size(); ++c) {
+      Choice other = choice_of(*node, args, placement, candidates[c]);
       // A tie goes to what a consumer asked for: the same bytes, and smaller blocks on the way if they are
       // split.
-      const bool better =
-          least < 0 || bytes < least ||
-          (bytes == least && best == 0 &&
-           candidates[c].shard_shape(type.shape).elements() < recorded.shard_shape(type.shape).elements());
-      if (better) least = bytes, best = c, best_placement = std::move(own);
+      const bool wins_tie = is_recorded && block_of(other.layout) < block_of(recorded.layout);
+      if (other.bytes > best.bytes || (other.bytes == best.bytes && !wins_tie)) continue;
+      best = std::move(other);
+      is_recorded = false;
     }
-    if (best == 0) return;
-    layouts_[node.get()] = {candidates[best]};
-    placement = std::move(best_placement);
+    if (is_recorded) return;
+    layouts_[node.get()] = {best.layout};
+    placement = std::move(best.placement);
   }
 
   const Graph& graph_;
@@ -144,6 +153,10 @@ std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, c
 }
 
 }  // namespace
+
+bool may_lie_elsewhere(const Node& node) {
+  return node.outputs.size() == 1 && is_one_local_step(*node.op);
+}
 
 std::int64_t placement_cost(const Node& node, const Placement& placement, const Sharding& target,
                             const PlaceArgs& args) {

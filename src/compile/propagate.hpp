@@ -10,6 +10,10 @@ namespace tessera {
 // one fixed order: the same on every rank.
 Layouts propagate_backward(const Graph&, const std::vector<std::optional<Sharding>>& root_layouts);
 
+// Whether the layout of the result may be chosen freely: its op is placed by a rule and runs on each
+// rank for itself.
+bool may_lie_elsewhere(const Node&);
+
 // What it costs when the node runs as placed and its result is then wanted in `target`: bytes that the
 // busiest rank receives, and the arithmetic of one rank as the bytes that could move meanwhile. A product
 // that all ranks compute whole saves no time by moving nothing.

@@ -16,34 +16,28 @@ namespace {
 constexpr std::int64_t small_message_bytes = 256 << 10;
 
 bool may_start_early(const Instruction& i) {
-  return i.kind == InstructionKind::all_reduce ||
-         (i.kind == InstructionKind::move && i.step->kind == StepKind::all_gather);
+  const auto* move = i.as<Move>();
+  return i.is<AllReduce>() || (move != nullptr && move->step.kind == StepKind::all_gather);
 }
 
-std::int64_t block_bytes(const Program& program, int v) {
-  const auto& value = program.values[v];
-  return value.layout.shard_shape(value.type.shape).elements() *
-         static_cast<std::int64_t>(itemsize(value.type.dtype));
+std::int64_t result_bytes(const Program& program, const Instruction& i) {
+  std::int64_t bytes = 0;
+  for (const int v : i.outputs) bytes += block_bytes(program.values[v]);
+  return bytes;
 }
 
 std::int64_t all_reduce_bytes(const Program& program, const Instruction& i) {
-  std::int64_t block = 0, p = 1;
-  for (const int v : i.outputs) block += block_bytes(program, v);
-  const auto mesh = program.values[i.outputs[0]].layout.mesh();
-  for (const int a : i.axes) p *= mesh.axis_sizes()[a];
-  return 2 * (p - 1) * block / p;
+  const auto p = devices_along(mesh_of(program, i), i.as<AllReduce>()->axes);
+  return 2 * (p - 1) * result_bytes(program, i) / p;
 }
 
 // Whether two reductions can be one message.
-bool can_join(const Program& program, const Instruction& a, const Instruction& b) {
-  if (a.kind != InstructionKind::all_reduce || b.kind != InstructionKind::all_reduce || a.axes != b.axes ||
-      a.reduce_kind != b.reduce_kind)
-    return false;
-  const auto &va = program.values[a.outputs[0]], &vb = program.values[b.outputs[0]];
-  std::int64_t bytes = block_bytes(program, b.outputs[0]);
-  for (const int v : a.outputs) bytes += block_bytes(program, v);
-  return va.type.dtype == vb.type.dtype && va.layout.mesh() == vb.layout.mesh() && va.region == vb.region &&
-         bytes <= small_message_bytes;
+bool can_join(const Program& program, const Instruction& first, const Instruction& second) {
+  const auto &a = *first.as<AllReduce>(), &b = *second.as<AllReduce>();
+  const auto &va = program.values[first.outputs[0]], &vb = program.values[second.outputs[0]];
+  return a.axes == b.axes && a.kind == b.kind && va.type.dtype == vb.type.dtype &&
+         va.layout.mesh() == vb.layout.mesh() && va.region == vb.region &&
+         result_bytes(program, first) + result_bytes(program, second) <= small_message_bytes;
 }
 
 bool reads_any(const Instruction& i, const std::vector<int>& values) {
@@ -65,8 +59,7 @@ Program join_small_reductions(const Program& program) {
         ++w;
       }
     }
-    if (instruction.kind != InstructionKind::all_reduce ||
-        block_bytes(program, instruction.outputs[0]) > small_message_bytes) {
+    if (!instruction.is<AllReduce>() || result_bytes(program, instruction) > small_message_bytes) {
       out.instructions.push_back(instruction);
       continue;
     }

@@ -31,7 +31,7 @@ struct Uses {
 
 struct Sum {
   int add = -1, reduction = -1;  // instructions of the part
-  int term = -1;                 // the reduced value's place among the addition's inputs
+  int term = -1;                 // which of the addition's inputs is reduced
 };
 
 // Carried value k as such a sum.
@@ -40,7 +40,7 @@ std::optional<Sum> sum_of(const Program& part, const Uses& uses, std::size_t k) 
   Sum sum{uses.producer[at(result)], -1, -1};
   if (sum.add < 0 || uses.readers[at(carried)] != 1 || uses.readers[at(result)] != 1) return std::nullopt;
   const auto& add = part.instructions[at(sum.add)];
-  if (add.kind != InstructionKind::kernel || add.op->name != "add") return std::nullopt;
+  if (!add.is<KernelCall>() || add.op->name != "add") return std::nullopt;
   if (add.inputs[0] != carried && add.inputs[1] != carried) return std::nullopt;
   sum.term = add.inputs[0] == carried ? 1 : 0;
   const int reduced = add.inputs[at(sum.term)];
@@ -48,7 +48,8 @@ std::optional<Sum> sum_of(const Program& part, const Uses& uses, std::size_t k) 
   if (sum.reduction < 0 || uses.readers[at(reduced)] != 1) return std::nullopt;
   const auto& reduction = part.instructions[at(sum.reduction)];
   const auto &a = part.values[at(carried)], &b = part.values[at(reduced)];
-  const bool fits = reduction.kind == InstructionKind::all_reduce && reduction.reduce_kind == "sum" &&
+  const auto* all_reduce = reduction.as<AllReduce>();
+  const bool fits = all_reduce != nullptr && all_reduce->kind == ReduceKind::sum &&
                     reduction.inputs.size() == 1 && a.type.shape == b.type.shape &&
                     a.type.dtype == b.type.dtype && a.layout == b.layout;
   return fits ? std::optional(sum) : std::nullopt;
@@ -56,8 +57,10 @@ std::optional<Sum> sum_of(const Program& part, const Uses& uses, std::size_t k) 
 
 bool is_zero(const Program& program, int v) {
   for (const auto& i : program.instructions)
-    if (std::find(i.outputs.begin(), i.outputs.end(), v) != i.outputs.end())
-      return i.kind == InstructionKind::kernel && fills_with_zero(*i.op, *i.params);
+    if (std::find(i.outputs.begin(), i.outputs.end(), v) != i.outputs.end()) {
+      const auto* kernel = i.as<KernelCall>();
+      return kernel != nullptr && fills_with_zero(*i.op, *kernel->params);
+    }
   return false;
 }
 
@@ -69,11 +72,11 @@ class Sinking {
     std::vector<Instruction> instructions;
     std::swap(instructions, out_.instructions);
     for (auto& instruction : instructions) {
-      if (!instruction.control || instruction.control->kind != ControlKind::counted) {
+      const auto* control = instruction.control();
+      if (control != nullptr && control->as<CountedLoop>() != nullptr)
+        sink_from(std::move(instruction));
+      else
         out_.instructions.push_back(std::move(instruction));
-        continue;
-      }
-      sink_from(std::move(instruction));
     }
     return std::move(out_);
   }
@@ -85,20 +88,21 @@ class Sinking {
   }
 
   void sink_from(Instruction loop) {
-    Control inside = *loop.control;
+    Control inside = *loop.control();
+    CountedLoop& counted = *inside.as<CountedLoop>();
     Program& part = inside.parts[0];
     const Uses uses(part);
     std::vector<Instruction> behind;
     std::vector<bool> stays(part.instructions.size(), true);
-    for (std::size_t k = 0; k < at(inside.carried); ++k) {
+    for (std::size_t k = 0; k < at(counted.carried); ++k) {
       const auto sum = sum_of(part, uses, k);
       if (!sum) continue;
       auto& add = part.instructions[at(sum->add)];
       Instruction reduction = part.instructions[at(sum->reduction)];
       stays[at(sum->reduction)] = false;
       add.inputs[at(sum->term)] = reduction.inputs[0];
-      inside.from_zero.resize(at(inside.carried));
-      inside.from_zero[k] = true;
+      counted.from_zero.resize(at(counted.carried));
+      counted.from_zero[k] = true;
       const int result = loop.outputs[k], first = loop.inputs[k];
       const bool adds = !is_zero(out_, first);
       Instruction sum_behind = add;
@@ -112,7 +116,7 @@ class Sinking {
     }
     std::size_t n = 0;
     std::erase_if(part.instructions, [&](const Instruction&) { return !stays[n++]; });
-    loop.control = std::make_shared<const Control>(std::move(inside));
+    loop.set_control(std::move(inside));
     out_.instructions.push_back(std::move(loop));
     for (auto& i : behind) out_.instructions.push_back(std::move(i));
   }

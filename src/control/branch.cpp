@@ -56,7 +56,7 @@ std::vector<int> lower_branch(ProgramBuilder& builder, const Node& node, std::sp
   const auto& p = params_of(*node.params);
   const auto placement = builder.placement();
   const std::vector<Sharding> operands(placement.inputs.begin() + 1, placement.inputs.end());
-  Control control{.kind = ControlKind::branch,
+  Control control{.kind = Branch{},
                   .parts = {part_of(*p.where_true, placement.outputs, operands),
                             part_of(*p.where_false, placement.outputs, operands)}};
   return builder.control(std::move(control), {in.begin(), in.end()}, infer_branch({}, *node.params),

@@ -190,7 +190,7 @@ std::int64_t bytes_of_call(const ClosedFunction& f, const std::vector<std::optio
   return bytes;
 }
 
-void add_expressions(const std::vector<FunctionPtr>& parts, Control& control) {
+void add_expressions(const std::vector<FunctionPtr>& parts, Loop& loop) {
   std::unordered_map<std::pair<const Node*, int>, int, ArrayKeyHash> number;
   int next = 0;
   for (const auto& leaf : parts[0]->parameters()) number[key_of_array(leaf)] = next++;
@@ -202,19 +202,20 @@ void add_expressions(const std::vector<FunctionPtr>& parts, Control& control) {
         number[{node.get(), 0}] = reads[0];
         continue;
       }
-      for (std::size_t o = 0; o < node->outputs.size(); ++o) {
-        control.expressions.push_back({mix(mix(field_hash(node->op->name), node->params->hash()), o), reads});
-        number[{node.get(), static_cast<int>(o)}] = next++;
+      for (int o = 0; o < static_cast<int>(node->outputs.size()); ++o) {
+        loop.expressions.push_back({node->op, node->params, o, reads});
+        number[{node.get(), o}] = next++;
       }
     }
-    for (const auto& root : part->results()) control.results.push_back(number.at(key_of_array(root)));
+    for (const auto& root : part->results()) loop.results.push_back(number.at(key_of_array(root)));
   }
 }
 
 bool moves_anything(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
-    if (!i.control) return !traffic_of(i).empty();
-    return std::any_of(i.control->parts.begin(), i.control->parts.end(), moves_anything);
+    const auto* control = i.control();
+    if (control == nullptr) return !traffic_of(i).empty();
+    return std::any_of(control->parts.begin(), control->parts.end(), moves_anything);
   });
 }
 

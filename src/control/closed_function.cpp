@@ -57,6 +57,10 @@ ClosedFunction::ClosedFunction(std::vector<Array> parameters, std::vector<Array>
   key_ = key_of(graph_);
 }
 
+bool same_field(const FunctionPtr& a, const FunctionPtr& b) {
+  return a == b || (a->key().hash == b->key().hash && GraphForm(a->graph()).is_of(b->graph()));
+}
+
 std::string field_text(const FunctionPtr& f) {
   std::string text = "\n    ";
   const auto lines = graph_text(f->graph());

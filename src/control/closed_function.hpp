@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.hpp"
 #include "compile/graph.hpp"
 
 namespace tessera {
@@ -25,8 +26,9 @@ class ClosedFunction {
 };
 using FunctionPtr = std::shared_ptr<const ClosedFunction>;
 
-inline std::uint64_t field_hash(const FunctionPtr& f) { return mix(f->key().a, f->key().b); }
-std::string field_text(const FunctionPtr&);  // the graph, indented
+inline std::uint64_t field_hash(const FunctionPtr& f) { return f->key().hash; }
+bool same_field(const FunctionPtr&, const FunctionPtr&);  // the same graph
+std::string field_text(const FunctionPtr&);               // the graph, indented
 
 // The nodes below `roots` down to what `is_outside` says, inputs first; leaves: the outside values that they
 // read, in order of first use.
@@ -35,7 +37,7 @@ Graph cut(const std::vector<Array>& roots, const IsOutside& is_outside);
 
 struct ArrayKeyHash {
   std::size_t operator()(const std::pair<const Node*, int>& key) const {
-    return std::hash<const void*>()(key.first) * 31 + static_cast<std::size_t>(key.second);
+    return mix(reinterpret_cast<std::uintptr_t>(key.first), static_cast<std::uint64_t>(key.second));
   }
 };
 using ArrayMap = std::unordered_map<std::pair<const Node*, int>, Array, ArrayKeyHash>;

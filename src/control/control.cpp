@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "control/control_flow.hpp"
 #include "ops/build.hpp"
@@ -28,14 +29,14 @@ class AlikeSteps {
  public:
   AlikeSteps(const CarriedValues& first, int steps) : steps_(steps), before_(first.before) {
     graph_ = graph_of(first.results);
-    key_ = key_of(graph_);
+    form_.emplace(graph_);
     values_.resize(graph_.leaves.size());
   }
 
   // Whether step n (from 1) records what step 0 does.
   bool add(std::size_t n, const std::vector<Array>& results) {
     const Graph graph = graph_of(results);
-    if (graph.leaves.size() != graph_.leaves.size() || !same_ops(key_of(graph), key_)) return false;
+    if (!form_->is_of(graph)) return false;
     for (std::size_t l = 0; l < graph.leaves.size(); ++l)
       if (!add_leaf(n, l, graph.leaves[l])) return false;
     return true;
@@ -71,10 +72,6 @@ class AlikeSteps {
     });
   }
 
-  static bool same_ops(const GraphKey& a, const GraphKey& b) {
-    return a.a == b.a && a.b == b.b;
-  }  // whatever the numbers
-
   bool add_leaf(std::size_t n, std::size_t l, const Array& leaf) {
     const Array& first = graph_.leaves[l];
     const auto &a = output_of(first), &b = output_of(leaf);
@@ -96,7 +93,7 @@ class AlikeSteps {
   std::size_t steps_;
   std::uint64_t before_;
   Graph graph_;
-  GraphKey key_;
+  std::optional<GraphForm> form_;
   std::vector<std::vector<std::byte>> values_;  // per leaf: of each step, where they differ
 };
 

@@ -52,7 +52,7 @@ std::int64_t bytes_of_call(const ClosedFunction&, const std::vector<std::optiona
 Program part_of(const ClosedFunction&, std::vector<Sharding> results, std::vector<Sharding> operands);
 bool moves_anything(const Program&);
 // A loop's parts as expressions, for finding loops that compute the same. An alias is what it stands for.
-void add_expressions(const std::vector<FunctionPtr>& parts, Control&);
+void add_expressions(const std::vector<FunctionPtr>& parts, Loop&);
 
 Sharding stacked(const Sharding& entry, int entry_ndim);  // a leading dim that is whole
 Type stacked(const Type& entry, std::int64_t length);

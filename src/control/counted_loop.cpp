@@ -58,13 +58,13 @@ std::vector<int> lower_counted(ProgramBuilder& builder, const Node& node, std::s
     results.push_back(i < p.n_carried() ? placement.outputs[i]
                                         : without_first_dim(placement.outputs[i], out.back().shape.ndim()));
   }
-  Control control{.kind = ControlKind::counted, .parts = {part_of(*p.body, results, operands)}};
-  control.call = p.name;
-  control.length = p.length;
-  control.carried = static_cast<int>(p.carried);
-  control.stacks = static_cast<int>(p.stacks);
-  control.reverse = p.reverse;
-  add_expressions({p.body}, control);
+  CountedLoop loop;
+  loop.carried = static_cast<int>(p.carried);
+  loop.length = p.length;
+  loop.stacks = static_cast<int>(p.stacks);
+  loop.reverse = p.reverse;
+  add_expressions({p.body}, loop);
+  Control control{.kind = std::move(loop), .parts = {part_of(*p.body, results, operands)}, .call = p.name};
   return builder.control(std::move(control), {in.begin(), in.end()}, std::move(out), placement.outputs);
 }
 
@@ -251,8 +251,7 @@ class Drafting {
       if (!sharding) continue;
       auto dims = sharding->dim_axes(x.ndim());
       const auto axes = std::exchange(dims[0], {});
-      std::int64_t parts = 1;
-      for (const int a : axes) parts *= sharding->mesh().axis_sizes()[a];
+      const auto parts = devices_along(sharding->mesh(), axes);
       for (std::size_t d = 1; d < dims.size() && parts > 1; ++d) {
         if (!dims[d].empty() || x.shape()[d] < parts) continue;
         dims[d] = axes;
@@ -293,8 +292,9 @@ class Drafting {
     std::optional<Sharding> layout;
     for (const auto& i : part.instructions) {
       if (std::find(i.inputs.begin(), i.inputs.end(), v) == i.inputs.end()) continue;
-      if (i.kind != InstructionKind::move || (layout && !(*layout == i.step->to))) return std::nullopt;
-      layout = i.step->to;
+      const auto* move = i.as<Move>();
+      if (move == nullptr || (layout && !(*layout == move->step.to))) return std::nullopt;
+      layout = move->step.to;
     }
     return layout;
   }

@@ -59,13 +59,14 @@ void check_may_differ(const UntilParams& p, const Control& control, std::source_
 std::vector<int> lower_until(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
   const auto& p = params_of(*node.params);
   const auto placement = builder.placement();
-  Control control{.kind = ControlKind::until, .parts = {}};
+  UntilLoop loop;
+  loop.carried = static_cast<int>(p.carried);
+  add_expressions({p.condition, p.body}, loop);
+  Control control{.kind = std::move(loop), .parts = {}};
   const auto devices = p.mesh.value_or(placement.inputs[0].mesh());
   control.parts.push_back(part_of(*p.condition, {Sharding::replicated(devices)}, placement.inputs));
   control.parts.push_back(part_of(*p.body, placement.outputs, placement.inputs));
-  control.carried = static_cast<int>(p.carried);
   check_may_differ(p, control, node.where);
-  add_expressions({p.condition, p.body}, control);
   return builder.control(std::move(control), {in.begin(), in.end()}, infer_until({}, *node.params),
                          placement.outputs);
 }

@@ -27,9 +27,8 @@ struct Event {
 std::string name_of(const Instruction& i) {
   const auto kind = collective_kind(i);
   std::string op = i.op != nullptr ? i.op->name : std::string();
-  if (i.kind == InstructionKind::fused) {
-    op.clear();
-    for (const auto& step : i.chain) op += (op.empty() ? "" : "+") + step.op->name;
+  if (const auto* chain = i.as<FusedChain>()) {
+    op = chain_text(*chain);
     if (op.size() > 48) op = op.substr(0, 45) + "...";
   }
   if (kind.empty()) return op.empty() ? "copy" : op;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/params.hpp"
+#include "mesh/axes.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera {
@@ -30,13 +31,17 @@ std::string to_string(const Type&);  // f32[8,4]
 // values of unrelated regions cannot meet.
 struct Region {
   Mesh mesh;
-  std::vector<int> manual_axes;  // ascending axis numbers, those of the parent included
+  MeshAxes manual_axes;  // ascending axis numbers, those of the parent included
   bool check_varying = true;
   bool uneven = false;                   // ranks see different shapes
   int position = 0;                      // in the mesh (row-major): whose blocks' shapes are seen here
   std::shared_ptr<const Region> parent;  // around this one; nullptr: the global world
 };
 using RegionPtr = std::shared_ptr<const Region>;
+// Of a region; none in the global world.
+inline const MeshAxes& manual_axes_of(const RegionPtr& region) {
+  return region ? region->manual_axes : no_axes;
+}
 
 // A computed value: this rank's block (empty on a rank that holds none).
 struct Stored {

@@ -52,15 +52,15 @@ struct Batched {
 // Where an op wants its inputs and leaves its outputs.
 struct Placement {
   std::vector<Sharding> inputs, outputs;
-  std::vector<int> partial_axes;  // mesh axes over which the outputs are unreduced
-  std::string reduce_kind = "sum";
+  MeshAxes partial_axes;  // over which the outputs are unreduced
+  ReduceKind reduce_kind = ReduceKind::sum;
 };
 struct PlaceArgs {
   std::span<const Type> in, out;
   std::span<const std::optional<Sharding>> shardings;  // of the inputs; nullopt: uncommitted
   const Params& params;
   const Mesh& mesh;
-  const std::vector<int>& fixed_axes;  // manual axes: must not be used
+  const MeshAxes& fixed_axes;  // manual axes: must not be used
   // Backward: a layout that the consumer would like for output 0 (of an uncommitted result, or in jit). May
   // be ignored.
   std::optional<Sharding> wanted;
@@ -74,13 +74,13 @@ struct TalkArgs {
   std::span<const Sharding> in_layouts, out_layouts;
   const Mesh& mesh;
   int me;  // this rank's device id; it is in the mesh
-  const std::vector<int>& fixed_axes;
+  const MeshAxes& fixed_axes;
   std::string label;  // for the watchdog: op and call site
 };
 // What a talk kernel will move, for explain and CommStats: per kind, bytes that the busiest rank receives.
 struct TalkCost {
   std::string kind;
-  std::vector<int> axes;
+  MeshAxes axes;
   std::int64_t bytes = 0;
   std::int64_t calls = 1;
 };

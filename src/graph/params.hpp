@@ -8,6 +8,7 @@
 #include <tessera/shape.hpp>
 #include <tessera/sharding.hpp>
 
+#include <algorithm>
 #include <complex>
 #include <cstring>
 #include <memory>
@@ -18,15 +19,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.hpp"
+
 namespace tessera {
 
-inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
-  hash *= 0xff51afd7ed558ccdull;
-  return hash ^ (hash >> 32);
-}
-
-// Hash and text of every member type that occurs in a params struct.
+// Hash, equality and text of every member type that occurs in a params struct.
 template <class T>
 requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) std::uint64_t field_hash(T value) {
   std::uint64_t bits = 0;
@@ -37,11 +34,7 @@ inline std::uint64_t field_hash(std::complex<double> v) {
   return mix(field_hash(v.real()), field_hash(v.imag()));
 }
 inline std::uint64_t field_hash(Dtype d) { return static_cast<std::uint64_t>(d.code); }
-inline std::uint64_t field_hash(const std::string& s) {
-  std::uint64_t h = 0xcbf29ce484222325ull;
-  for (const char c : s) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-  return h;
-}
+inline std::uint64_t field_hash(const std::string& s) { return hash_bytes(s.data(), s.size()); }
 inline std::uint64_t field_hash(const Sharding& s) { return s.hash(); }
 inline std::uint64_t field_hash(const Mesh& m) { return m.hash(); }
 inline std::uint64_t field_hash(const Shape& s);
@@ -62,6 +55,28 @@ template <class T> std::uint64_t field_hash(const std::vector<T>& values) {
   return h;
 }
 inline std::uint64_t field_hash(const Shape& s) { return field_hash(s.vector()); }
+
+// By value; numbers by their bits, so that 0 differs from -0 and a NaN is equal to itself.
+template <class T> bool same_field(const T& a, const T& b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  else
+    return a == b;
+}
+inline bool same_field(std::complex<double> a, std::complex<double> b) {
+  return same_field(a.real(), b.real()) && same_field(a.imag(), b.imag());
+}
+template <class T> bool same_field(const std::vector<T>& a, const std::vector<T>& b);
+template <class T> bool same_field(const std::optional<T>& a, const std::optional<T>& b) {
+  return a.has_value() == b.has_value() && (!a || same_field(*a, *b));
+}
+template <class A, class B> bool same_field(const std::pair<A, B>& a, const std::pair<A, B>& b) {
+  return same_field(a.first, b.first) && same_field(a.second, b.second);
+}
+template <class T> bool same_field(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](const T& x, const T& y) { return same_field(x, y); });
+}
 
 template <class T>
 requires(std::is_arithmetic_v<T>) std::string field_text(T value) {
@@ -112,13 +127,30 @@ template <class T> std::string field_text(const std::vector<T>& values) {
   return text + "]";
 }
 
+// Whether two params list the same fields with the same values.
+template <class P> bool same_fields(const P& a, const P& b) {
+  int count_a = 0, count_b = 0, same = 0;
+  b.fields([&](const char*, const auto&) { ++count_b; });
+  a.fields([&](const char*, const auto& mine) {
+    int at = 0;
+    b.fields([&](const char*, const auto& theirs) {
+      if constexpr (std::is_same_v<decltype(mine), decltype(theirs)>)
+        if (at == count_a && same_field(mine, theirs)) ++same;
+      ++at;
+    });
+    ++count_a;
+  });
+  return count_a == count_b && same == count_a;
+}
+
 // The base under which a node keeps its params.
 class Params {
  public:
   virtual ~Params() = default;
   virtual std::uint64_t hash() const { return 0; }
   virtual std::uint64_t agreed_hash() const { return hash(); }  // of what all ranks must have in common
-  virtual std::string text() const { return ""; }               // "shift=3 dim=1"
+  virtual bool equals(const Params& other) const { return typeid(other) == typeid(*this); }  // by value
+  virtual std::string text() const { return ""; }  // "shift=3 dim=1"
   template <class P> const P& as() const;
 };
 
@@ -133,6 +165,11 @@ template <class P> class ParamsOf final : public Params {
       return value.agreed_hash();
     else
       return hash_;
+  }
+  bool equals(const Params& other) const override {
+    if (&other == this) return true;
+    return other.hash() == hash_ && typeid(other) == typeid(*this) &&
+           same_fields(value, static_cast<const ParamsOf&>(other).value);
   }
   std::string text() const override {
     std::string text;
@@ -153,5 +190,6 @@ template <class P> ParamsPtr make_params(P value) {
   return std::make_shared<const ParamsOf<P>>(std::move(value));
 }
 ParamsPtr no_params();
+inline bool same_params(const ParamsPtr& a, const ParamsPtr& b) { return a == b || a->equals(*b); }
 
 }  // namespace tessera

@@ -162,8 +162,8 @@ Placement place_by(const Rule& sentence, const PlaceArgs& args, std::int64_t* by
   const FactorRule rule = sentence.on(in_shapes, out_shapes, args.params);
   Placement result;
   if (bytes != nullptr) *bytes = 0;
-  const bool adds_bools = rule.reduce_kind == "sum" && !out_dtypes.empty() && is_bool(out_dtypes[0]);
-  result.reduce_kind = adds_bools ? "any" : rule.reduce_kind;
+  const bool adds_bools = rule.reduce_kind == ReduceKind::sum && !out_dtypes.empty() && is_bool(out_dtypes[0]);
+  result.reduce_kind = adds_bools ? ReduceKind::any : rule.reduce_kind;
   if (args.wanted) {
     FactorAxes axes = factors_of(rule, *args.wanted, 0, true);
     // A split that the other operands cannot have is given up; the consumer slices instead.

@@ -13,12 +13,6 @@ const std::vector<std::vector<DimFactors>>& operands(const FactorRule& rule, boo
   return is_output ? rule.outputs : rule.inputs;
 }
 
-int parts_of(const std::vector<int>& axes, const Mesh& mesh) {
-  int parts = 1;
-  for (int axis : axes) parts *= mesh.axis_sizes()[axis];
-  return parts;
-}
-
 }  // namespace
 
 FactorAxes factors_of(const FactorRule& rule, const Sharding& sharding, int operand, bool is_output) {
@@ -67,7 +61,7 @@ bool is_allowed(const FactorRule& rule, const FactorAxes& factor_axes, const Mes
         bool majors_are_single = true;
         for (int f : dim) {
           const std::int64_t size = rule.factors[f].size;
-          const int parts = parts_of(factor_axes[f], mesh);
+          const auto parts = devices_along(mesh, factor_axes[f]);
           if (parts > 1 && (!majors_are_single || size == 0 || size % parts != 0)) return false;
           majors_are_single = majors_are_single && parts == size;
         }

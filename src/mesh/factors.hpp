@@ -19,6 +19,9 @@
 #include <string_view>
 #include <vector>
 
+#include "mesh/axes.hpp"
+#include "types/reduce_kind.hpp"
+
 namespace tessera {
 
 enum class FactorKind {
@@ -36,7 +39,7 @@ using DimFactors =
 struct FactorRule {
   std::vector<Factor> factors;
   std::vector<std::vector<DimFactors>> inputs, outputs;  // [operand][dim]
-  std::string reduce_kind = "sum";                       // how partial results combine
+  ReduceKind reduce_kind = ReduceKind::sum;              // how partial results combine
 };
 
 std::string to_string(const FactorRule&);
@@ -48,7 +51,7 @@ FactorRule elementwise_rule(std::span<const Shape> in, std::span<const Shape> ou
 FactorRule reshape_rule(const Shape& in, const Shape& out);
 
 // For each factor the mesh axes that split it, major first.
-using FactorAxes = std::vector<std::vector<int>>;
+using FactorAxes = std::vector<MeshAxes>;
 
 // What a sharding of one operand says about the factors. Axes that no factor can take (of a broadcast dim,
 // of a whole factor, of a compound dim whose block boundaries do not agree with its factors) are left out.
@@ -63,7 +66,7 @@ struct Propagation {
   FactorAxes factor_axes;
   std::vector<Sharding> inputs;  // what each input must be resharded to
   std::vector<Sharding> outputs;
-  std::vector<int> partial_axes;  // axes over which the outputs are partial
+  MeshAxes partial_axes;  // axes over which the outputs are partial
   std::int64_t bytes =
       0;  // that the busiest rank receives: reshards of the inputs, and the reduction of the outputs
 };

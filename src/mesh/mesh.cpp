@@ -68,9 +68,9 @@ std::shared_ptr<Mesh::Impl> build(std::vector<int> sizes, std::vector<std::strin
   impl->lowest_id = *low;
   impl->position = invert(ids, *low, *high);
   impl->abstract = abstract;
-  impl->ids_hash = hash_range(ids, abstract);
-  impl->hash = hash_range(sizes, impl->ids_hash);
-  for (const auto& name : names) impl->hash = hash_combine(impl->hash, std::hash<std::string>{}(name));
+  impl->ids_hash = mix_range(abstract, ids);
+  impl->hash = mix_range(impl->ids_hash, sizes);
+  for (const auto& name : names) impl->hash = hash_bytes(name.data(), name.size(), impl->hash);
   impl->strides.resize(sizes.size());
   int stride = 1;
   for (std::size_t a = sizes.size(); a-- > 0; stride *= sizes[a]) impl->strides[a] = stride;

@@ -22,7 +22,7 @@ std::vector<int> row_major_strides(const std::vector<int>& sizes) {
   return strides;
 }
 
-// One mesh axis found in the grid of devices: each of its `size` steps goes `stride` places further in the
+// One mesh axis found in the grid of devices: each of its `size` steps goes `stride` positions further in the
 // order of devices, and `weight` further along `dim` of the grid.
 struct Step {
   int stride, size;
@@ -30,7 +30,7 @@ struct Step {
   int weight = 1;
 };
 
-// The steps, minor first, that walk `values` (places in the base order, from one corner along one dim);
+// The steps, minor first, that walk `values` (positions in the base order, from one corner along one dim);
 // empty if no steps do.
 std::vector<Step> steps_along(const std::vector<int>& values, std::size_t dim) {
   std::vector<Step> steps;
@@ -167,17 +167,17 @@ namespace {
 //   [0 1 2 3].reshape(2, 2).T() = [[0 2] [1 3]]   =>   Mesh('_1': 2, '_0': 2) over 0 1 2 3, P('_0', '_1')
 // and over the grid's own order where it is not (e.g. reshape(2, 3).T().reshape(2, 3)).
 //
-// place: of every device in the base order, row-major over `sizes`; the last size is that of the device
+// positions: of every device in the base order, row-major over `sizes`; the last size is that of the device
 // sets. Returns the mesh axes, major first; empty if no axes of the base order describe the grid.
-std::vector<Step> axes_of_base_order(const std::vector<int>& place, const std::vector<int>& sizes) {
+std::vector<Step> axes_of_base_order(const std::vector<int>& positions, const std::vector<int>& sizes) {
   const auto strides = row_major_strides(sizes);
   std::vector<Step> steps;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     std::vector<int> along;
-    for (int i = 0; i < sizes[d]; ++i) along.push_back(place[i * strides[d]]);
+    for (int i = 0; i < sizes[d]; ++i) along.push_back(positions[i * strides[d]]);
     for (const auto& step : steps_along(along, d)) steps.push_back(step);
   }
-  for (std::size_t i = 0; i < place.size(); ++i) {
+  for (std::size_t i = 0; i < positions.size(); ++i) {
     int walked = 0;
     std::vector<int> left(sizes.size());
     for (std::size_t d = 0; d < sizes.size(); ++d) left[d] = static_cast<int>(i) / strides[d] % sizes[d];
@@ -185,11 +185,11 @@ std::vector<Step> axes_of_base_order(const std::vector<int>& place, const std::v
       walked += left[step.dim] % step.size * step.stride;
       left[step.dim] /= step.size;
     }
-    if (walked != place[i]) return {};
+    if (walked != positions[i]) return {};
   }
   std::stable_sort(steps.begin(), steps.end(),
                    [](const Step& a, const Step& b) { return a.stride > b.stride; });
-  int covered = static_cast<int>(place.size());
+  int covered = static_cast<int>(positions.size());
   for (const auto& step : steps) {
     if (step.stride * step.size != covered) return {};
     covered = step.stride;
@@ -211,13 +211,13 @@ std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() con
   const Mesh base(base_, {"_"});
   auto sizes = sizes_;
   sizes.push_back(static_cast<int>(sets_[0].size()));
-  std::vector<int> ids, place;
+  std::vector<int> ids, positions;
   for (const auto& set : sets_)
     for (int id : set) {
       ids.push_back(id);
-      place.push_back(base.position(id));
+      positions.push_back(base.position(id));
     }
-  auto axes = axes_of_base_order(place, sizes);
+  auto axes = axes_of_base_order(positions, sizes);
   if (axes.empty())
     axes = axes_of_own_order(sizes);
   else

@@ -222,13 +222,12 @@ class Propagator {
   };
 
   std::size_t question_hash() const {
-    std::size_t hash = mesh_.hash();
-    for (const auto& input : inputs_) hash = hash_combine(hash, input ? input->hash() : 1);
+    std::uint64_t hash = mesh_.hash();
+    for (const auto& input : inputs_) hash = mix(hash, input ? input->hash() : 1);
     for (const auto& factor : rule_.factors)
-      hash = hash_combine(hash,
-                          static_cast<std::size_t>(factor.size) * 3 + static_cast<std::size_t>(factor.kind));
+      hash = mix(hash, static_cast<std::uint64_t>(factor.size) * 3 + static_cast<std::uint64_t>(factor.kind));
     for (const auto& operand : rule_.inputs)
-      for (const auto& dim : operand) hash = hash_range(dim, hash);
+      for (const auto& dim : operand) hash = mix_range(hash, dim);
     return hash;
   }
 
@@ -302,8 +301,7 @@ class Propagator {
   std::int64_t reduce_bytes(const FactorAxes& axes) const {
     std::int64_t parts = 1, bytes = 0;
     for (std::size_t f = 0; f < axes.size(); ++f)
-      if (rule_.factors[f].kind == FactorKind::reduce)
-        for (int axis : axes[f]) parts *= mesh_.axis_sizes()[axis];
+      if (rule_.factors[f].kind == FactorKind::reduce) parts *= devices_along(mesh_, axes[f]);
     if (parts == 1) return 0;
     for (std::size_t o = 0; o < rule_.outputs.size(); ++o) {
       const Sharding output = sharding_of(rule_, axes, mesh_, static_cast<int>(o), true);

@@ -28,7 +28,7 @@ template <class Visit> void for_each_block(const std::vector<std::vector<Meeting
 class Planner {
  public:
   Planner(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes,
-          const Sharding& to, const Shape& shape, int me, const std::vector<int>& fixed_axes)
+          const Sharding& to, const Shape& shape, int me, const MeshAxes& fixed_axes)
       : remap_(remap), from_shapes_(from_shapes), shape_(shape), me_(me) {
     routes_.reserve(from.size());
     for (const auto& source : from) routes_.emplace_back(source, to, fixed_axes);
@@ -114,13 +114,13 @@ Remap identity_remap(const Shape& shape) {
 
 ExchangePlan plan_exchange(const Remap& remap, std::span<const Sharding> from,
                            std::span<const Shape> from_shapes, const Sharding& to, const Shape& shape, int me,
-                           const std::vector<int>& fixed_axes) {
+                           const MeshAxes& fixed_axes) {
   return Planner(remap, from, from_shapes, to, shape, me, fixed_axes).plan();
 }
 
 std::int64_t exchange_bytes(const Remap& remap, std::span<const Sharding> from,
                             std::span<const Shape> from_shapes, const Sharding& to, const Shape& shape,
-                            std::size_t itemsize, const std::vector<int>& fixed_axes) {
+                            std::size_t itemsize, const MeshAxes& fixed_axes) {
   return survey_exchange(remap, from, from_shapes, to, shape, fixed_axes).elements *
          static_cast<std::int64_t>(itemsize);
 }

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "mesh/axes.hpp"
+
 namespace tessera {
 
 // result[i...] = source[offset[d] + step[d] * i[d], ...] for i in `to`. Negative steps flip. A step of 0
@@ -16,6 +18,7 @@ struct Piece {
   int source = 0;
   Index to;
   std::vector<std::int64_t> offset, step;
+  friend bool operator==(const Piece&, const Piece&) = default;
 };
 struct Remap {
   std::vector<Piece> pieces;  // disjoint; what they leave uncovered is filled by the caller
@@ -38,12 +41,11 @@ struct ExchangePlan {
 // same fixed coordinates, spread over the holders. Cost is proportional to the blocks that meet, not to the
 // number of ranks.
 ExchangePlan plan_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes,
-                           const Sharding& to, const Shape& shape, int me,
-                           const std::vector<int>& fixed_axes = {});
+                           const Sharding& to, const Shape& shape, int me, const MeshAxes& fixed_axes = {});
 
 // Bytes received from others by the busiest device.
 std::int64_t exchange_bytes(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes,
                             const Sharding& to, const Shape& shape, std::size_t itemsize,
-                            const std::vector<int>& fixed_axes = {});
+                            const MeshAxes& fixed_axes = {});
 
 }  // namespace tessera

@@ -9,24 +9,21 @@
 namespace tessera {
 namespace {
 
-using DimAxes = std::vector<std::vector<int>>;
-using Axes = std::vector<int>;
-
-bool lists(const Axes& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool lists(const MeshAxes& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 bool lists(const DimAxes& dims, int axis) {
-  return std::any_of(dims.begin(), dims.end(), [&](const Axes& axes) { return lists(axes, axis); });
+  return std::any_of(dims.begin(), dims.end(), [&](const MeshAxes& axes) { return lists(axes, axis); });
 }
-bool starts_with(const Axes& axes, const Axes& prefix) {
+bool starts_with(const MeshAxes& axes, const MeshAxes& prefix) {
   return prefix.size() <= axes.size() && std::equal(prefix.begin(), prefix.end(), axes.begin());
 }
-Axes after(const Axes& axes, std::size_t prefix) {
+MeshAxes after(const MeshAxes& axes, std::size_t prefix) {
   return {axes.begin() + static_cast<std::ptrdiff_t>(prefix), axes.end()};
 }
 
 class Resharder {
  public:
   Resharder(const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype,
-            const std::vector<int>& fixed_axes)
+            const MeshAxes& fixed_axes)
       : from_(from),
         to_(to),
         shape_(shape),
@@ -56,17 +53,12 @@ class Resharder {
   }
 
  private:
-  int size_of(int axis) const { return mesh().axis_sizes()[axis]; }
   const Mesh& mesh() const { return common_[0].identity()->mesh; }
-  int parts(const Axes& axes) const {
-    int product = 1;
-    for (int axis : axes) product *= size_of(axis);
-    return product;
-  }
+  std::int64_t parts(const MeshAxes& axes) const { return devices_along(mesh(), axes); }
 
   // Is every block of `coarse` parts of dim a union of blocks of `coarse * finer` parts?
   //   n = 10 over 2: [0:5] [5:10]    over 2 * 2: [0:3] [3:6] [6:9] [9:10]    no: [3:6] lies in both
-  bool nests(std::size_t dim, const Axes& coarse_axes, const Axes& finer_axes) const {
+  bool nests(std::size_t dim, const MeshAxes& coarse_axes, const MeshAxes& finer_axes) const {
     const std::int64_t n = shape_[dim], coarse = parts(coarse_axes), finer = parts(finer_axes);
     const std::int64_t block = block_size(n, coarse);
     return block >= n || block_size(n, coarse * finer) * finer == block;
@@ -111,11 +103,11 @@ class Resharder {
     return finish({std::move(only)});
   }
 
-  Axes changed_axes(const DimAxes& a, const DimAxes& b) const {
-    Axes axes;
+  MeshAxes changed_axes(const DimAxes& a, const DimAxes& b) const {
+    MeshAxes axes;
     for (std::size_t d = 0; d < a.size(); ++d) {
       const std::size_t kept = common_prefix(a[d], b[d]);
-      for (const Axes& rest : {after(a[d], kept), after(b[d], kept)})
+      for (const MeshAxes& rest : {after(a[d], kept), after(b[d], kept)})
         for (int axis : rest)
           if (!lists(axes, axis)) axes.push_back(axis);
     }
@@ -123,7 +115,7 @@ class Resharder {
     return axes;
   }
 
-  static std::size_t common_prefix(const Axes& a, const Axes& b) {
+  static std::size_t common_prefix(const MeshAxes& a, const MeshAxes& b) {
     return static_cast<std::size_t>(
         std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())),
                       b.begin())
@@ -137,11 +129,11 @@ class Resharder {
   };
   // The whole way as one collective, where one does it exactly.
   std::optional<Collective> one_collective(const DimAxes& have, const DimAxes& want) const {
-    Axes leaving_dims, entering_dims;
+    MeshAxes leaving_dims, entering_dims;
     bool same_parts = true, all_nest = true;
     for (std::size_t d = 0; d < have.size(); ++d) {
       const std::size_t kept = common_prefix(have[d], want[d]);
-      const Axes prefix(have[d].begin(), have[d].begin() + static_cast<std::ptrdiff_t>(kept)),
+      const MeshAxes prefix(have[d].begin(), have[d].begin() + static_cast<std::ptrdiff_t>(kept)),
           leaving = after(have[d], kept), entering = after(want[d], kept);
       if (!leaving.empty()) leaving_dims.push_back(static_cast<int>(d));
       if (!entering.empty()) entering_dims.push_back(static_cast<int>(d));
@@ -157,7 +149,8 @@ class Resharder {
     if (entering_dims.empty()) return Collective{StepKind::all_gather, leaving_dims[0]};
     if (entering_dims.size() > 1 || entering_dims[0] == leaving_dims[0]) return std::nullopt;
     const auto split = static_cast<std::size_t>(entering_dims[0]);
-    Axes leaving = after(have[whole], want[whole].size()), entering = after(want[split], have[split].size());
+    MeshAxes leaving = after(have[whole], want[whole].size()),
+             entering = after(want[split], have[split].size());
     std::sort(leaving.begin(), leaving.end());
     std::sort(entering.begin(), entering.end());
     if (leaving != entering) return std::nullopt;
@@ -168,11 +161,11 @@ class Resharder {
   // possible, and make whole last.
   //   P(('x', 'y'), None, None)  slice->  P(('x', 'y'), None, 'z')  all-to-all->  P('x', 'y', 'z')  gather->
   //      P(None, 'y', 'z')
-  // Empty when some step would not be exact on these extents, or when the axes cannot be placed.
+  // Empty when some step would not be exact on these extents, or when the axes fit nowhere.
   std::optional<ReshardPlan> chain(const DimAxes& have, const DimAxes& want) const {
     DimAxes sliced = have, ungathered = want;
-    place(sliced, want);
-    place(ungathered, sliced);
+    append_axes(sliced, want);
+    append_axes(ungathered, sliced);
     std::vector<ReshardStep> steps;
     if (sliced != have) {
       for (std::size_t d = 0; d < have.size(); ++d)
@@ -183,7 +176,7 @@ class Resharder {
     DimAxes current = ungathered;
     for (std::size_t d = 0; d < want.size(); ++d) {
       if (current[d] == want[d]) continue;
-      const Axes gathered = after(current[d], want[d].size());
+      const MeshAxes gathered = after(current[d], want[d].size());
       if (!nests(d, want[d], gathered)) return std::nullopt;
       DimAxes next = current;
       next[d] = want[d];
@@ -201,7 +194,7 @@ class Resharder {
 
   // Appends to `layout` the axes that `like` uses and `layout` does not: where `like` has them if that dim
   // agrees so far, else where the number of parts still fits.
-  void place(DimAxes& layout, const DimAxes& like) const {
+  void append_axes(DimAxes& layout, const DimAxes& like) const {
     for (std::size_t d = 0; d < layout.size(); ++d)
       while (starts_with(like[d], layout[d]) && layout[d].size() < like[d].size() &&
              !lists(layout, like[d][layout[d].size()]))
@@ -210,7 +203,7 @@ class Resharder {
       for (int axis : axes) {
         if (lists(layout, axis)) continue;
         for (std::size_t d = 0; d < layout.size(); ++d)
-          if (parts(like[d]) % (parts(layout[d]) * size_of(axis)) == 0) {
+          if (parts(like[d]) % (parts(layout[d]) * parts({axis})) == 0) {
             layout[d].push_back(axis);
             break;
           }
@@ -249,10 +242,10 @@ class Resharder {
         std::size_t count = 0;  // how many of the target's missing axes are the last ones of the source
         for (std::size_t n = 1;
              current[target].size() + n <= goal[target].size() && n <= current[source].size() - kept; ++n) {
-          const Axes moving = {
+          const MeshAxes moving = {
               goal[target].begin() + static_cast<std::ptrdiff_t>(current[target].size()),
               goal[target].begin() + static_cast<std::ptrdiff_t>(current[target].size() + n)};
-          const Axes last = after(current[source], current[source].size() - n);
+          const MeshAxes last = after(current[source], current[source].size() - n);
           if (std::is_permutation(moving.begin(), moving.end(), last.begin(), last.end())) count = n;
         }
         if (count == 0) continue;
@@ -276,7 +269,7 @@ class Resharder {
   const Sharding &from_, &to_;
   const Shape& shape_;
   std::int64_t item_bytes_;
-  const std::vector<int>& fixed_axes_;
+  const MeshAxes& fixed_axes_;
   std::vector<Sharding> common_;  // both layouts on one mesh, where one can express both
 };
 
@@ -302,7 +295,7 @@ double seconds(const ReshardPlan& plan) {
 }
 
 ReshardPlan plan_reshard(const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype,
-                         const std::vector<int>& fixed_axes) {
+                         const MeshAxes& fixed_axes) {
   if (from == to) return {};
   return Resharder(from, to, shape, dtype, fixed_axes).plan();
 }

@@ -19,12 +19,11 @@ const char* step_name(
 // before:  x split over axis "a" on dim 0     after: whole on dim 0     =>  {all_gather, axes {a}, dim 0}
 struct ReshardStep {
   StepKind kind;
-  Sharding from, to;  // layouts before and after the step
-  std::vector<int>
-      axes;            // mesh axes of from.mesh() over which ranks talk; empty for an exchange across meshes
-  int dim = -1;        // the dimension that becomes whole (all_gather, all_to_all), or is cut (all_slice)
-  int split_dim = -1;  // all_to_all: the dimension that becomes split
-  std::int64_t bytes = 0;     // that the busiest rank receives from others
+  Sharding from, to;       // layouts before and after the step
+  MeshAxes axes;           // of from.mesh(): ranks talk over them; empty for an exchange across meshes
+  int dim = -1;            // the dimension that becomes whole (all_gather, all_to_all), or is cut (all_slice)
+  int split_dim = -1;      // all_to_all: the dimension that becomes split
+  std::int64_t bytes = 0;  // that the busiest rank receives from others
   std::int64_t messages = 0;  // that it receives
 };
 
@@ -47,7 +46,7 @@ struct ReshardPlan {
 // element once. Running plan_exchange(identity_remap(shape), {step.from}, {shape}, step.to, shape, me,
 // fixed_axes) executes any step.
 ReshardPlan plan_reshard(const Sharding& from, const Sharding& to, const Shape&, Dtype,
-                         const std::vector<int>& fixed_axes = {});
+                         const MeshAxes& fixed_axes = {});
 
 // The cost of a plan: so much per message and per byte, of the busiest rank. Ratios matter here, not the
 // machine.

@@ -12,9 +12,7 @@ namespace {
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
-bool lists(const std::vector<int>& axes, int axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
+bool lists(const MeshAxes& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
 // The dim that an axis splits; -1 for a replica axis.
 int dim_of(const Sharding::Impl& impl, int axis) {
@@ -81,8 +79,7 @@ void meet_destination_parts(std::vector<Meeting>& meetings, Range to, std::int64
 //
 //   2 x 2 mesh, P('x') -> P('y'): device (i, j) needs block j, held by (j, 0) and (j, 1); it asks (j, i).
 //     One message each way.
-Route::Route(const Sharding& from, const Sharding& to, const std::vector<int>& fixed_axes)
-    : from_(from), to_(to) {
+Route::Route(const Sharding& from, const Sharding& to, const MeshAxes& fixed_axes) : from_(from), to_(to) {
   const auto common = on_common_mesh({from, to});
   on_one_mesh_ = !common.empty();
   if (!fixed_axes.empty() && !(from.identity()->mesh == to.identity()->mesh))

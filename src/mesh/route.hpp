@@ -28,7 +28,7 @@ void meet_destination_parts(std::vector<Meeting>&, Range to, std::int64_t extent
 // both.
 class Route {
  public:
-  Route(const Sharding& from, const Sharding& to, const std::vector<int>& fixed_axes);
+  Route(const Sharding& from, const Sharding& to, const MeshAxes& fixed_axes);
 
   const Sharding::Impl& from() const { return *from_.identity(); }
   const Sharding::Impl& to() const { return *to_.identity(); }
@@ -65,7 +65,7 @@ struct Survey {
   bool in_place = true;       // every device already holds exactly its destination box (identity remaps only)
 };
 Survey survey_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes,
-                       const Sharding& to, const Shape& shape, const std::vector<int>& fixed_axes);
+                       const Sharding& to, const Shape& shape, const MeshAxes& fixed_axes);
 // The same for a reshard on one mesh, quickly.
 Survey survey_reshard(const Sharding::Impl& from, const Sharding::Impl& to, const Shape& shape);
 

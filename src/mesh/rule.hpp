@@ -84,7 +84,7 @@ class RuleText {
   std::string text_;
   std::vector<Symbol> symbols_;
   std::vector<Operand> in_, out_;
-  std::string reduce_kind_ = "sum";
+  ReduceKind reduce_kind_ = ReduceKind::sum;
   bool is_regrouping_ = false, is_one_group_ = false, has_compound_ = false;
 };
 

@@ -102,7 +102,9 @@ class RuleText::Parser {
     for (skip_spaces(); !rest_.empty() && std::islower(static_cast<unsigned char>(rest_[0]));
          rest_.remove_prefix(1))
       verb += rest_[0];
-    if (verb != "whole") rule_.reduce_kind_ = verb;
+    const auto reduce_kind = reduce_kind_named(verb);
+    if (reduce_kind) rule_.reduce_kind_ = *reduce_kind;
+    if (!reduce_kind && verb != "whole") fail("'" + verb + "' is no way to combine partial results");
     while (!at('|') && !rest_.empty()) {
       const auto known = rule_.symbols_.size();
       const int s = symbol();
@@ -209,7 +211,7 @@ std::string to_string(const FactorRule& rule) {
     if (rule.factors[f].kind == FactorKind::whole) whole += " " + letter_of(static_cast<int>(f));
   }
   return operands_text(rule.inputs) + " -> " + operands_text(rule.outputs) +
-         (reduced.empty() ? "" : " | " + rule.reduce_kind + reduced) +
+         (reduced.empty() ? "" : " | " + std::string(name(rule.reduce_kind)) + reduced) +
          (whole.empty() ? "" : " | whole" + whole);
 }
 

@@ -12,8 +12,6 @@
 namespace tessera {
 namespace {
 
-using DimAxes = std::vector<std::vector<int>>;
-
 std::vector<Term> canonical_terms(const Mesh& mesh, const DimAxes& dim_axes) {
   struct Role {
     int dim = -1, weight = 0;
@@ -50,14 +48,11 @@ std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim
   const auto& strides = impl->mesh.identity()->strides;
   for (const auto& axes : dim_axes) {
     impl->first.push_back(static_cast<int>(impl->digits.size()));
-    int parts = 1;
-    for (int axis : axes) {
-      const auto a = static_cast<std::size_t>(axis);
+    for (const int a : axes) {
       used[a] = true;
-      parts *= sizes[a];
-      impl->digits.push_back({strides[a], sizes[a], axis});
+      impl->digits.push_back({strides[a], sizes[a], a});
     }
-    impl->parts.push_back(parts);
+    impl->parts.push_back(static_cast<int>(devices_along(impl->mesh, axes)));
   }
   impl->first.push_back(static_cast<int>(impl->digits.size()));
   for (std::size_t a = 0; a < sizes.size(); ++a)
@@ -65,9 +60,8 @@ std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim
   impl->terms = canonical_terms(impl->mesh, dim_axes);
   impl->hash = impl->mesh.identity()->ids_hash;
   for (const auto& term : impl->terms)
-    impl->hash = hash_combine(impl->hash, static_cast<std::size_t>(term.size) * 1000003u +
-                                              static_cast<std::size_t>(term.dim + 1) * 7919u +
-                                              static_cast<std::size_t>(term.weight));
+    for (const int part : {term.size, term.dim, term.weight})
+      impl->hash = mix(impl->hash, static_cast<std::uint64_t>(part));
   return impl;
 }
 

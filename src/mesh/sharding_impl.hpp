@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "mesh/axes.hpp"
 #include "mesh/mesh_impl.hpp"
 #include "types/box.hpp"
 

@@ -113,7 +113,7 @@ Survey survey_reshard(const Sharding::Impl& from, const Sharding::Impl& to, cons
 }
 
 Survey survey_exchange(const Remap& remap, std::span<const Sharding> from, std::span<const Shape> from_shapes,
-                       const Sharding& to, const Shape& shape, const std::vector<int>& fixed_axes) {
+                       const Sharding& to, const Shape& shape, const MeshAxes& fixed_axes) {
   std::vector<Route> routes;
   routes.reserve(from.size());
   for (const auto& source : from) routes.emplace_back(source, to, fixed_axes);

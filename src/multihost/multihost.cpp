@@ -20,7 +20,7 @@ std::string type_text(const HostArray& x) { return to_string(Type{x.shape(), x.d
 void check_alike(const HostArray& x, const char* call) {
   std::uint64_t mine = mix(field_hash(x.shape()), field_hash(x.dtype()));
   std::uint64_t bounds[2] = {mine, ~mine}, most[2];
-  comm::all_reduce(comm::world(), comm::ReduceKind::max, uint64, bounds, most, 2);
+  comm::all_reduce(comm::world(), ReduceKind::max, uint64, bounds, most, 2);
   if (most[0] == ~most[1]) return;
   std::vector<int> ids(process_count());
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int>(i);

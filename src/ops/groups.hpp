@@ -1,16 +1,9 @@
 // The ranks that share one line of blocks: for kernels that talk along a split dim.
 #pragma once
 #include "comm/mpi/communicator.hpp"
-#include "mesh/groups.hpp"
+#include "mesh/axes.hpp"
 
 namespace tessera {
-
-inline std::int64_t parts_of_axes(const Mesh& mesh, const std::vector<int>& axes) {
-  std::int64_t parts = 1;
-  const auto& sizes = mesh.axis_sizes();
-  for (const int a : axes) parts *= sizes[a];
-  return parts;
-}
 
 // The devices whose blocks differ from this rank's along `dim` only, in the order of their blocks.
 // Collective over them at first use.

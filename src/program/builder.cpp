@@ -7,17 +7,6 @@
 namespace tessera {
 namespace {
 
-int axes_product(const Mesh& mesh, const std::vector<int>& axes) {
-  int product = 1;
-  for (const int a : axes) product *= mesh.axis_sizes()[a];
-  return product;
-}
-
-const std::vector<int>& fixed_axes_of(const ProgramValue& value) {
-  static const std::vector<int> none;
-  return value.region ? value.region->manual_axes : none;
-}
-
 // Both hold everything on every device of theirs, and `to` asks for no device that `from` lacks: nothing
 // needs to be done.
 bool is_free(const Sharding& from, const Sharding& to, const Type& type) {
@@ -29,14 +18,30 @@ bool is_free(const Sharding& from, const Sharding& to, const Type& type) {
 }
 
 bool has_layout(const ProgramValue& value, const Sharding& layout) {
-  const int ndim = static_cast<int>(value.type.shape.size());
-  return value.layout.mesh() == layout.mesh() && value.layout.dim_axes(ndim) == layout.dim_axes(ndim);
+  return same_layout(value.layout, layout, value.type.shape.ndim());
+}
+
+// The dim along which partial terms, combined over their axes, are cut into the blocks of `to`; -1: none.
+int scattered_dim(const ProgramValue& from, const Sharding& to) {
+  if (!(from.layout.mesh() == to.mesh())) return -1;
+  const int ndim = from.type.shape.ndim();
+  const DimAxes have = from.layout.dim_axes(ndim), want = to.dim_axes(ndim);
+  for (int d = 0; d < ndim; ++d) {
+    auto extended = have;
+    extended[d].insert(extended[d].end(), from.partial_axes.begin(), from.partial_axes.end());
+    if (extended != want) continue;
+    const auto parts = devices_along(to.mesh(), want[d]), coarse = devices_along(to.mesh(), have[d]);
+    const auto n = from.type.shape[d];
+    // The fine blocks of one group must tile the group's coarse block.
+    if (coarse == 1 || block_size(n, parts) * (parts / coarse) == block_size(n, coarse)) return d;
+  }
+  return -1;
 }
 
 }  // namespace
 
 int ProgramBuilder::add_value(Type type, Sharding layout, RegionPtr region) {
-  program_.values.push_back({std::move(type), std::move(layout), {}, "sum", std::move(region)});
+  program_.values.push_back({std::move(type), std::move(layout), {}, ReduceKind::sum, std::move(region)});
   const int v = static_cast<int>(program_.values.size()) - 1;
   family_of_.push_back(v);
   family_.push_back({v});
@@ -56,55 +61,54 @@ int ProgramBuilder::add_input(Type type, Sharding layout, RegionPtr region, bool
   return v;
 }
 
-Instruction& ProgramBuilder::emit(InstructionKind kind, std::vector<int> inputs, std::vector<int> outputs) {
-  Instruction instruction{.kind = kind};
-  instruction.op = op_;
-  instruction.where = where_;
-  instruction.inputs = std::move(inputs);
-  instruction.outputs = std::move(outputs);
-  program_.instructions.push_back(std::move(instruction));
+std::vector<int> ProgramBuilder::add_results(const std::vector<int>& inputs, const std::vector<Type>& types,
+                                             const std::vector<Sharding>& layouts) {
+  RegionPtr region;
+  for (const int v : inputs)
+    if (value(v).region) region = value(v).region;
+  std::vector<int> results;
+  for (std::size_t i = 0; i < types.size(); ++i) results.push_back(add_value(types[i], layouts[i], region));
+  return results;
+}
+
+Instruction& ProgramBuilder::emit(What what, std::vector<int> inputs, std::vector<int> outputs) {
+  program_.instructions.push_back({.what = std::move(what),
+                                   .op = op_,
+                                   .where = where_,
+                                   .inputs = std::move(inputs),
+                                   .outputs = std::move(outputs)});
   return program_.instructions.back();
 }
 
 int ProgramBuilder::alias(int v, Type type, Sharding layout) {
   const int result = add_value(std::move(type), std::move(layout), value(v).region);
-  emit(InstructionKind::alias, {v}, {result});
+  emit(Bitcast{}, {v}, {result});
   return result;
 }
 
 std::vector<int> ProgramBuilder::kernel(const OpDef& op, ParamsPtr params, std::vector<int> inputs,
                                         std::vector<Type> out, std::vector<Sharding> layouts) {
-  RegionPtr region;
-  for (const int v : inputs)
-    if (value(v).region) region = value(v).region;
-  std::vector<int> results;
-  for (std::size_t i = 0; i < out.size(); ++i) results.push_back(add_value(out[i], layouts[i], region));
-  auto& instruction = emit(InstructionKind::kernel, std::move(inputs), results);
-  instruction.op = &op;
-  instruction.params = std::move(params);
+  auto results = add_results(inputs, out, layouts);
+  emit(KernelCall{std::move(params)}, std::move(inputs), results).op = &op;
   return results;
 }
 
 std::vector<int> ProgramBuilder::talk(const OpDef& op, ParamsPtr params, std::vector<int> inputs,
                                       std::vector<Type> out, std::vector<Sharding> layouts,
                                       std::vector<TalkCost> costs) {
-  auto results = kernel(op, std::move(params), std::move(inputs), std::move(out), std::move(layouts));
-  auto& instruction = program_.instructions.back();
-  instruction.kind = InstructionKind::talk;
-  for (const auto& cost : costs) instruction.bytes += cost.bytes;
-  instruction.costs = std::move(costs);
+  std::int64_t bytes = 0;
+  for (const auto& cost : costs) bytes += cost.bytes;
+  auto results = add_results(inputs, out, layouts);
+  auto& instruction = emit(TalkCall{std::move(params), std::move(costs)}, std::move(inputs), results);
+  instruction.op = &op;
+  instruction.bytes = bytes;
   return results;
 }
 
 std::vector<int> ProgramBuilder::control(Control inside, std::vector<int> inputs, std::vector<Type> out,
                                          std::vector<Sharding> layouts) {
-  RegionPtr region;
-  for (const int v : inputs)
-    if (value(v).region) region = value(v).region;
-  std::vector<int> results;
-  for (std::size_t i = 0; i < out.size(); ++i) results.push_back(add_value(out[i], layouts[i], region));
-  emit(InstructionKind::control, std::move(inputs), results).control =
-      std::make_shared<const Control>(std::move(inside));
+  auto results = add_results(inputs, out, layouts);
+  emit(ControlFlow{std::make_shared<const Control>(std::move(inside))}, std::move(inputs), results);
   return results;
 }
 
@@ -112,90 +116,61 @@ int ProgramBuilder::remap(Remap map, std::vector<int> inputs, Type out, Sharding
                           std::span<const std::byte> fill) {
   std::vector<Sharding> from;
   std::vector<Shape> shapes;
-  RegionPtr region;
   for (const int v : inputs) {
     from.push_back(value(v).layout);
     shapes.push_back(value(v).type.shape);
-    if (value(v).region) region = value(v).region;
   }
-  static const std::vector<int> none;
+  const int result = add_results(inputs, {out}, {layout})[0];
   const auto bytes = exchange_bytes(map, from, shapes, layout, out.shape, itemsize(out.dtype),
-                                    region ? region->manual_axes : none);
-  const int result = add_value(std::move(out), std::move(layout), region);
-  auto& instruction = emit(InstructionKind::remap, std::move(inputs), {result});
-  instruction.remap = std::make_shared<const Remap>(std::move(map));
-  instruction.bytes = bytes;
-  instruction.fill.assign(fill.begin(), fill.end());
+                                    manual_axes_of(value(result).region));
+  RemapMove what{std::make_shared<const Remap>(std::move(map)), {fill.begin(), fill.end()}};
+  emit(std::move(what), std::move(inputs), {result}).bytes = bytes;
   return result;
 }
 
-void ProgramBuilder::set_partial(int v, std::vector<int> axes, std::string reduce_kind) {
+void ProgramBuilder::set_partial(int v, MeshAxes axes, ReduceKind kind) {
   auto& target = program_.values[v];
   target.partial_axes = std::move(axes);
-  target.reduce_kind = std::move(reduce_kind);
+  target.reduce_kind = kind;
   left_open_by_[v] = {op_, where_};
 }
 
-Instruction& ProgramBuilder::emit_sum(InstructionKind kind, int partial, int result) {
-  auto& instruction = emit(kind, {partial}, {result});
-  const auto& from = value(partial);
-  instruction.axes = from.partial_axes;
-  instruction.reduce_kind = from.reduce_kind;
+int ProgramBuilder::emit_sum(What what, int partial, const Sharding& layout, std::int64_t bytes) {
+  const auto from = value(partial);
+  const int result = add_value(from.type, layout, from.region);
+  auto& instruction = emit(std::move(what), {partial}, {result});
+  instruction.bytes = bytes;
   if (const auto found = left_open_by_.find(partial); found != left_open_by_.end())
     std::tie(instruction.op, instruction.where) = found->second;
-  return instruction;
+  join_family(partial, result);
+  return result;
 }
 
 int ProgramBuilder::combine(int v) {
-  if (value(v).partial_axes.empty()) return v;
+  const auto& from = value(v);
+  if (from.partial_axes.empty()) return v;
   for (const int member : family_[family_of_[v]])
-    if (value(member).partial_axes.empty() && has_layout(value(member), value(v).layout)) return member;
-  const auto from = value(v);
-  const int result = add_value(from.type, from.layout, from.region);
-  auto& instruction = emit_sum(InstructionKind::all_reduce, v, result);
-  const std::int64_t p = axes_product(from.layout.mesh(), from.partial_axes);
-  const auto block = from.layout.shard_shape(from.type.shape).elements() *
-                     static_cast<std::int64_t>(itemsize(from.type.dtype));
-  instruction.bytes = 2 * (p - 1) * block / p;
-  join_family(v, result);
-  return result;
+    if (value(member).partial_axes.empty() && has_layout(value(member), from.layout)) return member;
+  const auto p = devices_along(from.layout.mesh(), from.partial_axes);
+  const Sharding layout = from.layout;
+  return emit_sum(AllReduce{from.partial_axes, from.reduce_kind}, v, layout,
+                  2 * (p - 1) * block_bytes(from) / p);
 }
 
 // x partial over axis a, wanted split over a on one dim: each rank combines only the block that it keeps.
 int ProgramBuilder::reduce_scatter(int v, const Sharding& to) {
-  const auto from = value(v);
-  if (!(from.layout.mesh() == to.mesh())) return -1;
-  const int ndim = static_cast<int>(from.type.shape.size());
-  const auto have = from.layout.dim_axes(ndim), want = to.dim_axes(ndim);
-  for (int d = 0; d < ndim; ++d) {
-    auto extended = have;
-    auto& dim = extended[d];
-    dim.insert(dim.end(), from.partial_axes.begin(), from.partial_axes.end());
-    if (extended != want) continue;
-    const auto parts = axes_product(to.mesh(), dim), coarse = axes_product(to.mesh(), have[d]);
-    const auto n = from.type.shape[d];
-    // The fine blocks of one group must tile the group's coarse block.
-    if (coarse > 1 && block_size(n, parts) * (parts / coarse) != block_size(n, coarse)) continue;
-    const int result = add_value(from.type, to, from.region);
-    auto& instruction = emit_sum(InstructionKind::reduce_scatter, v, result);
-    instruction.dim = d;
-    const std::int64_t p = parts / coarse;
-    const auto fine =
-        to.shard_shape(from.type.shape).elements() * static_cast<std::int64_t>(itemsize(from.type.dtype));
-    instruction.bytes = (p - 1) * fine;
-    join_family(v, result);
-    return result;
-  }
-  return -1;
+  const auto& from = value(v);
+  const int dim = scattered_dim(from, to);
+  if (dim < 0) return -1;
+  const auto p = devices_along(to.mesh(), from.partial_axes);
+  const auto bytes = (p - 1) * block_bytes({from.type, to});
+  return emit_sum(ReduceScatter{from.partial_axes, from.reduce_kind, dim}, v, to, bytes);
 }
 
 int ProgramBuilder::move_step(int v, const ReshardStep& step) {
   const auto from = value(v);
   const int result = add_value(from.type, step.to, from.region);
-  auto& instruction = emit(InstructionKind::move, {v}, {result});
-  instruction.step = step;
-  instruction.axes = step.axes;
-  instruction.bytes = step.bytes;
+  emit(Move{step}, {v}, {result}).bytes = step.bytes;
   join_family(v, result);
   return result;
 }
@@ -214,7 +189,8 @@ int ProgramBuilder::move_from(int v, const Sharding& to) {
     join_family(v, result);
     return result;
   }
-  const auto plan = plan_reshard(from.layout, to, from.type.shape, from.type.dtype, fixed_axes_of(from));
+  const auto plan =
+      plan_reshard(from.layout, to, from.type.shape, from.type.dtype, manual_axes_of(from.region));
   for (const auto& step : plan.steps) result = move_step(result, step);
   if (!has_layout(value(result), to)) {  // the same blocks under other axis names
     result = alias(result, from.type, to);
@@ -235,7 +211,9 @@ int ProgramBuilder::reshard(int v, const Sharding& to) {
     if (!from.partial_axes.empty()) continue;
     const bool free = from.everywhere || is_free(from.layout, to, from.type);
     const auto bytes =
-        free ? 0 : plan_reshard(from.layout, to, from.type.shape, from.type.dtype, fixed_axes_of(from)).bytes;
+        free ? 0
+             : plan_reshard(from.layout, to, from.type.shape, from.type.dtype, manual_axes_of(from.region))
+                   .bytes;
     if (best < 0 || bytes < least) best = member, least = bytes;
   }
   if (best >= 0) return move_from(best, to);

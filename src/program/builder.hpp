@@ -35,17 +35,22 @@ class ProgramBuilder {
   std::vector<int> control(Control, std::vector<int> inputs, std::vector<Type> out,
                            std::vector<Sharding> layouts);
   int remap(Remap, std::vector<int> inputs, Type out, Sharding layout, std::span<const std::byte> fill = {});
-  void set_partial(int v, std::vector<int> axes, std::string reduce_kind);
+  void set_partial(int v, MeshAxes axes, ReduceKind);
   void set_region(int v, RegionPtr region) { program_.values[v].region = std::move(region); }
 
   Program& program() { return program_; }
 
  private:
+  using What = decltype(Instruction::what);
   int add_value(Type, Sharding, RegionPtr);
+  // In the region of the inputs.
+  std::vector<int> add_results(const std::vector<int>& inputs, const std::vector<Type>&,
+                               const std::vector<Sharding>& layouts);
   int reduce_scatter(int v, const Sharding& to);
   int move_step(int v, const ReshardStep&);
-  Instruction& emit(InstructionKind, std::vector<int> inputs, std::vector<int> outputs);
-  Instruction& emit_sum(InstructionKind, int partial, int result);
+  Instruction& emit(What, std::vector<int> inputs, std::vector<int> outputs);
+  // Told under the name of the op that left the terms open.
+  int emit_sum(What, int partial, const Sharding& layout, std::int64_t bytes);
 
   Program program_;
   const OpDef* op_ = nullptr;

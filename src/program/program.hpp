@@ -8,8 +8,10 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "base/overloaded.hpp"
 #include "graph/op.hpp"
 #include "mesh/remap.hpp"
 #include "mesh/reshard.hpp"
@@ -21,53 +23,93 @@ namespace tessera {
 struct ProgramValue {
   Type type;
   Sharding layout;
-  std::vector<int> partial_axes;
-  std::string reduce_kind = "sum";
-  RegionPtr region;
+  MeshAxes partial_axes = {};
+  ReduceKind reduce_kind = ReduceKind::sum;
+  RegionPtr region = {};
   bool everywhere = false;  // every process holds all of it, whatever the layout says: constants and other
                             // uncommitted arrays
 };
 
-enum class InstructionKind {
-  kernel,          // one op's local arithmetic
-  fused,           // a chain of elementwise ops in one pass
-  alias,           // the same bytes under another type or layout
-  move,            // one reshard step
-  all_reduce,      // combine over `axes`
-  reduce_scatter,  // combine over `axes`, keep a block of dim
-  remap,           // blocks of several sources by an affine index map: slices, rolls, pads, concatenations
-  talk,            // a kernel that communicates
-  control,         // a branch or a loop: programs of its own
+// ---- What an instruction does: one of these ----
+
+// One op's local arithmetic: that of Instruction::op.
+struct KernelCall {
+  ParamsPtr params = no_params();
 };
 
-struct FusedStepPlan {
-  const OpDef* op;
+// A chain of elementwise ops in one pass. The last step is the result; what a reduction ends is not stored.
+struct FusedChain {
+  struct Step {
+    const OpDef* op;
+    ParamsPtr params;
+    std::vector<int> in;  // registers: inputs first, then steps
+    Dtype out;
+  };
+  struct Reduction {
+    int value;  // the chain's result
+    std::vector<int> dims;
+    ReduceKind kind;
+  };
+  std::vector<Step> steps = {};
+  std::optional<Reduction> reduction = {};
+};
+
+// The same bytes under another type or layout.
+struct Bitcast {};
+
+// One step of a reshard.
+struct Move {
+  ReshardStep step;
+};
+
+// Terms combined over `axes`; several small values travel as one message.
+struct AllReduce {
+  MeshAxes axes;
+  ReduceKind kind;
+};
+// The same, of which each rank keeps its block of `dim`.
+struct ReduceScatter {
+  MeshAxes axes;
+  ReduceKind kind;
+  int dim;
+};
+
+// Blocks of several sources by an affine index map: slices, rolls, pads, concatenations.
+struct RemapMove {
+  std::shared_ptr<const Remap> map;
+  std::vector<std::byte> fill = {};  // the element where no piece covers the result; zeros when empty
+};
+
+// A kernel that communicates, and what it moves.
+struct TalkCall {
   ParamsPtr params;
-  std::vector<int> in;  // registers: inputs first, then steps
-  Dtype out;
+  std::vector<TalkCost> costs;
 };
 
+// A branch or a loop: programs of its own.
 struct Control;
+struct ControlFlow {
+  std::shared_ptr<const Control> inside;
+};
 
 struct Instruction {
-  InstructionKind kind;
-  const OpDef* op = nullptr;  // the user's op that this serves
-  ParamsPtr params = no_params();
-  std::vector<int> inputs = {}, outputs = {};  // value numbers
+  std::variant<KernelCall, FusedChain, Bitcast, Move, AllReduce, ReduceScatter, RemapMove, TalkCall,
+               ControlFlow>
+      what = {};
+  const OpDef* op = nullptr;  // the op that this serves; nullptr: the program's results
   std::source_location where = {};
-  std::vector<int> axes = {};  // collectives: mesh axes over which ranks talk
-  int dim = -1;                // reduce_scatter
-  std::string reduce_kind = {};
-  std::optional<ReshardStep> step = {};  // move
-  std::shared_ptr<const Remap> remap = {};
-  std::vector<std::byte> fill = {};  // remap: the element where no piece covers the result; zeros when empty
-  int reduced_value =
-      -1;  // fused: the chain's result, of which only the reduction over reduced_dims by reduce_kind is kept
-  std::vector<int> reduced_dims = {};
-  std::vector<FusedStepPlan> chain = {};  // fused: the last step is the output
-  std::int64_t bytes = 0;                 // the busiest rank receives from others
-  std::vector<TalkCost> costs = {};       // talk
-  std::shared_ptr<const Control> control = {};
+  std::vector<int> inputs = {}, outputs = {};  // value numbers
+  std::int64_t bytes = 0;                      // the busiest rank receives from others
+
+  // instruction.as<Move>() is nullptr for other kinds.
+  template <class Kind> const Kind* as() const { return std::get_if<Kind>(&what); }
+  template <class Kind> Kind* as() { return std::get_if<Kind>(&what); }
+  template <class Kind> bool is() const { return std::holds_alternative<Kind>(what); }
+  const Control* control() const {
+    const auto* flow = as<ControlFlow>();
+    return flow == nullptr ? nullptr : flow->inside.get();
+  }
+  void set_control(Control);
 };
 
 struct Program {
@@ -77,37 +119,63 @@ struct Program {
   std::vector<int> outputs;
 };
 
-// The inside of a branch or a loop. Parts read their operands in the order of the instruction's inputs:
+// What both loops have: carried values, and how the body computes its results, for finding loops that
+// compute the same (compile/loops.cpp). An expression reads the parts' operands (numbers from 0) and the
+// expressions before it.
+struct Loop {
+  struct Expression {
+    const OpDef* op;
+    ParamsPtr params;
+    int output;  // of the op
+    std::vector<int> reads;
+  };
+  int carried = 0;                           // values
+  std::vector<Expression> expressions = {};  // empty with `results`: not known
+  std::vector<int> results = {};             // operand or expression numbers
+};
+
+// What stands inside a branch or a loop. Parts read their operands in the order of the instruction's inputs:
 //
-//   branch      predicate, operands...         -> results            parts: where it is true, where it is
-//     false (operands -> results)
-//   counted     carried, stacks, captured      -> carried, stacks    part: (carried, entries, captured) ->
-//     (carried, entries)
-//   until       carried, captured              -> carried            parts: the condition -> bool; the body
-//     -> carried
+//   Branch        predicate, operands...     -> results
+//     parts: where it is true, where it is false (operands -> results)
+//   CountedLoop   carried, stacks, captured  -> carried, stacks
+//     part: (carried, entries, captured) -> (carried, entries)
+//   UntilLoop     carried, captured          -> carried
+//     parts: the condition (-> bool), the body (-> carried)
 //
 // An entry is one step's block of a stack: the stack's leading dim is the step, whole on every rank.
-enum class ControlKind { branch, counted, until };
-struct Control {
-  ControlKind kind;
-  std::vector<Program> parts;
-  std::int64_t length = 1;  // counted: steps
-  int carried = 0;          // values
-  int stacks = 0;           // counted: stacks that are read
-  bool reverse = false;     // counted: from the last entry to the first
-  std::vector<bool> from_zero =
-      {};  // counted: carried values that begin with zeros instead of their operands; empty: none
-  // Of loops: how the parts compute their results, for finding loops that compute the same
-  // (compile/loops.cpp). An expression reads the parts' operands (numbers from 0) and the expressions before
-  // it.
-  struct Expression {
-    std::uint64_t op = 0;
-    std::vector<int> reads = {};
-  };
-  std::vector<Expression> expressions = {};
-  std::vector<int> results = {};  // operand or expression numbers
-  std::string call = {};          // what the user wrote: "fori_loop"; empty when that is the op's name
+struct Branch {};
+struct CountedLoop : Loop {
+  std::int64_t length = 1;  // steps
+  int stacks = 0;           // that are read
+  bool reverse = false;     // from the last entry to the first
+  // Carried values that begin with zeros instead of their operands; empty: none.
+  std::vector<bool> from_zero = {};
 };
+struct UntilLoop : Loop {};
+
+struct Control {
+  std::variant<Branch, CountedLoop, UntilLoop> kind;
+  std::vector<Program> parts;
+  std::string call = {};  // what the user wrote: "fori_loop"; empty when that is the op's name
+
+  template <class Kind> const Kind* as() const { return std::get_if<Kind>(&kind); }
+  template <class Kind> Kind* as() { return std::get_if<Kind>(&kind); }
+  const Loop* loop() const;  // nullptr: a branch
+  Loop* loop();
+  std::int64_t steps() const;  // of a counted loop; 1 otherwise: as much as is known
+};
+
+// Bytes of a rank's first, largest block.
+std::int64_t block_bytes(const ProgramValue&);
+// The same blocks under the same axes.
+bool same_layout(const Sharding&, const Sharding&, int ndim);
+// The mesh to which an instruction's axes belong.
+Mesh mesh_of(const Program&, const Instruction&);
+// "x,y"; "" for no axes.
+std::string axes_text(const Mesh&, const MeshAxes&);
+// "add+multiply+sum"
+std::string chain_text(const FusedChain&);
 
 // "all-gather", ... for an instruction that communicates; "" for one that does not.
 std::string collective_kind(const Instruction&);

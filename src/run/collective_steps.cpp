@@ -1,26 +1,15 @@
-// Steps in which a group of ranks along mesh axes gathers or combines, and kernels that communicate.
+// Steps in which a group of ranks along mesh axes gathers or combines.
 #include <algorithm>
 #include <cstring>
 
 #include "comm/collectives/pending.hpp"
-#include "comm/host/host_memory.hpp"
 #include "comm/watch/traffic.hpp"
 #include "comm/watch/waiting.hpp"
 #include "kernels/move/copy.hpp"
-#include "run/executable.hpp"
+#include "run/steps.hpp"
 
 namespace tessera {
 namespace {
-
-comm::ReduceKind reduce_kind_of(const std::string& name) {
-  if (name == "sum") return comm::ReduceKind::sum;
-  if (name == "prod") return comm::ReduceKind::prod;
-  if (name == "max") return comm::ReduceKind::max;
-  if (name == "min") return comm::ReduceKind::min;
-  if (name == "any") return comm::ReduceKind::logical_or;
-  if (name == "all") return comm::ReduceKind::logical_and;
-  throw InternalError("executor: unknown reduction " + name);
-}
 
 std::int64_t product_before(const Shape& shape, int dim) {
   std::int64_t product = 1;
@@ -28,29 +17,28 @@ std::int64_t product_before(const Shape& shape, int dim) {
   return product;
 }
 
-// The members of the group in the order of their blocks along `dim`.
-struct Members {
+// The devices that gather or combine together, in the order of their blocks along `dim`.
+struct Group {
   std::vector<int> ids;
   std::vector<Box> boxes;
   std::vector<std::int64_t> elements;
 };
-Members members_of(const Sharding& layout, const Shape& shape, const std::vector<int>& axes, int dim,
-                   int me) {
-  Members members;
-  members.ids = group_along(layout.mesh(), axes, me);
-  std::stable_sort(members.ids.begin(), members.ids.end(), [&](int a, int b) {
+Group group_of(const Sharding& layout, const Shape& shape, const MeshAxes& axes, int dim, int me) {
+  Group group;
+  group.ids = group_along(layout.mesh(), axes, me);
+  std::stable_sort(group.ids.begin(), group.ids.end(), [&](int a, int b) {
     return layout.local_box(shape, a)[dim].start < layout.local_box(shape, b)[dim].start;
   });
-  for (const int id : members.ids) {
-    members.boxes.push_back(layout.local_box(shape, id));
-    members.elements.push_back(box_elements(members.boxes.back()));
+  for (const int id : group.ids) {
+    group.boxes.push_back(layout.local_box(shape, id));
+    group.elements.push_back(box_elements(group.boxes.back()));
   }
-  return members;
+  return group;
 }
 
-// Copies between a member's dense block and its place in the block of the whole group.
-void copy_member(std::byte* whole, const Box& whole_box, std::byte* part, const Box& part_box,
-                 std::size_t item, bool gather) {
+// Copies between one device's dense block and the part for it in the block of the whole group.
+void copy_part(std::byte* whole, const Box& whole_box, std::byte* part, const Box& part_box, std::size_t item,
+               bool gather) {
   if (is_empty(part_box)) return;
   const auto extents = box_shape(part_box);
   const auto strides = row_major_strides(box_shape(whole_box));
@@ -65,7 +53,7 @@ void copy_member(std::byte* whole, const Box& whole_box, std::byte* part, const 
 
 class AllGatherStep final : public Step {
  public:
-  AllGatherStep(const BindContext& context, const Instruction& i)
+  AllGatherStep(const BindContext& context, const Instruction& i, const ReshardStep& step)
       : input_(i.inputs[0]),
         output_(i.outputs[0]),
         in_(context.local(input_)),
@@ -73,17 +61,16 @@ class AllGatherStep final : public Step {
         item_(itemsize(out_.tile.dtype)),
         label_(label_of(i)) {
     if (!out_.holds) return;
-    members_ = members_of(i.step->from, out_.tile.global, i.axes,
-                          i.kind == InstructionKind::move ? i.step->dim : i.dim, context.me);
-    communicator_ = &comm::group(members_.ids);
+    group_ = group_of(step.from, out_.tile.global, step.axes, step.dim, context.me);
+    communicator_ = &comm::group(group_.ids);
     std::int64_t offset = 0;
-    for (const auto n : members_.elements) {
+    for (const auto n : group_.elements) {
       bytes_.push_back(n * static_cast<std::int64_t>(item_));
       offsets_.push_back(offset);
       offset += bytes_.back();
-      equal_ &= n == members_.elements[0];
+      equal_ &= n == group_.elements[0];
     }
-    in_place_ = product_before(out_.tile.shape(), i.step->dim) == 1;
+    in_place_ = product_before(out_.tile.shape(), step.dim) == 1;
     received_ = offset - in_.bytes;
   }
 
@@ -122,9 +109,8 @@ class AllGatherStep final : public Step {
   void unpack(Frame& frame) {
     auto& result = frame.slots[output_];
     if (!in_place_)
-      for (std::size_t m = 0; m < members_.ids.size(); ++m)
-        copy_member(result.data(), out_.tile.box, gathered_.data() + offsets_[m], members_.boxes[m], item_,
-                    true);
+      for (std::size_t m = 0; m < group_.ids.size(); ++m)
+        copy_part(result.data(), out_.tile.box, gathered_.data() + offsets_[m], group_.boxes[m], item_, true);
     mine_.reset();
     gathered_.reset();
     comm::count("all-gather", received_);
@@ -134,7 +120,7 @@ class AllGatherStep final : public Step {
   LocalValue in_, out_;
   std::size_t item_;
   std::string label_;
-  Members members_;
+  Group group_;
   const comm::Communicator* communicator_ = nullptr;
   Buffer mine_, gathered_;
   comm::Pending pending_;
@@ -146,11 +132,11 @@ class AllGatherStep final : public Step {
 // One or several values over the same axes; several small ones travel as one message.
 class AllReduceStep final : public Step {
  public:
-  AllReduceStep(const BindContext& context, const Instruction& i)
-      : inputs_(i.inputs), outputs_(i.outputs), kind_(reduce_kind_of(i.reduce_kind)), label_(label_of(i)) {
+  AllReduceStep(const BindContext& context, const Instruction& i, const AllReduce& reduction)
+      : inputs_(i.inputs), outputs_(i.outputs), kind_(reduction.kind), label_(label_of(i)) {
     for (const int v : outputs_) locals_.push_back(context.local(v));
     if (!locals_[0].holds) return;
-    const auto ids = group_along(context.value(outputs_[0]).layout.mesh(), i.axes, context.me);
+    const auto ids = group_along(context.value(outputs_[0]).layout.mesh(), reduction.axes, context.me);
     communicator_ = &comm::group(ids);
     for (const auto& local : locals_) bytes_ += local.bytes;
     const auto p = static_cast<std::int64_t>(ids.size());
@@ -219,7 +205,7 @@ class AllReduceStep final : public Step {
 
   std::vector<int> inputs_, outputs_;
   std::vector<LocalValue> locals_;
-  comm::ReduceKind kind_;
+  ReduceKind kind_;
   std::string label_;
   const comm::Communicator* communicator_ = nullptr;
   Buffer in_, out_;
@@ -229,37 +215,37 @@ class AllReduceStep final : public Step {
 
 class ReduceScatterStep final : public Step {
  public:
-  ReduceScatterStep(const BindContext& context, const Instruction& i)
+  ReduceScatterStep(const BindContext& context, const Instruction& i, const ReduceScatter& reduction)
       : input_(i.inputs[0]),
         output_(i.outputs[0]),
         in_(context.local(input_)),
         out_(context.local(output_)),
         item_(itemsize(out_.tile.dtype)),
-        kind_(reduce_kind_of(i.reduce_kind)),
+        kind_(reduction.kind),
         label_(label_of(i)) {
     if (!out_.holds) return;
-    members_ = members_of(context.value(output_).layout, out_.tile.global, i.axes,
-                          i.kind == InstructionKind::move ? i.step->dim : i.dim, context.me);
-    communicator_ = &comm::group(members_.ids);
-    in_place_ = product_before(in_.tile.shape(), i.dim) == 1;
-    received_ = (static_cast<std::int64_t>(members_.ids.size()) - 1) * out_.bytes;
+    group_ =
+        group_of(context.value(output_).layout, out_.tile.global, reduction.axes, reduction.dim, context.me);
+    communicator_ = &comm::group(group_.ids);
+    in_place_ = product_before(in_.tile.shape(), reduction.dim) == 1;
+    received_ = (static_cast<std::int64_t>(group_.ids.size()) - 1) * out_.bytes;
   }
   void run(Frame& frame) override {
     if (!out_.holds) return;
     const auto& terms = frame.slots[input_];
     auto& result = frame.slots[output_] = Buffer::allocate(out_.bytes);
     Buffer ordered = terms;
-    if (!in_place_) {  // blocks of the members one after the other
+    if (!in_place_) {  // blocks of the group one after the other
       ordered = Buffer::allocate(in_.bytes);
       std::byte* cursor = ordered.data();
-      for (std::size_t m = 0; m < members_.ids.size(); ++m) {
-        copy_member(terms.data(), in_.tile.box, cursor, members_.boxes[m], item_, false);
-        cursor += members_.elements[m] * static_cast<std::int64_t>(item_);
+      for (std::size_t m = 0; m < group_.ids.size(); ++m) {
+        copy_part(terms.data(), in_.tile.box, cursor, group_.boxes[m], item_, false);
+        cursor += group_.elements[m] * static_cast<std::int64_t>(item_);
       }
     }
     const comm::Purpose purpose(label_);
     comm::reduce_scatter(*communicator_, kind_, out_.tile.dtype, ordered.data(), result.data(),
-                         members_.elements);
+                         group_.elements);
     comm::count("reduce-scatter", received_);
   }
 
@@ -267,81 +253,25 @@ class ReduceScatterStep final : public Step {
   int input_, output_;
   LocalValue in_, out_;
   std::size_t item_;
-  comm::ReduceKind kind_;
+  ReduceKind kind_;
   std::string label_;
-  Members members_;
+  Group group_;
   const comm::Communicator* communicator_ = nullptr;
   bool in_place_ = false;
   std::int64_t received_ = 0;
 };
 
-class TalkStep final : public Step {
- public:
-  TalkStep(const BindContext& context, const Instruction& i)
-      : op_(i.op),
-        params_(i.params),
-        inputs_(i.inputs),
-        outputs_(i.outputs),
-        costs_(i.costs),
-        me_(context.me),
-        label_(label_of(i)) {
-    for (const int v : inputs_)
-      in_.push_back(context.local(v).tile), in_layouts_.push_back(context.value(v).layout);
-    for (const int v : outputs_)
-      out_.push_back(context.local(v).tile), locals_.push_back(context.local(v)),
-          out_layouts_.push_back(context.value(v).layout);
-    if (const auto& region = context.value(outputs_[0]).region) fixed_axes_ = region->manual_axes;
-  }
-  void run(Frame& frame) override {
-    if (!locals_[0].holds) return;
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      auto& slot = frame.slots[outputs_[i]];
-      slot = comm::allocate_on_host(locals_[i].bytes);  // peers may put their parts in place
-      out_[i].data = slot.data();
-    }
-    for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[inputs_[i]].data();
-    const Mesh mesh = out_layouts_[0].mesh();
-    const comm::Purpose purpose(label_);
-    const TalkArgs args{
-        {*op_, *params_, in_, out_}, in_layouts_, out_layouts_, mesh, me_, fixed_axes_, label_};
-    if (!op_->may_fail) {
-      talk_of (*op_)(args);
-    } else {
-      try {
-        talk_of (*op_)(args);  // agrees among the mesh itself: all of its ranks arrive here or none
-      } catch (const LinAlgError& error) {
-        if (frame.failure.empty()) frame.failure = label_ + ": " + error.what();
-        for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
-      }
-    }
-    for (const auto& cost : costs_)
-      for (std::int64_t call = 0; call < cost.calls; ++call)
-        comm::count(cost.kind, call == 0 ? cost.bytes : 0);
-  }
-
- private:
-  const OpDef* op_;
-  ParamsPtr params_;
-  std::vector<int> inputs_, outputs_;
-  std::vector<TalkCost> costs_;
-  int me_;
-  std::string label_;
-  std::vector<Tile> in_, out_;
-  std::vector<LocalValue> locals_;
-  std::vector<Sharding> in_layouts_, out_layouts_;
-  std::vector<int> fixed_axes_;
-};
-
 }  // namespace
 
-std::unique_ptr<Step> bind_collective(const BindContext& context, const Instruction& i) {
-  if (i.kind == InstructionKind::all_reduce) return std::make_unique<AllReduceStep>(context, i);
-  if (i.kind == InstructionKind::reduce_scatter) return std::make_unique<ReduceScatterStep>(context, i);
-  return std::make_unique<AllGatherStep>(context, i);
+StepPtr bind_all_gather(const BindContext& context, const Instruction& i, const ReshardStep& step) {
+  return std::make_unique<AllGatherStep>(context, i, step);
 }
-
-std::unique_ptr<Step> bind_talk(const BindContext& context, const Instruction& i) {
-  return std::make_unique<TalkStep>(context, i);
+StepPtr bind_all_reduce(const BindContext& context, const Instruction& i, const AllReduce& reduction) {
+  return std::make_unique<AllReduceStep>(context, i, reduction);
+}
+StepPtr bind_reduce_scatter(const BindContext& context, const Instruction& i,
+                            const ReduceScatter& reduction) {
+  return std::make_unique<ReduceScatterStep>(context, i, reduction);
 }
 
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "run/executable.hpp"
+#include "run/steps.hpp"
 
 namespace tessera {
 namespace {
@@ -32,8 +32,8 @@ bool is_true(const Buffer& verdict) { return verdict.data() != nullptr && *verdi
 
 class BranchStep final : public ControlStep {
  public:
-  BranchStep(const BindContext& context, const Instruction& i)
-      : ControlStep(context, i), inputs_(i.inputs), outputs_(i.outputs) {}
+  BranchStep(const BindContext& context, const Instruction& i, const Control& control)
+      : ControlStep(context, control), inputs_(i.inputs), outputs_(i.outputs) {}
   void run(Frame& frame) override {
     if (!takes_part()) return;
     auto& chosen = *parts_[is_true(slot_of(frame, inputs_[0])) ? 0 : 1];
@@ -50,13 +50,12 @@ class BranchStep final : public ControlStep {
 
 class LoopStep : public ControlStep {
  public:
-  LoopStep(const BindContext& context, const Instruction& i)
-      : ControlStep(context, i),
+  LoopStep(const BindContext& context, const Instruction& i, const Control& control)
+      : ControlStep(context, control),
         inputs_(i.inputs),
         outputs_(i.outputs),
-        carried_(i.control->carried),
-        from_zero_(i.control->from_zero) {
-    from_zero_.resize(carried_);
+        carried_(control.loop()->carried),
+        from_zero_(carried_) {
     for (std::size_t k = 0; k < carried_; ++k) locals_.push_back(context.local(outputs_[k]));
   }
 
@@ -83,11 +82,10 @@ class LoopStep : public ControlStep {
 
 class CountedStep final : public LoopStep {
  public:
-  CountedStep(const BindContext& context, const Instruction& i)
-      : LoopStep(context, i),
-        stacks_(i.control->stacks),
-        length_(i.control->length),
-        reverse_(i.control->reverse) {
+  CountedStep(const BindContext& context, const Instruction& i, const Control& control,
+              const CountedLoop& loop)
+      : LoopStep(context, i, control), stacks_(loop.stacks), length_(loop.length), reverse_(loop.reverse) {
+    if (!loop.from_zero.empty()) from_zero_ = loop.from_zero;
     for (std::size_t k = carried_; k < carried_ + stacks_; ++k) read_.push_back(context.local(inputs_[k]));
     for (std::size_t k = carried_; k < outputs_.size(); ++k) made_.push_back(context.local(outputs_[k]));
   }
@@ -176,8 +174,8 @@ class UntilStep final : public LoopStep {
 
 }  // namespace
 
-ControlStep::ControlStep(const BindContext& context, const Instruction& i) {
-  for (const auto& part : i.control->parts) parts_.push_back(std::make_unique<Executable>(part, context.me));
+ControlStep::ControlStep(const BindContext& context, const Control& control) {
+  for (const auto& part : control.parts) parts_.push_back(std::make_unique<Executable>(part, context.me));
 }
 
 std::int64_t ControlStep::temporary_bytes() const {
@@ -186,17 +184,25 @@ std::int64_t ControlStep::temporary_bytes() const {
   return most;
 }
 
+std::vector<const Executable*> ControlStep::parts() const {
+  std::vector<const Executable*> parts;
+  for (const auto& part : parts_) parts.push_back(part.get());
+  return parts;
+}
+
 bool ControlStep::takes_part() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->takes_part(); });
 }
 
-std::unique_ptr<ControlStep> bind_control(const BindContext& context, const Instruction& i) {
-  switch (i.control->kind) {
-    case ControlKind::branch: return std::make_unique<BranchStep>(context, i);
-    case ControlKind::counted: return std::make_unique<CountedStep>(context, i);
-    case ControlKind::until: return std::make_unique<UntilStep>(context, i);
-  }
-  throw InternalError("executor: unknown control flow");
+StepPtr bind_control(const BindContext& context, const Instruction& i, const Control& control) {
+  return std::visit(
+      overloaded{
+          [&](const Branch&) -> StepPtr { return std::make_unique<BranchStep>(context, i, control); },
+          [&](const CountedLoop& loop) -> StepPtr {
+            return std::make_unique<CountedStep>(context, i, control, loop);
+          },
+          [&](const UntilLoop&) -> StepPtr { return std::make_unique<UntilStep>(context, i, control); }},
+      control.kind);
 }
 
 }  // namespace tessera

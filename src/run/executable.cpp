@@ -1,9 +1,11 @@
 #include "run/executable.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "comm/watch/agreement.hpp"
+#include "run/steps.hpp"
 #include "run/watch.hpp"
 
 namespace tessera {
@@ -14,72 +16,91 @@ std::string label_of(const Instruction& i) {
          site(i.where);
 }
 
-namespace {
-
-std::unique_ptr<Step> bind(const BindContext& context, const Instruction& i) {
-  switch (i.kind) {
-    case InstructionKind::kernel:
-    case InstructionKind::fused:
-    case InstructionKind::alias: return bind_local(context, i);
-    case InstructionKind::remap: return bind_exchange(context, i);
-    case InstructionKind::move:
-      return i.step->kind == StepKind::all_gather ? bind_collective(context, i) : bind_exchange(context, i);
-    case InstructionKind::all_reduce:
-    case InstructionKind::reduce_scatter: return bind_collective(context, i);
-    case InstructionKind::talk: return bind_talk(context, i);
-    case InstructionKind::control: return bind_control(context, i);
-  }
-  throw InternalError("executor: unknown instruction");
+StepPtr bind(const BindContext& context, const Instruction& i) {
+  return std::visit(
+      overloaded{[&](const KernelCall& kernel) { return bind_kernel(context, i, kernel); },
+                 [&](const FusedChain& chain) { return bind_chain(context, i, chain); },
+                 [&](const Bitcast&) { return bind_alias(context, i); },
+                 [&](const Move& move) {
+                   return move.step.kind == StepKind::all_gather
+                              ? bind_all_gather(context, i, move.step)
+                              : bind_exchange(context, i,
+                                              identity_remap(context.value(i.outputs[0]).type.shape), {});
+                 },
+                 [&](const AllReduce& reduction) { return bind_all_reduce(context, i, reduction); },
+                 [&](const ReduceScatter& reduction) { return bind_reduce_scatter(context, i, reduction); },
+                 [&](const RemapMove& remap) { return bind_exchange(context, i, *remap.map, remap.fill); },
+                 [&](const TalkCall& talk) { return bind_talk(context, i, talk); },
+                 [&](const ControlFlow& flow) { return bind_control(context, i, *flow.inside); }},
+      i.what);
 }
 
-}  // namespace
-
 Executable::Executable(Program program, int me) : program_(std::move(program)) {
-  std::set<int> devices;
-  const Mesh* last_mesh = nullptr;
+  bind_values(me);
+  bind_steps(me);
+  find_last_uses();
+  plan_overlap();
+  count_memory();
+}
+
+void Executable::bind_values(int me) {
+  values_.reserve(program_.values.size());
   for (const auto& value : program_.values) {
     LocalValue local;
-    const Mesh mesh = value.layout.mesh();
-    if (last_mesh == nullptr || !(*last_mesh == mesh))
-      devices.insert(mesh.device_ids().begin(), mesh.device_ids().end());
-    local.holds = mesh.position(me) >= 0;
+    local.holds = value.layout.mesh().position(me) >= 0;
     local.tile = {nullptr, value.type.dtype,
                   local.holds ? value.layout.local_box(value.type.shape, me) : Box(value.type.shape.size()),
                   value.type.shape};
     local.bytes = local.holds ? local.tile.bytes() : 0;
     values_.push_back(std::move(local));
   }
+}
+
+void Executable::bind_steps(int me) {
+  std::set<int> devices;
+  std::optional<Mesh> last;  // most values lie on one mesh
+  for (const auto& value : program_.values) {
+    const Mesh mesh = value.layout.mesh();
+    if (last && *last == mesh) continue;
+    devices.insert(mesh.device_ids().begin(), mesh.device_ids().end());
+    last = mesh;
+  }
   const BindContext context{program_, values_, me};
   for (const auto& i : program_.instructions) {
     steps_.push_back(bind(context, i));
     may_fail_ |= i.op != nullptr && i.op->may_fail;
-    if (!i.control) continue;
-    for (const auto& part : static_cast<const ControlStep&>(*steps_.back()).parts()) {
+    for (const auto* part : steps_.back()->parts()) {
       may_fail_ |= part->may_fail();
-      devices.insert(part->participants().begin(), part->participants().end());
+      devices.insert(part->devices().begin(), part->devices().end());
     }
   }
-  participants_.assign(devices.begin(), devices.end());
+  devices_.assign(devices.begin(), devices.end());
   takes_part_ = devices.contains(me);
+}
+
+void Executable::find_last_uses() {
   std::vector<bool> seen(program_.values.size());
   for (const int v : program_.outputs) seen[v] = true;
   for (std::size_t n = steps_.size(); n-- > 0;) {
     const auto& i = program_.instructions[n];
     for (const auto* list : {&i.inputs, &i.outputs})
-      for (const int v : *list)
-        if (!seen[v]) {
-          seen[v] = true;
-          steps_[n]->frees.push_back(v);
-        }
+      for (const int v : *list) {
+        if (seen[v]) continue;
+        seen[v] = true;
+        steps_[n]->frees.push_back(v);
+      }
   }
-  plan_overlap();
+}
+
+void Executable::count_memory() {
+  std::vector<bool> is_input(program_.values.size());
+  for (const int v : program_.inputs) is_input[v] = true;
   std::int64_t live = 0;
   for (std::size_t n = 0; n < steps_.size(); ++n) {
     for (const int v : program_.instructions[n].outputs) live += values_[v].bytes;
     peak_bytes_ = std::max(peak_bytes_, live + steps_[n]->temporary_bytes());
     for (const int v : steps_[n]->frees)
-      if (std::find(program_.inputs.begin(), program_.inputs.end(), v) == program_.inputs.end())
-        live -= values_[v].bytes;
+      if (!is_input[v]) live -= values_[v].bytes;
   }
 }
 
@@ -113,7 +134,8 @@ std::string Executable::nans_of(const Instruction& i, const Frame& frame) const 
     const auto nans = count_nans(local.tile.dtype, buffer.data(), local.tile.elements());
     if (nans == 0) continue;
     std::string names;
-    for (const auto& step : i.chain) names += (names.empty() ? "" : " + ") + step.op->name;
+    if (const auto* chain = i.as<FusedChain>())
+      for (const auto& step : chain->steps) names += (names.empty() ? "" : " + ") + step.op->name;
     if (names.empty()) names = i.op != nullptr ? i.op->name : "an op";
     return names + " at " + site(i.where) + " made " + std::to_string(nans) + " NaN in its block of " +
            std::to_string(local.tile.elements()) + " elements";
@@ -125,11 +147,11 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
   Frame failures;
   auto outputs = run_inside(std::move(inputs), failures);
   if (may_fail_ && takes_part_) {
-    const auto failure = comm::first_error(comm::group(participants_), failures.failure);
+    const auto failure = comm::first_error(comm::group(devices_), failures.failure);
     if (!failure.empty()) throw LinAlgError(failure);
   }
   if (nan_check_on() && takes_part_) {
-    const auto failure = comm::first_error(comm::group(participants_), failures.nan_failure);
+    const auto failure = comm::first_error(comm::group(devices_), failures.nan_failure);
     if (!failure.empty())
       throw NanError("nan check: " + failure +
                      "; look at its operands there, or turn debug::set_nan_check off");
@@ -137,31 +159,31 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
   return outputs;
 }
 
+void Executable::run_step(std::size_t n, Frame& frame, std::vector<std::size_t>& under_way) {
+  for (const auto started : finish_before_[n]) steps_[started]->finish(frame), std::erase(under_way, started);
+  for (const auto started : under_way) steps_[started]->move_on();
+  auto& step = *steps_[n];
+  const auto& instruction = program_.instructions[n];
+  RunWatcher* const watcher = run_watcher();
+  const double start_s = watcher != nullptr ? watch_clock_s() : 0;
+  if (overlaps_[n])
+    step.start(frame), under_way.push_back(n);
+  else
+    step.run(frame);
+  if (watcher != nullptr && !instruction.is<ControlFlow>())
+    watcher->step({instruction, start_s, watch_clock_s() - start_s});
+  if (nan_check_on() && frame.nan_failure.empty() && !overlaps_[n])
+    frame.nan_failure = nans_of(instruction, frame);
+  for (const int v : step.frees) frame.slots[v].reset();
+}
+
 std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& outer) {
   Frame frame;
   frame.slots.resize(program_.values.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[program_.inputs[i]] = std::move(inputs[i]);
   inputs.clear();
-  RunWatcher* const watcher = run_watcher();
-  const bool nan_check = nan_check_on();
   std::vector<std::size_t> under_way;  // started steps
-  for (std::size_t n = 0; n < steps_.size(); ++n) {
-    for (const auto started : finish_before_[n])
-      steps_[started]->finish(frame), std::erase(under_way, started);
-    for (const auto started : under_way) steps_[started]->move_on();
-    auto& step = *steps_[n];
-    const double start_s = watcher != nullptr ? watch_clock_s() : 0;
-    if (overlaps_[n])
-      step.start(frame), under_way.push_back(n);
-    else
-      step.run(frame);
-    const auto& instruction = program_.instructions[n];
-    if (watcher != nullptr && !instruction.control)
-      watcher->step({instruction, start_s, watch_clock_s() - start_s});
-    if (nan_check && frame.nan_failure.empty() && !overlaps_[n])
-      frame.nan_failure = nans_of(instruction, frame);
-    for (const int v : step.frees) frame.slots[v].reset();
-  }
+  for (std::size_t n = 0; n < steps_.size(); ++n) run_step(n, frame, under_way);
   for (const auto started : finish_last_) steps_[started]->finish(frame);
   if (outer.failure.empty()) outer.failure = std::move(frame.failure);
   if (outer.nan_failure.empty()) outer.nan_failure = std::move(frame.nan_failure);

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "mesh/groups.hpp"
 #include "program/program.hpp"
 #include "types/buffer.hpp"
 
@@ -26,6 +25,8 @@ struct LocalValue {
   std::int64_t bytes = 0;
 };
 
+class Executable;
+
 // One instruction on this rank. A collective may start() and go on while later steps compute; finish() waits
 // for it.
 class Step {
@@ -40,7 +41,8 @@ class Step {
   virtual void move_on() {}  // between start and finish: what is under way may take its next round
   virtual bool is_split() const { return false; }  // start and finish are worth separating
   virtual std::int64_t temporary_bytes() const { return 0; }
-  std::vector<int> frees;  // values whose last use this is
+  virtual std::vector<const Executable*> parts() const { return {}; }  // of a branch or a loop
+  std::vector<int> frees;                                              // values whose last use this is
 };
 
 class Executable {
@@ -53,55 +55,31 @@ class Executable {
   std::vector<Buffer> run_inside(std::vector<Buffer> inputs, Frame& outer);
   bool takes_part() const { return takes_part_; }  // this rank holds something of some value
   bool may_fail() const { return may_fail_; }
-  const std::vector<int>& participants() const { return participants_; }
+  const std::vector<int>& devices() const { return devices_; }  // of all values, in increasing order
   const Program& program() const { return program_; }
-  std::int64_t peak_bytes() const {
-    return peak_bytes_;
-  }  // of this rank: live values and their temporaries, without inputs
+  // Of this rank: live values and their temporaries, without inputs.
+  std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
+  void bind_values(int me);
+  void bind_steps(int me);
+  void find_last_uses();
+  void plan_overlap();
+  void count_memory();
+  std::string nans_of(const Instruction&, const Frame&) const;
+  void run_step(std::size_t n, Frame&, std::vector<std::size_t>& under_way);
+
   Program program_;
   std::vector<LocalValue> values_;
   std::vector<std::unique_ptr<Step>> steps_;
-  void plan_overlap();
-  std::string nans_of(const Instruction&, const Frame&) const;
   std::vector<bool> overlaps_;  // per step: started here, finished later
-  std::vector<std::vector<std::size_t>>
-      finish_before_;  // per step: started steps whose results it, or what it frees, touches
+  // Per step: started steps whose results it, or what it frees, touches.
+  std::vector<std::vector<std::size_t>> finish_before_;
   std::vector<std::size_t> finish_last_;
-  std::vector<int> participants_;  // devices of all values
-  bool takes_part_ = false;        // this rank is one of them
+  std::vector<int> devices_;
+  bool takes_part_ = false;
   bool may_fail_ = false;
   std::int64_t peak_bytes_ = 0;
 };
-
-// ---- for the steps ----
-struct BindContext {
-  const Program& program;
-  const std::vector<LocalValue>& values;
-  int me;
-  const LocalValue& local(int v) const { return values[v]; }
-  const ProgramValue& value(int v) const { return program.values[v]; }
-};
-std::unique_ptr<Step> bind_local(const BindContext&, const Instruction&);     // kernel, fused, alias
-std::unique_ptr<Step> bind_exchange(const BindContext&, const Instruction&);  // move, remap
-std::unique_ptr<Step> bind_collective(const BindContext&,
-                                      const Instruction&);  // all-gather, all-reduce, reduce-scatter
-std::unique_ptr<Step> bind_talk(const BindContext&, const Instruction&);
-// Branches and loops.
-class ControlStep : public Step {
- public:
-  ControlStep(const BindContext&, const Instruction&);
-  std::int64_t temporary_bytes() const override;
-  const std::vector<std::unique_ptr<Executable>>& parts() const { return parts_; }
-
- protected:
-  bool takes_part() const;
-  std::vector<std::unique_ptr<Executable>> parts_;
-};
-std::unique_ptr<ControlStep> bind_control(const BindContext&, const Instruction&);
-
-// "matmul at train.cpp:12": what the watchdog shows.
-std::string label_of(const Instruction&);
 
 }  // namespace tessera

@@ -1,12 +1,13 @@
 // Steps without communication: kernels, fused chains, aliases.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "graph/elementwise_row.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/fused.hpp"
 #include "kernels/reduce/reduce.hpp"
-#include "run/executable.hpp"
+#include "run/steps.hpp"
 
 namespace tessera {
 namespace {
@@ -29,10 +30,10 @@ class AliasStep final : public Step {
 
 class KernelStep final : public Step {
  public:
-  KernelStep(const BindContext& context, const Instruction& i)
+  KernelStep(const BindContext& context, const Instruction& i, const KernelCall& call)
       : op_(i.op),
         kernel_(kernel_of(*i.op)),
-        params_(i.params),
+        params_(call.params),
         inputs_(i.inputs),
         outputs_(i.outputs),
         where_(i.where) {
@@ -47,13 +48,10 @@ class KernelStep final : public Step {
       out_[i].data = frame.slots[outputs_[i]].data();
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[inputs_[i]].data();
-    if (!op_->may_fail) {
-      kernel_({*op_, *params_, in_, out_});
-      return;
-    }
     try {
       kernel_({*op_, *params_, in_, out_});
     } catch (const Error& error) {
+      if (!op_->may_fail) throw;
       if (frame.failure.empty()) frame.failure = op_->name + " at " + site(where_) + ": " + error.what();
       for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
     }
@@ -92,35 +90,15 @@ std::vector<std::int64_t> operand_strides(const Shape& operand, const Shape& res
 
 class FusedStep final : public Step {
  public:
-  FusedStep(const BindContext& context, const Instruction& i)
-      : inputs_(i.inputs), output_(i.outputs[0]), local_(context.local(output_)) {
-    const Tile& result = i.reduced_value >= 0 ? context.local(i.reduced_value).tile : local_.tile;
-    shape_ = result.shape();
-    reduce_kind_ = i.reduce_kind;
-    reduced_dims_ = i.reduced_dims;
-    is_reduced_ = i.reduced_value >= 0;
+  FusedStep(const BindContext& context, const Instruction& i, const FusedChain& chain)
+      : inputs_(i.inputs),
+        output_(i.outputs[0]),
+        local_(context.local(output_)),
+        reduction_(chain.reduction) {
+    shape_ = (reduction_ ? context.local(reduction_->value) : local_).tile.shape();
     std::vector<Dtype> registers;
-    for (const int v : inputs_) {
-      const auto& tile = context.local(v).tile;
-      registers.push_back(tile.dtype);
-      program_.inputs.push_back({tile.dtype});
-      // A size-1 dim of the operand is broadcast, whatever this rank's block of the result has there.
-      strides_.push_back(operand_strides(tile.shape(), shape_));
-      reusable_.push_back(!is_reduced_ && tile.shape() == shape_ &&
-                          itemsize(tile.dtype) == itemsize(local_.tile.dtype));
-    }
-    for (const auto& step : i.chain) {
-      kernels::FusedStep bound;
-      bound.out = step.out;
-      bound.n_in = static_cast<int>(step.in.size());
-      std::copy(step.in.begin(), step.in.end(), bound.in);
-      const auto& row = *elementwise_row(*step.op);
-      const Dtype selects = registers[step.in[row.dtype_input]];
-      bound.fn = row.kernel ? row.kernel->of(selects) : kernels::find_cast(selects, step.out);
-      if (bound.fn == nullptr) throw InternalError(step.op->name + ": no kernel for " + name(selects));
-      registers.push_back(step.out);
-      program_.steps.push_back(bound);
-    }
+    for (const int v : inputs_) registers.push_back(add_input(context.local(v).tile));
+    for (const auto& step : chain.steps) registers.push_back(add_step(step, registers));
     program_.outputs = {static_cast<int>(registers.size()) - 1};
   }
 
@@ -139,41 +117,62 @@ class FusedStep final : public Step {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       operands_.push_back({frame.slots[inputs_[i]].data(), strides_[i]});
     std::byte* out = result.data();
-    if (!is_reduced_) return kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
+    if (!reduction_) return kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
     if (shape_.elements() == 0)
-      return kernels::fill_identity(reduce_kind_, local_.tile.dtype, out, local_.tile.elements());
-    kernels::run_fused_reduce(program_, shape_, operands_, reduce_kind_, reduced_dims_, out);
+      return kernels::fill_identity(reduction_->kind, local_.tile.dtype, out, local_.tile.elements());
+    kernels::run_fused_reduce(program_, shape_, operands_, reduction_->kind, reduction_->dims, out);
   }
 
  private:
+  Dtype add_input(const Tile& tile) {
+    program_.inputs.push_back({tile.dtype});
+    // A size-1 dim of the operand is broadcast, whatever this rank's block of the result has there.
+    strides_.push_back(operand_strides(tile.shape(), shape_));
+    reusable_.push_back(!reduction_ && tile.shape() == shape_ &&
+                        itemsize(tile.dtype) == itemsize(local_.tile.dtype));
+    return tile.dtype;
+  }
+
+  Dtype add_step(const FusedChain::Step& step, const std::vector<Dtype>& registers) {
+    kernels::FusedStep bound;
+    bound.out = step.out;
+    bound.n_in = static_cast<int>(step.in.size());
+    std::copy(step.in.begin(), step.in.end(), bound.in);
+    const auto& row = *elementwise_row(*step.op);
+    const Dtype selects = registers[step.in[row.dtype_input]];
+    bound.fn = row.kernel ? row.kernel->of(selects) : kernels::find_cast(selects, step.out);
+    if (bound.fn == nullptr) throw InternalError(step.op->name + ": no kernel for " + name(selects));
+    program_.steps.push_back(bound);
+    return step.out;
+  }
+
   std::vector<int> inputs_;
   int output_;
   LocalValue local_;
-  Shape shape_;
+  Shape shape_;  // of the chain's result
   kernels::FusedProgram program_;
   std::vector<std::vector<std::int64_t>> strides_;
   std::vector<bool> reusable_;
   std::vector<kernels::FusedOperand> operands_;
-  bool is_reduced_ = false;
-  std::string reduce_kind_;
-  std::vector<int> reduced_dims_;
+  std::optional<FusedChain::Reduction> reduction_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> bind_local(const BindContext& context, const Instruction& i) {
-  if (i.kind == InstructionKind::alias)
-    return std::make_unique<AliasStep>(i.inputs[0], i.outputs[0], context.local(i.outputs[0]).holds);
-  if (i.kind == InstructionKind::fused) return std::make_unique<FusedStep>(context, i);
-  if (is_elementwise(*i.op)) {
-    Instruction single = i;
-    single.kind = InstructionKind::fused;
-    std::vector<int> in;
-    for (int r = 0; r < static_cast<int>(i.inputs.size()); ++r) in.push_back(r);
-    single.chain = {{i.op, i.params, std::move(in), context.value(i.outputs[0]).type.dtype}};
-    return std::make_unique<FusedStep>(context, single);
-  }
-  return std::make_unique<KernelStep>(context, i);
+StepPtr bind_alias(const BindContext& context, const Instruction& i) {
+  return std::make_unique<AliasStep>(i.inputs[0], i.outputs[0], context.local(i.outputs[0]).holds);
+}
+
+StepPtr bind_chain(const BindContext& context, const Instruction& i, const FusedChain& chain) {
+  return std::make_unique<FusedStep>(context, i, chain);
+}
+
+StepPtr bind_kernel(const BindContext& context, const Instruction& i, const KernelCall& call) {
+  if (!is_elementwise(*i.op)) return std::make_unique<KernelStep>(context, i, call);
+  std::vector<int> registers(i.inputs.size());
+  std::iota(registers.begin(), registers.end(), 0);
+  return bind_chain(
+      context, i, {{{i.op, call.params, std::move(registers), context.value(i.outputs[0]).type.dtype}}, {}});
 }
 
 }  // namespace tessera

@@ -49,7 +49,7 @@ inline StridedBox source_box(const Tile& tile, const Piece& piece, const Index& 
   return r;
 }
 
-// How many elements in the order of the box follow each other in both places.
+// How many elements in the order of the box follow each other on both sides.
 inline std::int64_t common_run(const StridedBox& a, const StridedBox& b) {
   std::int64_t run = 1;
   for (std::size_t d = a.extents.size(); d-- > 0;) {
@@ -60,7 +60,7 @@ inline std::int64_t common_run(const StridedBox& a, const StridedBox& b) {
   return run;
 }
 
-// use(place in a, place in b, elements) for each common run, in order.
+// use(offset in a, offset in b, elements) for each common run, in order.
 template <class F> void for_each_run(const StridedBox& a, const StridedBox& b, F&& use) {
   const std::int64_t run = common_run(a, b);
   std::size_t outer = a.extents.size();  // dims before it are walked

@@ -1,5 +1,5 @@
 // Who looks on while programs run: a profile, the search for NaN. Nothing is paid while nobody does but two
-// tests per run.
+// tests per step.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -75,7 +75,7 @@ struct Key {
 };
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
-    return std::hash<const void*>()(key.node) * 31 + static_cast<std::size_t>(key.output);
+    return mix(reinterpret_cast<std::uintptr_t>(key.node), static_cast<std::uint64_t>(key.output));
   }
 };
 

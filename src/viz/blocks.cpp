@@ -4,6 +4,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "mesh/axes.hpp"
 #include "types/box.hpp"
 
 namespace tessera::viz {
@@ -48,13 +49,12 @@ BlockGrid block_grid(const Shape& shape, const Sharding& sharding, const char* c
   const Mesh mesh = sharding.mesh();
   const std::vector<int>& sizes = mesh.axis_sizes();
   const std::vector<int>& ids = mesh.device_ids();
-  const std::vector<std::vector<int>> dim_axes = sharding.dim_axes(shape.ndim());
+  const DimAxes dim_axes = sharding.dim_axes(shape.ndim());
 
   BlockGrid grid{shape, {}, {}};
   int blocks = 1;
   for (int d = 0; d < shape.ndim(); ++d) {
-    int parts = 1;
-    for (int axis : dim_axes[d]) parts *= sizes[axis];
+    const auto parts = static_cast<int>(devices_along(mesh, dim_axes[d]));
     std::vector<Range>& along = grid.ranges.emplace_back();
     for (int part = 0; part < parts; ++part) along.push_back(block_range(shape[d], parts, part));
     blocks *= parts;
@@ -71,7 +71,7 @@ BlockGrid block_grid(const Shape& shape, const Sharding& sharding, const char* c
       rest /= sizes[axis];
     }
     int block = 0;
-    for (const std::vector<int>& axes : dim_axes) {
+    for (const MeshAxes& axes : dim_axes) {
       for (int axis : axes) block = block * sizes[axis] + coords[axis];
     }
     grid.holders[block].push_back(ids[position]);

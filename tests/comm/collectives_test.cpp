@@ -97,9 +97,9 @@ TEST_P(Collectives, every_kind_of_reduction) {
   EXPECT_EQ(reduced<std::uint32_t>(all_, ReduceKind::bit_xor, uint32, 5u)[0], r % 2 ? 5u : 0u);
   EXPECT_EQ(reduced<std::uint64_t>(all_, ReduceKind::bit_and, uint64, ~(std::uint64_t{1} << me_))[0],
             ~((std::uint64_t{1} << r) - 1));
-  EXPECT_EQ(reduced<std::int16_t>(all_, ReduceKind::logical_and, int16, static_cast<std::int16_t>(me_))[0],
+  EXPECT_EQ(reduced<std::int16_t>(all_, ReduceKind::all, int16, static_cast<std::int16_t>(me_))[0],
             r == 1 && me_ ? 1 : 0);
-  EXPECT_EQ(reduced<std::int16_t>(all_, ReduceKind::logical_or, int16, static_cast<std::int16_t>(me_ * 2))[0],
+  EXPECT_EQ(reduced<std::int16_t>(all_, ReduceKind::any, int16, static_cast<std::int16_t>(me_ * 2))[0],
             r > 1 ? 1 : 0);
   // bool is a byte: sum is or, prod is and
   EXPECT_EQ(reduced<std::uint8_t>(all_, ReduceKind::sum, bool_, me_ == 0)[0], 1);
@@ -141,7 +141,7 @@ TEST_P(Collectives, reductions_without_meaning_are_refused) {
   float x = 0;
   EXPECT_THROW(all_reduce(all_, ReduceKind::max, complex64, &z, &z, 1), InternalError);
   EXPECT_THROW(all_reduce(all_, ReduceKind::bit_or, float32, &x, &x, 1), InternalError);
-  EXPECT_THROW(all_reduce(all_, ReduceKind::logical_and, float32, &x, &x, 1), InternalError);
+  EXPECT_THROW(all_reduce(all_, ReduceKind::all, float32, &x, &x, 1), InternalError);
 }
 
 TEST_P(Collectives, all_gather_puts_blocks_in_rank_order) {

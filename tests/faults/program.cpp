@@ -186,7 +186,7 @@ void inside_application(int argc, char** argv) {
     require(device_count() == half_size && me() == half_rank,
             "the ranks of the communicator are the devices");
     int one = 1, sum = 0;
-    comm::all_reduce(comm::world(), comm::ReduceKind::sum, int32, &one, &sum, 1);
+    comm::all_reduce(comm::world(), ReduceKind::sum, int32, &one, &sum, 1);
     require(sum == half_size, "the halves do not mix, also after the communicator is freed");
     evaluate(rank % 2 ? "odd" : "even");
     same_work_again(doubled);

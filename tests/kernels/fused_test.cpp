@@ -262,16 +262,17 @@ TEST(fused_reduce, every_op_over_any_axes) {
         else
           places *= shape[d];
       }
-      for (const char* op : {"sum", "max", "min", "any", "all", "count_nonzero"}) {
+      for (const auto kind : {ReduceKind::sum, ReduceKind::max, ReduceKind::min, ReduceKind::any,
+                              ReduceKind::all, ReduceKind::count_nonzero}) {
         std::vector<float> expected(places), got(expected.size());  // room for any result type
-        reduce(op, float32, chain.data(), shape, axes, expected.data());
-        run_fused_reduce(program, shape, inputs, op, axes, bytes(got.data()));
-        if (std::string_view(op) != "sum") {
+        reduce(kind, float32, chain.data(), shape, axes, expected.data());
+        run_fused_reduce(program, shape, inputs, kind, axes, bytes(got.data()));
+        if (kind != ReduceKind::sum) {
           const auto raw = [&](const std::vector<float>& v) {
             return std::string_view(reinterpret_cast<const char*>(v.data()),
-                                    v.size() * itemsize(reduce_result(op, float32)));
+                                    v.size() * itemsize(reduce_result(kind, float32)));
           };
-          ASSERT_TRUE(raw(got) == raw(expected)) << op << to_string(shape) << mask;
+          ASSERT_TRUE(raw(got) == raw(expected)) << name(kind) << to_string(shape) << mask;
           continue;
         }
         const double terms =

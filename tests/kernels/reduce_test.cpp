@@ -80,11 +80,11 @@ TEST(reduce, max_and_min_over_any_axes_of_every_dtype) {
               folded(x, shape, axes, static_cast<Stored<T>>(highest<T>()),
                      [](Stored<T> a, Stored<T> b) { return nan(a) || (!nan(b) && before(a, b)) ? a : b; });
           std::vector<Stored<T>> out(largest.size());
-          reduce("max", dtype, x.data(), shape, axes, out.data());
+          reduce(ReduceKind::max, dtype, x.data(), shape, axes, out.data());
           for (std::size_t i = 0; i < out.size(); ++i)
             ASSERT_TRUE(testing::same<T>(out[i], largest[i]) || (nan(out[i]) && nan(largest[i])))
                 << name(dtype) << to_string(shape) << i;
-          reduce("min", dtype, x.data(), shape, axes, out.data());
+          reduce(ReduceKind::min, dtype, x.data(), shape, axes, out.data());
           for (std::size_t i = 0; i < out.size(); ++i)
             ASSERT_TRUE(testing::same<T>(out[i], smallest[i]) || (nan(out[i]) && nan(smallest[i])))
                 << name(dtype) << to_string(shape) << i;
@@ -107,10 +107,10 @@ TEST(reduce, integer_sums_and_products_wrap) {
               return a * static_cast<std::uint64_t>(b);
             });
             std::vector<T> out(sums.size());
-            reduce("sum", dtype, x.data(), shape, axes, out.data());
+            reduce(ReduceKind::sum, dtype, x.data(), shape, axes, out.data());
             for (std::size_t i = 0; i < out.size(); ++i)
               ASSERT_EQ(out[i], static_cast<T>(sums[i])) << name(dtype) << to_string(shape);
-            reduce("prod", dtype, x.data(), shape, axes, out.data());
+            reduce(ReduceKind::prod, dtype, x.data(), shape, axes, out.data());
             for (std::size_t i = 0; i < out.size(); ++i)
               ASSERT_EQ(out[i], static_cast<T>(products[i])) << name(dtype) << to_string(shape);
           }
@@ -128,7 +128,7 @@ TEST(reduce, float_and_complex_sums_are_near_exact) {
         const auto exact = folded(x, shape, axes, Z(0), [](Z a, T b) { return a + Z(b); });
         const auto size = folded(x, shape, axes, 0.0L, [](long double a, T b) { return a + std::abs(b); });
         std::vector<T> out(exact.size());
-        reduce("sum", dtype_of<T>(), x.data(), shape, axes, out.data());
+        reduce(ReduceKind::sum, dtype_of<T>(), x.data(), shape, axes, out.data());
         for (std::size_t i = 0; i < out.size(); ++i)
           ASSERT_LE(std::abs(Z(out[i]) - exact[i]), 8 * epsilon * size[i]) << to_string(shape);
       }
@@ -146,13 +146,13 @@ TEST(reduce, the_error_of_a_long_sum_grows_with_the_logarithm_only) {
   const std::vector<float> x(n, 0.1f);
   const double exact = static_cast<double>(n) * double{0.1f};
   float whole = 0, columns[3] = {};
-  reduce("sum", float32, x.data(), Shape{n}, {0}, &whole);
+  reduce(ReduceKind::sum, float32, x.data(), Shape{n}, {0}, &whole);
   EXPECT_NEAR(whole, exact, 8e-7 * exact);
-  reduce("sum", float32, x.data(), Shape{n / 3, 3}, {0}, columns);
+  reduce(ReduceKind::sum, float32, x.data(), Shape{n / 3, 3}, {0}, columns);
   for (const float column : columns)
     EXPECT_NEAR(column, static_cast<double>(n / 3) * double{0.1f}, 8e-7 * exact / 3);
   std::vector<float> wide(1024);
-  reduce("sum", float32, x.data(), Shape{n / 1024, 1024}, {0}, wide.data());
+  reduce(ReduceKind::sum, float32, x.data(), Shape{n / 1024, 1024}, {0}, wide.data());
   for (const float column : wide)
     ASSERT_NEAR(column, static_cast<double>(n / 1024) * double{0.1f}, 8e-7 * exact / 1024);
 }
@@ -169,9 +169,9 @@ TEST(reduce, any_all_and_count_nonzero_of_every_dtype) {
           const auto elements = folded(x, shape, axes, 0, [](int a, Stored<T>) { return a + 1; });
           std::vector<std::int32_t> count(counts.size());
           std::vector<std::uint8_t> any(counts.size()), all(counts.size());
-          reduce("count_nonzero", dtype, x.data(), shape, axes, count.data());
-          reduce("any", dtype, x.data(), shape, axes, any.data());
-          reduce("all", dtype, x.data(), shape, axes, all.data());
+          reduce(ReduceKind::count_nonzero, dtype, x.data(), shape, axes, count.data());
+          reduce(ReduceKind::any, dtype, x.data(), shape, axes, any.data());
+          reduce(ReduceKind::all, dtype, x.data(), shape, axes, all.data());
           for (std::size_t i = 0; i < counts.size(); ++i) {
             ASSERT_EQ(count[i], counts[i]) << name(dtype) << to_string(shape);
             ASSERT_EQ(any[i] != 0, counts[i] != 0);
@@ -184,33 +184,33 @@ TEST(reduce, any_all_and_count_nonzero_of_every_dtype) {
 
 TEST(reduce, nothing_reduces_to_the_identity) {
   float out[3] = {9, 9, 9};
-  reduce("sum", float32, nullptr, Shape{3, 0}, {1}, out);
+  reduce(ReduceKind::sum, float32, nullptr, Shape{3, 0}, {1}, out);
   EXPECT_EQ(out[2], 0);
-  reduce("max", float32, nullptr, Shape{3, 0}, {1}, out);
+  reduce(ReduceKind::max, float32, nullptr, Shape{3, 0}, {1}, out);
   EXPECT_EQ(out[1], -INFINITY);
-  reduce("prod", float32, nullptr, Shape{0, 3}, {0}, out);
+  reduce(ReduceKind::prod, float32, nullptr, Shape{0, 3}, {0}, out);
   EXPECT_EQ(out[0], 1);
   std::int32_t least = 0;
-  reduce("max", int32, nullptr, Shape{0}, {0}, &least);
+  reduce(ReduceKind::max, int32, nullptr, Shape{0}, {0}, &least);
   EXPECT_EQ(least, std::numeric_limits<std::int32_t>::min());
   std::uint8_t all = 0;
-  reduce("all", float32, nullptr, Shape{0}, {0}, &all);
+  reduce(ReduceKind::all, float32, nullptr, Shape{0}, {0}, &all);
   EXPECT_EQ(all, 1);
-  reduce("sum", float32, nullptr, Shape{0, 5}, {1}, nullptr);  // no output either
+  reduce(ReduceKind::sum, float32, nullptr, Shape{0, 5}, {1}, nullptr);  // no output either
 }
 
 TEST(reduce, partial_results_combine_to_the_whole) {
   const auto x = testing::random_values<std::int64_t>(2000);
-  for (const char* op : {"sum", "prod", "max", "min"}) {
+  for (const auto kind : {ReduceKind::sum, ReduceKind::prod, ReduceKind::max, ReduceKind::min}) {
     std::int64_t whole = 0, left = 0, right = 0;
-    reduce(op, int64, x.data(), Shape{2000}, {0}, &whole);
-    reduce(op, int64, x.data(), Shape{700}, {0}, &left);
-    reduce(op, int64, x.data() + 700, Shape{1300}, {0}, &right);
-    combine(op, int64, &right, &left, 1);
-    EXPECT_EQ(left, whole) << op;
-    fill_identity(op, int64, &left, 1);
-    combine(op, int64, &whole, &left, 1);
-    EXPECT_EQ(left, whole) << op << ": the identity is neutral";
+    reduce(kind, int64, x.data(), Shape{2000}, {0}, &whole);
+    reduce(kind, int64, x.data(), Shape{700}, {0}, &left);
+    reduce(kind, int64, x.data() + 700, Shape{1300}, {0}, &right);
+    combine(kind, int64, &right, &left, 1);
+    EXPECT_EQ(left, whole) << name(kind);
+    fill_identity(kind, int64, &left, 1);
+    combine(kind, int64, &whole, &left, 1);
+    EXPECT_EQ(left, whole) << name(kind) << ": the identity is neutral";
   }
 }
 
@@ -255,11 +255,11 @@ TEST(cumulative, is_the_reduction_of_every_prefix) {
     visit(dtype, [&]<class T>(T) {
       for (const Shape& shape : shapes)
         for (int axis = 0; axis < shape.ndim(); ++axis)
-          for (const char* op : {"sum", "prod", "max", "min"})
+          for (const auto kind : {ReduceKind::sum, ReduceKind::prod, ReduceKind::max, ReduceKind::min})
             for (const bool reverse : {false, true}) {
               const auto x = testing::stored(testing::random_values<T>(shape.elements()));
               std::vector<Stored<T>> out(x.size());
-              cumulative(op, reverse, dtype, x.data(), shape, axis, out.data());
+              cumulative(kind, reverse, dtype, x.data(), shape, axis, out.data());
               const AxisView view = axis_view(shape, axis);
               for (std::int64_t o = 0; o < view.outer; ++o)
                 for (std::int64_t j = 0; j < view.inner; ++j) {
@@ -270,13 +270,13 @@ TEST(cumulative, is_the_reduction_of_every_prefix) {
                     if (k == 0)
                       running = x[at];
                     else
-                      combine(op, dtype, &x[at], &running, 1);
+                      combine(kind, dtype, &x[at], &running, 1);
                     ASSERT_TRUE(testing::same<T>(out[at], running))
-                        << op << name(dtype) << to_string(shape) << " axis " << axis;
+                        << name(kind) << name(dtype) << to_string(shape) << " axis " << axis;
                   }
                 }
               auto in_place = x;
-              cumulative(op, reverse, dtype, in_place.data(), shape, axis, in_place.data());
+              cumulative(kind, reverse, dtype, in_place.data(), shape, axis, in_place.data());
               ASSERT_EQ(std::memcmp(in_place.data(), out.data(), out.size() * sizeof out[0]), 0);
             }
     });

@@ -51,7 +51,7 @@ TEST(FactorRules, a_broadcast_dim_has_no_factor) {
 
 TEST(FactorRules, scalars_and_clauses) {
   const auto top = rule("i j -> | max i j", {{3, 4}}, {{}});
-  EXPECT_EQ(top.reduce_kind, "max");
+  EXPECT_EQ(top.reduce_kind, ReduceKind::max);
   EXPECT_EQ(top.outputs[0].size(), 0u);
   const auto softmax = rule("i j -> i j | whole j", {{3, 4}}, {{3, 4}});
   EXPECT_EQ(softmax.factors[1].kind, FactorKind::whole);

@@ -47,9 +47,9 @@ void combine_real(ReduceKind kind, const void* a, const void* b, void* out, std:
   }
   if constexpr (std::is_integral_v<T>) {
     switch (kind) {
-      case ReduceKind::logical_and:
+      case ReduceKind::all:
         return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x != 0 && y != 0); });
-      case ReduceKind::logical_or:
+      case ReduceKind::any:
         return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x != 0 || y != 0); });
       case ReduceKind::bit_and: return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x & y); });
       case ReduceKind::bit_or: return each<T>(a, b, out, n, [](T x, T y) { return static_cast<T>(x | y); });
@@ -73,7 +73,7 @@ void combine_bool(ReduceKind kind, const void* a, const void* b, void* out, std:
   switch (kind) {
     case ReduceKind::sum:
     case ReduceKind::max:
-    case ReduceKind::logical_or:
+    case ReduceKind::any:
     case ReduceKind::bit_or: return each<U>(a, b, out, n, [](U x, U y) { return static_cast<U>(x | y); });
     case ReduceKind::bit_xor: return each<U>(a, b, out, n, [](U x, U y) { return static_cast<U>(x ^ y); });
     default: return each<U>(a, b, out, n, [](U x, U y) { return static_cast<U>(x & y); });
@@ -82,16 +82,12 @@ void combine_bool(ReduceKind kind, const void* a, const void* b, void* out, std:
 
 }  // namespace
 
-const char* name(ReduceKind kind) {
-  constexpr const char* names[] = {"sum",        "prod",    "max",    "min",    "logical_and",
-                                   "logical_or", "bit_and", "bit_or", "bit_xor"};
-  return names[static_cast<int>(kind)];
-}
-
 void require_reducible(ReduceKind kind, Dtype dtype) {
+  const bool of_kernels = kind == ReduceKind::count_nonzero || kind == ReduceKind::logsumexp;
   const bool order = kind == ReduceKind::max || kind == ReduceKind::min;
   const bool arithmetic = kind == ReduceKind::sum || kind == ReduceKind::prod;
-  if (arithmetic || (order && !is_complex(dtype)) || is_integer(dtype) || is_bool(dtype)) return;
+  if (!of_kernels && (arithmetic || (order && !is_complex(dtype)) || is_integer(dtype) || is_bool(dtype)))
+    return;
   throw InternalError(std::string("comm: no reduction ") + name(kind) + " of " + name(dtype));
 }
 

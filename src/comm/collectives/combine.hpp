@@ -4,13 +4,12 @@
 
 #include <cstdint>
 
+#include "types/reduce_kind.hpp"
+
 namespace tessera::comm {
 
-enum class ReduceKind { sum, prod, max, min, logical_and, logical_or, bit_and, bit_or, bit_xor };
-const char* name(ReduceKind);
-
-// InternalError for what has no meaning: max, min and bits of complex numbers, logic of anything but bool
-// and integers, bits of floats.
+// InternalError for what has no meaning: max, min and bits of complex numbers, any and all of anything but
+// bool and integers, bits of floats; and for kinds of kernels only.
 void require_reducible(ReduceKind, Dtype);
 
 // out may be a or b. max and min of floats are NaN when either side is, as NumPy's. bool: sum is or, prod is

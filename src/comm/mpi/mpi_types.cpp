@@ -55,7 +55,7 @@ MPI_Op mpi_op(ReduceKind kind, Dtype dtype) {
     switch (kind) {
       case ReduceKind::sum:
       case ReduceKind::max:
-      case ReduceKind::logical_or:
+      case ReduceKind::any:
       case ReduceKind::bit_or: return MPI_BOR;
       case ReduceKind::bit_xor: return MPI_BXOR;
       default: return MPI_BAND;
@@ -66,13 +66,13 @@ MPI_Op mpi_op(ReduceKind kind, Dtype dtype) {
     case ReduceKind::prod: return mpi_saturates(dtype) ? own_op<ReduceKind::prod>() : MPI_PROD;
     case ReduceKind::max: return is_floating(dtype) ? own_op<ReduceKind::max>() : MPI_MAX;
     case ReduceKind::min: return is_floating(dtype) ? own_op<ReduceKind::min>() : MPI_MIN;
-    case ReduceKind::logical_and: return MPI_LAND;
-    case ReduceKind::logical_or: return MPI_LOR;
+    case ReduceKind::all: return MPI_LAND;
+    case ReduceKind::any: return MPI_LOR;
     case ReduceKind::bit_and: return MPI_BAND;
     case ReduceKind::bit_or: return MPI_BOR;
     case ReduceKind::bit_xor: return MPI_BXOR;
+    default: return MPI_OP_NULL;
   }
-  return MPI_OP_NULL;
 }
 
 }  // namespace tessera::comm

@@ -17,6 +17,7 @@
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/threads.hpp"
+#include "types/reduce_kind.hpp"
 
 namespace tessera::kernels {
 
@@ -48,9 +49,9 @@ void run_fused(const FusedProgram&, const Shape& shape, std::span<const FusedOpe
                std::span<std::byte* const> outputs);
 
 // The chain, then a reduction (sum prod max min any all count_nonzero) of its one output over `axes`: memory
-// of the chain's shape is never needed. out is dense over the other dims, of reduce_result(op, dtype of the
+// of the chain's shape is never needed. out is dense over the other dims, of reduce_result(kind, dtype of the
 // output). Errors of sums grow with the logarithm, as in reduce().
 void run_fused_reduce(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
-                      std::string_view op, const std::vector<int>& axes, std::byte* out);
+                      ReduceKind kind, const std::vector<int>& axes, std::byte* out);
 
 }  // namespace tessera::kernels

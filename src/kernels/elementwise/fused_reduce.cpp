@@ -16,11 +16,11 @@ using Extents = std::vector<std::int64_t>;
 class FusedReduce {
  public:
   FusedReduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
-              std::string_view op, const std::vector<int>& axes, std::byte* out)
+              ReduceKind kind, const std::vector<int>& axes, std::byte* out)
       : program_(program),
         shape_(shape),
         inputs_(inputs),
-        op_(op),
+        kind_(kind),
         axes_(axes),
         out_(out),
         reduced_(shape.size(), false) {
@@ -28,7 +28,7 @@ class FusedReduce {
     const auto n = static_cast<int>(program.inputs.size());
     const int r = program.outputs.at(0);
     chain_dtype_ = r < n ? program.inputs[r].dtype : program.steps[r - n].out;
-    result_dtype_ = reduce_result(op, chain_dtype_);
+    result_dtype_ = reduce_result(kind, chain_dtype_);
     dense_.assign(shape.size(), 1);
     for (std::size_t d = shape.size(); d-- > 1;) dense_[d - 1] = dense_[d] * shape[d];
     choose_block();
@@ -98,7 +98,7 @@ class FusedReduce {
     const std::size_t item = itemsize(result_dtype_);
     const std::int64_t width = product(places);
     const std::unique_ptr<std::byte[]> partial(new std::byte[static_cast<std::size_t>(width) * item]);
-    PairwiseCascade cascade(combine_map(op_, result_dtype_), width, item);
+    PairwiseCascade cascade(combine_map(kind_, result_dtype_), width, item);
     Extents at = first;
     do {
       reduce_block(at, partial.get());
@@ -125,13 +125,13 @@ class FusedReduce {
     const Shape extents(block_at(at));
     std::byte* values[] = {block_values_.get()};
     run_fused(program_, extents, operands, values);
-    reduce(op_, chain_dtype_, block_values_.get(), extents, axes_, partial);
+    reduce(kind_, chain_dtype_, block_values_.get(), extents, axes_, partial);
   }
 
   const FusedProgram& program_;
   const Shape& shape_;
   std::span<const FusedOperand> inputs_;
-  std::string_view op_;
+  ReduceKind kind_;
   const std::vector<int>& axes_;
   std::byte* out_;
   std::vector<bool> reduced_;
@@ -143,14 +143,15 @@ class FusedReduce {
 }  // namespace
 
 void run_fused_reduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
-                      std::string_view op, const std::vector<int>& axes, std::byte* out) {
+                      ReduceKind kind, const std::vector<int>& axes, std::byte* out) {
   // Nothing to compute: reduce() knows what an empty reduction gives.
   if (shape.elements() == 0) {
     const auto n = program.inputs.size();
     const auto r = static_cast<std::size_t>(program.outputs.at(0));
-    return reduce(op, r < n ? program.inputs[r].dtype : program.steps[r - n].out, nullptr, shape, axes, out);
+    return reduce(kind, r < n ? program.inputs[r].dtype : program.steps[r - n].out, nullptr, shape, axes,
+                  out);
   }
-  FusedReduce(program, shape, inputs, op, axes, out).run();
+  FusedReduce(program, shape, inputs, kind, axes, out).run();
 }
 
 }  // namespace tessera::kernels

@@ -67,9 +67,7 @@ std::recursive_mutex& planner() {
 
 using PlanKey = std::vector<std::int64_t>;
 struct PlanKeyHash {
-  std::size_t operator()(const PlanKey& key) const {
-    return hash_bytes(key.data(), key.size() * sizeof(PlanKey::value_type));
-  }
+  std::size_t operator()(const PlanKey& key) const { return mix_range(0, key); }
 };
 
 // Elements from the first to the last that a side of the job touches.

@@ -31,7 +31,7 @@ template <bool max, class T> void scan_rows(const T* x, std::int64_t rows, std::
   for (std::int64_t r = 0; r < rows; ++r, x += n) {
     // The extreme by the vectorised reduction, then the first place that holds it.
     T best{};
-    reduce(max ? "max" : "min", dtype_of<T>(), x, Shape({n}), {0}, &best);
+    reduce(max ? ReduceKind::max : ReduceKind::min, dtype_of<T>(), x, Shape({n}), {0}, &best);
     std::int64_t at = 0;
     if (is_nan(best))
       while (!is_nan(x[at])) ++at;

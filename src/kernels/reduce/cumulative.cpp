@@ -100,7 +100,7 @@ template <class T> void scan_logsumexp(const T* x, std::int64_t rows, std::int64
 }
 
 // Along an outer axis, row i is row i - 1 combined with it: whole rows at a time.
-void scan_columns(std::string_view op, Dtype dtype, const std::byte* x, AxisView view, bool reverse,
+void scan_columns(ReduceKind kind, Dtype dtype, const std::byte* x, AxisView view, bool reverse,
                   std::byte* out) {
   const std::size_t row_bytes = static_cast<std::size_t>(view.inner) * itemsize(dtype);
   for (std::int64_t o = 0; o < view.outer; ++o) {
@@ -109,31 +109,32 @@ void scan_columns(std::string_view op, Dtype dtype, const std::byte* x, AxisView
       const std::size_t at = static_cast<std::size_t>(o * view.extent + i) * row_bytes;
       const std::byte* previous = reverse ? out + at + row_bytes : out + at - row_bytes;
       if (out != x) std::memcpy(out + at, x + at, row_bytes);
-      if (k > 0) combine(op, dtype, previous, out + at, view.inner);
+      if (k > 0) combine(kind, dtype, previous, out + at, view.inner);
     }
   }
 }
 
 }  // namespace
 
-void cumulative(std::string_view op, bool reverse, Dtype dtype, const void* data, const Shape& shape,
-                int axis, void* out) {
+void cumulative(ReduceKind kind, bool reverse, Dtype dtype, const void* data, const Shape& shape, int axis,
+                void* out) {
   const AxisView view = axis_view(shape, axis);
   if (view.outer == 0 || view.extent == 0 || view.inner == 0) return;
   if (view.inner > 1)
-    return scan_columns(op, dtype, static_cast<const std::byte*>(data), view, reverse,
+    return scan_columns(kind, dtype, static_cast<const std::byte*>(data), view, reverse,
                         static_cast<std::byte*>(out));
-  if (op == "sum") return scan_rows_of<Sum>(dtype, data, view.outer, view.extent, reverse, out);
-  if (op == "prod") return scan_rows_of<Prod>(dtype, data, view.outer, view.extent, reverse, out);
-  if (op == "max") return scan_rows_of<Max>(dtype, data, view.outer, view.extent, reverse, out);
-  if (op == "min") return scan_rows_of<Min>(dtype, data, view.outer, view.extent, reverse, out);
-  if (op == "logsumexp" && dtype == float32)
+  if (kind == ReduceKind::sum) return scan_rows_of<Sum>(dtype, data, view.outer, view.extent, reverse, out);
+  if (kind == ReduceKind::prod) return scan_rows_of<Prod>(dtype, data, view.outer, view.extent, reverse, out);
+  if (kind == ReduceKind::max) return scan_rows_of<Max>(dtype, data, view.outer, view.extent, reverse, out);
+  if (kind == ReduceKind::min) return scan_rows_of<Min>(dtype, data, view.outer, view.extent, reverse, out);
+  if (kind == ReduceKind::logsumexp && dtype == float32)
     return scan_logsumexp(static_cast<const float*>(data), view.outer, view.extent, reverse,
                           static_cast<float*>(out));
-  if (op == "logsumexp" && dtype == float64)
+  if (kind == ReduceKind::logsumexp && dtype == float64)
     return scan_logsumexp(static_cast<const double*>(data), view.outer, view.extent, reverse,
                           static_cast<double*>(out));
-  throw InternalError("kernels::cumulative: there is no scan '" + std::string(op) + "' of " + name(dtype));
+  throw InternalError("kernels::cumulative: there is no scan '" + std::string(name(kind)) + "' of " +
+                      name(dtype));
 }
 
 }  // namespace tessera::kernels

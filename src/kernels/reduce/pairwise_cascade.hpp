@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "kernels/elementwise/elementwise.hpp"
+#include "types/reduce_kind.hpp"
 
 namespace tessera::kernels {
 
 // The map that merges two partial results of a reduction.
-MapFn combine_map(std::string_view op, Dtype dtype);
+MapFn combine_map(ReduceKind, Dtype);
 
 class PairwiseCascade {
  public:

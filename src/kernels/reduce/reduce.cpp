@@ -19,11 +19,12 @@ namespace {
 using Bytes = std::unique_ptr<std::byte[]>;
 Bytes scratch(std::int64_t bytes) { return Bytes(new std::byte[std::max<std::int64_t>(bytes, 1)]); }
 
-[[noreturn]] void refuse(std::string_view op, Dtype dtype) {
-  throw InternalError("kernels::reduce: there is no reduction '" + std::string(op) + "' of " + name(dtype));
+[[noreturn]] void refuse(ReduceKind kind, Dtype dtype) {
+  throw InternalError("kernels::reduce: there is no reduction '" + std::string(name(kind)) + "' of " +
+                      name(dtype));
 }
 
-// out[j] = op over r of x[r][j]; x is (rows x n) dense, rows > 0.
+// out[j] = fn over r of x[r][j]; x is (rows x n) dense, rows > 0.
 void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_t n, std::size_t itemsize,
                     std::byte* out) {
   // Few columns: several rows are one longer row, reduced in its turn.
@@ -71,8 +72,7 @@ std::vector<Run> runs_of(const Shape& shape, const std::vector<int>& axes) {
 
 // Sum, prod, max, min: each pass reduces the innermost reduced run of (outer, rows, inner), until none is
 // left.
-void reduce_runs(std::string_view op, Dtype dtype, const std::byte* data, std::vector<Run> runs,
-                 std::byte* out) {
+void reduce_runs(ReduceKind kind, Dtype dtype, const std::byte* data, std::vector<Run> runs, std::byte* out) {
   const std::size_t item = itemsize(dtype);
   Bytes kept;
   for (;;) {
@@ -95,11 +95,11 @@ void reduce_runs(std::string_view op, Dtype dtype, const std::byte* data, std::v
       target = next.get();
     }
     if (inner == 1) {
-      const RowReduceFn fn = find_row_reduce(op, dtype);
-      if (fn == nullptr) refuse(op, dtype);
+      const RowReduceFn fn = find_row_reduce(kind, dtype);
+      if (fn == nullptr) refuse(kind, dtype);
       fn(data, outer, rows, target);
     } else {
-      const MapFn fn = combine_map(op, dtype);
+      const MapFn fn = combine_map(kind, dtype);
       for (std::int64_t o = 0; o < outer; ++o)
         reduce_columns(fn, data + static_cast<std::size_t>(o * rows * inner) * item, rows, inner, item,
                        target + static_cast<std::size_t>(o * inner) * item);
@@ -117,70 +117,91 @@ void count_nonzero(Dtype in, const std::byte* data, std::vector<Run> runs, std::
   for (const auto& run : runs) total *= run.extent;
   const std::int64_t rows = last_is_reduced ? total / runs.back().extent : total;
   const Bytes counts = scratch(rows * 8);
-  find_row_reduce("count_nonzero", in)(data, rows, last_is_reduced ? runs.back().extent : 1, counts.get());
+  find_row_reduce(ReduceKind::count_nonzero, in)(data, rows, last_is_reduced ? runs.back().extent : 1,
+                                                 counts.get());
   if (last_is_reduced) runs.pop_back();
-  reduce_runs("sum", int64, counts.get(), std::move(runs), reinterpret_cast<std::byte*>(out));
+  reduce_runs(ReduceKind::sum, int64, counts.get(), std::move(runs), reinterpret_cast<std::byte*>(out));
+}
+
+// The elementwise kernel that combines two partial results.
+const Map* map_of(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::sum:
+    case ReduceKind::count_nonzero: return &map<"add">;
+    case ReduceKind::prod: return &map<"multiply">;
+    case ReduceKind::max: return &map<"maximum">;
+    case ReduceKind::min: return &map<"minimum">;
+    case ReduceKind::any: return &map<"logical_or">;
+    case ReduceKind::all: return &map<"logical_and">;
+    case ReduceKind::logsumexp: return &map<"logaddexp">;
+    default: return nullptr;
+  }
+}
+
+// Found by counting: any, all, count_nonzero.
+bool is_counted(ReduceKind kind) {
+  return kind == ReduceKind::any || kind == ReduceKind::all || kind == ReduceKind::count_nonzero;
+}
+
+template <class T> T identity_of(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::sum:
+    case ReduceKind::any:
+    case ReduceKind::count_nonzero: return T{};
+    case ReduceKind::prod:
+    case ReduceKind::all: return T(1);
+    case ReduceKind::max:
+    case ReduceKind::logsumexp: return lowest<T>();
+    case ReduceKind::min: return highest<T>();
+    default: refuse(kind, dtype_of<T>());
+  }
 }
 
 }  // namespace
 
-MapFn combine_map(std::string_view op, Dtype dtype) {
-  const Map* merge = op == "sum" || op == "count_nonzero" ? &map<"add">
-                     : op == "prod"                       ? &map<"multiply">
-                     : op == "max"                        ? &map<"maximum">
-                     : op == "min"                        ? &map<"minimum">
-                     : op == "any"                        ? &map<"logical_or">
-                     : op == "all"                        ? &map<"logical_and">
-                     : op == "logsumexp"                  ? &map<"logaddexp">
-                                                          : nullptr;
+MapFn combine_map(ReduceKind kind, Dtype dtype) {
+  const Map* merge = map_of(kind);
   const MapFn fn = merge == nullptr ? nullptr : merge->of(dtype);
-  if (fn == nullptr) refuse(op, dtype);
+  if (fn == nullptr) refuse(kind, dtype);
   return fn;
 }
 
-Dtype reduce_result(std::string_view op, Dtype in) {
-  return op == "any" || op == "all" ? bool_ : op == "count_nonzero" ? int32 : in;
+Dtype reduce_result(ReduceKind kind, Dtype in) {
+  if (kind == ReduceKind::count_nonzero) return int32;
+  return is_counted(kind) ? bool_ : in;
 }
 
-void combine(std::string_view op, Dtype dtype, const void* in, void* out, std::int64_t n) {
+void combine(ReduceKind kind, Dtype dtype, const void* in, void* out, std::int64_t n) {
   const void* operands[] = {out, in};
-  combine_map(op, dtype)(operands, out, n);
+  combine_map(kind, dtype)(operands, out, n);
 }
 
-void fill_identity(std::string_view op, Dtype dtype, void* out, std::int64_t n) {
+void fill_identity(ReduceKind kind, Dtype dtype, void* out, std::int64_t n) {
   visit(dtype, [&]<class T>(T) {
-    T identity{};
-    if (op == "prod" || op == "all")
-      identity = T(1);
-    else if (op == "max" || op == "logsumexp")
-      identity = lowest<T>();
-    else if (op == "min")
-      identity = highest<T>();
-    else if (op != "sum" && op != "any" && op != "count_nonzero")
-      refuse(op, dtype);
+    const T identity = identity_of<T>(kind);
     fill(out, &identity, sizeof identity, n);
   });
 }
 
-void reduce(std::string_view op, Dtype in, const void* data, const Shape& shape, const std::vector<int>& axes,
+void reduce(ReduceKind kind, Dtype in, const void* data, const Shape& shape, const std::vector<int>& axes,
             void* out) {
   std::int64_t kept = 1, reduced = 1;
   for (int d = 0; d < shape.ndim(); ++d)
     (std::find(axes.begin(), axes.end(), d) != axes.end() ? reduced : kept) *= shape[d];
   if (kept == 0) return;
-  if (reduced == 0) return fill_identity(op, reduce_result(op, in), out, kept);
+  if (reduced == 0) return fill_identity(kind, reduce_result(kind, in), out, kept);
   const auto* bytes = static_cast<const std::byte*>(data);
-  if (op != "any" && op != "all" && op != "count_nonzero")
-    return reduce_runs(op, in, bytes, runs_of(shape, axes), static_cast<std::byte*>(out));
+  if (!is_counted(kind))
+    return reduce_runs(kind, in, bytes, runs_of(shape, axes), static_cast<std::byte*>(out));
 
   const Bytes counts = scratch(kept * 8);
   auto* count = reinterpret_cast<std::int64_t*>(counts.get());
   count_nonzero(in, bytes, runs_of(shape, axes), count);
   for (std::int64_t i = 0; i < kept; ++i) {
-    if (op == "count_nonzero")
+    if (kind == ReduceKind::count_nonzero)
       static_cast<std::int32_t*>(out)[i] = static_cast<std::int32_t>(count[i]);
     else
-      static_cast<bool*>(out)[i] = op == "any" ? count[i] != 0 : count[i] == reduced;
+      static_cast<bool*>(out)[i] = kind == ReduceKind::any ? count[i] != 0 : count[i] == reduced;
   }
 }
 

@@ -10,7 +10,6 @@
 #include <complex>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <type_traits>
 
 #include "kernels/reduce/reduce_rows.hpp"
@@ -20,7 +19,7 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-using RowTable = std::map<std::string_view, std::array<RowReduceFn, dtype_count>>;
+using RowTable = std::array<std::array<RowReduceFn, dtype_count>, reduce_kind_count>;
 
 // Works on scalars and on the compiler's vectors alike.
 struct Sum {
@@ -166,19 +165,21 @@ template <class T> void count_rows(const void* x, std::int64_t rows, std::int64_
   }
 }
 
+constexpr int index_of(ReduceKind kind) { return static_cast<int>(kind); }
+
 template <class... T> void add_counts(RowTable& table) {
-  ((table["count_nonzero"][dtype_of<T>().code] = count_rows<T>), ...);
+  ((table[index_of(ReduceKind::count_nonzero)][dtype_of<T>().code] = count_rows<T>), ...);
 }
-template <class Op, class... T> void add_rows(RowTable& table, std::string_view op) {
-  ((table[op][dtype_of<T>().code] = reduce_rows<Op, T>), ...);
+template <class Op, class... T> void add_rows(RowTable& table, ReduceKind kind) {
+  ((table[index_of(kind)][dtype_of<T>().code] = reduce_rows<Op, T>), ...);
 }
-template <class Op, class... T> void add_complex_rows(RowTable& table, std::string_view op) {
-  ((table[op][dtype_of<T>().code] = reduce_complex_rows<Op, T>), ...);
+template <class Op, class... T> void add_complex_rows(RowTable& table, ReduceKind kind) {
+  ((table[index_of(kind)][dtype_of<T>().code] = reduce_complex_rows<Op, T>), ...);
 }
 // Wrapping sums and products do not depend on the sign.
-template <class Op> void add_signless(RowTable& table, std::string_view op) {
-  add_rows<Op, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(table, op);
-  auto& row = table[op];
+template <class Op> void add_signless(RowTable& table, ReduceKind kind) {
+  add_rows<Op, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(table, kind);
+  auto& row = table[index_of(kind)];
   for (int code = int8.code; code <= int64.code; ++code) row[code] = row[code + 4];
 }
 
@@ -193,26 +194,31 @@ void FillRowTable(RowTable& table) {
   using u64 = std::uint64_t;
   using c64 = std::complex<float>;
   using c128 = std::complex<double>;
-  add_signless<Sum>(table, "sum");
-  add_signless<Prod>(table, "prod");
-  add_rows<Sum, float, double>(table, "sum");
-  add_rows<Prod, float, double>(table, "prod");
-  add_rows<Max, i8, i16, i32, i64, u8, u16, u32, u64>(table, "max");
-  add_rows<Min, i8, i16, i32, i64, u8, u16, u32, u64>(table, "min");
-  add_rows<MaxNan, float, double>(table, "max");
-  add_rows<MinNan, float, double>(table, "min");
-  add_complex_rows<Sum, c64, c128>(table, "sum");
-  add_complex_rows<ComplexProd, c64, c128>(table, "prod");
-  add_complex_rows<ComplexMax, c64, c128>(table, "max");
-  add_complex_rows<ComplexMin, c64, c128>(table, "min");
+  add_signless<Sum>(table, ReduceKind::sum);
+  add_signless<Prod>(table, ReduceKind::prod);
+  add_rows<Sum, float, double>(table, ReduceKind::sum);
+  add_rows<Prod, float, double>(table, ReduceKind::prod);
+  add_rows<Max, i8, i16, i32, i64, u8, u16, u32, u64>(table, ReduceKind::max);
+  add_rows<Min, i8, i16, i32, i64, u8, u16, u32, u64>(table, ReduceKind::min);
+  add_rows<MaxNan, float, double>(table, ReduceKind::max);
+  add_rows<MinNan, float, double>(table, ReduceKind::min);
+  add_complex_rows<Sum, c64, c128>(table, ReduceKind::sum);
+  add_complex_rows<ComplexProd, c64, c128>(table, ReduceKind::prod);
+  add_complex_rows<ComplexMax, c64, c128>(table, ReduceKind::max);
+  add_complex_rows<ComplexMin, c64, c128>(table, ReduceKind::min);
   add_counts<u8, u16, u32, u64, float, double, c64, c128>(table);
   const auto code = [](Dtype d) { return static_cast<std::size_t>(d.code); };
-  auto& counts = table["count_nonzero"];
+  auto& counts = table[index_of(ReduceKind::count_nonzero)];
   for (int signed_code = int8.code; signed_code <= int64.code; ++signed_code)
     counts[signed_code] = counts[signed_code + 4];
   counts[code(bool_)] = counts[code(uint8)];
-  for (const char* op : {"sum", "max"}) table[op][code(bool_)] = table["max"][code(uint8)];
-  for (const char* op : {"prod", "min"}) table[op][code(bool_)] = table["min"][code(uint8)];
+  const auto bool_as = [&](ReduceKind kind, ReduceKind of_bytes) {
+    table[index_of(kind)][code(bool_)] = table[index_of(of_bytes)][code(uint8)];
+  };
+  bool_as(ReduceKind::sum, ReduceKind::max);
+  bool_as(ReduceKind::max, ReduceKind::max);
+  bool_as(ReduceKind::prod, ReduceKind::min);
+  bool_as(ReduceKind::min, ReduceKind::min);
 }
 
 }  // namespace
@@ -224,14 +230,13 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::kernels {
 HWY_EXPORT(FillRowTable);
 
-RowReduceFn find_row_reduce(std::string_view op, Dtype dtype) {
+RowReduceFn find_row_reduce(ReduceKind kind, Dtype dtype) {
   static const auto table = [] {
-    std::map<std::string_view, std::array<RowReduceFn, dtype_count>> filling;
+    std::array<std::array<RowReduceFn, dtype_count>, reduce_kind_count> filling{};
     HWY_DYNAMIC_DISPATCH(FillRowTable)(filling);
     return filling;
   }();
-  const auto row = table.find(op);
-  return row == table.end() ? nullptr : row->second[dtype.code];
+  return table[static_cast<int>(kind)][dtype.code];
 }
 }  // namespace tessera::kernels
 #endif

@@ -3,14 +3,15 @@
 #include <tessera/dtype.hpp>
 
 #include <cstdint>
-#include <string_view>
+
+#include "types/reduce_kind.hpp"
 
 namespace tessera::kernels {
 
-// out[r] = op of x[r * n .. r * n + n), r < rows. n > 0.
+// out[r] = the reduction of x[r * n .. r * n + n), r < rows. n > 0.
 using RowReduceFn = void (*)(const void* x, std::int64_t rows, std::int64_t n, void* out);
 
-// op: sum prod max min (out has the dtype of x), count_nonzero (out is int64).
-RowReduceFn find_row_reduce(std::string_view op, Dtype);
+// sum prod max min (out has the dtype of x), count_nonzero (out is int64).
+RowReduceFn find_row_reduce(ReduceKind, Dtype);
 
 }  // namespace tessera::kernels

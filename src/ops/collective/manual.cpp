@@ -14,12 +14,6 @@
 
 namespace tessera {
 
-std::int64_t axes_size(const Mesh& mesh, const std::vector<int>& axes) {
-  std::int64_t product = 1;
-  for (const int a : axes) product *= mesh.axis_sizes()[a];
-  return product;
-}
-
 std::uint64_t axes_mask(const std::vector<int>& axes) {
   std::uint64_t mask = 0;
   for (const int a : axes) mask |= std::uint64_t{1} << a;
@@ -57,7 +51,7 @@ DimAxes kept_axes(const Region& region, const Shape& global, const DimAxes& manu
   for (std::size_t d = 0; d < have.size(); ++d) {
     for (const int a : have[d])
       if (!is_manual(region, a)) kept[d].push_back(a);
-    const auto parts = axes_size(region.mesh, manual[d]), fine = axes_size(region.mesh, kept[d]);
+    const auto parts = devices_along(region.mesh, manual[d]), fine = devices_along(region.mesh, kept[d]);
     if (parts > 1 && (global[d] % parts != 0 || global[d] / parts % fine != 0)) kept[d].clear();
   }
   return kept;
@@ -95,7 +89,7 @@ Placement place_enter(const PlaceArgs& args) {
   return {{Sharding::from_dim_axes(p.region->mesh, joined(p.dims, kept))},
           {Sharding::from_dim_axes(p.region->mesh, kept)},
           {},
-          "sum"};
+          ReduceKind::sum};
 }
 
 Placement place_exit(const PlaceArgs& args) {
@@ -104,7 +98,7 @@ Placement place_exit(const PlaceArgs& args) {
   return {{Sharding::from_dim_axes(p.region->mesh, kept)},
           {Sharding::from_dim_axes(p.region->mesh, joined(p.dims, kept))},
           {},
-          "sum"};
+          ReduceKind::sum};
 }
 
 std::vector<int> unnamed_axes(const DoorParams& p) {
@@ -130,7 +124,7 @@ Cotangents enter_vjp(const VjpArgs& v) {
 Cotangents exit_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DoorParams>();
   const Array ct = enter_region(v.cotangents[0], p.region, p.dims, v.node.where);
-  const auto copies = axes_size(p.region->mesh, unnamed_axes(p));
+  const auto copies = devices_along(p.region->mesh, unnamed_axes(p));
   return {p.region->check_varying || copies == 1
               ? ct
               : divide(Operand(ct, v.node.where), Operand(copies, v.node.where))};

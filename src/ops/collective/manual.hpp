@@ -5,8 +5,6 @@
 
 namespace tessera {
 
-using DimAxes = std::vector<std::vector<int>>;  // per dim the mesh axes that split it, major first
-
 // This rank's block of x. dims: axes that are manual in `region` but not around it.
 //   x f32[8,6] on ('x': 4, 'y': 2), dims {{x}, {}}:   f32[2,6], varying over x, replicated over y
 Array enter_region(const Array& x, const RegionPtr& region, DimAxes dims, std::source_location where);
@@ -19,6 +17,5 @@ std::vector<int> own_axes(const Region&);
 std::uint64_t axes_mask(const std::vector<int>& axes);
 // x inside the region: values from around it enter as every rank's own copy.
 Array brought_inside(const Array& x, const RegionPtr& region, std::source_location where);
-std::int64_t axes_size(const Mesh&, const std::vector<int>& axes);
 
 }  // namespace tessera

@@ -14,35 +14,15 @@
 namespace tessera {
 
 GroupOf group_of(const Mesh& mesh, const CollectiveParams& p, int me) {
-  const auto& sizes = mesh.axis_sizes();
-  std::vector<int> strides(sizes.size(), 1);
-  for (std::size_t a = sizes.size(); a-- > 1;) strides[a - 1] = strides[a] * sizes[a];
-  int base = mesh.position(me), mine = 0;
-  for (const int axis : p.axes) {
-    const auto a = static_cast<std::size_t>(axis);
-    const int coordinate = base / strides[a] % sizes[a];
-    mine = mine * sizes[a] + coordinate;
-    base -= coordinate * strides[a];
-  }
-  const auto device_at = [&](int number) {
-    int position = base;
-    for (std::size_t k = p.axes.size(); k-- > 0;) {
-      const auto a = static_cast<std::size_t>(p.axes[k]);
-      position += number % sizes[a] * strides[a];
-      number /= sizes[a];
-    }
-    return mesh.device_ids()[position];
-  };
+  const auto all = group_along(mesh, p.axes, me);
+  const auto number = static_cast<int>(std::find(all.begin(), all.end(), me) - all.begin());
+  if (p.groups.empty()) return {all, number};
   GroupOf result;
   for (const auto& group : p.groups) {
-    const auto found = std::find(group.begin(), group.end(), mine);
+    const auto found = std::find(group.begin(), group.end(), number);
     if (found == group.end()) continue;
     result.me = static_cast<int>(found - group.begin());
-    for (const int number : group) result.ids.push_back(device_at(number));
-  }
-  if (p.groups.empty()) {
-    result.me = mine;
-    for (int i = 0; i < static_cast<int>(p.size); ++i) result.ids.push_back(device_at(i));
+    for (const int n : group) result.ids.push_back(all[n]);
   }
   return result;
 }
@@ -95,13 +75,13 @@ Placement place_whole(const PlaceArgs& args, bool second) {
   if (!dims.empty()) dims[p.dim].clear();
   if (second) dims[p.other].clear();
   const auto layout = Sharding::from_dim_axes(args.mesh, dims);
-  return {{layout}, {layout}, {}, "sum"};
+  return {{layout}, {layout}, {}, ReduceKind::sum};
 }
 Placement place_one_dim(const PlaceArgs& args) { return place_whole(args, false); }
 Placement place_two_dims(const PlaceArgs& args) { return place_whole(args, true); }
 Placement place_any(const PlaceArgs& args) {
   const auto layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
-  return {{layout}, {layout}, {}, "sum"};
+  return {{layout}, {layout}, {}, ReduceKind::sum};
 }
 
 std::int64_t block_bytes(const Type& type, const Sharding& layout) {
@@ -179,7 +159,7 @@ void psum_scatter_talk(const TalkArgs& args) {
            static_cast<std::int64_t>(m) * n, n, itemsize(in.dtype));
   }
   const std::vector<std::int64_t> counts(members.ids.size(), out.elements());
-  comm::reduce_scatter(comm::group(members.ids), comm::ReduceKind::sum, in.dtype, terms, out.data, counts);
+  comm::reduce_scatter(comm::group(members.ids), ReduceKind::sum, in.dtype, terms, out.data, counts);
 }
 
 // ---- all_to_all ----
@@ -415,7 +395,7 @@ Array place_along(const RegionPtr& region, const std::vector<int>& axes, std::so
   };
   if (!axes.empty() &&
       std::all_of(axes.begin(), axes.end(), is_own)) {  // one element of 0, 1, 2, ... spread over the axes
-    const Array all = arange_of(std::int64_t{0}, axes_size(region->mesh, axes), 1, int32);
+    const Array all = arange_of(std::int64_t{0}, devices_along(region->mesh, axes), 1, int32);
     return reshape(Operand(enter_region(all, region, {axes}, where), where), Shape{});
   }
   if (axes.size() == 1) return brought_inside(place_along(region->parent, axes, where), region, where);

@@ -12,11 +12,13 @@ namespace {
 
 std::vector<Type> same_type(std::span<const Type> in, const Params&) { return {in[0]}; }
 
-template <const char* const& kind> Placement place_terms(const PlaceArgs& args) {
+template <ReduceKind kind> Placement place_terms(const PlaceArgs& args) {
   const Sharding layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
-  const bool logical = is_bool(args.in[0].dtype);
-  const std::string reduce_kind = !logical ? kind : std::string(kind) == "max" ? "any" : "all";
-  return {{layout}, {layout}, args.params.as<CollectiveParams>().axes, reduce_kind};
+  const auto of_bool = kind == ReduceKind::max ? ReduceKind::any : ReduceKind::all;
+  return {{layout},
+          {layout},
+          args.params.as<CollectiveParams>().axes,
+          is_bool(args.in[0].dtype) ? of_bool : kind};
 }
 
 // JAX's two conventions. With the checker the result is one value for all ranks, and so is its cotangent:
@@ -66,10 +68,10 @@ OpDef all_ranks(const char* name, Placement (*place)(const PlaceArgs&), decltype
 // ---- group by group: the members of a rank's group combine among themselves ----
 Placement place_as_it_is(const PlaceArgs& args) {
   const Sharding layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
-  return {{layout}, {layout}, {}, "sum"};
+  return {{layout}, {layout}, {}, ReduceKind::sum};
 }
 
-template <comm::ReduceKind kind> void talk_groups(const TalkArgs& args) {
+template <ReduceKind kind> void talk_groups(const TalkArgs& args) {
   const auto& p = args.local.params.as<CollectiveParams>();
   const auto members = group_of(args.mesh, p, args.me);
   const Tile &in = args.local.in[0], &out = args.local.out[0];
@@ -95,10 +97,8 @@ OpDef by_groups(const char* name, TalkFunction talk, decltype(OpDef::vjp) vjp) {
   return op;
 }
 
-constexpr const char *sum_kind = "sum", *max_kind = "max", *min_kind = "min";
-
 OpDef psum_record() {
-  auto op = all_ranks("psum", place_terms<sum_kind>, psum_vjp);
+  auto op = all_ranks("psum", place_terms<ReduceKind::sum>, psum_vjp);
   op.linear = Linear::in_first;
   return op;
 }
@@ -106,11 +106,11 @@ OpDef psum_record() {
 }  // namespace
 
 const OpDef psum_op = psum_record();
-const OpDef pmax_op = all_ranks("pmax", place_terms<max_kind>, no_vjp_of_extremum);
-const OpDef pmin_op = all_ranks("pmin", place_terms<min_kind>, no_vjp_of_extremum);
-const OpDef psum_groups_op = by_groups("psum_groups", talk_groups<comm::ReduceKind::sum>, psum_groups_vjp);
-const OpDef pmax_groups_op = by_groups("pmax_groups", talk_groups<comm::ReduceKind::max>, no_vjp_of_extremum);
-const OpDef pmin_groups_op = by_groups("pmin_groups", talk_groups<comm::ReduceKind::min>, no_vjp_of_extremum);
+const OpDef pmax_op = all_ranks("pmax", place_terms<ReduceKind::max>, no_vjp_of_extremum);
+const OpDef pmin_op = all_ranks("pmin", place_terms<ReduceKind::min>, no_vjp_of_extremum);
+const OpDef psum_groups_op = by_groups("psum_groups", talk_groups<ReduceKind::sum>, psum_groups_vjp);
+const OpDef pmax_groups_op = by_groups("pmax_groups", talk_groups<ReduceKind::max>, no_vjp_of_extremum);
+const OpDef pmin_groups_op = by_groups("pmin_groups", talk_groups<ReduceKind::min>, no_vjp_of_extremum);
 
 namespace {
 const Registered registered[] = {Registered(psum_op),        Registered(pmax_op),

@@ -75,7 +75,7 @@ const OpDef reorder_op{
       const auto layout = args.shardings[0] ? *args.shardings[0]
                           : args.wanted     ? *args.wanted
                                             : Sharding::replicated(args.mesh);
-      return {{layout}, {layout}, {}, "sum"};
+      return {{layout}, {layout}, {}, ReduceKind::sum};
     }},
     .runs = Lower{[](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
       const auto layout = builder.value(in[0]).layout;

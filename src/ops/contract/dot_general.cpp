@@ -97,7 +97,9 @@ void kernel(const KernelArgs& args) {
   const auto batch = extent_of(a.shape(), p.batch_a), m = extent_of(a.shape(), free_a),
              n = extent_of(b.shape(), free_b), k = extent_of(a.shape(), p.contract_a);
   if (c.elements() == 0) return;
-  if (k == 0) return kernels::fill_identity(is_bool(c.dtype) ? "any" : "sum", c.dtype, c.data, c.elements());
+  if (k == 0)
+    return kernels::fill_identity(is_bool(c.dtype) ? ReduceKind::any : ReduceKind::sum, c.dtype, c.data,
+                                  c.elements());
   const auto view_a = as_matrices(a, p.batch_a, free_a, p.contract_a);
   const auto view_b = as_matrices(b, p.batch_b, p.contract_b, free_b);
   kernels::gemm_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k, view_a.data, m * k,

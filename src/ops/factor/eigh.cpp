@@ -48,7 +48,7 @@ template <class T> bool eigh_alone(const Grid& grid, GridMatrix<T>& a, real_of<T
 
 template <class T> bool any_nan(const Grid& grid, const GridMatrix<T>& a) {
   std::int32_t found = kernels::has_nan(a.values.data(), a.values.size());
-  comm::all_reduce(*grid.all, comm::ReduceKind::max, int32, &found, &found, 1);
+  comm::all_reduce(*grid.all, ReduceKind::max, int32, &found, &found, 1);
   return found != 0;
 }
 

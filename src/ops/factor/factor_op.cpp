@@ -6,23 +6,14 @@
 namespace tessera::factor {
 namespace {
 
-using Axes2 = std::vector<std::vector<int>>;  // mesh axes by dim
-
-bool has(const std::vector<int>& axes, int axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-std::vector<int> without(std::vector<int> axes, const std::vector<int>& taken) {
+bool has(const MeshAxes& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+MeshAxes without(MeshAxes axes, const MeshAxes& taken) {
   std::erase_if(axes, [&](int a) { return has(taken, a); });
   return axes;
 }
-int axes_size(const Mesh& mesh, const std::vector<int>& axes) {
-  int size = 1;
-  for (const int a : axes) size *= mesh.axis_sizes()[a];
-  return size;
-}
 
 // The axes over which dims that an algorithm needs whole are split, ascending.
-std::vector<int> team_axes(const MatrixDims& dims, std::span<const Axes2> layouts) {
+std::vector<int> team_axes(const MatrixDims& dims, std::span<const DimAxes> layouts) {
   std::vector<int> axes;
   for (std::size_t i = 0; i < dims.in.size(); ++i) {
     const auto& letters = dims.in[i];
@@ -36,18 +27,18 @@ std::vector<int> team_axes(const MatrixDims& dims, std::span<const Axes2> layout
   return axes;
 }
 
-std::vector<int> batch_axes(const Axes2& layout, std::size_t matrix_ndim) {
+std::vector<int> batch_axes(const DimAxes& layout, std::size_t matrix_ndim) {
   std::vector<int> axes;
   for (std::size_t d = 0; d + matrix_ndim < layout.size(); ++d)
     axes.insert(axes.end(), layout[d].begin(), layout[d].end());
   return axes;
 }
 
-std::vector<Sharding> output_layouts(const MatrixDims& dims, const Mesh& mesh, const Axes2& like) {
+std::vector<Sharding> output_layouts(const MatrixDims& dims, const Mesh& mesh, const DimAxes& like) {
   std::vector<Sharding> layouts;
   const std::size_t lead = like.size() - dims.in[dims.like].size();
   for (const auto& letters : dims.out) {
-    Axes2 layout(like.begin(), like.begin() + static_cast<std::ptrdiff_t>(lead));
+    DimAxes layout(like.begin(), like.begin() + static_cast<std::ptrdiff_t>(lead));
     if (letters.size() == 2)
       layout.insert(layout.end(), like.begin() + static_cast<std::ptrdiff_t>(lead), like.end());
     else
@@ -77,11 +68,11 @@ Placement place_factorization(const MatrixDims& dims, const PlaceArgs& args) {
   const auto like = static_cast<std::size_t>(dims.like);
   if (uncommitted && args.wanted && dims.out[0].size() == dims.in[like].size()) shardings[like] = args.wanted;
   std::optional<std::size_t> lead;  // the largest operand that lies somewhere
-  std::vector<Axes2> layouts;
+  std::vector<DimAxes> layouts;
   const auto bytes = [&](std::size_t i) { return args.in[i].shape.elements(); };
   for (std::size_t i = 0; i < shardings.size(); ++i) {
     const int ndim = args.in[i].shape.ndim();
-    layouts.push_back(shardings[i] ? shardings[i]->dim_axes(ndim) : Axes2(ndim));
+    layouts.push_back(shardings[i] ? shardings[i]->dim_axes(ndim) : DimAxes(ndim));
     if (shardings[i] && (!lead || bytes(i) > bytes(*lead))) lead = i;
   }
   if (!lead || team_axes(dims, layouts).empty()) return place_by(dims.rule, args);
@@ -90,7 +81,7 @@ Placement place_factorization(const MatrixDims& dims, const PlaceArgs& args) {
   const auto taken = batch_axes(layouts[*lead], dims.in[*lead].size());
   Placement placement;
   for (std::size_t i = 0; i < layouts.size(); ++i) {
-    Axes2 layout(layouts[*lead].begin(), layouts[*lead].begin() + static_cast<std::ptrdiff_t>(batch_ndim));
+    DimAxes layout(layouts[*lead].begin(), layouts[*lead].begin() + static_cast<std::ptrdiff_t>(batch_ndim));
     if (shardings[i]) {
       for (std::size_t d = batch_ndim; d < layouts[i].size(); ++d)
         layout.push_back(without(layouts[i][d], taken));
@@ -110,7 +101,7 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
                                      std::span<const int> in) {
   std::vector<Type> in_types, out_types;
   std::vector<std::optional<Sharding>> shardings;
-  std::vector<Axes2> layouts;
+  std::vector<DimAxes> layouts;
   for (const int v : in) {
     const auto& value = builder.value(v);
     in_types.push_back(value.type);
@@ -128,14 +119,14 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
 
   // Enough matrices for all of the team's ranks: each takes some of them whole.
   const std::size_t lead = layouts[0].size() - dims.in[0].size();
-  const int ranks = axes_size(mesh, axes);
+  const auto ranks = static_cast<int>(devices_along(mesh, axes));
   std::size_t widest = lead;
   std::int64_t most = 0;
   for (std::size_t d = 0; d < lead; ++d)
-    if (const auto n = block_size(in_types[0].shape[d], axes_size(mesh, layouts[0][d])); n > most)
+    if (const auto n = block_size(in_types[0].shape[d], devices_along(mesh, layouts[0][d])); n > most)
       widest = d, most = n;
   if (most >= ranks) {
-    const auto spread = [&](Axes2 layout) {
+    const auto spread = [&](DimAxes layout) {
       for (std::size_t d = lead; d < layout.size(); ++d) layout[d] = without(layout[d], axes);
       layout[widest].insert(layout[widest].end(), axes.begin(), axes.end());
       return Sharding::from_dim_axes(mesh, layout);
@@ -179,23 +170,10 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
 }
 
 Team::Team(const TalkArgs& args, const MatrixDims& dims) {
-  std::vector<Axes2> layouts;
+  std::vector<DimAxes> layouts;
   for (std::size_t i = 0; i < args.in_layouts.size(); ++i)
     layouts.push_back(args.in_layouts[i].dim_axes(static_cast<int>(args.local.in[i].box.size())));
-  const auto axes = team_axes(dims, layouts);
-  const auto& ids = args.mesh.device_ids();
-  std::vector<int> strides(args.mesh.axis_sizes().size(), 1);
-  for (std::size_t a = strides.size(); a-- > 1;) strides[a - 1] = strides[a] * args.mesh.axis_sizes()[a];
-  int base = args.mesh.position(args.me);
-  for (const int a : axes) base -= base / strides[a] % args.mesh.axis_sizes()[a] * strides[a];
-  std::vector<int> positions{base};
-  for (const int a : axes) {
-    std::vector<int> next;
-    for (const int p : positions)
-      for (int c = 0; c < args.mesh.axis_sizes()[a]; ++c) next.push_back(p + c * strides[a]);
-    positions = std::move(next);
-  }
-  for (const int p : positions) device_ids.push_back(ids[p]);
+  device_ids = group_along(args.mesh, team_axes(dims, layouts), args.me);
   matrices = batch_count(args.local.in[0]);
 }
 

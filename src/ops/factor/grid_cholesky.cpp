@@ -199,7 +199,7 @@ template <class T> class Cholesky {
 
 template <class T> std::int64_t cholesky(const Grid& grid, GridMatrix<T>& a) {
   std::int64_t bad = Cholesky<T>(grid, a).run();
-  comm::all_reduce(*grid.all, comm::ReduceKind::max, int64, &bad, &bad, 1);
+  comm::all_reduce(*grid.all, ReduceKind::max, int64, &bad, &bad, 1);
   return bad;
 }
 

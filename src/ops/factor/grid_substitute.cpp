@@ -103,7 +103,7 @@ template <class T> void substitute_few(const Grid& grid, const GridMatrix<T>& a,
         std::copy(partial.data() + at + j * ld, partial.data() + at + j * ld + width,
                   block.data() + j * width);
       if (grid.shape.columns > 1)
-        comm::all_reduce(*grid.along_row, comm::ReduceKind::sum, dtype_of<T>(), block.data(), block.data(),
+        comm::all_reduce(*grid.along_row, ReduceKind::sum, dtype_of<T>(), block.data(), block.data(),
                          width * k64);
       if (owner_column == grid.column) {
         lapack::trsm(lower, 'N', unit_diagonal, w, k, a.at(at, columns.local(start)), static_cast<int>(a.ld),
@@ -121,8 +121,7 @@ template <class T> void substitute_few(const Grid& grid, const GridMatrix<T>& a,
                     partial.data() + rest.first, static_cast<int>(ld));
   });
   if (grid.shape.columns > 1)
-    comm::all_reduce(*grid.along_row, comm::ReduceKind::sum, dtype_of<T>(), found.data(), found.data(),
-                     ld * k64);
+    comm::all_reduce(*grid.along_row, ReduceKind::sum, dtype_of<T>(), found.data(), found.data(), ld * k64);
   if (grid.column == 0)
     for (std::int64_t j = 0; j < k64; ++j)
       std::copy(found.data() + j * ld, found.data() + j * ld + a.rows, b + j * ldb);

@@ -138,7 +138,7 @@ template <class T> void factor_stacked(const Grid& grid, const Tiles& in, const 
   for (std::int64_t j = 0; j < n; ++j)
     for (std::int64_t i = 0; i < q.rows; ++i)
       if (const auto row = layout.rows.global(grid.rank, i); row < n) top[row + j * n] = *q.at(i, j);
-  comm::all_reduce(*grid.all, comm::ReduceKind::sum, dtype_of<T>(), top.data(), top.data(), n * n);
+  comm::all_reduce(*grid.all, ReduceKind::sum, dtype_of<T>(), top.data(), top.data(), n * n);
   const auto signs = householder_signs(std::move(top), n);
   for (std::int64_t j = 0; j < n; ++j) {
     const T sign(signs[j]);

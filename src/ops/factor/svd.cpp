@@ -123,7 +123,7 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
     real_of<T>* values = Team::matrix<real_of<T>>(s, i, 1);
     load(grid, in, Team::matrix<T>(a, i), matrix.layout, matrix.values.data(), matrix.ld);
     std::int32_t nan = kernels::has_nan(matrix.values.data(), matrix.values.size());
-    comm::all_reduce(*grid.all, comm::ReduceKind::max, int32, &nan, &nan, 1);
+    comm::all_reduce(*grid.all, ReduceKind::max, int32, &nan, &nan, 1);
     if (nan != 0) {
       const auto none = std::numeric_limits<real_of<T>>::quiet_NaN();
       std::fill(values, values + k, none);

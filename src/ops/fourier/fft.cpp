@@ -95,8 +95,8 @@ Placement place_fft(const PlaceArgs& args) {
                         : args.wanted     ? *args.wanted
                         : p.given         ? *p.given
                                           : Sharding::replicated(args.mesh);
-  if (const auto to = target_of(p, from)) return {{from}, {*to}, {}, "sum"};
-  return {{from}, {stages_of(nullptr, p, args.in[0], from, args.fixed_axes).out}, {}, "sum"};
+  if (const auto to = target_of(p, from)) return {{from}, {*to}, {}, ReduceKind::sum};
+  return {{from}, {stages_of(nullptr, p, args.in[0], from, args.fixed_axes).out}, {}, ReduceKind::sum};
 }
 
 // All stages as one instruction, by ranks that see each other's memory. It moves what the exchanges between

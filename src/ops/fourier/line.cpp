@@ -7,7 +7,7 @@
 
 #include "comm/collectives/collectives.hpp"
 #include "kernels/move/copy.hpp"
-#include "mesh/groups.hpp"
+#include "mesh/axes.hpp"
 #include "ops/fourier/line_plan.hpp"
 #include "ops/fourier/twiddle.hpp"
 #include "types/buffer.hpp"

@@ -83,8 +83,7 @@ LineParams line_params(const FftParams& p, int dim) {
 LineCost line_cost(const LineParams& p, const Type& in, const Sharding& layout, const std::vector<int>&) {
   const auto dim = static_cast<std::size_t>(p.dim);
   const auto axes = layout.dim_axes(in.shape.ndim())[dim];
-  int ranks = 1;
-  for (const int a : axes) ranks *= layout.mesh().axis_sizes()[a];
+  const auto ranks = static_cast<int>(devices_along(layout.mesh(), axes));
   auto block = layout.shard_shape(in.shape);
   block[dim] = 1;
   const auto bytes = itemsize(complex_dtype(in.dtype));

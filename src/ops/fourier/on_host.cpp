@@ -203,9 +203,8 @@ class Stages {
 };
 
 bool is_split_by_all_axes(const Sharding& layout, int ndim) {
-  int devices = 1;
-  for (const auto& axes : layout.dim_axes(ndim))
-    for (const int a : axes) devices *= layout.mesh().axis_sizes()[a];
+  std::int64_t devices = 1;
+  for (const auto& axes : layout.dim_axes(ndim)) devices *= devices_along(layout.mesh(), axes);
   return devices == layout.mesh().size();
 }
 

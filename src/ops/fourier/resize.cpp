@@ -21,7 +21,7 @@ const OpDef fft_resize_op{
       const Sharding layout = args.shardings[0] ? *args.shardings[0]
                               : args.wanted     ? *args.wanted
                                                 : Sharding::replicated(args.mesh);
-      return {{layout}, {layout}, {}, "sum"};
+      return {{layout}, {layout}, {}, ReduceKind::sum};
     }},
     .runs = Lower{[](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
       const auto value = builder.value(in[0]);

@@ -15,7 +15,6 @@ namespace tessera {
 namespace {
 
 using kernels::FftKind;
-using DimAxes = std::vector<std::vector<int>>;
 
 constexpr double butterfly_seconds =
     0.4e-9;  // per element and log2 of the points: ratios matter, not the machine

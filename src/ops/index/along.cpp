@@ -60,7 +60,7 @@ Placement place_gather_along(const PlaceArgs& args) {
   if (x != list || x[dim].empty()) return placement;
   const auto element = static_cast<std::int64_t>(itemsize(args.out[0].dtype) + sizeof(std::int64_t));
   if (args.shardings[1]->shard_shape(args.in[1].shape).elements() * element >= bytes) return placement;
-  return {{*args.shardings[0], *args.shardings[1]}, {*args.shardings[1]}, {}, "sum"};
+  return {{*args.shardings[0], *args.shardings[1]}, {*args.shardings[1]}, {}, ReduceKind::sum};
 }
 
 std::vector<TalkCost> fetch_along_cost(const PlaceArgs& args, const Placement& placement) {

@@ -125,7 +125,8 @@ std::optional<Placement> place_fetch(const PlaceArgs& args, const GatherParams& 
     }
   if (!shares_an_axis) return std::nullopt;
   const Sharding list_sharding = Sharding::from_dim_axes(args.mesh, *list);
-  Placement placement{{*args.shardings[0]}, {Sharding::from_dim_axes(args.mesh, result)}, {}, "sum"};
+  Placement placement{
+      {*args.shardings[0]}, {Sharding::from_dim_axes(args.mesh, result)}, {}, ReduceKind::sum};
   for (int k = 0; k < p.count; ++k) placement.inputs.push_back(list_sharding);
   bytes = placement.outputs[0].shard_shape(args.out[0].shape).elements() *
               static_cast<std::int64_t>(itemsize(args.out[0].dtype)) +

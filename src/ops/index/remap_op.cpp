@@ -40,11 +40,8 @@ Sharding as_result(const Sharding& operand, const RemapParams& p, const Mesh& me
 // send it.
 Sharding as_operand(const Sharding& result, const Shape& shape) {
   auto dims = result.dim_axes(shape.ndim());
-  for (int d = 0; d < shape.ndim(); ++d) {
-    std::int64_t blocks = 1;
-    for (const int axis : dims[d]) blocks *= result.mesh().axis_sizes()[axis];
-    if (shape[d] < blocks) dims[d].clear();
-  }
+  for (int d = 0; d < shape.ndim(); ++d)
+    if (shape[d] < devices_along(result.mesh(), dims[d])) dims[d].clear();
   return Sharding::from_dim_axes(result.mesh(), dims);
 }
 
@@ -74,7 +71,7 @@ Placement place(const PlaceArgs& args) {
       bytes = exchange_bytes({p.pieces}, inputs, shapes, candidate, p.shape, itemsize(args.out[0].dtype),
                              args.fixed_axes);
     if (best_bytes < 0 || bytes < best_bytes)
-      best = {std::move(inputs), {candidate}, {}, "sum"}, best_bytes = bytes;
+      best = {std::move(inputs), {candidate}, {}, ReduceKind::sum}, best_bytes = bytes;
   }
   return best;
 }

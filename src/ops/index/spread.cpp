@@ -24,7 +24,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 Placement place(const PlaceArgs& args) {
   const Sharding out = args.wanted ? *args.wanted : *args.shardings[0];
-  return {{args.shardings[0] ? *args.shardings[0] : out}, {out}, {}, "sum"};
+  return {{args.shardings[0] ? *args.shardings[0] : out}, {out}, {}, ReduceKind::sum};
 }
 
 // `needs` tells which elements of the operand a block of the result is made of.
@@ -132,7 +132,7 @@ void sum_groups_kernel(const KernelArgs& a) {
   const auto window = a.in[0].shape()[p.dim];
   const auto item = static_cast<std::int64_t>(itemsize(a.out[0].dtype));
   for (std::int64_t o = 0; o < view.outer; ++o)
-    kernels::reduce("sum", a.out[0].dtype, a.in[0].data + o * window * view.inner * item,
+    kernels::reduce(ReduceKind::sum, a.out[0].dtype, a.in[0].data + o * window * view.inner * item,
                     Shape{view.extent, p.n, view.inner}, {1},
                     a.out[0].data + o * view.extent * view.inner * item);
 }

@@ -5,11 +5,7 @@
 namespace tessera {
 
 std::int64_t parts_along(const Sharding& sharding, int dim, int ndim) {
-  std::int64_t parts = 1;
-  const auto axes = sharding.dim_axes(ndim);
-  const auto sizes = sharding.mesh().axis_sizes();
-  for (const int a : axes[dim]) parts *= sizes[a];
-  return parts;
+  return devices_along(sharding.mesh(), sharding.dim_axes(ndim)[dim]);
 }
 
 int fetch_windows(ProgramBuilder& builder, int v, int dim, const Sharding& like,

@@ -21,7 +21,7 @@ const OpDef device_put_op{
     // An uncommitted operand is computed in the target layout; a committed one comes from where it is.
     .sharding = Place{[](const PlaceArgs& args) -> Placement {
       const auto& target = args.params.as<PutParams>().sharding;
-      return {{args.shardings[0] ? *args.shardings[0] : target}, {target}, {}, "sum"};
+      return {{args.shardings[0] ? *args.shardings[0] : target}, {target}, {}, ReduceKind::sum};
     }},
     .runs = Lower{[](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
       return {builder.reshard(in[0], node.params->as<PutParams>().sharding)};

@@ -62,7 +62,8 @@ void reduce_block(const ArgParams& p, const Tile& in, std::byte* values, const T
                                                         : std::numeric_limits<std::int64_t>::max());
   const bool is_empty_line = p.dim == all_dims ? in.elements() == 0 : in.box[p.dim].size() == 0;
   if (is_empty_line) {  // another rank has the elements
-    if (values != nullptr) kernels::fill_identity(p.max ? "max" : "min", in.dtype, values, out.elements());
+    if (values != nullptr)
+      kernels::fill_identity(p.max ? ReduceKind::max : ReduceKind::min, in.dtype, values, out.elements());
   } else if (out.elements() > 0) {
     if (p.dim == all_dims) {
       kernels::arg_reduce(p.max, in.dtype, in.data, Shape{in.elements()}, 0, 0, values, indices.data());
@@ -130,7 +131,7 @@ Placement place(const PlaceArgs& args) {
   return {{Sharding::from_dim_axes(mesh, dims)},
           {Sharding::from_dim_axes(mesh, result_axes(dims, p))},
           {},
-          "sum"};
+          ReduceKind::sum};
 }
 
 std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
@@ -145,11 +146,11 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   std::sort(axes.begin(), axes.end());
   const auto own =
       builder.kernel(block_extremes_op, node.params, {in[0]}, {{index.shape, x.dtype}, index}, {out, out});
-  builder.set_partial(own[0], axes, p.max ? "max" : "min");
+  builder.set_partial(own[0], axes, p.max ? ReduceKind::max : ReduceKind::min);
   const int best = builder.combine(own[0]);
   const auto chosen =
       builder.kernel(place_if_extreme_op, no_params(), {own[0], best, own[1]}, {index}, {out});
-  builder.set_partial(chosen[0], axes, "min");
+  builder.set_partial(chosen[0], axes, ReduceKind::min);
   return {builder.combine(chosen[0])};
 }
 

@@ -46,11 +46,14 @@ Batched batch(const BatchArgs& args) {
   return {{record(*args.node.op, make_params(std::move(p)), {x}, args.node.where)}, {0}};
 }
 
+// The records bear the names of what they compute.
+ReduceKind kind_of(const OpDef& op) { return *reduce_kind_named(op.name); }
+
 void kernel(const KernelArgs& a) {
   const auto& p = a.params.as<ReduceParams>();
   if (a.in[0].elements() == 0)
-    return kernels::fill_identity(a.op.name, a.out[0].dtype, a.out[0].data, a.out[0].elements());
-  kernels::reduce(a.op.name, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dims, a.out[0].data);
+    return kernels::fill_identity(kind_of(a.op), a.out[0].dtype, a.out[0].data, a.out[0].elements());
+  kernels::reduce(kind_of(a.op), a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dims, a.out[0].data);
 }
 
 OpDef reduction(const char* name, const char* sentence, decltype(OpDef::vjp) vjp) {
@@ -142,7 +145,7 @@ Array extremum(const OpDef& op, const Operand& x, const Axes& axes, bool keepdim
 
 std::optional<Reduction> reduction_of(const OpDef& op, const Params& params) {
   if (kernel_of(op) != kernel) return std::nullopt;
-  return Reduction{op.name, params.as<ReduceParams>().dims};
+  return Reduction{kind_of(op), params.as<ReduceParams>().dims};
 }
 
 Array sum(const Operand& x, Axes axes, bool keepdims) {

@@ -1,7 +1,6 @@
 // What the fuser asks of a reduction: which kernel combines, over which dims.
 #pragma once
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "graph/op.hpp"
@@ -14,7 +13,7 @@ struct ReduceParams {
 };
 
 struct Reduction {
-  std::string kernel;  // name in kernels::reduce
+  ReduceKind kind;
   std::vector<int> dims;
 };
 // nullopt for a record that is not one of sum, prod, max, min, any, all.

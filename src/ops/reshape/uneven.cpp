@@ -97,8 +97,7 @@ Array with_agreeing_blocks(const Array& x, const Shape& shape, std::source_locat
     std::size_t first = run->first, to_first = run->to_first;
     while (first + 1 < run->last && x.shape()[first] == 1) ++first;
     while (to_first + 1 < run->to_last && shape[to_first] == 1) ++to_first;
-    std::int64_t p = 1;
-    for (const int axis : dims[first]) p *= sharding->mesh().axis_sizes()[axis];
+    const auto p = devices_along(sharding->mesh(), dims[first]);
     bool is_alone = true;
     for (std::size_t d = run->first; d < run->last; ++d) is_alone &= d == first || dims[d].empty();
     const auto rest = product(x.shape(), first + 1, run->last),

@@ -24,7 +24,7 @@ struct CumulativeParams {
 };
 const CumulativeParams& params_of(const Params& p) { return p.as<CumulativeParams>(); }
 
-std::string kind_of(const OpDef& op) { return op.name.substr(3); }  // cumsum, cumprod
+ReduceKind kind_of(const OpDef& op) { return op.name == "cumsum" ? ReduceKind::sum : ReduceKind::prod; }
 
 void kernel(const KernelArgs& a) {
   const auto& p = params_of(a.params);
@@ -32,8 +32,8 @@ void kernel(const KernelArgs& a) {
                       a.out[0].data);
 }
 
-// out (outer, extent, inner) op= first (outer, inner) at every place of the extent.
-void combine_rows(const std::string& op, Dtype dtype, const std::byte* first, std::byte* out,
+// out (outer, extent, inner) combined with first (outer, inner) at every place of the extent.
+void combine_rows(ReduceKind kind, Dtype dtype, const std::byte* first, std::byte* out,
                   kernels::AxisView view) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   Buffer line = Buffer::allocate(view.extent * item);
@@ -41,10 +41,11 @@ void combine_rows(const std::string& op, Dtype dtype, const std::byte* first, st
     std::byte* block = out + o * view.extent * view.inner * item;
     if (view.inner == 1) {
       kernels::fill(line.data(), first + o * item, item, view.extent);
-      kernels::combine(op, dtype, line.data(), block, view.extent);
+      kernels::combine(kind, dtype, line.data(), block, view.extent);
     } else {
       for (std::int64_t i = 0; i < view.extent; ++i)
-        kernels::combine(op, dtype, first + o * view.inner * item, block + i * view.inner * item, view.inner);
+        kernels::combine(kind, dtype, first + o * view.inner * item, block + i * view.inner * item,
+                         view.inner);
     }
   }
 }
@@ -53,7 +54,7 @@ void combine_rows(const std::string& op, Dtype dtype, const std::byte* first, st
 void talk(const TalkArgs& args) {
   const auto& a = args.local;
   const auto& p = params_of(a.params);
-  const auto op = kind_of(a.op);
+  const auto kind = kind_of(a.op);
   const Tile& out = a.out[0];
   kernel(a);
   const auto& comm = group_of_dim(args.out_layouts[0], p.dim, static_cast<int>(out.box.size()), args.me);
@@ -63,7 +64,7 @@ void talk(const TalkArgs& args) {
   const auto item = static_cast<std::int64_t>(itemsize(out.dtype));
   const auto bytes = static_cast<std::size_t>(lines * item);
   Buffer total = Buffer::allocate(bytes), before = Buffer::allocate(bytes);
-  kernels::fill_identity(op, out.dtype, total.data(), lines);
+  kernels::fill_identity(kind, out.dtype, total.data(), lines);
   const auto last = p.reverse ? 0 : view.extent - 1;
   if (view.extent > 0)
     for (std::int64_t o = 0; o < view.outer; ++o)
@@ -71,8 +72,8 @@ void talk(const TalkArgs& args) {
                   out.data + (o * view.extent + last) * view.inner * item, view.inner * item);
   const bool has_before = exclusive_scan(
       comm, p.reverse, total.data(), before.data(), bytes,
-      [&](const std::byte* in, std::byte* inout) { kernels::combine(op, out.dtype, in, inout, lines); });
-  if (has_before && out.elements() > 0) combine_rows(op, out.dtype, before.data(), out.data, view);
+      [&](const std::byte* in, std::byte* inout) { kernels::combine(kind, out.dtype, in, inout, lines); });
+  if (has_before && out.elements() > 0) combine_rows(kind, out.dtype, before.data(), out.data, view);
 }
 
 std::vector<TalkCost> talk_cost(const PlaceArgs& args, const Placement& placement) {
@@ -82,7 +83,7 @@ std::vector<TalkCost> talk_cost(const PlaceArgs& args, const Placement& placemen
   const auto& layout = placement.outputs[0];
   const auto axes = layout.dim_axes(ndim)[p.dim];
   if (axes.empty()) return {};
-  const auto steps = scan_steps(parts_of_axes(layout.mesh(), axes));
+  const auto steps = scan_steps(devices_along(layout.mesh(), axes));
   Shape line = layout.shard_shape(type.shape);
   line[p.dim] = 1;
   return {{"collective-permute", axes,
@@ -94,12 +95,13 @@ std::vector<TalkCost> talk_cost(const PlaceArgs& args, const Placement& placemen
 Array cumprod_cotangent(const Array& x, const Array& out, const Array& g, int dim, bool reverse,
                         std::source_location where_) {
   const Array is_zero = x == 0;
-  const Array zeros_so_far = cumulative("sum", astype(is_zero, int32), dim, reverse, where_);
+  const Array zeros_so_far = cumulative(ReduceKind::sum, astype(is_zero, int32), dim, reverse, where_);
   const Array is_first = is_zero & (zeros_so_far == 1);
   const Array without = where(is_first, ones_like(x), x);
-  const Array beyond = cumulative("sum", g * out, dim, !reverse, where_);
+  const Array beyond = cumulative(ReduceKind::sum, g * out, dim, !reverse, where_);
   const Array beyond_without =
-      cumulative("sum", g * cumulative("prod", without, dim, reverse, where_), dim, !reverse, where_);
+      cumulative(ReduceKind::sum, g * cumulative(ReduceKind::prod, without, dim, reverse, where_), dim,
+                 !reverse, where_);
   return where(zeros_so_far == 0, beyond / where(is_zero, ones_like(x), x),
                where(is_first, beyond_without, zeros_like(x)));
 }
@@ -123,7 +125,7 @@ OpDef cumulative_record(const char* name, Cotangents (*vjp)(const VjpArgs&)) {
 }
 const OpDef cumsum_op = cumulative_record("cumsum", [](const VjpArgs& v) -> Cotangents {
   const auto& p = params_of(*v.node.params);
-  return {cumulative("sum", v.cotangents[0], p.dim, !p.reverse, v.node.where)};
+  return {cumulative(ReduceKind::sum, v.cotangents[0], p.dim, !p.reverse, v.node.where)};
 });
 const OpDef cumprod_op = cumulative_record("cumprod", [](const VjpArgs& v) -> Cotangents {
   const auto& p = params_of(*v.node.params);
@@ -141,20 +143,20 @@ Array accumulable(const Operand& x) {
 
 }  // namespace
 
-Array cumulative(const std::string& op, const Array& x, int dim, bool reverse, std::source_location where) {
-  return record(op == "sum" ? cumsum_op : cumprod_op, make_params(CumulativeParams{dim, reverse}), {x},
-                where);
+Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse, std::source_location where) {
+  return record(kind == ReduceKind::sum ? cumsum_op : cumprod_op, make_params(CumulativeParams{dim, reverse}),
+                {x}, where);
 }
 
 Array cumsum(const Operand& x, int axis) {
   check_usable(x.array, "cumsum");
-  return cumulative("sum", accumulable(x), checked_dim(axis, x.array.ndim(), "cumsum", x.where), false,
-                    x.where);
+  return cumulative(ReduceKind::sum, accumulable(x), checked_dim(axis, x.array.ndim(), "cumsum", x.where),
+                    false, x.where);
 }
 Array cumprod(const Operand& x, int axis) {
   check_usable(x.array, "cumprod");
-  return cumulative("prod", accumulable(x), checked_dim(axis, x.array.ndim(), "cumprod", x.where), false,
-                    x.where);
+  return cumulative(ReduceKind::prod, accumulable(x), checked_dim(axis, x.array.ndim(), "cumprod", x.where),
+                    false, x.where);
 }
 
 }  // namespace tessera

@@ -68,7 +68,7 @@ template <class T> class CutSearch {
     return std::upper_bound(line(l), line(l) + own_, key) - line(l);
   }
   void add_up(Counts& counts) const {
-    comm::all_reduce(comm_, comm::ReduceKind::sum, int64, counts.data(), counts.data(),
+    comm::all_reduce(comm_, ReduceKind::sum, int64, counts.data(), counts.data(),
                      static_cast<std::int64_t>(counts.size()));
   }
   std::int64_t target_of(std::int64_t cut) const { return cuts_.target[cut % (cuts_.parts - 1)]; }
@@ -109,12 +109,11 @@ template <class T> class CutSearch {
     Counts all_below = below_cut, used_up = equal;
     add_up(all_below);
     const auto bytes = cut_keys.size() * sizeof(std::int64_t);
-    exclusive_scan(comm_, false, reinterpret_cast<std::byte*>(used_up.data()),
-                   reinterpret_cast<std::byte*>(equal_before.data()), bytes,
-                   [&](const std::byte* in, std::byte* inout) {
-                     comm::combine(comm::ReduceKind::sum, int64, in, inout, inout,
-                                   static_cast<std::int64_t>(cut_keys.size()));
-                   });
+    exclusive_scan(
+        comm_, false, reinterpret_cast<std::byte*>(used_up.data()),
+        reinterpret_cast<std::byte*>(equal_before.data()), bytes, [&](const std::byte* in, std::byte* inout) {
+          comm::combine(ReduceKind::sum, int64, in, inout, inout, static_cast<std::int64_t>(cut_keys.size()));
+        });
     Counts positions(cut_keys.size());
     for (std::size_t c = 0; c < cut_keys.size(); ++c) {
       const auto equals_left = target_of(static_cast<std::int64_t>(c)) - all_below[c];

@@ -65,7 +65,7 @@ Placement place(const PlaceArgs& args) {
   return {std::vector<Sharding>(args.in.size(), layout),
           std::vector<Sharding>(args.out.size(), layout),
           {},
-          "sum"};
+          ReduceKind::sum};
 }
 
 std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement, bool has_payload) {
@@ -75,7 +75,7 @@ std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement,
   if (axes.empty()) return {};
   const Shape block = layout.shard_shape(args.in[0].shape);
   const auto lines = block.back() == 0 ? 0 : block.elements() / block.back();
-  const auto traffic = sort_traffic(args.in[0].dtype, parts_of_axes(layout.mesh(), axes), lines,
+  const auto traffic = sort_traffic(args.in[0].dtype, devices_along(layout.mesh(), axes), lines,
                                     args.in[0].shape.back(), has_payload);
   return {{"all-to-all", axes, traffic.exchange_bytes, has_payload ? 2 : 1},
           {"all-reduce", axes, traffic.count_bytes, traffic.count_calls}};

@@ -81,7 +81,7 @@ Placement place(const PlaceArgs& args) {
   const Sharding in = Sharding::from_dim_axes(mesh, dims);
   dims.back().clear();
   const Sharding out = Sharding::from_dim_axes(mesh, dims);
-  return {{in}, {out, out}, {}, "sum"};
+  return {{in}, {out, out}, {}, ReduceKind::sum};
 }
 
 std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
@@ -91,7 +91,7 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   const auto axes = layout.dim_axes(x.shape.ndim()).back();
   const std::vector<Type> types = {node.outputs[0].type, node.outputs[1].type};
   if (axes.empty()) return builder.kernel(*node.op, node.params, {in[0]}, types, {out, out});
-  const auto parts = parts_of_axes(layout.mesh(), axes);
+  const auto parts = devices_along(layout.mesh(), axes);
   std::vector<Type> candidates = types;
   for (auto& type : candidates)
     type.shape[type.shape.size() - 1] = parts * std::min(k, block_size(x.shape.back(), parts));

@@ -1,0 +1,10 @@
+// One function out of several lambdas, for std::visit:
+//
+//   std::visit(overloaded{[](const Move& m) { ... }, [](const Alias&) { ... }}, instruction.what)
+#pragma once
+
+namespace tessera {
+
+template <class... Cases> struct overloaded : Cases... { using Cases::operator()...; };
+
+}  // namespace tessera

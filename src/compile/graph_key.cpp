@@ -1,0 +1,133 @@
+// When two graphs are the same: by a hash first, then by value.
+#include <cstring>
+
+#include "compile/graph.hpp"
+
+namespace tessera {
+namespace {
+
+// Leaves first, then the outputs of the nodes, in the scratch of the nodes.
+void number_values(const Graph& graph) {
+  std::uint32_t number = 0;
+  for (const auto& leaf : graph.leaves) {
+    if (leaf.output() == 0) leaf.node()->visit_index = number;
+    ++number;
+  }
+  for (const auto& node : graph.nodes) {
+    node->visit_index = number;
+    number += static_cast<std::uint32_t>(node->outputs.size());
+  }
+}
+std::uint32_t number_of(const Array& x) {
+  return x.node()->visit_index + static_cast<std::uint32_t>(x.output());
+}
+
+class KeyMaker {
+ public:
+  GraphKey key{0x243f6a8885a308d3u, 0x13198a2e03707344u};
+
+  void add_leaf(const Array& leaf) {
+    const auto& output = output_of(leaf);
+    add_output(output, may_differ(*leaf.node()));
+    if (!output.stored) return;
+    add(output.stored->layout.hash());
+    // Small constants that every rank is supposed to hold alike: a scalar that differs is caught here, not in
+    // the results.
+    if (!is_small_constant(output)) return;
+    std::uint64_t bits[2] = {};
+    std::memcpy(bits, output.stored->buffer.data(), output.stored->buffer.bytes());
+    key.agreed = mix(mix(key.agreed, bits[0]), bits[1]);
+  }
+  void add_node(const Node& node) {
+    const bool differs = may_differ(node);
+    add(field_hash(node.op->name));
+    key.hash = mix(key.hash, node.params->hash());
+    if (!differs) key.agreed = mix(key.agreed, node.params->agreed_hash());
+    for (const auto& input : node.inputs) add(number_of(input));
+    for (const auto& output : node.outputs) add_output(output, differs);
+  }
+  void add(std::uint64_t value) {
+    key.hash = mix(key.hash, value);
+    key.agreed = mix(key.agreed, value);
+  }
+
+ private:
+  // Shapes differ from rank to rank in such a region.
+  static bool may_differ(const Node& node) { return node.region && node.region->uneven; }
+
+  void add_output(const Output& output, bool differs) {
+    const auto shape = field_hash(output.type.shape);
+    key.hash = mix(key.hash, shape);
+    if (!differs) key.agreed = mix(key.agreed, shape);
+    add(static_cast<std::uint64_t>(output.type.dtype.code) * 2 + output.type.weak);
+    add(output.sharding ? output.sharding->hash() : 1);
+  }
+};
+
+bool same_region(const RegionPtr& a, const RegionPtr& b) {
+  if (a == b) return true;
+  return a && b && a->manual_axes == b->manual_axes && a->mesh == b->mesh &&
+         same_region(a->parent, b->parent);
+}
+
+bool same_reads(const std::vector<std::uint32_t>& numbers, const std::vector<Array>& values) {
+  return std::equal(numbers.begin(), numbers.end(), values.begin(), values.end(),
+                    [](std::uint32_t number, const Array& x) { return number == number_of(x); });
+}
+
+}  // namespace
+
+bool is_small_constant(const Output& output) {
+  return output.stored && !output.sharding && output.stored->buffer && output.stored->buffer.bytes() <= 16;
+}
+
+GraphKey key_of(const Graph& graph) {
+  number_values(graph);
+  KeyMaker maker;
+  for (const auto& leaf : graph.leaves) maker.add_leaf(leaf);
+  for (const auto& node : graph.nodes) maker.add_node(*node);
+  for (const auto& root : graph.roots) maker.add(number_of(root) + 0x10000u);
+  return maker.key;
+}
+
+GraphForm::GraphForm(const Graph& graph) {
+  number_values(graph);
+  for (const auto& leaf : graph.leaves) {
+    const auto& output = output_of(leaf);
+    leaves_.push_back({output.type, output.sharding, std::nullopt, leaf.node()->region});
+    if (output.stored) leaves_.back().stored = output.stored->layout;
+  }
+  for (const auto& node : graph.nodes) {
+    auto& op = ops_.emplace_back(Op{node->op, node->params, node->region, {}, {}});
+    for (const auto& x : node->inputs) op.reads.push_back(number_of(x));
+    for (const auto& output : node->outputs) op.outputs.push_back({output.type, output.sharding});
+  }
+  for (const auto& root : graph.roots) roots_.push_back(number_of(root));
+}
+
+bool GraphForm::Leaf::is_of(const Array& leaf) const {
+  const auto& output = output_of(leaf);
+  return type == output.type && sharding == output.sharding &&
+         stored.has_value() == output.stored.has_value() && (!stored || *stored == output.stored->layout) &&
+         same_region(region, leaf.node()->region);
+}
+
+bool GraphForm::Op::is_of(const Node& node) const {
+  return op == node.op && same_params(params, node.params) && same_region(region, node.region) &&
+         same_reads(reads, node.inputs) &&
+         std::equal(
+             outputs.begin(), outputs.end(), node.outputs.begin(), node.outputs.end(),
+             [](const Value& a, const Output& b) { return a.type == b.type && a.sharding == b.sharding; });
+}
+
+bool GraphForm::is_of(const Graph& graph) const {
+  if (leaves_.size() != graph.leaves.size() || ops_.size() != graph.nodes.size()) return false;
+  number_values(graph);
+  for (std::size_t i = 0; i < leaves_.size(); ++i)
+    if (!leaves_[i].is_of(graph.leaves[i])) return false;
+  for (std::size_t i = 0; i < ops_.size(); ++i)
+    if (!ops_[i].is_of(*graph.nodes[i])) return false;
+  return same_reads(roots_, graph.roots);
+}
+
+}  // namespace tessera

@@ -1,0 +1,20 @@
+// Mesh axes by number, and the devices that lie along them.
+#pragma once
+#include <tessera/mesh.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace tessera {
+
+using MeshAxes = std::vector<int>;      // axis numbers; where they split one dim, first major
+using DimAxes = std::vector<MeshAxes>;  // per dim the axes that split it
+inline const MeshAxes no_axes;
+
+// How many devices lie along the axes together; 1 along none.
+std::int64_t devices_along(const Mesh&, const MeshAxes&);
+
+// The group of `me`: the devices that differ from it only along `axes`, first axis major; `me` is among them.
+std::vector<int> group_along(const Mesh&, const MeshAxes& axes, int me);
+
+}  // namespace tessera

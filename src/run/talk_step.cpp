@@ -1,0 +1,78 @@
+// Kernels that communicate.
+#include <cstring>
+
+#include "comm/host/host_memory.hpp"
+#include "comm/watch/traffic.hpp"
+#include "comm/watch/waiting.hpp"
+#include "run/steps.hpp"
+
+namespace tessera {
+namespace {
+
+class TalkStep final : public Step {
+ public:
+  TalkStep(const BindContext& context, const Instruction& i, const TalkCall& call)
+      : op_(i.op),
+        talk_(talk_of(*i.op)),
+        params_(call.params),
+        inputs_(i.inputs),
+        outputs_(i.outputs),
+        costs_(call.costs),
+        me_(context.me),
+        label_(label_of(i)) {
+    for (const int v : inputs_)
+      in_.push_back(context.local(v).tile), in_layouts_.push_back(context.value(v).layout);
+    for (const int v : outputs_)
+      out_.push_back(context.local(v).tile), locals_.push_back(context.local(v)),
+          out_layouts_.push_back(context.value(v).layout);
+    fixed_axes_ = manual_axes_of(context.value(outputs_[0]).region);
+  }
+  void run(Frame& frame) override {
+    if (!locals_[0].holds) return;
+    prepare(frame);
+    const Mesh mesh = out_layouts_[0].mesh();
+    const comm::Purpose purpose(label_);
+    const TalkArgs args{
+        {*op_, *params_, in_, out_}, in_layouts_, out_layouts_, mesh, me_, fixed_axes_, label_};
+    try {
+      talk_(args);
+    } catch (const LinAlgError& error) {  // agreed among the mesh: all of its ranks arrive here or none
+      if (!op_->may_fail) throw;
+      if (frame.failure.empty()) frame.failure = label_ + ": " + error.what();
+      for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
+    }
+    for (const auto& cost : costs_)
+      for (std::int64_t call = 0; call < cost.calls; ++call)
+        comm::count(cost.kind, call == 0 ? cost.bytes : 0);
+  }
+
+ private:
+  void prepare(Frame& frame) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      auto& slot = frame.slots[outputs_[i]];
+      slot = comm::allocate_on_host(locals_[i].bytes);  // peers may write their parts into it
+      out_[i].data = slot.data();
+    }
+    for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[inputs_[i]].data();
+  }
+
+  const OpDef* op_;
+  TalkFunction talk_;
+  ParamsPtr params_;
+  std::vector<int> inputs_, outputs_;
+  std::vector<TalkCost> costs_;
+  int me_;
+  std::string label_;
+  std::vector<Tile> in_, out_;
+  std::vector<LocalValue> locals_;
+  std::vector<Sharding> in_layouts_, out_layouts_;
+  MeshAxes fixed_axes_;
+};
+
+}  // namespace
+
+StepPtr bind_talk(const BindContext& context, const Instruction& i, const TalkCall& call) {
+  return std::make_unique<TalkStep>(context, i, call);
+}
+
+}  // namespace tessera

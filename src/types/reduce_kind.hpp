@@ -1,0 +1,16 @@
+// How several values become one: from an op's sharding rule over the kernel to the message between ranks.
+#pragma once
+#include <optional>
+#include <string_view>
+
+namespace tessera {
+
+// bit_and, bit_or, bit_xor: between ranks only. count_nonzero, logsumexp: in kernels only.
+enum class ReduceKind { sum, prod, max, min, any, all, bit_and, bit_or, bit_xor, count_nonzero, logsumexp };
+inline constexpr int reduce_kind_count = 11;
+
+const char* name(ReduceKind);
+// nullopt for a word that names none.
+std::optional<ReduceKind> reduce_kind_named(std::string_view word);
+
+}  // namespace tessera
