@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <tessera/detail/programs.hpp>
 #include <tessera/detail/trace.hpp>
 #include <tessera/jit/explain.hpp>
 #include <tessera/jit/options.hpp>
@@ -73,18 +74,14 @@ template <class F> class Jitted {
   template <class... A> Lowered<std::invoke_result_t<F&, const A&...>> lower(const A&... args) const;
 
  private:
-  template <class R> struct Cache {
-    std::map<std::string, Compiled<R>> plans;
-    std::string last_key;
-  };
-  template <class R, class Args> Cache<R>& cache_of() const;
+  template <class R, class Args> detail::Programs<Compiled<R>>& programs_of() const;
   template <class Args> static std::string structure_key(const Args& args);
   template <class Args> auto trace(const Args& args, const detail::TraceRequest& request) const;
 
   std::shared_ptr<F> f_;
   JitOptions options_;
   std::source_location where_;
-  std::shared_ptr<std::map<const void*, std::shared_ptr<void>>> caches_ =
+  std::shared_ptr<std::map<const void*, std::shared_ptr<void>>> programs_ =
       std::make_shared<std::map<const void*, std::shared_ptr<void>>>();
 };
 template <class F>

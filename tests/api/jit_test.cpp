@@ -20,5 +20,32 @@ TEST(Jit, ACompiledFunctionPlacesUncommittedArgumentsAndRefusesCommittedOnesElse
   }
 }
 
+TEST(Jit, KeepsTheSignaturesThatWereUsedLast) {
+  int traces = 0;
+  const auto f = jit([&](Array a) {
+    ++traces;
+    return a * 2;
+  });
+  const auto of_size = [](int n) {
+    const Array x = zeros({n});
+    eval({x});
+    return x;
+  };
+  const int many = static_cast<int>(detail::most_programs);
+  const Array first = of_size(1), second = of_size(2);
+  f(first), f(second);
+  for (int n = 3; n <= many + 1;
+       ++n) {  // one too many: the second, since the first is called again and again
+    f(of_size(n));
+    f(first);
+  }
+  EXPECT_EQ(traces, many + 1);
+  f(first);
+  f(of_size(many + 1));
+  EXPECT_EQ(traces, many + 1);
+  f(second);
+  EXPECT_EQ(traces, many + 2);
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -14,16 +14,15 @@ std::invoke_result_t<F&, const A&...> Jitted<F>::operator()(const A&... args) co
     const detail::InlinedTrace inlined;
     return std::apply(*f_, converted);
   }
-  auto& cache = cache_of<R, Args>();
-  std::string key = structure_key(converted);
-  detail::signature_of(request.leaves, key);
-  auto found = cache.plans.find(key);
-  if (found == cache.plans.end()) {
-    detail::report_miss(key, cache.last_key);
-    found = cache.plans.emplace(key, trace(converted, request).compile()).first;
-    cache.last_key = key;
+  auto& programs = programs_of<R, Args>();
+  std::string signature = structure_key(converted);
+  detail::signature_of(request.leaves, signature);
+  auto program = programs.find(signature);
+  if (!program) {
+    detail::report_miss(signature, programs.last_signature);
+    program = programs.add(signature, trace(converted, request).compile());
   }
-  return found->second.run(request.leaves);
+  return program->run(request.leaves);
 }
 template <class F> template <class... A>
 Lowered<std::invoke_result_t<F&, const A&...>> Jitted<F>::lower(const A&... args) const {
@@ -33,11 +32,11 @@ Lowered<std::invoke_result_t<F&, const A&...>> Jitted<F>::lower(const A&... args
 
 // The programs of one signature type; one address stands for each.
 template <class F> template <class R, class Args>
-typename Jitted<F>::template Cache<R>& Jitted<F>::cache_of() const {
+detail::Programs<Compiled<R>>& Jitted<F>::programs_of() const {
   static const char tag = 0;
-  auto& slot = (*caches_)[&tag];
-  if (!slot) slot = std::make_shared<Cache<R>>();
-  return *static_cast<Cache<R>*>(slot.get());
+  auto& slot = (*programs_)[&tag];
+  if (!slot) slot = std::make_shared<detail::Programs<Compiled<R>>>();
+  return *static_cast<detail::Programs<Compiled<R>>*>(slot.get());
 }
 template <class F> template <class Args> std::string Jitted<F>::structure_key(const Args& args) {
   if constexpr (detail::only_arrays<Args>)
