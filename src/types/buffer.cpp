@@ -4,37 +4,27 @@
 
 #include <sys/mman.h>
 
-#include <bit>
 #include <cstdlib>
-#include <iterator>
-#include <map>
 #include <mutex>
 #include <string>
-#include <vector>
 
+#include "types/free_list.hpp"
 #include "types/other_memory.hpp"
 
 namespace tessera {
 namespace {
 
-// Freed blocks by capacity. A request takes the smallest kept block that wastes less than half of it.
+// Memory of malloc's that is kept for the next request.
 class Pool {
  public:
   std::byte* take(std::size_t bytes, std::size_t& capacity) {
     const std::scoped_lock lock(mutex_);
-    auto kept = free_.lower_bound(bytes);
-    if (kept != free_.end() && kept->first / 2 <= bytes) {
-      capacity = kept->first;
-      std::byte* data = kept->second.back();
-      kept->second.pop_back();
-      if (kept->second.empty()) free_.erase(kept);
-      use_.pooled_bytes -= static_cast<std::int64_t>(capacity);
+    if (const auto kept = free_.take(bytes)) {
+      capacity = kept->capacity;
       count(static_cast<std::int64_t>(capacity));
-      return data;
+      return kept->block;
     }
-    // Small blocks round up to a power of two, large ones to 1/8 of one, so that near sizes share a class.
-    const std::size_t step = bytes < 4096 ? 64 : std::bit_ceil(bytes) / 8;
-    capacity = (bytes + step - 1) / step * step;
+    capacity = bytes < 4096 ? (bytes + 63) / 64 * 64 : shared_capacity(bytes, 64);
     auto* data = static_cast<std::byte*>(
         std::aligned_alloc(capacity >= large_bytes ? huge_page : 64, round_up(capacity)));
     if (data == nullptr) {
@@ -50,14 +40,12 @@ class Pool {
     return data;
   }
 
+  // What is kept never exceeds what was in use at the peak.
   void give(std::byte* data, std::size_t capacity) {
     const std::scoped_lock lock(mutex_);
     use_.live_bytes -= static_cast<std::int64_t>(capacity);
-    use_.pooled_bytes += static_cast<std::int64_t>(capacity);
-    free_[capacity].push_back(data);
-    // What is kept never exceeds what was in use at the peak. Blocks of the size that is in use now stay
-    // longest.
-    while (use_.pooled_bytes > use_.peak_bytes + slack_bytes) drop_largest_but(capacity);
+    free_.give(capacity, data);
+    free_.shrink(use_.peak_bytes + slack_bytes, capacity, [](const auto& found) { std::free(found.block); });
   }
 
   void drop() {
@@ -82,7 +70,7 @@ class Pool {
   MemoryUse use() {
     const std::scoped_lock lock(mutex_);
     MemoryUse use = use_;
-    use.pooled_bytes += other_pooled_bytes_;
+    use.pooled_bytes = free_.bytes() + other_pooled_bytes_;
     return use;
   }
   void reset_peak() {
@@ -102,23 +90,12 @@ class Pool {
     use_.live_bytes += capacity;
     use_.peak_bytes = std::max(use_.peak_bytes, use_.live_bytes);
   }
-  void drop_largest_but(std::size_t capacity) {
-    auto from = std::prev(free_.end());
-    if (from->first == capacity && from != free_.begin()) --from;
-    std::free(from->second.back());
-    from->second.pop_back();
-    use_.pooled_bytes -= static_cast<std::int64_t>(from->first);
-    if (from->second.empty()) free_.erase(from);
-  }
   void drop_all() {
-    for (auto& [capacity, blocks] : free_)
-      for (auto* block : blocks) std::free(block);
-    free_.clear();
-    use_.pooled_bytes = 0;
+    free_.clear([](const auto& found) { std::free(found.block); });
   }
 
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> free_;
+  FreeList<std::byte*> free_;
   MemoryUse use_;
   std::int64_t other_pooled_bytes_ = 0;
   void (*drop_other_)() = nullptr;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -22,6 +21,7 @@
 #include "base/session.hpp"
 #include "comm/host/host_sharing.hpp"
 #include "comm/mpi/mpi_call.hpp"
+#include "types/free_list.hpp"
 #include "types/other_memory.hpp"
 
 namespace tessera::comm {
@@ -78,19 +78,16 @@ class Blocks {
   // A block without data where the system has none to share.
   Block take(std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
-    auto found = kept_.lower_bound(bytes);
     Block block;
-    if (found != kept_.end() && found->first / 2 <= bytes) {
-      block = found->second;
-      kept_.erase(found);
-      kept_bytes_ -= static_cast<std::int64_t>(block.capacity);
+    if (const auto kept = kept_.take(bytes)) {
+      block = kept->block;
       count_other_memory(0, -static_cast<std::int64_t>(block.capacity));
     } else {
-      const std::size_t step = std::max(std::bit_ceil(bytes) / 8, std::size_t{4096});
-      block = make((bytes + step - 1) / step * step);
+      const std::size_t capacity = shared_capacity(bytes, 4096);
+      block = make(capacity);
       if (block.data == nullptr && !kept_.empty()) {  // what is kept holds files and mappings too
         drop_all();
-        block = make((bytes + step - 1) / step * step);
+        block = make(capacity);
       }
       if (block.data == nullptr) return block;
     }
@@ -106,10 +103,9 @@ class Blocks {
     const auto bytes = static_cast<std::int64_t>(block.capacity);
     live_.erase(block.data);
     live_bytes_ -= bytes;
-    kept_bytes_ += bytes;
-    kept_.emplace(block.capacity, block);
+    kept_.give(block.capacity, block);
     count_other_memory(-bytes, bytes);
-    if (kept_bytes_ > peak_bytes_ + slack_bytes) drop_all();
+    kept_.shrink(peak_bytes_ + slack_bytes, block.capacity, [](const auto& found) { unmap(found.block); });
   }
 
   void drop() {
@@ -144,22 +140,21 @@ class Blocks {
     return {data, capacity, file, ++made_};
   }
 
+  static void unmap(const Block& block) {
+    // Peers may have it mapped still: the memory goes now all the same.
+    fallocate(block.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(block.capacity));
+    munmap(block.data, block.capacity);
+    close(block.file);
+    count_other_memory(0, -static_cast<std::int64_t>(block.capacity));
+  }
   void drop_all() {
-    for (const auto& [capacity, block] : kept_) {
-      // Peers may have it mapped still: the memory goes now all the same.
-      fallocate(block.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(capacity));
-      munmap(block.data, capacity);
-      close(block.file);
-    }
-    count_other_memory(0, -kept_bytes_);
-    kept_bytes_ = 0;
-    kept_.clear();
+    kept_.clear([](const auto& found) { unmap(found.block); });
   }
 
   std::mutex mutex_;
   std::map<const std::byte*, Block> live_;
-  std::multimap<std::size_t, Block> kept_;
-  std::int64_t live_bytes_ = 0, peak_bytes_ = 0, kept_bytes_ = 0, made_ = 0;
+  FreeList<Block> kept_;
+  std::int64_t live_bytes_ = 0, peak_bytes_ = 0, made_ = 0;
 };
 
 struct Mapping {

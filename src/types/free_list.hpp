@@ -1,0 +1,69 @@
+// Freed blocks of memory by capacity, for the pools behind Buffer. Knows no memory: a Block is what the pool
+// needs to give it back.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+
+// An eighth of the next power of two and at least least_step, so that near sizes share a capacity.
+inline std::size_t shared_capacity(std::size_t bytes, std::size_t least_step) {
+  const std::size_t step = std::max(std::bit_ceil(bytes) / 8, least_step);
+  return (bytes + step - 1) / step * step;
+}
+
+template <class Block> class FreeList {
+ public:
+  struct Found {
+    std::size_t capacity;
+    Block block;
+  };
+
+  // The smallest that wastes less than half of itself.
+  std::optional<Found> take(std::size_t bytes) {
+    const auto kept = free_.lower_bound(bytes);
+    if (kept == free_.end() || kept->first / 2 > bytes) return std::nullopt;
+    return remove(kept);
+  }
+  void give(std::size_t capacity, Block block) {
+    free_[capacity].push_back(std::move(block));
+    bytes_ += static_cast<std::int64_t>(capacity);
+  }
+  // release(block) until no more than most_bytes are kept: the largest first, but those of the capacity that
+  // is in use now last.
+  template <class Release> void shrink(std::int64_t most_bytes, std::size_t in_use_now, Release&& release) {
+    while (bytes_ > most_bytes && !free_.empty()) {
+      auto from = std::prev(free_.end());
+      if (from->first == in_use_now && from != free_.begin()) --from;
+      release(remove(from));
+    }
+  }
+  template <class Release> void clear(Release&& release) {
+    while (!free_.empty()) release(remove(free_.begin()));
+  }
+  std::int64_t bytes() const { return bytes_; }
+  bool empty() const { return free_.empty(); }
+
+ private:
+  using Blocks = std::map<std::size_t, std::vector<Block>>;
+
+  Found remove(typename Blocks::iterator from) {
+    Found found{from->first, std::move(from->second.back())};
+    from->second.pop_back();
+    bytes_ -= static_cast<std::int64_t>(found.capacity);
+    if (from->second.empty()) free_.erase(from);
+    return found;
+  }
+
+  Blocks free_;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,70 @@
+// Which freed block a request gets, and which go first when too much is kept.
+#include "types/free_list.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+
+struct FreeBlocks : testing::Test {
+  FreeList<std::string> list;
+  std::vector<std::string> released;
+  void give(std::size_t capacity, std::string name) { list.give(capacity, std::move(name)); }
+  std::string take(std::size_t bytes) {
+    const auto found = list.take(bytes);
+    return found ? found->block : "none";
+  }
+  auto release() {
+    return [this](const auto& found) { released.push_back(found.block); };
+  }
+};
+
+TEST_F(FreeBlocks, ARequestGetsTheSmallestThatIsLargeEnough) {
+  give(100, "small"), give(200, "large"), give(150, "middle");
+  EXPECT_EQ(take(120), "middle");
+  EXPECT_EQ(take(120), "large");
+  EXPECT_EQ(take(120), "none");
+}
+
+TEST_F(FreeBlocks, NoneThatWouldWasteMoreThanHalfOfItself) {
+  give(200, "block");
+  EXPECT_EQ(take(99), "none");
+  EXPECT_EQ(take(100), "block");
+}
+
+TEST_F(FreeBlocks, WhatIsKeptIsCounted) {
+  give(100, "a"), give(100, "b");
+  EXPECT_EQ(list.bytes(), 200);
+  take(100);
+  EXPECT_EQ(list.bytes(), 100);
+  list.clear(release());
+  EXPECT_EQ(list.bytes(), 0);
+  EXPECT_TRUE(list.empty());
+}
+
+TEST_F(FreeBlocks, TheLargestGoFirstAndTheSizeInUseLast) {
+  give(100, "small"), give(400, "in use now"), give(300, "large"), give(200, "middle");
+  list.shrink(500, 400, release());
+  EXPECT_THAT(released, ElementsAre("large", "middle"));
+  list.shrink(0, 400, release());
+  EXPECT_THAT(released, ElementsAre("large", "middle", "small", "in use now"));
+}
+
+TEST_F(FreeBlocks, NearSizesShareACapacity) {
+  EXPECT_EQ(shared_capacity(1000, 64), 1024U);
+  EXPECT_EQ(shared_capacity(900, 64), 1024U);
+  EXPECT_EQ(shared_capacity(890, 64), 896U);
+  EXPECT_EQ(shared_capacity(5000, 4096), 8192U);
+  for (std::size_t bytes = 1; bytes < 100'000; bytes = bytes * 5 / 4 + 1) {
+    EXPECT_GE(shared_capacity(bytes, 64), bytes);
+    EXPECT_LT(shared_capacity(bytes, 64), bytes + bytes / 4 + 64);
+  }
+}
+
+}  // namespace
+}  // namespace tessera
