@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "comm/mpi/environment.hpp"
 #include "comm/watch/agreement.hpp"
+#include "kernels/threads.hpp"
 #include "mesh/devices.hpp"
 
 extern "C" {
@@ -40,6 +41,7 @@ void share_cores(int wanted) {
   const auto& job = comm::place_in_job();
   if (wanted == 0) wanted = settings().threads;
   const int threads = wanted > 0 ? wanted : std::max(1, job.cores / job.host_size);
+  kernels::set_threads(wanted);  // they use one where nobody asks for more
   if (openblas_set_num_threads != nullptr && std::getenv("OPENBLAS_NUM_THREADS") == nullptr)
     openblas_set_num_threads(threads);
   if (omp_set_num_threads != nullptr && (wanted > 0 || std::getenv("OMP_NUM_THREADS") == nullptr))

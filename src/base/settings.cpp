@@ -88,7 +88,8 @@ const Row rows[] = {
        const std::int64_t most = std::numeric_limits<int>::max();
        s.message_limit = parse_integer(name, text, 1, most, "a number from 1 to " + std::to_string(most));
      }},
-    {"TESSERA_THREADS", "0", "threads of one rank's kernels; 0: cores of the host divided by its ranks",
+    {"TESSERA_THREADS", "0",
+     "threads of one rank; 0: BLAS takes the host's cores divided by its ranks, other kernels one",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.threads = static_cast<int>(parse_integer(name, text, 0, 4096, "a number from 0 to 4096"));
      }},
