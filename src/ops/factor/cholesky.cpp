@@ -60,23 +60,12 @@ Cotangents vjp(const VjpArgs& v) {
   return {is_complex_matrix ? conj(a_bar) : a_bar};
 }
 
-const OpDef cholesky_op{
-    .name = "cholesky",
-    .infer = infer,
-    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
-    .runs =
-        Lower{.write = [](ProgramBuilder& builder, const Node& node,
-                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-              .kernel = kernel,
-              .talk = talk},
-    .vjp = vjp,
-    .batch = batch_leading,
-    .flops =
-        [](std::span<const Type> in, std::span<const Type>, const Params&) {
-          return static_cast<double>(in[0].shape.elements()) * static_cast<double>(extent(in[0], 1)) / 3;
-        },
-    .may_fail = true,
-};
+double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return static_cast<double>(in[0].shape.elements()) * static_cast<double>(extent(in[0], 1)) / 3;
+}
+
+const OpDef cholesky_op =
+    factorization<dims>({.name = "cholesky", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(cholesky_op);
 
 }  // namespace

@@ -122,33 +122,21 @@ double flops(std::span<const Type> in, std::span<const Type> out, const Params&)
          static_cast<double>(extent(in[0], 1));
 }
 
-template <bool vectors> const OpDef eigh_op{
-    .name = vectors ? "eigh" : "eigvalsh",
-    .infer = infer<vectors>,
-    .sharding =
-        Place{[](const PlaceArgs& args) { return place_factorization(vectors ? dims : value_dims, args); },
-              vectors ? &dims.rule : &value_dims.rule},
-    .runs = Lower{.write =
-                      [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
-                        return lower_factorization(vectors ? dims : value_dims, builder, node, in);
-                      },
-                  .kernel = kernel<vectors>,
-                  .talk = talk<vectors>},
-    .vjp = vectors ? vjp_vectors : vjp_values,
-    .batch = batch_leading,
-    .flops = flops,
-    .may_fail = true,
-};
-const Registered registered(eigh_op<true>), registered_values(eigh_op<false>);
+const OpDef eigh_op = factorization<dims>(
+    {.name = "eigh", .infer = infer<true>, .vjp = vjp_vectors, .flops = flops}, kernel<true>, talk<true>);
+const OpDef eigvalsh_op =
+    factorization<value_dims>({.name = "eigvalsh", .infer = infer<false>, .vjp = vjp_values, .flops = flops},
+                              kernel<false>, talk<false>);
+const Registered registered(eigh_op), registered_values(eigvalsh_op);
 
 }  // namespace
 
 std::pair<Array, Array> eigh(const Array& a, std::source_location where) {
-  auto results = record_all(eigh_op<true>, no_params(), {a}, where);
+  auto results = record_all(eigh_op, no_params(), {a}, where);
   return {results[0], results[1]};
 }
 Array eigvalsh(const Array& a, std::source_location where) {
-  return record(eigh_op<false>, no_params(), {a}, where);
+  return record(eigvalsh_op, no_params(), {a}, where);
 }
 
 }  // namespace tessera::factor

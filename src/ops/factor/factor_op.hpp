@@ -30,6 +30,23 @@ Placement place_factorization(const MatrixDims&, const PlaceArgs&);
 std::vector<int> lower_factorization(const MatrixDims&, ProgramBuilder&, const Node&,
                                      std::span<const int> in);
 
+// The record of a factorization: `own` says what is its own (name, types, gradient, flops), the rest follows
+// from the letters of its dims.
+//
+//   const OpDef qr_op = factorization<dims>({.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
+template <const MatrixDims& dims>
+OpDef factorization(OpDef own, void (*kernel)(const KernelArgs&), void (*talk)(const TalkArgs&)) {
+  own.sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule};
+  own.runs =
+      Lower{.write = [](ProgramBuilder& builder, const Node& node,
+                        std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
+            .kernel = kernel,
+            .talk = talk};
+  own.batch = batch_leading;
+  own.may_fail = true;
+  return own;
+}
+
 // ---- for talk kernels ----
 // The ranks that hold matrices together, in the order of the mesh axes over which matrix dims are split.
 struct Team {

@@ -100,24 +100,13 @@ Cotangents vjp(const VjpArgs& v) {
   return {take_along_axis(result, broadcast_to(expand_dims(row_of, -1), result.shape()), -2)};
 }
 
-const OpDef lu_op{
-    .name = "lu_factor",
-    .infer = infer,
-    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
-    .runs =
-        Lower{.write = [](ProgramBuilder& builder, const Node& node,
-                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-              .kernel = kernel,
-              .talk = talk},
-    .vjp = vjp,
-    .batch = batch_leading,
-    .flops =
-        [](std::span<const Type> in, std::span<const Type>, const Params&) {
-          return static_cast<double>(in[0].shape.elements()) *
-                 static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2))) * 2 / 3;
-        },
-    .may_fail = true,
-};
+double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return static_cast<double>(in[0].shape.elements()) *
+         static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2))) * 2 / 3;
+}
+
+const OpDef lu_op =
+    factorization<dims>({.name = "lu_factor", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(lu_op);
 
 struct PermutationParams {

@@ -206,24 +206,13 @@ Cotangents vjp(const VjpArgs& v) {
   return {conj_of(g)};
 }
 
-const OpDef qr_op{
-    .name = "qr",
-    .infer = infer,
-    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
-    .runs =
-        Lower{.write = [](ProgramBuilder& builder, const Node& node,
-                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-              .kernel = kernel,
-              .talk = talk},
-    .vjp = vjp,
-    .batch = batch_leading,
-    .flops =
-        [](std::span<const Type> in, std::span<const Type>, const Params&) {
-          return 4 * static_cast<double>(in[0].shape.elements()) *
-                 static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2)));
-        },
-    .may_fail = true,
-};
+double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return 4 * static_cast<double>(in[0].shape.elements()) *
+         static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2)));
+}
+
+const OpDef qr_op =
+    factorization<dims>({.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(qr_op);
 
 }  // namespace

@@ -76,20 +76,8 @@ double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
          2 * n * static_cast<double>(in[1].shape.elements());
 }
 
-const OpDef solve_op{
-    .name = "solve",
-    .infer = infer,
-    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
-    .runs =
-        Lower{.write = [](ProgramBuilder& builder, const Node& node,
-                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-              .kernel = kernel,
-              .talk = talk},
-    .vjp = vjp,
-    .batch = batch_leading,
-    .flops = flops,
-    .may_fail = true,
-};
+const OpDef solve_op =
+    factorization<dims>({.name = "solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(solve_op);
 
 }  // namespace

@@ -209,37 +209,27 @@ Cotangents vjp_values(const VjpArgs& v) {
   return {is_complex(g.dtype()) ? conj(g) : g};
 }
 
-template <bool vectors> const OpDef svd_op{
-    .name = vectors ? "svd" : "svdvals",
-    .infer = infer<vectors>,
-    .sharding =
-        Place{[](const PlaceArgs& args) { return place_factorization(vectors ? dims : value_dims, args); },
-              vectors ? &dims.rule : &value_dims.rule},
-    .runs = Lower{.write =
-                      [](ProgramBuilder& builder, const Node& node, std::span<const int> in) {
-                        return lower_factorization(vectors ? dims : value_dims, builder, node, in);
-                      },
-                  .kernel = kernel<vectors>,
-                  .talk = talk<vectors>},
-    .vjp = vectors ? vjp_vectors : vjp_values,
-    .batch = batch_leading,
-    .flops =
-        [](std::span<const Type> in, std::span<const Type>, const Params&) {
-          return (vectors ? 12.0 : 8.0 / 3) * static_cast<double>(in[0].shape.elements()) *
-                 static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2)));
-        },
-    .may_fail = true,
-};
-const Registered registered(svd_op<true>), registered_values(svd_op<false>);
+template <bool vectors> double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return (vectors ? 12.0 : 8.0 / 3) * static_cast<double>(in[0].shape.elements()) *
+         static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2)));
+}
+
+const OpDef svd_op =
+    factorization<dims>({.name = "svd", .infer = infer<true>, .vjp = vjp_vectors, .flops = flops<true>},
+                        kernel<true>, talk<true>);
+const OpDef svdvals_op = factorization<value_dims>(
+    {.name = "svdvals", .infer = infer<false>, .vjp = vjp_values, .flops = flops<false>}, kernel<false>,
+    talk<false>);
+const Registered registered(svd_op), registered_values(svdvals_op);
 
 }  // namespace
 
 SvdParts svd(const Array& a, bool full_matrices, std::source_location where) {
-  auto results = record_all(svd_op<true>, make_params(SvdParams{full_matrices}), {a}, where);
+  auto results = record_all(svd_op, make_params(SvdParams{full_matrices}), {a}, where);
   return {results[0], results[1], results[2]};
 }
 Array svdvals(const Array& a, std::source_location where) {
-  return record(svd_op<false>, no_params(), {a}, where);
+  return record(svdvals_op, no_params(), {a}, where);
 }
 
 }  // namespace tessera::factor

@@ -72,23 +72,12 @@ Cotangents vjp(const VjpArgs& v) {
   return result;
 }
 
-const OpDef triangular_op{
-    .name = "triangular_solve",
-    .infer = infer,
-    .sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule},
-    .runs =
-        Lower{.write = [](ProgramBuilder& builder, const Node& node,
-                          std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
-              .kernel = kernel,
-              .talk = talk},
-    .vjp = vjp,
-    .batch = batch_leading,
-    .flops =
-        [](std::span<const Type> in, std::span<const Type>, const Params&) {
-          return static_cast<double>(extent(in[0], 1)) * static_cast<double>(in[1].shape.elements());
-        },
-    .may_fail = true,
-};
+double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return static_cast<double>(extent(in[0], 1)) * static_cast<double>(in[1].shape.elements());
+}
+
+const OpDef triangular_op = factorization<dims>(
+    {.name = "triangular_solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(triangular_op);
 
 }  // namespace
