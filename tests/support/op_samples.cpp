@@ -36,7 +36,7 @@ std::vector<std::vector<Shape>> shapes_of(int arity) {
 }
 
 Smooth smoothness(const ElementwiseOp& op, Dtype dtype) {
-  if (op.def.no_vjp != nullptr || !is_inexact(dtype)) return Smooth::no;
+  if (op.def.vjp.why() != nullptr || !is_inexact(dtype)) return Smooth::no;
   return op.trials.twice_differentiable ? Smooth::twice : Smooth::once;
 }
 
