@@ -128,9 +128,9 @@ PartitionSpec spec_of(const Order& order, std::size_t operand) {
 io::FileInfo file_info(const std::string& word) {
   const auto file = parse_file(word);
   switch (file.format) {
-    case Format::npy: return io::npy_info(file.path);
-    case Format::hdf5: return io::hdf5_info(file.path, file.dataset);
-    default: return io::matrix_market_info(file.path);
+    case Format::npy: return io::npy_info(file.path, {});
+    case Format::hdf5: return io::hdf5_info(file.path, file.dataset, {});
+    default: return io::matrix_market_info(file.path, {});
   }
 }
 io::FileInfo operand_info(const std::string& word, const std::string& dtype) {
@@ -140,9 +140,9 @@ io::FileInfo operand_info(const std::string& word, const std::string& dtype) {
 Array load(const std::string& word, const Sharding& sharding) {
   const auto file = parse_file(word);
   switch (file.format) {
-    case Format::npy: return io::load_npy(file.path, sharding);
-    case Format::hdf5: return io::load_hdf5(file.path, file.dataset, sharding);
-    default: return io::load_matrix_market(file.path, sharding);
+    case Format::npy: return io::load_npy(file.path, sharding, {});
+    case Format::hdf5: return io::load_hdf5(file.path, file.dataset, sharding, {}, {});
+    default: return io::load_matrix_market(file.path, sharding, {});
   }
 }
 void check_output(const std::string& word) {
@@ -161,8 +161,8 @@ void check_output(const std::string& word) {
 void save(const std::string& word, const Array& x) {
   const auto file = parse_file(word);
   switch (file.format) {
-    case Format::npy: return io::save_npy(file.path, x);
-    case Format::hdf5: return io::save_hdf5(file.path, file.dataset, x);
+    case Format::npy: return io::save_npy(file.path, x, {});
+    case Format::hdf5: return io::save_hdf5(file.path, file.dataset, x, {}, {});
     default: check_output(word);
   }
 }

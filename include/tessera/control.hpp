@@ -35,7 +35,7 @@ std::invoke_result_t<F&, C, X> scan(F f, C init, X xs,
 // branch together. Where a predicate differs from rank to rank of a mapped function, or from example to
 // example of vmap, both branches run and the results are selected from.
 template <class F, class G, class... A>
-std::invoke_result_t<F&, const A&...> cond(const Array& predicate, F f, G g, const A&... args);
+std::invoke_result_t<F&, const A&...> cond(const Operand& predicate, F f, G g, const A&... args);
 
 // value = init; while (condition(value)) value = body(value). In a trace the number of steps is not known:
 // there is jvp, but no gradient (use fori_loop or scan). Mapped by vmap it runs until all examples are done,

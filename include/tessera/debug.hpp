@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tessera/array.hpp>
@@ -13,31 +15,42 @@
 namespace tessera::debug {
 
 // visualize_sharding of the array's shape and sharding; the value is not computed.
-std::string visualize_array_sharding(const Array&, VisualizeOptions = {});
+std::string visualize_array_sharding(const Array&, VisualizeOptions = {},
+                                     std::source_location where = std::source_location::current());
 
 // Hands over the array's sharding, which is known when the array is recorded, inside a traced function too.
-void inspect_array_sharding(const Array&, const std::function<void(const Sharding&)>&);
+void inspect_array_sharding(const Array&, const std::function<void(const Sharding&)>&,
+                            std::source_location where = std::source_location::current());
 
 // print("loss {} after {} steps", loss, n): each {} takes the next argument; {{ and }} are braces. Written
 // once per job, by rank 0; arrays are computed first (collective over all ranks). Inside a traced function a
 // value is not known yet: its type is printed instead. ArgumentError when placeholders and arguments are not
 // equally many.
-void print_texts(const std::string& format, const std::vector<std::string>& arguments);
-std::string text_for_print(const Array&);
-inline std::string text_for_print(const std::string& text) { return text; }
-inline std::string text_for_print(const char* text) { return text; }
-std::string text_for_print(double);
+struct Format {  // remembers where it was written: a parameter pack leaves no room for the place behind it
+  Format(std::string format, std::source_location written = std::source_location::current())
+      : text(std::move(format)), where(written) {}
+  Format(const char* format, std::source_location written = std::source_location::current())
+      : text(format), where(written) {}
+  std::string text;
+  std::source_location where;
+};
+void print_texts(const Format& format, const std::vector<std::string>& arguments);
+std::string text_for_print(const Array&, std::source_location where);
+inline std::string text_for_print(const std::string& text, std::source_location) { return text; }
+inline std::string text_for_print(const char* text, std::source_location) { return text; }
+std::string text_for_print(double, std::source_location);
 template <class T>
-requires(std::is_arithmetic_v<T>) std::string text_for_print(T value) {
+requires(std::is_arithmetic_v<T>) std::string
+    text_for_print(T value, [[maybe_unused]] std::source_location where) {
   if constexpr (std::is_same_v<T, bool>)
     return value ? "True" : "False";
   else if constexpr (std::is_integral_v<T>)
     return std::to_string(value);
   else
-    return text_for_print(static_cast<double>(value));
+    return text_for_print(static_cast<double>(value), where);
 }
-template <class... T> void print(const std::string& format, const T&... x) {
-  print_texts(format, {text_for_print(x)...});
+template <class... T> void print(const Format& format, const T&... x) {
+  print_texts(format, {text_for_print(x, format.where)...});
 }
 
 // What this rank has communicated since the scope began. `kind`: all-gather, all-reduce, reduce-scatter,

@@ -13,6 +13,7 @@
 // that does not fit.
 #pragma once
 #include <optional>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -66,10 +67,10 @@ Array irfftn(const Operand& x, FftOptions options = {});
 // ---- frequencies ----
 // Frequencies of the parts of fft and rfft of n samples that lie d apart: 0, 1/(nd), ... Uncommitted,
 // float32 as everything created.
-Array fftfreq(std::int64_t n, double d = 1.0);
-Array rfftfreq(std::int64_t n, double d = 1.0);
-Array fftfreq(std::int64_t n, double d, Dtype);
-Array rfftfreq(std::int64_t n, double d, Dtype);
+Array fftfreq(std::int64_t n, double d = 1.0, std::source_location where = std::source_location::current());
+Array rfftfreq(std::int64_t n, double d = 1.0, std::source_location where = std::source_location::current());
+Array fftfreq(std::int64_t n, double d, Dtype, std::source_location where = std::source_location::current());
+Array rfftfreq(std::int64_t n, double d, Dtype, std::source_location where = std::source_location::current());
 // Frequency 0 to the middle, and back.
 Array fftshift(const Operand& x, Axes = {});
 Array ifftshift(const Operand& x, Axes = {});

@@ -38,7 +38,9 @@ template <class F, class... A> auto vjp(F f, const A&... args);
 
 // {f(primals...), its derivative along the tangents}. Forward mode by transposing the pullback: what that
 // leaves over is never computed.
-template <class F, class... A, class... T> auto jvp(F f, std::tuple<A...> primals, std::tuple<T...> tangents);
+template <class F, class... A, class... T>
+auto jvp(F f, std::tuple<A...> primals, std::tuple<T...> tangents,
+         std::source_location where = std::source_location::current());
 
 // jacrev(f)(args...): per leaf of the chosen arguments the array d f / d leaf of shape f's shape + leaf's
 // shape.
@@ -75,11 +77,12 @@ CustomVjp<F, Fwd, Bwd> custom_vjp(F f, Fwd fwd, Bwd bwd,
 }
 
 // The tree itself, through which no gradient flows.
-template <class T> T stop_gradient(const T& tree) {
+template <class T>
+T stop_gradient(const T& tree, std::source_location where = std::source_location::current()) {
   if constexpr (std::is_arithmetic_v<T>)
     return tree;
   else
-    return tree_map([](const Array& leaf) { return detail::stop_gradient_leaf(leaf); }, tree);
+    return tree_map([&](const Array& leaf) { return detail::stop_gradient_leaf(leaf, where); }, tree);
 }
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,21 @@ namespace tessera::io {
 // NumPy's .npy. Written as version 1.0 in C order. Read: versions 1 to 3, C and Fortran order, either byte
 // order; bool, integers, float32/64, complex64/128. Refused: objects (they would have to be unpickled),
 // structures, strings, float16, longdouble.
-void save_npy(const std::string& path, const Array&);
-Array load_npy(const std::string& path, const Sharding&);
-Array load_npy(const std::string& path);  // uncommitted: every rank reads all of it
+void save_npy(const std::string& path, const Array&,
+              std::source_location where = std::source_location::current());
+Array load_npy(const std::string& path, const Sharding&,
+               std::source_location where = std::source_location::current());
+Array load_npy(
+    const std::string& path,
+    std::source_location where = std::source_location::current());  // uncommitted: every rank reads all of it
 
 struct FileInfo {
   Shape shape;
   Dtype dtype;
   std::string detail;  // "npy 1.0, C order"
 };
-FileInfo npy_info(const std::string& path);  // not collective
+FileInfo npy_info(const std::string& path,
+                  std::source_location where = std::source_location::current());  // not collective
 
 // What save_hdf5 does where the file exists. append: adds the dataset; IoError if it is there already.
 // replace: the dataset gets the new values, the others stay. fail: IoError if there is a file.
@@ -43,18 +49,26 @@ struct Hdf5LoadOptions {
 // A dataset of an HDF5 file; its groups are made when missing. An existing file keeps its other datasets (it
 // is copied first, so that a failure leaves it as it was). bool and complex as h5py writes them. Reading:
 // any storage layout and filter that the HDF5 library has.
-void save_hdf5(const std::string& path, const std::string& dataset, const Array&, Hdf5SaveOptions = {});
-Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding&, Hdf5LoadOptions = {});
-Array load_hdf5(const std::string& path, const std::string& dataset, Hdf5LoadOptions = {});  // uncommitted
-FileInfo hdf5_info(const std::string& path, const std::string& dataset);
-std::vector<std::string> hdf5_datasets(const std::string& path);
+void save_hdf5(const std::string& path, const std::string& dataset, const Array&, Hdf5SaveOptions = {},
+               std::source_location where = std::source_location::current());
+Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding&, Hdf5LoadOptions = {},
+                std::source_location where = std::source_location::current());
+Array load_hdf5(const std::string& path, const std::string& dataset, Hdf5LoadOptions = {},
+                std::source_location where = std::source_location::current());  // uncommitted
+FileInfo hdf5_info(const std::string& path, const std::string& dataset,
+                   std::source_location where = std::source_location::current());
+std::vector<std::string> hdf5_datasets(const std::string& path,
+                                       std::source_location where = std::source_location::current());
 
 // Matrix Market into a dense array: array and coordinate, real (float64), integer (int64), complex
 // (complex128), pattern (ones), general, symmetric, skew-symmetric, hermitian. Entries of a coordinate file
 // that stand twice are added up. Every rank reads the text and keeps its own block.
-Array load_matrix_market(const std::string& path, const Sharding&);
-Array load_matrix_market(const std::string& path);  // uncommitted
-FileInfo matrix_market_info(const std::string& path);
+Array load_matrix_market(const std::string& path, const Sharding&,
+                         std::source_location where = std::source_location::current());
+Array load_matrix_market(const std::string& path,
+                         std::source_location where = std::source_location::current());  // uncommitted
+FileInfo matrix_market_info(const std::string& path,
+                            std::source_location where = std::source_location::current());
 
 // Trees of arrays under dir/step_00000042/: one file per rank, checksummed by pieces of 1 MiB, and
 // manifest.json, written last.
@@ -62,32 +76,37 @@ namespace checkpoint {
 
 namespace detail {
 void save_leaves(const std::string& dir, int step, const std::vector<Array>& leaves,
-                 const std::string& structure);
+                 const std::string& structure, std::source_location);
 std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> step,
-                                  const std::vector<Array>& like, const std::string& structure);
+                                  const std::vector<Array>& like, const std::string& structure,
+                                  std::source_location);
 }  // namespace detail
 
 // Collective over all ranks. The step appears under its name only when every rank's file is on the disk.
 // IoError if it exists.
-template <class Tree> void save(const std::string& dir, int step, const Tree& tree) {
-  detail::save_leaves(dir, step, tree_leaves(tree), tessera::detail::structure_of(tree));
+template <class Tree> void save(const std::string& dir, int step, const Tree& tree,
+                                std::source_location where = std::source_location::current()) {
+  detail::save_leaves(dir, step, tree_leaves(tree), tessera::detail::structure_of(tree), where);
 }
 // The latest (or the given) step, each leaf with the shape, dtype and sharding of its counterpart in `like`,
 // which may lie on another mesh than the one that was saved; numbers are taken from `like`. Collective over
 // all ranks. Each rank reads the pieces it needs and checks their sums. A latest step that is damaged is
 // passed over, with a warning, for the newest one that is whole; one that was asked for by its number is not.
 // IoError: no step, no whole one, other structure, shapes or dtypes.
-template <class Tree>
-Tree restore(const std::string& dir, const Tree& like, std::optional<int> step = std::nullopt) {
+template <class Tree> Tree restore(const std::string& dir, const Tree& like,
+                                   std::optional<int> step = std::nullopt,
+                                   std::source_location where = std::source_location::current()) {
   return tessera::detail::with_leaves(
-      like, detail::restore_leaves(dir, step, tree_leaves(like), tessera::detail::structure_of(like)));
+      like, detail::restore_leaves(dir, step, tree_leaves(like), tessera::detail::structure_of(like), where));
 }
 // Of the steps whose manifest is right and whose files are there in full length; nullopt if there is none.
 // Not collective, and the data are not read.
-std::optional<int> latest_step(const std::string& dir);
+std::optional<int> latest_step(const std::string& dir,
+                               std::source_location where = std::source_location::current());
 // The step that restore takes when none is given: the newest whose sums are all right. Collective over all
 // ranks, which share the reading.
-std::optional<int> latest_whole_step(const std::string& dir);
+std::optional<int> latest_whole_step(const std::string& dir,
+                                     std::source_location where = std::source_location::current());
 
 }  // namespace checkpoint
 

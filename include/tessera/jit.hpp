@@ -91,7 +91,7 @@ Jitted<F> jit(F f, JitOptions options = {}, std::source_location where = std::so
 
 // What f(args...) would run, without running it: also on abstract meshes of any size.
 template <class F, class... A> Explanation explain(F f, const A&... args) {
-  return jit(std::move(f)).lower(args...).compile().explanation();
+  return jit(std::move(f), {}, std::source_location()).lower(args...).compile().explanation();
 }
 
 struct ShapeDtype {

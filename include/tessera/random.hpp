@@ -41,7 +41,7 @@ using Where = std::source_location;
 // ---- keys ----
 // The words (high, low) of the seed, as JAX with 64-bit integers has them; the same as without for seeds in
 // [0, 2^32).
-Key key(std::int64_t seed);
+Key key(std::int64_t seed, Where = Where::current());
 std::vector<Key> split(const Key&, int n = 2, Where = Where::current());
 // A batch of new keys: data of shape (*shape, 2), to map over. Key i in row-major order is split(key, n)[i].
 Key split_batch(const Key&, Shape shape, Where = Where::current());

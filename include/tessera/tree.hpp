@@ -3,6 +3,7 @@
 // leaves; numbers are part of its structure.
 #pragma once
 #include <array>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -41,8 +42,9 @@ template <class F, class T, class... R> T tree_map(F fn, const T& tree, const R&
 template <class T, class Where>
 requires(!std::is_convertible_v<T, Operand> &&
          (std::is_convertible_v<Where, Sharding> || std::is_same_v<Where, Device>)) T
-    device_put(const T& tree, const Where& where) {
-  return tree_map([&](const Array& x) { return device_put(x, where); }, tree);
+    device_put(const T& tree, const Where& target,
+               std::source_location where = std::source_location::current()) {
+  return tree_map([&](const Array& x) { return device_put(Operand(x, where), target); }, tree);
 }
 
 // eval(x, tree, ...): computes all leaves at once. Collective.
@@ -51,10 +53,10 @@ requires(sizeof...(T) > 0 && !(sizeof...(T) == 1 &&
                                (std::is_same_v<T, std::vector<Array>> && ...))) void eval(const T&... trees) {
   std::vector<Array> leaves;
   (detail::append_leaves(trees, leaves), ...);
-  eval(leaves);
+  eval(leaves, std::source_location());
 }
-template <class T> T block_until_ready(T tree) {
-  eval(tree_leaves(tree));
+template <class T> T block_until_ready(T tree, std::source_location where = std::source_location::current()) {
+  eval(tree_leaves(tree), where);
   return tree;
 }
 

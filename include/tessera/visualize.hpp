@@ -2,6 +2,7 @@
 // any size, and are the same on every rank.
 #pragma once
 #include <optional>
+#include <source_location>
 #include <string>
 
 #include <tessera/mesh.hpp>
@@ -31,15 +32,18 @@ struct VisualizeOptions {
 // out;  * two neighbours never get the same colour.
 // ArgumentError unless 0 < scale <= 1000, min_width >= 1 and 20 <= max_width <= 10000. ShardingError if the
 // array cannot have the sharding.
-std::string visualize_sharding(const Shape&, const Sharding&, VisualizeOptions = {});
+std::string visualize_sharding(const Shape&, const Sharding&, VisualizeOptions = {},
+                               std::source_location where = std::source_location::current());
 
 // The coloured form as one <pre> element with inline styles, without a trailing newline: what JAX shows in a
 // notebook.
-std::string sharding_html(const Shape&, const Sharding&);
+std::string sharding_html(const Shape&, const Sharding&,
+                          std::source_location where = std::source_location::current());
 
 // A stand-alone SVG 1.1 document: shape, spec and mesh as title, index ticks, blocks in proportion, and a
 // legend of the blocks.
-std::string sharding_svg(const Shape&, const Sharding&);
+std::string sharding_svg(const Shape&, const Sharding&,
+                         std::source_location where = std::source_location::current());
 
 // The devices of a mesh as a text grid under its axis names: the last axis across, the one before it down,
 // one panel for each position along the others.

@@ -29,19 +29,19 @@ const Sharding& replicated_everywhere() {
 }
 
 const Shape& Array::shape() const {
-  check_usable(*this, "shape");
+  check_usable(*this);
   return output_of(*this).type.shape;
 }
 int Array::ndim() const { return shape().ndim(); }
 std::int64_t Array::size() const { return shape().elements(); }
 Dtype Array::dtype() const {
-  check_usable(*this, "dtype");
+  check_usable(*this);
   return output_of(*this).type.dtype;
 }
 bool Array::is_weakly_typed() const { return output_of(*this).type.weak; }
 std::int64_t Array::nbytes() const { return size() * static_cast<std::int64_t>(itemsize(dtype())); }
 Sharding Array::sharding() const {
-  check_usable(*this, "sharding");
+  check_usable(*this);
   const auto& output = output_of(*this);
   return output.sharding ? *output.sharding : replicated_everywhere();
 }
@@ -49,51 +49,66 @@ bool Array::is_committed() const { return output_of(*this).sharding.has_value();
 bool Array::is_fully_replicated() const { return sharding().is_fully_replicated(); }
 std::set<Device> Array::devices() const { return sharding().device_set(); }
 bool Array::is_deleted() const { return node_ && output_of(*this).deleted; }
-void Array::delete_() {
-  check_thread("delete_");
-  check_usable(*this, "delete_");
+void Array::delete_(std::source_location where) {
+  const Call call("delete_", where);
+  check_usable(*this);
   auto& output = mutable_output_of(*this);
   output.deleted = true;
   if (output.stored) output.stored->buffer.reset();
 }
 
-std::vector<Shard> Array::addressable_shards() const {
+std::vector<Shard> Array::addressable_shards(std::source_location where) const {
+  const Call call("addressable_shards", where);
   evaluate({*this});
   const auto& stored = *output_of(*this).stored;
   const int me = local_devices()[0].id;
   if (stored.layout.mesh().position(me) < 0) return {};
   const Device device = local_devices()[0];
   const auto box = stored.layout.local_box(shape(), me);
-  Array data =
-      make_leaf({box_shape(box), dtype()}, SingleDeviceSharding(device), stored.buffer, true, node_->where);
+  Array data = make_leaf({box_shape(box), dtype()}, SingleDeviceSharding(device), stored.buffer, true);
   return {Shard{device, box, stored.layout.replica_id(shape(), device), std::move(data)}};
 }
 
-void eval(const std::vector<Array>& arrays) { evaluate(arrays); }
+void eval(const std::vector<Array>& arrays, std::source_location where) {
+  const Call call("eval", where);
+  evaluate(arrays);
+}
 
-HostArray::HostArray(Shape shape, Dtype dtype) : shape_(std::move(shape)), dtype_(dtype) {
+HostArray::HostArray(Shape shape, Dtype dtype, std::source_location where)
+    : shape_(std::move(shape)), dtype_(dtype) {
+  const Call call("HostArray", where);
   const auto bytes = checked_bytes(shape_, itemsize(dtype), "HostArray");
   data_ = std::shared_ptr<std::byte[]>(new std::byte[std::max<std::int64_t>(bytes, 1)]());
 }
-void HostArray::check_count(std::int64_t count) const {
-  if (count != shape_.elements())
-    throw ShapeError("HostArray: " + std::to_string(count) + " values do not fill the shape " +
-                     to_string(shape_) + ", which has " + std::to_string(shape_.elements()) + " elements");
+void detail::check_count(std::int64_t count, const Shape& shape, const char* name,
+                         std::source_location where) {
+  const Call call(name, where);
+  if (count != shape.elements())
+    throw ShapeError(call_text() + ": " + std::to_string(count) + " values do not fill the shape " +
+                     to_string(shape) + ", which has " + std::to_string(shape.elements()) + " elements");
 }
-void HostArray::check_dtype(Dtype dtype) const {
+void detail::throw_ragged(std::size_t row, std::size_t values, std::size_t width,
+                          std::source_location where) {
+  const Call call("array", where);
+  throw ShapeError(call_text() + ": row " + std::to_string(row) + " has " + std::to_string(values) +
+                   " values, the first row has " + std::to_string(width));
+}
+void HostArray::check_dtype(Dtype dtype, std::source_location where) const {
+  const Call call("HostArray::as", where);
   if (!(dtype == dtype_))
-    throw DtypeError("HostArray: holds " + name(dtype_) + ", not " + name(dtype) +
+    throw DtypeError(call_text() + ": the block holds " + name(dtype_) + ", not " + name(dtype) +
                      "; ask for its own type, or convert with astype before to_host");
 }
 void HostArray::copy_from(const void* values) {
   if (nbytes() > 0) std::memcpy(data_.get(), values, nbytes());
 }
 
-HostArray to_host(const Array& x) {
-  check_usable(x, "to_host");
+HostArray to_host(const Array& x, std::source_location where) {
+  const Call call("to_host", where);
+  check_usable(x);
   if (x.node()->region)
     throw ArgumentError(
-        "the whole value of " + describe(x) +
+        call_text() + ": the whole value of " + describe(x) +
         " is asked for inside a mapped function (shard_map or pmap), where every rank has its own block. " +
         "Return it, look at local(x), or use debug::print");
   const Array everywhere = output_of(x).sharding ? device_put(x, replicated_everywhere()) : x;
@@ -104,7 +119,8 @@ HostArray to_host(const Array& x) {
   return host;
 }
 
-HostArray to_host(const Array& x, Dtype dtype) {
+HostArray to_host(const Array& x, Dtype dtype, std::source_location where) {
+  const Call call("to_host", where);
   HostArray host = to_host(x);
   if (host.dtype() == dtype) return host;
   HostArray converted(host.shape(), dtype);
@@ -113,7 +129,8 @@ HostArray to_host(const Array& x, Dtype dtype) {
   return converted;
 }
 
-std::vector<bool> to_bool_vector(const Array& x) {
+std::vector<bool> to_bool_vector(const Array& x, std::source_location where) {
+  const Call call("to_vector", where);
   const HostArray host = to_host(x, bool_);
   std::vector<bool> values;
   for (std::int64_t i = 0; i < host.size(); ++i) values.push_back(host.bytes()[i] != std::byte{0});
@@ -122,10 +139,12 @@ std::vector<bool> to_bool_vector(const Array& x) {
 
 namespace detail {
 
-const std::byte* local_bytes(const Array& x, Dtype dtype, std::int64_t& elements) {
-  check_usable(x, "local");
+const std::byte* local_bytes(const Array& x, Dtype dtype, std::int64_t& elements,
+                             std::source_location where) {
+  const Call call("local", where);
+  check_usable(x);
   if (!(x.dtype() == dtype))
-    throw DtypeError("local: " + describe(x) + " holds " + name(x.dtype()) + ", not " + name(dtype));
+    throw DtypeError(call_text() + ": " + describe(x) + " holds " + name(x.dtype()) + ", not " + name(dtype));
   evaluate({x});
   const auto& stored = *output_of(x).stored;
   const int me = local_devices()[0].id;
@@ -134,10 +153,11 @@ const std::byte* local_bytes(const Array& x, Dtype dtype, std::int64_t& elements
   return stored.buffer.data();
 }
 
-void item_bytes(const Array& x, Dtype dtype, void* out) {
-  check_usable(x, "item");
+void item_bytes(const Array& x, Dtype dtype, void* out, std::source_location where) {
+  const Call call("item", where);
+  check_usable(x);
   if (x.size() != 1)
-    throw ShapeError("item: " + describe(x) + " has " + std::to_string(x.size()) +
+    throw ShapeError(call_text() + ": " + describe(x) + " has " + std::to_string(x.size()) +
                      " elements; item takes the only element of an array of size 1. Use to_vector for more");
   const HostArray host = to_host(x, dtype);
   std::memcpy(out, host.bytes(), itemsize(dtype));
@@ -145,13 +165,15 @@ void item_bytes(const Array& x, Dtype dtype, void* out) {
 
 }  // namespace detail
 
-Array array_from_host(const void* values, Shape shape, Dtype dtype) {
+Array array_from_host(const void* values, Shape shape, Dtype dtype, std::source_location where) {
+  const Call call("array", where);
   const auto bytes = checked_bytes(shape, itemsize(dtype), "array");
   Buffer buffer = Buffer::allocate(bytes);
   if (bytes > 0) std::memcpy(buffer.data(), values, bytes);
-  return make_leaf({std::move(shape), dtype}, replicated_everywhere(), std::move(buffer), false,
-                   std::source_location::current());
+  return make_leaf({std::move(shape), dtype}, replicated_everywhere(), std::move(buffer), false);
 }
-Array array(const HostArray& host) { return array_from_host(host.bytes(), host.shape(), host.dtype()); }
+Array array(const HostArray& host, std::source_location where) {
+  return array_from_host(host.bytes(), host.shape(), host.dtype(), where);
+}
 
 }  // namespace tessera

@@ -110,15 +110,15 @@ void evaluate(const std::vector<Array>& arrays) {
   check_thread("eval");
   std::vector<Array> roots;
   for (const auto& x : arrays) {
-    check_usable(x, "eval");
+    check_usable(x);
     if (x.node()->has_placeholder)
-      throw ArgumentError("the value of " + describe(x) +
+      throw ArgumentError(call_text() + ": the value of " + describe(x) +
                           " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap "
                           "or eval_shape): it is not known yet. "
                           "Return it instead, use where/cond for decisions, or debug::print to see it");
     if (output_of(x).sharding && output_of(x).sharding->mesh().is_abstract())
       throw ShardingError(
-          "the value of " + describe(x) +
+          call_text() + ": the value of " + describe(x) +
           " is asked for, but its mesh is abstract: no processes stand behind it. Use explain or "
           "lower(...).compile().as_text() to plan on it");
     if (!x.node()->is_evaluated()) roots.push_back(x);
@@ -131,14 +131,14 @@ void evaluate(const std::vector<Array>& arrays) {
   agree_on(graph, key, plan == nullptr ? participants(graph) : plan->participants);
   if (plan == nullptr) {
     auto executable = std::make_shared<Executable>(compile(graph), process_index());
-    check_memory(executable->peak_bytes(), "computing " + describe(roots[0]));
+    check_memory(executable->peak_bytes(), call_text() + ": computing " + describe(roots[0]));
     plan = &plans.add(key, {GraphForm(graph), participants(graph), std::move(executable)});
   }
   std::vector<Buffer> inputs;
   inputs.reserve(graph.leaves.size());
   for (const auto& leaf : graph.leaves) {
     const auto& output = output_of(leaf);
-    if (output.deleted) check_usable(leaf, "eval");
+    if (output.deleted) check_usable(leaf);
     inputs.push_back(output.stored->buffer);
   }
   const auto executable =

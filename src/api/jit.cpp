@@ -31,10 +31,10 @@ int& open_traces() { return state<Traces>().open; }
 using LeafShardings = std::vector<std::optional<Sharding>>;
 
 // What an options tree gives to each array of the arguments or of the result.
-LeafShardings shardings_of(const ShardingTree& options, const TreeShape& tree, std::source_location where,
-                           const char* option, const char* of) {
+LeafShardings shardings_of(const ShardingTree& options, const TreeShape& tree, const char* option,
+                           const char* of) {
   LeafShardings shardings;
-  spread_prefix(options, tree, "jit at " + site(where) + ": " + option, of, shardings);
+  spread_prefix(options, tree, call_text() + ": " + option, of, shardings);
   return shardings;
 }
 // Arguments that are numbers may be left out of in_shardings.
@@ -45,29 +45,27 @@ TreeShape of_arrays(const ShardingTree& options, const TreeShape& arguments) {
   return arrays;
 }
 
-void check_argnums(const TraceRequest& request, const std::vector<int>& argnums, const char* option,
-                   int count) {
+void check_argnums(const std::vector<int>& argnums, const char* option, int count) {
   for (const int n : argnums)
     if (n < -count || n >= count)
-      throw ArgumentError("jit at " + site(request.where) + ": " + option + " names argument " +
-                          std::to_string(n) + ", but the function was called with " + std::to_string(count) +
+      throw ArgumentError(call_text() + ": " + option + " names argument " + std::to_string(n) +
+                          ", but the function was called with " + std::to_string(count) +
                           "; arguments are counted from 0");
 }
 void check_static(const TraceRequest& request, std::size_t count) {
   for (std::size_t i = 0; i < request.leaves.size(); ++i)
     if (names_argument(request.options.static_argnums, request.leaf_argument[i], count))
-      throw ArgumentError("jit at " + site(request.where) + ": argument " +
-                          std::to_string(request.leaf_argument[i]) +
+      throw ArgumentError(call_text() + ": argument " + std::to_string(request.leaf_argument[i]) +
                           " is named in static_argnums, but holds an array, " + describe(request.leaves[i]) +
                           ". Static arguments are numbers and what else the function may look at while it is "
                           "traced; pass item<T>(x)");
 }
 
-void check_in_sharding(const Array& leaf, const Sharding& wanted, int argument, std::source_location where) {
+void check_in_sharding(const Array& leaf, const Sharding& wanted, int argument) {
   const auto& own = output_of(leaf).sharding;
   if (!own || own->is_equivalent_to(wanted, leaf.ndim())) return;
   std::ostringstream text;
-  text << "jit at " << site(where) << ": argument " << argument
+  text << call_text() << ": argument " << argument
        << " is committed to a sharding that disagrees with in_shardings.\n  argument: " << describe(leaf)
        << "\n  in_shardings: " << wanted.spec() << " over " << wanted.mesh()
        << "\nMove it first: device_put(argument, in_sharding), or leave in_shardings out to follow the "
@@ -145,7 +143,7 @@ std::int64_t number_of(const ArgumentKind& kind) {
 
 void signature_of(const std::vector<Array>& leaves, std::string& key) {
   for (const auto& x : leaves) {
-    check_usable(x, "jit");
+    check_usable(x);
     const auto number = number_of(kind_of(output_of(x)));
     key.append(reinterpret_cast<const char*>(&number), sizeof number);
   }
@@ -167,28 +165,27 @@ bool names_argument(const std::vector<int>& argnums, int n, std::size_t count) {
 }
 
 std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arguments) {
-  check_thread("jit", request.where);
+  const Call call("jit", request.where);
   const int count = static_cast<int>(arguments.children.size());
-  check_argnums(request, request.options.donate_argnums, "donate_argnums", count);
-  check_argnums(request, request.options.static_argnums, "static_argnums", count);
+  check_argnums(request.options.donate_argnums, "donate_argnums", count);
+  check_argnums(request.options.static_argnums, "static_argnums", count);
   check_static(request, arguments.children.size());
   const auto& in_shardings = request.options.in_shardings;
-  const auto wanted_shardings = shardings_of(in_shardings, of_arrays(in_shardings, arguments), request.where,
-                                             "in_shardings", "the list of arguments");
+  const auto wanted_shardings =
+      shardings_of(in_shardings, of_arrays(in_shardings, arguments), "in_shardings", "the list of arguments");
   std::vector<Array> placeholders;
   for (std::size_t i = 0; i < request.leaves.size(); ++i) {
     const auto& leaf = request.leaves[i];
-    check_usable(leaf, "jit");
+    check_usable(leaf);
     const auto& output = output_of(leaf);
     const int argument = request.leaf_argument[i];
     auto sharding = output.sharding;
     if (const auto& wanted = wanted_shardings[i]) {
-      check_in_sharding(leaf, *wanted, argument, request.where);
-      wanted->check_fits(leaf.shape(), "jit in_shardings");
+      check_in_sharding(leaf, *wanted, argument);
+      wanted->check_fits(leaf.shape(), (call_text() + ": in_shardings").c_str());
       if (!sharding) sharding = wanted;
     }
-    placeholders.push_back(
-        make_placeholder(output.type, sharding, leaf.node()->region, output.varying, request.where));
+    placeholders.push_back(make_placeholder(output.type, sharding, leaf.node()->region, output.varying));
   }
   ++open_traces();
   return placeholders;
@@ -199,15 +196,15 @@ InlinedTrace::~InlinedTrace() { --open_traces(); }
 
 TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders,
                        const std::vector<Array>& results, const TreeShape& result) {
+  const Call call("jit", request.where);
   auto traced = std::make_shared<TracedCore>();
   traced->placeholders = placeholders;
   traced->where = request.where;
-  auto out_shardings =
-      shardings_of(request.options.out_shardings, result, request.where, "out_shardings", "the result");
+  auto out_shardings = shardings_of(request.options.out_shardings, result, "out_shardings", "the result");
   for (std::size_t i = 0; i < results.size(); ++i) {
-    check_usable(results[i], "jit");
+    check_usable(results[i]);
     auto& layout = out_shardings[i];
-    if (layout) layout->check_fits(results[i].shape(), "jit out_shardings");
+    if (layout) layout->check_fits(results[i].shape(), (call_text() + ": out_shardings").c_str());
     traced->committed_roots.push_back(layout || output_of(results[i]).sharding);
     traced->root_layouts.push_back(std::move(layout));
   }
@@ -218,6 +215,7 @@ TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& pl
 std::string traced_text(const TracedCore& traced) { return graph_text(traced.graph); }
 
 CompiledPtr compile_traced(const TracedPtr& traced) {
+  const Call call("jit", traced->where);
   auto core = std::make_shared<CompiledCore>();
   core->traced = traced;
   core->key = key_of(traced->graph);
@@ -248,8 +246,8 @@ void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, 
       (expected.sharding && *expected.sharding == *given.sharding);  // uncommitted: is placed
   if (same_type && same_place) return;
   std::ostringstream text;
-  text << "the compiled function of " << site(core.traced->where) << " was made for argument array " << i
-       << " as " << to_string(expected.type);
+  text << "the compiled function of " << call_text() << " was made for argument array " << i << " as "
+       << to_string(expected.type);
   if (expected.sharding)
     text << " " << expected.sharding->spec() << " over " << expected.sharding->mesh();
   else
@@ -279,23 +277,23 @@ static void report_unusable_donations(const CompiledCore& core, const std::vecto
         usable |= bytes_of(core.program.values[v].type, core.program.values[v].layout) == bytes;
     if (!usable)
       log_once(LogLevel::warn,
-               "jit at " + site(core.traced->where) + ": the donated argument array " + std::to_string(i) +
-                   " (" + to_string(type_of(argument)) +
+               call_text() + ": the donated argument array " + std::to_string(i) + " (" +
+                   to_string(type_of(argument)) +
                    ") cannot be reused: no result or temporary has its size. It is deleted all the same");
   }
 }
 
 std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves,
                                  const std::vector<bool>& donated) {
-  check_thread("jit", core.traced->where);
+  const Call call("jit", core.traced->where);
   const auto& placeholders = core.traced->placeholders;
   if (leaves.size() != placeholders.size())
-    throw ArgumentError("the compiled function of " + site(core.traced->where) + " takes " +
+    throw ArgumentError("the compiled function of " + call_text() + " takes " +
                         std::to_string(placeholders.size()) + " arrays, but was called with " +
                         std::to_string(leaves.size()));
   std::vector<Array> pending;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    check_usable(leaves[i], "jit");
+    check_usable(leaves[i]);
     check_argument(core, leaves, i);
     if (!leaves[i].node()->is_evaluated()) pending.push_back(leaves[i]);
   }
@@ -313,8 +311,7 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     core.bound_in = session_number();
   }
   agree_on(core.traced->graph, core.key, core.participants);
-  if (!core.checked_memory)
-    check_memory(core.bound->peak_bytes(), "the compiled function of " + site(core.traced->where));
+  if (!core.checked_memory) check_memory(core.bound->peak_bytes(), "the compiled function of " + call_text());
   core.checked_memory = true;
   std::vector<Buffer> buffers;
   buffers.reserve(core.source.size());
@@ -335,8 +332,8 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   arrays.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& value = core.program.values[core.program.outputs[i]];
-    arrays.push_back(make_leaf(value.type, value.layout, std::move(results[i]),
-                               core.traced->committed_roots[i], core.traced->where));
+    arrays.push_back(
+        make_leaf(value.type, value.layout, std::move(results[i]), core.traced->committed_roots[i]));
   }
   return arrays;
 }

@@ -19,7 +19,7 @@ namespace {
 // takes part in every agreement and every error.
 bool takes_part(const Sharding& sharding) { return sharding.mesh().position(local_devices()[0].id) >= 0; }
 
-std::string agreed_call(const char* call, const std::string& shape, const Sharding& sharding) {
+std::string agreed_call(const std::string& call, const std::string& shape, const Sharding& sharding) {
   std::ostringstream text;
   text << call << " of shape " << shape << ", " << sharding << " on the devices "
        << format_ids(sharding.mesh().device_ids());
@@ -49,21 +49,21 @@ Dtype common_dtype(bool member, Dtype mine, const std::string& what) {
 }
 
 // A copy of the block, or of nothing; the ranks agree that there was memory for it.
-Buffer copied(const char* call, bool member, const HostArray& block) {
+Buffer copied(const std::string& call, bool member, const HostArray& block) {
   Buffer buffer;
   std::string wrong;
   if (member) try {
       buffer = Buffer::allocate(block.nbytes());
       if (block.nbytes() > 0) std::memcpy(buffer.data(), block.bytes(), block.nbytes());
     } catch (const std::exception& error) {
-      wrong = std::string(call) + ": " + error.what();
+      wrong = call + ": " + error.what();
     }
   raise_everywhere<MemoryError>(wrong);
   return buffer;
 }
 
 // Along each dim: the sizes of the blocks of one line of devices through the grid add up.
-Shape summed_shape(const char* call, const Sharding& sharding, const std::vector<std::int64_t>& own,
+Shape summed_shape(const std::string& call, const Sharding& sharding, const std::vector<std::int64_t>& own,
                    int ndim) {
   const int ranks = comm::world().size();
   std::vector<std::int64_t> mine(ndim, 0), all(std::size_t{1} * ndim * ranks);
@@ -90,80 +90,84 @@ Shape summed_shape(const char* call, const Sharding& sharding, const std::vector
 
 }  // namespace
 
-Array make_array_from_callback(Shape shape, Sharding sharding, std::function<HostArray(const Index&)> block) {
-  const char* call = "make_array_from_callback";
-  comm::agree_on_call(comm::world(), agreed_call(call, to_string(shape), sharding));
+Array make_array_from_callback(Shape shape, Sharding sharding, std::function<HostArray(const Index&)> block,
+                               std::source_location where) {
+  const Call here("make_array_from_callback", where);
+  const std::string call = call_text();
+  comm::agree_on_call(comm::world(), agreed_call(current_call().name, to_string(shape), sharding));
   checked_product(shape, call);
-  sharding.check_fits(shape, call);
+  sharding.check_fits(shape, call.c_str());
   const bool member = takes_part(sharding);
   const auto box = sharding.local_box(shape, local_devices()[0].id);
   std::string wrong, failed;
   HostArray host;
-  const std::string where = std::string(call) + ": the callback failed at " + to_string(box);
+  const std::string at = call + ": the callback failed at " + to_string(box);
   if (member) try {
-      host = block(box);
+      host = [&] {
+        const UserCode users;
+        return block(box);
+      }();
       if (!(host.shape() == box_shape(box)))
-        wrong = std::string(call) + ": for the index " + to_string(box) + " of shape " + to_string(shape) +
+        wrong = call + ": for the index " + to_string(box) + " of shape " + to_string(shape) +
                 " the callback returned a block of shape " + to_string(host.shape()) + "; it must be " +
                 to_string(box_shape(box));
     } catch (const std::exception& error) {
-      failed = where + ": " + error.what();
+      failed = at + ": " + error.what();
     } catch (...) {
-      failed = where + " with what is no std::exception";
+      failed = at + " with what is no std::exception";
     }
   raise_everywhere<ArgumentError>(failed);
   raise_everywhere<ShapeError>(wrong);
-  const Dtype dtype = common_dtype(member, host.dtype(), std::string(call) + ": the blocks");
+  const Dtype dtype = common_dtype(member, host.dtype(), call + ": the blocks");
   checked_bytes(shape, dtype, call);
   Buffer buffer = copied(call, member, host);
-  return make_leaf({std::move(shape), dtype}, std::move(sharding), std::move(buffer), true,
-                   std::source_location::current());
+  return make_leaf({std::move(shape), dtype}, std::move(sharding), std::move(buffer), true);
 }
 
 namespace {
 
 // The number of dimensions of the array, and that all members mean the same one.
-int common_ndim(const char* call, bool member, const HostArray& block, const std::optional<Shape>& global) {
+int common_ndim(const std::string& call, bool member, const HostArray& block,
+                const std::optional<Shape>& global) {
   const auto [fewest, most] =
       extremes(member ? std::optional<std::int64_t>(block.shape().ndim()) : std::nullopt);
   if (fewest != most)
-    throw ShapeError(std::string(call) + ": the blocks of different ranks have from " +
-                     std::to_string(fewest) + " to " + std::to_string(most) +
-                     " dimensions; give blocks of one array");
+    throw ShapeError(call + ": the blocks of different ranks have from " + std::to_string(fewest) + " to " +
+                     std::to_string(most) + " dimensions; give blocks of one array");
   const auto [one_global, other_global] =
       extremes(global ? static_cast<std::int64_t>(field_hash(*global) >> 1) : -1);
   if (one_global != other_global)
-    throw ShapeError(std::string(call) +
+    throw ShapeError(call +
                      ": different ranks give different global shapes; give one shape everywhere, or none");
   return static_cast<int>(fewest);
 }
 
 }  // namespace
 
-Array make_array_from_process_local_data(Sharding sharding, HostArray block, std::optional<Shape> global) {
-  const char* call = "make_array_from_process_local_data";
-  comm::agree_on_call(comm::world(), agreed_call(call, "of all blocks", sharding));
+Array make_array_from_process_local_data(Sharding sharding, HostArray block, std::optional<Shape> global,
+                                         std::source_location where) {
+  const Call here("make_array_from_process_local_data", where);
+  const std::string call = call_text();
+  comm::agree_on_call(comm::world(), agreed_call(current_call().name, "of all blocks", sharding));
   const bool member = takes_part(sharding);
   const int me = local_devices()[0].id;
   // Before sizes are exchanged: what the exchange itself depends on.
-  const Dtype dtype = common_dtype(member, block.dtype(), std::string(call) + ": the blocks");
+  const Dtype dtype = common_dtype(member, block.dtype(), call + ": the blocks");
   const int ndim = common_ndim(call, member, block, global);
   if (!global)
     global =
         summed_shape(call, sharding, member ? block.shape().vector() : std::vector<std::int64_t>(), ndim);
   checked_bytes(*global, dtype, call);
-  sharding.check_fits(*global, call);
+  sharding.check_fits(*global, call.c_str());
   std::string wrong;
   const auto expected = box_shape(sharding.local_box(*global, me));
   if (member && !(expected == block.shape()))
-    wrong = std::string(call) + ": the block of shape " + to_string(block.shape()) + " on device " +
-            std::to_string(me) + " does not match: an array of shape " + to_string(*global) +
-            " has there a block of shape " + to_string(expected) +
-            ". Blocks are ceil(n/parts) long, the last ones may be shorter";
+    wrong = call + ": the block of shape " + to_string(block.shape()) + " on device " + std::to_string(me) +
+            " does not match: an array of shape " + to_string(*global) + " has there a block of shape " +
+            to_string(expected) + ". Blocks are ceil(n/parts) long, the last ones may be shorter";
   raise_everywhere<ShapeError>(wrong);
   Buffer buffer = copied(call, member, block);
-  return make_leaf({std::move(*global), dtype}, std::move(sharding), std::move(buffer), true,
-                   std::source_location::current());
+  return make_leaf({std::move(*global), dtype}, std::move(sharding), std::move(buffer), true);
 }
 
 }  // namespace tessera

@@ -61,10 +61,11 @@ template <class T> class Restore {
 class Pmap final : public detail::MapRule {
  public:
   Pmap(PmapOptions options, std::source_location where)
-      : options_(std::move(options)), where_(where), call_text_(call_text("pmap", where)) {}
+      : options_(std::move(options)), where_(where), call_text_(call_text(UserCall{"pmap", where})) {}
 
   std::vector<Array> apply(detail::MappedCall& call) const override {
-    VmapRequest request{{}, options_.out_axes, options_.axis_name, 1, call_text_, where_};
+    const Call here("pmap", where_);
+    VmapRequest request{{}, options_.out_axes, options_.axis_name, 1, call_text_};
     request.in_dims = leaf_axes(options_.in_axes, call, call_text_ + ": in_axes");
     request.size = mapped_size(request.in_dims, call.leaves, std::nullopt, call_text_);
     if (request.size < 1)
@@ -157,6 +158,7 @@ class Pmap final : public detail::MapRule {
     {
       const Restore<const Product*> product_scope(open_pmaps().product, &inner);
       const AxisScope scope({{options_.axis_name, request.size, call_text_, 0, {}, inside, axis}});
+      const UserCode users;
       results = call.body(blocks);
     }
     const auto out = result_axes(options_.out_axes, call.result, results, call_text_ + ": out_axes");
@@ -164,9 +166,9 @@ class Pmap final : public detail::MapRule {
     for (std::size_t i = 0; i < results.size(); ++i) {
       DimAxes dims;
       Shape global = results[i].shape();
-      Array value = brought_inside(results[i], inside, where_);
+      Array value = brought_inside(results[i], inside);
       if (out[i]) {
-        value = expand_dims(Operand(value, where_), *out[i]);
+        value = expand_dims(value, *out[i]);
         dims.resize(static_cast<std::size_t>(*out[i]) + 1);
         dims.back() = {axis};
         auto extents = value.shape().vector();
@@ -178,7 +180,7 @@ class Pmap final : public detail::MapRule {
             " may differ between the examples, but its out_axes is None, which promises " +
             "one value for all; give it an axis, or reduce it inside (psum over the axis name)");
       }
-      mapped.push_back(exit_region(value, inside, std::move(dims), std::move(global), where_));
+      mapped.push_back(exit_region(value, inside, std::move(dims), std::move(global)));
     }
     return mapped;
   }
@@ -193,9 +195,9 @@ class Pmap final : public detail::MapRule {
     Array moved = x;
     const auto& sharding = output_of(x).sharding;
     if (!region->parent && sharding && !(sharding->mesh().device_ids() == region->mesh.device_ids()))
-      moved = device_put(Operand(x, where_), Sharding::from_dim_axes(region->mesh, dims));
-    const Array block = enter_region(moved, region, std::move(dims), where_);
-    return dim ? squeeze(Operand(block, where_), Axes(*dim)) : block;
+      moved = device_put(x, Sharding::from_dim_axes(region->mesh, dims));
+    const Array block = enter_region(moved, region, std::move(dims));
+    return dim ? squeeze(block, Axes(*dim)) : block;
   }
 
   void donate(const detail::MappedCall& call, const std::vector<Array>& results) const {

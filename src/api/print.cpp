@@ -245,15 +245,16 @@ std::string text_of_blocks(Array x) {
     std::string own;
     for (const int a : axes) own += (own.empty() ? "" : ", ") + mesh.axis_names()[a];
     names = own + (names.empty() ? "" : ", " + names);
-    x = exit_region(x, region, {axes}, Shape(std::move(extents)), x.node()->where);
+    x = exit_region(x, region, {axes}, Shape(std::move(extents)));
   }
   return "blocks of the ranks along " + names + ":\n" + to_string(x);
 }
 
 }  // namespace
 
-std::string to_string(const Array& x) {
-  check_usable(x, "print");
+std::string to_string(const Array& x, std::source_location where) {
+  const Call call("to_string", where);
+  check_usable(x);
   if (x.node()->has_placeholder) return "Traced<" + describe(x) + ">";
   if (x.node()->region) return text_of_blocks(x);
   evaluate({x});
@@ -263,11 +264,14 @@ std::string to_string(const Array& x) {
   return Printer(host, cut).text();
 }
 
-void print(const Array& x) {
+void print(const Array& x, std::source_location where) {
+  const Call call("print", where);
   const std::string text = to_string(x);
   if (is_main_process()) std::cout << text << std::endl;
 }
 
-std::ostream& operator<<(std::ostream& out, const Array& x) { return out << to_string(x); }
+std::ostream& operator<<(std::ostream& out, const Array& x) {
+  return out << to_string(x, std::source_location());
+}
 
 }  // namespace tessera

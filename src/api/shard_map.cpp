@@ -43,12 +43,14 @@ class ShardMap final : public detail::MapRule {
         out_specs_(std::move(out_specs)),
         options_(std::move(options)),
         where_(where) {
+    const Call here("shard_map", where_);
     for (const auto& name : options_.axis_names)
       if (mesh_.axis_number(name) < 0)
         refuse("axis_names names '" + name + "', which is no axis of " + field_text(mesh_));
   }
 
   std::vector<Array> apply(detail::MappedCall& call) const override {
+    const Call here("shard_map", where_);
     const auto parent = current_region();
     const Region region = region_inside(parent);
     const auto in = leaves_of(in_specs_, call.args, "in_specs", "the arguments", region);
@@ -65,18 +67,15 @@ class ShardMap final : public detail::MapRule {
     const auto out = leaves_of(out_specs_, call.result, "out_specs", "the result", region);
     std::vector<Array> results;
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const Array value = brought_inside(traced.results[i], shared, where_);
+      const Array value = brought_inside(traced.results[i], shared);
       check_replication(value, i, out[i], *shared);
-      results.push_back(
-          exit_region(value, shared, out[i].dims, global_shape(value, i, out[i], others), where_));
+      results.push_back(exit_region(value, shared, out[i].dims, global_shape(value, i, out[i], others)));
     }
     return results;
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw ShardingError(call_text("shard_map", where_) + ": " + why);
-  }
+  [[noreturn]] void refuse(const std::string& why) const { throw ShardingError(call_text() + ": " + why); }
 
   Region region_inside(const RegionPtr& parent) const {
     Region region{mesh_, {}, options_.check_vma, false, 0, parent};
@@ -108,7 +107,7 @@ class ShardMap final : public detail::MapRule {
   std::vector<Leaf> leaves_of(const SpecTree& specs, const detail::TreeShape& tree, const char* which,
                               const char* what, const Region& region) const {
     std::vector<PartitionSpec> spread;
-    spread_prefix(specs, tree, call_text("shard_map", where_) + ": " + which, what, spread);
+    spread_prefix(specs, tree, call_text() + ": " + which, what, spread);
     const auto own = own_axes(region);
     std::vector<Leaf> leaves;
     for (const auto& spec : spread) {
@@ -134,7 +133,7 @@ class ShardMap final : public detail::MapRule {
 
   // Whether some dim has blocks of different sizes.
   bool check_argument(const Array& x, std::size_t number, const Leaf& leaf) const {
-    check_usable(x, "shard_map");
+    check_usable(x);
     check_length(x, "argument", number, leaf);
     bool uneven = false;
     for (std::size_t d = 0; d < leaf.dims.size(); ++d) {
@@ -162,13 +161,7 @@ class ShardMap final : public detail::MapRule {
     std::vector<AxisBinding> bound;
     for (const int a : own_axes(*region)) {
       const auto axis = static_cast<std::size_t>(a);
-      bound.push_back({mesh_.axis_names()[axis],
-                       mesh_.axis_sizes()[axis],
-                       call_text("shard_map", where_),
-                       0,
-                       {},
-                       region,
-                       a});
+      bound.push_back({mesh_.axis_names()[axis], mesh_.axis_sizes()[axis], call_text(), 0, {}, region, a});
     }
     return bound;
   }
@@ -179,12 +172,13 @@ class ShardMap final : public detail::MapRule {
     ShapeLog log;
     std::vector<Array> blocks;
     for (std::size_t i = 0; i < in.size(); ++i)
-      blocks.push_back(enter_region(arguments[i], region, in[i].dims, where_));
+      blocks.push_back(enter_region(arguments[i], region, in[i].dims));
     {
       const AxisScope scope(bindings(region));
+      const UserCode users;
       result.results = call.body(blocks);
     }
-    for (const auto& x : result.results) check_usable(x, "shard_map");
+    for (const auto& x : result.results) check_usable(x);
     result.met = std::move(log.met);
     return result;
   }
@@ -209,8 +203,8 @@ class ShardMap final : public detail::MapRule {
         region.position = position;
         std::vector<Array> placeholders;
         for (const auto& x : call.leaves)
-          placeholders.push_back(make_placeholder(type_of(x), output_of(x).sharding, x.node()->region,
-                                                  output_of(x).varying, where_));
+          placeholders.push_back(
+              make_placeholder(type_of(x), output_of(x).sharding, x.node()->region, output_of(x).varying));
         traces.push_back(trace(call, placeholders, in, std::make_shared<const Region>(region)));
         if (traces.size() > 1) check_alike(traces.front(), traces.back());
       }

@@ -35,7 +35,7 @@ class Partitioner {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
       for (auto& version : versions_[n]) emit(*graph_.nodes[n], version);
     for (std::size_t i = 0; i < graph_.roots.size(); ++i) {
-      builder_.serve(graph_.roots[i].node()->op, graph_.roots[i].node()->where);
+      builder_.serve(graph_.roots[i].node()->op, graph_.roots[i].node()->called());
       builder_.program().outputs.push_back(get(graph_.roots[i], wanted[i]));
     }
     return std::move(builder_.program());
@@ -80,7 +80,7 @@ class Partitioner {
     auto& versions = versions_[n];
     const bool committed = sharding_of_value(Array(graph_.nodes[n], 0)).has_value();
     if (committed) {
-      auto mesh = unify_meshes(*node.op, node.inputs, shardings, node.where);
+      auto mesh = unify_meshes(node.inputs, shardings);
       if (!mesh) mesh = node.op->commit(*node.params);
       versions = {Version{
           std::nullopt, place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt}), {}}};
@@ -190,7 +190,7 @@ class Partitioner {
   }
 
   void emit(const Node& node, Version& version) {
-    builder_.serve(node.op, node.where, &version.placement);
+    builder_.serve(node.op, node.called(), &version.placement);
     MeshAxes term_axes;
     const auto terms = linear_terms(node, version.placement, term_axes);
     std::vector<int> inputs;

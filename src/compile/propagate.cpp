@@ -42,7 +42,7 @@ class Backward {
     for (const auto& x : node.inputs)
       o.in.push_back(type_of(x)), o.shardings.push_back(output_of(x).sharding);
     for (const auto& output : node.outputs) o.out.push_back(output.type);
-    o.mesh = unify_meshes(*node.op, node.inputs, o.shardings, node.where);
+    o.mesh = unify_meshes(node.inputs, o.shardings);
     if (!o.mesh && node.op->commit != nullptr) o.mesh = node.op->commit(*node.params);
     return o;
   }
@@ -154,9 +154,7 @@ std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, c
 
 }  // namespace
 
-bool may_lie_elsewhere(const Node& node) {
-  return node.outputs.size() == 1 && is_one_local_step(*node.op);
-}
+bool may_lie_elsewhere(const Node& node) { return node.outputs.size() == 1 && is_one_local_step(*node.op); }
 
 std::int64_t placement_cost(const Node& node, const Placement& placement, const Sharding& target,
                             const PlaceArgs& args) {

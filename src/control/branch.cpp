@@ -91,8 +91,7 @@ Batched batch_branch(const BatchArgs& args) {
   batched.dims.assign(p.layouts.size(), 0);
   if (args.dims[0] == not_batched) {
     batched.out = record_branch(
-        args.in[0], [&] { return results_of(p.where_true); }, [&] { return results_of(p.where_false); },
-        args.node.where);
+        args.in[0], [&] { return results_of(p.where_true); }, [&] { return results_of(p.where_false); });
     return batched;
   }
   const auto a = results_of(p.where_true), b = results_of(p.where_false);
@@ -128,7 +127,7 @@ Cotangents vjp_of_branch(const VjpArgs& v) {
     return found;
   };
   const auto found = record_branch(
-      v.in[0], [&] { return pulled(p.where_true); }, [&] { return pulled(p.where_false); }, v.node.where);
+      v.in[0], [&] { return pulled(p.where_true); }, [&] { return pulled(p.where_false); });
   Cotangents result(v.in.size());
   for (std::size_t i = 0, next = 0; i < wanted.size(); ++i)
     if (wanted[i]) result[i + 1] = found[next++];
@@ -153,8 +152,7 @@ std::vector<Array> jvp_of_branch(const JvpArgs& args) {
     return inexact;
   };
   const auto found = record_branch(
-      args.in[0], [&] { return pushed(p.where_true); }, [&] { return pushed(p.where_false); },
-      args.node.where);
+      args.in[0], [&] { return pushed(p.where_true); }, [&] { return pushed(p.where_false); });
   std::vector<Array> result(args.out.size());
   for (std::size_t i = 0, next = 0; i < result.size(); ++i)
     if (is_inexact(args.out[i].dtype())) result[i] = found[next++];
@@ -179,24 +177,23 @@ const Registered registered_branch(branch_op);
 const HasJvpRule forward_rule(branch_op, jvp_of_branch);
 
 // Both as they are, or one in the dtype of the other when it is a number without a dtype of its own.
-void meet(std::vector<Array>& a, std::vector<Array>& b, std::source_location where) {
+void meet(std::vector<Array>& a, std::vector<Array>& b) {
   if (a.size() != b.size())
-    throw ArgumentError(call_text("cond", where) + ": the branches return " + std::to_string(a.size()) +
-                        " and " + std::to_string(b.size()) + " arrays; they must return the same structure");
+    throw ArgumentError(call_text() + ": the branches return " + std::to_string(a.size()) + " and " +
+                        std::to_string(b.size()) + " arrays; they must return the same structure");
   for (std::size_t i = 0; i < a.size(); ++i) {
-    check_usable(a[i], "cond");
-    check_usable(b[i], "cond");
+    check_usable(a[i]);
+    check_usable(b[i]);
     const Type ta = type_of(a[i]), tb = type_of(b[i]);
     const auto both = promote({ta.dtype, ta.weak}, {tb.dtype, tb.weak});
     const bool may_convert = (ta.dtype == both.dtype || ta.weak) && (tb.dtype == both.dtype || tb.weak);
     if (!(ta.shape == tb.shape) || !may_convert)
-      throw ArgumentError(call_text("cond", where) + ": result " + std::to_string(i) +
-                          " of the branches differs: " + describe(a[i]) + " where the predicate is true, " +
-                          describe(b[i]) +
+      throw ArgumentError(call_text() + ": result " + std::to_string(i) + " of the branches differs: " +
+                          describe(a[i]) + " where the predicate is true, " + describe(b[i]) +
                           " where it is false; both must have the same shape and dtype, so convert one with "
                           "astype or reshape");
-    if (ta.dtype != both.dtype) a[i] = cast_to(a[i], both.dtype, where);
-    if (tb.dtype != both.dtype) b[i] = cast_to(b[i], both.dtype, where);
+    if (ta.dtype != both.dtype) a[i] = cast_to(a[i], both.dtype);
+    if (tb.dtype != both.dtype) b[i] = cast_to(b[i], both.dtype);
   }
 }
 
@@ -214,38 +211,37 @@ std::optional<Sharding> meeting_place(const Array& a, const Array& b) {
 }
 
 // Inside a mapped function both are said to vary over the axes over which either does.
-void vary_alike(std::vector<Array>& a, std::vector<Array>& b, std::source_location where) {
+void vary_alike(std::vector<Array>& a, std::vector<Array>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     const auto region = a[i].node()->region ? a[i].node()->region : b[i].node()->region;
     if (!region || !region->check_varying) continue;
     const auto all = output_of(a[i]).varying | output_of(b[i]).varying;
     for (Array* x : {&a[i], &b[i]}) {
       if (all == output_of(*x).varying) continue;
-      if (x->node()->region != region) *x = region_hooks().enter(*x, region, where);
+      if (x->node()->region != region) *x = region_hooks().enter(*x, region);
       if (const auto missing = all & ~output_of(*x).varying; missing != 0)
-        *x = region_hooks().vary(*x, missing, where);
+        *x = region_hooks().vary(*x, missing);
     }
   }
 }
 
 }  // namespace
 
-std::vector<Array> record_branch(const Array& given, const Thunk& where_true, const Thunk& where_false,
-                                 std::source_location where) {
-  const Array predicate = is_bool(given.dtype()) ? given : cast_to(given, bool_, where);
+std::vector<Array> record_branch(const Array& given, const Thunk& where_true, const Thunk& where_false) {
+  const Array predicate = is_bool(given.dtype()) ? given : cast_to(given, bool_);
   const auto before = last_serial();
   auto a = where_true(), b = where_false();
-  meet(a, b, where);
+  meet(a, b);
   if (a.empty()) return {};
   if (output_of(predicate).varying != 0) return selected(predicate, a, b);
-  vary_alike(a, b, where);
+  vary_alike(a, b);
   auto closed = close({a, b}, {}, before, Invariants::inside);
   BranchParams params{closed.functions[0], closed.functions[1], {}, mesh_of(closed.functions)};
   for (std::size_t i = 0; i < a.size(); ++i) params.layouts.push_back(meeting_place(a[i], b[i]));
   if (!params.mesh && output_of(predicate).sharding) params.mesh = output_of(predicate).sharding->mesh();
   std::vector<Array> inputs{predicate};
   inputs.insert(inputs.end(), closed.captures.begin(), closed.captures.end());
-  return record_all(branch_op, make_params(std::move(params)), std::move(inputs), where);
+  return record_all(branch_op, make_params(std::move(params)), std::move(inputs));
 }
 
 }  // namespace tessera

@@ -24,10 +24,10 @@ constexpr int most_rounds = 8;
                         ? "carried value" + call.leaf_names[i]
                         : "carried value " + std::to_string(i);
   const bool same_shape = init.shape() == result.shape();
-  const std::string what = call_text(call.name, call.where) +
-                           ": the body must return what it is given, but " + leaf + " goes in as " +
-                           to_string(type_of(init)) + " (" + describe(init) + ") and comes back as " +
-                           to_string(type_of(result)) + " from " + site(result.node()->where) + ". ";
+  const std::string what = call_text() + ": the body must return what it is given, but " + leaf +
+                           " goes in as " + to_string(type_of(init)) + " (" + describe(init) +
+                           ") and comes back as " + to_string(type_of(result)) + " from " +
+                           site(result.node()->where) + ". ";
   if (same_shape)
     throw DtypeError(what + "Convert the result with astype(..., " + name(init.dtype()) +
                      "), or begin with " + name(result.dtype()));
@@ -51,8 +51,7 @@ class Settling {
       auto traced = trace();
       if (!adapt(traced)) return finished(std::move(traced));
     }
-    throw InternalError(call_text(call_.name, call_.where) +
-                        ": the types of the carried values do not settle");
+    throw InternalError(call_text() + ": the types of the carried values do not settle");
   }
 
  private:
@@ -67,12 +66,11 @@ class Settling {
     CarriedValues traced;
     traced.before = last_serial();
     for (const auto& kind : kinds_)
-      traced.parameters.push_back(
-          make_placeholder(kind.type, kind.sharding, kind.region, kind.varying, call_.where));
+      traced.parameters.push_back(make_placeholder(kind.type, kind.sharding, kind.region, kind.varying));
     traced.results = body_(traced.parameters);
-    for (const auto& x : traced.results) check_usable(x, call_.name);
+    for (const auto& x : traced.results) check_usable(x);
     if (traced.results.size() < init_.size())
-      throw ArgumentError(call_text(call_.name, call_.where) +
+      throw ArgumentError(call_text() +
                           ": the body must return what it is given: " + std::to_string(init_.size()) +
                           " arrays go in, " + std::to_string(traced.results.size()) + " come back");
     return traced;
@@ -112,11 +110,11 @@ class Settling {
     }
     const auto both = promote({type.dtype, type.weak}, {given.dtype, given.weak}).dtype;
     if (given.weak && both == type.dtype) {
-      result = cast_to(result, type.dtype, result.node()->where);
+      result = cast_to(result, type.dtype);
       return false;
     }
     if (!type.weak || both != given.dtype) throw_type_mismatch(call_, i, init_[i], result);
-    init_[i] = cast_to(init_[i], given.dtype, call_.where);
+    init_[i] = cast_to(init_[i], given.dtype);
     type = {type.shape, given.dtype, false};
     return true;
   }
@@ -127,9 +125,9 @@ class Settling {
       const auto& kind = kinds_[i];
       if (!kind.region || !kind.region->check_varying) continue;
       for (Array* x : {&traced.init[i], &traced.results[i]}) {
-        if (x->node()->region != kind.region) *x = region_hooks().enter(*x, kind.region, call_.where);
+        if (x->node()->region != kind.region) *x = region_hooks().enter(*x, kind.region);
         if (const auto missing = missing_axes(*x, kind.varying); missing != 0)
-          *x = region_hooks().vary(*x, missing, call_.where);
+          *x = region_hooks().vary(*x, missing);
       }
     }
     return traced;
@@ -144,7 +142,7 @@ class Settling {
 }  // namespace
 
 CarriedValues settle_carried(const LoopCall& call, std::vector<Array> init, const LeafFunction& body) {
-  for (const auto& x : init) check_usable(x, call.name);
+  for (const auto& x : init) check_usable(x);
   return Settling(call, std::move(init), body).run();
 }
 

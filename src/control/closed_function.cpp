@@ -84,7 +84,8 @@ std::vector<Array> replayed(const Graph& graph, ArrayMap values) {
       changed |= inputs.back().node() != x.node() || inputs.back().output() != x.output();
     }
     if (!changed) continue;
-    const auto outputs = record_all(*node->op, node->params, std::move(inputs), node->where);
+    const OnBehalfOf users_call(node->called());
+    const auto outputs = record_all(*node->op, node->params, std::move(inputs));
     for (std::size_t i = 0; i < outputs.size(); ++i) values[{node.get(), static_cast<int>(i)}] = outputs[i];
   }
   std::vector<Array> results;
@@ -130,7 +131,7 @@ Closed close(const std::vector<std::vector<Array>>& results, const std::vector<A
                     [&](const Array& p) { return p.node() == leaf.node(); }))
       continue;
     closed.captures.push_back(leaf);
-    all_parameters.push_back(placeholder_like(leaf, leaf.node()->where));
+    all_parameters.push_back(placeholder_like(leaf));
     values[key_of_array(leaf)] = all_parameters.back();
   }
   const auto of_operands = replayed(inside, std::move(values));
@@ -145,14 +146,13 @@ Closed close(const std::vector<std::vector<Array>>& results, const std::vector<A
 }
 
 std::uint64_t last_serial() {
-  return make_placeholder({Shape{}, int32}, std::nullopt, nullptr, 0, std::source_location::current())
-      .node()
-      ->serial;
+  return make_placeholder({Shape{}, int32}, std::nullopt, nullptr, 0).node()->serial;
 }
 
-Array placeholder_like(const Array& x, std::source_location where) {
+Array placeholder_like(const Array& x) {
+  const OnBehalfOf same_place(x.node()->called());
   const auto& output = output_of(x);
-  return make_placeholder(output.type, output.sharding, x.node()->region, output.varying, where);
+  return make_placeholder(output.type, output.sharding, x.node()->region, output.varying);
 }
 
 std::vector<std::optional<Sharding>> shardings_of(const std::vector<Array>& values) {

@@ -65,7 +65,7 @@ Closed close(const std::vector<std::vector<Array>>& results, const std::vector<A
 // The serial number of what is recorded last.
 std::uint64_t last_serial();
 // A placeholder of x's kind.
-Array placeholder_like(const Array& x, std::source_location where);
+Array placeholder_like(const Array& x);
 
 // What a compiled branch or loop puts around its parts' layouts.
 std::vector<std::optional<Sharding>> shardings_of(const std::vector<Array>& values);

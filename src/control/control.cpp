@@ -15,7 +15,7 @@ namespace {
 // Unrolled, a few steps can overlap and fuse with each other.
 constexpr std::int64_t longest_unrolled_loop = 8;
 
-LoopCall call_of(const LoopSite& site) { return {site.call, site.where, site.leaf_names}; }
+LoopCall call_of(const LoopSite& site) { return {site.call, site.leaf_names}; }
 
 bool same_bytes(const Output& a, const Output& b) {
   return a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type &&
@@ -112,18 +112,19 @@ bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves) {
          std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node()->has_placeholder; });
 }
 
-void check_predicate(const Array& predicate, const char* call) {
-  check_usable(predicate, call);
+void check_predicate(const Array& predicate, const char* name, std::source_location where) {
+  const Call call(name, where);
+  check_usable(predicate);
   if (predicate.ndim() != 0)
-    throw ShapeError(std::string(call) + ": the predicate must be a scalar, not " + describe(predicate) +
+    throw ShapeError(call_text() + ": the predicate must be a scalar, not " + describe(predicate) +
                      "; reduce it with all or any");
 }
 
 void check_same_structure(const LoopSite& site, const std::string& given, const std::string& returned) {
   if (given == returned) return;
-  throw ArgumentError(call_text(site.call, site.where) +
-                      ": the body must return what it is given, but a value of the structure " + given +
-                      " goes in and " + returned +
+  const Call call(site.call, site.where);
+  throw ArgumentError(call_text() + ": the body must return what it is given, but a value of the structure " +
+                      given + " goes in and " + returned +
                       " comes back (* stands for an array). Numbers belong to the structure: what changes "
                       "from step to step must be an Array");
 }
@@ -131,16 +132,23 @@ void check_same_structure(const LoopSite& site, const std::string& given, const 
 std::vector<Array> compiled_scan(const LoopSite& site,
                                  const std::function<Leaves(const Leaves&, const Leaves&)>& step,
                                  const Leaves& init, const Leaves& xs) {
-  return record_counted_loop(call_of(site), step, init, xs, leading_size(xs));
+  const Call call(site.call, site.where);
+  const StepFunction users_step = [&](const Leaves& carried, const Leaves& entries) {
+    const UserCode users;
+    return step(carried, entries);
+  };
+  return record_counted_loop(call_of(site), users_step, init, xs, leading_size(xs, site.where));
 }
 
 std::vector<Array> compiled_fori(const LoopSite& site, int lo, int hi,
                                  const std::function<Leaves(const Array&, const Leaves&)>& body,
                                  const Leaves& init) {
+  const Call here(site.call, site.where);
   auto call = call_of(site);
   call.leaf_names.insert(call.leaf_names.begin(), " i");
   const StepFunction step = [&](const std::vector<Array>& carried, const std::vector<Array>&) {
     std::vector<Array> out{carried[0] + 1};
+    const UserCode users;
     const auto results = body(carried[0], {carried.begin() + 1, carried.end()});
     out.insert(out.end(), results.begin(), results.end());
     return out;
@@ -155,26 +163,45 @@ std::vector<Array> compiled_fori(const LoopSite& site, int lo, int hi,
 std::optional<Leaves> compiled_alike(const LoopSite& site, int lo, int hi,
                                      const std::function<Leaves(int, const Leaves&)>& body,
                                      const Leaves& init) {
+  const Call here(site.call, site.where);
   const auto call = call_of(site);
-  const auto first =
-      settle_carried(call, init, [&](const std::vector<Array>& values) { return body(lo, values); });
+  const auto users_body = [&](int i, const Leaves& values) {
+    const UserCode users;
+    return body(i, values);
+  };
+  const auto first = settle_carried(call, init, [&](const Leaves& values) { return users_body(lo, values); });
   AlikeSteps steps(first, hi - lo);
   for (int i = lo + 1; i < hi; ++i)
-    if (!steps.add(i - lo, body(i, first.parameters))) return std::nullopt;
+    if (!steps.add(i - lo, users_body(i, first.parameters))) return std::nullopt;
   return steps.run(call, first.parameters, first.init);
 }
 
 std::vector<Array> compiled_while(const LoopSite& site, const LeafFunction& condition,
                                   const LeafFunction& body, const Leaves& init) {
-  return record_until_loop(call_of(site), condition, body, init);
+  const Call call(site.call, site.where);
+  const auto users = [](const LeafFunction& f) -> LeafFunction {
+    return [&f](const Leaves& values) {
+      const UserCode users_lines;
+      return f(values);
+    };
+  };
+  return record_until_loop(call_of(site), users(condition), users(body), init);
 }
 
-std::vector<Array> compiled_cond(const Array& predicate, const std::function<Leaves()>& where_true,
+std::vector<Array> compiled_cond(const Operand& predicate, const std::function<Leaves()>& where_true,
                                  const std::function<Leaves()>& where_false) {
-  return record_branch(predicate, where_true, where_false, predicate.node()->where);
+  const Call call("cond", predicate.where);
+  const auto users = [](const std::function<Leaves()>& branch) -> Thunk {
+    return [&branch] {
+      const UserCode users_lines;
+      return branch();
+    };
+  };
+  return record_branch(predicate.array, users(where_true), users(where_false));
 }
 
-std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows) {
+std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, std::source_location where) {
+  const Call call("scan", where);
   std::vector<Array> stacked;
   for (std::size_t leaf = 0; leaf < rows[0].size(); ++leaf) {
     std::vector<Array> column;
@@ -184,20 +211,24 @@ std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows) {
   return stacked;
 }
 
-std::int64_t leading_size(const std::vector<Array>& leaves) {
-  if (leaves.empty()) throw ArgumentError("scan: xs holds no arrays");
+std::int64_t leading_size(const std::vector<Array>& leaves, std::source_location where) {
+  const Call call("scan", where);
+  if (leaves.empty()) throw ArgumentError(call_text() + ": xs holds no arrays");
   for (const auto& x : leaves) {
-    check_usable(x, "scan");
+    check_usable(x);
     if (x.ndim() == 0)
-      throw ShapeError("scan: " + describe(x) +
+      throw ShapeError(call_text() + ": " + describe(x) +
                        " is a scalar; every array of xs needs a leading dimension to step along");
     if (x.shape()[0] != leaves[0].shape()[0])
-      throw ShapeError("scan: the leading sizes of xs differ: " + describe(leaves[0]) + " and " +
+      throw ShapeError(call_text() + ": the leading sizes of xs differ: " + describe(leaves[0]) + " and " +
                        describe(x));
   }
   return leaves[0].shape()[0];
 }
 
-Array leading_entry(const Array& x, std::int64_t i) { return x(i); }
+Array leading_entry(const Array& x, std::int64_t i, std::source_location where) {
+  const Call call("scan", where);
+  return x(i);
+}
 
 }  // namespace tessera::detail

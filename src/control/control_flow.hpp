@@ -19,8 +19,7 @@ using StepFunction =
 using LeafFunction = std::function<std::vector<Array>(const std::vector<Array>&)>;
 
 struct LoopCall {
-  const char* name = "scan";  // whom errors name
-  std::source_location where;
+  const char* name = "scan";                 // as explain shows it
   std::vector<std::string> leaf_names = {};  // of the carried leaves: "[0].weight"
 };
 
@@ -31,8 +30,7 @@ std::vector<Array> record_until_loop(const LoopCall&, const LeafFunction& condit
                                      std::vector<Array> init);
 // What both branches return: same shapes and dtypes.
 using Thunk = std::function<std::vector<Array>()>;
-std::vector<Array> record_branch(const Array& predicate, const Thunk& where_true, const Thunk& where_false,
-                                 std::source_location where);
+std::vector<Array> record_branch(const Array& predicate, const Thunk& where_true, const Thunk& where_false);
 
 // ---- for the three ----
 // The types, layouts and mapped axes under which a body gives back what it is given.

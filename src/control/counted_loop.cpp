@@ -97,9 +97,8 @@ void find_batched_carried(BatchedOperands& operands) {
       const Array& like = p.body->parameters()[i];
       auto extents = like.shape().vector();
       if (operands.is_batched[i]) extents.insert(extents.begin(), operands.args.size);
-      const Array example =
-          make_placeholder({Shape(std::move(extents)), like.dtype(), type_of(like).weak}, std::nullopt,
-                           like.node()->region, output_of(like).varying, operands.args.node.where);
+      const Array example = make_placeholder({Shape(std::move(extents)), like.dtype(), type_of(like).weak},
+                                             std::nullopt, like.node()->region, output_of(like).varying);
       values.push_back({example, operands.is_batched[i] ? 0 : not_batched});
     }
     const auto results =
@@ -148,8 +147,8 @@ Batched batch_counted(const BatchArgs& args) {
     return out;
   };
   Batched batched;
-  batched.out = record_counted_loop({p.name.c_str(), args.node.where}, step, std::move(init),
-                                    std::move(stacks), p.length, p.reverse);
+  batched.out =
+      record_counted_loop({p.name.c_str()}, step, std::move(init), std::move(stacks), p.length, p.reverse);
   for (std::size_t i = 0; i < batched.out.size(); ++i)
     batched.dims.push_back(!made_batched[i] ? not_batched : i < p.n_carried() ? 0 : 1);
   return batched;
@@ -212,7 +211,7 @@ class Drafting {
     std::vector<Array> entries;
     d.carried = settle_carried(call_, d.init, [&](const std::vector<Array>& values) {
       entries.clear();
-      for (const auto& stack : d.stacks) entries.push_back(example_of(stack, 0, call_.where));
+      for (const auto& stack : d.stacks) entries.push_back(example_of(stack, 0));
       return step_(values, entries);
     });
     auto parameters = d.carried.parameters;
@@ -345,7 +344,7 @@ std::vector<Array> record_counted_loop(const LoopCall& call, const StepFunction&
                        length,
                        reverse,
                        mesh_of(loop.closed.functions)};
-  return record_all(counted_op, make_params(std::move(params)), std::move(inputs), call.where);
+  return record_all(counted_op, make_params(std::move(params)), std::move(inputs));
 }
 
 }  // namespace tessera

@@ -26,8 +26,9 @@ bool is_cheap(const Node& node) {
 }
 
 Array placeholder_of(const Type& type, const Array& like, std::uint64_t varying) {
+  const OnBehalfOf same_place(like.node()->called());
   return make_placeholder({type.shape, type.dtype, false}, output_of(like).sharding, like.node()->region,
-                          varying, like.node()->where);
+                          varying);
 }
 
 class LoopGradient {
@@ -139,8 +140,7 @@ class LoopGradient {
     if (kept_.empty()) return {};
     CountedParams params = p_;
     params.body = std::make_shared<const ClosedFunction>(p_.body->parameters(), std::move(results));
-    const auto all =
-        record_all(*v_.node.op, make_params(std::move(params)), {v_.in.begin(), v_.in.end()}, v_.node.where);
+    const auto all = record_all(*v_.node.op, make_params(std::move(params)), {v_.in.begin(), v_.in.end()});
     return {all.begin() + static_cast<std::ptrdiff_t>(v_.out.size()), all.end()};
   }
 
@@ -170,8 +170,8 @@ class LoopGradient {
       for (std::size_t e = 0; e < entries.size(); ++e) values[key_of_array(placeholders[e])] = entries[e];
       return backward_step(replayed(backward_, std::move(values)), carried);
     };
-    return record_counted_loop({p_.name.c_str(), v_.node.where}, step, std::move(init), std::move(stacks),
-                               p_.length, !p_.reverse);
+    return record_counted_loop({p_.name.c_str()}, step, std::move(init), std::move(stacks), p_.length,
+                               !p_.reverse);
   }
 
   Array first_sum(std::size_t i) const {
@@ -260,8 +260,8 @@ std::vector<Array> jvp_of_counted_loop(const JvpArgs& args) {
       if (pushed[k].node()) out.push_back(pushed[k]), made_tangent[k] = true;
     return out;
   };
-  const auto all = record_counted_loop({p.name.c_str(), args.node.where}, step, std::move(init),
-                                       std::move(stacks), p.length, p.reverse);
+  const auto all =
+      record_counted_loop({p.name.c_str()}, step, std::move(init), std::move(stacks), p.length, p.reverse);
   std::vector<Array> result(args.out.size());
   std::size_t next = n;
   for (std::size_t k = 0; k < n; ++k)

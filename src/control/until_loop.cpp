@@ -45,12 +45,12 @@ Placement place_until(const PlaceArgs& args) {
 }
 
 // Where ranks of a mapped function may disagree on when to stop, none of them may wait for another.
-void check_may_differ(const UntilParams& p, const Control& control, std::source_location where) {
+void check_may_differ(const UntilParams& p, const Control& control) {
   if (output_of(p.condition->results()[0]).varying == 0) return;
   for (const auto& part : control.parts)
     if (moves_anything(part))
       throw ShardingError(
-          call_text("while_loop", where) +
+          call_text() +
           ": its condition may differ from rank to rank, but the ranks communicate in the loop and would "
           "wait for each "
           "other forever. Make the condition the same on all of them, e.g. pmax(condition, axis)");
@@ -66,7 +66,7 @@ std::vector<int> lower_until(ProgramBuilder& builder, const Node& node, std::spa
   const auto devices = p.mesh.value_or(placement.inputs[0].mesh());
   control.parts.push_back(part_of(*p.condition, {Sharding::replicated(devices)}, placement.inputs));
   control.parts.push_back(part_of(*p.body, placement.outputs, placement.inputs));
-  check_may_differ(p, control, node.where);
+  check_may_differ(p, control);
   return builder.control(std::move(control), {in.begin(), in.end()}, infer_until({}, *node.params),
                          placement.outputs);
 }
@@ -100,8 +100,8 @@ struct BatchedLoop {
       std::vector<Array> carried;
       for (std::size_t i = 0; i < p.n_carried(); ++i) {
         const Array x = operand(i);
-        carried.push_back(make_placeholder(type_of(x), output_of(x).sharding, x.node()->region,
-                                           output_of(x).varying, args.node.where));
+        carried.push_back(
+            make_placeholder(type_of(x), output_of(x).sharding, x.node()->region, output_of(x).varying));
       }
       stops_alone |= replay(p.condition, carried)[0].dim != not_batched;
       const auto results = replay(p.body, carried);
@@ -145,7 +145,7 @@ Batched batch_until(const BatchArgs& args) {
     }
     return out;
   };
-  batched.out = record_until_loop({"while_loop", args.node.where, {}}, condition, body, std::move(init));
+  batched.out = record_until_loop({"while_loop"}, condition, body, std::move(init));
   return batched;
 }
 
@@ -182,7 +182,7 @@ std::vector<Array> jvp_of_until(const JvpArgs& args) {
       if (varied[i]) results.push_back(pushed[i].node() ? pushed[i] : zeros_like(results[i]));
     return results;
   };
-  const auto all = record_until_loop({"while_loop", args.node.where, {}}, condition, body, std::move(init));
+  const auto all = record_until_loop({"while_loop"}, condition, body, std::move(init));
   std::vector<Array> result(n);
   for (std::size_t i = 0, next = n; i < n; ++i)
     if (varied[i]) result[i] = all[next++];
@@ -208,15 +208,14 @@ const OpDef until_op{
 const Registered registered_until(until_op);
 const HasJvpRule forward_rule(until_op, jvp_of_until);
 
-void check_condition(const LoopCall& call, const std::vector<Array>& verdict) {
+void check_condition(const std::vector<Array>& verdict) {
   if (verdict.size() != 1 || verdict[0].ndim() != 0)
     throw ShapeError(
-        call_text(call.name, call.where) + ": the condition must return one scalar, not " +
+        call_text() + ": the condition must return one scalar, not " +
         (verdict.size() == 1 ? describe(verdict[0]) : std::to_string(verdict.size()) + " arrays") +
         "; reduce it with all or any");
   if (!is_bool(verdict[0].dtype()))
-    throw DtypeError(call_text(call.name, call.where) + ": the condition returns " + describe(verdict[0]) +
-                     "; it must be bool");
+    throw DtypeError(call_text() + ": the condition returns " + describe(verdict[0]) + "; it must be bool");
 }
 
 }  // namespace
@@ -227,19 +226,18 @@ std::vector<Array> record_until_loop(const LoopCall& call, const LeafFunction& c
   const auto n = init.size();
   const auto carried = settle_carried(call, std::move(init), [&](const std::vector<Array>& values) {
     verdict = condition(values);
-    check_condition(call, verdict);
+    check_condition(verdict);
     return body(values);
   });
   if (carried.results.size() != n)
-    throw ArgumentError(call_text(call.name, call.where) +
-                        ": the body must return what it is given: " + std::to_string(n) + " arrays go in, " +
-                        std::to_string(carried.results.size()) + " come back");
+    throw ArgumentError(call_text() + ": the body must return what it is given: " + std::to_string(n) +
+                        " arrays go in, " + std::to_string(carried.results.size()) + " come back");
   auto closed = close({verdict, carried.results}, carried.parameters, carried.before, Invariants::outside);
   std::vector<Array> inputs = carried.init;
   inputs.insert(inputs.end(), closed.captures.begin(), closed.captures.end());
   UntilParams params{closed.functions[0], closed.functions[1], static_cast<std::int64_t>(n),
                      mesh_of(closed.functions)};
-  return record_all(until_op, make_params(std::move(params)), std::move(inputs), call.where);
+  return record_all(until_op, make_params(std::move(params)), std::move(inputs));
 }
 
 }  // namespace tessera

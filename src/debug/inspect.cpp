@@ -11,24 +11,32 @@
 
 namespace tessera::debug {
 
-std::string visualize_array_sharding(const Array& x, VisualizeOptions options) {
+std::string visualize_array_sharding(const Array& x, VisualizeOptions options, std::source_location where) {
+  const Call call("visualize_array_sharding", where);
   return visualize_sharding(x.shape(), x.sharding(), options);
 }
 
-void inspect_array_sharding(const Array& x, const std::function<void(const Sharding&)>& callback) {
-  callback(x.sharding());
+void inspect_array_sharding(const Array& x, const std::function<void(const Sharding&)>& callback,
+                            std::source_location where) {
+  const Call call("inspect_array_sharding", where);
+  const Sharding sharding = x.sharding();
+  const UserCode users;
+  callback(sharding);
 }
 
-std::string text_for_print(const Array& x) {
+std::string text_for_print(const Array& x, std::source_location where) {
+  const Call call("debug::print", where);
   return x.node() && x.node()->has_placeholder ? describe(x) : to_string(x);
 }
-std::string text_for_print(double value) {
+std::string text_for_print(double value, std::source_location) {
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;
 }
 
-void print_texts(const std::string& format, const std::vector<std::string>& arguments) {
+void print_texts(const Format& given, const std::vector<std::string>& arguments) {
+  const Call call("debug::print", given.where);
+  const std::string& format = given.text;
   std::string text;
   std::size_t used = 0;
   for (std::size_t i = 0; i < format.size(); ++i) {
@@ -39,7 +47,7 @@ void print_texts(const std::string& format, const std::vector<std::string>& argu
       if (used < arguments.size()) text += arguments[used];
       ++used, ++i;
     } else if (format[i] == '{' || format[i] == '}') {
-      throw ArgumentError("debug::print: a single " + quoted(std::string(1, format[i])) + " at byte " +
+      throw ArgumentError(call_text() + ": a single " + quoted(std::string(1, format[i])) + " at byte " +
                           std::to_string(i) + " of " + quoted(format) +
                           "; write {} for an argument and {{ or }} for a brace");
     } else {
@@ -47,7 +55,7 @@ void print_texts(const std::string& format, const std::vector<std::string>& argu
     }
   }
   if (used != arguments.size())
-    throw ArgumentError("debug::print: " + quoted(format) + " has " +
+    throw ArgumentError(call_text() + ": " + quoted(format) + " has " +
                         format_count(static_cast<std::int64_t>(used), "placeholder") + ", but " +
                         format_count(static_cast<std::int64_t>(arguments.size()), "argument") + " follow" +
                         (arguments.size() == 1 ? "s" : ""));

@@ -14,80 +14,77 @@ namespace {
 using kernels::FftKind;
 using kernels::FftSign;
 
-struct Call {
-  const char* name;  // "rfftn"
+struct Transform {
   FftKind kind;
   FftSign sign;
   std::size_t axes = 0;  // that it takes by default, from the last; 0: all
 };
 
-std::vector<int> dims_of(const Call& call, const Operand& x, const FftOptions& options, std::size_t lengths) {
+std::vector<int> dims_of(const Transform& how, const Operand& x, const FftOptions& options,
+                         std::size_t lengths) {
   const int ndim = x.array.ndim();
   auto axes = options.axes;
   if (axes.empty()) {
-    const auto count = call.axes != 0 ? call.axes : lengths != 0 ? lengths : static_cast<std::size_t>(ndim);
+    const auto count = how.axes != 0 ? how.axes : lengths != 0 ? lengths : static_cast<std::size_t>(ndim);
     for (std::size_t i = 0; i < count; ++i) axes.push_back(static_cast<int>(i) - static_cast<int>(count));
     if (count > static_cast<std::size_t>(ndim) && ndim > 0)
-      throw ArgumentError(call_text(call.name, x.where) + ": it transforms " + std::to_string(count) +
-                          " axes of an array of " + std::to_string(ndim) + " dimensions, " +
-                          describe(x.array));
+      throw ArgumentError(call_text() + ": it transforms " + std::to_string(count) + " axes of an array of " +
+                          std::to_string(ndim) + " dimensions, " + describe(x.array));
     if (axes.empty())
-      throw ArgumentError(call_text(call.name, x.where) +
-                          ": an array without dimensions has no axis to transform");
+      throw ArgumentError(call_text() + ": an array without dimensions has no axis to transform");
   }
-  if (call.axes != 0 && axes.size() != call.axes)
-    throw ArgumentError(call_text(call.name, x.where) + ": it transforms " + std::to_string(call.axes) +
+  if (how.axes != 0 && axes.size() != how.axes)
+    throw ArgumentError(call_text() + ": it transforms " + std::to_string(how.axes) +
                         " axes, but options.axes names " + std::to_string(axes.size()) +
                         ". Use the n-d form, " +
-                        (call.kind == FftKind::c2c ? "fftn or ifftn" : "rfftn or irfftn"));
-  checked_dims(axes, ndim, false, call.name, x.where);
+                        (how.kind == FftKind::c2c ? "fftn or ifftn" : "rfftn or irfftn"));
+  checked_dims(axes, ndim, false);
   std::vector<int> dims;
-  for (const int axis : axes) dims.push_back(checked_dim(axis, ndim, call.name, x.where));
+  for (const int axis : axes) dims.push_back(checked_dim(axis, ndim));
   return dims;
 }
 
 // What the result is multiplied by, for `points` points in all.
-double scale_of(const Call& call, const std::string& norm, double points, std::source_location where) {
-  const bool forward = call.sign == FftSign::forward;
+double scale_of(const Transform& how, const std::string& norm, double points) {
+  const bool forward = how.sign == FftSign::forward;
   if (norm == "backward") return forward ? 1 : 1 / points;
   if (norm == "ortho") return 1 / std::sqrt(points);
   if (norm == "forward") return forward ? 1 / points : 1;
-  throw ArgumentError(call_text(call.name, where) + ": there is no norm \"" + norm +
-                      "\"; it is backward, ortho or forward");
+  throw ArgumentError(call_text() + ": there is no norm \"" + norm + "\"; it is backward, ortho or forward");
 }
 
-Array as_operand_of(const Call& call, const Operand& x) {
+Array as_operand_of(const Transform& how, const Operand& x) {
   const Dtype inexact = to_inexact(x.array.dtype());
-  if (call.kind == FftKind::r2c) {
+  if (how.kind == FftKind::r2c) {
     if (is_complex(inexact))
-      throw DtypeError(call_text(call.name, x.where) + ": it transforms real numbers, the operand is " +
-                       describe(x.array) + ". Use " +
-                       (call.axes == 1   ? "fft"
-                        : call.axes == 2 ? "fft2"
-                                         : "fftn") +
+      throw DtypeError(call_text() + ": it transforms real numbers, the operand is " + describe(x.array) +
+                       ". Use " +
+                       (how.axes == 1   ? "fft"
+                        : how.axes == 2 ? "fft2"
+                                        : "fftn") +
                        ", or take real(x)");
-    return cast_to(x.array, inexact, x.where);
+    return cast_to(x.array, inexact);
   }
-  return cast_to(x.array, complex_dtype(inexact), x.where);
+  return cast_to(x.array, complex_dtype(inexact));
 }
 
-Array transform(const Call& call, const Operand& x, std::optional<std::int64_t> n_given,
+Array transform(const Transform& how, const Operand& x, std::optional<std::int64_t> n_given,
                 const FftOptions& options) {
-  check_usable(x.array, call.name);
+  check_usable(x.array);
   const std::vector<std::int64_t> lengths = n_given ? std::vector<std::int64_t>{*n_given} : options.s;
-  FftParams p{call.kind,      call.sign,   dims_of(call, x, options, lengths.size()), 0, 1,
+  FftParams p{how.kind,       how.sign,    dims_of(how, x, options, lengths.size()), 0, 1,
               FftPlace::keep, std::nullopt};
   if (!lengths.empty() && lengths.size() != p.dims.size())
-    throw ArgumentError(call_text(call.name, x.where) + ": " + std::to_string(lengths.size()) +
-                        " lengths for " + std::to_string(p.dims.size()) + " axes");
+    throw ArgumentError(call_text() + ": " + std::to_string(lengths.size()) + " lengths for " +
+                        std::to_string(p.dims.size()) + " axes");
   Shape extents = x.array.shape();
   double points = 1;
   for (std::size_t i = 0; i < p.dims.size(); ++i) {
     auto& extent = extents[p.dims[i]];
-    const bool is_halved = call.kind == FftKind::c2r && i + 1 == p.dims.size();
+    const bool is_halved = how.kind == FftKind::c2r && i + 1 == p.dims.size();
     const auto n = !lengths.empty() ? lengths[i] : is_halved ? 2 * (extent - 1) : extent;
     if (n < 1)
-      throw ArgumentError(call_text(call.name, x.where) + ": " + std::to_string(n) + " points along axis " +
+      throw ArgumentError(call_text() + ": " + std::to_string(n) + " points along axis " +
                           std::to_string(p.dims[i]) + " of shape " + to_string(x.array.shape()) +
                           "; a transform needs at least 1" +
                           (is_halved && lengths.empty() ? " (2 (m - 1) of m by default: pass n)" : ""));
@@ -95,24 +92,23 @@ Array transform(const Call& call, const Operand& x, std::optional<std::int64_t> 
     if (is_halved) p.length = n;
     extent = is_halved ? n / 2 + 1 : n;
   }
-  p.scale = scale_of(call, options.norm, points, x.where);
-  const Array operand = record_fft_resize(as_operand_of(call, x), extents, x.where);
+  p.scale = scale_of(how, options.norm, points);
+  const Array operand = record_fft_resize(as_operand_of(how, x), extents);
   p.place = options.out_sharding == keep         ? FftPlace::keep
             : options.out_sharding == transposed ? FftPlace::transposed
                                                  : FftPlace::given;
   if (p.place == FftPlace::given && !options.given)
-    throw ArgumentError(call_text(call.name, x.where) +
-                        ": out_sharding is given, but options.given holds no sharding");
+    throw ArgumentError(call_text() + ": out_sharding is given, but options.given holds no sharding");
   if (options.given) {
     p.place = FftPlace::given;
     p.given = options.given;
     Shape result = extents;
     const auto halved = static_cast<std::size_t>(p.dims.back());
-    if (call.kind == FftKind::r2c) result[halved] = result[halved] / 2 + 1;
-    if (call.kind == FftKind::c2r) result[halved] = p.length;
-    p.given->check_fits(result, call_text(call.name, x.where).c_str());
+    if (how.kind == FftKind::r2c) result[halved] = result[halved] / 2 + 1;
+    if (how.kind == FftKind::c2r) result[halved] = p.length;
+    p.given->check_fits(result, call_text().c_str());
   }
-  return record_fft(operand, std::move(p), x.where);
+  return record_fft(operand, std::move(p));
 }
 
 constexpr FftKind c2c = FftKind::c2c, r2c = FftKind::r2c, c2r = FftKind::c2r;
@@ -127,24 +123,26 @@ FftOptions with_swapped_norm(FftOptions options) {
   return options;
 }
 Array hermitian(const Operand& x, std::optional<std::int64_t> n, const FftOptions& options) {
-  check_usable(x.array, "hfft");
+  check_usable(x.array);
   const Array flipped = is_complex(x.array.dtype()) ? conj(x) : x.array;
-  return transform({"hfft", c2r, backward, 1}, Operand(flipped, x.where), n, with_swapped_norm(options));
+  return transform({c2r, backward, 1}, flipped, n, with_swapped_norm(options));
 }
 Array inverse_hermitian(const Operand& x, std::optional<std::int64_t> n, const FftOptions& options) {
-  return conj(Operand(transform({"ihfft", r2c, forward, 1}, x, n, with_swapped_norm(options)), x.where));
+  return conj(transform({r2c, forward, 1}, x, n, with_swapped_norm(options)));
 }
 
 }  // namespace
 
-#define TESSERA_FFT(name, kind, sign, axes)                                \
-  Array name(const Operand& x, FftOptions options) {                       \
-    return transform({#name, kind, sign, axes}, x, std::nullopt, options); \
+#define TESSERA_FFT(name, kind, sign, axes)                         \
+  Array name(const Operand& x, FftOptions options) {                \
+    const Call call(#name, x.where);                                \
+    return transform({kind, sign, axes}, x, std::nullopt, options); \
   }
 #define TESSERA_FFT_1D(name, kind, sign)                             \
   TESSERA_FFT(name, kind, sign, 1)                                   \
   Array name(const Operand& x, std::int64_t n, FftOptions options) { \
-    return transform({#name, kind, sign, 1}, x, n, options);         \
+    const Call call(#name, x.where);                                 \
+    return transform({kind, sign, 1}, x, n, options);                \
   }
 #define TESSERA_FFT_ND(name, kind, sign, axes) TESSERA_FFT(name, kind, sign, axes)
 
@@ -161,9 +159,21 @@ TESSERA_FFT_ND(ifftn, c2c, backward, 0)
 TESSERA_FFT_ND(rfftn, r2c, forward, 0)
 TESSERA_FFT_ND(irfftn, c2r, backward, 0)
 
-Array hfft(const Operand& x, FftOptions options) { return hermitian(x, std::nullopt, options); }
-Array hfft(const Operand& x, std::int64_t n, FftOptions options) { return hermitian(x, n, options); }
-Array ihfft(const Operand& x, FftOptions options) { return inverse_hermitian(x, std::nullopt, options); }
-Array ihfft(const Operand& x, std::int64_t n, FftOptions options) { return inverse_hermitian(x, n, options); }
+Array hfft(const Operand& x, FftOptions options) {
+  const Call call("hfft", x.where);
+  return hermitian(x, std::nullopt, options);
+}
+Array hfft(const Operand& x, std::int64_t n, FftOptions options) {
+  const Call call("hfft", x.where);
+  return hermitian(x, n, options);
+}
+Array ihfft(const Operand& x, FftOptions options) {
+  const Call call("ihfft", x.where);
+  return inverse_hermitian(x, std::nullopt, options);
+}
+Array ihfft(const Operand& x, std::int64_t n, FftOptions options) {
+  const Call call("ihfft", x.where);
+  return inverse_hermitian(x, n, options);
+}
 
 }  // namespace tessera::fft

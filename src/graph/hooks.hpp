@@ -1,7 +1,6 @@
 // The two calls that go up: what recording needs from rooms above this one. Each room sets its own when the
 // program starts, and nobody else does; there is no third.
 #pragma once
-#include <source_location>
 #include <vector>
 
 #include "graph/node.hpp"
@@ -17,10 +16,10 @@ extern void (*compute_pending)(const std::vector<Array>&);
 // recording sees every meeting, and only the ops know how to record it.
 struct RegionHooks {
   // As every rank's own copy.
-  Array (*enter)(const Array& outer, const RegionPtr& region, std::source_location where) = nullptr;
+  Array (*enter)(const Array& outer, const RegionPtr& region) = nullptr;
   // Said to vary over these axes: where a value that is the same on all ranks meets one that is not, its
   // cotangent is summed.
-  Array (*vary)(const Array& x, std::uint64_t axes, std::source_location where) = nullptr;
+  Array (*vary)(const Array& x, std::uint64_t axes) = nullptr;
 };
 RegionHooks& region_hooks();
 

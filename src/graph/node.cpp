@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "base/text.hpp"
 #include "graph/op.hpp"
 
 namespace tessera {
@@ -35,11 +36,7 @@ std::string to_string(const Type& type) {
   return text + "]";
 }
 
-std::string site(const std::source_location& where) {
-  const std::string path = where.file_name();
-  const auto slash = path.rfind('/');
-  return (slash == std::string::npos ? path : path.substr(slash + 1)) + ":" + std::to_string(where.line());
-}
+std::string site(const std::source_location& where) { return format_site(where); }
 
 std::string describe(const Array& x) {
   std::ostringstream text;
@@ -49,7 +46,7 @@ std::string describe(const Array& x) {
     text << " " << output.sharding->spec() << " over " << output.sharding->mesh();
   else
     text << " (uncommitted)";
-  text << " from " << site(x.node()->where);
+  if (x.node()->where.line() != 0) text << " from " << site(x.node()->where);
   return text.str();
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/call.hpp"
 #include "graph/params.hpp"
 #include "mesh/axes.hpp"
 #include "types/buffer.hpp"
@@ -64,8 +65,9 @@ struct Node {
   std::vector<Array> inputs;
   std::vector<Output> outputs;
   RegionPtr region;            // nullptr: the global world
-  std::source_location where;  // of the user's call
-  std::uint64_t serial = 0;    // recording order on this rank
+  const char* call = nullptr;  // what the user called, and where; the op may be a part of that
+  std::source_location where;
+  std::uint64_t serial = 0;  // recording order on this rank
   std::uint32_t pending =
       0;  // about how many nodes without a value lie below: a long chain is computed before it grows further
   bool traced = false;  // depends on a transformation's placeholder: inputs are kept after evaluation
@@ -74,6 +76,7 @@ struct Node {
   mutable std::uint32_t visit_index = 0;
 
   ~Node();  // releases long chains without recursion
+  UserCall called() const { return {call, where}; }
   bool is_evaluated() const { return !outputs.empty() && outputs[0].stored.has_value(); }
 };
 using NodePtr = std::shared_ptr<Node>;

@@ -213,28 +213,15 @@ const std::vector<const OpDef*>& registered_ops();
 // Chains longer than this are computed when they are recorded, at the same op on every rank.
 inline constexpr std::uint32_t longest_pending_chain = 2000;
 
-// Records one op: infers types, propagates shardings, checks devices. Inputs must hold arrays.
-std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
-Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs, std::source_location where);
-
-// While it lives, ops count as called at `where` (nullopt: where they are called): what a rule records
-// serves the user's call.
-class AttributedTo {
- public:
-  explicit AttributedTo(std::optional<std::source_location> where);
-  ~AttributedTo();
-  AttributedTo(const AttributedTo&) = delete;
-  AttributedTo& operator=(const AttributedTo&) = delete;
-
- private:
-  std::optional<std::source_location> outer_;
-};
+// Records one op as a part of the current call (base/call.hpp): infers types, propagates shardings, checks
+// devices. Inputs must hold arrays.
+std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs);
+Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs);
 
 // The committed inputs' shardings brought onto one mesh (that of the first, or a common refinement of their
 // axes), which is returned. ShardingError naming both operands when their devices or device orders differ;
 // nullopt when no input is committed.
-std::optional<Mesh> unify_meshes(const OpDef&, std::span<const Array> inputs,
-                                 std::vector<std::optional<Sharding>>&, std::source_location where);
+std::optional<Mesh> unify_meshes(std::span<const Array> inputs, std::vector<std::optional<Sharding>>&);
 
 // Where the op puts its inputs and outputs.
 Placement place(const OpDef&, const PlaceArgs&);
@@ -242,10 +229,9 @@ Placement place(const OpDef&, const PlaceArgs&);
 Placement place_by(const Rule&, const PlaceArgs&, std::int64_t* bytes = nullptr);
 
 // A leaf with a value. layout is replicated over all devices for uncommitted values.
-Array make_leaf(Type, Sharding layout, Buffer, bool committed, std::source_location where);
+Array make_leaf(Type, Sharding layout, Buffer, bool committed);
 // A leaf without a value: a transformation's argument.
-Array make_placeholder(Type, std::optional<Sharding>, RegionPtr, std::uint64_t varying,
-                       std::source_location where);
+Array make_placeholder(Type, std::optional<Sharding>, RegionPtr, std::uint64_t varying);
 // Identity in the graph, so that a transformation can tell its own argument from the caller's array.
 Array make_alias(const Array&);
 bool is_made_alias(const Node&);
@@ -253,6 +239,6 @@ bool is_made_alias(const Node&);
 // What array handles are shown as when they are uncommitted.
 const Sharding& replicated_everywhere();
 // Raises ArgumentError when x holds nothing or was deleted.
-void check_usable(const Array& x, const char* call);
+void check_usable(const Array& x);
 
 }  // namespace tessera

@@ -17,11 +17,6 @@ std::uint64_t next_serial() {
   return ++serial;
 }
 
-struct Attribution {
-  std::optional<std::source_location> where;
-};
-std::optional<std::source_location>& attribution() { return state<Attribution>().where; }
-
 std::string devices_text(const Sharding& sharding) {
   std::string text = "[";
   const auto& ids = sharding.mesh().device_ids();
@@ -35,13 +30,12 @@ std::string devices_text(const Sharding& sharding) {
   return text + "]";
 }
 
-[[noreturn]] void throw_device_mismatch(const OpDef& op, const Array& a, std::size_t i, const Array& b,
-                                        std::size_t j, std::source_location where) {
+[[noreturn]] void throw_device_mismatch(const Array& a, std::size_t i, const Array& b, std::size_t j) {
   const auto& sa = *output_of(a).sharding;
   const auto& sb = *output_of(b).sharding;
   const bool same_set = sa.device_set() == sb.device_set();
   std::ostringstream text;
-  text << op.name << " at " << site(where) << ": the operands are committed to different "
+  text << call_text() << ": the operands are committed to different "
        << (same_set ? "device orders" : "device sets") << ".\n  operand " << i << ": " << describe(a)
        << " on devices " << devices_text(sa) << "\n  operand " << j << ": " << describe(b) << " on devices "
        << devices_text(sb) << "\n  "
@@ -58,13 +52,13 @@ bool lies_in(const RegionPtr& inner, const RegionPtr& outer) {
 }
 
 // The innermost region of the operands; those of the regions around it may enter.
-RegionPtr common_region(const OpDef& op, std::span<const Array> inputs, std::source_location where) {
+RegionPtr common_region(std::span<const Array> inputs) {
   RegionPtr region;
   for (const auto& x : inputs) {
     const auto& own = x.node()->region;
     if (lies_in(region, own)) continue;
     if (!lies_in(own, region))
-      throw ShardingError(op.name + " at " + site(where) +
+      throw ShardingError(call_text() +
                           ": the operands belong to two different mapped functions (shard_map/pmap); pass "
                           "values out through their results");
     region = own;
@@ -73,19 +67,18 @@ RegionPtr common_region(const OpDef& op, std::span<const Array> inputs, std::sou
 }
 
 // Uncommitted constants are computed by every rank for itself and need no entrance.
-void bring_inside(const OpDef& op, const RegionPtr& region, std::vector<Array>& inputs,
-                  std::source_location where) {
+void bring_inside(const OpDef& op, const RegionPtr& region, std::vector<Array>& inputs) {
   std::uint64_t varying = 0;
   for (auto& x : inputs) {
     const Node& node = *x.node();
     if (node.region != region && (node.region || node.traced || output_of(x).sharding))
-      x = region_hooks().enter(x, region, where);
+      x = region_hooks().enter(x, region);
     varying |= output_of(x).varying;
   }
   if (!region->check_varying || op.varying != nullptr || op.output_varying != nullptr) return;
   for (auto& x : inputs)
     if (x.node()->traced && x.node()->region == region && (varying & ~output_of(x).varying) != 0)
-      x = region_hooks().vary(x, varying & ~output_of(x).varying, where);
+      x = region_hooks().vary(x, varying & ~output_of(x).varying);
 }
 
 struct Ops {
@@ -100,10 +93,6 @@ Ops& ops() {
 
 void (*compute_pending)(const std::vector<Array>&) = nullptr;
 
-AttributedTo::AttributedTo(std::optional<std::source_location> where)
-    : outer_(std::exchange(attribution(), where)) {}
-AttributedTo::~AttributedTo() { attribution() = outer_; }
-
 void register_op(const OpDef* op) { ops().all.push_back(op); }
 const std::vector<const OpDef*>& registered_ops() { return ops().all; }
 RegionHooks& region_hooks() {
@@ -111,9 +100,8 @@ RegionHooks& region_hooks() {
   return hooks;
 }
 
-std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs,
-                                 std::vector<std::optional<Sharding>>& shardings,
-                                 std::source_location where) {
+std::optional<Mesh> unify_meshes(std::span<const Array> inputs,
+                                 std::vector<std::optional<Sharding>>& shardings) {
   std::optional<std::size_t> first;
   bool several_meshes = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -125,7 +113,7 @@ std::optional<Mesh> unify_meshes(const OpDef& op, std::span<const Array> inputs,
     const Mesh mesh_a = shardings[*first]->mesh(), mesh_b = shardings[i]->mesh();
     if (mesh_a == mesh_b) continue;
     if (mesh_a.device_ids() != mesh_b.device_ids())
-      throw_device_mismatch(op, inputs[*first], *first, inputs[i], i, where);
+      throw_device_mismatch(inputs[*first], *first, inputs[i], i);
     several_meshes = true;
   }
   if (!first) return std::nullopt;
@@ -162,7 +150,8 @@ Placement place_by(const Rule& sentence, const PlaceArgs& args, std::int64_t* by
   const FactorRule rule = sentence.on(in_shapes, out_shapes, args.params);
   Placement result;
   if (bytes != nullptr) *bytes = 0;
-  const bool adds_bools = rule.reduce_kind == ReduceKind::sum && !out_dtypes.empty() && is_bool(out_dtypes[0]);
+  const bool adds_bools =
+      rule.reduce_kind == ReduceKind::sum && !out_dtypes.empty() && is_bool(out_dtypes[0]);
   result.reduce_kind = adds_bools ? ReduceKind::any : rule.reduce_kind;
   if (args.wanted) {
     FactorAxes axes = factors_of(rule, *args.wanted, 0, true);
@@ -188,24 +177,21 @@ Placement place(const OpDef& op, const PlaceArgs& args) {
   return place_by(std::get<Rule>(op.sharding), args);
 }
 
-void check_usable(const Array& x, const char* call) {
+void check_usable(const Array& x) {
   if (!x.node())
-    throw ArgumentError(std::string(call) +
-                        ": the array holds nothing (it was default-constructed or moved from)");
+    throw ArgumentError(call_text() + ": the array holds nothing (it was default-constructed or moved from)");
   if (output_of(x).deleted)
     throw ArgumentError(
-        std::string(call) + ": the array " + describe(x) +
+        call_text() + ": the array " + describe(x) +
         " was deleted or donated; its value is gone. Keep a copy, or do not delete it before its last use");
 }
 
-std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs,
-                              std::source_location where) {
-  check_thread(op.name.c_str(), where);
-  if (attribution()) where = *attribution();
+std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs) {
+  const Call unless_called(op.name.c_str(), {});
   auto node = std::make_shared<Node>();
-  for (const auto& x : inputs) check_usable(x, op.name.c_str());
-  const auto region = common_region(op, inputs, where);
-  if (region) bring_inside(op, region, inputs, where);
+  for (const auto& x : inputs) check_usable(x);
+  const auto region = common_region(inputs);
+  if (region) bring_inside(op, region, inputs);
   std::vector<Type> in_types;
   in_types.reserve(inputs.size());
   std::vector<std::optional<Sharding>> shardings;
@@ -223,7 +209,7 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
     node->has_placeholder |= x.node()->has_placeholder;
   }
   const auto out_types = op.infer(in_types, *params);
-  auto mesh = unify_meshes(op, inputs, shardings, where);
+  auto mesh = unify_meshes(inputs, shardings);
   if (!mesh && op.commit != nullptr) mesh = op.commit(*params);
   node->region = op.region != nullptr ? op.region(*params, region) : region;
   if (op.varying != nullptr) varying = op.varying(in_varying, *params);
@@ -241,7 +227,8 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
   node->op = &op;
   node->params = std::move(params);
   node->inputs = std::move(inputs);
-  node->where = where;
+  node->call = current_call().name;
+  node->where = current_call().where;
   node->serial = next_serial();
   std::vector<Array> results;
   for (std::size_t i = 0; i < node->outputs.size(); ++i) results.emplace_back(node, static_cast<int>(i));
@@ -250,8 +237,8 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
   return results;
 }
 
-Array record(const OpDef& op, ParamsPtr params, std::vector<Array> inputs, std::source_location where) {
-  return record_all(op, std::move(params), std::move(inputs), where)[0];
+Array record(const OpDef& op, ParamsPtr params, std::vector<Array> inputs) {
+  return record_all(op, std::move(params), std::move(inputs))[0];
 }
 
 namespace {
@@ -269,12 +256,13 @@ const OpDef& parameter_op() {
 bool is_leaf(const Node& node) { return node.op == &leaf_op(); }
 bool is_parameter(const Node& node) { return node.op == &parameter_op(); }
 
-Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed, std::source_location where) {
-  check_thread("array", where);
+Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed) {
+  check_thread("array");
   auto node = std::make_shared<Node>();
   node->op = &leaf_op();
   node->params = no_params();
-  node->where = where;
+  node->call = current_call().name;
+  node->where = current_call().where;
   node->serial = next_serial();
   Output output;
   output.type = std::move(type);
@@ -284,13 +272,13 @@ Array make_leaf(Type type, Sharding layout, Buffer buffer, bool committed, std::
   return {std::move(node), 0};
 }
 
-Array make_placeholder(Type type, std::optional<Sharding> sharding, RegionPtr region, std::uint64_t varying,
-                       std::source_location where) {
-  check_thread("array", where);
+Array make_placeholder(Type type, std::optional<Sharding> sharding, RegionPtr region, std::uint64_t varying) {
+  check_thread("array");
   auto node = std::make_shared<Node>();
   node->op = &parameter_op();
   node->params = no_params();
-  node->where = where;
+  node->call = current_call().name;
+  node->where = current_call().where;
   node->serial = next_serial();
   node->traced = node->has_placeholder = true;
   node->region = std::move(region);

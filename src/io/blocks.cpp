@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "api/evaluate.hpp"
+#include "base/call.hpp"
 #include "base/text.hpp"
 #include "graph/op.hpp"
 #include "io/fault_point.hpp"
@@ -66,9 +67,9 @@ std::string layout_text(const Sharding& sharding) {
   return text.str();
 }
 
-Array load_blocks(const std::string& call, const std::string& what, const std::optional<Sharding>& wanted,
-                  const Reader& reader) {
-  Team team(call + " of " + what + (wanted ? ", " + layout_text(*wanted) : std::string()));
+Array load_blocks(const std::string& what, const std::optional<Sharding>& wanted, const Reader& reader) {
+  const std::string call = call_text();
+  Team team(current_call().name + (" of " + what) + (wanted ? ", " + layout_text(*wanted) : std::string()));
   const Sharding sharding = wanted ? *wanted : replicated_everywhere();
   const Mesh mesh = sharding.mesh();
   if (mesh.is_abstract())
@@ -85,8 +86,7 @@ Array load_blocks(const std::string& call, const std::string& what, const std::o
     buffer = Buffer::allocate(checked_bytes(box_shape(box), info.dtype, call));
     reader.block(box, buffer.data());
   });
-  return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), wanted.has_value(),
-                   std::source_location::current());
+  return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), wanted.has_value());
 }
 
 namespace {
@@ -126,11 +126,12 @@ void check_length(const std::string& call, const std::string& file_name, std::in
 
 }  // namespace
 
-void save_blocks(const std::string& call, const std::string& path, const std::string& details, const Array& x,
+void save_blocks(const std::string& path, const std::string& details, const Array& x,
                  const Prepare& prepare) {
-  check_usable(x, call.c_str());
-  Team team(call + " to " + quoted(path) + details + " of " + name(x.dtype()) + to_string(x.shape()) + ", " +
-            layout_text(x.sharding()));
+  check_usable(x);
+  const std::string call = call_text();
+  Team team(current_call().name + (" to " + quoted(path)) + details + " of " + name(x.dtype()) +
+            to_string(x.shape()) + ", " + layout_text(x.sharding()));
   std::optional<Array> placed;
   team.together([&] {
     placed = with_long_runs(x);

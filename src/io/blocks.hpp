@@ -21,14 +21,12 @@ struct Reader {
 };
 // `what` is the file as the errors name it: "'a.npy'". Without a sharding: every rank reads all of it, and
 // the array is uncommitted.
-Array load_blocks(const std::string& call, const std::string& what, const std::optional<Sharding>&,
-                  const Reader&);
+Array load_blocks(const std::string& what, const std::optional<Sharding>&, const Reader&);
 
 // Creates the file `temporary` with everything but the array's data, and gives the place of the data; called
 // on one rank. `target` is where the file will be: the path with its symbolic links followed.
 using Prepare = std::function<std::int64_t(const std::string& temporary, const std::string& target)>;
 // `details` is what else the ranks must agree on: the dataset, the mode.
-void save_blocks(const std::string& call, const std::string& path, const std::string& details, const Array&,
-                 const Prepare&);
+void save_blocks(const std::string& path, const std::string& details, const Array&, const Prepare&);
 
 }  // namespace tessera::io

@@ -14,6 +14,7 @@
 #include <tessera/runtime.hpp>
 
 #include "api/evaluate.hpp"
+#include "base/call.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/collectives/collectives.hpp"
@@ -93,12 +94,12 @@ class StepPlace {
  public:
   StepPlace(const std::string& dir, int step) : target_(dir + "/" + step_name(step)) {
     make_folder(dir);
-    lock_.emplace("checkpoint::save", dir, dir + "/save.lock");
+    lock_.emplace(call_text(), dir, dir + "/save.lock");
     fault_point("locked");
     std::error_code error;
     if (lock_->is_inherited()) remove_dead(dir);
     if (fs::exists(target_, error))
-      throw IoError("checkpoint::save: " + quoted(target_) +
+      throw IoError(call_text() + ": " + quoted(target_) +
                     " exists; remove it first, or save under another step");
     temporary_ = target_ + ".tmp-" + random_name();
   }
@@ -115,17 +116,17 @@ class StepPlace {
   void commit(const Manifest& manifest) {
     const auto text = to_text(manifest);
     const auto path = temporary_ + "/manifest.json";
-    File file("checkpoint::save", path, File::Mode::create);
+    File file(call_text(), path, File::Mode::create);
     file.write(text.data(), static_cast<std::int64_t>(text.size()), 0);
     file.sync();
-    sync_folder_of("checkpoint::save", path);
+    sync_folder_of(call_text(), path);
     fault_point("renaming");
     if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
-      throw IoError("checkpoint::save: " + quoted(temporary_) + " cannot be renamed to " + quoted(target_) +
+      throw IoError(call_text() + ": " + quoted(temporary_) + " cannot be renamed to " + quoted(target_) +
                     ": " + std::strerror(errno) + "; check the permissions of the folder");
     temporary_.clear();
     fault_point("renamed");
-    sync_folder_of("checkpoint::save", target_);
+    sync_folder_of(call_text(), target_);
   }
 
  private:
@@ -134,7 +135,7 @@ class StepPlace {
     std::error_code error;
     fs::create_directories(path, error);
     if (error)
-      throw IoError("checkpoint::save: the folder " + quoted(path) + " cannot be made: " + error.message() +
+      throw IoError(call_text() + ": the folder " + quoted(path) + " cannot be made: " + error.message() +
                     "; check the path and its permissions");
   }
   static void remove_dead(const std::string& dir) {
@@ -167,11 +168,11 @@ Manifest parsed(const std::string& folder, const std::string& text) {
   try {
     return parse_manifest(text);
   } catch (const IoError& error) {
-    throw IoError("checkpoint::restore: " + tessera::quoted(folder + "/manifest.json") + " " + error.what());
+    throw IoError(call_text() + ": " + tessera::quoted(folder + "/manifest.json") + " " + error.what());
   }
 }
 std::string manifest_of(const std::string& folder) {
-  return read_text("checkpoint::restore", folder + "/manifest.json");
+  return read_text(call_text(), folder + "/manifest.json");
 }
 
 bool is_complete(const std::string& folder) {
@@ -197,14 +198,14 @@ void check_alike(const Manifest& manifest, const std::string& folder, const std:
                  const std::string& structure) {
   if (manifest.structure != structure || manifest.leaves.size() != like.size()) {
     const std::string found = tessera::quoted(manifest.structure);
-    throw OtherTree("checkpoint::restore: " + tessera::quoted(folder) + " holds the tree " +
+    throw OtherTree(call_text() + ": " + tessera::quoted(folder) + " holds the tree " +
                     found.substr(1, found.size() - 2) + ", asked for is " + structure +
                     " (* is an array); give a tree like the one that was saved");
   }
   for (std::size_t n = 0; n < like.size(); ++n) {
     const auto& leaf = manifest.leaves[n];
     if (!(leaf.shape == like[n].shape()) || leaf.dtype != like[n].dtype())
-      throw OtherTree("checkpoint::restore: array " + std::to_string(n) + " of " + tessera::quoted(folder) +
+      throw OtherTree(call_text() + ": array " + std::to_string(n) + " of " + tessera::quoted(folder) +
                       " is " + name(leaf.dtype) + to_string(leaf.shape) + ", asked for is " +
                       name(like[n].dtype()) + to_string(like[n].shape()) +
                       "; give a tree like the one that was saved");
@@ -237,7 +238,7 @@ std::vector<Array> restore_step(const Team& team, const std::string& folder, con
   std::vector<Array> leaves;
   for (std::size_t n = 0; n < like.size(); ++n)
     leaves.push_back(make_leaf({like[n].shape(), like[n].dtype()}, like[n].sharding(), std::move(buffers[n]),
-                               like[n].is_committed(), std::source_location::current()));
+                               like[n].is_committed()));
   return leaves;
 }
 
@@ -257,14 +258,14 @@ std::vector<int> common_steps(const Team& team, const std::string& dir) {
 std::vector<std::string> candidates(const Team& team, const std::string& dir, std::optional<int> step) {
   const auto steps = common_steps(team, dir);
   if (steps.empty())
-    throw IoError("checkpoint::restore: " + tessera::quoted(dir) +
+    throw IoError(call_text() + ": " + tessera::quoted(dir) +
                   " holds no complete step; check the path (a step is a folder like " + step_name(0) +
                   " with a manifest.json)");
   if (step && std::find(steps.begin(), steps.end(), *step) == steps.end()) {
     std::vector<std::string> names;
     for (auto number = steps.rbegin(); number != steps.rend(); ++number)
       names.push_back(std::to_string(*number));
-    throw IoError("checkpoint::restore: " + tessera::quoted(dir) + " has no step " + std::to_string(*step) +
+    throw IoError(call_text() + ": " + tessera::quoted(dir) + " has no step " + std::to_string(*step) +
                   "; it has " + join(names));
   }
   std::vector<std::string> folders;
@@ -278,9 +279,10 @@ std::vector<std::string> candidates(const Team& team, const std::string& dir, st
 namespace detail {
 
 void save_leaves(const std::string& dir, int step, const std::vector<Array>& leaves,
-                 const std::string& structure) {
-  if (step < 0) throw ArgumentError("checkpoint::save: step " + std::to_string(step) + " is negative");
-  for (const auto& x : leaves) check_usable(x, "checkpoint::save");
+                 const std::string& structure, std::source_location where) {
+  const Call call("checkpoint::save", where);
+  if (step < 0) throw ArgumentError(call_text() + ": step " + std::to_string(step) + " is negative");
+  for (const auto& x : leaves) check_usable(x);
   const Team team("checkpoint::save of step " + std::to_string(step) + " to " + tessera::quoted(dir) +
                   tree_text(leaves, structure));
   team.together([&] { eval(leaves); });
@@ -304,7 +306,9 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
 }
 
 std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> step,
-                                  const std::vector<Array>& like, const std::string& structure) {
+                                  const std::vector<Array>& like, const std::string& structure,
+                                  std::source_location where) {
+  const Call call("checkpoint::restore", where);
   const Team team("checkpoint::restore of " +
                   (step ? "step " + std::to_string(*step) : std::string("the latest step")) + " from " +
                   tessera::quoted(dir) + tree_text(like, structure));
@@ -330,13 +334,15 @@ std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> ste
 
 }  // namespace detail
 
-std::optional<int> latest_step(const std::string& dir) {
+std::optional<int> latest_step(const std::string& dir, std::source_location where) {
+  const Call call("checkpoint::latest_step", where);
   for (const auto& [step, folder] : steps_in(dir))
     if (is_complete(folder)) return step;
   return std::nullopt;
 }
 
-std::optional<int> latest_whole_step(const std::string& dir) {
+std::optional<int> latest_whole_step(const std::string& dir, std::source_location where) {
+  const Call call("checkpoint::latest_whole_step", where);
   const Team team("checkpoint::latest_whole_step of " + tessera::quoted(dir));
   for (const int step : common_steps(team, dir)) {
     try {

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/call.hpp"
 #include "base/text.hpp"
 #include "io/blocks.hpp"
 #include "io/fault_point.hpp"
@@ -347,42 +348,48 @@ Array load(const Source& source, const std::optional<Sharding>& sharding) {
   Reader reader;
   reader.header = [&] { return info = read_info(source); };
   reader.block = [&](const Box& box, std::byte* out) { read_hyperslab(source, info, box, out); };
-  return load_blocks(source.call,
-                     tessera::quoted(source.path) + ", dataset " + tessera::quoted(source.dataset), sharding,
+  return load_blocks(tessera::quoted(source.path) + ", dataset " + tessera::quoted(source.dataset), sharding,
                      reader);
 }
 
 }  // namespace
 
-FileInfo hdf5_info(const std::string& path, const std::string& dataset) {
-  return read_info({"hdf5_info", path, dataset});
+FileInfo hdf5_info(const std::string& path, const std::string& dataset, std::source_location where) {
+  const Call call("hdf5_info", where);
+  return read_info({call_text(), path, dataset});
 }
 
-std::vector<std::string> hdf5_datasets(const std::string& path) {
+std::vector<std::string> hdf5_datasets(const std::string& path, std::source_location where) {
+  const Call call("hdf5_datasets", where);
   const Quiet quiet;
-  const Handle file = open_file({"hdf5_datasets", path, ""}, H5F_ACC_RDONLY);
+  const Handle file = open_file({call_text(), path, ""}, H5F_ACC_RDONLY);
   std::vector<std::string> names;
   list_datasets(file, names);
   return names;
 }
 
 Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding& sharding,
-                Hdf5LoadOptions options) {
-  return load({"load_hdf5", path, dataset, options.other_files}, sharding);
+                Hdf5LoadOptions options, std::source_location where) {
+  const Call call("load_hdf5", where);
+  return load({call_text(), path, dataset, options.other_files}, sharding);
 }
-Array load_hdf5(const std::string& path, const std::string& dataset, Hdf5LoadOptions options) {
-  return load({"load_hdf5", path, dataset, options.other_files}, std::nullopt);
+Array load_hdf5(const std::string& path, const std::string& dataset, Hdf5LoadOptions options,
+                std::source_location where) {
+  const Call call("load_hdf5", where);
+  return load({call_text(), path, dataset, options.other_files}, std::nullopt);
 }
 
-void save_hdf5(const std::string& path, const std::string& dataset, const Array& x, Hdf5SaveOptions options) {
-  const Source source{"save_hdf5", path, dataset};
+void save_hdf5(const std::string& path, const std::string& dataset, const Array& x, Hdf5SaveOptions options,
+               std::source_location where) {
+  const Call call("save_hdf5", where);
+  const Source source{call_text(), path, dataset};
   if (dataset.empty() || dataset.back() == '/')
-    throw ArgumentError("save_hdf5: the dataset " + tessera::quoted(dataset) +
+    throw ArgumentError(call_text() + ": the dataset " + tessera::quoted(dataset) +
                         " has no name; give one, as in \"/group/x\"");
   const std::string mode = options.mode == Hdf5Mode::append    ? "append"
                            : options.mode == Hdf5Mode::replace ? "replace"
                                                                : "fail";
-  save_blocks("save_hdf5", path, ", dataset " + tessera::quoted(dataset) + ", mode " + mode, x,
+  save_blocks(path, ", dataset " + tessera::quoted(dataset) + ", mode " + mode, x,
               [&](const std::string& temporary, const std::string& target) {
                 if (options.mode == Hdf5Mode::fail && std::filesystem::exists(target))
                   source.fail("exists, and the mode is fail",

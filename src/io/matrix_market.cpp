@@ -1,4 +1,5 @@
 // Matrix Market files: every rank reads the text and keeps its own block.
+#include "base/call.hpp"
 #include "io/blocks.hpp"
 #include "io/file.hpp"
 #include "io/matrix_market_text.hpp"
@@ -24,18 +25,27 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding) {
   std::optional<LoadedText> text;
   Reader reader;
   reader.header = [&] {
-    text.emplace("load_matrix_market", path);
+    text.emplace(call_text(), path);
     return text->info();
   };
   reader.block = [&](const Box& box, std::byte* out) { text->parsed.read(box, out); };
-  return load_blocks("load_matrix_market", quoted(path), sharding, reader);
+  return load_blocks(quoted(path), sharding, reader);
 }
 
 }  // namespace
 
-FileInfo matrix_market_info(const std::string& path) { return LoadedText("matrix_market_info", path).info(); }
+FileInfo matrix_market_info(const std::string& path, std::source_location where) {
+  const Call call("matrix_market_info", where);
+  return LoadedText(call_text(), path).info();
+}
 
-Array load_matrix_market(const std::string& path, const Sharding& sharding) { return load(path, sharding); }
-Array load_matrix_market(const std::string& path) { return load(path, std::nullopt); }
+Array load_matrix_market(const std::string& path, const Sharding& sharding, std::source_location where) {
+  const Call call("load_matrix_market", where);
+  return load(path, sharding);
+}
+Array load_matrix_market(const std::string& path, std::source_location where) {
+  const Call call("load_matrix_market", where);
+  return load(path, std::nullopt);
+}
 
 }  // namespace tessera::io

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/call.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "io/blocks.hpp"
@@ -81,8 +82,9 @@ FileInfo info_of(const NpyHeader& header) {
 
 }  // namespace
 
-FileInfo npy_info(const std::string& path) {
-  return info_of(read_header(File("npy_info", path, File::Mode::read)));
+FileInfo npy_info(const std::string& path, std::source_location where) {
+  const Call call("npy_info", where);
+  return info_of(read_header(File(call_text(), path, File::Mode::read)));
 }
 
 namespace {
@@ -92,10 +94,10 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding) {
   NpyHeader header;
   Reader reader;
   reader.header = [&] {
-    file.emplace("load_npy", path, File::Mode::read);
+    file.emplace(call_text(), path, File::Mode::read);
     header = read_header(*file);
     if (header.bytes_behind > 0)
-      log_once(LogLevel::warn, "load_npy: " + quoted(path) + " has " +
+      log_once(LogLevel::warn, call_text() + ": " + quoted(path) + " has " +
                                    format_count(header.bytes_behind, "byte") +
                                    " after its array; they are ignored");
     return info_of(header);
@@ -114,17 +116,24 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding) {
       for (std::int64_t i = 0; i < box_elements(box); ++i)
         out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
   };
-  return load_blocks("load_npy", quoted(path), sharding, reader);
+  return load_blocks(quoted(path), sharding, reader);
 }
 
 }  // namespace
 
-Array load_npy(const std::string& path, const Sharding& sharding) { return load(path, sharding); }
-Array load_npy(const std::string& path) { return load(path, std::nullopt); }
+Array load_npy(const std::string& path, const Sharding& sharding, std::source_location where) {
+  const Call call("load_npy", where);
+  return load(path, sharding);
+}
+Array load_npy(const std::string& path, std::source_location where) {
+  const Call call("load_npy", where);
+  return load(path, std::nullopt);
+}
 
-void save_npy(const std::string& path, const Array& x) {
-  save_blocks("save_npy", path, "", x, [&](const std::string& temporary, const std::string&) {
-    File file("save_npy", temporary, File::Mode::create);
+void save_npy(const std::string& path, const Array& x, std::source_location where) {
+  const Call call("save_npy", where);
+  save_blocks(path, "", x, [&](const std::string& temporary, const std::string&) {
+    File file(call_text(), temporary, File::Mode::create);
     const std::string header = npy_header_text(x.shape(), x.dtype());
     file.write(header.data(), static_cast<std::int64_t>(header.size()), 0);
     file.resize(static_cast<std::int64_t>(header.size()) + x.nbytes());

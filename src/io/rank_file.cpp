@@ -9,6 +9,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/call.hpp"
 #include "base/text.hpp"
 #include "io/fault_point.hpp"
 #include "types/checked.hpp"
@@ -70,13 +71,13 @@ void copy_common(const Box& from_box, const std::byte* from, const Box& to_box, 
 }  // namespace
 
 void damaged(const std::string& path, const std::string& facts) {
-  throw IoError("checkpoint::restore: " + quoted(path) + " " + facts +
+  throw IoError(call_text() + ": " + quoted(path) + " " + facts +
                 "; restore another step, or write this one again");
 }
 
 Manifest::File write_rank_file(const std::string& path,
                                const std::vector<std::pair<const std::byte*, std::int64_t>>& pieces) {
-  File file("checkpoint::save", path, File::Mode::create);
+  File file(call_text(), path, File::Mode::create);
   PieceSums sums;
   Manifest::File result;
   for (const auto& [data, bytes] : pieces) {
@@ -94,8 +95,7 @@ Manifest::File write_rank_file(const std::string& path,
 }
 
 RankReader::RankReader(const std::string& folder, int rank, const Manifest::File& facts)
-    : file_("checkpoint::restore", folder + "/" + rank_file(rank), File::Mode::read),
-      data_bytes_(facts.data_bytes) {
+    : file_(call_text(), folder + "/" + rank_file(rank), File::Mode::read), data_bytes_(facts.data_bytes) {
   if (file_.bytes() != file_bytes(facts))
     damaged(file_.path(), "has " + std::to_string(file_.bytes()) + " bytes instead of " +
                               std::to_string(file_bytes(facts)));
@@ -139,7 +139,7 @@ RankReader& StepReader::reader_of(int rank) {
 Buffer StepReader::read(std::size_t n, const Box& mine) {
   const auto& leaf = manifest_.leaves[n];
   const auto width = static_cast<std::int64_t>(itemsize(leaf.dtype));
-  Buffer buffer = Buffer::allocate(checked_bytes(box_shape(mine), leaf.dtype, "checkpoint::restore"));
+  Buffer buffer = Buffer::allocate(checked_bytes(box_shape(mine), leaf.dtype, call_text()));
   for (const auto& block : leaf.blocks) {
     const Box common = intersect(block.box, mine);
     if (is_empty(common)) continue;

@@ -21,14 +21,14 @@ struct Inverse {
   const Array& lu;
   std::source_location where;
   Array times(const Array& x) const {
-    const Array y = factor::triangular_solve(lu, x, {.lower = true, .unit_diagonal = true}, where);
-    return factor::triangular_solve(lu, y, {}, where);
+    const Array y = factor::triangular_solve(lu, x, {.lower = true, .unit_diagonal = true});
+    return factor::triangular_solve(lu, y, {});
   }
   Array adjoint_times(const Array& x) const {
     const bool conjugate = is_complex(lu.dtype());
-    const Array y = factor::triangular_solve(lu, x, {.transpose = true, .conjugate = conjugate}, where);
+    const Array y = factor::triangular_solve(lu, x, {.transpose = true, .conjugate = conjugate});
     return factor::triangular_solve(
-        lu, y, {.lower = true, .transpose = true, .conjugate = conjugate, .unit_diagonal = true}, where);
+        lu, y, {.lower = true, .transpose = true, .conjugate = conjugate, .unit_diagonal = true});
   }
 };
 
@@ -66,18 +66,19 @@ Array norm_of_inverse(const Inverse& inverse) {
 }  // namespace
 
 Array rcond(const LuFactor& factored, const Operand& norm1) {
-  const Array lu = matrices(Operand(factored.lu, norm1.where), true, "rcond");
-  check_usable(norm1.array, "rcond");
+  const Call call("rcond", norm1.where);
+  const Array lu = matrices(factored.lu, true);
+  check_usable(norm1.array);
   const Dtype real = real_dtype(lu.dtype());
-  const Array norm = cast_to(norm1.array, real, norm1.where);
+  const Array norm = cast_to(norm1.array, real);
   const auto batch = lu.shape().vector();
   if (const Shape expected(std::vector<std::int64_t>(batch.begin(), batch.end() - 2));
       !(norm.shape() == expected))
-    throw ShapeError(call_text("rcond", norm1.where) + ": the norms have the shape " +
-                     to_string(norm.shape()) + "; of a factor of shape " + to_string(lu.shape()) +
-                     " they must have the shape " + to_string(expected) +
+    throw ShapeError(call_text() + ": the norms have the shape " + to_string(norm.shape()) +
+                     "; of a factor of shape " + to_string(lu.shape()) + " they must have the shape " +
+                     to_string(expected) +
                      ", one for each matrix: norm(a, 1, {-2, -1}) of the matrix that was factored");
-  if (rows_of(lu) == 0) return condition_estimate(Operand(ones_like(norm), norm1.where));
+  if (rows_of(lu) == 0) return condition_estimate(ones_like(norm));
   const Array of_inverse = norm_of_inverse({lu, norm1.where});
   // A pivot of zero, or so small that the factor or the solves overflow, is a condition without bound. NaN
   // in the matrix, which its norm shows, stays NaN.
@@ -85,15 +86,16 @@ Array rcond(const LuFactor& factored, const Operand& norm1) {
   const Array is_bounded = isfinite(of_inverse) & (of_inverse > 0) & (norm > 0);
   const Array result = where(
       is_bounded, reciprocal(norm) / where(is_bounded, of_inverse, ones_like(of_inverse)), zeros_like(norm));
-  return condition_estimate(Operand(
-      where(unknown, full_like(result, std::numeric_limits<double>::quiet_NaN()), result), norm1.where));
+  return condition_estimate(
+      where(unknown, full_like(result, std::numeric_limits<double>::quiet_NaN()), result));
 }
 
 Array rcond(const Operand& operand) {
-  const Array a = matrices(operand, true, "rcond");
-  const auto [lu, pivots] = factor::lu_factor(a, {}, operand.where);
-  if (rows_of(a) == 0) return rcond({lu, pivots}, Operand(real(sum(a, Axes{-2, -1})), operand.where));
-  return rcond({lu, pivots}, Operand(max(one_norm(a), -1), operand.where));
+  const Call call("rcond", operand.where);
+  const Array a = matrices(operand, true);
+  const auto [lu, pivots] = factor::lu_factor(a, {});
+  if (rows_of(a) == 0) return rcond({lu, pivots}, real(sum(a, Axes{-2, -1})));
+  return rcond({lu, pivots}, max(one_norm(a), -1));
 }
 
 }  // namespace tessera::linalg

@@ -13,12 +13,12 @@ Array identity_like(const Array& a) { return broadcast_to(eye(rows_of(a), a.dtyp
 
 // Factor in half the precision and correct with residuals in the full one: each round gains the digits that
 // the factor has.
-Array solve_refined(const System& s, factor::SolveHow how, std::source_location where) {
+Array solve_refined(const System& s, factor::SolveHow how) {
   const Dtype half = is_complex(s.a.dtype()) ? complex64 : float32;
-  if (s.a.dtype() == half) return factor::solve(s.a, s.b, how, where);
+  if (s.a.dtype() == half) return factor::solve(s.a, s.b, how);
   constexpr int rounds = 3;
   how.refuse_singular = true;
-  const auto [lu, pivots] = factor::lu_factor(astype(s.a, half), how, where);
+  const auto [lu, pivots] = factor::lu_factor(astype(s.a, half), how);
   const LuFactor factored{lu, pivots};
   Array x = astype(lu_solve(factored, astype(s.b, half)), s.a.dtype());
   for (int i = 0; i < rounds; ++i) {
@@ -28,77 +28,86 @@ Array solve_refined(const System& s, factor::SolveHow how, std::source_location 
   return x;
 }
 
-void check_options(const SolveOptions& options, const char* call, std::source_location where) {
+void check_options(const SolveOptions& options) {
   if (options.block < 0 || options.grid_rows < 0)
-    throw ArgumentError(call_text(call, where) + ": block is " + std::to_string(options.block) +
-                        " and grid_rows " + std::to_string(options.grid_rows) +
+    throw ArgumentError(call_text() + ": block is " + std::to_string(options.block) + " and grid_rows " +
+                        std::to_string(options.grid_rows) +
                         "; they must not be negative (0 leaves the choice to the library)");
 }
 
 }  // namespace
 
 Array solve(const Operand& a, const Operand& b, SolveOptions options) {
-  check_options(options, "solve", a.where);
-  const System s = system_of(a, b, true, "solve");
+  const Call call("solve", a.where);
+  check_options(options);
+  const System s = system_of(a, b, true);
   const factor::SolveHow how{options.block, options.grid_rows};
-  return as_given(s, options.refine ? solve_refined(s, how, a.where) : factor::solve(s.a, s.b, how, a.where));
+  return as_given(s, options.refine ? solve_refined(s, how) : factor::solve(s.a, s.b, how));
 }
 
 LuFactor lu_factor(const Operand& a, SolveOptions options) {
-  check_options(options, "lu_factor", a.where);
-  auto [lu, pivots] =
-      factor::lu_factor(matrices(a, false, "lu_factor"), {options.block, options.grid_rows}, a.where);
+  const Call call("lu_factor", a.where);
+  check_options(options);
+  auto [lu, pivots] = factor::lu_factor(matrices(a, false), {options.block, options.grid_rows});
   return {lu, pivots};
 }
 
 LU lu(const Operand& operand) {
-  const Array a = matrices(operand, false, "lu");
-  const auto [packed, pivots] = factor::lu_factor(a, {}, operand.where);
+  const Call call("lu", operand.where);
+  const Array a = matrices(operand, false);
+  const auto [packed, pivots] = factor::lu_factor(a, {});
   const std::int64_t m = rows_of(a), n = columns_of(a), k = std::min(m, n);
   const Array left = n > k ? packed(ellipsis, slice(), slice(0, k)) : packed,
               right = m > k ? packed(ellipsis, slice(0, k), slice()) : packed;
   // Row i of L U is row permutation[i] of a: p[permutation[i], i] = 1.
-  const Array permutation = expand_dims(factor::pivots_to_permutation(pivots, m, operand.where), -2);
+  const Array permutation = expand_dims(factor::pivots_to_permutation(pivots, m), -2);
   const Array p =
       astype(equal(expand_dims(arange(static_cast<int>(m)), -1), permutation), real_dtype(a.dtype()));
   return {p, factor::lower_part(left, -1) + eye(m, k, 0, a.dtype()), factor::upper_part(right)};
 }
 
 Array lu_solve(const LuFactor& factored, const Operand& b) {
-  const System s = system_of(Operand(factored.lu, b.where), b, true, "lu_solve");
-  const Array permutation = factor::pivots_to_permutation(factored.pivots, rows_of(s.a), b.where);
+  const Call call("lu_solve", b.where);
+  const System s = system_of(factored.lu, b, true);
+  const Array permutation = factor::pivots_to_permutation(factored.pivots, rows_of(s.a));
   const Array in_order =
       placed_as(take_along_axis(s.b, broadcast_to(expand_dims(permutation, -1), s.b.shape()), -2), s.b);
-  const Array y = factor::triangular_solve(s.a, in_order, {.lower = true, .unit_diagonal = true}, b.where);
-  return as_given(s, factor::triangular_solve(s.a, y, {}, b.where));
+  const Array y = factor::triangular_solve(s.a, in_order, {.lower = true, .unit_diagonal = true});
+  return as_given(s, factor::triangular_solve(s.a, y, {}));
 }
 
-Array cholesky(const Operand& a) { return factor::cholesky(matrices(a, true, "cholesky"), {}, a.where); }
+Array cholesky(const Operand& a) {
+  const Call call("cholesky", a.where);
+  return factor::cholesky(matrices(a, true), {});
+}
 
 Array cholesky_solve(const Operand& l, const Operand& b) {
-  const System s = system_of(l, b, true, "cholesky_solve");
-  const Array y = factor::triangular_solve(s.a, s.b, {.lower = true}, l.where);
-  return as_given(
-      s, factor::triangular_solve(
-             s.a, y, {.lower = true, .transpose = true, .conjugate = is_complex(s.a.dtype())}, l.where));
+  const Call call("cholesky_solve", l.where);
+  const System s = system_of(l, b, true);
+  const Array y = factor::triangular_solve(s.a, s.b, {.lower = true});
+  return as_given(s, factor::triangular_solve(
+                         s.a, y, {.lower = true, .transpose = true, .conjugate = is_complex(s.a.dtype())}));
 }
 
 Array triangular_solve(const Operand& a, const Operand& b, TriangularOptions options) {
-  const System s = system_of(a, b, true, "triangular_solve");
+  const Call call("triangular_solve", a.where);
+  const System s = system_of(a, b, true);
   const factor::Triangle triangle{options.lower, options.transpose, false, options.unit_diagonal};
-  return as_given(s, factor::triangular_solve(s.a, s.b, triangle, a.where));
+  return as_given(s, factor::triangular_solve(s.a, s.b, triangle));
 }
 
 Array inv(const Operand& operand) {
-  const Array a = matrices(operand, true, "inv");
-  return factor::solve(a, identity_like(a), {}, operand.where);
+  const Call call("inv", operand.where);
+  const Array a = matrices(operand, true);
+  return factor::solve(a, identity_like(a), {});
 }
 
 // The sign of a permutation is that of its exchanges; the product of the diagonal is taken as signs and
 // logarithms.
 SlogDet slogdet(const Operand& operand) {
-  const Array a = matrices(operand, true, "slogdet");
-  const auto [packed, pivots] = factor::lu_factor(a, {}, operand.where);
+  const Call call("slogdet", operand.where);
+  const Array a = matrices(operand, true);
+  const auto [packed, pivots] = factor::lu_factor(a, {});
   const std::int64_t n = rows_of(a);
   const Array on_diagonal = sum(packed * eye(n, a.dtype()), -1);
   const Array magnitude = abs(on_diagonal);
@@ -110,17 +119,19 @@ SlogDet slogdet(const Operand& operand) {
 }
 
 Array det(const Operand& operand) {
-  const Array a = matrices(operand, true, "det");
-  const auto [packed, pivots] = factor::lu_factor(a, {}, operand.where);
+  const Call call("det", operand.where);
+  const Array a = matrices(operand, true);
+  const auto [packed, pivots] = factor::lu_factor(a, {});
   const std::int64_t n = rows_of(a);
   const Array exchanged = astype(not_equal(pivots, arange(static_cast<int>(n))), a.dtype());
   return prod((1.0 - 2.0 * exchanged) * sum(packed * eye(n, a.dtype()), -1), -1);
 }
 
 Array matrix_power(const Operand& operand, int n) {
-  Array base = matrices(operand, true, "matrix_power");
+  const Call call("matrix_power", operand.where);
+  Array base = matrices(operand, true);
   if (n == 0) return identity_like(base);
-  if (n < 0) base = inv(Operand(base, operand.where));
+  if (n < 0) base = inv(base);
   auto rest = static_cast<unsigned>(std::abs(static_cast<long>(n)));
   Array result;
   for (; rest != 0; rest >>= 1) {
@@ -134,7 +145,8 @@ Array matrix_power(const Operand& operand, int n) {
 // squarings is a value of the graph: the largest that may be needed is recorded, and each batch element
 // takes part in as many as it needs.
 Array expm(const Operand& operand) {
-  const Array a = matrices(operand, true, "expm");
+  const Call call("expm", operand.where);
+  const Array a = matrices(operand, true);
   if (rows_of(a) == 0) return a;
   static constexpr double b[] = {64764752532480000.,
                                  32382376266240000.,
@@ -161,7 +173,7 @@ Array expm(const Operand& operand) {
   const auto sum_of = [&](int i6, int i4, int i2) { return a6 * b[i6] + a4 * b[i4] + a2 * b[i2]; };
   const Array odd = matmul(scaled, matmul(a6, sum_of(13, 11, 9)) + sum_of(7, 5, 3) + identity * b[1]);
   const Array even = matmul(a6, sum_of(12, 10, 8)) + sum_of(6, 4, 2) + identity * b[0];
-  Array result = factor::solve(even - odd, even + odd, {}, operand.where);
+  Array result = factor::solve(even - odd, even + odd, {});
   for (int i = 0; i < most_squarings; ++i)
     result = where(per_matrix > static_cast<double>(i), matmul(result, result), result);
   return result;

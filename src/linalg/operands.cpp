@@ -4,27 +4,27 @@
 
 namespace tessera::linalg {
 
-Array matrices(const Operand& a, bool square, const char* call) {
-  factor::check_matrices(a.array, square, call, a.where);
-  return cast_to(a.array, to_inexact(a.array.dtype()), a.where);
+Array matrices(const Operand& a, bool square) {
+  factor::check_matrices(a.array, square);
+  return cast_to(a.array, to_inexact(a.array.dtype()));
 }
 
 // A stack of vectors is told from matrices by its number of dims: one less than a's, and equal to a's
 // leading ones.
-System system_of(const Operand& a, const Operand& b, bool square, const char* call) {
-  factor::check_matrices(a.array, square, call, a.where);
-  check_usable(b.array, call);
+System system_of(const Operand& a, const Operand& b, bool square) {
+  factor::check_matrices(a.array, square);
+  check_usable(b.array);
   const auto dtype = to_inexact(promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()},
                                         WeakDtype{b.array.dtype(), b.array.is_weakly_typed()})
                                     .dtype);
-  Array left = cast_to(a.array, dtype, a.where), right = cast_to(b.array, dtype, b.where);
+  Array left = cast_to(a.array, dtype), right = cast_to(b.array, dtype);
   const Shape &sa = left.shape(), sb = right.shape();
   const bool stack =
       sb.ndim() == sa.ndim() - 1 && sb == Shape(std::vector<std::int64_t>(sa.begin(), sa.end() - 1));
   const bool vectors = sb.ndim() == 1 || stack;
-  if (vectors) right = expand_dims(Operand(right, b.where), -1);
+  if (vectors) right = expand_dims(right, -1);
   if (right.ndim() < 2 || rows_of(right) != rows_of(left))
-    throw ShapeError(call_text(call, a.where) + ": the matrix has " + std::to_string(rows_of(left)) +
+    throw ShapeError(call_text() + ": the matrix has " + std::to_string(rows_of(left)) +
                      " rows, but the right-hand side of shape " + to_string(sb) + " has " +
                      (sb.ndim() == 0 ? "none" : std::to_string(vectors ? sb.back() : sb[sb.size() - 2])) +
                      ". a is " + to_string(sa) +
@@ -32,12 +32,12 @@ System system_of(const Operand& a, const Operand& b, bool square, const char* ca
   const auto lead = [](const Array& x) {
     return Shape(std::vector<std::int64_t>(x.shape().begin(), x.shape().end() - 2));
   };
-  const Shape batch = broadcast_shapes(lead(left), lead(right), call, a.where);
+  const Shape batch = broadcast_shapes(lead(left), lead(right));
   const auto spread = [&](const Array& x) {
     if (lead(x) == batch) return x;
     auto extents = batch.vector();
     extents.push_back(rows_of(x)), extents.push_back(columns_of(x));
-    return broadcast_to(Operand(x, a.where), Shape(extents));
+    return broadcast_to(x, Shape(extents));
   };
   return {spread(left), spread(right), vectors};
 }

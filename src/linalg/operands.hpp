@@ -9,14 +9,14 @@
 namespace tessera::linalg {
 
 // As a batch of matrices of an inexact dtype.
-Array matrices(const Operand& a, bool square, const char* call);
+Array matrices(const Operand& a, bool square);
 // Both with the promoted dtype and the same batch dims; b as matrices. `vectors`: b came as vectors, and so
 // must the result.
 struct System {
   Array a, b;
   bool vectors;
 };
-System system_of(const Operand& a, const Operand& b, bool square, const char* call);
+System system_of(const Operand& a, const Operand& b, bool square);
 inline Array as_given(const System& system, const Array& x) { return system.vectors ? squeeze(x, -1) : x; }
 
 // x moved to where `like` lies, if that is committed.

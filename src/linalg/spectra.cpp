@@ -27,52 +27,65 @@ double rank_tolerance(const Array& a) {
 }  // namespace
 
 QR qr(const Operand& a) {
-  auto [q, r] = factor::qr(matrices(a, false, "qr"), false, a.where);
+  const Call call("qr", a.where);
+  auto [q, r] = factor::qr(matrices(a, false), false);
   return {q, r};
 }
 
 SVD svd(const Operand& a, SvdOptions options) {
-  auto [u, s, vh] = factor::svd(matrices(a, false, "svd"), options.full_matrices, a.where);
+  const Call call("svd", a.where);
+  auto [u, s, vh] = factor::svd(matrices(a, false), options.full_matrices);
   return {u, s, vh};
 }
 
-Array svdvals(const Operand& a) { return factor::svdvals(matrices(a, false, "svdvals"), a.where); }
+Array svdvals(const Operand& a) {
+  const Call call("svdvals", a.where);
+  return factor::svdvals(matrices(a, false));
+}
 
 Eigh eigh(const Operand& a) {
-  auto [w, v] = factor::eigh(matrices(a, true, "eigh"), a.where);
+  const Call call("eigh", a.where);
+  auto [w, v] = factor::eigh(matrices(a, true));
   return {w, v};
 }
 
-Array eigvalsh(const Operand& a) { return factor::eigvalsh(matrices(a, true, "eigvalsh"), a.where); }
+Array eigvalsh(const Operand& a) {
+  const Call call("eigvalsh", a.where);
+  return factor::eigvalsh(matrices(a, true));
+}
 
 // x = V S^+ U^H b.
 Array lstsq(const Operand& a, const Operand& b) {
-  const System s = system_of(a, b, false, "lstsq");
-  const auto [u, values, vh] = factor::svd(s.a, false, a.where);
+  const Call call("lstsq", a.where);
+  const System s = system_of(a, b, false);
+  const auto [u, values, vh] = factor::svd(s.a, false);
   const Array weights = astype(expand_dims(inverse_or_zero(values, rank_tolerance(s.a)), -1), s.a.dtype());
   return as_given(s, matmul(adjoint(vh), weights * matmul(adjoint(u), s.b)));
 }
 
 Array pinv(const Operand& operand) {
-  const Array a = matrices(operand, false, "pinv");
-  const auto [u, s, vh] = factor::svd(a, false, operand.where);
+  const Call call("pinv", operand.where);
+  const Array a = matrices(operand, false);
+  const auto [u, s, vh] = factor::svd(a, false);
   constexpr double numpys = 1e-15;
   const double relative = std::max(numpys, rank_tolerance(a));
   return matmul(adjoint(vh) * on_columns(inverse_or_zero(s, relative), a.dtype()), adjoint(u));
 }
 
 Array matrix_rank(const Operand& operand) {
-  check_usable(operand.array, "matrix_rank");
+  const Call call("matrix_rank", operand.where);
+  check_usable(operand.array);
   if (operand.array.ndim() < 2) return astype(any(operand.array != 0), int32);
-  const Array a = matrices(operand, false, "matrix_rank");
-  const Array s = factor::svdvals(a, operand.where);
+  const Array a = matrices(operand, false);
+  const Array s = factor::svdvals(a);
   if (s.shape().back() == 0) return astype(sum(s, -1), int32);
   return astype(sum(astype(s > max(s, -1, true) * rank_tolerance(a), int32), -1), int32);
 }
 
 Array norm(const Operand& operand) {
-  check_usable(operand.array, "norm");
-  const Array x = cast_to(operand.array, to_inexact(operand.array.dtype()), operand.where);
+  const Call call("norm", operand.where);
+  check_usable(operand.array);
+  const Array x = cast_to(operand.array, to_inexact(operand.array.dtype()));
   return sqrt(sum(is_complex(x.dtype()) ? square(real(x)) + square(imag(x)) : square(x)));
 }
 
@@ -85,10 +98,8 @@ Array restore_dims(Array result, std::vector<int> dims, bool keepdims) {
   return result;
 }
 
-[[noreturn]] void throw_unknown_order(const char* kind, const std::string& ord, const char* known,
-                                      std::source_location where) {
-  throw ArgumentError(call_text("norm", where) + ": " + ord + " is no order of a " + kind + " norm; use " +
-                      known);
+[[noreturn]] void throw_unknown_order(const char* kind, const std::string& ord, const char* known) {
+  throw ArgumentError(call_text() + ": " + ord + " is no order of a " + kind + " norm; use " + known);
 }
 
 Array vector_norm(const Array& x, double ord, int dim) {
@@ -101,28 +112,28 @@ Array vector_norm(const Array& x, double ord, int dim) {
   return power(sum(power(magnitude, ord), dim), 1.0 / ord);
 }
 
-Array matrix_norm(const Array& x, double ord, std::source_location where) {  // of the last two dims
+Array matrix_norm(const Array& x, double ord) {  // of the last two dims
   const Array magnitude = abs(x);
   if (ord == 1) return max(sum(magnitude, -2), -1);
   if (ord == -1) return min(sum(magnitude, -2), -1);
   if (ord == std::numeric_limits<double>::infinity()) return max(sum(magnitude, -1), -1);
   if (ord == -std::numeric_limits<double>::infinity()) return min(sum(magnitude, -1), -1);
-  if (ord == 2) return max(factor::svdvals(x, where), -1);
-  if (ord == -2) return min(factor::svdvals(x, where), -1);
+  if (ord == 2) return max(factor::svdvals(x), -1);
+  if (ord == -2) return min(factor::svdvals(x), -1);
   char text[32];
   std::snprintf(text, sizeof text, "%g", ord);
-  throw_unknown_order("matrix", text, "1, -1, 2, -2, inf, -inf, \"fro\" or \"nuc\"", where);
+  throw_unknown_order("matrix", text, "1, -1, 2, -2, inf, -inf, \"fro\" or \"nuc\"");
 }
 
-std::vector<int> norm_dims(const Array& x, const Axes& axes, std::size_t matrix, std::source_location where) {
+std::vector<int> norm_dims(const Array& x, const Axes& axes, std::size_t matrix) {
   std::vector<int> dims;
-  for (const int axis : axes.values) dims.push_back(checked_dim(axis, x.ndim(), "norm", where));
+  for (const int axis : axes.values) dims.push_back(checked_dim(axis, x.ndim()));
   if (dims.empty())
     for (int d = 0; d < x.ndim(); ++d) dims.push_back(d);
   const bool is_twice = dims.size() == 2 && dims[0] == dims[1];
   if (dims.size() > 2 || dims.size() < (matrix == 2 ? 2 : 1) || is_twice)
     throw ArgumentError(
-        call_text("norm", where) + ": " +
+        call_text() + ": " +
         (matrix == 2 ? "\"fro\" and \"nuc\" are matrix norms and need two different axes"
                      : "an order needs one axis (a vector norm) or two different ones (a matrix norm)") +
         ", got " + (is_twice ? "axis " + std::to_string(dims[0]) + " twice" : std::to_string(dims.size())) +
@@ -141,35 +152,41 @@ Array matrix_axes_last(const Array& x, const std::vector<int>& dims) {
 }  // namespace
 
 Array norm(const Operand& operand, double ord, Axes axes, bool keepdims) {
-  check_usable(operand.array, "norm");
-  const Array x = cast_to(operand.array, to_inexact(operand.array.dtype()), operand.where);
-  const auto dims = norm_dims(x, axes, 1, operand.where);
+  const Call call("norm", operand.where);
+  check_usable(operand.array);
+  const Array x = cast_to(operand.array, to_inexact(operand.array.dtype()));
+  const auto dims = norm_dims(x, axes, 1);
   if (dims.size() == 1) return restore_dims(vector_norm(x, ord, dims[0]), dims, keepdims);
-  return restore_dims(matrix_norm(matrix_axes_last(x, dims), ord, operand.where), dims, keepdims);
+  return restore_dims(matrix_norm(matrix_axes_last(x, dims), ord), dims, keepdims);
 }
 
 Array norm(const Operand& operand, const std::string& ord, Axes axes, bool keepdims) {
-  check_usable(operand.array, "norm");
-  const Array x = cast_to(operand.array, to_inexact(operand.array.dtype()), operand.where);
-  const auto dims = norm_dims(x, axes, 2, operand.where);
+  const Call call("norm", operand.where);
+  check_usable(operand.array);
+  const Array x = cast_to(operand.array, to_inexact(operand.array.dtype()));
+  const auto dims = norm_dims(x, axes, 2);
   const Array m = matrix_axes_last(x, dims);
   if (ord == "fro")
     return restore_dims(
         sqrt(sum(is_complex(m.dtype()) ? square(real(m)) + square(imag(m)) : square(m), Axes{-2, -1})), dims,
         keepdims);
-  if (ord == "nuc") return restore_dims(sum(factor::svdvals(m, operand.where), -1), dims, keepdims);
-  throw_unknown_order("matrix", '"' + ord + '"', "\"fro\", \"nuc\" or a number", operand.where);
+  if (ord == "nuc") return restore_dims(sum(factor::svdvals(m), -1), dims, keepdims);
+  throw_unknown_order("matrix", '"' + ord + '"', "\"fro\", \"nuc\" or a number");
 }
 
-Array cond(const Operand& a) { return cond(a, 2.0); }
+Array cond(const Operand& a) {
+  const Call call("cond", a.where);
+  return cond(a, 2.0);
+}
 
 Array cond(const Operand& operand, double ord) {
-  const Array a = matrices(operand, std::abs(ord) != 2, "cond");
+  const Call call("cond", operand.where);
+  const Array a = matrices(operand, std::abs(ord) != 2);
   if (std::abs(ord) == 2) {
-    const Array s = factor::svdvals(a, operand.where);
+    const Array s = factor::svdvals(a);
     return ord > 0 ? max(s, -1) / min(s, -1) : min(s, -1) / max(s, -1);
   }
-  return matrix_norm(a, ord, operand.where) * matrix_norm(inv(Operand(a, operand.where)), ord, operand.where);
+  return matrix_norm(a, ord) * matrix_norm(inv(a), ord);
 }
 
 }  // namespace tessera::linalg

@@ -8,7 +8,7 @@
 #include "comm/collectives/collectives.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/waiting.hpp"
-#include "graph/node.hpp"
+#include "graph/op.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::multihost {
@@ -17,14 +17,14 @@ namespace {
 std::string type_text(const HostArray& x) { return to_string(Type{x.shape(), x.dtype()}); }
 
 // Facts of all processes are compared on all of them, so that all come to the same verdict.
-void check_alike(const HostArray& x, const char* call) {
+void check_alike(const HostArray& x) {
   std::uint64_t mine = mix(field_hash(x.shape()), field_hash(x.dtype()));
   std::uint64_t bounds[2] = {mine, ~mine}, most[2];
   comm::all_reduce(comm::world(), ReduceKind::max, uint64, bounds, most, 2);
   if (most[0] == ~most[1]) return;
   std::vector<int> ids(process_count());
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int>(i);
-  throw ArgumentError(std::string(call) + ": the processes bring arrays of different types: " +
+  throw ArgumentError(call_text() + ": the processes bring arrays of different types: " +
                       comm::list_by_text(comm::gather_texts(comm::world(), type_text(x)), ids) +
                       ". Pad or convert them to one shape and dtype");
 }
@@ -80,24 +80,28 @@ std::string index_text(std::int64_t flat, const Shape& shape) {
 
 }  // namespace
 
-HostArray process_allgather(const HostArray& x, bool tiled) {
+HostArray process_allgather(const HostArray& x, bool tiled, std::source_location where) {
+  const Call call("process_allgather", where);
   const comm::Purpose purpose("multihost::process_allgather");
   comm::agree_on_call(comm::world(), "process_allgather");
-  check_alike(x, "process_allgather");
+  check_alike(x);
   HostArray gathered(gathered_shape(x.shape(), tiled), x.dtype());
   if (x.nbytes() > 0) comm::all_gather(comm::world(), x.bytes(), x.nbytes(), gathered.bytes());
   return gathered;
 }
 
-HostArray process_allgather(const Array& x, bool tiled) {
+HostArray process_allgather(const Array& x, bool tiled, std::source_location where) {
+  const Call call("process_allgather", where);
+  check_usable(x);
   const bool spread = output_of(x).sharding.has_value() && process_count() > 1;
   return spread ? to_host(x) : process_allgather(to_host(x), tiled);
 }
 
-HostArray broadcast_one_to_all(const HostArray& x) {
+HostArray broadcast_one_to_all(const HostArray& x, std::source_location where) {
+  const Call call("broadcast_one_to_all", where);
   const comm::Purpose purpose("multihost::broadcast_one_to_all");
   comm::agree_on_call(comm::world(), "broadcast_one_to_all");
-  check_alike(x, "broadcast_one_to_all");
+  check_alike(x);
   HostArray result(x.shape(), x.dtype());
   if (x.nbytes() == 0) return result;
   if (is_main_process()) std::memcpy(result.bytes(), x.bytes(), x.nbytes());
@@ -105,12 +109,14 @@ HostArray broadcast_one_to_all(const HostArray& x) {
   return result;
 }
 
-void sync_global_devices(const std::string& name) {
+void sync_global_devices(const std::string& name, std::source_location where) {
+  const Call call("sync_global_devices", where);
   const comm::Purpose purpose("multihost::sync_global_devices");
   comm::agree(comm::world(), field_hash(name), [&] { return "sync_global_devices(\"" + name + "\")"; });
 }
 
-void assert_equal(const HostArray& x) {
+void assert_equal(const HostArray& x, std::source_location where) {
+  const Call call("assert_equal", where);
   const comm::Purpose purpose("multihost::assert_equal");
   const HostArray first = broadcast_one_to_all(x);
   std::string mine;
@@ -121,10 +127,13 @@ void assert_equal(const HostArray& x) {
   const auto difference = comm::first_error(comm::world(), mine);
   if (!difference.empty())
     throw ArgumentError(
-        "assert_equal: the processes hold different values. " + difference +
+        call_text() + ": the processes hold different values. " + difference +
         ". Compute or read the value on one process and pass it on with broadcast_one_to_all");
 }
 
-void assert_equal(const Array& x) { assert_equal(to_host(x)); }
+void assert_equal(const Array& x, std::source_location where) {
+  const Call call("assert_equal", where);
+  assert_equal(to_host(x));
+}
 
 }  // namespace tessera::multihost

@@ -8,40 +8,34 @@
 
 namespace tessera {
 
-std::string call_text(const char* op, std::source_location where) {
-  return std::string(op) + " at " + site(where);
-}
-
-int checked_dim(int axis, int ndim, const char* op, std::source_location where) {
+int checked_dim(int axis, int ndim) {
   if (axis < -ndim || axis >= ndim)
-    throw IndexError(call_text(op, where) + ": axis " + std::to_string(axis) +
-                     " is out of range for an array of " + std::to_string(ndim) +
-                     " dimensions; it must be in [" + std::to_string(-ndim) + ", " + std::to_string(ndim) +
-                     ")");
+    throw IndexError(call_text() + ": axis " + std::to_string(axis) + " is out of range for an array of " +
+                     std::to_string(ndim) + " dimensions; it must be in [" + std::to_string(-ndim) + ", " +
+                     std::to_string(ndim) + ")");
   return axis < 0 ? axis + ndim : axis;
 }
 
-std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all, const char* op,
-                              std::source_location where) {
+std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all) {
   std::vector<int> dims;
   if (axes.empty() && empty_means_all)
     for (int d = 0; d < ndim; ++d) dims.push_back(d);
-  for (const int axis : axes) dims.push_back(checked_dim(axis, ndim, op, where));
+  for (const int axis : axes) dims.push_back(checked_dim(axis, ndim));
   std::sort(dims.begin(), dims.end());
   if (const auto twice = std::adjacent_find(dims.begin(), dims.end()); twice != dims.end())
-    throw IndexError(call_text(op, where) + ": axis " + std::to_string(*twice) +
+    throw IndexError(call_text() + ": axis " + std::to_string(*twice) +
                      " is named twice; name each axis once");
   return dims;
 }
 
-Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op, std::source_location where) {
+Shape broadcast_shapes(const Shape& a, const Shape& b) {
   const std::size_t ndim = std::max(a.size(), b.size());
   std::vector<std::int64_t> result(ndim);
   for (std::size_t i = 0; i < ndim; ++i) {  // from the last dimension
     const std::int64_t na = i < a.size() ? a[a.size() - 1 - i] : 1,
                        nb = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (na != nb && na != 1 && nb != 1)
-      throw ShapeError(call_text(op, where) + ": the shapes " + to_string(a) + " and " + to_string(b) +
+      throw ShapeError(call_text() + ": the shapes " + to_string(a) + " and " + to_string(b) +
                        " do not broadcast: dimension " + std::to_string(-static_cast<int>(i) - 1) + " is " +
                        std::to_string(na) + " in one and " + std::to_string(nb) +
                        " in the other. Reshape one of them, or add a dimension with expand_dims");
@@ -50,10 +44,10 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op, std::sour
   return Shape(std::move(result));
 }
 
-Array cast_to(const Array& x, Dtype dtype, std::source_location where) {
+Array cast_to(const Array& x, Dtype dtype) {
   if (x.dtype() == dtype && !x.is_weakly_typed()) return x;
-  if (const auto value = scalar_value(x)) return make_scalar(*value, dtype, false, where);
-  return astype(Operand(x, where), dtype);
+  if (const auto value = scalar_value(x)) return make_scalar(*value, dtype, false);
+  return astype(x, dtype);
 }
 
 Array sum_to_shape(const Array& cotangent, const Shape& shape) {
@@ -79,14 +73,13 @@ Array batched_in_front(const BatchArgs& args, std::size_t i) {
   if (args.dims[i] != not_batched) return batch_first(args.in[i], args.dims[i]);
   auto extents = args.in[i].shape().vector();
   extents.insert(extents.begin(), args.size);
-  return broadcast_to(Operand(expand_dims(Operand(args.in[i], args.node.where), 0), args.node.where),
-                      Shape(std::move(extents)));
+  return broadcast_to(expand_dims(args.in[i], 0), Shape(std::move(extents)));
 }
 
 Batched batch_leading(const BatchArgs& args) {
   std::vector<Array> in;
   for (std::size_t i = 0; i < args.in.size(); ++i) in.push_back(batched_in_front(args, i));
-  auto out = record_all(*args.node.op, args.node.params, std::move(in), args.node.where);
+  auto out = record_all(*args.node.op, args.node.params, std::move(in));
   std::vector<int> dims(out.size(), 0);
   return {std::move(out), std::move(dims)};
 }

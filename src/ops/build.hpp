@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/call.hpp"
 #include "graph/op.hpp"
 #include "types/promotion.hpp"
 
@@ -13,21 +14,17 @@ struct Registered {
   explicit Registered(const OpDef& op) { register_op(&op); }
 };
 
-// "sum at train.cpp:12": the beginning of every error text of an op.
-std::string call_text(const char* op, std::source_location where);
-
 // axis in [-ndim, ndim) as a dim in [0, ndim); IndexError naming both otherwise.
-int checked_dim(int axis, int ndim, const char* op, std::source_location where);
+int checked_dim(int axis, int ndim);
 // Each once, ascending; all dims when `axes` is empty and empty_means_all.
-std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all, const char* op,
-                              std::source_location where);
+std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all);
 
 // NumPy's rule; ShapeError naming both shapes and the dim that differs.
-Shape broadcast_shapes(const Shape&, const Shape&, const char* op, std::source_location where);
+Shape broadcast_shapes(const Shape&, const Shape&);
 
 // The operand with its dtype changed; the array itself when it has that dtype already. A weak scalar is made
 // anew from its value.
-Array cast_to(const Array&, Dtype, std::source_location where);
+Array cast_to(const Array&, Dtype);
 
 // Sums the dims along which `shape` was broadcast: the cotangent of an operand from that of the result.
 Array sum_to_shape(const Array& cotangent, const Shape& shape);

@@ -74,7 +74,8 @@ std::vector<int> ProgramBuilder::add_results(const std::vector<int>& inputs, con
 Instruction& ProgramBuilder::emit(What what, std::vector<int> inputs, std::vector<int> outputs) {
   program_.instructions.push_back({.what = std::move(what),
                                    .op = op_,
-                                   .where = where_,
+                                   .where = called_.where,
+                                   .call = called_.name,
                                    .inputs = std::move(inputs),
                                    .outputs = std::move(outputs)});
   return program_.instructions.back();
@@ -132,7 +133,7 @@ void ProgramBuilder::set_partial(int v, MeshAxes axes, ReduceKind kind) {
   auto& target = program_.values[v];
   target.partial_axes = std::move(axes);
   target.reduce_kind = kind;
-  left_open_by_[v] = {op_, where_};
+  left_open_by_[v] = {op_, called_};
 }
 
 int ProgramBuilder::emit_sum(What what, int partial, const Sharding& layout, std::int64_t bytes) {
@@ -140,8 +141,10 @@ int ProgramBuilder::emit_sum(What what, int partial, const Sharding& layout, std
   const int result = add_value(from.type, layout, from.region);
   auto& instruction = emit(std::move(what), {partial}, {result});
   instruction.bytes = bytes;
-  if (const auto found = left_open_by_.find(partial); found != left_open_by_.end())
-    std::tie(instruction.op, instruction.where) = found->second;
+  if (const auto found = left_open_by_.find(partial); found != left_open_by_.end()) {
+    const auto& [op, called] = found->second;
+    instruction.op = op, instruction.where = called.where, instruction.call = called.name;
+  }
   join_family(partial, result);
   return result;
 }

@@ -15,8 +15,8 @@ class ProgramBuilder {
 
   // Whom the following instructions serve, for program texts; and, for a lower rule, the layouts that were
   // chosen for its node.
-  void serve(const OpDef* op, std::source_location where, const Placement* placement = nullptr) {
-    op_ = op, where_ = where, placement_ = placement;
+  void serve(const OpDef* op, const UserCall& called, const Placement* placement = nullptr) {
+    op_ = op, called_ = called, placement_ = placement;
   }
   const Placement& placement() const { return *placement_; }
 
@@ -54,7 +54,7 @@ class ProgramBuilder {
 
   Program program_;
   const OpDef* op_ = nullptr;
-  std::source_location where_;
+  UserCall called_;
   const Placement* placement_ = nullptr;
   int move_from(int v, const Sharding& to);
   void join_family(int v, int member);
@@ -63,7 +63,7 @@ class ProgramBuilder {
   std::vector<std::vector<int>> family_;
   // Whose partial terms a value holds: a sum is told under the name of the op that left it open, not of the
   // one that needs it.
-  std::map<int, std::pair<const OpDef*, std::source_location>> left_open_by_;
+  std::map<int, std::pair<const OpDef*, UserCall>> left_open_by_;
 };
 
 }  // namespace tessera

@@ -98,6 +98,7 @@ struct Instruction {
       what = {};
   const OpDef* op = nullptr;  // the op that this serves; nullptr: the program's results
   std::source_location where = {};
+  const char* call = nullptr;                  // what the user called there; the op may be a part of it
   std::vector<int> inputs = {}, outputs = {};  // value numbers
   std::int64_t bytes = 0;                      // the busiest rank receives from others
 

@@ -8,25 +8,24 @@ namespace tessera::random {
 
 // The words of a key that every rank holds on the host: uncommitted, computed, outside mapped functions.
 std::optional<rng::Words> words_on_host(const Key&);
-Key key_from_words(rng::Words, Where);
+Key key_from_words(rng::Words);
 
 // ShapeError unless it is one key (2,), DtypeError unless it is uint32.
-void check_key(const Key&, const char* call, Where);
-void check_floating(Dtype, const char* call, Where);
-void check_shape(const Shape&, Dtype, const char* call, Where);
+void check_key(const Key&);
+void check_floating(Dtype);
+void check_shape(const Shape&, Dtype);
 // All of the above, for a distribution of real numbers.
-void check_draw(const Key&, const Shape&, Dtype, const char* call, Where);
+void check_draw(const Key&, const Shape&, Dtype);
 // A parameter in the dtype of the result. DtypeError when that would lose digits or an imaginary part.
-Array parameter(const Array&, Dtype, const char* call, Where);
+Array parameter(const Array&, Dtype);
 
 // The shape to draw: `shape`, or that of the parameters. ShapeError when the parameters do not broadcast to
 // it.
-Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters, const char* call,
-                  Where);
+Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters);
 
 rng::CounterMode counter_mode();
 // Draws of checked arguments, for distributions made of them.
-Array uniform_of(const Key&, const Shape&, Dtype, double minval, double maxval, Where);
-Array normal_of(const Key&, const Shape&, Dtype, Where);
+Array uniform_of(const Key&, const Shape&, Dtype, double minval, double maxval);
+Array normal_of(const Key&, const Shape&, Dtype);
 
 }  // namespace tessera::random

@@ -38,81 +38,83 @@ std::optional<rng::Words> words_on_host(const Key& key) {
   return words;
 }
 
-Key key_from_words(rng::Words words, Where where) {
+Key key_from_words(rng::Words words) {
   Buffer buffer = Buffer::allocate(sizeof words);
   std::memcpy(buffer.data(), &words, sizeof words);
-  return {make_leaf({Shape{2}, uint32}, replicated_everywhere(), std::move(buffer), false, where)};
+  return {make_leaf({Shape{2}, uint32}, replicated_everywhere(), std::move(buffer), false)};
 }
 
-void check_key(const Key& key, const char* call, Where where) {
-  check_usable(key.data, call);
+void check_key(const Key& key) {
+  check_usable(key.data);
   if (!(key.data.dtype() == uint32))
-    throw DtypeError(call_text(call, where) + ": the key's data have dtype " + name(key.data.dtype()) +
+    throw DtypeError(call_text() + ": the key's data have dtype " + name(key.data.dtype()) +
                      "; a key is uint32[2], made by random::key(seed)");
   if (key.data.shape() == Shape{2}) return;
   const Shape& shape = key.data.shape();
   const bool is_batch = shape.ndim() > 1 && shape.back() == 2;
   throw ShapeError(
-      call_text(call, where) + " takes one key, but was given " +
+      call_text() + " takes one key, but was given " +
       (is_batch
            ? "keys of shape " + to_string(rng::leading_dims(shape)) + "; use vmap to draw with each of them"
            : "data of shape " + to_string(shape) + "; a key is uint32[2], made by random::key(seed)"));
 }
 
-Key key(std::int64_t seed) {
+Key key(std::int64_t seed, Where where) {
+  const Call call("key", where);
   const auto bits = static_cast<std::uint64_t>(seed);
-  return key_from_words({static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)},
-                        Where::current());
+  return key_from_words({static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)});
 }
 
 Array key_data(const Key& key) { return key.data; }
 
 Key wrap_key_data(const Array& data, Where where) {
-  check_usable(data, "wrap_key_data");
+  const Call call("wrap_key_data", where);
+  check_usable(data);
   if (!(data.dtype() == uint32) || data.ndim() == 0 || data.shape().back() != 2)
-    throw ArgumentError(call_text("wrap_key_data", where) +
-                        ": keys are uint32 arrays whose last dimension is 2; these data are " +
+    throw ArgumentError(call_text() + ": keys are uint32 arrays whose last dimension is 2; these data are " +
                         name(data.dtype()) + " of shape " + to_string(data.shape()));
   return {data};
 }
 
 std::vector<Key> split(const Key& key, int n, Where where) {
-  check_key(key, "split", where);
+  const Call call("split", where);
+  check_key(key);
   if (n < 0)
-    throw ArgumentError(call_text("split", where) + ": the number of keys is " + std::to_string(n) +
+    throw ArgumentError(call_text() + ": the number of keys is " + std::to_string(n) +
                         "; it must not be negative");
   const auto count = static_cast<std::uint64_t>(n);
   const auto words = words_on_host(key);
   std::vector<Key> keys;
   for (std::uint64_t i = 0; i < count; ++i)
-    keys.push_back(words ? key_from_words(kernels::split_key(*words, i, count, counter_mode()), where)
-                         : Key{rng::split_one(key.data, i, count, counter_mode(), where)});
+    keys.push_back(words ? key_from_words(kernels::split_key(*words, i, count, counter_mode()))
+                         : Key{rng::split_one(key.data, i, count, counter_mode())});
   return keys;
 }
 
 Key split_batch(const Key& key, Shape shape, Where where) {
-  check_key(key, "split_batch", where);
+  const Call call("split_batch", where);
+  check_key(key);
   for (const auto extent : shape)
     if (extent < 0)
-      throw ShapeError(call_text("split_batch", where) + ": the shape " + to_string(shape) +
-                       " has a negative extent");
+      throw ShapeError(call_text() + ": the shape " + to_string(shape) + " has a negative extent");
   checked_bytes(rng::join(shape, Shape{2}), 4, "split_batch");
-  return {rng::split_many(key.data, std::move(shape), counter_mode(), where)};
+  return {rng::split_many(key.data, std::move(shape), counter_mode())};
 }
 
 Key fold_in(const Key& key, const Array& data, Where where) {
-  check_key(key, "fold_in", where);
-  check_usable(data, "fold_in");
+  const Call call("fold_in", where);
+  check_key(key);
+  check_usable(data);
   if (!is_integer(data.dtype()))
-    throw DtypeError(call_text("fold_in", where) + ": the data have dtype " + name(data.dtype()) +
+    throw DtypeError(call_text() + ": the data have dtype " + name(data.dtype()) +
                      "; they must be an integer");
   if (data.ndim() != 0)
-    throw ShapeError(call_text("fold_in", where) + " takes one integer, but was given an array of shape " +
+    throw ShapeError(call_text() + " takes one integer, but was given an array of shape " +
                      to_string(data.shape()) + "; use vmap to fold in each of its elements");
   const auto words = words_on_host(key);
   const auto number = number_on_host(data);
-  if (words && number) return key_from_words(kernels::fold_key(*words, *number), where);
-  return {rng::fold_in(key.data, data, where)};
+  if (words && number) return key_from_words(kernels::fold_key(*words, *number));
+  return {rng::fold_in(key.data, data)};
 }
 
 }  // namespace tessera::random

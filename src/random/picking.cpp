@@ -11,7 +11,6 @@
 #include "ops/functions.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "random/draw.hpp"
-#include "random/traced.hpp"
 
 namespace tessera::random {
 namespace {
@@ -24,19 +23,18 @@ int rounds_for(std::int64_t elements) {
 }
 
 // The elements of each line along dim, moved; every line by its own random words.
-Array shuffle(Key key, Array x, int dim, Where where) {
+Array shuffle(Key key, Array x, int dim) {
   if (itemsize(x.dtype()) > 8)  // the words are the same for both parts
-    return make_complex(Operand(shuffle(key, real(Operand(x, where)), dim, where), where),
-                        Operand(shuffle(key, imag(Operand(x, where)), dim, where), where));
+    return make_complex(shuffle(key, real(x), dim), shuffle(key, imag(x), dim));
   const Shape shape = x.shape();
-  x = moveaxis(Operand(x, where), dim, -1);
+  x = moveaxis(x, dim, -1);
   for (int round = rounds_for(shape.elements()); round-- > 0;) {
-    const auto keys = split(key, 2, where);
+    const auto keys = split(key, 2);
     key = keys[0];
-    const Array words = rng::bits(keys[1].data, shape, uint32, counter_mode(), where);
-    x = sort_by_key(moveaxis(Operand(words, where), dim, -1), x, where).second;
+    const Array words = rng::bits(keys[1].data, shape, uint32, counter_mode());
+    x = sort_by_key(moveaxis(words, dim, -1), x).second;
   }
-  return moveaxis(Operand(x, where), -1, dim);
+  return moveaxis(x, -1, dim);
 }
 
 Array positions(std::int64_t n) {
@@ -45,10 +43,10 @@ Array positions(std::int64_t n) {
 }
 
 // Along one dim: the part [0, n).
-Array first_along(const Array& x, int dim, std::int64_t n, Where where) {
+Array first_along(const Array& x, int dim, std::int64_t n) {
   std::vector<IndexPart> parts(dim, slice());
   parts.emplace_back(slice(0, n));
-  return index(x, std::move(parts), where);
+  return index(x, std::move(parts));
 }
 
 // What is chosen from: the elements of an array along a dim, or 0 .. n-1.
@@ -57,87 +55,83 @@ struct Population {
   int dim = 0;
   std::optional<Array> array;
 };
-Population population_of(const Array& a, int axis, Where where) {
-  check_usable(a, "choice");
+Population population_of(const Array& a, int axis) {
+  check_usable(a);
   if (a.ndim() > 0) {
-    const int dim = checked_dim(axis, a.ndim(), "choice", where);
+    const int dim = checked_dim(axis, a.ndim());
     return {a.shape()[dim], dim, a};
   }
   if (!is_integer(a.dtype()))
-    throw DtypeError(call_text("choice", where) + ": a is a number of dtype " + name(a.dtype()) +
+    throw DtypeError(call_text() + ": a is a number of dtype " + name(a.dtype()) +
                      "; give an integer n, to choose from 0 .. n-1, or an array");
   const auto value = scalar_value(a);
   return {value ? value->integer : item<std::int64_t>(a), 0, {}};
 }
 
 Array indices_by_probability(const Key& key, const Array& given, std::int64_t n, const Shape& shape,
-                             bool replace, Where where) {
-  check_usable(given, "choice");
+                             bool replace) {
+  check_usable(given);
   if (!(given.shape() == Shape{n}))
-    throw ShapeError(call_text("choice", where) + ": p has shape " + to_string(given.shape()) +
-                     ", but there are " + std::to_string(n) +
-                     " elements to choose from; give one probability for each");
+    throw ShapeError(call_text() + ": p has shape " + to_string(given.shape()) + ", but there are " +
+                     std::to_string(n) + " elements to choose from; give one probability for each");
   if (is_complex(given.dtype()))
-    throw DtypeError(call_text("choice", where) + ": the probabilities are complex; they must be real");
-  const Array p = is_floating(given.dtype()) ? given : cast_to(given, float32, where);
+    throw DtypeError(call_text() + ": the probabilities are complex; they must be real");
+  const Array p = is_floating(given.dtype()) ? given : cast_to(given, float32);
   if (!replace) {
-    const Traced score =
-        Traced{gumbel(key, {n}, p.dtype(), Resolution::low, where), where} + apply(log, Traced{p, where});
-    return top_k(score.operand(), static_cast<int>(shape.elements())).second;
+    const Array score = gumbel(key, {n}, p.dtype(), Resolution::low) + log(p);
+    return top_k(score, static_cast<int>(shape.elements())).second;
   }
-  const Array cumulative = cumsum(Operand(p, where), 0);
-  const Traced total{index(cumulative, {IndexPart(-1)}, where), where};
-  const Traced r =
-      total * (Traced{Array(1.0), where} - Traced{uniform_of(key, shape, p.dtype(), 0, 1, where), where});
-  return searchsorted(Operand(cumulative, where), r.operand());
+  const Array cumulative = cumsum(p, 0);
+  const Array total = index(cumulative, {IndexPart(-1)});
+  const Array r = total * (1.0 - uniform_of(key, shape, p.dtype(), 0, 1));
+  return searchsorted(cumulative, r);
 }
 
 }  // namespace
 
 Array permutation(const Key& key, std::int64_t n, Where where) {
-  check_key(key, "permutation", where);
-  if (n < 0)
-    throw ArgumentError(call_text("permutation", where) + ": n is " + std::to_string(n) +
-                        "; it must not be negative");
-  return shuffle(key, positions(n), 0, where);
+  const Call call("permutation", where);
+  check_key(key);
+  if (n < 0) throw ArgumentError(call_text() + ": n is " + std::to_string(n) + "; it must not be negative");
+  return shuffle(key, positions(n), 0);
 }
 
 Array permutation(const Key& key, const Array& x, int axis, bool independent, Where where) {
-  check_key(key, "permutation", where);
-  check_usable(x, "permutation");
+  const Call call("permutation", where);
+  check_key(key);
+  check_usable(x);
   if (x.ndim() == 0)
-    throw ShapeError(call_text("permutation", where) +
+    throw ShapeError(call_text() +
                      ": the array is a scalar; give an integer n or an array of at least one dimension");
-  const int dim = checked_dim(axis, x.ndim(), "permutation", where);
-  if (independent || x.ndim() == 1) return shuffle(key, x, dim, where);
-  return take(Operand(x, where), Operand(shuffle(key, positions(x.shape()[dim]), 0, where), where), dim);
+  const int dim = checked_dim(axis, x.ndim());
+  if (independent || x.ndim() == 1) return shuffle(key, x, dim);
+  return take(x, shuffle(key, positions(x.shape()[dim]), 0), dim);
 }
 
 Array choice(const Key& key, const Array& a, Shape shape, bool replace, std::optional<Array> p, int axis,
              Where where) {
-  check_key(key, "choice", where);
-  const Population from = population_of(a, axis, where);
+  const Call call("choice", where);
+  check_key(key);
+  const Population from = population_of(a, axis);
   const auto draws = checked_elements(shape, "choice");
   if (draws == 0) return zeros(shape, a.dtype());
   if (from.n <= 0)
-    throw ArgumentError(call_text("choice", where) + ": there is nothing to choose from: a has " +
-                        std::to_string(from.n) + " elements; it needs at least one");
+    throw ArgumentError(call_text() + ": there is nothing to choose from: a has " + std::to_string(from.n) +
+                        " elements; it needs at least one");
   if (!replace && draws > from.n)
-    throw ArgumentError(call_text("choice", where) + ": " + std::to_string(draws) +
-                        " draws without replacement from " + std::to_string(from.n) +
-                        " elements; draw fewer, or with replace = true");
+    throw ArgumentError(call_text() + ": " + std::to_string(draws) + " draws without replacement from " +
+                        std::to_string(from.n) + " elements; draw fewer, or with replace = true");
 
   Array chosen;
   if (!p && !replace) {
     const Array shuffled =
-        from.array ? permutation(key, *from.array, from.dim, false, where) : permutation(key, from.n, where);
-    chosen = first_along(shuffled, from.dim, draws, where);
+        from.array ? permutation(key, *from.array, from.dim, false) : permutation(key, from.n);
+    chosen = first_along(shuffled, from.dim, draws);
   } else {
     const Array indices =
-        p ? indices_by_probability(key, *p, from.n, shape, replace, where)
-          : randint(key, shape, 0, from.n, from.n > std::numeric_limits<std::int32_t>::max() ? int64 : int32,
-                    where);
-    chosen = from.array ? take(Operand(*from.array, where), Operand(indices, where), from.dim) : indices;
+        p ? indices_by_probability(key, *p, from.n, shape, replace)
+          : randint(key, shape, 0, from.n, from.n > std::numeric_limits<std::int32_t>::max() ? int64 : int32);
+    chosen = from.array ? take(*from.array, indices, from.dim) : indices;
   }
   Shape result = shape;
   if (from.array) {
@@ -146,31 +140,31 @@ Array choice(const Key& key, const Array& a, Shape shape, bool replace, std::opt
     extents.insert(extents.end(), a.shape().begin() + from.dim + 1, a.shape().end());
     result = Shape(std::move(extents));
   }
-  return chosen.shape() == result ? chosen : reshape(Operand(chosen, where), result);
+  return chosen.shape() == result ? chosen : reshape(chosen, result);
 }
 
 Array categorical(const Key& key, const Array& logits, int axis, DrawShape shape, bool replace, Where where) {
-  check_key(key, "categorical", where);
-  check_usable(logits, "categorical");
+  const Call call("categorical", where);
+  check_key(key);
+  check_usable(logits);
   if (!is_floating(logits.dtype()))
-    throw DtypeError(call_text("categorical", where) + ": the logits have dtype " + name(logits.dtype()) +
+    throw DtypeError(call_text() + ": the logits have dtype " + name(logits.dtype()) +
                      "; they must be float32 or float64");
   if (logits.ndim() == 0)
-    throw ShapeError(call_text("categorical", where) +
-                     ": the logits are a scalar; they need a dimension of categories");
-  const int dim = checked_dim(axis, logits.ndim(), "categorical", where);
+    throw ShapeError(call_text() + ": the logits are a scalar; they need a dimension of categories");
+  const int dim = checked_dim(axis, logits.ndim());
   auto extents = logits.shape().vector();
   const auto categories = extents[dim];
   extents.erase(extents.begin() + dim);
   const Shape batch(extents), drawn = shape.shape ? *shape.shape : batch;
-  if (drawn.size() < batch.size() || !(broadcast_shapes(drawn, batch, "categorical", where) == drawn))
-    throw ShapeError(call_text("categorical", where) + ": the shape " + to_string(drawn) + " must end with " +
-                     to_string(batch) + ", that of the logits " + to_string(logits.shape()) +
-                     " without axis " + std::to_string(dim));
+  if (drawn.size() < batch.size() || !(broadcast_shapes(drawn, batch) == drawn))
+    throw ShapeError(call_text() + ": the shape " + to_string(drawn) + " must end with " + to_string(batch) +
+                     ", that of the logits " + to_string(logits.shape()) + " without axis " +
+                     std::to_string(dim));
   const std::vector<std::int64_t> prefix(drawn.begin(), drawn.end() - batch.ndim());
   if (categories == 0)
-    throw ArgumentError(call_text("categorical", where) +
-                        ": there are no categories: the logits have shape " + to_string(logits.shape()));
+    throw ArgumentError(call_text() + ": there are no categories: the logits have shape " +
+                        to_string(logits.shape()));
 
   if (replace) {
     // One Gumbel draw per sample and category: (*prefix, *batch with the categories at dim).
@@ -178,19 +172,16 @@ Array categorical(const Key& key, const Array& logits, int axis, DrawShape shape
                                               drawn.end());
     with_categories.insert(with_categories.begin() + dim, categories);
     with_categories.insert(with_categories.begin(), prefix.begin(), prefix.end());
-    const Traced noise{gumbel(key, Shape(std::move(with_categories)), logits.dtype(), Resolution::low, where),
-                       where};
-    return argmax((noise + Traced{logits, where}).operand(), dim + static_cast<int>(prefix.size()));
+    const Array noise = gumbel(key, Shape(std::move(with_categories)), logits.dtype(), Resolution::low);
+    return argmax((noise + logits), dim + static_cast<int>(prefix.size()));
   }
   const auto k = std::accumulate(prefix.begin(), prefix.end(), std::int64_t{1}, std::multiplies<>());
   if (k > categories)
-    throw ArgumentError(call_text("categorical", where) + ": " + std::to_string(k) +
-                        " samples without replacement from " + std::to_string(categories) +
-                        " categories; draw fewer, or with replace = true");
-  const Traced scores = Traced{logits, where} +
-                        Traced{gumbel(key, logits.shape(), logits.dtype(), Resolution::low, where), where};
-  const Array best = top_k(Operand(moveaxis(scores.operand(), dim, -1), where), static_cast<int>(k)).second;
-  return reshape(Operand(moveaxis(Operand(best, where), -1, 0), where), drawn);
+    throw ArgumentError(call_text() + ": " + std::to_string(k) + " samples without replacement from " +
+                        std::to_string(categories) + " categories; draw fewer, or with replace = true");
+  const Array scores = logits + gumbel(key, logits.shape(), logits.dtype(), Resolution::low);
+  const Array best = top_k(moveaxis(scores, dim, -1), static_cast<int>(k)).second;
+  return reshape(moveaxis(best, -1, 0), drawn);
 }
 
 }  // namespace tessera::random

@@ -4,7 +4,6 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "random/draw.hpp"
-#include "random/traced.hpp"
 
 namespace tessera::random {
 namespace {
@@ -12,180 +11,170 @@ namespace {
 using kernels::GammaSpace;
 
 // The shape to draw, and the checks of everything that a distribution with parameters checks.
-Shape checked_shape(const Key& key, const DrawShape& shape, const std::vector<Array>& parameters, Dtype dtype,
-                    const char* call, Where where) {
-  check_key(key, call, where);
-  for (const auto& p : parameters) check_usable(p, call);
-  const Shape drawn = drawn_shape(shape.shape, parameters, call, where);
-  check_draw(key, drawn, dtype, call, where);
+Shape checked_shape(const Key& key, const DrawShape& shape, const std::vector<Array>& parameters,
+                    Dtype dtype) {
+  check_key(key);
+  for (const auto& p : parameters) check_usable(p);
+  const Shape drawn = drawn_shape(shape.shape, parameters);
+  check_draw(key, drawn, dtype);
   return drawn;
 }
 
-Array broadcast(const Array& x, const Shape& shape, Where where) {
-  return x.shape() == shape ? x : broadcast_to(Operand(x, where), shape);
+Array broadcast(const Array& x, const Shape& shape) {
+  return x.shape() == shape ? x : broadcast_to(x, shape);
 }
 
-Traced gamma_of(const Key& key, const Array& alpha, const Shape& shape, Dtype dtype, GammaSpace space,
-                const char* call, Where where) {
+Array gamma_of(const Key& key, const Array& alpha, const Shape& shape, Dtype dtype, GammaSpace space) {
   if (is_complex(alpha.dtype()))
-    throw DtypeError(call_text(call, where) + ": the parameter is complex; it must be real");
-  return {rng::gamma(key.data, broadcast(cast_to(alpha, dtype, where), shape, where), space, counter_mode(),
-                     where),
-          where};
+    throw DtypeError(call_text() + ": the parameter is complex; it must be real");
+  return rng::gamma(key.data, broadcast(cast_to(alpha, dtype), shape), space, counter_mode());
 }
-Traced chisquare_of(const Key& key, const Array& df, const Shape& shape, Dtype dtype, const char* call,
-                    Where where) {
-  const Traced half = Traced{parameter(df, dtype, call, where), where} / 2;
-  return apply(exp, gamma_of(key, half.x, shape, dtype, GammaSpace::log, call, where)) *
-         Traced{Array(2.0), where};
+Array chisquare_of(const Key& key, const Array& df, const Shape& shape, Dtype dtype) {
+  const Array half = parameter(df, dtype) / 2;
+  return exp(gamma_of(key, half, shape, dtype, GammaSpace::log)) * 2.0;
 }
 
 }  // namespace
 
 Array gamma(const Key& key, const Array& alpha, DrawShape shape, Dtype dtype, Where where) {
-  const Shape drawn = checked_shape(key, shape, {alpha}, dtype, "gamma", where);
-  return gamma_of(key, alpha, drawn, dtype, GammaSpace::linear, "gamma", where).x;
+  const Call call("gamma", where);
+  const Shape drawn = checked_shape(key, shape, {alpha}, dtype);
+  return gamma_of(key, alpha, drawn, dtype, GammaSpace::linear);
 }
 
 Array loggamma(const Key& key, const Array& alpha, DrawShape shape, Dtype dtype, Where where) {
-  const Shape drawn = checked_shape(key, shape, {alpha}, dtype, "loggamma", where);
-  return gamma_of(key, alpha, drawn, dtype, GammaSpace::log, "loggamma", where).x;
+  const Call call("loggamma", where);
+  const Shape drawn = checked_shape(key, shape, {alpha}, dtype);
+  return gamma_of(key, alpha, drawn, dtype, GammaSpace::log);
 }
 
 Array beta(const Key& key, const Array& a, const Array& b, DrawShape shape, Dtype dtype, Where where) {
-  const Shape drawn = checked_shape(key, shape, {a, b}, dtype, "beta", where);
-  const auto keys = split(key, 2, where);
-  const Traced log_a =
-      gamma_of(keys[0], parameter(a, dtype, "beta", where), drawn, dtype, GammaSpace::log, "beta", where);
-  const Traced log_b =
-      gamma_of(keys[1], parameter(b, dtype, "beta", where), drawn, dtype, GammaSpace::log, "beta", where);
+  const Call call("beta", where);
+  const Shape drawn = checked_shape(key, shape, {a, b}, dtype);
+  const auto keys = split(key, 2);
+  const Array log_a = gamma_of(keys[0], parameter(a, dtype), drawn, dtype, GammaSpace::log);
+  const Array log_b = gamma_of(keys[1], parameter(b, dtype), drawn, dtype, GammaSpace::log);
   // a / (a + b), where both may be too small for the dtype
-  const Traced largest{maximum(log_a.operand(), log_b.operand()), where};
-  const Traced scaled_a = apply(exp, log_a - largest), scaled_b = apply(exp, log_b - largest);
-  return (scaled_a / (scaled_a + scaled_b)).x;
+  const Array largest = maximum(log_a, log_b);
+  const Array scaled_a = exp(log_a - largest), scaled_b = exp(log_b - largest);
+  return scaled_a / (scaled_a + scaled_b);
 }
 
 Array dirichlet(const Key& key, const Array& alpha, DrawShape shape, Dtype dtype, Where where) {
-  check_key(key, "dirichlet", where);
-  check_usable(alpha, "dirichlet");
+  const Call call("dirichlet", where);
+  check_key(key);
+  check_usable(alpha);
   if (alpha.ndim() < 1)
-    throw ShapeError(call_text("dirichlet", where) +
-                     ": alpha is a scalar; it needs a dimension of categories");
+    throw ShapeError(call_text() + ": alpha is a scalar; it needs a dimension of categories");
   const Shape of_alpha = rng::leading_dims(alpha.shape());
   const Shape outer = shape.shape ? *shape.shape : of_alpha;
-  if (!(broadcast_shapes(outer, of_alpha, "dirichlet", where) == outer))
-    throw ShapeError(call_text("dirichlet", where) + ": alpha has the leading dimensions " +
-                     to_string(of_alpha) + ", which do not broadcast to the shape " + to_string(outer) +
-                     " to be drawn");
+  if (!(broadcast_shapes(outer, of_alpha) == outer))
+    throw ShapeError(call_text() + ": alpha has the leading dimensions " + to_string(of_alpha) +
+                     ", which do not broadcast to the shape " + to_string(outer) + " to be drawn");
   const Shape drawn = rng::join(outer, Shape{alpha.shape().back()});
-  check_draw(key, drawn, dtype, "dirichlet", where);
-  return softmax(gamma_of(key, alpha, drawn, dtype, GammaSpace::log, "dirichlet", where).operand(), -1);
+  check_draw(key, drawn, dtype);
+  return softmax(gamma_of(key, alpha, drawn, dtype, GammaSpace::log), -1);
 }
 
 Array chisquare(const Key& key, const Array& df, DrawShape shape, Dtype dtype, Where where) {
-  const Shape drawn = checked_shape(key, shape, {df}, dtype, "chisquare", where);
-  return chisquare_of(key, df, drawn, dtype, "chisquare", where).x;
+  const Call call("chisquare", where);
+  const Shape drawn = checked_shape(key, shape, {df}, dtype);
+  return chisquare_of(key, df, drawn, dtype);
 }
 
 Array t(const Key& key, const Array& df, DrawShape shape, Dtype dtype, Where where) {
-  const Shape drawn = checked_shape(key, shape, {df}, dtype, "t", where);
-  const auto keys = split(key, 2, where);
-  const Traced n{normal_of(keys[0], drawn, dtype, where), where},
-      half = Traced{parameter(df, dtype, "t", where), where} / 2;
-  return (n * apply(sqrt, half / gamma_of(keys[1], half.x, drawn, dtype, GammaSpace::linear, "t", where))).x;
+  const Call call("t", where);
+  const Shape drawn = checked_shape(key, shape, {df}, dtype);
+  const auto keys = split(key, 2);
+  const Array n = normal_of(keys[0], drawn, dtype), half = parameter(df, dtype) / 2;
+  return n * sqrt(half / gamma_of(keys[1], half, drawn, dtype, GammaSpace::linear));
 }
 
 Array f(const Key& key, const Array& dfnum, const Array& dfden, DrawShape shape, Dtype dtype, Where where) {
-  const Shape drawn = checked_shape(key, shape, {dfnum, dfden}, dtype, "f", where);
-  const auto keys = split(key, 2, where);  // the denominator's, the numerator's
-  const Traced numerator = chisquare_of(keys[1], dfnum, drawn, dtype, "f", where) /
-                           Traced{parameter(dfnum, dtype, "f", where), where};
-  const Traced denominator = chisquare_of(keys[0], dfden, drawn, dtype, "f", where) /
-                             Traced{parameter(dfden, dtype, "f", where), where};
-  return (numerator / denominator).x;
+  const Call call("f", where);
+  const Shape drawn = checked_shape(key, shape, {dfnum, dfden}, dtype);
+  const auto keys = split(key, 2);  // the denominator's, the numerator's
+  const Array numerator = chisquare_of(keys[1], dfnum, drawn, dtype) / parameter(dfnum, dtype);
+  const Array denominator = chisquare_of(keys[0], dfden, drawn, dtype) / parameter(dfden, dtype);
+  return numerator / denominator;
 }
 
 Array generalized_normal(const Key& key, double p, Shape shape, Dtype dtype, Where where) {
-  check_draw(key, shape, dtype, "generalized_normal", where);
-  const auto keys = split(key, 2, where);
-  const Traced g =
-      gamma_of(keys[0], Array(1 / p), shape, dtype, GammaSpace::linear, "generalized_normal", where);
-  const Traced direction{rademacher(keys[1], shape, dtype, where), where};
-  return (direction * Traced{power(g.operand(), Operand(1 / p, where)), where}).x;
+  const Call call("generalized_normal", where);
+  check_draw(key, shape, dtype);
+  const auto keys = split(key, 2);
+  const Array g = gamma_of(keys[0], Array(1 / p), shape, dtype, GammaSpace::linear);
+  const Array direction = rademacher(keys[1], shape, dtype);
+  return direction * power(g, 1 / p);
 }
 
 Array ball(const Key& key, std::int64_t d, double p, Shape shape, Dtype dtype, Where where) {
+  const Call call("ball", where);
   if (d < 0)
-    throw ArgumentError(call_text("ball", where) + ": the dimension is " + std::to_string(d) +
+    throw ArgumentError(call_text() + ": the dimension is " + std::to_string(d) +
                         "; it must not be negative");
-  check_draw(key, shape, dtype, "ball", where);
-  const auto keys = split(key, 2, where);
-  const Traced g{generalized_normal(keys[0], p, rng::join(shape, Shape{d}), dtype, where), where};
-  const Traced e{exponential(keys[1], shape, dtype, where), where};
-  const Traced powers{power(apply(abs, g).operand(), Operand(p, where)), where};
-  const Traced radius_p = Traced{sum(powers.operand(), Axes(-1)), where} + e;
-  return (g /
-          Traced{expand_dims(Operand(power(radius_p.operand(), Operand(1 / p, where)), where), -1), where})
-      .x;
+  check_draw(key, shape, dtype);
+  const auto keys = split(key, 2);
+  const Array g = generalized_normal(keys[0], p, rng::join(shape, Shape{d}), dtype);
+  const Array e = exponential(keys[1], shape, dtype);
+  const Array powers = power(abs(g), p);
+  const Array radius_p = sum(powers, Axes(-1)) + e;
+  return g / expand_dims(power(radius_p, 1 / p), -1);
 }
 
 Array poisson(const Key& key, const Array& lambda, DrawShape shape, Dtype dtype, Where where) {
-  check_key(key, "poisson", where);
-  check_usable(lambda, "poisson");
+  const Call call("poisson", where);
+  check_key(key);
+  check_usable(lambda);
   if (!is_integer(dtype))
-    throw DtypeError(call_text("poisson", where) + " gives integers, not " + name(dtype) +
+    throw DtypeError(call_text() + " gives integers, not " + name(dtype) +
                      "; convert the result with astype");
-  if (is_complex(lambda.dtype()))
-    throw DtypeError(call_text("poisson", where) + ": lambda is complex; it must be real");
-  const Shape drawn = drawn_shape(shape.shape, {lambda}, "poisson", where);
-  check_shape(drawn, dtype, "poisson", where);
-  return rng::poisson(key.data, broadcast(cast_to(lambda, float32, where), drawn, where), dtype,
-                      counter_mode(), where);
+  if (is_complex(lambda.dtype())) throw DtypeError(call_text() + ": lambda is complex; it must be real");
+  const Shape drawn = drawn_shape(shape.shape, {lambda});
+  check_shape(drawn, dtype);
+  return rng::poisson(key.data, broadcast(cast_to(lambda, float32), drawn), dtype, counter_mode());
 }
 
 Array binomial(const Key& key, const Array& n, const Array& p, DrawShape shape, Dtype dtype, Where where) {
-  const Shape drawn = checked_shape(key, shape, {n, p}, dtype, "binomial", where);
+  const Call call("binomial", where);
+  const Shape drawn = checked_shape(key, shape, {n, p}, dtype);
   if (is_complex(n.dtype()) || is_complex(p.dtype()))
-    throw DtypeError(call_text("binomial", where) + ": a parameter is complex; both must be real");
+    throw DtypeError(call_text() + ": a parameter is complex; both must be real");
   const Dtype inner = p.dtype() == float64 && !p.is_weakly_typed() ? float64
                       : p.is_weakly_typed()                        ? dtype
                                                                    : float32;
-  const Array drawn_counts =
-      rng::binomial(key.data, broadcast(cast_to(n, inner, where), drawn, where),
-                    broadcast(cast_to(p, inner, where), drawn, where), counter_mode(), where);
-  return cast_to(drawn_counts, dtype, where);
+  const Array drawn_counts = rng::binomial(key.data, broadcast(cast_to(n, inner), drawn),
+                                           broadcast(cast_to(p, inner), drawn), counter_mode());
+  return cast_to(drawn_counts, dtype);
 }
 
 Array multinomial(const Key& key, const Array& n, const Array& p, DrawShape shape, Dtype dtype, Where where) {
-  check_key(key, "multinomial", where);
-  check_usable(p, "multinomial");
-  if (p.ndim() < 1)
-    throw ShapeError(call_text("multinomial", where) + ": p is a scalar; it needs a dimension of outcomes");
+  const Call call("multinomial", where);
+  check_key(key);
+  check_usable(p);
+  if (p.ndim() < 1) throw ShapeError(call_text() + ": p is a scalar; it needs a dimension of outcomes");
   const Shape outer = shape.shape ? *shape.shape : rng::leading_dims(p.shape());
   const auto k = p.shape().back();
   const Dtype inner = is_floating(p.dtype()) ? p.dtype() : float32;
   // Outcome after outcome: how many of the trials that are left, with its share of the probability that is
   // left.
-  const Array probabilities = broadcast(cast_to(p, inner, where), rng::join(outer, Shape{k}), where);
-  const auto keys = split(key, static_cast<int>(k), where);
-  Traced left{broadcast(cast_to(n, inner, where), outer, where), where};
-  std::vector<Traced> share(k, left), remaining(share);
+  const Array probabilities = broadcast(cast_to(p, inner), rng::join(outer, Shape{k}));
+  const auto keys = split(key, static_cast<int>(k));
+  Array left = broadcast(cast_to(n, inner), outer);
+  std::vector<Array> share(k, left), remaining(share);
   for (std::int64_t i = k; i-- > 0;) {
     const auto at = static_cast<std::size_t>(i);
-    share[at] = {index(probabilities, {ellipsis, i}, where), where};
+    share[at] = index(probabilities, {ellipsis, i});
     remaining[at] = i + 1 < k ? remaining[at + 1] + share[at] : share[at];
   }
   std::vector<Array> counts;
   for (std::size_t i = 0; i < static_cast<std::size_t>(k); ++i) {
-    const Traced is_zero{equal(remaining[i].operand(), Operand(0, where)), where};
-    const Traced ratio =
-        share[i] /
-        Traced{tessera::where(is_zero.operand(), Operand(1, where), remaining[i].operand()), where};
-    counts.push_back(binomial(keys[i], left.x, clip(ratio.operand(), Operand(0, where), Operand(1, where)),
-                              outer, inner, where));
-    left = left - Traced{counts.back(), where};
+    const Array is_zero = equal(remaining[i], 0);
+    const Array ratio = share[i] / tessera::where(is_zero, 1, remaining[i]);
+    counts.push_back(binomial(keys[i], left, clip(ratio, 0, 1), outer, inner));
+    left = left - counts.back();
   }
-  return astype(Operand(stack(counts, -1), where), dtype);
+  return astype(stack(counts, -1), dtype);
 }
 
 }  // namespace tessera::random

@@ -12,8 +12,11 @@ namespace tessera {
 
 std::string label_of(const Instruction& i) {
   const auto kind = collective_kind(i);
-  return (kind.empty() ? "" : kind + " for ") + (i.op ? i.op->name : std::string("a result")) + " at " +
-         site(i.where);
+  return (kind.empty() ? "" : kind + " for ") +
+         (i.call ? std::string(i.call)
+          : i.op ? i.op->name
+                 : std::string("a result")) +
+         " at " + site(i.where);
 }
 
 StepPtr bind(const BindContext& context, const Instruction& i) {

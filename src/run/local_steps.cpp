@@ -36,7 +36,7 @@ class KernelStep final : public Step {
         params_(call.params),
         inputs_(i.inputs),
         outputs_(i.outputs),
-        where_(i.where) {
+        called_{i.call != nullptr ? i.call : i.op->name.c_str(), i.where} {
     for (const int v : inputs_) in_.push_back(context.local(v).tile);
     for (const int v : outputs_) out_.push_back(context.local(v).tile), locals_.push_back(context.local(v));
     holds_ = std::any_of(locals_.begin(), locals_.end(), [](const LocalValue& local) { return local.holds; });
@@ -52,7 +52,7 @@ class KernelStep final : public Step {
       kernel_({*op_, *params_, in_, out_});
     } catch (const Error& error) {
       if (!op_->may_fail) throw;
-      if (frame.failure.empty()) frame.failure = op_->name + " at " + site(where_) + ": " + error.what();
+      if (frame.failure.empty()) frame.failure = call_text(called_) + ": " + error.what();
       for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
     }
   }
@@ -72,7 +72,7 @@ class KernelStep final : public Step {
   KernelFunction kernel_;
   ParamsPtr params_;
   std::vector<int> inputs_, outputs_;
-  std::source_location where_;
+  UserCall called_;
   std::vector<Tile> in_, out_;
   std::vector<LocalValue> locals_;
   bool holds_ = false;

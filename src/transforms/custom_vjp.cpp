@@ -31,6 +31,13 @@ std::size_t argument_count(const Params& p) {
   return static_cast<std::size_t>(p.as<MarkerParams>().arguments);
 }
 
+// The rule is the user's code.
+std::vector<Array> called_back(const detail::BackwardRule& rule, std::span<const Array> arguments,
+                               std::span<const Array> cotangents, std::source_location where) {
+  const UserCode users;
+  return rule(arguments, cotangents, where);
+}
+
 // x with a batch dim in front.
 Array with_batch(const Array& x, int dim, std::int64_t size) {
   if (dim != not_batched) return batch_first(x, dim);
@@ -48,11 +55,12 @@ detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> di
     if (frame != 0 && binding.frame == frame) index = binding.index;
   return
       [=](std::span<const Array> arguments, std::span<const Array> cotangents, std::source_location where) {
+        const Call call("custom_vjp", where);
         std::vector<Array> placeholders, inner_arguments, inner_cotangents;
         std::vector<BatchedValue> values;
         const auto example = [&](const Array& x, int dim) {
           if (dim == not_batched) return x;
-          placeholders.push_back(example_of(x, dim, where));
+          placeholders.push_back(example_of(x, dim));
           values.push_back({x, dim});
           return placeholders.back();
         };
@@ -63,7 +71,7 @@ detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> di
           placeholders.push_back(index);
           values.push_back({arange_of(std::int64_t{0}, size, 1, int32), 0});
         }
-        std::vector<Array> results = rule(inner_arguments, inner_cotangents, where), roots;
+        std::vector<Array> results = called_back(rule, inner_arguments, inner_cotangents, where), roots;
         for (const auto& x : results)
           if (x.node()) roots.push_back(x);
         const auto replayed = replay_batched(roots, placeholders, values, size, frame);
@@ -113,7 +121,8 @@ const OpDef marker_op{
       for (std::size_t i = 0; i < v.out.size(); ++i)
         cotangents.push_back(v.cotangents[i].node() ? v.cotangents[i] : detail::zeros_for(v.out[i]));
       const AxisScope names(v.node.params->as<MarkerParams>().axes);
-      auto result = v.node.params->as<MarkerParams>().rule(v.in.first(n), cotangents, v.node.where);
+      auto result =
+          called_back(v.node.params->as<MarkerParams>().rule, v.in.first(n), cotangents, v.node.where);
       result.resize(v.in.size());
       return result;
     },
@@ -126,8 +135,7 @@ const OpDef marker_op{
       params.rule =
           batched_rule(params.rule, {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(n)},
                        args.size, replayed_frame(), params.axes);
-      auto out =
-          record_all(*args.node.op, make_params(std::move(params)), std::move(inputs), args.node.where);
+      auto out = record_all(*args.node.op, make_params(std::move(params)), std::move(inputs));
       std::vector<int> dims(out.size(), 0);
       return {std::move(out), std::move(dims)};
     },
@@ -167,8 +175,7 @@ const OpDef barrier_op{
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
-      auto out =
-          record_all(*args.node.op, args.node.params, {args.in.begin(), args.in.end()}, args.node.where);
+      auto out = record_all(*args.node.op, args.node.params, {args.in.begin(), args.in.end()});
       return {std::move(out),
               {args.dims.begin(),
                args.dims.begin() + static_cast<std::ptrdiff_t>(value_count(*args.node.params))}};
@@ -182,29 +189,32 @@ namespace detail {
 
 std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const std::vector<Array>& results,
                                       BackwardRule rule, std::source_location where) {
+  const Call call("custom_vjp", where);
   std::vector<Array> inputs = arguments;
   inputs.insert(inputs.end(), results.begin(), results.end());
-  for (const auto& x : inputs) check_usable(x, "custom_vjp");
+  for (const auto& x : inputs) check_usable(x);
   return record_all(marker_op,
                     make_params(MarkerParams{static_cast<std::int64_t>(arguments.size()),
                                              std::move(rule),
                                              {bound_axes().begin(), bound_axes().end()}}),
-                    std::move(inputs), where);
+                    std::move(inputs));
 }
 
 std::vector<Array> computed_after(const std::vector<Array>& values, std::span<const Array> after,
                                   std::source_location where) {
+  const Call call("checkpoint", where);
   std::vector<Array> inputs = values;
   inputs.insert(inputs.end(), after.begin(), after.end());
   return record_all(barrier_op, make_params(BarrierParams{static_cast<std::int64_t>(values.size())}),
-                    std::move(inputs), where);
+                    std::move(inputs));
 }
 
 std::vector<Array> checked_rule_result(std::vector<Array> cotangents, std::span<const Array> arguments,
                                        std::source_location where) {
+  const Call call("custom_vjp", where);
   if (cotangents.size() != arguments.size())
     throw ArgumentError(
-        call_text("custom_vjp", where) + ": bwd returns " + std::to_string(cotangents.size()) +
+        call_text() + ": bwd returns " + std::to_string(cotangents.size()) +
         " cotangents, but the arguments have " + std::to_string(arguments.size()) +
         " arrays; return one cotangent tree per argument (None for an argument without gradient)");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -212,7 +222,7 @@ std::vector<Array> checked_rule_result(std::vector<Array> cotangents, std::span<
     if (!is_inexact(arguments[i].dtype()))
       cotangents[i] = Array();
     else
-      cotangents[i] = fitted(cotangents[i], arguments[i], "custom_vjp", "a cotangent returned by bwd");
+      cotangents[i] = fitted(cotangents[i], arguments[i], "a cotangent returned by bwd");
   }
   return cotangents;
 }

@@ -32,21 +32,21 @@ namespace detail {
 // What stands for a cotangent of x while its rule is recorded; no result depends on it.
 static Array any_cotangent(const Array& x) {
   const auto& output = output_of(x);
-  return make_placeholder(output.type, output.sharding, x.node()->region, output.varying, x.node()->where);
+  return make_placeholder(output.type, output.sharding, x.node()->region, output.varying);
 }
 
 // Inside a mapped function: a cotangent that is the same on all ranks, of an operand that is not, as one
 // that may differ. What comes back to it from the ranks' tangents is then summed.
-static Array varying_like(const Array& cotangent, const Array& operand, std::source_location where) {
+static Array varying_like(const Array& cotangent, const Array& operand) {
   const auto& region = cotangent.node()->region;
   if (!region || !region->check_varying || operand.node()->region != region) return cotangent;
   const auto missing = output_of(operand).varying & ~output_of(cotangent).varying;
-  return missing == 0 ? cotangent : region_hooks().vary(cotangent, missing, where);
+  return missing == 0 ? cotangent : region_hooks().vary(cotangent, missing);
 }
 
 std::vector<Array> Tape::jvp_of(const Entry& entry, const std::vector<Array>& tangents) const {
   const Node& node = *entry.node;
-  const AttributedTo users_call(node.where);
+  const OnBehalfOf users_call(node.called());
   std::vector<Array> outputs;
   for (std::size_t o = 0; o < node.outputs.size(); ++o) outputs.emplace_back(entry.node, static_cast<int>(o));
   if (const auto rule = jvp_rule_of(*node.op)) return rule({node, entry.inputs, outputs, tangents, call_});
@@ -59,7 +59,7 @@ std::vector<Array> Tape::jvp_of(const Entry& entry, const std::vector<Array>& ta
   std::vector<Array> reached, along;
   for (std::size_t i = 0; i < pulled.size(); ++i)
     if (pulled[i].node() && tangents[i].node())
-      reached.push_back(varying_like(pulled[i], entry.inputs[i], node.where)), along.push_back(tangents[i]);
+      reached.push_back(varying_like(pulled[i], entry.inputs[i])), along.push_back(tangents[i]);
   const auto found = Tape(u, reached, {}, call_).pull_back(along);
   std::vector<Array> pushed;
   for (std::size_t o = 0, next = 0; o < outputs.size(); ++o)

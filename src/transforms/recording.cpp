@@ -26,11 +26,11 @@ Array placed_like(const Array& gradient, const Array& operand) {
 Recording::Recording(const char* call, std::source_location where) : call_(call), where_(where) {}
 
 Array Recording::watch(const Array& leaf, int argument, bool strict) {
-  check_usable(leaf, call_);
+  const Call call(call_, where_);
+  check_usable(leaf);
   const bool inexact = is_inexact(leaf.dtype());
   if (strict && !inexact)
-    throw DtypeError(call_text(call_, where_) + ": argument " + std::to_string(argument) + " holds " +
-                     describe(leaf) +
+    throw DtypeError(call_text() + ": argument " + std::to_string(argument) + " holds " + describe(leaf) +
                      ", and integers and bools have no gradient; convert it with astype(x, float32), or "
                      "differentiate with respect to "
                      "other arguments by argnums");
@@ -40,7 +40,8 @@ Array Recording::watch(const Array& leaf, int argument, bool strict) {
 }
 
 void Recording::finish(std::vector<Array> results, const std::vector<Array>& others) {
-  for (const auto& x : results) check_usable(x, call_);
+  const Call call(call_, where_);
+  for (const auto& x : results) check_usable(x);
   std::vector<Array> aliases;
   for (const auto& x : watched_)
     if (is_inexact(x.dtype())) aliases.push_back(x);
@@ -49,27 +50,29 @@ void Recording::finish(std::vector<Array> results, const std::vector<Array>& oth
 }
 
 void Recording::check_scalar() const {
+  const Call call(call_, where_);
   const Array& value = results_[0];
   if (value.ndim() != 0)
-    throw ShapeError(call_text(call_, where_) + ": the function returns " + describe(value) +
+    throw ShapeError(call_text() + ": the function returns " + describe(value) +
                      ", but only a scalar (an array without dimensions) has a gradient; reduce it with sum "
                      "or mean, or use vjp or jacrev");
   if (!is_floating(value.dtype()))
-    throw DtypeError(call_text(call_, where_) + ": the function returns " + describe(value) +
+    throw DtypeError(call_text() + ": the function returns " + describe(value) +
                      ", but the gradient is that of a real number; " +
                      (is_complex(value.dtype()) ? "take real, imag or abs of it, or use vjp"
                                                 : "convert it with astype(x, float32)"));
 }
 
 std::vector<Array> Recording::gradient() const {
-  return pull_back({make_scalar({1.0, 0, false}, results_[0].dtype(), false, where_)});
+  const Call call(call_, where_);
+  return pull_back({make_scalar({1.0, 0, false}, results_[0].dtype(), false)});
 }
 
 std::vector<Array> Recording::pull_back(std::vector<Array> cotangents, Form form) const {
+  const Call call(call_, where_);
   for (std::size_t i = 0; i < results_.size(); ++i)
-    cotangents[i] = is_inexact(results_[i].dtype())
-                        ? fitted(cotangents[i], results_[i], call_, "the cotangent")
-                        : Array();
+    cotangents[i] =
+        is_inexact(results_[i].dtype()) ? fitted(cotangents[i], results_[i], "the cotangent") : Array();
   const auto found = tape_->pull_back(cotangents);
   std::vector<Array> gradients;
   std::size_t next = 0;
@@ -88,10 +91,10 @@ std::vector<Array> Recording::pull_back(std::vector<Array> cotangents, Form form
 }
 
 std::vector<Array> Recording::push_forward(std::vector<Array> tangents) const {
+  const Call call(call_, where_);
   std::vector<Array> directions;
   for (std::size_t i = 0; i < leaves_.size(); ++i)
-    if (is_inexact(leaves_[i].dtype()))
-      directions.push_back(fitted(tangents[i], leaves_[i], call_, "the tangent"));
+    if (is_inexact(leaves_[i].dtype())) directions.push_back(fitted(tangents[i], leaves_[i], "the tangent"));
   auto pushed = tape_->push_forward(directions);
   for (std::size_t i = 0; i < results_.size(); ++i)
     if (!is_inexact(results_[i].dtype()) || !pushed[i].node()) pushed[i] = zeros_for(results_[i]);
@@ -100,12 +103,13 @@ std::vector<Array> Recording::push_forward(std::vector<Array> tangents) const {
 
 // The pullback of one cotangent, applied to all rows of the identity at once.
 std::vector<Array> Recording::jacobian(std::size_t result) const {
+  const Call call(call_, where_);
   const Array& y = results_[result];
   if (!is_floating(y.dtype()))
-    throw DtypeError(call_text(call_, where_) + ": the function returns " + describe(y) +
+    throw DtypeError(call_text() + ": the function returns " + describe(y) +
                      "; jacobians are those of real functions: take real and imag of it");
   const Array row =
-      make_placeholder(type_of(y), output_of(y).sharding, y.node()->region, output_of(y).varying, where_);
+      make_placeholder(type_of(y), output_of(y).sharding, y.node()->region, output_of(y).varying);
   std::vector<Array> cotangents;
   for (std::size_t i = 0; i < results_.size(); ++i)
     cotangents.push_back(i == result ? row : zeros_for(results_[i]));
@@ -128,9 +132,10 @@ std::vector<Array> Recording::jacobian(std::size_t result) const {
   return jacobians;
 }
 
-void throw_structure_mismatch(const char* call, const char* what, const std::string& expected,
-                              const std::string& given) {
-  throw ArgumentError(std::string(call) + ": " + what + " has the structure " + given + ", but " + expected +
+void throw_structure_mismatch(const char* name, std::source_location where, const char* what,
+                              const std::string& expected, const std::string& given) {
+  const Call call(name, where);
+  throw ArgumentError(call_text() + ": " + what + " has the structure " + given + ", but " + expected +
                       " is needed (* stands for an array); build it from the value by tree_map");
 }
 

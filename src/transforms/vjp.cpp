@@ -95,10 +95,9 @@ Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, cons
 
 std::vector<Array> Tape::vjp_of(const Entry& entry, const std::vector<Array>& cotangents) const {
   const Node& node = *entry.node;
-  const AttributedTo users_call(node.where);
+  const OnBehalfOf users_call(node.called());
   if (!node.op->vjp)
-    throw ArgumentError(std::string(call_) + ": " + call_text(node.op->name.c_str(), node.where) +
-                        " has no derivative" +
+    throw ArgumentError(std::string(call_) + ": " + call_text() + " has no derivative" +
                         (node.op->vjp.why() ? std::string(": ") + node.op->vjp.why() : std::string()) +
                         ". Where no gradient should flow, apply stop_gradient to its operand; to give a "
                         "derivative of your own, use custom_vjp");
@@ -129,7 +128,7 @@ std::vector<Array> Tape::pull_back(const std::vector<Array>& cotangents) const {
     if (of[n].empty() || entry.producer.empty()) continue;  // nothing flows here; an argument
     const auto inputs = vjp_of(entry, of[n]);
     of[n].clear();
-    const AttributedTo users_call(entry.node->where);
+    const OnBehalfOf users_call(entry.node->called());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (entry.producer[i] < 0 || !inputs[i].node()) continue;
       const Array& operand = entry.inputs[i];
@@ -154,13 +153,13 @@ Array zeros_for(const Array& operand) {
   return output.sharding ? device_put(zero, *output.sharding) : zero;
 }
 
-Array fitted(const Array& given, const Array& like, const char* call, const char* what) {
-  check_usable(given, call);
+Array fitted(const Array& given, const Array& like, const char* what) {
+  check_usable(given);
   if (given.shape() == like.shape() && given.dtype() == like.dtype()) return given;
   if (given.shape() == like.shape() && given.is_weakly_typed() && !is_complex(given.dtype()) &&
       has_tangents(like))
-    return cast_to(given, like.dtype(), given.node()->where);
-  throw ArgumentError(std::string(call) + ": " + what + " is " + describe(given) + " but belongs to " +
+    return cast_to(given, like.dtype());
+  throw ArgumentError(call_text() + ": " + what + " is " + describe(given) + " but belongs to " +
                       describe(like) + "; both must have the same shape and dtype");
 }
 

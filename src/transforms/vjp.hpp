@@ -40,7 +40,7 @@ class Tape {
 
 // A cotangent or tangent given by the user for `like`: its shape and dtype are checked, a weakly typed
 // number is converted.
-Array fitted(const Array& given, const Array& like, const char* call, const char* what);
+Array fitted(const Array& given, const Array& like, const char* what);
 // Zeros of the operand's type and sharding.
 Array zeros_for(const Array& operand);
 

@@ -82,14 +82,15 @@ struct KeyHash {
 // One node again, on batches.
 Batched replay_node(const Node& node, const std::vector<Array>& in, const std::vector<int>& dims,
                     std::int64_t size) {
+  const OnBehalfOf users_call(node.called());
   const bool batched = std::any_of(dims.begin(), dims.end(), [](int d) { return d != not_batched; });
   if (!batched) {
-    auto out = record_all(*node.op, node.params, in, node.where);
+    auto out = record_all(*node.op, node.params, in);
     std::vector<int> none(out.size(), not_batched);
     return {std::move(out), std::move(none)};
   }
   if (!node.op->batch)
-    throw ArgumentError("vmap: " + node.op->name + " at " + site(node.where) + " cannot be mapped: " +
+    throw ArgumentError("vmap: " + call_text() + " cannot be mapped: " +
                         (node.op->batch.why() != nullptr ? node.op->batch.why() : "it has no batching rule") +
                         ". Loop over the examples instead");
   return node.op->batch.rule()({node, in, dims, size});
@@ -97,7 +98,6 @@ Batched replay_node(const Node& node, const std::vector<Array>& in, const std::v
 
 Array with_batch_at(const BatchedValue& y, std::optional<int> axis, std::int64_t size, std::size_t number,
                     const VmapRequest& request) {
-  const Operand value(y.value, request.where);
   if (!axis) {
     if (y.dim == not_batched) return y.value;
     throw ArgumentError(
@@ -105,15 +105,15 @@ Array with_batch_at(const BatchedValue& y, std::optional<int> axis, std::int64_t
         " depends on the example, but its out_axes is None, which " +
         "promises one value for all; give it an axis, or reduce it inside (psum over the axis name)");
   }
-  if (y.dim != not_batched) return y.dim == *axis ? y.value : moveaxis(value, y.dim, *axis);
+  if (y.dim != not_batched) return y.dim == *axis ? y.value : moveaxis(y.value, y.dim, *axis);
   auto extents = y.value.shape().vector();
   extents.insert(extents.begin() + *axis, size);
-  return broadcast_to(Operand(expand_dims(value, *axis), request.where), Shape(std::move(extents)));
+  return broadcast_to(expand_dims(y.value, *axis), Shape(std::move(extents)));
 }
 
 }  // namespace
 
-Array example_of(const Array& x, int dim, std::source_location where) {
+Array example_of(const Array& x, int dim) {
   const auto& output = output_of(x);
   auto extents = x.shape().vector();
   extents.erase(extents.begin() + dim);
@@ -124,7 +124,7 @@ Array example_of(const Array& x, int dim, std::source_location where) {
     sharding = Sharding::from_dim_axes(output.sharding->mesh(), axes);
   }
   return make_placeholder({Shape(std::move(extents)), output.type.dtype, output.type.weak},
-                          std::move(sharding), x.node()->region, output.varying, where);
+                          std::move(sharding), x.node()->region, output.varying);
 }
 
 std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots,
@@ -165,7 +165,7 @@ std::vector<std::optional<int>> leaf_axes(const AxesTree& axes, const detail::Ma
   spread_prefix(axes, call.args, what, "the arguments", dims);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const auto& x = call.leaves[i];
-    check_usable(x, what.c_str());
+    check_usable(x);
     if (!dims[i]) continue;
     if (*dims[i] < -x.ndim() || *dims[i] >= x.ndim())
       throw IndexError(what + ": axis " + std::to_string(*dims[i]) + " is out of range for argument array " +
@@ -209,7 +209,7 @@ std::vector<std::optional<int>> result_axes(const AxesTree& axes, const detail::
   std::vector<std::optional<int>> dims;
   spread_prefix(axes, result, what, "the result", dims);
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    check_usable(leaves[i], what.c_str());
+    check_usable(leaves[i]);
     if (!dims[i]) continue;
     const int ndim = leaves[i].ndim() + 1;
     if (*dims[i] < -ndim || *dims[i] >= ndim)
@@ -227,18 +227,19 @@ std::vector<Array> apply_vmap(detail::MappedCall& call, const VmapRequest& reque
   for (std::size_t i = 0; i < call.leaves.size(); ++i) {
     const auto dim = request.in_dims[i];
     if (dim) {
-      placeholders.push_back(example_of(call.leaves[i], *dim, request.where));
+      placeholders.push_back(example_of(call.leaves[i], *dim));
       values.push_back({call.leaves[i], *dim});
     }
     inner.push_back(dim ? placeholders.back() : call.leaves[i]);
   }
   const auto frame = next_frame();
   AxisBinding binding{request.axis_name, request.size, request.call, frame, {}, {}, -1};
-  binding.index = make_placeholder({Shape{}, int32}, std::nullopt, nullptr, 0, request.where);
+  binding.index = make_placeholder({Shape{}, int32}, std::nullopt, nullptr, 0);
   placeholders.push_back(binding.index);
   values.push_back({arange_of(std::int64_t{0}, request.size, 1, int32), 0});
   {
     const AxisScope scope({std::move(binding)});
+    const UserCode users;
     results = call.body(inner);
   }
   const auto out = result_axes(request.out_axes, call.result, results, request.call + ": out_axes");
@@ -255,7 +256,8 @@ class Vmap final : public detail::MapRule {
  public:
   Vmap(VmapOptions options, std::source_location where) : options_(std::move(options)), where_(where) {}
   std::vector<Array> apply(detail::MappedCall& call) const override {
-    VmapRequest request{{}, options_.out_axes, options_.axis_name, 1, call_text("vmap", where_), where_};
+    const Call here("vmap", where_);
+    VmapRequest request{{}, options_.out_axes, options_.axis_name, 1, call_text()};
     request.in_dims = leaf_axes(options_.in_axes, call, request.call + ": in_axes");
     request.size = mapped_size(request.in_dims, call.leaves, options_.axis_size, request.call);
     return apply_vmap(call, request);

@@ -25,7 +25,7 @@ std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots,
 
 // A placeholder for one example of the batch x. A committed one lies where the batch does, but for the axes
 // that split the batch dim.
-Array example_of(const Array& x, int dim, std::source_location where);
+Array example_of(const Array& x, int dim);
 
 struct VmapRequest {
   std::vector<std::optional<int>> in_dims;  // per leaf of the arguments, counted from the front
@@ -33,7 +33,6 @@ struct VmapRequest {
   std::string axis_name;
   std::int64_t size = 1;
   std::string call;  // "vmap at train.cpp:12"
-  std::source_location where;
 };
 std::vector<Array> apply_vmap(detail::MappedCall& call, const VmapRequest& request);
 

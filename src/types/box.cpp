@@ -2,6 +2,8 @@
 
 #include <tessera/error.hpp>
 
+#include "base/call.hpp"
+
 #include <algorithm>
 #include <ostream>
 
@@ -89,7 +91,7 @@ Range block_range(std::int64_t n, std::int64_t parts, std::int64_t part) {
 std::int64_t checked_mul(std::int64_t a, std::int64_t b, const char* what) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product))
-    throw ShapeError(std::string(what) + ": " + std::to_string(a) + " * " + std::to_string(b) +
+    throw ShapeError(call_text_or(what) + ": " + std::to_string(a) + " * " + std::to_string(b) +
                      " does not fit 64 bits; use a smaller shape");
   return product;
 }
@@ -99,7 +101,7 @@ std::int64_t checked_elements(const Shape& shape, const char* what) { return che
 std::int64_t checked_bytes(const Shape& shape, std::size_t itemsize, const char* what) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(checked_elements(shape, what), static_cast<std::int64_t>(itemsize), &bytes))
-    throw ShapeError(std::string(what) + ": the bytes of shape " + to_string(shape) + " at " +
+    throw ShapeError(call_text_or(what) + ": the bytes of shape " + to_string(shape) + " at " +
                      std::to_string(itemsize) + " bytes an element do not fit 64 bits; use a smaller shape");
   return bytes;
 }

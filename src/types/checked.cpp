@@ -2,13 +2,15 @@
 
 #include <tessera/error.hpp>
 
+#include "base/call.hpp"
+
 namespace tessera {
 namespace {
 
 [[noreturn]] void refuse(std::span<const std::int64_t> extents, const std::string& call,
                          const std::string& what) {
   const Shape shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
-  throw ShapeError(call + ": " + what + " of shape " + to_string(shape) +
+  throw ShapeError(call_text_or(call) + ": " + what + " of shape " + to_string(shape) +
                    " does not fit 64 bits; use a smaller shape");
 }
 
@@ -19,7 +21,7 @@ std::int64_t checked_product(std::span<const std::int64_t> extents, const std::s
   bool empty = false;
   for (const auto extent : extents) {
     if (extent < 0)
-      throw ShapeError(call + ": shape " +
+      throw ShapeError(call_text_or(call) + ": shape " +
                        to_string(Shape(std::vector<std::int64_t>(extents.begin(), extents.end()))) +
                        " has the negative extent " + std::to_string(extent));
     if (extent == 0)
@@ -44,7 +46,7 @@ std::int64_t checked_bytes(const Shape& shape, Dtype dtype, const std::string& c
 std::int64_t checked_sum(std::int64_t a, std::int64_t b, const std::string& call) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum))
-    throw ShapeError(call + ": " + std::to_string(a) + " + " + std::to_string(b) +
+    throw ShapeError(call_text_or(call) + ": " + std::to_string(a) + " + " + std::to_string(b) +
                      " does not fit 64 bits; use a smaller shape");
   return sum;
 }

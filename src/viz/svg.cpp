@@ -5,6 +5,7 @@
 
 #include <tessera/visualize.hpp>
 
+#include "base/call.hpp"
 #include "viz/labels.hpp"
 #include "viz/svg_writer.hpp"
 #include "viz/text_layout.hpp"
@@ -361,8 +362,9 @@ class SvgPicture {
 
 }  // namespace
 
-std::string sharding_svg(const Shape& shape, const Sharding& sharding) {
-  const Picture picture = picture_of(shape, sharding, "sharding_svg");
+std::string sharding_svg(const Shape& shape, const Sharding& sharding, std::source_location where) {
+  const Call call("sharding_svg", where);
+  const Picture picture = picture_of(shape, sharding, call_text().c_str());
   return SvgPicture(picture, sharding).draw();
 }
 

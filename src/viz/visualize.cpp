@@ -4,6 +4,7 @@
 
 #include <tessera/error.hpp>
 
+#include "base/call.hpp"
 #include "viz/canvas.hpp"
 
 namespace tessera::debug {
@@ -15,15 +16,15 @@ void check(const VisualizeOptions& options) {
   constexpr double largest_scale = 1000;
   constexpr int smallest_width = 20, largest_width = 10000;
   if (!(options.scale > 0 && options.scale <= largest_scale)) {
-    throw ArgumentError("visualize_sharding: scale must lie above 0 and not above 1000, got " +
+    throw ArgumentError(call_text() + ": scale must lie above 0 and not above 1000, got " +
                         std::to_string(options.scale));
   }
   if (options.min_width < 1) {
-    throw ArgumentError("visualize_sharding: min_width must be at least 1, got " +
+    throw ArgumentError(call_text() + ": min_width must be at least 1, got " +
                         std::to_string(options.min_width));
   }
   if (options.max_width < smallest_width || options.max_width > largest_width) {
-    throw ArgumentError("visualize_sharding: max_width must lie between 20 and 10000, got " +
+    throw ArgumentError(call_text() + ": max_width must lie between 20 and 10000, got " +
                         std::to_string(options.max_width));
   }
 }
@@ -36,17 +37,20 @@ ColourDepth depth_for(const VisualizeOptions& options) {
 
 }  // namespace
 
-std::string visualize_sharding(const Shape& shape, const Sharding& sharding, VisualizeOptions options) {
+std::string visualize_sharding(const Shape& shape, const Sharding& sharding, VisualizeOptions options,
+                               std::source_location where) {
+  const Call call("visualize_sharding", where);
   check(options);
-  const Picture picture = picture_of(shape, sharding, "visualize_sharding");
+  const Picture picture = picture_of(shape, sharding, call_text().c_str());
   const ColourDepth depth = depth_for(options);
   const Form form = depth == ColourDepth::none ? Form::framed : Form::coloured;
   const std::vector<Line> lines = draw(picture, lay_out(picture, options, form), form);
   return form == Form::framed ? to_plain(lines) : to_ansi(lines, depth);
 }
 
-std::string sharding_html(const Shape& shape, const Sharding& sharding) {
-  const Picture picture = picture_of(shape, sharding, "sharding_html");
+std::string sharding_html(const Shape& shape, const Sharding& sharding, std::source_location where) {
+  const Call call("sharding_html", where);
+  const Picture picture = picture_of(shape, sharding, call_text().c_str());
   return to_html(draw(picture, lay_out(picture, {}, Form::coloured), Form::coloured));
 }
 

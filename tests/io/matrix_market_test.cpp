@@ -74,9 +74,10 @@ TEST_F(MatrixMarket, a_malformed_file_is_refused_with_the_line) {
       {banner + "array real \x1b[2J\n", "the symmetry '\\x1b[2j'"},
   };
   for (const auto& [text, expected] : cases) {
-    EXPECT_THAT(text_of_error<IoError>([&] { load(text); }),
-                testing::AllOf(HasSubstr(expected), HasSubstr("load_matrix_market: '"),
-                               HasSubstr("; check the file")))
+    EXPECT_THAT(
+        text_of_error<IoError>([&] { load(text); }),
+        testing::AllOf(HasSubstr(expected), HasSubstr("load_matrix_market at matrix_market_test.cpp:"),
+                       HasSubstr("; check the file")))
         << text;
     comm::barrier(comm::world());
   }

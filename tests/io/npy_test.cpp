@@ -116,7 +116,7 @@ TEST_F(Npy, refuses_what_it_cannot_read_on_every_rank_with_the_reason) {
     const auto file = put("bad" + std::to_string(n) + ".npy", cases[n].first);
     const auto text = text_of_error<IoError>([&] { io::load_npy(file, all_rows()); });
     EXPECT_THAT(text, HasSubstr(cases[n].second));
-    EXPECT_THAT(text, HasSubstr("load_npy: '" + file + "'"));
+    EXPECT_THAT(text, AllOf(HasSubstr("load_npy at npy_test.cpp:"), HasSubstr("'" + file + "'")));
     EXPECT_THAT(text, HasSubstr("; "));  // how to mend it
     EXPECT_THAT(text, Not(HasSubstr("rank ")));
   }

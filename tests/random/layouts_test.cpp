@@ -152,8 +152,7 @@ TEST(random_layouts, a_committed_batch_of_keys_draws_where_the_keys_lie) {
   const auto mesh = make_mesh({n}, {"x"});
   const Key keys = random::split_batch(random::key(4), {2 * n + 1});
   const Array draws = rng::normal(device_put(keys.data, mesh, P("x", None)), {3, 2}, float32,
-                                  kernels::after_minus_one(float32), 1, rng::CounterMode::partitionable,
-                                  std::source_location::current());
+                                  kernels::after_minus_one(float32), 1, rng::CounterMode::partitionable);
   EXPECT_EQ(draws.shape(), (Shape{2 * n + 1, 3, 2}));
   EXPECT_EQ(draws.sharding().spec(), P("x", None, None));
   const auto separate = random::split(random::key(4), 2 * n + 1);

@@ -30,15 +30,17 @@ class Array {
  public:
   // A scalar is weakly typed: x + 1 keeps x's dtype.
   template <class S>
-  requires(std::is_arithmetic_v<S>) Array(S value) {
+  requires(std::is_arithmetic_v<S>) Array(S value, std::source_location where = {}) {
     if constexpr (std::is_same_v<S, bool>)
-      *this = weak_bool(value);
+      *this = weak_bool(value, where);
     else if constexpr (std::is_integral_v<S>)
-      *this = weak_integer(static_cast<std::int64_t>(value));
+      *this = weak_integer(static_cast<std::int64_t>(value), where);
     else
-      *this = weak_floating(static_cast<double>(value));
+      *this = weak_floating(static_cast<double>(value), where);
   }
-  template <class R> Array(std::complex<R> value) { *this = weak_complex(std::complex<double>(value)); }
+  template <class R> Array(std::complex<R> value, std::source_location where = {}) {
+    *this = weak_complex(std::complex<double>(value), where);
+  }
   Array(std::shared_ptr<Node> node, int output) : node_(std::move(node)), output_(output) {}
   Array() = default;  // holds nothing; any use but assignment is an ArgumentError
 
@@ -53,12 +55,14 @@ class Array {
   Sharding sharding() const;
   bool is_committed() const;
   bool is_fully_replicated() const;
-  Array T() const;
+  Array T(std::source_location where = std::source_location::current()) const;
   // This process's blocks; computes the value (collective over the devices of the array).
-  std::vector<Shard> addressable_shards() const;
+  std::vector<Shard> addressable_shards(std::source_location where = std::source_location::current()) const;
   std::set<Device> devices() const;
   bool is_deleted() const;
-  void delete_();  // frees the memory on this rank; later uses raise ArgumentError
+  void delete_(
+      std::source_location where =
+          std::source_location::current());  // frees the memory on this rank; later uses raise ArgumentError
 
   // The indexed part, x(0, slice(), newaxis, indices): see array/index.hpp. Of up to six parts error messages
   // know the user's line.
@@ -81,10 +85,10 @@ class Array {
   int output() const { return output_; }
 
  private:
-  static Array weak_bool(bool);
-  static Array weak_integer(std::int64_t);
-  static Array weak_floating(double);
-  static Array weak_complex(std::complex<double>);
+  static Array weak_bool(bool, std::source_location);
+  static Array weak_integer(std::int64_t, std::source_location);
+  static Array weak_floating(double, std::source_location);
+  static Array weak_complex(std::complex<double>, std::source_location);
   std::shared_ptr<Node> node_;
   int output_ = 0;
 };
@@ -105,9 +109,9 @@ class Operand {
   Operand(Array&& value, Place written = Place::current()) : array(std::move(value)), where(written) {}
   template <class S>
   requires(std::is_arithmetic_v<S>) Operand(S value, Place written = Place::current())
-      : array(value), where(written) {}
+      : array(value, written), where(written) {}
   template <class R> Operand(std::complex<R> value, Place written = Place::current())
-      : array(value), where(written) {}
+      : array(value, written), where(written) {}
   Array array;
   std::source_location where;
 };

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -12,15 +13,21 @@
 
 namespace tessera {
 
+namespace detail {
+// ShapeError unless so many values fill the shape.
+void check_count(std::int64_t count, const Shape&, const char* call, std::source_location);
+}  // namespace detail
+
 // A dense row-major block in host memory, owned.
 class HostArray {
  public:
   HostArray() : HostArray(Shape{0}, float32) {}
-  HostArray(Shape shape, Dtype dtype);  // zeros
+  HostArray(Shape shape, Dtype dtype, std::source_location where = std::source_location::current());  // zeros
   // ShapeError unless there are as many values as the shape has elements.
-  template <class T> HostArray(const std::vector<T>& values, const Shape& shape)
-      : HostArray(shape, dtype_of<T>()) {
-    check_count(static_cast<std::int64_t>(values.size()));
+  template <class T> HostArray(const std::vector<T>& values, const Shape& shape,
+                               std::source_location where = std::source_location::current())
+      : HostArray(shape, dtype_of<T>(), where) {
+    detail::check_count(static_cast<std::int64_t>(values.size()), shape, "HostArray", where);
     if constexpr (std::is_same_v<T, bool>) {
       for (std::size_t i = 0; i < values.size(); ++i)
         data_.get()[i] = static_cast<std::byte>(values[i] ? 1 : 0);
@@ -28,9 +35,10 @@ class HostArray {
       copy_from(values.data());
     }
   }
-  template <class T> HostArray(std::span<const T> values, const Shape& shape)
-      : HostArray(shape, dtype_of<T>()) {
-    check_count(static_cast<std::int64_t>(values.size()));
+  template <class T> HostArray(std::span<const T> values, const Shape& shape,
+                               std::source_location where = std::source_location::current())
+      : HostArray(shape, dtype_of<T>(), where) {
+    detail::check_count(static_cast<std::int64_t>(values.size()), shape, "HostArray", where);
     copy_from(values.data());
   }
   const Shape& shape() const { return shape_; }
@@ -40,14 +48,14 @@ class HostArray {
   std::byte* bytes() { return data_.get(); }
   const std::byte* bytes() const { return data_.get(); }
   // DtypeError unless T is the element type.
-  template <class T> std::span<const T> as() const {
-    check_dtype(dtype_of<T>());
+  template <class T>
+  std::span<const T> as(std::source_location where = std::source_location::current()) const {
+    check_dtype(dtype_of<T>(), where);
     return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
   }
 
  private:
-  void check_count(std::int64_t count) const;
-  void check_dtype(Dtype) const;
+  void check_dtype(Dtype, std::source_location) const;
   void copy_from(const void* values);
   Shape shape_;
   Dtype dtype_;

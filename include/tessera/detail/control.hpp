@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <source_location>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,7 @@ template <class F, class C, class X>
 std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location where) {
   using Result = std::invoke_result_t<F&, C, X>;
   const auto leaves = tree_leaves(xs), carried = tree_leaves(init);
-  const auto steps = detail::leading_size(leaves);
+  const auto steps = detail::leading_size(leaves, where);
   std::optional<Result> last;
   auto both = carried;
   both.insert(both.end(), leaves.begin(), leaves.end());
@@ -58,19 +59,20 @@ std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location wher
   auto carry = std::move(init);
   for (std::int64_t i = 0; i < steps; ++i) {
     std::vector<Array> entries;
-    for (const auto& x : leaves) entries.push_back(detail::leading_entry(x, i));
+    for (const auto& x : leaves) entries.push_back(detail::leading_entry(x, i, where));
     last.emplace(f(std::move(carry), detail::with_leaves(xs, entries)));
     carry = last->first;
     rows.push_back(tree_leaves(last->second));
   }
-  return Result{std::move(carry), detail::with_leaves(last->second, detail::stack_leaves(rows))};
+  return Result{std::move(carry), detail::with_leaves(last->second, detail::stack_leaves(rows, where))};
 }
 
 template <class F, class G, class... A>
-std::invoke_result_t<F&, const A&...> cond(const Array& predicate, F f, G g, const A&... args) {
+std::invoke_result_t<F&, const A&...> cond(const Operand& predicate, F f, G g, const A&... args) {
   using Result = std::invoke_result_t<F&, const A&...>;
-  detail::check_predicate(predicate, "cond");
-  if (!detail::is_unknown(predicate)) return item<bool>(predicate) ? f(args...) : g(args...);
+  detail::check_predicate(predicate.array, "cond", predicate.where);
+  if (!detail::is_unknown(predicate.array))
+    return item<bool>(predicate.array, predicate.where) ? f(args...) : g(args...);
   std::optional<Result> a;
   const auto results = detail::compiled_cond(
       predicate,
@@ -87,9 +89,9 @@ template <class C, class F, class T> T while_loop(C condition, F body, T init, s
   if (!detail::any_unknown(leaves)) {
     while (true) {
       const Array go_on = condition(init);
-      detail::check_predicate(go_on, "while_loop");
+      detail::check_predicate(go_on, "while_loop", where);
       if (detail::is_unknown(go_on)) break;  // closes over a traced value: compiled below
-      if (!item<bool>(go_on)) return init;
+      if (!item<bool>(go_on, where)) return init;
       init = body(std::move(init));
     }
   }

@@ -65,7 +65,7 @@ template <class R, class... A> class Pullback {
   std::tuple<detail::Differentiated<A>...> operator()(const R& cotangents) const {
     const auto structure = detail::structure_without_numbers(cotangents);
     if (structure != result_)
-      detail::throw_structure_mismatch("pullback of vjp", "the cotangent", result_, structure);
+      detail::throw_structure_mismatch("pullback of vjp", {}, "the cotangent", result_, structure);
     const auto gradients = recording_.pull_back(tree_leaves(cotangents));
     std::size_t next = 0;
     return std::apply(

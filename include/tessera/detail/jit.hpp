@@ -1,5 +1,7 @@
 // Bodies of jit.hpp's templates.
 #pragma once
+#include <source_location>
+
 #include <tessera/jit.hpp>
 
 namespace tessera {
@@ -60,7 +62,7 @@ auto Jitted<F>::trace(const Args& args, const detail::TraceRequest& request) con
 
 template <class F, class... A> auto eval_shape(F f, const A&... args) {
   const detail::TraceArgs<F, A...> converted(args...);
-  const auto request = detail::request_of(converted, {}, std::source_location::current());
+  const auto request = detail::request_of(converted, {}, std::source_location());
   const auto placeholders = detail::start_trace(request, detail::shape_of_tree(converted));
   const detail::TraceEnd end;
   std::size_t next = 0;

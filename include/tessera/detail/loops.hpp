@@ -15,10 +15,10 @@ namespace tessera::detail {
 bool is_unknown(const Array& x);  // depends on an argument of a traced function, or is each rank's own: there
                                   // is no value to look at
 bool any_unknown(const std::vector<Array>& leaves);
-void check_predicate(const Array& predicate, const char* call);
-std::int64_t leading_size(const std::vector<Array>& leaves);
-std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows);
-Array leading_entry(const Array& x, std::int64_t i);
+void check_predicate(const Array& predicate, const char* call, std::source_location);
+std::int64_t leading_size(const std::vector<Array>& leaves, std::source_location);
+std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, std::source_location);
+Array leading_entry(const Array& x, std::int64_t i, std::source_location);
 // A loop in a trace that is long enough for an instruction of its own.
 bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves);
 
@@ -40,7 +40,7 @@ std::optional<Leaves> compiled_alike(const LoopSite&, int lo, int hi,
                                      const Leaves& init);
 Leaves compiled_while(const LoopSite&, const LeafFunction& condition, const LeafFunction& body,
                       const Leaves& init);
-Leaves compiled_cond(const Array& predicate, const std::function<Leaves()>& where_true,
+Leaves compiled_cond(const Operand& predicate, const std::function<Leaves()>& where_true,
                      const std::function<Leaves()>& where_false);
 void check_same_structure(const LoopSite&, const std::string& given, const std::string& returned);
 

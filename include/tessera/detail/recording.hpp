@@ -45,9 +45,9 @@ class Recording {
   std::shared_ptr<const Tape> tape_;
 };
 
-Array stop_gradient_leaf(const Array&);
-[[noreturn]] void throw_structure_mismatch(const char* call, const char* what, const std::string& expected,
-                                           const std::string& given);
+Array stop_gradient_leaf(const Array&, std::source_location);
+[[noreturn]] void throw_structure_mismatch(const char* call, std::source_location, const char* what,
+                                           const std::string& expected, const std::string& given);
 
 // (leaves of the arguments, cotangents of the results) -> cotangents of the arguments' leaves.
 using BackwardRule =

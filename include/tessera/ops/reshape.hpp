@@ -1,6 +1,7 @@
 // Ops that arrange elements anew: shapes, order of axes, joining, splitting, shifting, repeating.
 #pragma once
 #include <cstdint>
+#include <source_location>
 #include <utility>
 #include <vector>
 

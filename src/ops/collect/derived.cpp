@@ -8,36 +8,35 @@
 namespace tessera {
 
 Array diff(const Operand& x, int n, int axis) {
-  check_usable(x.array, "diff");
-  const int dim = checked_dim(axis, x.array.ndim(), "diff", x.where);
+  const Call call("diff", x.where);
+  check_usable(x.array);
+  const int dim = checked_dim(axis, x.array.ndim());
   if (n < 0)
-    throw ArgumentError(call_text("diff", x.where) + ": the number of differences " + std::to_string(n) +
-                        " is negative");
+    throw ArgumentError(call_text() + ": the number of differences " + std::to_string(n) + " is negative");
   Array y = x.array;
   const auto from = [&](const Slice& s) {
     std::vector<IndexPart> parts(dim, IndexPart(slice()));
     parts.emplace_back(s);
-    return index(y, std::move(parts), x.where);
+    return index(y, std::move(parts));
   };
   for (; n > 0 && y.shape()[dim] > 0; --n) {
     const Array later = from(slice(1, None)), earlier = from(slice(None, -1));
-    y = is_bool(y.dtype()) ? not_equal(Operand(later, x.where), earlier)
-                           : subtract(Operand(later, x.where), earlier);
+    y = is_bool(y.dtype()) ? not_equal(later, earlier) : subtract(later, earlier);
   }
   return y;
 }
 
 std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing,
                             std::source_location where) {
+  const Call call("meshgrid", where);
   if (indexing != "xy" && indexing != "ij")
-    throw ArgumentError(call_text("meshgrid", where) + ": indexing is '" + indexing +
-                        "'; it must be 'xy' or 'ij'");
+    throw ArgumentError(call_text() + ": indexing is '" + indexing + "'; it must be 'xy' or 'ij'");
   const std::size_t n = axes.size();
   std::vector<std::int64_t> extents;
   for (std::size_t i = 0; i < n; ++i) {
-    check_usable(axes[i], "meshgrid");
+    check_usable(axes[i]);
     if (axes[i].ndim() > 1)
-      throw ShapeError(call_text("meshgrid", where) + ": array " + std::to_string(i) + " has shape " +
+      throw ShapeError(call_text() + ": array " + std::to_string(i) + " has shape " +
                        to_string(axes[i].shape()) + "; each must have one dimension");
     extents.push_back(axes[i].size());
   }
@@ -48,66 +47,71 @@ std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing
   for (std::size_t i = 0; i < n; ++i) {
     Shape aligned(std::vector<std::int64_t>(n, 1));
     aligned[dim_of(i)] = extents[i];
-    result.push_back(broadcast_to(Operand(reshape(Operand(axes[i], where), aligned), where), grid));
+    result.push_back(broadcast_to(reshape(axes[i], aligned), grid));
   }
   return result;
 }
 
 Array isclose(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan) {
-  check_usable(a.array, "isclose");
-  check_usable(b.array, "isclose");
+  const Call call("isclose", a.where);
+  check_usable(a.array);
+  check_usable(b.array);
   const Array same = equal(a, b);
   const Dtype dtype = promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()},
                               WeakDtype{b.array.dtype(), b.array.is_weakly_typed()})
                           .dtype;
   if (!is_inexact(dtype) && rtol == 0 && atol == 0) return same;
   const Dtype exact = to_inexact(dtype);
-  const Array x = cast_to(a.array, exact, a.where), y = cast_to(b.array, exact, b.where);
+  const Array x = cast_to(a.array, exact), y = cast_to(b.array, exact);
   // Infinities are close to themselves alone; NaN to nothing, or to NaN.
   const Array near = (abs(x - y) <= atol + rtol * abs(y)) & isfinite(x) & isfinite(y);
   return equal_nan ? same | near | (isnan(x) & isnan(y)) : same | near;
 }
 Array allclose(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan) {
-  return all(Operand(isclose(a, b, rtol, atol, equal_nan), a.where));
+  const Call call("allclose", a.where);
+  return all(isclose(a, b, rtol, atol, equal_nan));
 }
 
 Array ptp(const Operand& x, Axes axes, bool keepdims) {
+  const Call call("ptp", x.where);
   return max(x, axes, keepdims) - min(x, axes, keepdims);
 }
 
 Array median(const Operand& x, int axis, bool keepdims) {
-  check_usable(x.array, "median");
-  const int dim = checked_dim(axis, x.array.ndim(), "median", x.where);
+  const Call call("median", x.where);
+  check_usable(x.array);
+  const int dim = checked_dim(axis, x.array.ndim());
   const auto n = x.array.shape()[dim];
   if (n == 0)
-    throw ShapeError(call_text("median", x.where) + ": the median of no elements (shape " +
-                     to_string(x.array.shape()) + ", axis " + std::to_string(dim) + ") is not defined");
-  if (is_complex(x.array.dtype()))
-    throw DtypeError(call_text("median", x.where) + ": complex numbers have no order");
-  const Array sorted = sort(Operand(cast_to(x.array, to_inexact(x.array.dtype()), x.where), x.where), dim);
+    throw ShapeError(call_text() + ": the median of no elements (shape " + to_string(x.array.shape()) +
+                     ", axis " + std::to_string(dim) + ") is not defined");
+  if (is_complex(x.array.dtype())) throw DtypeError(call_text() + ": complex numbers have no order");
+  const Array sorted = sort(cast_to(x.array, to_inexact(x.array.dtype())), dim);
   const auto at = [&](std::int64_t i) {
     std::vector<IndexPart> parts(dim, IndexPart(slice()));
     parts.emplace_back(i);
-    return index(sorted, std::move(parts), x.where);
+    return index(sorted, std::move(parts));
   };
   const Array last = at(n - 1), middle = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5;
   const Array result = where(isnan(last), last, middle);  // NaN sorts last
-  return keepdims ? expand_dims(Operand(result, x.where), dim) : result;
+  return keepdims ? expand_dims(result, dim) : result;
 }
 Array median(const Operand& x) {
-  check_usable(x.array, "median");
-  return median(Operand(reshape(x, Shape{-1}), x.where), 0);
+  const Call call("median", x.where);
+  check_usable(x.array);
+  return median(reshape(x, Shape{-1}), 0);
 }
 
 Array average(const Operand& x, const Operand& weights, Axes axes, bool keepdims) {
-  check_usable(x.array, "average");
-  check_usable(weights.array, "average");
+  const Call call("average", x.where);
+  check_usable(x.array);
+  check_usable(weights.array);
   const Dtype dtype = to_inexact(promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()},
                                          WeakDtype{weights.array.dtype(), weights.array.is_weakly_typed()})
                                      .dtype);
-  const Array values = cast_to(x.array, dtype, x.where);
-  const Array w = broadcast_to(Operand(cast_to(weights.array, dtype, x.where), x.where), values.shape());
-  return sum(Operand(values * w, x.where), axes, keepdims) / sum(Operand(w, x.where), axes, keepdims);
+  const Array values = cast_to(x.array, dtype);
+  const Array w = broadcast_to(cast_to(weights.array, dtype), values.shape());
+  return sum(values * w, axes, keepdims) / sum(w, axes, keepdims);
 }
 
 }  // namespace tessera

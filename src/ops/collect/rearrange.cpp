@@ -10,14 +10,13 @@
 namespace tessera {
 namespace {
 
-Array slice_along(const Array& x, int dim, std::int64_t start, std::int64_t stop,
-                  std::source_location where) {
+Array slice_along(const Array& x, int dim, std::int64_t start, std::int64_t stop) {
   std::vector<std::int64_t> starts(x.shape().size(), 0), steps(x.shape().size(), 1);
   starts[dim] = start;
   Shape count = x.shape();
   count[dim] = stop - start;
   if (count == x.shape()) return x;
-  return remap(RemapName::slice, slice_params(starts, steps, count), {x}, where);
+  return remap(RemapName::slice, slice_params(starts, steps, count), {x});
 }
 
 bool is_surely_whole(const Array& x, int dim) {
@@ -26,7 +25,7 @@ bool is_surely_whole(const Array& x, int dim) {
 }
 
 // n copies one after the other.
-Array tile_along(const Array& x, int dim, std::int64_t n, std::source_location where) {
+Array tile_along(const Array& x, int dim, std::int64_t n) {
   const auto d = static_cast<std::size_t>(dim);
   Shape shape = x.shape();
   const auto extent = shape[d];
@@ -35,10 +34,7 @@ Array tile_along(const Array& x, int dim, std::int64_t n, std::source_location w
   if (is_surely_whole(x, dim)) {  // (a, b) -> (a, n, b) -> (a, n * b), inside each rank
     auto copies = x.shape().vector();
     copies.insert(copies.begin() + dim, n);
-    return reshape(
-        Operand(broadcast_to(Operand(expand_dims(Operand(x, where), dim), where), Shape(std::move(copies))),
-                where),
-        shape);
+    return reshape(broadcast_to(expand_dims(x, dim), Shape(std::move(copies))), shape);
   }
   RemapParams p{shape, {}};
   std::vector<std::int64_t> at(shape.size(), 0);
@@ -46,43 +42,46 @@ Array tile_along(const Array& x, int dim, std::int64_t n, std::source_location w
     at[d] = copy * extent;
     p.pieces.push_back(whole_piece(0, x.shape(), at));
   }
-  return remap(RemapName::tile, std::move(p), {x}, where);
+  return remap(RemapName::tile, std::move(p), {x});
 }
 
 }  // namespace
 
 std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, int axis) {
-  check_usable(x.array, "split_at");
-  const int dim = checked_dim(axis, x.array.ndim(), "split_at", x.where);
+  const Call call("split_at", x.where);
+  check_usable(x.array);
+  const int dim = checked_dim(axis, x.array.ndim());
   const auto n = x.array.shape()[dim];
   std::vector<Array> parts;
   std::int64_t start = 0;
   places.push_back(n);
   for (const auto place : places) {
     const auto stop = std::clamp<std::int64_t>(place < 0 ? place + n : place, 0, n);
-    parts.push_back(slice_along(x.array, dim, start, std::max(start, stop), x.where));
+    parts.push_back(slice_along(x.array, dim, start, std::max(start, stop)));
     start = stop;
   }
   return parts;
 }
 
 std::vector<Array> split(const Operand& x, int parts, int axis) {
-  check_usable(x.array, "split");
-  const int dim = checked_dim(axis, x.array.ndim(), "split", x.where);
+  const Call call("split", x.where);
+  check_usable(x.array);
+  const int dim = checked_dim(axis, x.array.ndim());
   const auto n = x.array.shape()[dim];
   if (parts <= 0 || n % parts != 0)
-    throw ShapeError(call_text("split", x.where) + ": axis " + std::to_string(dim) + " of shape " +
+    throw ShapeError(call_text() + ": axis " + std::to_string(dim) + " of shape " +
                      to_string(x.array.shape()) + " has size " + std::to_string(n) + ", which is not " +
                      std::to_string(parts) + " equal parts. Use split_at with the places to cut");
   std::vector<Array> result;
   for (int i = 0; i < parts; ++i)
-    result.push_back(slice_along(x.array, dim, n / parts * i, n / parts * (i + 1), x.where));
+    result.push_back(slice_along(x.array, dim, n / parts * i, n / parts * (i + 1)));
   return result;
 }
 
 Array flip(const Operand& x, Axes axes) {
-  check_usable(x.array, "flip");
-  const auto dims = checked_dims(axes.values, x.array.ndim(), true, "flip", x.where);
+  const Call call("flip", x.where);
+  check_usable(x.array);
+  const auto dims = checked_dims(axes.values, x.array.ndim(), true);
   const Shape& shape = x.array.shape();
   if (x.array.size() == 0 || dims.empty()) return x.array;
   Piece piece = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
@@ -91,13 +90,14 @@ Array flip(const Operand& x, Axes axes) {
     piece.offset[d] = shape[d] - 1;
     piece.step[d] = -1;
   }
-  return remap(RemapName::flip, {shape, {std::move(piece)}}, {x.array}, x.where);
+  return remap(RemapName::flip, {shape, {std::move(piece)}}, {x.array});
 }
 
 //   [0 1 2 3 4] by 2  ->  [3 4 | 0 1 2]: two pieces
 Array roll(const Operand& x, int shift, int axis) {
-  check_usable(x.array, "roll");
-  const int dim = checked_dim(axis, x.array.ndim(), "roll", x.where);
+  const Call call("roll", x.where);
+  check_usable(x.array);
+  const int dim = checked_dim(axis, x.array.ndim());
   const auto d = static_cast<std::size_t>(dim);
   const Shape& shape = x.array.shape();
   if (x.array.size() == 0) return x.array;
@@ -108,23 +108,23 @@ Array roll(const Operand& x, int shift, int axis) {
   head.offset[d] = n - by;
   tail.to[d] = {by, n};
   tail.offset[d] = -by;
-  return remap(RemapName::roll, {shape, {std::move(head), std::move(tail)}}, {x.array}, x.where);
+  return remap(RemapName::roll, {shape, {std::move(head), std::move(tail)}}, {x.array});
 }
 
 Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double value) {
-  check_usable(x.array, "pad");
+  const Call call("pad", x.where);
+  check_usable(x.array);
   Shape shape = x.array.shape();
   if (widths.size() == 1 && shape.size() > 1) widths.resize(shape.size(), widths[0]);
   if (widths.size() != shape.size())
-    throw ArgumentError(call_text("pad", x.where) + ": " + std::to_string(widths.size()) +
-                        " pairs of widths for shape " + to_string(shape) +
-                        "; give one pair (before, after) per dimension, or one for all");
+    throw ArgumentError(call_text() + ": " + std::to_string(widths.size()) + " pairs of widths for shape " +
+                        to_string(shape) + "; give one pair (before, after) per dimension, or one for all");
   std::vector<std::int64_t> at;
   bool is_needed = false;
   for (std::size_t d = 0; d < widths.size(); ++d) {
     const auto [before, after] = widths[d];
     if (before < 0 || after < 0)
-      throw ArgumentError(call_text("pad", x.where) + ": the widths (" + std::to_string(before) + ", " +
+      throw ArgumentError(call_text() + ": the widths (" + std::to_string(before) + ", " +
                           std::to_string(after) + ") of dimension " + std::to_string(d) +
                           " must not be negative. To cut elements off, take a slice");
     at.push_back(before);
@@ -135,38 +135,38 @@ Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double valu
   checked_bytes(shape, itemsize(x.array.dtype()), "pad");
   RemapParams p{shape, {}, {value, 0, false}};
   if (x.array.size() > 0) p.pieces.push_back(whole_piece(0, x.array.shape(), at));
-  return remap(RemapName::pad, std::move(p), {x.array}, x.where);
+  return remap(RemapName::pad, std::move(p), {x.array});
 }
 
 Array tile(const Operand& x, std::vector<int> repeats) {
-  check_usable(x.array, "tile");
+  const Call call("tile", x.where);
+  check_usable(x.array);
   Array y = x.array;
   for (const int n : repeats)
     if (n < 0)
-      throw ArgumentError(call_text("tile", x.where) + ": the number of repeats " + std::to_string(n) +
-                          " is negative");
+      throw ArgumentError(call_text() + ": the number of repeats " + std::to_string(n) + " is negative");
   while (static_cast<int>(repeats.size()) < y.ndim()) repeats.insert(repeats.begin(), 1);
   if (static_cast<int>(repeats.size()) > y.ndim()) {
     auto extents = y.shape().vector();
     extents.insert(extents.begin(), repeats.size() - extents.size(), 1);
-    y = reshape(Operand(y, x.where), Shape(std::move(extents)));
+    y = reshape(y, Shape(std::move(extents)));
   }
   for (int d = 0; d < y.ndim(); ++d)
-    if (repeats[d] != 1) y = tile_along(y, d, repeats[d], x.where);
+    if (repeats[d] != 1) y = tile_along(y, d, repeats[d]);
   return y;
 }
 
 Array repeat(const Operand& x, int n, int axis) {
-  check_usable(x.array, "repeat");
-  const int dim = checked_dim(axis, x.array.ndim(), "repeat", x.where);
+  const Call call("repeat", x.where);
+  check_usable(x.array);
+  const int dim = checked_dim(axis, x.array.ndim());
   if (n < 0)
-    throw ArgumentError(call_text("repeat", x.where) + ": the number of repeats " + std::to_string(n) +
-                        " is negative");
-  if (n == 0) return slice_along(x.array, dim, 0, 0, x.where);
+    throw ArgumentError(call_text() + ": the number of repeats " + std::to_string(n) + " is negative");
+  if (n == 0) return slice_along(x.array, dim, 0, 0);
   Shape shape = x.array.shape();
   shape[dim] = checked_mul(shape[dim], n, "repeat");
   checked_bytes(shape, itemsize(x.array.dtype()), "repeat");
-  return n == 1 ? x.array : repeat_each(x.array, dim, n, x.where);
+  return n == 1 ? x.array : repeat_each(x.array, dim, n);
 }
 
 }  // namespace tessera

@@ -17,10 +17,10 @@ Array column_minus_row(std::int64_t n, std::int64_t m) {
          reshape(arange_of(std::int64_t{0}, n, std::int64_t{1}, dtype), {n, 1});
 }
 
-void check_matrix(const Operand& x, const char* call) {
-  check_usable(x.array, call);
+void check_matrix(const Operand& x) {
+  check_usable(x.array);
   if (x.array.ndim() < 2)
-    throw ShapeError(call_text(call, x.where) + ": shape " + to_string(x.array.shape()) +
+    throw ShapeError(call_text() + ": shape " + to_string(x.array.shape()) +
                      " has no two dimensions; give a matrix or a batch of them");
 }
 
@@ -71,36 +71,40 @@ const Registered registered_diagonal(row_diagonal_op);
 }  // namespace
 
 Array tril(const Operand& x, int k) {
-  check_matrix(x, "tril");
+  const Call call("tril", x.where);
+  check_matrix(x);
   const auto [n, m] = matrix_shape(x.array.shape());
-  return where(Operand(column_minus_row(n, m) <= k, x.where), x, zeros({}, x.array.dtype()));
+  return where(column_minus_row(n, m) <= k, x, zeros({}, x.array.dtype()));
 }
 Array triu(const Operand& x, int k) {
-  check_matrix(x, "triu");
+  const Call call("triu", x.where);
+  check_matrix(x);
   const auto [n, m] = matrix_shape(x.array.shape());
-  return where(Operand(column_minus_row(n, m) >= k, x.where), x, zeros({}, x.array.dtype()));
+  return where(column_minus_row(n, m) >= k, x, zeros({}, x.array.dtype()));
 }
 
 Array diagonal(const Operand& x, int offset) {
-  check_matrix(x, "diagonal");
+  const Call call("diagonal", x.where);
+  check_matrix(x);
   Array matrices = x.array;
   if (matrices.ndim() > 2) {  // NumPy: the first two dims are the matrix, the diagonal comes last
     std::vector<int> permutation;
     for (int d = 2; d < matrices.ndim(); ++d) permutation.push_back(d);
     permutation.push_back(0);
     permutation.push_back(1);
-    matrices = transpose(Operand(matrices, x.where), std::move(permutation));
+    matrices = transpose(matrices, std::move(permutation));
   }
   const auto [n, m] = matrix_shape(matrices.shape());
   const auto first = std::max<std::int64_t>(0, -static_cast<std::int64_t>(offset));
   const auto count = std::max<std::int64_t>(0, std::min(n - first, m - std::max<std::int64_t>(0, offset)));
-  const Array rows = record(row_diagonal_op, make_params(DiagonalParams{offset}), {matrices}, x.where);
-  return index(rows, {ellipsis, slice(first, first + count)}, x.where);
+  const Array rows = record(row_diagonal_op, make_params(DiagonalParams{offset}), {matrices});
+  return index(rows, {ellipsis, slice(first, first + count)});
 }
 
 Array trace(const Operand& x) {
-  check_matrix(x, "trace");
-  return sum(Operand(diagonal(x), x.where), Axes(-1));
+  const Call call("trace", x.where);
+  check_matrix(x);
+  return sum(diagonal(x), Axes(-1));
 }
 
 }  // namespace tessera

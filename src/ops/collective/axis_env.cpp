@@ -24,7 +24,7 @@ AxisScope::~AxisScope() { names().bound.resize(before_); }
 
 std::span<const AxisBinding> bound_axes() { return names().bound; }
 
-const AxisBinding& find_axis(const std::string& name, const char* call, std::source_location where) {
+const AxisBinding& find_axis(const std::string& name) {
   const auto& bound = names().bound;
   for (std::size_t i = bound.size(); i-- > 0;)
     if (bound[i].name == name && !name.empty()) return bound[i];
@@ -34,7 +34,7 @@ const AxisBinding& find_axis(const std::string& name, const char* call, std::sou
       known +=
           (known.empty() ? "" : ", ") + ("'" + bound[i].name + "' (size " + std::to_string(bound[i].size) +
                                          ", by " + bound[i].bound_by + ")");
-  throw AxisNameError(call_text(call, where) + ": no axis is called '" + name + "' here; " +
+  throw AxisNameError(call_text() + ": no axis is called '" + name + "' here; " +
                       (known.empty() ? "no axis name is bound" : "bound are " + known) +
                       ". Names are bound by shard_map (the manual axes of its mesh), pmap and vmap (option "
                       "axis_name), while they run the mapped function");
@@ -54,9 +54,9 @@ ReplayScope::~ReplayScope() { names().replayed = before_; }
 
 ShapeLog::ShapeLog() : before_(std::exchange(names().shape_log, this)) {}
 ShapeLog::~ShapeLog() { names().shape_log = before_; }
-void ShapeLog::note(const char* call, std::source_location where, const Shape& shape) {
+void ShapeLog::note(const Shape& shape) {
   for (ShapeLog* log = names().shape_log; log != nullptr; log = log->before_)
-    log->met.push_back({call_text(call, where), shape});
+    log->met.push_back({call_text(), shape});
 }
 
 }  // namespace tessera

@@ -36,7 +36,7 @@ class AxisScope {
 std::span<const AxisBinding> bound_axes();  // outermost first
 // The innermost binding of a name; AxisNameError that says which names are bound and which transformations
 // bind names.
-const AxisBinding& find_axis(const std::string& name, const char* call, std::source_location where);
+const AxisBinding& find_axis(const std::string& name);
 // Of the innermost shard_map or pmap; nullptr outside of all.
 RegionPtr current_region();
 
@@ -68,7 +68,7 @@ class ShapeLog {
   ShapeLog(const ShapeLog&) = delete;
   ShapeLog& operator=(const ShapeLog&) = delete;
   std::vector<MetShape> met;
-  static void note(const char* call, std::source_location where, const Shape&);
+  static void note(const Shape&);
 
  private:
   ShapeLog* before_;

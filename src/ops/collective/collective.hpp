@@ -39,12 +39,12 @@ extern const OpDef psum_groups_op, pmax_groups_op, pmin_groups_op;  // group by 
 extern const OpDef all_gather_op, psum_scatter_op, all_to_all_op, ppermute_op, pbroadcast_op;
 
 // Records the op on x (and the frame's index).
-Array record_collective(const OpDef&, const CollectiveParams&, const Array& x, std::source_location where);
+Array record_collective(const OpDef&, const CollectiveParams&, const Array& x);
 // The sum over manual axes of the region of x; a value that does not vary over an axis is multiplied by its
 // size.
-Array sum_over(const Array& x, const std::vector<int>& axes, std::source_location where);
+Array sum_over(const Array& x, const std::vector<int>& axes);
 // The place of this rank along manual axes, int32.
-Array place_along(const RegionPtr&, const std::vector<int>& axes, std::source_location where);
+Array place_along(const RegionPtr&, const std::vector<int>& axes);
 
 // Over the frame that is replayed: arithmetic of one rank on the batch dim. Over others the batch dim is
 // passed through.

@@ -22,14 +22,13 @@ struct Axis {
   std::string text;  // 'x', 'y'
 };
 
-Axis resolve(const AxisName& name, const char* call, CallSite where) {
+Axis resolve(const AxisName& name) {
   Axis axis;
   std::set<std::string> seen;
   for (const auto& n : name.names()) {
     if (!seen.insert(n).second)
-      throw AxisNameError(call_text(call, where) + ": the axis '" + n +
-                          "' is named twice; name each axis once");
-    const auto& binding = find_axis(n, call, where);
+      throw AxisNameError(call_text() + ": the axis '" + n + "' is named twice; name each axis once");
+    const auto& binding = find_axis(n);
     axis.size *= binding.size;
     axis.text += (axis.text.empty() ? "'" : ", '") + n + "'";
     const bool joins = !axis.steps.empty() && axis.steps.back().frame == 0 && binding.frame == 0;
@@ -49,12 +48,11 @@ Axis resolve(const AxisName& name, const char* call, CallSite where) {
 std::string groups_text(const Groups& groups) { return field_text(groups); }
 
 // Every rank stands in one group.
-void check_groups(const Groups& groups, const Axis& axis, bool equal_sizes, const char* call,
-                  CallSite where) {
+void check_groups(const Groups& groups, const Axis& axis, bool equal_sizes) {
   if (groups.empty()) return;
   const auto refuse = [&](const std::string& why) {
-    throw ArgumentError(call_text(call, where) + ": axis_index_groups " + groups_text(groups) +
-                        " over axis " + axis.text + " of size " + std::to_string(axis.size) + ": " + why +
+    throw ArgumentError(call_text() + ": axis_index_groups " + groups_text(groups) + " over axis " +
+                        axis.text + " of size " + std::to_string(axis.size) + ": " + why +
                         ". The groups together must name each of 0.." + std::to_string(axis.size - 1) +
                         " once");
   };
@@ -64,7 +62,7 @@ void check_groups(const Groups& groups, const Axis& axis, bool equal_sizes, cons
     if (group.empty()) refuse("a group is empty");
     if (equal_sizes && group.size() != groups[0].size())
       refuse("the groups have " + std::to_string(groups[0].size()) + " and " + std::to_string(group.size()) +
-             " members, but " + call + " needs groups of equal size");
+             " members, but " + current_call().name + " needs groups of equal size");
     for (const int member : group) {
       if (member < 0 || member >= axis.size) refuse("there is no rank " + std::to_string(member));
       if (++count[member] > 1) refuse("rank " + std::to_string(member) + " is named twice");
@@ -79,59 +77,55 @@ std::int64_t group_size(const Groups& groups, const Axis& axis) {
 }
 
 // x where the step can see it: inside the innermost mapped function.
-Array for_step(const Array& x, const CollectiveParams& step, const char* call, CallSite where) {
+Array for_step(const Array& x, const CollectiveParams& step) {
   if (step.frame != 0) return x;
-  ShapeLog::note(call, where, x.shape());
-  return brought_inside(x, current_region(), where);
+  ShapeLog::note(x.shape());
+  return brought_inside(x, current_region());
 }
 
-Array run_step(const OpDef& op, CollectiveParams step, const Array& x, const char* call, CallSite where) {
-  return record_collective(op, step, for_step(x, step, call, where), where);
+Array run_step(const OpDef& op, CollectiveParams step, const Array& x) {
+  return record_collective(op, step, for_step(x, step));
 }
 
-void check_divides(const Array& x, int dim, std::int64_t n, const Axis& axis, const char* call,
-                   CallSite where) {
+void check_divides(const Array& x, int dim, std::int64_t n, const Axis& axis) {
   if (x.shape()[dim] % n != 0)
-    throw ShapeError(call_text(call, where) + ": dimension " + std::to_string(dim) + " of shape " +
+    throw ShapeError(call_text() + ": dimension " + std::to_string(dim) + " of shape " +
                      to_string(x.shape()) + " has " + std::to_string(x.shape()[dim]) +
                      " elements, which do not make " + std::to_string(n) + " equal blocks (axis " +
                      axis.text + "); pad it to a multiple of " + std::to_string(n));
 }
-void check_equals(const Array& x, int dim, std::int64_t n, const Axis& axis, const char* call,
-                  CallSite where) {
+void check_equals(const Array& x, int dim, std::int64_t n, const Axis& axis) {
   if (x.shape()[dim] != n)
-    throw ShapeError(call_text(call, where) + ": dimension " + std::to_string(dim) + " of shape " +
+    throw ShapeError(call_text() + ": dimension " + std::to_string(dim) + " of shape " +
                      to_string(x.shape()) + " must have the size " + std::to_string(n) + " of the axis " +
                      axis.text + ", one element per rank; use tiled = true to split it into blocks");
 }
 
-Array extremum(const Array& x, const AxisName& name, const Groups& groups, bool largest, CallSite where) {
-  const char* call = largest ? "pmax" : "pmin";
-  check_usable(x, call);
+Array extremum(const Array& x, const AxisName& name, const Groups& groups, bool largest) {
+  check_usable(x);
   if (is_complex(x.dtype()))
-    throw DtypeError(call_text(call, where) + ": complex numbers have no order; take it of abs(x)");
-  const auto axis = resolve(name, call, where);
-  check_groups(groups, axis, false, call, where);
+    throw DtypeError(call_text() + ": complex numbers have no order; take it of abs(x)");
+  const auto axis = resolve(name);
+  check_groups(groups, axis, false);
   Array result = x;
   for (auto step : axis.steps) {
     step.groups = groups;
-    result = for_step(result, step, call, where);
+    result = for_step(result, step);
     if (!groups.empty()) {
-      result = record_collective(largest ? pmax_groups_op : pmin_groups_op, step, result, where);
+      result = record_collective(largest ? pmax_groups_op : pmin_groups_op, step, result);
       continue;
     }
     const auto varying = output_of(result).varying;
     if (step.frame == 0) std::erase_if(step.axes, [&](int a) { return (varying >> a & 1) == 0; });
     if (step.frame != 0 || !step.axes.empty())
-      result = record_collective(largest ? pmax_op : pmin_op, step, result, where);
+      result = record_collective(largest ? pmax_op : pmin_op, step, result);
   }
   return result;
 }
 
 // Over a mix of vmap names and mesh axes: every rank sees all its examples side by side, sends them one by
 // one, and takes those that arrived for it.
-Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pair<int, int>>& pairs,
-                    const char* call, CallSite where) {
+Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pair<int, int>>& pairs) {
   // A rank's number over the whole axis as (example, rank): the digits of vmap steps and those of mesh steps.
   CollectiveParams ranks;
   std::int64_t examples = 1;
@@ -147,9 +141,9 @@ Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pai
     }
     return digits;
   };
-  Array all = expand_dims(Operand(x, where), 0), example = make_scalar(0, int32);
+  Array all = expand_dims(x, 0), example = make_scalar(0, int32);
   for (std::size_t s = axis.steps.size(); s-- > 0;)
-    if (axis.steps[s].frame != 0) all = run_step(all_gather_op, axis.steps[s], all, call, where);
+    if (axis.steps[s].frame != 0) all = run_step(all_gather_op, axis.steps[s], all);
   for (const auto& step : axis.steps) {
     if (step.frame != 0) {
       examples *= step.size;
@@ -168,7 +162,7 @@ Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pai
         if (split(source).first == from && split(destination).first == to)
           step.pairs.emplace_back(split(source).second, split(destination).second);
       if (step.pairs.empty()) continue;
-      const Array sent = run_step(ppermute_op, step, index(all, {IndexPart(from)}, where), call, where);
+      const Array sent = run_step(ppermute_op, step, index(all, {IndexPart(from)}));
       result = result + tessera::where(example == to, sent, zeros_like(sent));
     }
   return result;
@@ -177,13 +171,15 @@ Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pai
 }  // namespace
 
 int axis_size(AxisName name, CallSite where) {
-  return static_cast<int>(resolve(name, "axis_size", where).size);
+  const Call call("axis_size", where);
+  return static_cast<int>(resolve(name).size);
 }
 
 Array axis_index(AxisName name, CallSite where) {
+  const Call call("axis_index", where);
   Array place;
-  for (const auto& step : resolve(name, "axis_index", where).steps) {
-    const Array digit = step.frame != 0 ? step.index : place_along(current_region(), step.axes, where);
+  for (const auto& step : resolve(name).steps) {
+    const Array digit = step.frame != 0 ? step.index : place_along(current_region(), step.axes);
     place = place.node() ? place * step.size + digit : digit;
   }
   return place.node() ? place : make_scalar(0, int32);
@@ -192,93 +188,96 @@ Array axis_index(AxisName name, CallSite where) {
 namespace detail {
 
 int reduced_size(const AxisName& name, const Groups& groups, const char* call, CallSite where) {
-  const auto axis = resolve(name, call, where);
-  check_groups(groups, axis, true, call, where);
+  const Call here(call, where);
+  const auto axis = resolve(name);
+  check_groups(groups, axis, true);
   return static_cast<int>(group_size(groups, axis));
 }
 
 Array psum_leaf(const Array& x, const AxisName& name, const Groups& groups, CallSite where) {
-  check_usable(x, "psum");
-  const auto axis = resolve(name, "psum", where);
-  check_groups(groups, axis, false, "psum", where);
-  Array result = is_bool(x.dtype()) ? astype(Operand(x, where), int32) : x;
+  const Call call("psum", where);
+  check_usable(x);
+  const auto axis = resolve(name);
+  check_groups(groups, axis, false);
+  Array result = is_bool(x.dtype()) ? astype(x, int32) : x;
   for (auto step : axis.steps) {
     step.groups = groups;
-    result = for_step(result, step, "psum", where);
+    result = for_step(result, step);
     if (!groups.empty())
-      result = record_collective(psum_groups_op, step, result, where);
+      result = record_collective(psum_groups_op, step, result);
     else if (step.frame != 0)
-      result = record_collective(psum_op, step, result, where);
+      result = record_collective(psum_op, step, result);
     else
-      result = sum_over(result, step.axes, where);
+      result = sum_over(result, step.axes);
   }
   return result;
 }
 
 Array pmean_leaf(const Array& x, const AxisName& name, const Groups& groups, CallSite where) {
+  const Call call("pmean", where);
   const Array total = psum_leaf(x, name, groups, where);
   const bool equal = std::all_of(groups.begin(), groups.end(),
                                  [&](const auto& group) { return group.size() == groups[0].size(); });
-  if (equal)
-    return divide(Operand(total, where), Operand(group_size(groups, resolve(name, "pmean", where)), where));
-  return divide(
-      Operand(total, where),
-      Operand(psum_leaf(make_scalar(1, is_inexact(total.dtype()) ? real_dtype(total.dtype()) : int32), name,
-                        groups, where),
-              where));
+  if (equal) return divide(total, group_size(groups, resolve(name)));
+  return divide(total,
+                psum_leaf(make_scalar(1, is_inexact(total.dtype()) ? real_dtype(total.dtype()) : int32), name,
+                          groups, where));
 }
 
 Array pmax_leaf(const Array& x, const AxisName& name, const Groups& groups, CallSite where) {
-  return extremum(x, name, groups, true, where);
+  const Call call("pmax", where);
+  return extremum(x, name, groups, true);
 }
 Array pmin_leaf(const Array& x, const AxisName& name, const Groups& groups, CallSite where) {
-  return extremum(x, name, groups, false, where);
+  const Call call("pmin", where);
+  return extremum(x, name, groups, false);
 }
 
 Array all_gather_leaf(const Array& x, const AxisName& name, const AllGatherOptions& options, CallSite where) {
-  check_usable(x, "all_gather");
-  const auto axis = resolve(name, "all_gather", where);
-  check_groups(options.axis_index_groups, axis, true, "all_gather", where);
-  const int dim = checked_dim(options.axis, x.ndim() + (options.tiled ? 0 : 1), "all_gather", where);
-  Array result = options.tiled ? x : expand_dims(Operand(x, where), dim);
+  const Call call("all_gather", where);
+  check_usable(x);
+  const auto axis = resolve(name);
+  check_groups(options.axis_index_groups, axis, true);
+  const int dim = checked_dim(options.axis, x.ndim() + (options.tiled ? 0 : 1));
+  Array result = options.tiled ? x : expand_dims(x, dim);
   for (std::size_t s = axis.steps.size();
        s-- > 0;) {  // the minor axis first: its blocks end up next to each other
     auto step = axis.steps[s];
     step.groups = options.axis_index_groups;
     step.dim = dim;
-    result = run_step(all_gather_op, std::move(step), result, "all_gather", where);
+    result = run_step(all_gather_op, std::move(step), result);
   }
   return result;
 }
 
 Array psum_scatter_leaf(const Array& x, const AxisName& name, const PsumScatterOptions& options,
                         CallSite where) {
-  check_usable(x, "psum_scatter");
-  const auto axis = resolve(name, "psum_scatter", where);
-  check_groups(options.axis_index_groups, axis, true, "psum_scatter", where);
-  const int dim = checked_dim(options.scatter_dimension, x.ndim(), "psum_scatter", where);
+  const Call call("psum_scatter", where);
+  check_usable(x);
+  const auto axis = resolve(name);
+  check_groups(options.axis_index_groups, axis, true);
+  const int dim = checked_dim(options.scatter_dimension, x.ndim());
   const auto n = group_size(options.axis_index_groups, axis);
-  options.tiled ? check_divides(x, dim, n, axis, "psum_scatter", where)
-                : check_equals(x, dim, n, axis, "psum_scatter", where);
-  Array result = is_bool(x.dtype()) ? astype(Operand(x, where), int32) : x;
+  options.tiled ? check_divides(x, dim, n, axis) : check_equals(x, dim, n, axis);
+  Array result = is_bool(x.dtype()) ? astype(x, int32) : x;
   for (auto step : axis.steps) {
     step.groups = options.axis_index_groups;
     step.dim = dim;
-    result = run_step(psum_scatter_op, std::move(step), result, "psum_scatter", where);
+    result = run_step(psum_scatter_op, std::move(step), result);
   }
-  return options.tiled ? result : squeeze(Operand(result, where), Axes(dim));
+  return options.tiled ? result : squeeze(result, Axes(dim));
 }
 
 Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int concat_axis,
                       const AllToAllOptions& options, const char* call, CallSite where) {
-  check_usable(x, call);
-  const auto axis = resolve(name, call, where);
-  check_groups(options.axis_index_groups, axis, true, call, where);
-  int split = checked_dim(split_axis, x.ndim(), call, where);
-  int concat = checked_dim(concat_axis, x.ndim(), call, where);
+  const Call here(call, where);
+  check_usable(x);
+  const auto axis = resolve(name);
+  check_groups(options.axis_index_groups, axis, true);
+  int split = checked_dim(split_axis, x.ndim());
+  int concat = checked_dim(concat_axis, x.ndim());
   const auto n = group_size(options.axis_index_groups, axis);
-  options.tiled ? check_divides(x, split, n, axis, call, where)
-                : check_equals(x, split, n, axis, call, where);
+  options.tiled ? check_divides(x, split, n, axis) : check_equals(x, split, n, axis);
   Array result = x;
   const bool inserts = !options.tiled && split != concat;
   if (inserts) {  // concat is counted after the split dim has gone
@@ -286,14 +285,14 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
       ++concat;
     else
       ++split;
-    result = expand_dims(Operand(result, where), concat);
+    result = expand_dims(result, concat);
   }
   if (axis.steps.size() <= 1) {
     for (auto step : axis.steps) {
       step.groups = options.axis_index_groups;
       step.dim = split;
       step.other = concat;
-      result = run_step(all_to_all_op, std::move(step), result, call, where);
+      result = run_step(all_to_all_op, std::move(step), result);
     }
   } else {
     // The split dim as digits: each step exchanges its own digit in place, then the digits say where the
@@ -308,11 +307,11 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
       shape[concat] *= n;
       return Shape(std::move(shape));
     }();
-    result = reshape(Operand(result, where), Shape(std::move(extents)));
+    result = reshape(result, Shape(std::move(extents)));
     for (int s = 0; s < m; ++s) {
       auto step = axis.steps[s];
       step.dim = step.other = split + s;
-      result = run_step(all_to_all_op, std::move(step), result, call, where);
+      result = run_step(all_to_all_op, std::move(step), result);
     }
     std::vector<int> order;
     for (int d = 0; d < result.ndim(); ++d)
@@ -320,20 +319,21 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
     std::vector<int> digits;
     for (int s = 0; s < m; ++s) digits.push_back(split + s);
     order.insert(order.begin() + concat, digits.begin(), digits.end());
-    result = reshape(Operand(transpose(Operand(result, where), std::move(order)), where), target);
+    result = reshape(transpose(result, std::move(order)), target);
   }
-  return inserts ? squeeze(Operand(result, where), Axes(split)) : result;
+  return inserts ? squeeze(result, Axes(split)) : result;
 }
 
 Array ppermute_leaf(const Array& x, const AxisName& name, const std::vector<std::pair<int, int>>& pairs,
                     const char* call, CallSite where) {
-  check_usable(x, call);
-  const auto axis = resolve(name, call, where);
+  const Call here(call, where);
+  check_usable(x);
+  const auto axis = resolve(name);
   std::set<int> sources, destinations;
   for (const auto& [source, destination] : pairs) {
     const auto refuse = [&](const std::string& why) {
-      throw ArgumentError(call_text(call, where) + ": the permutation " + field_text(pairs) + " over axis " +
-                          axis.text + " of size " + std::to_string(axis.size) + ": " + why +
+      throw ArgumentError(call_text() + ": the permutation " + field_text(pairs) + " over axis " + axis.text +
+                          " of size " + std::to_string(axis.size) + ": " + why +
                           ". Each pair is (source, destination); each rank may send once and receive once");
     };
     for (const int rank : {source, destination})
@@ -342,20 +342,21 @@ Array ppermute_leaf(const Array& x, const AxisName& name, const std::vector<std:
     if (!destinations.insert(destination).second)
       refuse("rank " + std::to_string(destination) + " is a destination twice");
   }
-  if (axis.steps.size() > 1) return permute_mixed(x, axis, pairs, call, where);
+  if (axis.steps.size() > 1) return permute_mixed(x, axis, pairs);
   Array result = x;
   for (auto step : axis.steps) {
     step.pairs = pairs;
-    result = run_step(ppermute_op, std::move(step), result, call, where);
+    result = run_step(ppermute_op, std::move(step), result);
   }
   return result;
 }
 
 std::vector<std::pair<int, int>> pairs_of_shuffle(const AxisName& name, const std::vector<int>& perm,
                                                   CallSite where) {
-  const auto axis = resolve(name, "pshuffle", where);
+  const Call call("pshuffle", where);
+  const auto axis = resolve(name);
   if (static_cast<std::int64_t>(perm.size()) != axis.size)
-    throw ArgumentError(call_text("pshuffle", where) + ": the permutation " + field_text(perm) + " has " +
+    throw ArgumentError(call_text() + ": the permutation " + field_text(perm) + " has " +
                         std::to_string(perm.size()) + " entries, but axis " + axis.text + " has the size " +
                         std::to_string(axis.size) + "; entry i is the rank whose value rank i gets");
   std::vector<std::pair<int, int>> pairs;
@@ -364,18 +365,18 @@ std::vector<std::pair<int, int>> pairs_of_shuffle(const AxisName& name, const st
 }
 
 Array pbroadcast_leaf(const Array& x, const AxisName& name, int source, CallSite where) {
-  check_usable(x, "pbroadcast");
-  const auto axis = resolve(name, "pbroadcast", where);
+  const Call call("pbroadcast", where);
+  check_usable(x);
+  const auto axis = resolve(name);
   if (source < 0 || source >= axis.size)
-    throw ArgumentError(call_text("pbroadcast", where) + ": the source " + std::to_string(source) +
-                        " is not a rank of axis " + axis.text + ", which has the size " +
-                        std::to_string(axis.size));
+    throw ArgumentError(call_text() + ": the source " + std::to_string(source) + " is not a rank of axis " +
+                        axis.text + ", which has the size " + std::to_string(axis.size));
   Array result = x;
   std::int64_t rest = axis.size;
   for (auto step : axis.steps) {
     rest /= step.size;
     step.pairs = {{static_cast<int>(source / rest % step.size), -1}};
-    result = run_step(pbroadcast_op, std::move(step), result, "pbroadcast", where);
+    result = run_step(pbroadcast_op, std::move(step), result);
   }
   return result;
 }
@@ -384,21 +385,21 @@ Array pbroadcast_leaf(const Array& x, const AxisName& name, int source, CallSite
 
 namespace {
 
-Array place_of_extremum(const Array& x, const AxisName& name, bool largest, CallSite where) {
-  const Array best = extremum(x, name, {}, largest, where), place = axis_index(name, where);
-  const Array nobody = make_scalar({0, std::numeric_limits<std::int32_t>::max(), true}, int32, false, where);
-  return extremum(tessera::where(equal(Operand(x, where), Operand(best, where)), Operand(place, where),
-                                 Operand(nobody, where)),
-                  name, {}, false, where);
+Array place_of_extremum(const Array& x, const AxisName& name, bool largest) {
+  const Array best = extremum(x, name, {}, largest), place = axis_index(name);
+  const Array nobody = make_scalar({0, std::numeric_limits<std::int32_t>::max(), true}, int32, false);
+  return extremum(tessera::where(equal(x, best), place, nobody), name, {}, false);
 }
 
 }  // namespace
 
 Array pargmax(const Array& x, AxisName axis, CallSite where) {
-  return place_of_extremum(x, axis, true, where);
+  const Call call("pargmax", where);
+  return place_of_extremum(x, axis, true);
 }
 Array pargmin(const Array& x, AxisName axis, CallSite where) {
-  return place_of_extremum(x, axis, false, where);
+  const Call call("pargmin", where);
+  return place_of_extremum(x, axis, false);
 }
 
 }  // namespace tessera

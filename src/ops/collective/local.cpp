@@ -15,13 +15,12 @@ namespace {
 // The examples of a frame by group: [group, member, ...]. Without groups all of them are one.
 class Examples {
  public:
-  Examples(const BatchArgs& args, const CollectiveParams& p)
-      : p_(p), where_(args.node.where), size_(args.size) {
+  Examples(const BatchArgs& args, const CollectiveParams& p) : p_(p), size_(args.size) {
     Array x = args.in[0];
     if (args.dims[0] == not_batched) {
       auto extents = x.shape().vector();
       extents.insert(extents.begin(), size_);
-      x = broadcast_to(Operand(x, where_), Shape(std::move(extents)));
+      x = broadcast_to(x, Shape(std::move(extents)));
     } else {
       x = batch_first(x, args.dims[0]);
     }
@@ -48,7 +47,7 @@ class Examples {
         order.push_back(is_member ? groups[g][m] : is_sum_ ? -1 : groups[g][0]);
       }
     groups_ = static_cast<std::int64_t>(groups.size());
-    if (!p.groups.empty()) x = reorder(x, std::move(order), 0, where_);
+    if (!p.groups.empty()) x = reorder(x, std::move(order), 0);
     x_ = split(x, 0, groups_);
   }
 
@@ -57,13 +56,13 @@ class Examples {
 
   // One value per group -> one per example; all examples share it when there is one group.
   Batched for_all_members(const Array& by_group) const {
-    if (p_.groups.empty()) return {{squeeze(Operand(by_group, where_), Axes(0))}, {not_batched}};
-    return {{reorder(by_group, group_of_, 0, where_)}, {0}};
+    if (p_.groups.empty()) return {{squeeze(by_group, Axes(0))}, {not_batched}};
+    return {{reorder(by_group, group_of_, 0)}, {0}};
   }
   // [group, member, ...] -> one per example.
   Batched by_member(const Array& y) const {
     const Array flat = merge(y, 0);
-    return {{p_.groups.empty() ? flat : reorder(flat, slot_of_, 0, where_)}, {0}};
+    return {{p_.groups.empty() ? flat : reorder(flat, slot_of_, 0)}, {0}};
   }
 
   // Dim d of n becomes (parts, n / parts).
@@ -71,29 +70,28 @@ class Examples {
     auto extents = x.shape().vector();
     extents[d] /= parts;
     extents.insert(extents.begin() + d, parts);
-    return reshape(Operand(x, where_), Shape(std::move(extents)));
+    return reshape(x, Shape(std::move(extents)));
   }
   // Dims d and d + 1 become one.
   Array merge(const Array& x, int d) const {
     auto extents = x.shape().vector();
     extents[d + 1] *= extents[d];
     extents.erase(extents.begin() + d);
-    return reshape(Operand(x, where_), Shape(std::move(extents)));
+    return reshape(x, Shape(std::move(extents)));
   }
-  Array move(const Array& x, int from, int to) const { return moveaxis(Operand(x, where_), from, to); }
+  Array move(const Array& x, int from, int to) const { return moveaxis(x, from, to); }
 
  private:
   const CollectiveParams& p_;
-  std::source_location where_;
   std::int64_t size_, members_ = 1, groups_ = 1;
   bool is_sum_ = false;
   std::vector<int> group_of_, slot_of_;
   Array x_;
 };
 
-Array reduce_dim(const OpDef& op, const Array& x, int dim, std::source_location where) {
-  const Operand operand(x, where);
-  if (op.name.starts_with("psum")) return astype(Operand(sum(operand, Axes(dim)), where), x.dtype());
+Array reduce_dim(const OpDef& op, const Array& x, int dim) {
+  const Operand operand(x);
+  if (op.name.starts_with("psum")) return astype(sum(operand, Axes(dim)), x.dtype());
   const bool largest = op.name.starts_with("pmax");
   if (is_bool(x.dtype())) return largest ? any(operand, Axes(dim)) : all(operand, Axes(dim));
   return largest ? max(operand, Axes(dim)) : min(operand, Axes(dim));
@@ -101,12 +99,9 @@ Array reduce_dim(const OpDef& op, const Array& x, int dim, std::source_location 
 
 Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
   const OpDef& op = *args.node.op;
-  const auto where = args.node.where;
   const bool same_for_all = args.dims[0] == not_batched && p.groups.empty();
   if (same_for_all && &op == &psum_op)
-    return {{astype(Operand(multiply(Operand(args.in[0], where), Operand(args.size, where)), where),
-                    args.in[0].dtype())},
-            {not_batched}};
+    return {{astype(multiply(args.in[0], args.size), args.in[0].dtype())}, {not_batched}};
   if (same_for_all && (&op == &pmax_op || &op == &pmin_op || &op == &pbroadcast_op))
     return {{args.in[0]}, {not_batched}};
 
@@ -115,15 +110,14 @@ Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
     if (args.dims[0] == not_batched) {
       auto extents = x.shape().vector();
       extents.insert(extents.begin(), args.size);
-      x = broadcast_to(Operand(x, where), Shape(std::move(extents)));
+      x = broadcast_to(x, Shape(std::move(extents)));
     } else {
       x = batch_first(x, args.dims[0]);
     }
-    if (&op == &pbroadcast_op)
-      return {{squeeze(Operand(reorder(x, {p.pairs[0].first}, 0, where), where), Axes(0))}, {not_batched}};
+    if (&op == &pbroadcast_op) return {{squeeze(reorder(x, {p.pairs[0].first}, 0), Axes(0))}, {not_batched}};
     std::vector<int> source(args.size, -1);
     for (const auto& [from, to] : p.pairs) source[to] = from;
-    return {{reorder(x, std::move(source), 0, where)}, {0}};
+    return {{reorder(x, std::move(source), 0)}, {0}};
   }
 
   const Examples examples(args, p);
@@ -131,7 +125,7 @@ Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
   if (&op == &all_gather_op)
     return examples.for_all_members(examples.merge(examples.move(examples.x(), 1, dim - 1), dim - 1));
   if (&op == &psum_scatter_op) {
-    const Array total = reduce_dim(op, examples.x(), 1, where);  // [group, ...]
+    const Array total = reduce_dim(op, examples.x(), 1);  // [group, ...]
     return examples.by_member(examples.move(examples.split(total, dim - 1, examples.members()), dim - 1, 1));
   }
   if (&op == &all_to_all_op) {
@@ -139,7 +133,7 @@ Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
                                        1);  // [group, to, from, ...]
     return examples.by_member(examples.merge(examples.move(chunks, 2, other), other));
   }
-  return examples.for_all_members(reduce_dim(op, examples.x(), 1, where));
+  return examples.for_all_members(reduce_dim(op, examples.x(), 1));
 }
 
 }  // namespace
@@ -153,7 +147,7 @@ Batched batch_collective(const BatchArgs& args) {
   std::vector<Array> in(args.in.begin(), args.in.end());
   in[0] = batch_first(in[0], args.dims[0]);
   if (p.frame != 0) shifted.index = in[1];
-  return {{record(*args.node.op, make_params(std::move(shifted)), std::move(in), args.node.where)}, {0}};
+  return {{record(*args.node.op, make_params(std::move(shifted)), std::move(in))}, {0}};
 }
 
 }  // namespace tessera

@@ -112,22 +112,20 @@ std::vector<int> unnamed_axes(const DoorParams& p) {
 // met varying values.
 Cotangents enter_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DoorParams>();
-  Array ct = brought_inside(v.cotangents[0], p.region, v.node.where);
+  Array ct = brought_inside(v.cotangents[0], p.region);
   std::vector<int> axes;
   for (const int a : unnamed_axes(p))
     if (!p.region->check_varying || (output_of(ct).varying >> a & 1) != 0) axes.push_back(a);
-  if (!axes.empty()) ct = sum_over(ct, axes, v.node.where);
-  return {exit_region(ct, p.region, p.dims, v.in[0].shape(), v.node.where)};
+  if (!axes.empty()) ct = sum_over(ct, axes);
+  return {exit_region(ct, p.region, p.dims, v.in[0].shape())};
 }
 
 // Without the checker the result is the ranks' copies taken together, each with its share of the cotangent.
 Cotangents exit_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DoorParams>();
-  const Array ct = enter_region(v.cotangents[0], p.region, p.dims, v.node.where);
+  const Array ct = enter_region(v.cotangents[0], p.region, p.dims);
   const auto copies = devices_along(p.region->mesh, unnamed_axes(p));
-  return {p.region->check_varying || copies == 1
-              ? ct
-              : divide(Operand(ct, v.node.where), Operand(copies, v.node.where))};
+  return {p.region->check_varying || copies == 1 ? ct : divide(ct, copies)};
 }
 
 extern const OpDef exit_op;
@@ -140,7 +138,7 @@ Batched batch_door(const BatchArgs& args) {
     extents.insert(extents.begin() + args.dims[0], args.size);
     p.global = Shape(std::move(extents));
   }
-  return {{record(*args.node.op, make_params(std::move(p)), {args.in[0]}, args.node.where)}, {args.dims[0]}};
+  return {{record(*args.node.op, make_params(std::move(p)), {args.in[0]})}, {args.dims[0]}};
 }
 
 const OpDef enter_op{
@@ -189,11 +187,11 @@ const OpDef pvary_op{
     .sharding = Rule("{D..} -> {D..}"),
     .runs = Alias{},
     .vjp = [](const VjpArgs& v) -> Cotangents {
-      return {sum_over(brought_inside(v.cotangents[0], v.node.region, v.node.where),
-                       v.node.params->as<VaryParams>().list(), v.node.where)};
+      return {
+          sum_over(brought_inside(v.cotangents[0], v.node.region), v.node.params->as<VaryParams>().list())};
     },
     .batch = [](const BatchArgs& args) -> Batched {
-      return {{record(*args.node.op, args.node.params, {args.in[0]}, args.node.where)}, {args.dims[0]}};
+      return {{record(*args.node.op, args.node.params, {args.in[0]})}, {args.dims[0]}};
     },
     .linear = Linear::in_first,
     .varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
@@ -202,8 +200,8 @@ const OpDef pvary_op{
 };
 const Registered registered[] = {Registered(enter_op), Registered(exit_op), Registered(pvary_op)};
 
-Array vary(const Array& x, std::uint64_t axes, std::source_location where) {
-  return record(pvary_op, make_params(VaryParams{axes}), {x}, where);
+Array vary(const Array& x, std::uint64_t axes) {
+  return record(pvary_op, make_params(VaryParams{axes}), {x});
 }
 
 [[maybe_unused]] const bool hooks_are_set = [] {
@@ -211,16 +209,16 @@ Array vary(const Array& x, std::uint64_t axes, std::source_location where) {
   return true;
 }();
 
-void check_may_enter(const Array& x, const Region& region, std::source_location where) {
+void check_may_enter(const Array& x, const Region& region) {
   if (x.node()->region != region.parent)
     throw ShardingError(
-        "shard_map at " + site(where) + ": the argument " + describe(x) +
+        call_text() + ": the argument " + describe(x) +
         " belongs to another mapped function (shard_map/pmap); pass values out through their results");
   const auto& sharding = output_of(x).sharding;
   if (!sharding || sharding->mesh() == region.mesh ||
       sharding->mesh().device_ids() == region.mesh.device_ids())
     return;
-  throw ShardingError("shard_map at " + site(where) + ": the argument " + describe(x) +
+  throw ShardingError(call_text() + ": the argument " + describe(x) +
                       " is committed to other devices, or to the same in another order, than " +
                       field_text(region.mesh) +
                       ". Move it first, e.g. device_put(x, NamedSharding(mesh, spec))");
@@ -228,27 +226,26 @@ void check_may_enter(const Array& x, const Region& region, std::source_location 
 
 }  // namespace
 
-Array enter_region(const Array& x, const RegionPtr& region, DimAxes dims, std::source_location where) {
-  check_usable(x, "shard_map");
-  Array outside = region->parent ? brought_inside(x, region->parent, where) : x;
-  check_may_enter(outside, *region, where);
+Array enter_region(const Array& x, const RegionPtr& region, DimAxes dims) {
+  check_usable(x);
+  Array outside = region->parent ? brought_inside(x, region->parent) : x;
+  check_may_enter(outside, *region);
   dims.resize(x.ndim());
-  return record(enter_op, make_params(DoorParams{region, std::move(dims), {}}), {std::move(outside)}, where);
+  return record(enter_op, make_params(DoorParams{region, std::move(dims), {}}), {std::move(outside)});
 }
 
-Array exit_region(const Array& x, const RegionPtr& region, DimAxes dims, Shape global,
-                  std::source_location where) {
-  Array inside = brought_inside(x, region, where);
+Array exit_region(const Array& x, const RegionPtr& region, DimAxes dims, Shape global) {
+  Array inside = brought_inside(x, region);
   dims.resize(global.size());
   const auto missing = mask_of(dims) & ~output_of(inside).varying;
-  if (region->check_varying && missing != 0 && inside.node()->traced) inside = vary(inside, missing, where);
+  if (region->check_varying && missing != 0 && inside.node()->traced) inside = vary(inside, missing);
   return record(exit_op, make_params(DoorParams{region, std::move(dims), std::move(global)}),
-                {std::move(inside)}, where);
+                {std::move(inside)});
 }
 
-Array brought_inside(const Array& x, const RegionPtr& region, std::source_location where) {
+Array brought_inside(const Array& x, const RegionPtr& region) {
   if (x.node()->region == region) return x;
-  return enter_region(x, region, {}, where);
+  return enter_region(x, region, {});
 }
 
 }  // namespace tessera

@@ -102,7 +102,7 @@ std::uint64_t becomes_equal(std::span<const std::uint64_t> in, const Params& p) 
 }
 
 Array inside(const VjpArgs& v) {
-  return v.node.region ? brought_inside(v.cotangents[0], v.node.region, v.node.where) : v.cotangents[0];
+  return v.node.region ? brought_inside(v.cotangents[0], v.node.region) : v.cotangents[0];
 }
 Cotangents as_first(const VjpArgs& v, Array ct) {
   Cotangents result(v.in.size());
@@ -127,7 +127,7 @@ void all_gather_talk(const TalkArgs& args) {
 }
 
 // The block that this rank gave, out of a value that is the same on all ranks.
-Array own_block(const Array& x, const CollectiveParams& p, std::source_location where);
+Array own_block(const Array& x, const CollectiveParams& p);
 
 // With the checker the cotangent is one value for all ranks: each rank takes the part of its block. If that
 // value is just being summed over the ranks, the sum and the taking are one reduce-scatter.
@@ -135,11 +135,11 @@ Cotangents all_gather_vjp(const VjpArgs& v) {
   const auto& p = params_of(*v.node.params);
   const Array ct = inside(v);
   const bool one_value = p.frame == 0 && p.groups.empty() && v.node.region->check_varying;
-  if (!one_value) return as_first(v, record_collective(psum_scatter_op, p, ct, v.node.where));
+  if (!one_value) return as_first(v, record_collective(psum_scatter_op, p, ct));
   const auto& node = *ct.node();
   if (node.op == &psum_op && !node.inputs.empty() && params_of(*node.params).axes == p.axes)
-    return as_first(v, record_collective(psum_scatter_op, p, node.inputs[0], v.node.where));
-  return as_first(v, own_block(ct, p, v.node.where));
+    return as_first(v, record_collective(psum_scatter_op, p, node.inputs[0]));
+  return as_first(v, own_block(ct, p));
 }
 
 // ---- psum_scatter ----
@@ -269,8 +269,7 @@ const OpDef psum_scatter_op{
     .sharding = Place{place_one_dim},
     .runs = Talk{.together = psum_scatter_talk, .cost = cost_of<1>, .alone = keep},
     .vjp = [](const VjpArgs& v) -> Cotangents {
-      return as_first(v,
-                      record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
+      return as_first(v, record_collective(all_gather_op, params_of(*v.node.params), inside(v)));
     },
     .batch = batch_collective,
     .varying = varies,
@@ -287,7 +286,7 @@ const OpDef all_to_all_op{
     .vjp = [](const VjpArgs& v) -> Cotangents {
       auto p = params_of(*v.node.params);
       std::swap(p.dim, p.other);
-      return as_first(v, record_collective(all_to_all_op, p, inside(v), v.node.where));
+      return as_first(v, record_collective(all_to_all_op, p, inside(v)));
     },
     .batch = batch_collective,
     .varying = varies,
@@ -310,7 +309,7 @@ const OpDef ppermute_op{
     .vjp = [](const VjpArgs& v) -> Cotangents {
       auto p = params_of(*v.node.params);
       p.pairs = reversed(p.pairs);
-      return as_first(v, record_collective(ppermute_op, p, inside(v), v.node.where));
+      return as_first(v, record_collective(ppermute_op, p, inside(v)));
     },
     .batch = batch_collective,
     .varying = varies,
@@ -328,10 +327,10 @@ const OpDef pbroadcast_op{
       const auto& p = params_of(*v.node.params);
       Array ct = inside(v);
       if (p.frame != 0)
-        ct = record_collective(psum_op, p, ct, v.node.where);
+        ct = record_collective(psum_op, p, ct);
       else if (!v.node.region->check_varying)
-        ct = sum_over(ct, p.axes, v.node.where);
-      const Array me = p.frame != 0 ? p.index : place_along(v.node.region, p.axes, v.node.where);
+        ct = sum_over(ct, p.axes);
+      const Array me = p.frame != 0 ? p.index : place_along(v.node.region, p.axes);
       return as_first(v, where(me == p.pairs[0].first, ct, zeros_like(ct)));
     },
     .batch = batch_collective,
@@ -358,15 +357,14 @@ const OpDef own_block_op{
            itemsize(a.in[0].dtype));
     }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
-      return as_first(v,
-                      record_collective(all_gather_op, params_of(*v.node.params), inside(v), v.node.where));
+      return as_first(v, record_collective(all_gather_op, params_of(*v.node.params), inside(v)));
     },
     .batch = batch_collective,
     .varying = varies,
 };
 
-Array own_block(const Array& x, const CollectiveParams& p, std::source_location where) {
-  return record(own_block_op, make_params(p), {x, place_along(x.node()->region, p.axes, where)}, where);
+Array own_block(const Array& x, const CollectiveParams& p) {
+  return record(own_block_op, make_params(p), {x, place_along(x.node()->region, p.axes)});
 }
 
 const Registered registered[] = {Registered(all_gather_op), Registered(psum_scatter_op),
@@ -375,20 +373,19 @@ const Registered registered[] = {Registered(all_gather_op), Registered(psum_scat
 
 }  // namespace
 
-Array record_collective(const OpDef& op, const CollectiveParams& p, const Array& x,
-                        std::source_location where) {
-  if (p.frame != 0) return record(op, make_params(p), {x, p.index}, where);
+Array record_collective(const OpDef& op, const CollectiveParams& p, const Array& x) {
+  if (p.frame != 0) return record(op, make_params(p), {x, p.index});
   Array operand = x;
   // With the checker every operand says that it varies: a value that is the same on all ranks is declared
   // to, so that its cotangent is the sum over the ranks that use it.
   const auto& region = operand.node()->region;
   const auto missing = axes_mask(p.axes) & ~output_of(operand).varying;
   if (region->check_varying && missing != 0 && operand.node()->traced)
-    operand = region_hooks().vary(operand, missing, where);
-  return record(op, make_params(p), {std::move(operand)}, where);
+    operand = region_hooks().vary(operand, missing);
+  return record(op, make_params(p), {std::move(operand)});
 }
 
-Array place_along(const RegionPtr& region, const std::vector<int>& axes, std::source_location where) {
+Array place_along(const RegionPtr& region, const std::vector<int>& axes) {
   const auto is_own = [&](int axis) {
     return !region->parent ||
            !std::binary_search(region->parent->manual_axes.begin(), region->parent->manual_axes.end(), axis);
@@ -396,11 +393,11 @@ Array place_along(const RegionPtr& region, const std::vector<int>& axes, std::so
   if (!axes.empty() &&
       std::all_of(axes.begin(), axes.end(), is_own)) {  // one element of 0, 1, 2, ... spread over the axes
     const Array all = arange_of(std::int64_t{0}, devices_along(region->mesh, axes), 1, int32);
-    return reshape(Operand(enter_region(all, region, {axes}, where), where), Shape{});
+    return reshape(enter_region(all, region, {axes}), Shape{});
   }
-  if (axes.size() == 1) return brought_inside(place_along(region->parent, axes, where), region, where);
+  if (axes.size() == 1) return brought_inside(place_along(region->parent, axes), region);
   Array place = make_scalar(0, int32);
-  for (const int a : axes) place = place * region->mesh.axis_sizes()[a] + place_along(region, {a}, where);
+  for (const int a : axes) place = place * region->mesh.axis_sizes()[a] + place_along(region, {a});
   return place;
 }
 

@@ -31,18 +31,17 @@ Cotangents psum_vjp(const VjpArgs& v) {
   if (p.frame == 0 && region && region->check_varying)
     result[0] = v.cotangents[0];
   else if (p.frame == 0)
-    result[0] = sum_over(brought_inside(v.cotangents[0], region, v.node.where), p.axes, v.node.where);
+    result[0] = sum_over(brought_inside(v.cotangents[0], region), p.axes);
   else
-    result[0] = record_collective(psum_op, p, v.cotangents[0], v.node.where);
+    result[0] = record_collective(psum_op, p, v.cotangents[0]);
   return result;
 }
 
 Cotangents psum_groups_vjp(const VjpArgs& v) {
   Cotangents result(v.in.size());
   const auto& p = v.node.params->as<CollectiveParams>();
-  const Array ct =
-      p.frame == 0 ? brought_inside(v.cotangents[0], v.node.region, v.node.where) : v.cotangents[0];
-  result[0] = record_collective(psum_groups_op, p, ct, v.node.where);
+  const Array ct = p.frame == 0 ? brought_inside(v.cotangents[0], v.node.region) : v.cotangents[0];
+  result[0] = record_collective(psum_groups_op, p, ct);
   return result;
 }
 
@@ -118,7 +117,7 @@ const Registered registered[] = {Registered(psum_op),        Registered(pmax_op)
                                  Registered(pmax_groups_op), Registered(pmin_groups_op)};
 }  // namespace
 
-Array sum_over(const Array& x, const std::vector<int>& axes, std::source_location where) {
+Array sum_over(const Array& x, const std::vector<int>& axes) {
   const auto& region = x.node()->region;
   const auto varying = output_of(x).varying;
   CollectiveParams p;
@@ -135,8 +134,8 @@ Array sum_over(const Array& x, const std::vector<int>& axes, std::source_locatio
     p.size *= n;
     p.names += (p.names.empty() ? "" : ",") + region->mesh.axis_names()[a];
   }
-  Array result = p.axes.empty() ? x : record_collective(psum_op, p, x, where);
-  return copies == 1 ? result : multiply(Operand(result, where), Operand(copies, where));
+  Array result = p.axes.empty() ? x : record_collective(psum_op, p, x);
+  return copies == 1 ? result : multiply(result, copies);
 }
 
 }  // namespace tessera

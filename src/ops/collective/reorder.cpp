@@ -60,7 +60,7 @@ Cotangents vjp(const VjpArgs& v) {
   for (std::size_t round = 0; round < most; ++round) {
     std::vector<int> from;
     for (const auto& list : shown) from.push_back(round < list.size() ? list[round] : -1);
-    const Array part = reorder(v.cotangents[0], std::move(from), p.dim, v.node.where);
+    const Array part = reorder(v.cotangents[0], std::move(from), p.dim);
     sum = round == 0 ? part : sum + part;
   }
   return {sum};
@@ -87,8 +87,7 @@ const OpDef reorder_op{
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = args.node.params->as<ReorderParams>();
       ++p.dim;
-      return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])},
-                      args.node.where)},
+      return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])})},
               {0}};
     },
 };
@@ -96,8 +95,8 @@ const Registered registered(reorder_op);
 
 }  // namespace
 
-Array reorder(const Array& x, std::vector<int> indices, int dim, std::source_location where) {
-  return record(reorder_op, make_params(ReorderParams{std::move(indices), dim}), {x}, where);
+Array reorder(const Array& x, std::vector<int> indices, int dim) {
+  return record(reorder_op, make_params(ReorderParams{std::move(indices), dim}), {x});
 }
 
 }  // namespace tessera

@@ -5,6 +5,6 @@
 
 namespace tessera {
 
-Array reorder(const Array& x, std::vector<int> indices, int dim, std::source_location where);
+Array reorder(const Array& x, std::vector<int> indices, int dim);
 
 }  // namespace tessera

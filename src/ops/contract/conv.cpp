@@ -94,37 +94,34 @@ double flops_of(const Shape& weights, const Shape& y) {
 
 std::vector<std::int64_t> taps_of(const Shape& weights) { return {weights.begin() + 2, weights.end()}; }
 
-Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p, std::source_location where);
-Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps,
-                   std::source_location where);
+Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p);
+Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps);
 
 // (groups * a, b, taps...) -> (groups * b, a, taps... turned around)
-Array transposed_weights(const Array& weights, std::int64_t groups, std::source_location where) {
+Array transposed_weights(const Array& weights, std::int64_t groups) {
   auto extents = weights.shape().vector();
   const auto a = extents[0] / groups, b = extents[1];
   extents[0] = a;
   extents.insert(extents.begin(), groups);
-  Array w = reshape(Operand(weights, where), Shape(extents));
-  w = swapaxes(Operand(w, where), 1, 2);
+  Array w = reshape(weights, Shape(extents));
+  w = swapaxes(w, 1, 2);
   extents.erase(extents.begin());
   extents[0] = groups * b;
   extents[1] = a;
-  w = reshape(Operand(w, where), Shape(extents));
+  w = reshape(w, Shape(extents));
   std::vector<int> taps;
   for (int d = 2; d < w.ndim(); ++d) taps.push_back(d);
-  return taps.empty() ? w : flip(Operand(w, where), Axes(taps));
+  return taps.empty() ? w : flip(w, Axes(taps));
 }
 
 // The cotangent of x: y spread out by the strides, convolved with the weights turned around.
-Array conv_operand(const Array& y, const Array& weights, const Shape& x, const ConvParams& p,
-                   std::source_location where) {
+Array conv_operand(const Array& y, const Array& weights, const Shape& x, const ConvParams& p) {
   ConvParams back{std::vector<std::int64_t>(p.spatial(), 1), p.dilation, {}, {}, p.groups};
   Array spread = y;
   std::vector<IndexPart> crop{slice(), slice()};
   for (std::size_t d = 0; d < p.spatial(); ++d) {
     const auto dim = d + 2;
-    if (p.strides[d] > 1 && y.shape()[dim] > 1)
-      spread = dilate(spread, static_cast<int>(dim), p.strides[d], where);
+    if (p.strides[d] > 1 && y.shape()[dim] > 1) spread = dilate(spread, static_cast<int>(dim), p.strides[d]);
     const auto reach = p.dilation[d] * (weights.shape()[dim] - 1);
     const auto before = reach - p.before[d], after = x[dim] + reach - spread.shape()[dim] - before;
     back.before.push_back(std::max<std::int64_t>(before, 0));
@@ -134,30 +131,28 @@ Array conv_operand(const Array& y, const Array& weights, const Shape& x, const C
     crop.push_back(slice(std::min(extent, std::max<std::int64_t>(-before, 0)),
                          std::max<std::int64_t>(0, extent - std::max<std::int64_t>(-after, 0))));
   }
-  spread = index(spread, crop, where);
-  return conv_op_of(spread, transposed_weights(weights, p.groups, where), back, where);
+  spread = index(spread, crop);
+  return conv_op_of(spread, transposed_weights(weights, p.groups), back);
 }
 
-Array with_batch_in_channels(const Array& x, std::int64_t size,
-                             std::source_location where) {  // (b, n, c, ...) -> (n, b * c, ...)
-  const Array y = moveaxis(Operand(x, where), 0, 1);
+Array with_batch_in_channels(const Array& x, std::int64_t size) {  // (b, n, c, ...) -> (n, b * c, ...)
+  const Array y = moveaxis(x, 0, 1);
   auto extents = y.shape().vector();
   extents.erase(extents.begin() + 1);
   extents[1] *= size;
-  return reshape(Operand(y, where), Shape(std::move(extents)));
+  return reshape(y, Shape(std::move(extents)));
 }
-Array with_leading_merged(const Array& x, std::source_location where) {  // (b, n, ...) -> (b * n, ...)
+Array with_leading_merged(const Array& x) {  // (b, n, ...) -> (b * n, ...)
   auto extents = x.shape().vector();
   extents[1] *= extents[0];
   extents.erase(extents.begin());
-  return reshape(Operand(x, where), Shape(std::move(extents)));
+  return reshape(x, Shape(std::move(extents)));
 }
-Array with_dim_cut(const Array& x, std::size_t dim, std::int64_t size,
-                   std::source_location where) {  // (b * n) -> (b, n)
+Array with_dim_cut(const Array& x, std::size_t dim, std::int64_t size) {  // (b * n) -> (b, n)
   auto extents = x.shape().vector();
   extents[dim] /= size;
   extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(dim), size);
-  return reshape(Operand(x, where), Shape(std::move(extents)));
+  return reshape(x, Shape(std::move(extents)));
 }
 
 const OpDef conv_op{
@@ -188,23 +183,20 @@ const OpDef conv_op{
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(2);
-      if (v.wanted[0]) result[0] = conv_operand(v.cotangents[0], v.in[1], v.in[0].shape(), p, v.node.where);
-      if (v.wanted[1])
-        result[1] = conv_weights(v.in[0], v.cotangents[0], p, taps_of(v.in[1].shape()), v.node.where);
+      if (v.wanted[0]) result[0] = conv_operand(v.cotangents[0], v.in[1], v.in[0].shape(), p);
+      if (v.wanted[1]) result[1] = conv_weights(v.in[0], v.cotangents[0], p, taps_of(v.in[1].shape()));
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);
-      const auto where = args.node.where;
       if (args.dims[1] == not_batched) {  // more images
-        const Array y = conv_op_of(with_leading_merged(batch_first(args.in[0], args.dims[0]), where),
-                                   args.in[1], p, where);
-        return {{with_dim_cut(y, 0, args.size, where)}, {0}};
+        const Array y = conv_op_of(with_leading_merged(batch_first(args.in[0], args.dims[0])), args.in[1], p);
+        return {{with_dim_cut(y, 0, args.size)}, {0}};
       }
       p.groups *= args.size;  // each member of the batch is a group of its own
-      const Array y = conv_op_of(with_batch_in_channels(batched_in_front(args, 0), args.size, where),
-                                 with_leading_merged(batched_in_front(args, 1), where), p, where);
-      return {{with_dim_cut(y, 1, args.size, where)}, {1}};
+      const Array y = conv_op_of(with_batch_in_channels(batched_in_front(args, 0), args.size),
+                                 with_leading_merged(batched_in_front(args, 1)), p);
+      return {{with_dim_cut(y, 1, args.size)}, {1}};
     },
     .flops = [](std::span<const Type> in, std::span<const Type> out,
                 const Params&) { return flops_of(in[1].shape, out[0].shape); },
@@ -238,41 +230,39 @@ const OpDef conv_weights_op{
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
       Cotangents result(2);
-      if (v.wanted[0]) result[0] = conv_operand(v.in[1], v.cotangents[0], v.in[0].shape(), p, v.node.where);
-      if (v.wanted[1]) result[1] = conv_op_of(v.in[0], v.cotangents[0], p, v.node.where);
+      if (v.wanted[0]) result[0] = conv_operand(v.in[1], v.cotangents[0], v.in[0].shape(), p);
+      if (v.wanted[1]) result[1] = conv_op_of(v.in[0], v.cotangents[0], p);
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);
-      const auto where = args.node.where;
       p.groups *= args.size;
-      const Array w =
-          conv_weights(with_batch_in_channels(batched_in_front(args, 0), args.size, where),
-                       with_batch_in_channels(batched_in_front(args, 1), args.size, where), p, p.taps, where);
-      return {{with_dim_cut(w, 0, args.size, where)}, {0}};
+      const Array w = conv_weights(with_batch_in_channels(batched_in_front(args, 0), args.size),
+                                   with_batch_in_channels(batched_in_front(args, 1), args.size), p, p.taps);
+      return {{with_dim_cut(w, 0, args.size)}, {0}};
     },
     .flops = [](std::span<const Type> in, std::span<const Type> out,
                 const Params&) { return flops_of(out[0].shape, in[1].shape); },
 };
 const Registered registered[] = {Registered(conv_op), Registered(conv_weights_op)};
 
-Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p, std::source_location where) {
-  return record(conv_op, make_params(p), {x, weights}, where);
+Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p) {
+  return record(conv_op, make_params(p), {x, weights});
 }
-Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps,
-                   std::source_location where) {
+Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps) {
   auto with_taps = p;
   with_taps.taps = std::move(taps);
-  return record(conv_weights_op, make_params(std::move(with_taps)), {x, y}, where);
+  return record(conv_weights_op, make_params(std::move(with_taps)), {x, y});
 }
 
 }  // namespace
 
 Array conv(const Operand& x, const Operand& kernel, ConvOptions options) {
-  check_usable(x.array, "conv");
-  check_usable(kernel.array, "conv");
+  const Call call("conv", x.where);
+  check_usable(x.array);
+  check_usable(kernel.array);
   const Shape &xs = x.array.shape(), &ks = kernel.array.shape();
-  const auto text = [&](const std::string& why) { return call_text("conv", x.where) + ": " + why; };
+  const auto text = [&](const std::string& why) { return call_text() + ": " + why; };
   const std::string shapes = "operand " + to_string(xs) + ", kernel " + to_string(ks);
   if (xs.size() < 2 || xs.size() != ks.size())
     throw ShapeError(text(shapes + ": both need the same number of dimensions, (images, channels, "
@@ -319,7 +309,7 @@ Array conv(const Operand& x, const Operand& kernel, ConvOptions options) {
   const Dtype dtype = promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()},
                               WeakDtype{kernel.array.dtype(), kernel.array.is_weakly_typed()})
                           .dtype;
-  return conv_op_of(cast_to(x.array, dtype, x.where), cast_to(kernel.array, dtype, x.where), p, x.where);
+  return conv_op_of(cast_to(x.array, dtype), cast_to(kernel.array, dtype), p);
 }
 
 }  // namespace tessera

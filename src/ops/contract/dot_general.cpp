@@ -117,8 +117,7 @@ std::vector<int> range(int from, int count) {
 // without a transposition:
 //   of a (batch, m, k):  g (batch, m, n) . b -> (batch, m, k)          of b (batch, k, n):  a . g (batch, m,
 //     n) -> (batch, k, n)
-Array operand_cotangent(const Array& g, const Array& other, bool of_first, const DotDims& p, int ndim,
-                        std::source_location where) {
+Array operand_cotangent(const Array& g, const Array& other, bool of_first, const DotDims& p, int ndim) {
   const auto& contract = of_first ? p.contract_a : p.contract_b;
   const auto& batch = of_first ? p.batch_a : p.batch_b;
   const auto& contract_other = of_first ? p.contract_b : p.contract_a;
@@ -128,9 +127,8 @@ Array operand_cotangent(const Array& g, const Array& other, bool of_first, const
   const int n_batch = static_cast<int>(batch.size()), n_own = static_cast<int>(free_own.size()),
             n_other = static_cast<int>(free_other.size()), n_contract = static_cast<int>(contract.size());
   const auto of_g = range(0, n_batch), summed_of_g = range(of_first ? n_batch + n_own : n_batch, n_other);
-  const Array result =
-      of_first ? dot_general(g, other, {summed_of_g, free_other, of_g, batch_other}, "matmul", where)
-               : dot_general(other, g, {free_other, summed_of_g, batch_other, of_g}, "matmul", where);
+  const Array result = of_first ? dot_general(g, other, {summed_of_g, free_other, of_g, batch_other})
+                                : dot_general(other, g, {free_other, summed_of_g, batch_other, of_g});
   const int own_at = n_batch + (of_first ? 0 : n_contract), contract_at = n_batch + (of_first ? n_own : 0);
   std::vector<int> permutation(ndim);
   for (int i = 0; i < n_batch; ++i) permutation[batch[i]] = i;
@@ -141,16 +139,14 @@ Array operand_cotangent(const Array& g, const Array& other, bool of_first, const
     const auto at = std::find(sorted.begin(), sorted.end(), contract_other[i]) - sorted.begin();
     permutation[contract[i]] = contract_at + static_cast<int>(at);
   }
-  return transpose(Operand(result, where), std::move(permutation));
+  return transpose(result, std::move(permutation));
 }
 
 Cotangents vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DotDims>();
   Cotangents result(2);
-  if (v.wanted[0])
-    result[0] = operand_cotangent(v.cotangents[0], v.in[1], true, p, v.in[0].ndim(), v.node.where);
-  if (v.wanted[1])
-    result[1] = operand_cotangent(v.cotangents[0], v.in[0], false, p, v.in[1].ndim(), v.node.where);
+  if (v.wanted[0]) result[0] = operand_cotangent(v.cotangents[0], v.in[1], true, p, v.in[0].ndim());
+  if (v.wanted[1]) result[1] = operand_cotangent(v.cotangents[0], v.in[0], false, p, v.in[1].ndim());
   return result;
 }
 
@@ -181,9 +177,7 @@ Batched batch(const BatchArgs& args) {
         p.batch_a.size() + free_a.size() +
         static_cast<std::size_t>(std::find(free_b.begin(), free_b.end(), db) - free_b.begin()));
   }
-  return {
-      {record(*args.node.op, make_params(std::move(p)), {args.in.begin(), args.in.end()}, args.node.where)},
-      {out_dim}};
+  return {{record(*args.node.op, make_params(std::move(p)), {args.in.begin(), args.in.end()})}, {out_dim}};
 }
 
 const OpDef dot_op{
@@ -204,24 +198,22 @@ const Registered registered_dot(dot_op);
 
 }  // namespace
 
-Array dot_general(const Array& a, const Array& b, DotDims dims, const char* call,
-                  std::source_location where) {
+Array dot_general(const Array& a, const Array& b, DotDims dims) {
   const auto check_pairs = [&](const std::vector<int>& da, const std::vector<int>& db, const char* what) {
     for (std::size_t i = 0; i < da.size(); ++i) {
       const auto na = a.shape()[da[i]], nb = b.shape()[db[i]];
       if (na != nb)
-        throw ShapeError(call_text(call, where) + ": the " + what + " sizes differ: dimension " +
-                         std::to_string(da[i]) + " of " + to_string(a.shape()) + " is " + std::to_string(na) +
-                         ", dimension " + std::to_string(db[i]) + " of " + to_string(b.shape()) + " is " +
-                         std::to_string(nb) + ". Transpose or reshape one of them");
+        throw ShapeError(call_text() + ": the " + what + " sizes differ: dimension " + std::to_string(da[i]) +
+                         " of " + to_string(a.shape()) + " is " + std::to_string(na) + ", dimension " +
+                         std::to_string(db[i]) + " of " + to_string(b.shape()) + " is " + std::to_string(nb) +
+                         ". Transpose or reshape one of them");
     }
   };
   check_pairs(dims.contract_a, dims.contract_b, "inner");
   check_pairs(dims.batch_a, dims.batch_b, "batch");
   const auto dtype =
       promote(WeakDtype{a.dtype(), a.is_weakly_typed()}, WeakDtype{b.dtype(), b.is_weakly_typed()}).dtype;
-  return record(dot_op, make_params(std::move(dims)), {cast_to(a, dtype, where), cast_to(b, dtype, where)},
-                where);
+  return record(dot_op, make_params(std::move(dims)), {cast_to(a, dtype), cast_to(b, dtype)});
 }
 
 }  // namespace tessera

@@ -19,6 +19,6 @@ struct DotDims {
 };
 
 // Operands of one dtype. ShapeError naming both shapes and the dims that differ.
-Array dot_general(const Array& a, const Array& b, DotDims, const char* call, std::source_location where);
+Array dot_general(const Array& a, const Array& b, DotDims);
 
 }  // namespace tessera

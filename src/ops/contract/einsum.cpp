@@ -25,9 +25,8 @@ bool has(const Labels& labels, int label) {
 
 class Einsum {
  public:
-  Einsum(const std::string& expression, std::vector<Array> operands, std::source_location where)
-      : expression_(expression), where_(where) {
-    for (auto& x : operands) check_usable(x, "einsum");
+  Einsum(const std::string& expression, std::vector<Array> operands) : expression_(expression) {
+    for (auto& x : operands) check_usable(x);
     parse(std::move(operands));
   }
 
@@ -46,7 +45,7 @@ class Einsum {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    throw ArgumentError(call_text("einsum", where_) + ": '" + expression_ + "': " + why);
+    throw ArgumentError(call_text() + ": '" + expression_ + "': " + why);
   }
 
   Labels parse_labels(const std::string& text) const {
@@ -82,7 +81,7 @@ class Einsum {
     const Dtype dtype = promote(types).dtype;
     int ellipsis_dims = 0;
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      Term term{cast_to(operands[i], dtype, where_), {}};
+      Term term{cast_to(operands[i], dtype), {}};
       const Labels written = parse_labels(inputs[i]);
       const int ndim = term.x.ndim(), named = static_cast<int>(written.size()) - has(written, ellipsis_label);
       const int open = ndim - named;
@@ -131,8 +130,8 @@ class Einsum {
         const std::string what = term.labels[d] < first_ellipsis_dim
                                      ? std::string("'") + static_cast<char>(term.labels[d]) + "'"
                                      : "a dimension of the ellipsis";
-        throw ShapeError(call_text("einsum", where_) + ": '" + expression_ + "': " + what + " is " +
-                         std::to_string(size) + " in one operand and " + std::to_string(n) + " in operand " +
+        throw ShapeError(call_text() + ": '" + expression_ + "': " + what + " is " + std::to_string(size) +
+                         " in one operand and " + std::to_string(n) + " in operand " +
                          std::to_string(operand) + " of shape " + to_string(term.x.shape()));
       }
       size = n;
@@ -140,7 +139,7 @@ class Einsum {
   }
 
   Array transposed(const Array& x, std::vector<int> permutation) const {
-    return transpose(Operand(x, where_), std::move(permutation));
+    return transpose(x, std::move(permutation));
   }
 
   // "ii": the diagonal, once for every repetition.
@@ -154,8 +153,7 @@ class Einsum {
         for (std::size_t d = 0; d < term.labels.size(); ++d)
           if (d != a && d != b) permutation.push_back(static_cast<int>(d)), rest.push_back(term.labels[d]);
         rest.push_back(label);
-        return with_distinct_labels(
-            {diagonal(Operand(transposed(term.x, std::move(permutation)), where_)), std::move(rest)});
+        return with_distinct_labels({diagonal(transposed(term.x, std::move(permutation))), std::move(rest)});
       }
     return term;
   }
@@ -170,7 +168,7 @@ class Einsum {
       else
         kept.push_back(term.labels[d]);
     if (dropped.empty()) return;
-    term = {squeeze(Operand(term.x, where_), Axes(dropped)), std::move(kept)};
+    term = {squeeze(term.x, Axes(dropped)), std::move(kept)};
   }
 
   bool is_needed_beyond(int label, std::size_t i, std::size_t j) const {
@@ -191,7 +189,7 @@ class Einsum {
         dims.push_back(static_cast<int>(d));
     if (dims.empty()) return;
     const Dtype dtype = term.x.dtype();
-    term = {astype(Operand(sum(Operand(term.x, where_), Axes(dims)), where_), dtype), std::move(kept)};
+    term = {astype(sum(term.x, Axes(dims)), dtype), std::move(kept)};
   }
 
   void contract_cheapest() {
@@ -229,10 +227,8 @@ class Einsum {
       if (!has(a.labels, label)) free.push_back(label);
     Labels labels = batch;
     labels.insert(labels.end(), free.begin(), free.end());
-    if (!dims.contract_a.empty())
-      return {dot_general(a.x, b.x, std::move(dims), "einsum", where_), std::move(labels)};
-    return {multiply(Operand(aligned(a, labels), where_), Operand(aligned(b, labels), where_)),
-            labels};  // nothing is summed
+    if (!dims.contract_a.empty()) return {dot_general(a.x, b.x, std::move(dims)), std::move(labels)};
+    return {multiply(aligned(a, labels), aligned(b, labels)), labels};  // nothing is summed
   }
 
   // The term with a dim for each label, of size 1 where it has none.
@@ -244,18 +240,17 @@ class Einsum {
       extents.push_back(found == term.labels.end() ? 1 : term.x.shape()[found - term.labels.begin()]);
       if (found != term.labels.end()) permutation.push_back(static_cast<int>(found - term.labels.begin()));
     }
-    return reshape(Operand(transposed(term.x, std::move(permutation)), where_), Shape(std::move(extents)));
+    return reshape(transposed(term.x, std::move(permutation)), Shape(std::move(extents)));
   }
 
   Array in_output_order() const {
     Array x = aligned(terms_[0], output_);
     std::vector<std::int64_t> extents;
     for (const int label : output_) extents.push_back(sizes_.at(label));
-    return broadcast_to(Operand(x, where_), Shape(std::move(extents)));
+    return broadcast_to(x, Shape(std::move(extents)));
   }
 
   std::string expression_;
-  std::source_location where_;
   std::vector<Term> terms_;
   Labels output_;
   std::map<int, std::int64_t> sizes_;
@@ -264,7 +259,8 @@ class Einsum {
 }  // namespace
 
 Array einsum_of(const std::string& expression, std::vector<Array> operands, std::source_location where) {
-  return Einsum(expression, std::move(operands), where).run();
+  const Call call("einsum_of", where);
+  return Einsum(expression, std::move(operands)).run();
 }
 
 }  // namespace tessera

@@ -8,9 +8,9 @@
 namespace tessera {
 namespace {
 
-void check_both(const Operand& a, const Operand& b, const char* call) {
-  check_usable(a.array, call);
-  check_usable(b.array, call);
+void check_both(const Operand& a, const Operand& b) {
+  check_usable(a.array);
+  check_usable(b.array);
 }
 
 }  // namespace
@@ -18,26 +18,26 @@ void check_both(const Operand& a, const Operand& b, const char* call) {
 // NumPy's rule: the last two dims are matrices, the dims before them broadcast; 1-d operands are a row or a
 // column.
 Array matmul(const Operand& left, const Operand& right) {
-  check_both(left, right, "matmul");
-  const auto where = left.where;
+  const Call call("matmul", left.where);
+  check_both(left, right);
   Array a = left.array, b = right.array;
   if (a.ndim() == 0 || b.ndim() == 0)
-    throw ShapeError(call_text("matmul", where) + ": the shapes " + to_string(a.shape()) + " and " +
-                     to_string(b.shape()) + " include a scalar; multiply with * instead");
+    throw ShapeError(call_text() + ": the shapes " + to_string(a.shape()) + " and " + to_string(b.shape()) +
+                     " include a scalar; multiply with * instead");
   const int na = a.ndim(), nb = b.ndim();
   const int inner_a = na - 1, inner_b = nb == 1 ? 0 : nb - 2;
-  if (na <= 2 && nb <= 2) return dot_general(a, b, {{inner_a}, {inner_b}, {}, {}}, "matmul", where);
+  if (na <= 2 && nb <= 2) return dot_general(a, b, {{inner_a}, {inner_b}, {}, {}});
   if (na == 1) {  // (k) . (..., k, n) -> (..., n)
-    return dot_general(b, a, {{inner_b}, {0}, {}, {}}, "matmul", where);
+    return dot_general(b, a, {{inner_b}, {0}, {}, {}});
   }
-  if (nb <= 2) return dot_general(a, b, {{inner_a}, {inner_b}, {}, {}}, "matmul", where);
+  if (nb <= 2) return dot_general(a, b, {{inner_a}, {inner_b}, {}, {}});
   // Batch dims: those of size 1 in one operand are free dims of the other.
   const int batch = std::max(na, nb) - 2;
   DotDims dims;
   std::vector<int> source(batch);  // 0: both, 1: a only, 2: b only
   const Shape lead_a(std::vector<std::int64_t>(a.shape().begin(), a.shape().end() - 2)),
       lead_b(std::vector<std::int64_t>(b.shape().begin(), b.shape().end() - 2));
-  broadcast_shapes(lead_a, lead_b, "matmul (batch dimensions)", where);
+  broadcast_shapes(lead_a, lead_b);
   std::vector<std::int64_t> kept_a, kept_b;
   for (int i = 0; i < batch; ++i) {
     const int da = i - (batch - (na - 2)), db = i - (batch - (nb - 2));
@@ -51,8 +51,8 @@ Array matmul(const Operand& left, const Operand& right) {
     kept.push_back(x->shape()[x->ndim() - 2]);
     kept.push_back(x->shape()[x->ndim() - 1]);
   }
-  a = reshape(Operand(a, where), Shape(kept_a));
-  b = reshape(Operand(b, where), Shape(kept_b));
+  a = reshape(a, Shape(kept_a));
+  b = reshape(b, Shape(kept_b));
   int da = 0, db = 0, only_a = 0;
   for (const int s : source) {
     if (s == 0) dims.batch_a.push_back(da), dims.batch_b.push_back(db);
@@ -62,7 +62,7 @@ Array matmul(const Operand& left, const Operand& right) {
   }
   dims.contract_a = {a.ndim() - 1};
   dims.contract_b = {b.ndim() - 2};
-  const Array result = dot_general(a, b, dims, "matmul", where);
+  const Array result = dot_general(a, b, dims);
   // dims of the result: shared batch, a's own batch, rows, b's own batch, columns
   std::vector<int> permutation;
   int shared = 0, own_a = static_cast<int>(dims.batch_a.size()), own_b = own_a + only_a + 1;
@@ -70,27 +70,27 @@ Array matmul(const Operand& left, const Operand& right) {
   for (const int s : source) permutation.push_back(s == 0 ? shared++ : s == 1 ? own_a++ : own_b++);
   permutation.push_back(rows);
   permutation.push_back(result.ndim() - 1);
-  return transpose(Operand(result, where), std::move(permutation));
+  return transpose(result, std::move(permutation));
 }
 
 Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, std::vector<int>> axes) {
-  check_both(a, b, "tensordot");
+  const Call call("tensordot", a.where);
+  check_both(a, b);
   if (axes.first.size() != axes.second.size())
-    throw ArgumentError(call_text("tensordot", a.where) + ": " + std::to_string(axes.first.size()) +
+    throw ArgumentError(call_text() + ": " + std::to_string(axes.first.size()) +
                         " axes of the first operand stand against " + std::to_string(axes.second.size()) +
                         " of the second");
-  for (int& d : axes.first) d = checked_dim(d, a.array.ndim(), "tensordot", a.where);
-  for (int& d : axes.second) d = checked_dim(d, b.array.ndim(), "tensordot", a.where);
-  return dot_general(a.array, b.array, {std::move(axes.first), std::move(axes.second), {}, {}}, "tensordot",
-                     a.where);
+  for (int& d : axes.first) d = checked_dim(d, a.array.ndim());
+  for (int& d : axes.second) d = checked_dim(d, b.array.ndim());
+  return dot_general(a.array, b.array, {std::move(axes.first), std::move(axes.second), {}, {}});
 }
 
 Array tensordot(const Operand& a, const Operand& b, int n) {
-  check_both(a, b, "tensordot");
+  const Call call("tensordot", a.where);
+  check_both(a, b);
   if (n < 0 || n > a.array.ndim() || n > b.array.ndim())
-    throw ArgumentError(call_text("tensordot", a.where) + ": cannot contract " + std::to_string(n) +
-                        " axes of shapes " + to_string(a.array.shape()) + " and " +
-                        to_string(b.array.shape()));
+    throw ArgumentError(call_text() + ": cannot contract " + std::to_string(n) + " axes of shapes " +
+                        to_string(a.array.shape()) + " and " + to_string(b.array.shape()));
   std::vector<int> last, first;
   for (int i = 0; i < n; ++i) last.push_back(a.array.ndim() - n + i), first.push_back(i);
   return tensordot(a, b, {std::move(last), std::move(first)});
@@ -98,26 +98,29 @@ Array tensordot(const Operand& a, const Operand& b, int n) {
 
 // NumPy's dot: the last dim of a with the second to last of b.
 Array dot(const Operand& a, const Operand& b) {
-  check_both(a, b, "dot");
+  const Call call("dot", a.where);
+  check_both(a, b);
   if (a.array.ndim() == 0 || b.array.ndim() == 0) return multiply(a, b);
   return tensordot(a, b, {{a.array.ndim() - 1}, {b.array.ndim() == 1 ? 0 : b.array.ndim() - 2}});
 }
 
 Array vdot(const Operand& a, const Operand& b) {
-  check_both(a, b, "vdot");
-  return dot(Operand(reshape(Operand(conj(a), a.where), Shape{-1}), a.where),
-             Operand(reshape(b, Shape{-1}), b.where));
+  const Call call("vdot", a.where);
+  check_both(a, b);
+  return dot(reshape(conj(a), Shape{-1}), reshape(b, Shape{-1}));
 }
 
 Array inner(const Operand& a, const Operand& b) {
-  check_both(a, b, "inner");
+  const Call call("inner", a.where);
+  check_both(a, b);
   if (a.array.ndim() == 0 || b.array.ndim() == 0) return multiply(a, b);
   return tensordot(a, b, {{a.array.ndim() - 1}, {b.array.ndim() - 1}});
 }
 
 Array outer(const Operand& a, const Operand& b) {
-  check_both(a, b, "outer");
-  return multiply(Operand(reshape(a, Shape{-1, 1}), a.where), Operand(reshape(b, Shape{1, -1}), b.where));
+  const Call call("outer", a.where);
+  check_both(a, b);
+  return multiply(reshape(a, Shape{-1, 1}), reshape(b, Shape{1, -1}));
 }
 
 }  // namespace tessera

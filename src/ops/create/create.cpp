@@ -35,11 +35,11 @@ void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
   });
 }
 
-Array make_scalar(const ScalarValue& value, Dtype dtype, bool weak, std::source_location where) {
+Array make_scalar(const ScalarValue& value, Dtype dtype, bool weak) {
   Buffer buffer = Buffer::allocate(16);
   std::memset(buffer.data(), 0, 16);
   write_scalar(value, dtype, buffer.data());
-  Array x = make_leaf({Shape{}, dtype, weak}, replicated_everywhere(), std::move(buffer), false, where);
+  Array x = make_leaf({Shape{}, dtype, weak}, replicated_everywhere(), std::move(buffer), false);
   x.node()->params = make_params(value);
   return x;
 }
@@ -53,10 +53,20 @@ std::optional<ScalarValue> scalar_value(const Array& x) {
   return params->value;
 }
 
-Array Array::weak_bool(bool value) { return make_scalar({0, value ? 1 : 0, true}, bool_, false); }
-Array Array::weak_integer(std::int64_t value) { return make_scalar({0, value, true}, int32, true); }
-Array Array::weak_floating(double value) { return make_scalar({value, 0, false}, float32, true); }
-Array Array::weak_complex(std::complex<double> value) {
+Array Array::weak_bool(bool value, std::source_location where) {
+  const Call call("Array", where);
+  return make_scalar({0, value ? 1 : 0, true}, bool_, false);
+}
+Array Array::weak_integer(std::int64_t value, std::source_location where) {
+  const Call call("Array", where);
+  return make_scalar({0, value, true}, int32, true);
+}
+Array Array::weak_floating(double value, std::source_location where) {
+  const Call call("Array", where);
+  return make_scalar({value, 0, false}, float32, true);
+}
+Array Array::weak_complex(std::complex<double> value, std::source_location where) {
+  const Call call("Array", where);
   return make_scalar({value, 0, false}, complex64, true);
 }
 
@@ -65,7 +75,7 @@ namespace {
 // ---- no inputs ----
 Cotangents no_cotangents(const VjpArgs&) { return {}; }
 Batched not_reached(const BatchArgs& args) {
-  return {{record(*args.node.op, args.node.params, {}, args.node.where)}, {not_batched}};
+  return {{record(*args.node.op, args.node.params, {})}, {not_batched}};
 }
 
 struct FullParams {
@@ -196,10 +206,9 @@ ScalarValue scalar_from_host(const void* element, Dtype dtype) {
 }
 
 Array full_of(Shape shape, const ScalarValue& value, Dtype dtype) {
-  checked_bytes(shape, itemsize(dtype), "full");
+  checked_bytes(shape, itemsize(dtype), current_call().name);
   if (shape.empty()) return make_scalar(value, dtype, false);
-  return record(full_op, make_params(FullParams{std::move(shape), dtype, value}), {},
-                std::source_location::current());
+  return record(full_op, make_params(FullParams{std::move(shape), dtype, value}), {});
 }
 
 }  // namespace
@@ -211,31 +220,54 @@ bool fills_with_zero(const OpDef& op, const Params& params) {
                           : value.floating == std::complex<double>() && !std::signbit(value.floating.real());
 }
 
-Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype) {
+Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype, const char* name,
+                     std::source_location where) {
+  const Call call(name, where);
   return full_of(std::move(shape), scalar_from_host(element, of_element), dtype);
 }
-Array full(Shape shape, const Array& value) { return broadcast_to(value, std::move(shape)); }
-Array zeros(Shape shape, Dtype dtype) { return full_of(std::move(shape), {0, 0, true}, dtype); }
-Array ones(Shape shape, Dtype dtype) { return full_of(std::move(shape), {0, 1, true}, dtype); }
-Array zeros_like(const Array& x) { return zeros(x.shape(), x.dtype()); }
-Array ones_like(const Array& x) { return ones(x.shape(), x.dtype()); }
+Array full(Shape shape, const Array& value, std::source_location where) {
+  const Call call("full", where);
+  return broadcast_to(value, std::move(shape));
+}
+Array zeros(Shape shape, Dtype dtype, std::source_location where) {
+  const Call call("zeros", where);
+  return full_of(std::move(shape), {0, 0, true}, dtype);
+}
+Array ones(Shape shape, Dtype dtype, std::source_location where) {
+  const Call call("ones", where);
+  return full_of(std::move(shape), {0, 1, true}, dtype);
+}
+Array zeros_like(const Operand& x) {
+  const Call call("zeros_like", x.where);
+  check_usable(x.array);
+  return zeros(x.array.shape(), x.array.dtype());
+}
+Array ones_like(const Operand& x) {
+  const Call call("ones_like", x.where);
+  check_usable(x.array);
+  return ones(x.array.shape(), x.array.dtype());
+}
 
-Array eye(std::int64_t n, std::int64_t m, int k, Dtype dtype) {
+Array eye(std::int64_t n, std::int64_t m, int k, Dtype dtype, std::source_location where) {
+  const Call call("eye", where);
   if (n < 0 || m < 0)
-    throw ShapeError("eye: the sizes " + std::to_string(n) + " and " + std::to_string(m) +
+    throw ShapeError(call_text() + ": the sizes " + std::to_string(n) + " and " + std::to_string(m) +
                      " must not be negative");
   checked_bytes(Shape{n, m}, itemsize(dtype), "eye");
-  return record(eye_op, make_params(EyeParams{n, m, k, dtype}), {}, std::source_location::current());
+  return record(eye_op, make_params(EyeParams{n, m, k, dtype}), {});
 }
-Array eye(std::int64_t n, Dtype dtype) { return eye(n, n, 0, dtype); }
+Array eye(std::int64_t n, Dtype dtype, std::source_location where) { return eye(n, n, 0, dtype, where); }
 
-Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype) {
-  if (step == 0) throw ArgumentError("arange: the step is 0; give a step that leads from start to stop");
+Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype,
+                std::source_location where) {
+  const Call call("arange", where);
+  if (step == 0)
+    throw ArgumentError(call_text() + ": the step is 0; give a step that leads from start to stop");
   const auto span = static_cast<__int128>(stop) - start;
   const __int128 count =
       (span > 0) == (step > 0) && span != 0 ? (span + step - (step > 0 ? 1 : -1)) / step : 0;
   if (count > std::numeric_limits<std::int64_t>::max())
-    throw ArgumentError("arange: more than 2^63 elements; use a larger step");
+    throw ArgumentError(call_text() + ": more than 2^63 elements; use a larger step");
   const auto n = static_cast<std::int64_t>(count);
   const __int128 last = start + (count - 1) * static_cast<__int128>(step);
   const auto fits = [](__int128 value) {
@@ -244,33 +276,34 @@ Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype 
   };
   if (dtype == int32 && n > 0 && !(fits(start) && fits(last)))
     throw ArgumentError(
-        "arange: the values from " + std::to_string(start) + " to " +
+        call_text() + ": the values from " + std::to_string(start) + " to " +
         std::to_string(static_cast<std::int64_t>(last)) +
         " do not fit int32; make them of smaller ones, as astype(arange(n), int64) * step + start");
   return record(iota_op,
                 make_params(RangeParams{n, 0, Shape{n}, dtype, static_cast<double>(start),
                                         static_cast<double>(step), start, step}),
-                {}, std::source_location::current());
+                {});
 }
 
-Array arange_of(double start, double stop, double step, Dtype dtype) {
+Array arange_of(double start, double stop, double step, Dtype dtype, std::source_location where) {
+  const Call call("arange", where);
   if (step == 0 || std::isnan(start) || std::isnan(stop) || std::isnan(step))
-    throw ArgumentError("arange: start " + std::to_string(start) + ", stop " + std::to_string(stop) +
+    throw ArgumentError(call_text() + ": start " + std::to_string(start) + ", stop " + std::to_string(stop) +
                         ", step " + std::to_string(step) + ": the step must be a number other than 0");
   const double count = std::max(0.0, std::ceil((stop - start) / step));
   if (!(count < 9.2e18))
-    throw ArgumentError("arange: about " + std::to_string(count) +
+    throw ArgumentError(call_text() + ": about " + std::to_string(count) +
                         " elements do not fit 64 bits; use a larger step");
   const auto n = static_cast<std::int64_t>(count);
-  return record(iota_op, make_params(RangeParams{n, 0, Shape{n}, dtype, start, step, 0, 0}), {},
-                std::source_location::current());
+  return record(iota_op, make_params(RangeParams{n, 0, Shape{n}, dtype, start, step, 0, 0}), {});
 }
 
-Array linspace(double start, double stop, std::int64_t num) {
-  if (num < 0) throw ArgumentError("linspace: num is " + std::to_string(num) + "; it must not be negative");
+Array linspace(double start, double stop, std::int64_t num, std::source_location where) {
+  const Call call("linspace", where);
+  if (num < 0)
+    throw ArgumentError(call_text() + ": num is " + std::to_string(num) + "; it must not be negative");
   const double step = num > 1 ? (stop - start) / static_cast<double>(num - 1) : 0;
-  return record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float32, start, step, 0, 0}), {},
-                std::source_location::current());
+  return record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float32, start, step, 0, 0}), {});
 }
 
 }  // namespace tessera

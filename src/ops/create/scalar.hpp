@@ -20,8 +20,7 @@ struct ScalarValue {
   }
 };
 
-Array make_scalar(const ScalarValue&, Dtype, bool weak,
-                  std::source_location where = std::source_location::current());
+Array make_scalar(const ScalarValue&, Dtype, bool weak);
 Array make_scalar(double, Dtype);
 // The value of an array made by make_scalar.
 std::optional<ScalarValue> scalar_value(const Array&);

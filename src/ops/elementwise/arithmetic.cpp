@@ -129,19 +129,36 @@ Array multiply_add(const Operand& x, const Operand& y, const Operand& z) {
 }
 Array condition_estimate(const Operand& x) { return condition_estimate_op({x}); }
 Array negative(const Operand& x) { return negative_op({x}); }
-Array positive(const Operand& x) { return x.array; }
+Array positive(const Operand& x) {
+  const Call call("positive", x.where);
+  return x.array;
+}
 Array reciprocal(const Operand& x) { return reciprocal_op({x}); }
 Array square(const Operand& x) { return square_op({x}); }
 Array sign(const Operand& x) { return sign_op({x}); }
-Array abs(const Operand& x) { return is_bool(x.array.dtype()) ? x.array : abs_op({x}); }
+Array abs(const Operand& x) {
+  const Call call("abs", x.where);
+  return is_bool(x.array.dtype()) ? x.array : abs_op({x});
+}
 // Integers are whole already.
-Array floor(const Operand& x) { return is_inexact(x.array.dtype()) ? floor_op({x}) : x.array; }
-Array ceil(const Operand& x) { return is_inexact(x.array.dtype()) ? ceil_op({x}) : x.array; }
+Array floor(const Operand& x) {
+  const Call call("floor", x.where);
+  return is_inexact(x.array.dtype()) ? floor_op({x}) : x.array;
+}
+Array ceil(const Operand& x) {
+  const Call call("ceil", x.where);
+  return is_inexact(x.array.dtype()) ? ceil_op({x}) : x.array;
+}
 Array round(const Operand& x) {
-  if (is_complex(x.array.dtype())) return make_complex(Operand(round(real(x)), x.where), round(imag(x)));
+  const Call call("round", x.where);
+
+  if (is_complex(x.array.dtype())) return make_complex(round(real(x)), round(imag(x)));
   return is_inexact(x.array.dtype()) ? round_op({x}) : x.array;
 }
-Array trunc(const Operand& x) { return is_inexact(x.array.dtype()) ? trunc_op({x}) : x.array; }
+Array trunc(const Operand& x) {
+  const Call call("trunc", x.where);
+  return is_inexact(x.array.dtype()) ? trunc_op({x}) : x.array;
+}
 
 Array operator+(const Operand& a, const Operand& b) { return add(a, b); }
 Array operator-(const Operand& a, const Operand& b) { return subtract(a, b); }
@@ -149,9 +166,21 @@ Array operator*(const Operand& a, const Operand& b) { return multiply(a, b); }
 Array operator/(const Operand& a, const Operand& b) { return divide(a, b); }
 Array operator%(const Operand& a, const Operand& b) { return remainder(a, b); }
 Array operator-(const Operand& x) { return negative(x); }
-Array& operator+=(Array& a, const Operand& b) { return a = add(Operand(a, b.where), b); }
-Array& operator-=(Array& a, const Operand& b) { return a = subtract(Operand(a, b.where), b); }
-Array& operator*=(Array& a, const Operand& b) { return a = multiply(Operand(a, b.where), b); }
-Array& operator/=(Array& a, const Operand& b) { return a = divide(Operand(a, b.where), b); }
+Array& operator+=(Array& a, const Operand& b) {
+  const Call call("add", b.where);
+  return a = add(a, b);
+}
+Array& operator-=(Array& a, const Operand& b) {
+  const Call call("subtract", b.where);
+  return a = subtract(a, b);
+}
+Array& operator*=(Array& a, const Operand& b) {
+  const Call call("multiply", b.where);
+  return a = multiply(a, b);
+}
+Array& operator/=(Array& a, const Operand& b) {
+  const Call call("divide", b.where);
+  return a = divide(a, b);
+}
 
 }  // namespace tessera

@@ -50,11 +50,11 @@ Batched batch(const BatchArgs& args) {
       std::vector<std::int64_t> extents(static_cast<std::size_t>(ndim) + 1, 1);
       extents[0] = x.shape()[0];
       for (int d = 1; d < x.ndim(); ++d) extents[ndim + 1 - x.ndim() + d] = x.shape()[d];
-      x = reshape(Operand(x, args.node.where), Shape(std::move(extents)));
+      x = reshape(x, Shape(std::move(extents)));
     }
     in.push_back(std::move(x));
   }
-  return {{record(*args.node.op, args.node.params, std::move(in), args.node.where)}, {0}};
+  return {{record(*args.node.op, args.node.params, std::move(in))}, {0}};
 }
 
 std::vector<Type> (*infer_of(DtypeRule rule))(std::span<const Type>, const Params&) {
@@ -69,14 +69,12 @@ std::vector<Type> (*infer_of(DtypeRule rule))(std::span<const Type>, const Param
 }
 
 // The dtype in which the operands are taken.
-WeakDtype operand_dtype(const ElementwiseOp& op, std::span<const WeakDtype> types,
-                        std::source_location where) {
+WeakDtype operand_dtype(const ElementwiseOp& op, std::span<const WeakDtype> types) {
   WeakDtype common = promote(types);
   const auto refuse = [&](const char* takes) {
     std::string given;
     for (const auto& t : types) given += (given.empty() ? "" : ", ") + name(t.dtype);
-    throw DtypeError(call_text(op.def.name.c_str(), where) + " takes " + takes + ", not " + given +
-                     "; convert with astype");
+    throw DtypeError(call_text() + " takes " + takes + ", not " + given + "; convert with astype");
   };
   switch (op.rule) {
     case DtypeRule::numeric:
@@ -118,10 +116,9 @@ std::vector<const ElementwiseOp*>& rows() {
   return all;
 }
 
-void check_broadcast(const ElementwiseOp& op, const std::vector<Operand>& x) {
+void check_broadcast(const std::vector<Operand>& x) {
   for (std::size_t i = 0; i < x.size(); ++i)
-    for (std::size_t j = i + 1; j < x.size(); ++j)
-      broadcast_shapes(x[i].array.shape(), x[j].array.shape(), op.def.name.c_str(), x[0].where);
+    for (std::size_t j = i + 1; j < x.size(); ++j) broadcast_shapes(x[i].array.shape(), x[j].array.shape());
 }
 
 }  // namespace
@@ -144,20 +141,19 @@ ElementwiseOp::ElementwiseOp(const char* name, const char* says, Derivative deri
 }
 
 Array ElementwiseOp::operator()(std::vector<Operand> operands) const {
-  const auto where = operands[0].where;
+  const Call call(def.name.c_str(), operands[0].where);
   const auto conditions = row.dtype_input;
   std::vector<WeakDtype> types;
   for (const auto& x : operands) {
-    check_usable(x.array, def.name.c_str());
+    check_usable(x.array);
     types.push_back({x.array.dtype(), x.array.is_weakly_typed()});
   }
-  check_broadcast(*this, operands);
-  const auto dtype = operand_dtype(*this, std::span(types).subspan(conditions), where);
+  check_broadcast(operands);
+  const auto dtype = operand_dtype(*this, std::span(types).subspan(conditions));
   std::vector<Array> inputs;
   for (int i = 0; i < static_cast<int>(operands.size()); ++i)
-    inputs.push_back(i < conditions ? cast_to(operands[i].array, bool_, where)
-                                    : cast_as(operands[i].array, dtype, where));
-  return record(def, no_params(), std::move(inputs), where);
+    inputs.push_back(i < conditions ? cast_to(operands[i].array, bool_) : cast_as(operands[i].array, dtype));
+  return record(def, no_params(), std::move(inputs));
 }
 
 const std::vector<const ElementwiseOp*>& elementwise_ops() { return rows(); }

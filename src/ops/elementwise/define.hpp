@@ -61,6 +61,6 @@ const std::vector<const ElementwiseOp*>& elementwise_ops();
 std::string elementwise_table();
 
 // x as that dtype, weakly typed where it says so.
-Array cast_as(const Array& x, WeakDtype, std::source_location where);
+Array cast_as(const Array& x, WeakDtype);
 
 }  // namespace tessera

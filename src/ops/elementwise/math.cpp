@@ -121,15 +121,21 @@ const ElementwiseOp gelu_op{
 
 Array exp(const Operand& x) { return exp_op({x}); }
 Array exp2(const Operand& x) {
-  return is_complex(x.array.dtype()) ? exp(Operand(0.69314718055994530942 * x.array, x.where)) : exp2_op({x});
+  const Call call("exp2", x.where);
+
+  return is_complex(x.array.dtype()) ? exp(0.69314718055994530942 * x.array) : exp2_op({x});
 }
 Array expm1(const Operand& x) { return expm1_op({x}); }
 Array log(const Operand& x) { return log_op({x}); }
 Array log2(const Operand& x) {
-  return is_complex(x.array.dtype()) ? Operand(log(x), x.where) * 1.44269504088896340736 : log2_op({x});
+  const Call call("log2", x.where);
+
+  return is_complex(x.array.dtype()) ? log(x) * 1.44269504088896340736 : log2_op({x});
 }
 Array log10(const Operand& x) {
-  return is_complex(x.array.dtype()) ? Operand(log(x), x.where) * 0.43429448190325182765 : log10_op({x});
+  const Call call("log10", x.where);
+
+  return is_complex(x.array.dtype()) ? log(x) * 0.43429448190325182765 : log10_op({x});
 }
 Array log1p(const Operand& x) { return log1p_op({x}); }
 Array sin(const Operand& x) { return sin_op({x}); }

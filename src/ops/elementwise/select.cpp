@@ -60,25 +60,37 @@ Array where(const Operand& condition, const Operand& a, const Operand& b) {
 }
 
 Array clip(const Operand& x, const Operand& lo, const Operand& hi) {
-  if (is_complex(x.array.dtype()))
-    throw DtypeError(call_text("clip", x.where) + ": complex numbers have no order");
+  const Call call("clip", x.where);
+
+  if (is_complex(x.array.dtype())) throw DtypeError(call_text() + ": complex numbers have no order");
   return clip_op({x, lo, hi});
 }
-Array real(const Operand& x) { return is_complex(x.array.dtype()) ? real_op({x}) : x.array; }
-Array imag(const Operand& x) { return is_complex(x.array.dtype()) ? imag_op({x}) : zeros_like(x.array); }
-Array conj(const Operand& x) { return is_complex(x.array.dtype()) ? conj_op({x}) : x.array; }
+Array real(const Operand& x) {
+  const Call call("real", x.where);
+  return is_complex(x.array.dtype()) ? real_op({x}) : x.array;
+}
+Array imag(const Operand& x) {
+  const Call call("imag", x.where);
+  return is_complex(x.array.dtype()) ? imag_op({x}) : zeros_like(x);
+}
+Array conj(const Operand& x) {
+  const Call call("conj", x.where);
+  return is_complex(x.array.dtype()) ? conj_op({x}) : x.array;
+}
 Array copy(const Operand& x) { return copy_op({x}); }
 Array make_complex(const Operand& re, const Operand& im) { return make_complex_op({re, im}); }
 
-Array cast_as(const Array& x, WeakDtype to, std::source_location where) {
+Array cast_as(const Array& x, WeakDtype to) {
   if (x.dtype() == to.dtype && x.is_weakly_typed() == to.weak) return x;
-  if (const auto value = scalar_value(x)) return make_scalar(*value, to.dtype, to.weak, where);
-  return record(cast_op.def, make_params(CastParams{to.dtype, to.weak}), {x}, where);
+  if (const auto value = scalar_value(x)) return make_scalar(*value, to.dtype, to.weak);
+  return record(cast_op.def, make_params(CastParams{to.dtype, to.weak}), {x});
 }
 Array astype(const Operand& x, Dtype dtype) {
-  check_usable(x.array, "astype");
+  const Call call("astype", x.where);
+
+  check_usable(x.array);
   if (x.array.dtype() == dtype && !x.array.is_weakly_typed()) return x.array;
-  return record(cast_op.def, make_params(CastParams{dtype}), {x.array}, x.where);
+  return record(cast_op.def, make_params(CastParams{dtype}), {x.array});
 }
 
 }  // namespace tessera

@@ -45,7 +45,6 @@ void talk(const TalkArgs& args) {
 // lower triangle was read, so it
 // gets what a symmetric change of both triangles would do: tril(S + S^H), the diagonal once.
 Cotangents vjp(const VjpArgs& v) {
-  const auto where = v.node.where;
   const bool is_complex_matrix = is_complex(v.out[0].dtype());
   const Array& l = v.out[0];
   const Array g = is_complex_matrix ? conj(v.cotangents[0]) : v.cotangents[0];
@@ -53,8 +52,8 @@ Cotangents vjp(const VjpArgs& v) {
   const Array product = lower_part(matmul(adjoint(l), g));
   const Array phi = product - product * half;
   const Triangle back{.lower = true, .transpose = true, .conjugate = is_complex_matrix};
-  const Array left = triangular_solve(l, phi, back, where);                  // L^-H phi
-  const Array s = adjoint(triangular_solve(l, adjoint(left), back, where));  // (L^-H (L^-H phi)^H)^H
+  const Array left = triangular_solve(l, phi, back);                  // L^-H phi
+  const Array s = adjoint(triangular_solve(l, adjoint(left), back));  // (L^-H (L^-H phi)^H)^H
   const Array both = s + adjoint(s);
   const Array a_bar = lower_part(both - both * half);
   return {is_complex_matrix ? conj(a_bar) : a_bar};
@@ -70,8 +69,8 @@ const Registered registered(cholesky_op);
 
 }  // namespace
 
-Array cholesky(const Array& a, SolveHow how, std::source_location where) {
-  return record(cholesky_op, make_params(FactorParams{how.block, how.grid_rows}), {a}, where);
+Array cholesky(const Array& a, SolveHow how) {
+  return record(cholesky_op, make_params(FactorParams{how.block, how.grid_rows}), {a});
 }
 
 // ---- building blocks of vjp rules ----

@@ -112,7 +112,7 @@ Cotangents vjp_vectors(const VjpArgs& v) {
   return {is_complex_matrix ? conj(g) : g};
 }
 Cotangents vjp_values(const VjpArgs& v) {
-  const auto [w, vectors] = eigh(v.in[0], v.node.where);
+  const auto [w, vectors] = eigh(v.in[0]);
   const Array g = lower_cotangent(w, vectors, v.cotangents[0], Array());
   return {is_complex(g.dtype()) ? conj(g) : g};
 }
@@ -131,12 +131,10 @@ const Registered registered(eigh_op), registered_values(eigvalsh_op);
 
 }  // namespace
 
-std::pair<Array, Array> eigh(const Array& a, std::source_location where) {
-  auto results = record_all(eigh_op, no_params(), {a}, where);
+std::pair<Array, Array> eigh(const Array& a) {
+  auto results = record_all(eigh_op, no_params(), {a});
   return {results[0], results[1]};
 }
-Array eigvalsh(const Array& a, std::source_location where) {
-  return record(eigvalsh_op, no_params(), {a}, where);
-}
+Array eigvalsh(const Array& a) { return record(eigvalsh_op, no_params(), {a}); }
 
 }  // namespace tessera::factor

@@ -250,15 +250,15 @@ Shape with_matrix_dims(const Shape& shape, std::initializer_list<std::int64_t> t
   return Shape(std::move(extents));
 }
 
-void check_matrices(const Array& a, bool square, const char* call, std::source_location where) {
-  check_usable(a, call);
+void check_matrices(const Array& a, bool square) {
+  check_usable(a);
   const Shape& shape = a.shape();
   if (shape.ndim() < 2)
-    throw ShapeError(call_text(call, where) + ": needs a matrix or a batch of matrices, got shape " +
-                     to_string(shape) + ". Add dimensions with expand_dims");
+    throw ShapeError(call_text() + ": needs a matrix or a batch of matrices, got shape " + to_string(shape) +
+                     ". Add dimensions with expand_dims");
   const auto rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
   if (square && rows != columns)
-    throw ShapeError(call_text(call, where) + ": the matrix must be square, but the last two dimensions of " +
+    throw ShapeError(call_text() + ": the matrix must be square, but the last two dimensions of " +
                      to_string(shape) + " are " + std::to_string(rows) + " and " + std::to_string(columns) +
                      ". For rectangular systems use lstsq or qr");
 }

@@ -96,6 +96,6 @@ inline std::int64_t extent(const Type& type, int from_last) {
 Shape with_matrix_dims(const Shape& shape, std::initializer_list<std::int64_t> tail, int matrix_ndim = 2);
 
 // Type checks of the public functions.
-void check_matrices(const Array&, bool square, const char* call, std::source_location where);
+void check_matrices(const Array&, bool square);
 
 }  // namespace tessera::factor

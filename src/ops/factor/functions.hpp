@@ -10,9 +10,9 @@ struct SolveHow {
   int grid_rows = 0;             // of the process grid; 0: chosen
   bool refuse_singular = false;  // of lu_factor: LinAlgError where a pivot is zero
 };
-Array solve(const Array& a, const Array& b, SolveHow, std::source_location where);        // b: (..., n, k)
-std::pair<Array, Array> lu_factor(const Array& a, SolveHow, std::source_location where);  // lu, pivots
-Array cholesky(const Array& a, SolveHow, std::source_location where);
+Array solve(const Array& a, const Array& b, SolveHow);        // b: (..., n, k)
+std::pair<Array, Array> lu_factor(const Array& a, SolveHow);  // lu, pivots
+Array cholesky(const Array& a, SolveHow);
 struct Triangle {
   bool lower = false, transpose = false, conjugate = false, unit_diagonal = false;
   template <class V> void fields(V&& visit) const {
@@ -22,17 +22,17 @@ struct Triangle {
     visit("unit_diagonal", unit_diagonal);
   }
 };
-Array triangular_solve(const Array& a, const Array& b, Triangle, std::source_location where);
-std::pair<Array, Array> qr(const Array& a, bool complete, std::source_location where);
-std::pair<Array, Array> eigh(const Array& a, std::source_location where);  // w, v
-Array eigvalsh(const Array& a, std::source_location where);
+Array triangular_solve(const Array& a, const Array& b, Triangle);
+std::pair<Array, Array> qr(const Array& a, bool complete);
+std::pair<Array, Array> eigh(const Array& a);  // w, v
+Array eigvalsh(const Array& a);
 struct SvdParts {
   Array u, s, vh;
 };
-SvdParts svd(const Array& a, bool full_matrices, std::source_location where);
-Array svdvals(const Array& a, std::source_location where);
+SvdParts svd(const Array& a, bool full_matrices);
+Array svdvals(const Array& a);
 // int32 (..., k) exchanges -> int32 (..., m): which row of A stands at each row of L U.
-Array pivots_to_permutation(const Array& pivots, std::int64_t rows, std::source_location where);
+Array pivots_to_permutation(const Array& pivots, std::int64_t rows);
 
 // Building blocks for vjp rules.
 Array adjoint(const Array& a);  // swaps the last two dims and conjugates

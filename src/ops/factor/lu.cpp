@@ -73,7 +73,6 @@ void talk(const TalkArgs& args) {
 //     gL2 U1^-H]
 Cotangents vjp(const VjpArgs& v) {
   if (!v.cotangents[0].node()) return {Array()};
-  const auto where = v.node.where;
   const Array &lu = v.out[0], g = v.cotangents[0];
   const auto m = extent(type_of(lu), 2), n = extent(type_of(lu), 1), k = std::min(m, n);
   const auto block = [&](const Array& x, std::int64_t r0, std::int64_t r1, std::int64_t c0, std::int64_t c1) {
@@ -84,10 +83,10 @@ Cotangents vjp(const VjpArgs& v) {
   Array below_diagonal = matmul(transposed(l1), lower_part(g_square, -1)),
         above_diagonal = matmul(upper_part(g_square), transposed(u1));
   const auto left = [&](const Array& x) {
-    return triangular_solve(l1, x, {.lower = true, .transpose = true, .unit_diagonal = true}, where);
+    return triangular_solve(l1, x, {.lower = true, .transpose = true, .unit_diagonal = true});
   };
   const auto right = [&](const Array& x) {
-    return transposed(triangular_solve(u1, transposed(x), {}, where));
+    return transposed(triangular_solve(u1, transposed(x), {}));
   };  // x U1^-T
   if (n > k)
     below_diagonal = below_diagonal - matmul(block(g, 0, k, k, n), transposed(block(lu, 0, k, k, n)));
@@ -96,7 +95,7 @@ Cotangents vjp(const VjpArgs& v) {
   Array result = right(left(lower_part(below_diagonal, -1) + upper_part(above_diagonal)));
   if (n > k) result = concatenate({result, left(block(g, 0, k, k, n))}, -1);
   if (m > k) result = concatenate({result, right(block(g, k, m, 0, k))}, -2);
-  const Array row_of = argsort(pivots_to_permutation(v.out[1], m, where), -1);
+  const Array row_of = argsort(pivots_to_permutation(v.out[1], m), -1);
   return {take_along_axis(result, broadcast_to(expand_dims(row_of, -1), result.shape()), -2)};
 }
 
@@ -136,14 +135,14 @@ const Registered registered_permutation(permutation_op);
 
 }  // namespace
 
-std::pair<Array, Array> lu_factor(const Array& a, SolveHow how, std::source_location where) {
+std::pair<Array, Array> lu_factor(const Array& a, SolveHow how) {
   auto results =
-      record_all(lu_op, make_params(LuParams{{how.block, how.grid_rows}, how.refuse_singular}), {a}, where);
+      record_all(lu_op, make_params(LuParams{{how.block, how.grid_rows}, how.refuse_singular}), {a});
   return {results[0], results[1]};
 }
 
-Array pivots_to_permutation(const Array& pivots, std::int64_t rows, std::source_location where) {
-  return record(permutation_op, make_params(PermutationParams{rows}), {pivots}, where);
+Array pivots_to_permutation(const Array& pivots, std::int64_t rows) {
+  return record(permutation_op, make_params(PermutationParams{rows}), {pivots});
 }
 
 }  // namespace tessera::factor

@@ -178,12 +178,10 @@ void talk(const TalkArgs& args) {
 // diag(M)  (Liao et al. 2019).
 // A wide A = [X, Y] has R = [U, V]: gY = Q gV, and gQ grows by Y gV^H before the rule is applied to X = Q U.
 Cotangents vjp(const VjpArgs& v) {
-  const auto where = v.node.where;
   const Array &a = v.in[0], &q = v.out[0], &r_all = v.out[1];
   const auto m = extent(type_of(a), 2), n = extent(type_of(a), 1), k = std::min(m, n);
   if (q.shape().back() != k)
-    throw ArgumentError(call_text("qr", where) +
-                        ": the complete form has no gradient; differentiate the reduced form");
+    throw ArgumentError(call_text() + ": the complete form has no gradient; differentiate the reduced form");
   const auto conj_of = [&](const Array& x) { return x.node() && is_complex(x.dtype()) ? conj(x) : x; };
   Array gq = conj_of(v.cotangents[0]), gr = conj_of(v.cotangents[1]), r = r_all, g_rest;
   if (n > k && gr.node()) {
@@ -201,7 +199,7 @@ Cotangents vjp(const VjpArgs& v) {
   const Array on_diagonal = is_complex(middle.dtype()) ? (middle + conj(middle)) * 0.5 * mask : middle * mask;
   Array inner = matmul(q, below + adjoint(below) + on_diagonal);
   if (gq.node()) inner = gq + inner;
-  Array g = adjoint(triangular_solve(r, adjoint(inner), {}, where));  // X R^-H = (R^-1 X^H)^H
+  Array g = adjoint(triangular_solve(r, adjoint(inner), {}));  // X R^-H = (R^-1 X^H)^H
   if (n > k) g = concatenate({g, g_rest.node() ? g_rest : zeros_like(a(ellipsis, slice(), slice(k, n)))}, -1);
   return {conj_of(g)};
 }
@@ -217,8 +215,8 @@ const Registered registered(qr_op);
 
 }  // namespace
 
-std::pair<Array, Array> qr(const Array& a, bool complete, std::source_location where) {
-  auto results = record_all(qr_op, make_params(QrParams{complete}), {a}, where);
+std::pair<Array, Array> qr(const Array& a, bool complete) {
+  auto results = record_all(qr_op, make_params(QrParams{complete}), {a});
   return {results[0], results[1]};
 }
 

@@ -63,7 +63,7 @@ void talk(const TalkArgs& args) {
 // x = a^-1 b:  b's cotangent solves with a^T, a's is minus its outer product with x.
 Cotangents vjp(const VjpArgs& v) {
   const auto& how = v.node.params->as<FactorParams>();
-  const Array b_bar = solve(transposed(v.in[0]), v.cotangents[0], {how.block, how.grid_rows}, v.node.where);
+  const Array b_bar = solve(transposed(v.in[0]), v.cotangents[0], {how.block, how.grid_rows});
   Cotangents result(2);
   if (v.wanted[0]) result[0] = -matmul(b_bar, transposed(v.out[0]));
   if (v.wanted[1]) result[1] = b_bar;
@@ -82,8 +82,8 @@ const Registered registered(solve_op);
 
 }  // namespace
 
-Array solve(const Array& a, const Array& b, SolveHow how, std::source_location where) {
-  return record(solve_op, make_params(FactorParams{how.block, how.grid_rows}), {a, b}, where);
+Array solve(const Array& a, const Array& b, SolveHow how) {
+  return record(solve_op, make_params(FactorParams{how.block, how.grid_rows}), {a, b});
 }
 
 }  // namespace tessera::factor

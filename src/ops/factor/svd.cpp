@@ -196,7 +196,7 @@ Cotangents vjp_vectors(const VjpArgs& v) {
   const auto k = s.shape().back();
   if (v.node.params->as<SvdParams>().full &&
       (u.shape().back() != k || vh.shape()[vh.shape().size() - 2] != k))
-    throw ArgumentError(call_text("svd", v.node.where) +
+    throw ArgumentError(call_text() +
                         ": full_matrices of a matrix that is not square have no gradient (the added vectors "
                         "are arbitrary). Pass {.full_matrices = false}");
   const auto conj_of = [](const Array& x) { return x.node() && is_complex(x.dtype()) ? conj(x) : x; };
@@ -204,7 +204,7 @@ Cotangents vjp_vectors(const VjpArgs& v) {
       conj_of(cotangent_of(u, s, vh, conj_of(v.cotangents[0]), v.cotangents[1], conj_of(v.cotangents[2])))};
 }
 Cotangents vjp_values(const VjpArgs& v) {
-  const auto [u, s, vh] = svd(v.in[0], false, v.node.where);
+  const auto [u, s, vh] = svd(v.in[0], false);
   const Array g = cotangent_of(u, s, vh, Array(), v.cotangents[0], Array());
   return {is_complex(g.dtype()) ? conj(g) : g};
 }
@@ -224,12 +224,10 @@ const Registered registered(svd_op), registered_values(svdvals_op);
 
 }  // namespace
 
-SvdParts svd(const Array& a, bool full_matrices, std::source_location where) {
-  auto results = record_all(svd_op, make_params(SvdParams{full_matrices}), {a}, where);
+SvdParts svd(const Array& a, bool full_matrices) {
+  auto results = record_all(svd_op, make_params(SvdParams{full_matrices}), {a});
   return {results[0], results[1], results[2]};
 }
-Array svdvals(const Array& a, std::source_location where) {
-  return record(svdvals_op, no_params(), {a}, where);
-}
+Array svdvals(const Array& a) { return record(svdvals_op, no_params(), {a}); }
 
 }  // namespace tessera::factor

@@ -60,7 +60,7 @@ Cotangents vjp(const VjpArgs& v) {
   const auto& t = v.node.params->as<Triangle>();
   Triangle turned = t;
   turned.transpose = !t.transpose;
-  const Array b_bar = triangular_solve(v.in[0], v.cotangents[0], turned, v.node.where);
+  const Array b_bar = triangular_solve(v.in[0], v.cotangents[0], turned);
   Cotangents result(2);
   if (v.wanted[0]) {
     Array a_bar = t.transpose ? matmul(v.out[0], transposed(b_bar)) : matmul(b_bar, transposed(v.out[0]));
@@ -82,8 +82,8 @@ const Registered registered(triangular_op);
 
 }  // namespace
 
-Array triangular_solve(const Array& a, const Array& b, Triangle triangle, std::source_location where) {
-  return record(triangular_op, make_params(triangle), {a, b}, where);
+Array triangular_solve(const Array& a, const Array& b, Triangle triangle) {
+  return record(triangular_op, make_params(triangle), {a, b});
 }
 
 }  // namespace tessera::factor

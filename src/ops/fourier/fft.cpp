@@ -177,15 +177,14 @@ Cotangents vjp(const VjpArgs& v) {
   auto p = v.node.params->as<FftParams>();
   const Array& operand = v.in[0];
   place_like(p, operand);
-  const auto where = v.node.where;
   const auto halved = static_cast<std::size_t>(p.dims.back());
-  if (p.kind == FftKind::c2c) return {record_fft(v.cotangents[0], p, where)};  // the DFT matrix is symmetric
+  if (p.kind == FftKind::c2c) return {record_fft(v.cotangents[0], p)};  // the DFT matrix is symmetric
   if (p.kind == FftKind::r2c) {
     // rfft = the first half of fft of the operand as complex numbers: pad, transform, take the real part.
     p.kind = FftKind::c2c;
     auto extents = v.cotangents[0].shape();
     extents[halved] = operand.shape()[halved];
-    return {real(Operand(record_fft(record_fft_resize(v.cotangents[0], extents, where), p, where), where))};
+    return {real(record_fft(record_fft_resize(v.cotangents[0], extents), p))};
   }
   // irfft(X)[j] = Re sum_k w_k X[k] exp(+-2 pi i j k / n): the cotangent is w times the conjugate of the
   // forward half.
@@ -193,13 +192,11 @@ Cotangents vjp(const VjpArgs& v) {
   p.kind = FftKind::r2c;
   p.sign = FftSign::forward;
   p.length = 0;
-  const Array half = conj(Operand(record_fft(v.cotangents[0], p, where), where));
+  const Array half = conj(record_fft(v.cotangents[0], p));
   std::vector<std::int64_t> along(operand.shape().size(), 1);
   along[halved] = n / 2 + 1;
-  const Array weighted =
-      half * reshape(Operand(halved_weights(n, real_dtype(half.dtype())), where), Shape(along));
-  return {v.node.params->as<FftParams>().sign == FftSign::backward ? weighted
-                                                                   : conj(Operand(weighted, where))};
+  const Array weighted = half * reshape(halved_weights(n, real_dtype(half.dtype())), Shape(along));
+  return {v.node.params->as<FftParams>().sign == FftSign::backward ? weighted : conj(weighted)};
 }
 
 Batched batch(const BatchArgs& args) {
@@ -210,9 +207,7 @@ Batched batch(const BatchArgs& args) {
     dims.insert(dims.begin(), std::vector<int>{});
     p.given = Sharding::from_dim_axes(p.given->mesh(), dims);
   }
-  return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])},
-                  args.node.where)},
-          {0}};
+  return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])})}, {0}};
 }
 
 const OpDef fft_op{
@@ -240,9 +235,9 @@ const Registered registered_fft(fft_op);
 
 }  // namespace
 
-Array record_fft(const Array& x, FftParams p, std::source_location where) {
+Array record_fft(const Array& x, FftParams p) {
   kernels::keep_fft_wisdom(comm::world().rank() == 0);
-  return record(fft_op, make_params(std::move(p)), {x}, where);
+  return record(fft_op, make_params(std::move(p)), {x});
 }
 
 }  // namespace tessera

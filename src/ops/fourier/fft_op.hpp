@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <vector>
 
@@ -40,8 +39,8 @@ struct FftParams {
 };
 
 // x of the kind's dtype already: complex, or real for r2c.
-Array record_fft(const Array& x, FftParams, std::source_location where);
+Array record_fft(const Array& x, FftParams);
 // x with these extents: cut off at the end, or followed by zeros.
-Array record_fft_resize(const Array& x, Shape extents, std::source_location where);
+Array record_fft_resize(const Array& x, Shape extents);
 
 }  // namespace tessera

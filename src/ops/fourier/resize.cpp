@@ -34,22 +34,22 @@ const OpDef fft_resize_op{
       return {builder.remap(Remap{{kept}}, {in[0]}, {extents, value.type.dtype}, value.layout)};
     }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
-      return {record_fft_resize(v.cotangents[0], v.in[0].shape(), v.node.where)};
+      return {record_fft_resize(v.cotangents[0], v.in[0].shape())};
     },
     .batch = [](const BatchArgs& args) -> Batched {
       const Array x = batch_first(args.in[0], args.dims[0]);
       auto extents = args.node.params->as<ResizeParams>().extents.vector();
       extents.insert(extents.begin(), x.shape()[0]);
-      return {{record_fft_resize(x, Shape(extents), args.node.where)}, {0}};
+      return {{record_fft_resize(x, Shape(extents))}, {0}};
     },
 };
 const Registered registered_resize(fft_resize_op);
 
 }  // namespace
 
-Array record_fft_resize(const Array& x, Shape extents, std::source_location where) {
+Array record_fft_resize(const Array& x, Shape extents) {
   if (x.shape() == extents) return x;
-  return record(fft_resize_op, make_params(ResizeParams{std::move(extents)}), {x}, where);
+  return record(fft_resize_op, make_params(ResizeParams{std::move(extents)}), {x});
 }
 
 }  // namespace tessera

@@ -40,8 +40,7 @@ RuleReading read_dim(const Params& p, std::span<const Shape>) { return {{{{'L', 
 Batched batch(const BatchArgs& args) {
   auto p = params_of(*args.node.params);
   ++p.dim;
-  return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)},
-                  args.node.where)},
+  return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)})},
           {0}};
 }
 
@@ -111,8 +110,7 @@ const OpDef gather_along_op{
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const int dim = params_of(*v.node.params).dim;
       Cotangents result(2);
-      if (v.wanted[0])
-        result[0] = scatter_add_along(v.in[0].shape()[dim], v.in[1], v.cotangents[0], dim, v.node.where);
+      if (v.wanted[0]) result[0] = scatter_add_along(v.in[0].shape()[dim], v.in[1], v.cotangents[0], dim);
       return result;
     },
     .batch = batch,
@@ -139,8 +137,7 @@ const OpDef scatter_add_along_op{
     }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       Cotangents result(2);
-      if (v.wanted[1])
-        result[1] = gather_along(v.cotangents[0], v.in[0], params_of(*v.node.params).dim, v.node.where);
+      if (v.wanted[1]) result[1] = gather_along(v.cotangents[0], v.in[0], params_of(*v.node.params).dim);
       return result;
     },
     .batch = batch,
@@ -149,21 +146,19 @@ const Registered registered[] = {Registered(gather_along_op), Registered(scatter
 
 }  // namespace
 
-Array gather_along(const Array& x, const Array& indices, int dim, std::source_location where) {
-  return record(gather_along_op, make_params(AlongParams{dim, 0}), {x, indices}, where);
+Array gather_along(const Array& x, const Array& indices, int dim) {
+  return record(gather_along_op, make_params(AlongParams{dim, 0}), {x, indices});
 }
-Array scatter_add_along(std::int64_t extent, const Array& indices, const Array& updates, int dim,
-                        std::source_location where) {
-  return record(scatter_add_along_op, make_params(AlongParams{dim, extent}), {indices, updates}, where);
+Array scatter_add_along(std::int64_t extent, const Array& indices, const Array& updates, int dim) {
+  return record(scatter_add_along_op, make_params(AlongParams{dim, extent}), {indices, updates});
 }
 
 Array take_along_axis(const Operand& x, const Operand& indices, int axis) {
-  check_usable(x.array, "take_along_axis");
-  check_usable(indices.array, "take_along_axis");
-  const auto fail = [&](const std::string& why) {
-    return call_text("take_along_axis", x.where) + ": " + why;
-  };
-  const int ndim = x.array.ndim(), dim = checked_dim(axis, ndim, "take_along_axis", x.where);
+  const Call call("take_along_axis", x.where);
+  check_usable(x.array);
+  check_usable(indices.array);
+  const auto fail = [&](const std::string& why) { return call_text() + ": " + why; };
+  const int ndim = x.array.ndim(), dim = checked_dim(axis, ndim);
   const auto d = static_cast<std::size_t>(dim);
   if (!is_integer(indices.array.dtype()))
     throw IndexError(fail("the indices must be integers, not " + name(indices.array.dtype()) +
@@ -176,10 +171,10 @@ Array take_along_axis(const Operand& x, const Operand& indices, int axis) {
     throw IndexError(fail("dimension " + std::to_string(dim) + " of shape " + to_string(lines) +
                           " is empty: there is nothing to take"));
   lines[d] = list[d] = 1;
-  lines = list = broadcast_shapes(lines, list, "take_along_axis", x.where);
+  lines = list = broadcast_shapes(lines, list);
   lines[d] = x.array.shape()[d];
   list[d] = indices.array.shape()[d];
-  return gather_along(broadcast_to(x, lines), broadcast_to(indices, list), dim, x.where);
+  return gather_along(broadcast_to(x, lines), broadcast_to(indices, list), dim);
 }
 
 }  // namespace tessera

@@ -18,7 +18,7 @@ namespace {
 //   |---+---+---|
 //   |     1     |
 //   +-----------+
-Array set_box(const Array& x, const ParsedIndex& p, const Array& v, std::source_location where) {
+Array set_box(const Array& x, const ParsedIndex& p, const Array& v) {
   const Shape& shape = x.shape();
   RemapParams params{shape, {}, {0, 0, true}, {}, output_of(x).sharding};
   Box box;
@@ -43,22 +43,21 @@ Array set_box(const Array& x, const ParsedIndex& p, const Array& v, std::source_
     rest[d] = box[d];
   }
   params.pieces.push_back(std::move(inside));
-  return remap(RemapName::update_slice, std::move(params), {x, v}, where);
+  return remap(RemapName::update_slice, std::move(params), {x, v});
 }
 
 // The static part of x replaced by v, which broadcasts to it.
-Array set_static(const Array& x, const ParsedIndex& p, const Array& v, std::source_location where) {
-  const Array part =
-      reshape(Operand(broadcast_to(Operand(cast_to(v, x.dtype(), where), where), p.shape), where), p.count);
+Array set_static(const Array& x, const ParsedIndex& p, const Array& v) {
+  const Array part = reshape(broadcast_to(cast_to(v, x.dtype()), p.shape), p.count);
   if (part.size() == 0) return x;
   const bool is_box =
       std::all_of(p.step.begin(), p.step.end(), [](std::int64_t s) { return s == 1 || s == -1; });
-  if (is_box && p.takes_everything) return output_of(x).sharding ? set_box(x, p, part, where) : part;
-  if (is_box) return set_box(x, p, part, where);
+  if (is_box && p.takes_everything) return output_of(x).sharding ? set_box(x, p, part) : part;
+  if (is_box) return set_box(x, p, part);
   // Every second, third ... element: v spread over x's shape, chosen where the index goes.
   const auto layout = output_of(x).sharding;
-  const Array chosen = unslice(ones(p.count, bool_), p.start, p.step, x.shape(), std::nullopt, where);
-  return tessera::where(Operand(chosen, where), unslice(part, p.start, p.step, x.shape(), layout, where), x);
+  const Array chosen = unslice(ones(p.count, bool_), p.start, p.step, x.shape(), std::nullopt);
+  return tessera::where(chosen, unslice(part, p.start, p.step, x.shape(), layout), x);
 }
 
 Shape gathered_shape(const Shape& y, const ParsedIndex& p) {
@@ -88,91 +87,92 @@ bool adds_up_by_parts(const Array& y, const std::vector<Array>& indices, const A
 }
 
 Array scatter_into(const std::string& op, const Array& y, const std::vector<Array>& indices,
-                   const Array& updates, int first, std::source_location where) {
+                   const Array& updates, int first) {
   if (op == "add" && !is_bool(y.dtype()) && adds_up_by_parts(y, indices, updates, first))
-    return Operand(y, where) + scatter_add_zeros(y.shape(), indices, updates, first, OutOfRange::drop, where);
-  return scatter(op, y, indices, updates, first, OutOfRange::drop, where);
+    return y + scatter_add_zeros(y.shape(), indices, updates, first, OutOfRange::drop);
+  return scatter(op, y, indices, updates, first, OutOfRange::drop);
 }
 
-Array scatter_at(const std::string& op, const Array& x, const ParsedIndex& p, const Array& v,
-                 std::source_location where) {
+Array scatter_at(const std::string& op, const Array& x, const ParsedIndex& p, const Array& v) {
   const auto order = arrays_in_place(p);
   std::vector<int> back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = static_cast<int>(i);
-  const Array y = transpose(Operand(static_slice(x, p, where), where), order);
-  const Array updates =
-      broadcast_to(Operand(cast_to(v, x.dtype(), where), where), gathered_shape(y.shape(), p));
-  const Array updated =
-      transpose(Operand(scatter_into(op, y, p.arrays, updates, p.arrays_at, where), where), back);
-  return p.takes_everything ? reshape(Operand(updated, where), x.shape()) : set_static(x, p, updated, where);
+  const Array y = transpose(static_slice(x, p), order);
+  const Array updates = broadcast_to(cast_to(v, x.dtype()), gathered_shape(y.shape(), p));
+  const Array updated = transpose(scatter_into(op, y, p.arrays, updates, p.arrays_at), back);
+  return p.takes_everything ? reshape(updated, x.shape()) : set_static(x, p, updated);
 }
 
 // The mask with dims of size 1 behind it, so that it broadcasts to x; nothing when the index is no mask.
-std::optional<Array> mask_of(const Array& x, const std::vector<IndexPart>& parts,
-                             std::source_location where) {
+std::optional<Array> mask_of(const Array& x, const std::vector<IndexPart>& parts) {
   if (parts.size() != 1 || parts[0].kind != IndexPart::Kind::array || !parts[0].array.node() ||
       !is_bool(parts[0].array.dtype()))
     return std::nullopt;
   const Array& mask = parts[0].array;
   auto extents = mask.shape().vector();
   if (extents.size() > x.shape().size() || !std::equal(extents.begin(), extents.end(), x.shape().begin()))
-    throw IndexError(call_text("x.at", where) + ": the mask has shape " + to_string(mask.shape()) +
-                     ", the array " + to_string(x.shape()) +
-                     "; a mask has the array's shape, or its first dimensions");
+    throw IndexError(call_text() + ": the mask has shape " + to_string(mask.shape()) + ", the array " +
+                     to_string(x.shape()) + "; a mask has the array's shape, or its first dimensions");
   extents.resize(x.shape().size(), 1);
-  return reshape(Operand(mask, where), Shape(std::move(extents)));
+  return reshape(mask, Shape(std::move(extents)));
 }
 
 // read-modify-write of what the index chooses; `scatter_op` says the same to the scatter kernel.
 template <class Modify> Array update(const Array& x, const std::vector<IndexPart>& parts, const Operand& v,
                                      const char* scatter_op, Modify modify) {
-  check_usable(x, "at");
-  check_usable(v.array, "at");
+  check_usable(x);
+  check_usable(v.array);
   if (is_complex(v.array.dtype()) && !is_complex(x.dtype()))
-    throw DtypeError(call_text("x.at", v.where) + ": complex values do not fit into an array of " +
-                     name(x.dtype()) + "; take real(v), or make x complex first");
-  const auto where = v.where;
-  const Array value = cast_to(v.array, x.dtype(), where);
-  if (const auto mask = mask_of(x, parts, where))
-    return tessera::where(Operand(*mask, where), cast_to(modify(Operand(x, where), value), x.dtype(), where),
-                          x);
-  const auto p = parse_index(x.shape(), parts, "x.at", where);
-  if (!p.arrays.empty()) return scatter_at(scatter_op, x, p, value, where);
+    throw DtypeError(call_text() + ": complex values do not fit into an array of " + name(x.dtype()) +
+                     "; take real(v), or make x complex first");
+  const Array value = cast_to(v.array, x.dtype());
+  if (const auto mask = mask_of(x, parts))
+    return tessera::where(*mask, cast_to(modify(x, value), x.dtype()), x);
+  const auto p = parse_index(x.shape(), parts);
+  if (!p.arrays.empty()) return scatter_at(scatter_op, x, p, value);
   const std::string set = "set";
-  return set_static(x, p,
-                    scatter_op == set
-                        ? value
-                        : cast_to(modify(Operand(static_slice(x, p, where), where), value), x.dtype(), where),
-                    where);
+  return set_static(x, p, scatter_op == set ? value : cast_to(modify(static_slice(x, p), value), x.dtype()));
 }
 
 }  // namespace
 
-Array At::get() const { return index(x_, parts_, where_); }
+Array At::get() const {
+  const Call call("x.at", where_);
+  return index(x_, parts_);
+}
 Array At::set(const Operand& v) const {
+  const Call call("x.at", v.where);
   return update(x_, parts_, v, "set", [](const Operand&, const Array& b) { return b; });
 }
 Array At::add(const Operand& v) const {
+  const Call call("x.at", v.where);
   return update(x_, parts_, v, "add", [](const Operand& a, const Array& b) { return tessera::add(a, b); });
 }
-Array At::subtract(const Operand& v) const { return add(Operand(negative(v), v.where)); }
+Array At::subtract(const Operand& v) const {
+  const Call call("x.at", v.where);
+  return add(negative(v));
+}
 Array At::multiply(const Operand& v) const {
+  const Call call("x.at", v.where);
   return update(x_, parts_, v, "multiply",
                 [](const Operand& a, const Array& b) { return tessera::multiply(a, b); });
 }
 Array At::divide(const Operand& v) const {
+  const Call call("x.at", v.where);
   const bool has_arrays = std::any_of(parts_.begin(), parts_.end(), [](const IndexPart& part) {
     return part.kind == IndexPart::Kind::array;
   });
-  if (!has_arrays || mask_of(x_, parts_, v.where))
+  if (!has_arrays || mask_of(x_, parts_))
     return update(x_, parts_, v, "divide",
                   [](const Operand& a, const Array& b) { return tessera::divide(a, b); });
-  return cast_to(x_ / At(ones_like(x_), parts_, where_).multiply(v), x_.dtype(), v.where);
+  return cast_to(x_ / At(ones_like(x_), parts_).multiply(v), x_.dtype());
 }
 Array At::min(const Operand& v) const {
+  const Call call("x.at", v.where);
   return update(x_, parts_, v, "min", [](const Operand& a, const Array& b) { return minimum(a, b); });
 }
 Array At::max(const Operand& v) const {
+  const Call call("x.at", v.where);
   return update(x_, parts_, v, "max", [](const Operand& a, const Array& b) { return maximum(a, b); });
 }
 

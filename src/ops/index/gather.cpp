@@ -210,30 +210,29 @@ const OpDef gather_op{
       Cotangents result(v.in.size());
       if (v.wanted[0])
         result[0] = scatter_add_zeros(v.in[0].shape(), index_inputs(v.in, p), v.cotangents[0], p.first,
-                                      p.out_of_range, v.node.where);
+                                      p.out_of_range);
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);
-      const auto where = args.node.where;
       const bool any_index =
           std::any_of(args.dims.begin() + 1, args.dims.end(), [](int d) { return d != not_batched; });
       if (!any_index)
         return {{gather(batch_first(args.in[0], args.dims[0]), index_inputs(args.in, p), p.first + 1,
-                        p.out_of_range, where)},
+                        p.out_of_range)},
                 {0}};
       std::vector<Array> indices;
       for (std::size_t i = 1; i < args.in.size(); ++i) indices.push_back(batched_in_front(args, i));
       if (args.dims[0] == not_batched)
-        return {{gather(args.in[0], std::move(indices), p.first, p.out_of_range, where)}, {p.first}};
+        return {{gather(args.in[0], std::move(indices), p.first, p.out_of_range)}, {p.first}};
       // Both: the batch number is one more index.
       std::vector<std::int64_t> column(indices[0].shape().size(), 1);
       column[0] = args.size;
       indices.insert(indices.begin(),
                      broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
-      return {{gather(moveaxis(args.in[0], args.dims[0], p.first), std::move(indices), p.first,
-                      p.out_of_range, where)},
-              {p.first}};
+      return {
+          {gather(moveaxis(args.in[0], args.dims[0], p.first), std::move(indices), p.first, p.out_of_range)},
+          {p.first}};
     },
     .linear = Linear::in_first,
 };
@@ -243,21 +242,18 @@ const OpDef gather_op{
 // dims.
 Cotangents scatter_vjp(const VjpArgs& v) {
   const auto& p = params_of(*v.node.params);
-  const auto where_ = v.node.where;
   const Array &x = v.in[0], &updates = v.in.back(), &g = v.cotangents[0];
   const auto indices = index_inputs(v.in, p);
-  const auto read = [&](const Array& from) {
-    return gather(from, indices, p.first, OutOfRange::drop, where_);
-  };
+  const auto read = [&](const Array& from) { return gather(from, indices, p.first, OutOfRange::drop); };
   Cotangents result(v.in.size());
   Array of_x = g, of_updates;
   if (p.op == "set") {
-    if (v.wanted[0]) of_x = scatter("set", g, indices, zeros_like(updates), p.first, p.out_of_range, where_);
+    if (v.wanted[0]) of_x = scatter("set", g, indices, zeros_like(updates), p.first, p.out_of_range);
     if (v.wanted.back()) of_updates = read(g);
   } else if (p.op == "add") {
     if (v.wanted.back()) of_updates = read(g);
   } else if (p.op == "multiply") {
-    if (v.wanted[0]) of_x = scatter("multiply", g, indices, updates, p.first, p.out_of_range, where_);
+    if (v.wanted[0]) of_x = scatter("multiply", g, indices, updates, p.first, p.out_of_range);
     if (v.wanted.back()) of_updates = read(g * x);
   } else {  // min, max: to those that were chosen
     if (v.wanted[0]) of_x = where(v.out[0] == x, g, zeros_like(g));
@@ -270,12 +266,11 @@ Cotangents scatter_vjp(const VjpArgs& v) {
 
 Batched scatter_batch(const BatchArgs& args) {
   auto p = params_of(*args.node.params);
-  const auto where = args.node.where;
   bool any_index = false;
   for (int k = 0; k < p.count; ++k) any_index |= args.dims[1 + k] != not_batched;
   Array x = batched_in_front(args, 0), updates = batched_in_front(args, args.in.size() - 1);
   if (!any_index)
-    return {{scatter(p.op, x, index_inputs(args.in, p), updates, p.first + 1, p.out_of_range, where)}, {0}};
+    return {{scatter(p.op, x, index_inputs(args.in, p), updates, p.first + 1, p.out_of_range)}, {0}};
   std::vector<Array> indices;
   for (int k = 0; k < p.count; ++k) indices.push_back(batched_in_front(args, 1 + k));
   std::vector<std::int64_t> column(indices[0].shape().size(), 1);
@@ -283,7 +278,7 @@ Batched scatter_batch(const BatchArgs& args) {
   indices.insert(indices.begin(),
                  broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
   return {{scatter(p.op, moveaxis(x, 0, p.first), std::move(indices), moveaxis(updates, 0, p.first), p.first,
-                   p.out_of_range, where)},
+                   p.out_of_range)},
           {p.first}};
 }
 
@@ -326,14 +321,12 @@ const OpDef scatter_add_op{
       const auto& p = params_of(*v.node.params);
       Cotangents result(v.in.size());
       if (v.wanted.back())
-        result.back() =
-            gather(v.cotangents[0], {v.in.begin(), v.in.end() - 1}, p.first,
-                   p.out_of_range == OutOfRange::clamp ? OutOfRange::clamp : OutOfRange::drop, v.node.where);
+        result.back() = gather(v.cotangents[0], {v.in.begin(), v.in.end() - 1}, p.first,
+                               p.out_of_range == OutOfRange::clamp ? OutOfRange::clamp : OutOfRange::drop);
       return result;
     },
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);
-      const auto where = args.node.where;
       const Array updates = batched_in_front(args, args.in.size() - 1);
       std::vector<Array> indices;
       bool any_index = false;
@@ -342,7 +335,7 @@ const OpDef scatter_add_op{
       extents.insert(extents.begin() + (any_index ? p.first : 0), args.size);
       if (!any_index)
         return {{scatter_add_zeros(Shape(std::move(extents)), {args.in.begin(), args.in.end() - 1}, updates,
-                                   p.first + 1, p.out_of_range, where)},
+                                   p.first + 1, p.out_of_range)},
                 {0}};
       for (std::size_t k = 0; k + 1 < args.in.size(); ++k) indices.push_back(batched_in_front(args, k));
       std::vector<std::int64_t> column(indices[0].shape().size(), 1);
@@ -350,7 +343,7 @@ const OpDef scatter_add_op{
       indices.insert(indices.begin(),
                      broadcast_to(reshape(arange(args.size), Shape(std::move(column))), indices[0].shape()));
       return {{scatter_add_zeros(Shape(std::move(extents)), std::move(indices), moveaxis(updates, 0, p.first),
-                                 p.first, p.out_of_range, where)},
+                                 p.first, p.out_of_range)},
               {p.first}};
     },
 };
@@ -359,26 +352,25 @@ const Registered registered[] = {Registered(gather_op), Registered(scatter_op), 
 
 }  // namespace
 
-Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange out_of_range,
-             std::source_location where) {
+Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange out_of_range) {
   const GatherParams p{first, static_cast<int>(indices.size()), out_of_range};
   indices.insert(indices.begin(), x);
-  return record(gather_op, make_params(p), std::move(indices), where);
+  return record(gather_op, make_params(p), std::move(indices));
 }
 
 Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates,
-              int first, OutOfRange out_of_range, std::source_location where) {
+              int first, OutOfRange out_of_range) {
   const GatherParams p{first, static_cast<int>(indices.size()), out_of_range, op};
   indices.insert(indices.begin(), x);
   indices.push_back(updates);
-  return record(scatter_op, make_params(p), std::move(indices), where);
+  return record(scatter_op, make_params(p), std::move(indices));
 }
 
 Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first,
-                        OutOfRange out_of_range, std::source_location where) {
+                        OutOfRange out_of_range) {
   const GatherParams p{first, static_cast<int>(indices.size()), out_of_range, "add", shape};
   indices.push_back(updates);
-  return record(scatter_add_op, make_params(p), std::move(indices), where);
+  return record(scatter_add_op, make_params(p), std::move(indices));
 }
 
 }  // namespace tessera

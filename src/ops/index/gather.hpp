@@ -13,15 +13,15 @@ enum class OutOfRange { clamp, drop };
 
 // k index arrays of one shape S address the k dims of x from `first`: the result has those dims replaced by
 // the dims of S. Where an addressed dim is split, each rank contributes the elements that it holds.
-Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange, std::source_location where);
+Array gather(const Array& x, std::vector<Array> indices, int first, OutOfRange);
 
 // x with x[.., indices, ..] op= updates, whose shape is that of the gather's result. op: set add multiply
 // min max.
 Array scatter(const std::string& op, const Array& x, std::vector<Array> indices, const Array& updates,
-              int first, OutOfRange, std::source_location where);
+              int first, OutOfRange);
 
 // The transpose of gather: updates added into zeros of this shape.
 Array scatter_add_zeros(const Shape& shape, std::vector<Array> indices, const Array& updates, int first,
-                        OutOfRange, std::source_location where);
+                        OutOfRange);
 
 }  // namespace tessera

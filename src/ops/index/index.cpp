@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-Array static_slice(const Array& x, const ParsedIndex& p, std::source_location where) {
+Array static_slice(const Array& x, const ParsedIndex& p) {
   Array y = x;
   if (!p.takes_everything) {
     auto params = slice_params(p.start, p.step, p.count);
@@ -18,9 +18,9 @@ Array static_slice(const Array& x, const ParsedIndex& p, std::source_location wh
     // The reshape below could not keep the split of a dim of size 1 either.
     for (int d = 0; d < p.count.ndim() && !(p.shape == p.count); ++d)
       if (p.count[d] == 1) params.unsplit.push_back(d);
-    y = remap(RemapName::slice, std::move(params), {x}, where);
+    y = remap(RemapName::slice, std::move(params), {x});
   }
-  return reshape(Operand(y, where), p.shape);
+  return reshape(y, p.shape);
 }
 
 std::vector<int> arrays_in_place(const ParsedIndex& p) {
@@ -32,22 +32,23 @@ std::vector<int> arrays_in_place(const ParsedIndex& p) {
 }
 
 Array index(const Array& x, std::vector<IndexPart> parts, std::source_location where) {
-  check_usable(x, "index");
-  const auto p = parse_index(x.shape(), std::move(parts), "index", where);
-  const Array y = static_slice(x, p, where);
+  const Call call("index", where);
+  check_usable(x);
+  const auto p = parse_index(x.shape(), std::move(parts));
+  const Array y = static_slice(x, p);
   if (p.arrays.empty()) return y;
-  return gather(transpose(Operand(y, where), arrays_in_place(p)), p.arrays, p.arrays_at, OutOfRange::clamp,
-                where);
+  return gather(transpose(y, arrays_in_place(p)), p.arrays, p.arrays_at, OutOfRange::clamp);
 }
 
 Array take(const Operand& x, const Operand& indices, int axis) {
-  check_usable(x.array, "take");
-  check_usable(indices.array, "take");
-  const int d = checked_dim(axis, x.array.ndim(), "take", x.where);
+  const Call call("take", x.where);
+  check_usable(x.array);
+  check_usable(indices.array);
+  const int d = checked_dim(axis, x.array.ndim());
   std::vector<IndexPart> parts(d, IndexPart(slice()));
   parts.emplace_back(indices.array);
-  const auto p = parse_index(x.array.shape(), std::move(parts), "take", x.where);
-  return gather(x.array, p.arrays, d, OutOfRange::clamp, x.where);
+  const auto p = parse_index(x.array.shape(), std::move(parts));
+  return gather(x.array, p.arrays, d, OutOfRange::clamp);
 }
 
 }  // namespace tessera

@@ -10,8 +10,7 @@ namespace {
 
 class Parser {
  public:
-  Parser(const Shape& shape, const char* call, std::source_location where)
-      : shape_(shape), call_(call), where_(where) {}
+  explicit Parser(const Shape& shape) : shape_(shape) {}
 
   ParsedIndex run(std::vector<IndexPart> parts) {
     parts = with_ellipsis_expanded(std::move(parts));
@@ -52,9 +51,7 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw IndexError(call_text(call_, where_) + ": " + why);
-  }
+  [[noreturn]] void refuse(const std::string& why) const { throw IndexError(call_text() + ": " + why); }
 
   std::vector<IndexPart> with_ellipsis_expanded(std::vector<IndexPart> parts) const {
     int used = 0, ellipses = 0;
@@ -121,7 +118,7 @@ class Parser {
   }
 
   void take_array(const Array& indices, int d) {
-    check_usable(indices, call_);
+    check_usable(indices);
     if (is_bool(indices.dtype()))
       refuse(
           "an index array of bool selects a number of elements that depends on its values, so the shape of "
@@ -140,21 +137,18 @@ class Parser {
 
   void broadcast_arrays() {
     Shape common;
-    for (const auto& a : result_.arrays) common = broadcast_shapes(common, a.shape(), call_, where_);
-    for (auto& a : result_.arrays) a = broadcast_to(Operand(a, where_), common);
+    for (const auto& a : result_.arrays) common = broadcast_shapes(common, a.shape());
+    for (auto& a : result_.arrays) a = broadcast_to(a, common);
   }
 
   const Shape& shape_;
-  const char* call_;
-  std::source_location where_;
   ParsedIndex result_;
 };
 
 }  // namespace
 
-ParsedIndex parse_index(const Shape& shape, std::vector<IndexPart> parts, const char* call,
-                        std::source_location where) {
-  return Parser(shape, call, where).run(std::move(parts));
+ParsedIndex parse_index(const Shape& shape, std::vector<IndexPart> parts) {
+  return Parser(shape).run(std::move(parts));
 }
 
 }  // namespace tessera

@@ -1,6 +1,5 @@
 // What x(0, slice(), i, newaxis, ellipsis) means for an array of a given shape.
 #pragma once
-#include <source_location>
 #include <vector>
 
 #include <tessera/array.hpp>
@@ -24,6 +23,6 @@ struct ParsedIndex {
 
 // IndexError saying which part does not fit: out of bounds, too many, a step of 0, two ellipses, an array
 // that is not of integers.
-ParsedIndex parse_index(const Shape&, std::vector<IndexPart>, const char* call, std::source_location where);
+ParsedIndex parse_index(const Shape&, std::vector<IndexPart>);
 
 }  // namespace tessera

@@ -150,9 +150,8 @@ Array source_cotangent(const VjpArgs& v, int source) {
             first.push_back(piece.to[d].start);
       const Array part =
           remap(RemapName::slice,
-                slice_params(first, std::vector<std::int64_t>(first.size(), 1), box_shape(piece.to)), {g},
-                v.node.where);
-      add(unslice(part, start, step, x.shape(), layout, v.node.where));
+                slice_params(first, std::vector<std::int64_t>(first.size(), 1), box_shape(piece.to)), {g});
+      add(unslice(part, start, step, x.shape(), layout));
       continue;
     }
     const Piece back = inverse(piece);
@@ -165,8 +164,7 @@ Array source_cotangent(const VjpArgs& v, int source) {
     round->push_back(back);
   }
   for (auto& round : rounds)
-    add(remap(transposed(name_of(v.node)), {x.shape(), std::move(round), {0, 0, true}, {}, layout}, {g},
-              v.node.where));
+    add(remap(transposed(name_of(v.node)), {x.shape(), std::move(round), {0, 0, true}, {}, layout}, {g}));
   return total;
 }
 
@@ -195,7 +193,7 @@ Batched batch(const BatchArgs& args) {
   }
   std::vector<Array> in;
   for (std::size_t i = 0; i < args.in.size(); ++i) in.push_back(batched_in_front(args, i));
-  return {{record(*args.node.op, make_params(std::move(p)), std::move(in), args.node.where)}, {0}};
+  return {{record(*args.node.op, make_params(std::move(p)), std::move(in))}, {0}};
 }
 
 OpDef remap_record(const char* name) {
@@ -223,8 +221,8 @@ const OpDef& record_of(RemapName name) {
 
 }  // namespace
 
-Array remap(RemapName name, RemapParams p, std::vector<Array> operands, std::source_location where) {
-  return record(record_of(name), make_params(std::move(p)), std::move(operands), where);
+Array remap(RemapName name, RemapParams p, std::vector<Array> operands) {
+  return record(record_of(name), make_params(std::move(p)), std::move(operands));
 }
 
 Piece whole_piece(int source, const Shape& shape, const std::vector<std::int64_t>& at) {
@@ -243,13 +241,13 @@ RemapParams slice_params(const std::vector<std::int64_t>& start, const std::vect
 
 // First to the places of every |step|-th element, a dim at a time, then into the zeros around them.
 Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
-              const Shape& shape, const std::optional<Sharding>& layout, std::source_location where) {
+              const Shape& shape, const std::optional<Sharding>& layout) {
   Array spread = g;
   Piece piece{0, {}, {}, {}};
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const auto n = g.shape()[d];
     const std::int64_t stride = step[d] < 0 ? -step[d] : step[d], direction = step[d] < 0 ? -1 : 1;
-    if (n > 1 && stride > 1) spread = dilate(spread, static_cast<int>(d), stride, where);
+    if (n > 1 && stride > 1) spread = dilate(spread, static_cast<int>(d), stride);
     const auto extent = spread.shape()[d];
     if (direction == 1) {
       piece.to.push_back({start[d], start[d] + extent});
@@ -262,7 +260,7 @@ Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std:
   }
   RemapParams p{shape, {}, {0, 0, true}, {}, layout};
   if (g.size() > 0) p.pieces.push_back(std::move(piece));
-  return remap(RemapName::pad, std::move(p), {spread}, where);
+  return remap(RemapName::pad, std::move(p), {spread});
 }
 
 }  // namespace tessera

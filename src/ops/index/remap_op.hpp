@@ -39,7 +39,7 @@ struct RemapParams {
 enum class RemapName { slice, flip, roll, pad, concatenate, tile, update_slice };
 
 // Operands of one dtype and ndim. A dim keeps the mesh axes that it has in the operand.
-Array remap(RemapName, RemapParams, std::vector<Array> operands, std::source_location where);
+Array remap(RemapName, RemapParams, std::vector<Array> operands);
 
 // One piece that copies all of source `source` to the result at `at`.
 Piece whole_piece(int source, const Shape&, const std::vector<std::int64_t>& at);
@@ -49,6 +49,6 @@ RemapParams slice_params(const std::vector<std::int64_t>& start, const std::vect
 // The transpose of a slice: g put where the slice came from, zeros elsewhere, in an array of this shape and
 // layout.
 Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
-              const Shape& shape, const std::optional<Sharding>& layout, std::source_location where);
+              const Shape& shape, const std::optional<Sharding>& layout);
 
 }  // namespace tessera

@@ -55,8 +55,7 @@ OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::
   op.batch = [](const BatchArgs& args) -> Batched {
     auto p = params_of(*args.node.params);
     ++p.dim;
-    return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])}, args.node.where)},
-            {0}};
+    return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])})}, {0}};
   };
   op.sharding = Place{place};
   op.runs = Lower{.write = [](ProgramBuilder& builder, const Node& node,
@@ -94,7 +93,7 @@ OpDef dilate_record() {
     const auto& p = params_of(*v.node.params);
     std::vector<IndexPart> parts(p.dim, IndexPart(slice()));
     parts.emplace_back(slice(None, None, p.n));
-    return {index(v.cotangents[0], std::move(parts), v.node.where)};
+    return {index(v.cotangents[0], std::move(parts))};
   };
   return op;
 }
@@ -116,8 +115,7 @@ OpDef repeat_record() {
   OpDef op = spread_record<repeat_needs>(
       "repeat", [](std::int64_t extent, std::int64_t n) { return extent * n; }, repeat_kernel);
   op.vjp = [](const VjpArgs& v) -> Cotangents {
-    return {sum_groups(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n,
-                       v.node.where)};
+    return {sum_groups(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n)};
   };
   return op;
 }
@@ -140,8 +138,7 @@ OpDef sum_groups_record() {
   OpDef op = spread_record<sum_groups_needs>(
       "sum_groups", [](std::int64_t extent, std::int64_t n) { return extent / n; }, sum_groups_kernel);
   op.vjp = [](const VjpArgs& v) -> Cotangents {
-    return {repeat_each(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n,
-                        v.node.where)};
+    return {repeat_each(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n)};
   };
   return op;
 }
@@ -151,14 +148,14 @@ const Registered registered[] = {Registered(dilate_op), Registered(repeat_op), R
 
 }  // namespace
 
-Array dilate(const Array& x, int dim, std::int64_t stride, std::source_location where) {
-  return record(dilate_op, make_params(SpreadParams{dim, stride}), {x}, where);
+Array dilate(const Array& x, int dim, std::int64_t stride) {
+  return record(dilate_op, make_params(SpreadParams{dim, stride}), {x});
 }
-Array repeat_each(const Array& x, int dim, std::int64_t n, std::source_location where) {
-  return record(repeat_op, make_params(SpreadParams{dim, n}), {x}, where);
+Array repeat_each(const Array& x, int dim, std::int64_t n) {
+  return record(repeat_op, make_params(SpreadParams{dim, n}), {x});
 }
-Array sum_groups(const Array& x, int dim, std::int64_t n, std::source_location where) {
-  return record(sum_groups_op, make_params(SpreadParams{dim, n}), {x}, where);
+Array sum_groups(const Array& x, int dim, std::int64_t n) {
+  return record(sum_groups_op, make_params(SpreadParams{dim, n}), {x});
 }
 
 }  // namespace tessera

@@ -6,10 +6,10 @@
 namespace tessera {
 
 // result[stride * i] = x[i] along dim, zeros between: n elements become stride * (n - 1) + 1.
-Array dilate(const Array& x, int dim, std::int64_t stride, std::source_location where);
+Array dilate(const Array& x, int dim, std::int64_t stride);
 // result[i] = x[i / n] along dim.
-Array repeat_each(const Array& x, int dim, std::int64_t n, std::source_location where);
+Array repeat_each(const Array& x, int dim, std::int64_t n);
 // result[i] = x[n * i] + ... + x[n * i + n - 1] along dim, whose size is a multiple of n.
-Array sum_groups(const Array& x, int dim, std::int64_t n, std::source_location where);
+Array sum_groups(const Array& x, int dim, std::int64_t n);
 
 }  // namespace tessera

@@ -6,7 +6,7 @@
 namespace tessera {
 
 // x[start::step] reshaped to p.shape.
-Array static_slice(const Array& x, const ParsedIndex&, std::source_location where);
+Array static_slice(const Array& x, const ParsedIndex&);
 // The permutation that brings the addressed dims side by side to position p.arrays_at.
 std::vector<int> arrays_in_place(const ParsedIndex&);
 

@@ -28,7 +28,7 @@ const OpDef stop_gradient_op{
     .runs = Alias{},
     .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },
     .batch = [](const BatchArgs& args) -> Batched {
-      return {{record(*args.node.op, no_params(), {args.in[0]}, args.node.where)}, {args.dims[0]}};
+      return {{record(*args.node.op, no_params(), {args.in[0]})}, {args.dims[0]}};
     },
     .linear = Linear::in_first,
 };
@@ -37,11 +37,12 @@ const Registered registered[] = {Registered(alias_op), Registered(stop_gradient_
 }  // namespace
 
 Array make_alias(const Array& x) {
-  check_usable(x, "grad");
+  check_usable(x);
+  const OnBehalfOf same_place(x.node()->called());
   // Inside a mapped function its argument is one rank's value, and so is the gradient.
   const auto region = current_region();
-  const Array own = region && x.node()->region != region ? brought_inside(x, region, x.node()->where) : x;
-  Array result = record(alias_op, no_params(), {own}, x.node()->where);
+  const Array own = region && x.node()->region != region ? brought_inside(x, region) : x;
+  Array result = record(alias_op, no_params(), {own});
   result.node()->traced = true;  // the graph behind it is kept even when a value is asked for on the way
   return result;
 }
@@ -49,9 +50,10 @@ Array make_alias(const Array& x) {
 bool is_made_alias(const Node& node) { return node.op == &alias_op; }
 
 namespace detail {
-Array stop_gradient_leaf(const Array& x) {
-  check_usable(x, "stop_gradient");
-  return record(stop_gradient_op, no_params(), {x}, x.node()->where);
+Array stop_gradient_leaf(const Array& x, std::source_location where) {
+  const Call call("stop_gradient", where);
+  check_usable(x);
+  return record(stop_gradient_op, no_params(), {x});
 }
 }  // namespace detail
 

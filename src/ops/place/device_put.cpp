@@ -35,9 +35,9 @@ const OpDef device_put_op{
       auto dims = sharding.dim_axes(args.in[0].ndim() - 1);
       dims.insert(dims.begin(), std::vector<int>{});
       const auto batched = Sharding::from_dim_axes(sharding.mesh(), dims);
-      return {{record(*args.node.op, make_params(PutParams{batched}), {batch_first(args.in[0], args.dims[0])},
-                      args.node.where)},
-              {0}};
+      return {
+          {record(*args.node.op, make_params(PutParams{batched}), {batch_first(args.in[0], args.dims[0])})},
+          {0}};
     },
     .linear = Linear::in_first,
     .commit = [](const Params& p) -> std::optional<Mesh> { return p.as<PutParams>().sharding.mesh(); },
@@ -45,7 +45,7 @@ const OpDef device_put_op{
 const Registered registered_device_put(device_put_op);
 
 // Inside a mapped function only the axes that it does not map are the planner's.
-void check_manual_axes(const Operand& x, const Sharding& sharding, const char* call) {
+void check_manual_axes(const Operand& x, const Sharding& sharding) {
   const auto& region = x.array.node()->region;
   if (!region) return;
   bool fits = sharding.mesh() == region->mesh;
@@ -54,18 +54,18 @@ void check_manual_axes(const Operand& x, const Sharding& sharding, const char* c
       fits = fits && !std::binary_search(region->manual_axes.begin(), region->manual_axes.end(), a);
   if (!fits)
     throw ShardingError(
-        call_text(call, x.where) + ": inside a function mapped over " + field_text(region->mesh) +
-        " the value " + to_string(type_of(x.array)) + " is one rank's block; it cannot be put to " +
-        field_text(sharding) +
+        call_text() + ": inside a function mapped over " + field_text(region->mesh) + " the value " +
+        to_string(type_of(x.array)) + " is one rank's block; it cannot be put to " + field_text(sharding) +
         ". Move blocks with collectives (all_gather, ppermute, ...), or return it and move the result");
 }
 
-Array put(const Operand& x, const Sharding& asked, const char* call) {
-  check_usable(x.array, call);
-  check_manual_axes(x, asked, call);
+Array put(const Operand& x, const Sharding& asked, const char* name) {
+  const Call call(name, x.where);
+  check_usable(x.array);
+  check_manual_axes(x, asked);
   const Sharding sharding = asked.for_ndim(x.array.ndim());
-  sharding.check_fits(x.array.shape(), call_text(call, x.where).c_str());
-  return record(device_put_op, make_params(PutParams{sharding}), {x.array}, x.where);
+  sharding.check_fits(x.array.shape(), call_text().c_str());
+  return record(device_put_op, make_params(PutParams{sharding}), {x.array});
 }
 
 }  // namespace

@@ -167,11 +167,11 @@ OpDef arg_record(const char* name) {
     auto p = params_of(*args.node.params);
     Array x = batch_first(args.in[0], args.dims[0]);
     if (p.dim == all_dims) {  // of each row of the batch
-      x = reshape(Operand(x, args.node.where), Shape{args.size, args.size == 0 ? 0 : x.size() / args.size});
+      x = reshape(x, Shape{args.size, args.size == 0 ? 0 : x.size() / args.size});
       p.dim = 0;
     }
     ++p.dim;
-    return {{record(*args.node.op, make_params(p), {x}, args.node.where)}, {0}};
+    return {{record(*args.node.op, make_params(p), {x})}, {0}};
   };
   return op;
 }
@@ -180,24 +180,34 @@ const Registered registered[] = {Registered(argmax_op), Registered(argmin_op)};
 
 Array arg_reduce(const Operand& x, std::optional<int> axis, bool keepdims, bool max) {
   const OpDef& op = max ? argmax_op : argmin_op;
-  check_usable(x.array, op.name.c_str());
+  check_usable(x.array);
   if (is_complex(x.array.dtype()))
-    throw DtypeError(call_text(op.name.c_str(), x.where) +
-                     ": complex numbers have no order; take it of abs(x)");
-  const int dim = axis ? checked_dim(*axis, x.array.ndim(), op.name.c_str(), x.where) : all_dims;
+    throw DtypeError(call_text() + ": complex numbers have no order; take it of abs(x)");
+  const int dim = axis ? checked_dim(*axis, x.array.ndim()) : all_dims;
   if ((dim == all_dims ? x.array.size() : x.array.shape()[dim]) == 0)
-    throw ShapeError(call_text(op.name.c_str(), x.where) + ": there is no element to choose in shape " +
-                     to_string(x.array.shape()) +
+    throw ShapeError(call_text() + ": there is no element to choose in shape " + to_string(x.array.shape()) +
                      (dim == all_dims ? "" : " along axis " + std::to_string(dim)));
-  const Array place = record(op, make_params(ArgParams{dim, max}), {x.array}, x.where);
-  return keepdims ? expand_dims(Operand(place, x.where), dim) : place;
+  const Array place = record(op, make_params(ArgParams{dim, max}), {x.array});
+  return keepdims ? expand_dims(place, dim) : place;
 }
 
 }  // namespace
 
-Array argmax(const Operand& x) { return arg_reduce(x, std::nullopt, false, true); }
-Array argmax(const Operand& x, int axis, bool keepdims) { return arg_reduce(x, axis, keepdims, true); }
-Array argmin(const Operand& x) { return arg_reduce(x, std::nullopt, false, false); }
-Array argmin(const Operand& x, int axis, bool keepdims) { return arg_reduce(x, axis, keepdims, false); }
+Array argmax(const Operand& x) {
+  const Call call("argmax", x.where);
+  return arg_reduce(x, std::nullopt, false, true);
+}
+Array argmax(const Operand& x, int axis, bool keepdims) {
+  const Call call("argmax", x.where);
+  return arg_reduce(x, axis, keepdims, true);
+}
+Array argmin(const Operand& x) {
+  const Call call("argmin", x.where);
+  return arg_reduce(x, std::nullopt, false, false);
+}
+Array argmin(const Operand& x, int axis, bool keepdims) {
+  const Call call("argmin", x.where);
+  return arg_reduce(x, axis, keepdims, false);
+}
 
 }  // namespace tessera

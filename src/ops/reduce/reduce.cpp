@@ -43,7 +43,7 @@ Batched batch(const BatchArgs& args) {
   auto p = args.node.params->as<ReduceParams>();
   const Array x = batch_first(args.in[0], args.dims[0]);
   for (int& d : p.dims) ++d;
-  return {{record(*args.node.op, make_params(std::move(p)), {x}, args.node.where)}, {0}};
+  return {{record(*args.node.op, make_params(std::move(p)), {x})}, {0}};
 }
 
 // The records bear the names of what they compute.
@@ -102,18 +102,17 @@ const OpDef all_op = reduction("all", "M.. K.. -> M.. | all K", no_vjp_of_bool);
 const Registered registered[] = {Registered(sum_op), Registered(prod_op), Registered(max_op),
                                  Registered(min_op), Registered(any_op),  Registered(all_op)};
 
-Array with_kept_dims(const Array& reduced, const Array& x, const std::vector<int>& dims, bool keepdims,
-                     std::source_location where) {
+Array with_kept_dims(const Array& reduced, const Array& x, const std::vector<int>& dims, bool keepdims) {
   if (!keepdims) return reduced;
   auto extents = x.shape().vector();
   for (const int d : dims) extents[d] = 1;
-  return reshape(Operand(reduced, where), Shape(std::move(extents)));
+  return reshape(reduced, Shape(std::move(extents)));
 }
 
-Array reduce(const OpDef& op, const Array& x, const Axes& axes, bool keepdims, std::source_location where) {
-  check_usable(x, op.name.c_str());
-  const auto dims = checked_dims(axes.values, x.ndim(), true, op.name.c_str(), where);
-  return with_kept_dims(record(op, make_params(ReduceParams{dims}), {x}, where), x, dims, keepdims, where);
+Array reduce(const OpDef& op, const Array& x, const Axes& axes, bool keepdims) {
+  check_usable(x);
+  const auto dims = checked_dims(axes.values, x.ndim(), true);
+  return with_kept_dims(record(op, make_params(ReduceParams{dims}), {x}), x, dims, keepdims);
 }
 
 // Small integers are summed in 32 bits at least, bool counts.
@@ -124,21 +123,20 @@ Array summable(const Operand& x) {
   return x.array;
 }
 
-std::int64_t count_of(const Array& x, const Axes& axes, const char* op, std::source_location where) {
+std::int64_t count_of(const Array& x, const Axes& axes) {
   std::int64_t count = 1;
-  for (const int d : checked_dims(axes.values, x.ndim(), true, op, where)) count *= x.shape()[d];
+  for (const int d : checked_dims(axes.values, x.ndim(), true)) count *= x.shape()[d];
   return count;
 }
 
 Array extremum(const OpDef& op, const Operand& x, const Axes& axes, bool keepdims) {
-  check_usable(x.array, op.name.c_str());
+  check_usable(x.array);
   if (is_complex(x.array.dtype()))
-    throw DtypeError(call_text(op.name.c_str(), x.where) +
-                     ": complex numbers have no order; take it of abs(x)");
-  if (count_of(x.array, axes, op.name.c_str(), x.where) == 0 && x.array.size() == 0)
-    throw ShapeError(call_text(op.name.c_str(), x.where) + ": the " + op.name + " of no elements (shape " +
+    throw DtypeError(call_text() + ": complex numbers have no order; take it of abs(x)");
+  if (count_of(x.array, axes) == 0 && x.array.size() == 0)
+    throw ShapeError(call_text() + ": the " + op.name + " of no elements (shape " +
                      to_string(x.array.shape()) + ") is not defined");
-  return reduce(op, x.array, axes, keepdims, x.where);
+  return reduce(op, x.array, axes, keepdims);
 }
 
 }  // namespace
@@ -149,62 +147,77 @@ std::optional<Reduction> reduction_of(const OpDef& op, const Params& params) {
 }
 
 Array sum(const Operand& x, Axes axes, bool keepdims) {
-  check_usable(x.array, "sum");
-  return reduce(sum_op, summable(x), axes, keepdims, x.where);
+  const Call call("sum", x.where);
+  check_usable(x.array);
+  return reduce(sum_op, summable(x), axes, keepdims);
 }
 Array prod(const Operand& x, Axes axes, bool keepdims) {
-  check_usable(x.array, "prod");
-  return reduce(prod_op, summable(x), axes, keepdims, x.where);
+  const Call call("prod", x.where);
+  check_usable(x.array);
+  return reduce(prod_op, summable(x), axes, keepdims);
 }
-Array max(const Operand& x, Axes axes, bool keepdims) { return extremum(max_op, x, axes, keepdims); }
-Array min(const Operand& x, Axes axes, bool keepdims) { return extremum(min_op, x, axes, keepdims); }
+Array max(const Operand& x, Axes axes, bool keepdims) {
+  const Call call("max", x.where);
+  return extremum(max_op, x, axes, keepdims);
+}
+Array min(const Operand& x, Axes axes, bool keepdims) {
+  const Call call("min", x.where);
+  return extremum(min_op, x, axes, keepdims);
+}
 Array any(const Operand& x, Axes axes, bool keepdims) {
-  return reduce(any_op, cast_to(x.array, bool_, x.where), axes, keepdims, x.where);
+  const Call call("any", x.where);
+  return reduce(any_op, cast_to(x.array, bool_), axes, keepdims);
 }
 Array all(const Operand& x, Axes axes, bool keepdims) {
-  return reduce(all_op, cast_to(x.array, bool_, x.where), axes, keepdims, x.where);
+  const Call call("all", x.where);
+  return reduce(all_op, cast_to(x.array, bool_), axes, keepdims);
 }
 Array count_nonzero(const Operand& x, Axes axes, bool keepdims) {
-  return sum(Operand(astype(Operand(not_equal(x, 0), x.where), int32), x.where), axes, keepdims);
+  const Call call("count_nonzero", x.where);
+  return sum(astype(not_equal(x, 0), int32), axes, keepdims);
 }
 
 Array mean(const Operand& x, Axes axes, bool keepdims) {
-  check_usable(x.array, "mean");
-  const auto n = count_of(x.array, axes, "mean", x.where);
-  const Array total =
-      sum(Operand(cast_to(x.array, to_inexact(x.array.dtype()), x.where), x.where), axes, keepdims);
-  return divide(Operand(total, x.where), static_cast<double>(n));
+  const Call call("mean", x.where);
+  check_usable(x.array);
+  const auto n = count_of(x.array, axes);
+  const Array total = sum(cast_to(x.array, to_inexact(x.array.dtype())), axes, keepdims);
+  return divide(total, static_cast<double>(n));
 }
 
 // Two passes: the mean first, then the mean square distance from it, so that a large mean costs no accuracy.
 Array var(const Operand& x, Axes axes, bool keepdims) {
+  const Call call("var", x.where);
   const Array centred = subtract(x, mean(x, axes, true));
-  const Array squares =
-      is_complex(centred.dtype()) ? real(centred * conj(centred)) : square(Operand(centred, x.where));
-  return mean(Operand(squares, x.where), axes, keepdims);
+  const Array squares = is_complex(centred.dtype()) ? real(centred * conj(centred)) : square(centred);
+  return mean(squares, axes, keepdims);
 }
 Array std(const Operand& x, Axes axes, bool keepdims) {
-  return sqrt(Operand(var(x, axes, keepdims), x.where));
+  const Call call("std", x.where);
+  return sqrt(var(x, axes, keepdims));
 }
 
 // The maximum is taken out first, so that exp cannot overflow; an infinite maximum is left in.
 Array logsumexp(const Operand& x, Axes axes, bool keepdims) {
-  const Array values = cast_to(x.array, to_inexact(x.array.dtype()), x.where);
-  const auto dims = checked_dims(axes.values, values.ndim(), true, "logsumexp", x.where);
-  const Array top = max(Operand(values, x.where), Axes(dims), true);
+  const Call call("logsumexp", x.where);
+  const Array values = cast_to(x.array, to_inexact(x.array.dtype()));
+  const auto dims = checked_dims(axes.values, values.ndim(), true);
+  const Array top = max(values, Axes(dims), true);
   const Array shift = where(isfinite(top), top, zeros_like(top));
   const Array result = log(sum(exp(values - shift), Axes(dims), true)) + shift;
-  return keepdims ? result : squeeze(Operand(result, x.where), Axes(dims));
+  return keepdims ? result : squeeze(result, Axes(dims));
 }
 
 Array softmax(const Operand& x, int axis) {
-  const Array values = cast_to(x.array, to_inexact(x.array.dtype()), x.where);
-  const Array e = exp(values - max(Operand(values, x.where), axis, true));
+  const Call call("softmax", x.where);
+  const Array values = cast_to(x.array, to_inexact(x.array.dtype()));
+  const Array e = exp(values - max(values, axis, true));
   return e / sum(e, axis, true);
 }
 Array log_softmax(const Operand& x, int axis) {
-  const Array values = cast_to(x.array, to_inexact(x.array.dtype()), x.where);
-  const Array shifted = values - max(Operand(values, x.where), axis, true);
+  const Call call("log_softmax", x.where);
+  const Array values = cast_to(x.array, to_inexact(x.array.dtype()));
+  const Array shifted = values - max(values, axis, true);
   return shifted - log(sum(exp(shifted), axis, true));
 }
 

@@ -34,7 +34,7 @@ const OpDef reshape_op{
       auto extents = args.node.params->as<ShapeParams>().shape.vector();
       extents.insert(extents.begin(), args.size);
       return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}),
-                      {batch_first(args.in[0], args.dims[0])}, args.node.where)},
+                      {batch_first(args.in[0], args.dims[0])})},
               {0}};
     },
     .linear = Linear::in_first,
@@ -75,10 +75,8 @@ const OpDef broadcast_op{
       for (int d = 1; d < x.ndim(); ++d)
         aligned[extents.size() - static_cast<std::size_t>(x.ndim()) + static_cast<std::size_t>(d)] =
             x.shape()[d];
-      x = reshape(Operand(x, args.node.where), Shape(std::move(aligned)));
-      return {
-          {record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {x}, args.node.where)},
-          {0}};
+      x = reshape(x, Shape(std::move(aligned)));
+      return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {x})}, {0}};
     },
     .linear = Linear::in_first,
 };
@@ -87,11 +85,11 @@ const Registered registered_broadcast(broadcast_op);
 }  // namespace
 
 Array reshape(const Operand& x, Shape shape) {
-  check_usable(x.array, "reshape");
+  const Call call("reshape", x.where);
+  check_usable(x.array);
   const auto refuse = [&](const std::string& why) {
-    throw ShapeError(call_text("reshape", x.where) + ": " + to_string(x.array.shape()) + " (" +
-                     std::to_string(x.array.size()) + " elements) cannot become " + to_string(shape) + ": " +
-                     why);
+    throw ShapeError(call_text() + ": " + to_string(x.array.shape()) + " (" + std::to_string(x.array.size()) +
+                     " elements) cannot become " + to_string(shape) + ": " + why);
   };
   std::int64_t known = 1;
   int open = -1;
@@ -115,20 +113,21 @@ Array reshape(const Operand& x, Shape shape) {
     refuse("that would take " + std::to_string(known) + " elements");
   }
   if (shape == x.array.shape()) return x.array;
-  const Array aligned = with_agreeing_blocks(x.array, shape, x.where);
+  const Array aligned = with_agreeing_blocks(x.array, shape);
   if (shape == aligned.shape()) return aligned;
-  return record(reshape_op, make_params(ShapeParams{std::move(shape)}), {aligned}, x.where);
+  return record(reshape_op, make_params(ShapeParams{std::move(shape)}), {aligned});
 }
 
 Array squeeze(const Operand& x, Axes axes) {
-  check_usable(x.array, "squeeze");
-  const auto named = checked_dims(axes.values, x.array.ndim(), false, "squeeze", x.where);
+  const Call call("squeeze", x.where);
+  check_usable(x.array);
+  const auto named = checked_dims(axes.values, x.array.ndim(), false);
   std::vector<std::int64_t> extents;
   for (int d = 0; d < x.array.ndim(); ++d) {
     const auto extent = x.array.shape()[d];
     const bool is_named = std::binary_search(named.begin(), named.end(), d);
     if (is_named && extent != 1)
-      throw ShapeError(call_text("squeeze", x.where) + ": axis " + std::to_string(d) + " of shape " +
+      throw ShapeError(call_text() + ": axis " + std::to_string(d) + " of shape " +
                        to_string(x.array.shape()) + " has size " + std::to_string(extent) +
                        "; only axes of size 1 can be squeezed");
     if (is_named || (axes.values.empty() && extent == 1)) continue;
@@ -138,15 +137,17 @@ Array squeeze(const Operand& x, Axes axes) {
 }
 
 Array expand_dims(const Operand& x, int axis) {
-  check_usable(x.array, "expand_dims");
-  const int at = checked_dim(axis, x.array.ndim() + 1, "expand_dims", x.where);
+  const Call call("expand_dims", x.where);
+  check_usable(x.array);
+  const int at = checked_dim(axis, x.array.ndim() + 1);
   auto extents = x.array.shape().vector();
   extents.insert(extents.begin() + at, 1);
   return reshape(x, Shape(std::move(extents)));
 }
 
 Array broadcast_to(const Operand& x, Shape shape) {
-  check_usable(x.array, "broadcast_to");
+  const Call call("broadcast_to", x.where);
+  check_usable(x.array);
   if (x.array.shape() == shape) return x.array;
   const Shape& from = x.array.shape();
   bool fits = from.size() <= shape.size();
@@ -155,13 +156,15 @@ Array broadcast_to(const Operand& x, Shape shape) {
     fits = from[d] == to || from[d] == 1;
   }
   if (!fits)
-    throw ShapeError(call_text("broadcast_to", x.where) + ": shape " + to_string(from) +
-                     " does not broadcast to " + to_string(shape) +
-                     "; each dimension, counted from the last, must be equal or 1");
+    throw ShapeError(call_text() + ": shape " + to_string(from) + " does not broadcast to " +
+                     to_string(shape) + "; each dimension, counted from the last, must be equal or 1");
   checked_bytes(shape, itemsize(x.array.dtype()), "broadcast_to");
-  return record(broadcast_op, make_params(ShapeParams{std::move(shape)}), {x.array}, x.where);
+  return record(broadcast_op, make_params(ShapeParams{std::move(shape)}), {x.array});
 }
 
-Array Array::T() const { return transpose(*this); }
+Array Array::T(std::source_location where) const {
+  const Call call("T", where);
+  return transpose(*this);
+}
 
 }  // namespace tessera

@@ -42,8 +42,7 @@ const OpDef transpose_op{
       auto p = args.node.params->as<TransposeParams>();
       for (int& d : p.permutation) ++d;
       p.permutation.insert(p.permutation.begin(), 0);
-      return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])},
-                      args.node.where)},
+      return {{record(*args.node.op, make_params(std::move(p)), {batch_first(args.in[0], args.dims[0])})},
               {0}};
     },
     .linear = Linear::in_first,
@@ -53,42 +52,45 @@ const Registered registered_transpose(transpose_op);
 }  // namespace
 
 Array transpose(const Operand& x, std::vector<int> permutation) {
-  check_usable(x.array, "transpose");
+  const Call call("transpose", x.where);
+  check_usable(x.array);
   const int ndim = x.array.ndim();
-  for (int& d : permutation) d = checked_dim(d, ndim, "transpose", x.where);
+  for (int& d : permutation) d = checked_dim(d, ndim);
   auto sorted = permutation;
   std::sort(sorted.begin(), sorted.end());
   for (int d = 0; d < static_cast<int>(sorted.size()); ++d)
     if (sorted[d] != d || static_cast<int>(sorted.size()) != ndim)
-      throw ShapeError(call_text("transpose", x.where) + ": the permutation must name each of the " +
-                       std::to_string(ndim) + " axes of shape " + to_string(x.array.shape()) + " once");
+      throw ShapeError(call_text() + ": the permutation must name each of the " + std::to_string(ndim) +
+                       " axes of shape " + to_string(x.array.shape()) + " once");
   if (static_cast<int>(permutation.size()) != ndim)
-    throw ShapeError(call_text("transpose", x.where) + ": the permutation has " +
-                     std::to_string(permutation.size()) + " entries for " + std::to_string(ndim) + " axes");
+    throw ShapeError(call_text() + ": the permutation has " + std::to_string(permutation.size()) +
+                     " entries for " + std::to_string(ndim) + " axes");
   if (std::is_sorted(permutation.begin(), permutation.end())) return x.array;
-  return record(transpose_op, make_params(TransposeParams{std::move(permutation)}), {x.array}, x.where);
+  return record(transpose_op, make_params(TransposeParams{std::move(permutation)}), {x.array});
 }
 
 Array transpose(const Operand& x) {
-  check_usable(x.array, "transpose");
+  const Call call("transpose", x.where);
+  check_usable(x.array);
   std::vector<int> permutation;
   for (int d = x.array.ndim(); d-- > 0;) permutation.push_back(d);
   return transpose(x, std::move(permutation));
 }
 
 Array swapaxes(const Operand& x, int a, int b) {
-  check_usable(x.array, "swapaxes");
+  const Call call("swapaxes", x.where);
+  check_usable(x.array);
   std::vector<int> permutation;
   for (int d = 0; d < x.array.ndim(); ++d) permutation.push_back(d);
-  std::swap(permutation[checked_dim(a, x.array.ndim(), "swapaxes", x.where)],
-            permutation[checked_dim(b, x.array.ndim(), "swapaxes", x.where)]);
+  std::swap(permutation[checked_dim(a, x.array.ndim())], permutation[checked_dim(b, x.array.ndim())]);
   return transpose(x, std::move(permutation));
 }
 
 Array moveaxis(const Operand& x, int from, int to) {
-  check_usable(x.array, "moveaxis");
-  from = checked_dim(from, x.array.ndim(), "moveaxis", x.where);
-  to = checked_dim(to, x.array.ndim(), "moveaxis", x.where);
+  const Call call("moveaxis", x.where);
+  check_usable(x.array);
+  from = checked_dim(from, x.array.ndim());
+  to = checked_dim(to, x.array.ndim());
   std::vector<int> permutation;
   for (int d = 0; d < x.array.ndim(); ++d)
     if (d != from) permutation.push_back(d);

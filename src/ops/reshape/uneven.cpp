@@ -35,7 +35,7 @@ std::vector<Run> runs_of(const Shape& from, const Shape& to) {
 }
 
 // x with `extent` indices of dim d: the first ones, or zeros behind them.
-Array resized(const Array& x, std::size_t d, std::int64_t extent, std::source_location where) {
+Array resized(const Array& x, std::size_t d, std::int64_t extent) {
   auto extents = x.shape().vector();
   Piece piece{
       0, {}, std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 1)};
@@ -44,7 +44,7 @@ Array resized(const Array& x, std::size_t d, std::int64_t extent, std::source_lo
     piece.to.push_back({0, e == d ? std::min(extent, extents[e]) : extents[e]});
   extents[d] = extent;
   return remap(grows ? RemapName::pad : RemapName::slice, {Shape(std::move(extents)), {std::move(piece)}},
-               {x}, where);
+               {x});
 }
 
 std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
@@ -54,39 +54,38 @@ std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
 }
 
 // x with dims [first, last) replaced by `extents`.
-Array regrouped(const Array& x, std::size_t first, std::size_t last, const std::vector<std::int64_t>& extents,
-                std::source_location where) {
+Array regrouped(const Array& x, std::size_t first, std::size_t last,
+                const std::vector<std::int64_t>& extents) {
   auto all = x.shape().vector();
   all.erase(all.begin() + static_cast<std::ptrdiff_t>(first),
             all.begin() + static_cast<std::ptrdiff_t>(last));
   all.insert(all.begin() + static_cast<std::ptrdiff_t>(first), extents.begin(), extents.end());
-  return reshape(Operand(x, where), Shape(std::move(all)));
+  return reshape(x, Shape(std::move(all)));
 }
 
 std::int64_t up(std::int64_t n, std::int64_t p) { return (n + p - 1) / p; }
 
 // Dims [first, last) of x, of which the first is split in p blocks, become `to`.
 Array regroup_uneven(Array x, std::size_t first, std::size_t last, std::vector<std::int64_t> to,
-                     std::int64_t p, std::source_location where) {
+                     std::int64_t p) {
   const auto a = x.shape()[first], b = to[0];
   const auto rest = product(x.shape(), first + 1, last), to_rest = a * rest / b;
-  if (a % p == 0 && b % p == 0) return regrouped(x, first, last, to, where);
+  if (a % p == 0 && b % p == 0) return regrouped(x, first, last, to);
   if (rest % to_rest == 0) {  // rows are taken apart
-    x = resized(x, first, p * up(a, p), where);
+    x = resized(x, first, p * up(a, p));
     to[0] = p * up(a, p) * (rest / to_rest);
   } else if (to_rest % rest == 0) {  // rows are joined
-    x = resized(x, first, p * up(b, p) * (to_rest / rest), where);
+    x = resized(x, first, p * up(b, p) * (to_rest / rest));
     to[0] = p * up(b, p);
   } else {
-    return regroup_uneven(regroup_uneven(x, first, last, {a * rest}, p, where), first, first + 1,
-                          std::move(to), p, where);
+    return regroup_uneven(regroup_uneven(x, first, last, {a * rest}, p), first, first + 1, std::move(to), p);
   }
-  return resized(regrouped(x, first, last, to, where), first, b, where);
+  return resized(regrouped(x, first, last, to), first, b);
 }
 
 }  // namespace
 
-Array with_agreeing_blocks(const Array& x, const Shape& shape, std::source_location where) {
+Array with_agreeing_blocks(const Array& x, const Shape& shape) {
   const auto& sharding = output_of(x).sharding;
   if (!sharding || x.node()->region || x.size() == 0) return x;
   Array result = x;
@@ -106,7 +105,7 @@ Array with_agreeing_blocks(const Array& x, const Shape& shape, std::source_locat
     if (p == 1 || !is_alone || rest == to_rest || are_equal) continue;
     std::vector<std::int64_t> to;
     for (std::size_t d = to_first; d < run->to_last; ++d) to.push_back(shape[d]);
-    result = regroup_uneven(result, first, run->last, std::move(to), p, where);
+    result = regroup_uneven(result, first, run->last, std::move(to), p);
   }
   return result;
 }

@@ -78,12 +78,12 @@ const Registered registered_bits(bits_op), registered_uniform(uniform_op), regis
 
 }  // namespace
 
-Array bits(const Array& key, Shape shape, Dtype dtype, CounterMode mode, std::source_location where) {
+Array bits(const Array& key, Shape shape, Dtype dtype, CounterMode mode) {
   return record(bits_op, make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode}),
-                {key}, where);
+                {key});
 }
 Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode,
-              std::source_location where, Slab slab) {
+              Slab slab) {
   return record(uniform_op,
                 make_params(DrawParams{.shape = std::move(shape),
                                        .dtype = dtype,
@@ -91,22 +91,21 @@ Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double 
                                        .minval = minval,
                                        .maxval = maxval,
                                        .slab = slab}),
-                {key}, where);
+                {key});
 }
-Array normal(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode,
-             std::source_location where) {
+Array normal(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode) {
   return record(
       normal_op,
       make_params(DrawParams{
           .shape = std::move(shape), .dtype = dtype, .mode = mode, .minval = minval, .maxval = maxval}),
-      {key}, where);
+      {key});
 }
 Array integers(const Array& key, Shape shape, Dtype dtype, std::int64_t minval, std::uint64_t span,
-               CounterMode mode, std::source_location where) {
+               CounterMode mode) {
   return record(integers_op,
                 make_params(DrawParams{
                     .shape = std::move(shape), .dtype = dtype, .mode = mode, .least = minval, .span = span}),
-                {key}, where);
+                {key});
 }
 
 }  // namespace tessera::rng

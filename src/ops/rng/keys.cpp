@@ -30,8 +30,7 @@ Shape shape_of_one_key(const Tile& out, const Tile& keys) {
 }
 
 Batched batch_keys(const BatchArgs& args) {
-  return {{record(*args.node.op, args.node.params, {batch_first(args.in[0], args.dims[0])}, args.node.where)},
-          {0}};
+  return {{record(*args.node.op, args.node.params, {batch_first(args.in[0], args.dims[0])})}, {0}};
 }
 
 namespace {
@@ -119,15 +118,14 @@ const Registered registered_fold_in(fold_in_op);
 
 }  // namespace
 
-Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, CounterMode mode,
-                std::source_location where) {
-  return record(split_one_op, make_params(SplitOneParams{i, n, mode}), {key}, where);
+Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, CounterMode mode) {
+  return record(split_one_op, make_params(SplitOneParams{i, n, mode}), {key});
 }
-Array split_many(const Array& key, Shape shape, CounterMode mode, std::source_location where) {
-  return record(split_many_op, make_params(SplitManyParams{std::move(shape), mode}), {key}, where);
+Array split_many(const Array& key, Shape shape, CounterMode mode) {
+  return record(split_many_op, make_params(SplitManyParams{std::move(shape), mode}), {key});
 }
-Array fold_in(const Array& key, const Array& data, std::source_location where) {
-  return record(fold_in_op, no_params(), {key, cast_to(data, uint32, where)}, where);
+Array fold_in(const Array& key, const Array& data) {
+  return record(fold_in_op, no_params(), {key, cast_to(data, uint32)});
 }
 
 }  // namespace tessera::rng

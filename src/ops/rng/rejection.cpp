@@ -141,22 +141,17 @@ const Registered registered_gamma(gamma_op), registered_poisson_rounds(poisson_r
 
 }  // namespace
 
-Array gamma(const Array& key, const Array& alpha, kernels::GammaSpace space, CounterMode mode,
-            std::source_location where) {
+Array gamma(const Array& key, const Array& alpha, kernels::GammaSpace space, CounterMode mode) {
   return record(gamma_op, make_params(RejectionParams{alpha.dtype(), mode, static_cast<int>(space)}),
-                {key, alpha}, where);
+                {key, alpha});
 }
-Array poisson(const Array& key, const Array& lambda, Dtype dtype, CounterMode mode,
-              std::source_location where) {
-  const Array rounds =
-      record(poisson_rounds_op, make_params(RejectionParams{int32, mode}), {key, lambda}, where);
-  return record(poisson_op, make_params(RejectionParams{dtype, mode}), {key, lambda, rounds}, where);
+Array poisson(const Array& key, const Array& lambda, Dtype dtype, CounterMode mode) {
+  const Array rounds = record(poisson_rounds_op, make_params(RejectionParams{int32, mode}), {key, lambda});
+  return record(poisson_op, make_params(RejectionParams{dtype, mode}), {key, lambda, rounds});
 }
-Array binomial(const Array& key, const Array& count, const Array& p, CounterMode mode,
-               std::source_location where) {
-  const Array rounds =
-      record(binomial_rounds_op, make_params(RejectionParams{int32, mode}), {key, count, p}, where);
-  return record(binomial_op, make_params(RejectionParams{p.dtype(), mode}), {key, count, p, rounds}, where);
+Array binomial(const Array& key, const Array& count, const Array& p, CounterMode mode) {
+  const Array rounds = record(binomial_rounds_op, make_params(RejectionParams{int32, mode}), {key, count, p});
+  return record(binomial_op, make_params(RejectionParams{p.dtype(), mode}), {key, count, p, rounds});
 }
 
 }  // namespace tessera::rng

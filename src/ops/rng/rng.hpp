@@ -17,11 +17,9 @@ using kernels::CounterMode;
 using kernels::Words;
 
 // ---- keys: (..., 2) -> (..., 2) ----
-Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, CounterMode,
-                std::source_location where);                                               // key i of n
-Array split_many(const Array& key, Shape shape, CounterMode, std::source_location where);  // (..., shape, 2)
-Array fold_in(const Array& key, const Array& data,
-              std::source_location where);  // data: integers of shape (...)
+Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, CounterMode);  // key i of n
+Array split_many(const Array& key, Shape shape, CounterMode);                      // (..., shape, 2)
+Array fold_in(const Array& key, const Array& data);  // data: integers of shape (...)
 
 // ---- draws: (..., 2) -> (..., shape) ----
 // A draw may be one slab of a larger one: slab i of n has the values that element (i, ...) of a draw of
@@ -29,21 +27,17 @@ Array fold_in(const Array& key, const Array& data,
 struct Slab {
   std::int64_t i = 0, n = 0;  // n = 0: the draw itself
 };
-Array bits(const Array& key, Shape shape, Dtype, CounterMode, std::source_location where);
-Array uniform(const Array& key, Shape shape, Dtype, double minval, double maxval, CounterMode,
-              std::source_location where, Slab = {});
+Array bits(const Array& key, Shape shape, Dtype, CounterMode);
+Array uniform(const Array& key, Shape shape, Dtype, double minval, double maxval, CounterMode, Slab = {});
 // sqrt(2) * erf_inv of a uniform in [minval, maxval).
-Array normal(const Array& key, Shape shape, Dtype, double minval, double maxval, CounterMode,
-             std::source_location where);
+Array normal(const Array& key, Shape shape, Dtype, double minval, double maxval, CounterMode);
 // minval + k, k < span; span 0 is the whole range of the dtype.
-Array integers(const Array& key, Shape shape, Dtype, std::int64_t minval, std::uint64_t span, CounterMode,
-               std::source_location where);
+Array integers(const Array& key, Shape shape, Dtype, std::int64_t minval, std::uint64_t span, CounterMode);
 
 // ---- draws with parameters, which have the shape of the result: (..., 2), (..., shape) -> (..., shape) ----
-Array gamma(const Array& key, const Array& alpha, kernels::GammaSpace, CounterMode,
-            std::source_location where);
-Array poisson(const Array& key, const Array& lambda, Dtype, CounterMode, std::source_location where);
-Array binomial(const Array& key, const Array& count, const Array& p, CounterMode, std::source_location where);
+Array gamma(const Array& key, const Array& alpha, kernels::GammaSpace, CounterMode);
+Array poisson(const Array& key, const Array& lambda, Dtype, CounterMode);
+Array binomial(const Array& key, const Array& count, const Array& p, CounterMode);
 
 // ---- what the records share ----
 // A batch of keys is one more leading dim.

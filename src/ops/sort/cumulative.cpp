@@ -92,16 +92,14 @@ std::vector<TalkCost> talk_cost(const PlaceArgs& args, const Placement& placemen
 
 // The derivative of a running product, right at zeros too. Before a line's first zero it is (running sum of
 // g * out from the end) / x; at the first zero the same with that zero left out; after it nothing.
-Array cumprod_cotangent(const Array& x, const Array& out, const Array& g, int dim, bool reverse,
-                        std::source_location where_) {
+Array cumprod_cotangent(const Array& x, const Array& out, const Array& g, int dim, bool reverse) {
   const Array is_zero = x == 0;
-  const Array zeros_so_far = cumulative(ReduceKind::sum, astype(is_zero, int32), dim, reverse, where_);
+  const Array zeros_so_far = cumulative(ReduceKind::sum, astype(is_zero, int32), dim, reverse);
   const Array is_first = is_zero & (zeros_so_far == 1);
   const Array without = where(is_first, ones_like(x), x);
-  const Array beyond = cumulative(ReduceKind::sum, g * out, dim, !reverse, where_);
+  const Array beyond = cumulative(ReduceKind::sum, g * out, dim, !reverse);
   const Array beyond_without =
-      cumulative(ReduceKind::sum, g * cumulative(ReduceKind::prod, without, dim, reverse, where_), dim,
-                 !reverse, where_);
+      cumulative(ReduceKind::sum, g * cumulative(ReduceKind::prod, without, dim, reverse), dim, !reverse);
   return where(zeros_so_far == 0, beyond / where(is_zero, ones_like(x), x),
                where(is_first, beyond_without, zeros_like(x)));
 }
@@ -118,18 +116,17 @@ OpDef cumulative_record(const char* name, Cotangents (*vjp)(const VjpArgs&)) {
   op.batch = [](const BatchArgs& args) -> Batched {
     auto p = params_of(*args.node.params);
     ++p.dim;
-    return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])}, args.node.where)},
-            {0}};
+    return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])})}, {0}};
   };
   return op;
 }
 const OpDef cumsum_op = cumulative_record("cumsum", [](const VjpArgs& v) -> Cotangents {
   const auto& p = params_of(*v.node.params);
-  return {cumulative(ReduceKind::sum, v.cotangents[0], p.dim, !p.reverse, v.node.where)};
+  return {cumulative(ReduceKind::sum, v.cotangents[0], p.dim, !p.reverse)};
 });
 const OpDef cumprod_op = cumulative_record("cumprod", [](const VjpArgs& v) -> Cotangents {
   const auto& p = params_of(*v.node.params);
-  return {cumprod_cotangent(v.in[0], v.out[0], v.cotangents[0], p.dim, p.reverse, v.node.where)};
+  return {cumprod_cotangent(v.in[0], v.out[0], v.cotangents[0], p.dim, p.reverse)};
 });
 const Registered registered[] = {Registered(cumsum_op), Registered(cumprod_op)};
 
@@ -143,20 +140,20 @@ Array accumulable(const Operand& x) {
 
 }  // namespace
 
-Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse, std::source_location where) {
+Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse) {
   return record(kind == ReduceKind::sum ? cumsum_op : cumprod_op, make_params(CumulativeParams{dim, reverse}),
-                {x}, where);
+                {x});
 }
 
 Array cumsum(const Operand& x, int axis) {
-  check_usable(x.array, "cumsum");
-  return cumulative(ReduceKind::sum, accumulable(x), checked_dim(axis, x.array.ndim(), "cumsum", x.where),
-                    false, x.where);
+  const Call call("cumsum", x.where);
+  check_usable(x.array);
+  return cumulative(ReduceKind::sum, accumulable(x), checked_dim(axis, x.array.ndim()), false);
 }
 Array cumprod(const Operand& x, int axis) {
-  check_usable(x.array, "cumprod");
-  return cumulative(ReduceKind::prod, accumulable(x), checked_dim(axis, x.array.ndim(), "cumprod", x.where),
-                    false, x.where);
+  const Call call("cumprod", x.where);
+  check_usable(x.array);
+  return cumulative(ReduceKind::prod, accumulable(x), checked_dim(axis, x.array.ndim()), false);
 }
 
 }  // namespace tessera

@@ -6,6 +6,6 @@ namespace tessera {
 
 // kind: sum or prod. Over a split dim: a scan of each block, then an exclusive scan of the blocks' totals in
 // log2(parts) steps.
-Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse, std::source_location where);
+Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse);
 
 }  // namespace tessera

@@ -50,12 +50,11 @@ const OpDef searchsorted_op{
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);
       if (args.dims[0] == not_batched && p.batch == 0)  // more values for one sorted array
-        return {{record(*args.node.op, args.node.params, {args.in[0], batch_first(args.in[1], args.dims[1])},
-                        args.node.where)},
-                {0}};
+        return {
+            {record(*args.node.op, args.node.params, {args.in[0], batch_first(args.in[1], args.dims[1])})},
+            {0}};
       ++p.batch;
-      return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)},
-                      args.node.where)},
+      return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)})},
               {0}};
     },
 };
@@ -64,21 +63,19 @@ const Registered registered(searchsorted_op);
 }  // namespace
 
 Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side) {
-  check_usable(sorted.array, "searchsorted");
-  check_usable(values.array, "searchsorted");
-  const auto where = sorted.where;
+  const Call call("searchsorted", sorted.where);
+  check_usable(sorted.array);
+  check_usable(values.array);
   if (sorted.array.ndim() != 1)
-    throw ShapeError(call_text("searchsorted", where) + ": the sorted array has shape " +
-                     to_string(sorted.array.shape()) +
+    throw ShapeError(call_text() + ": the sorted array has shape " + to_string(sorted.array.shape()) +
                      "; it must have one dimension. Map over rows with vmap");
   if (side != "left" && side != "right")
-    throw ArgumentError(call_text("searchsorted", where) + ": side is '" + side +
-                        "'; it must be 'left' or 'right'");
+    throw ArgumentError(call_text() + ": side is '" + side + "'; it must be 'left' or 'right'");
   const Dtype dtype = promote(WeakDtype{sorted.array.dtype(), sorted.array.is_weakly_typed()},
                               WeakDtype{values.array.dtype(), values.array.is_weakly_typed()})
                           .dtype;
   return record(searchsorted_op, make_params(SearchParams{0, side == "right"}),
-                {cast_to(sorted.array, dtype, where), cast_to(values.array, dtype, where)}, where);
+                {cast_to(sorted.array, dtype), cast_to(values.array, dtype)});
 }
 
 }  // namespace tessera

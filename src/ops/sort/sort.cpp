@@ -89,7 +89,7 @@ const comm::Communicator& line_group(const TalkArgs& args) {
 // ---- sort: values alone ----
 Cotangents sort_vjp(const VjpArgs& v) {
   // Sorting the cotangent by where its elements came from puts each back there.
-  return {sort_by_key(sorted_positions(v.in[0], v.node.where), v.cotangents[0], v.node.where).second};
+  return {sort_by_key(sorted_positions(v.in[0]), v.cotangents[0]).second};
 }
 const OpDef sort_op{
     .name = "sort",
@@ -174,10 +174,9 @@ const OpDef sort_by_key_op{
                      }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       Cotangents result(2);
-      const Array from = sorted_positions(v.in[0], v.node.where);
+      const Array from = sorted_positions(v.in[0]);
       for (std::size_t i = 0; i < 2; ++i)
-        if (v.wanted[i] && v.cotangents[i].node())
-          result[i] = sort_by_key(from, v.cotangents[i], v.node.where).second;
+        if (v.wanted[i] && v.cotangents[i].node()) result[i] = sort_by_key(from, v.cotangents[i]).second;
       return result;
     },
     .batch = batch_leading,
@@ -185,42 +184,40 @@ const OpDef sort_by_key_op{
 const Registered registered[] = {Registered(sort_op), Registered(argsort_op), Registered(sort_by_key_op)};
 
 // f along the last dim; the dim is brought there and back.
-template <class F> Array along_last(const Operand& x, int axis, const char* call, F f) {
-  check_usable(x.array, call);
-  const int dim = checked_dim(axis, x.array.ndim(), call, x.where);
+template <class F> Array along_last(const Operand& x, int axis, F f) {
+  check_usable(x.array);
+  const int dim = checked_dim(axis, x.array.ndim());
   const int last = x.array.ndim() - 1;
   const Array result = f(moveaxis(x, dim, last));
-  return moveaxis(Operand(result, x.where), last, dim);
+  return moveaxis(result, last, dim);
 }
 
 }  // namespace
 
-std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload, std::source_location where) {
-  check_usable(keys, "sort_by_key");
-  check_usable(payload, "sort_by_key");
+std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload) {
+  check_usable(keys);
+  check_usable(payload);
   if (!(keys.shape() == payload.shape()) || keys.ndim() == 0)
-    throw ShapeError(call_text("sort_by_key", where) + ": keys of shape " + to_string(keys.shape()) +
-                     " and a payload of shape " + to_string(payload.shape()) +
+    throw ShapeError(call_text() + ": keys of shape " + to_string(keys.shape()) + " and a payload of shape " +
+                     to_string(payload.shape()) +
                      "; they must have one shape with a dimension to sort along");
   if (payload.dtype() == complex128) {
-    const auto re = sort_by_key(keys, real(Operand(payload, where)), where),
-               im = sort_by_key(keys, imag(Operand(payload, where)), where);
+    const auto re = sort_by_key(keys, real(payload)), im = sort_by_key(keys, imag(payload));
     return {re.first, make_complex(re.second, im.second)};
   }
-  auto results = record_all(sort_by_key_op, no_params(), {keys, payload}, where);
+  auto results = record_all(sort_by_key_op, no_params(), {keys, payload});
   return {results[0], results[1]};
 }
 
-Array sorted_positions(const Array& keys, std::source_location where) {
-  return record(argsort_op, no_params(), {keys}, where);
-}
+Array sorted_positions(const Array& keys) { return record(argsort_op, no_params(), {keys}); }
 
 Array sort(const Operand& x, int axis) {
-  return along_last(x, axis, "sort",
-                    [&](const Array& y) { return record(sort_op, no_params(), {y}, x.where); });
+  const Call call("sort", x.where);
+  return along_last(x, axis, [&](const Array& y) { return record(sort_op, no_params(), {y}); });
 }
 Array argsort(const Operand& x, int axis) {
-  return along_last(x, axis, "argsort", [&](const Array& y) { return sorted_positions(y, x.where); });
+  const Call call("argsort", x.where);
+  return along_last(x, axis, [&](const Array& y) { return sorted_positions(y); });
 }
 
 }  // namespace tessera

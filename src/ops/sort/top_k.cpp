@@ -111,8 +111,7 @@ const OpDef top_k_op{
     .runs = Lower{.write = lower, .kernel = find_candidates},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       if (!v.cotangents[0].node()) return {Array()};
-      return {scatter_add_along(v.in[0].shape().back(), v.out[1], v.cotangents[0], v.in[0].ndim() - 1,
-                                v.node.where)};
+      return {scatter_add_along(v.in[0].shape().back(), v.out[1], v.cotangents[0], v.in[0].ndim() - 1)};
     },
     .batch = batch_leading,
 };
@@ -121,15 +120,14 @@ const Registered registered(top_k_op);
 }  // namespace
 
 std::pair<Array, Array> top_k(const Operand& x, int k) {
-  check_usable(x.array, "top_k");
-  if (x.array.ndim() == 0)
-    throw ShapeError(call_text("top_k", x.where) + ": a scalar has no axis to choose from");
+  const Call call("top_k", x.where);
+  check_usable(x.array);
+  if (x.array.ndim() == 0) throw ShapeError(call_text() + ": a scalar has no axis to choose from");
   const auto n = x.array.shape().back();
   if (k < 0 || k > n)
-    throw ArgumentError(call_text("top_k", x.where) + ": k is " + std::to_string(k) +
-                        ", but the last dimension of shape " + to_string(x.array.shape()) + " has " +
-                        std::to_string(n) + " elements");
-  auto results = record_all(top_k_op, make_params(TopParams{k}), {x.array}, x.where);
+    throw ArgumentError(call_text() + ": k is " + std::to_string(k) + ", but the last dimension of shape " +
+                        to_string(x.array.shape()) + " has " + std::to_string(n) + " elements");
+  auto results = record_all(top_k_op, make_params(TopParams{k}), {x.array});
   return {results[0], results[1]};
 }
 
