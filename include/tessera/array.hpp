@@ -1,4 +1,5 @@
-// Arrays: the handle, index expressions, how to make one, where it lies, its values.
+/// @file
+/// Arrays: the handle, index expressions, how to make one, where it lies, its values.
 #pragma once
 #include <tessera/array/create.hpp>
 #include <tessera/array/handle.hpp>

@@ -1,21 +1,19 @@
-// Collectives by axis name: inside shard_map, pmap and vmap(axis_name).
-//
-// `axis` is a name or axes("x", "y"), the first name major: ranks are numbered x * size(y) + y. A name of a
-// vmap means the examples of the batch: then the collective is arithmetic of one rank. Trees are mapped leaf
-// by leaf; x stands for one leaf, n for the axis size.
-//
-//   psum pmean pmax pmin   the reduction, on every rank. bool: psum counts (int32), pmax is or, pmin is and.
-//     Integers wrap.
-//   psum_scatter           the sum, of which rank i keeps block i along scatter_dimension
-//   all_gather             the ranks' x along `axis`: a new dimension of size n, or (tiled) concatenated
-//   all_to_all             block j along split_axis goes to rank j, what arrives is put together along
-//     concat_axis
-//   ppermute               (source, destination) pairs; a rank that no pair names as destination gets zeros
-//
-// axis_index_groups: lists of rank numbers that together name every rank once; each group works for itself.
-// Errors, on every rank: AxisNameError for a name that no surrounding transformation binds; ArgumentError
-// for wrong groups or permutations; ShapeError for sizes that do not fit; IndexError for dimensions out of
-// range.
+/// @file
+/// Collectives by axis name: inside shard_map, pmap and vmap(axis_name).
+///
+/// `axis` is a name or axes("x", "y"), the first name major: ranks are numbered x * size(y) + y. A name of
+/// a vmap means the examples of the batch: then the collective is arithmetic of one rank. Trees are mapped
+/// leaf by leaf; x stands for one leaf, n for the axis size.
+///
+/// **Collective** over the ranks along the axis: every one of them must record the same calls in the same
+/// order, which SPMD programs do by themselves. They meet when a result is computed, not when it is
+/// recorded.
+///
+/// **Gradients** are those of JAX (the table stands in src/ops/collective). pmax and pmin have none.
+///
+/// **Errors**, on every rank when recorded: AxisNameError for a name that no surrounding transformation
+/// binds; ArgumentError for wrong groups or permutations; ShapeError for sizes that do not fit; IndexError
+/// for dimensions out of range.
 #pragma once
 #include <source_location>
 #include <string>
@@ -27,42 +25,49 @@
 
 namespace tessera {
 
+/// Lists of rank numbers that together name every rank once; each group works for itself.
 using Groups = std::vector<std::vector<int>>;
 
+/// One mesh axis or several: "x" or axes("x", "y").
 class AxisName {
  public:
+  /// From a name, or from axes(...).
   AxisName(const char* name) : names_{name} {}
   AxisName(std::string name) : names_{std::move(name)} {}
   AxisName(DimSpec dim) : names_(dim.names()) {}
-  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<std::string>& names() const { return names_; }  ///< the major one first
 
  private:
   std::vector<std::string> names_;
 };
 
+/// Options of psum, pmean, pmax and pmin.
 struct ReduceOptions {
-  Groups axis_index_groups = {};
+  Groups axis_index_groups = {};  ///< who works with whom; all together when empty
 };
+/// Options of psum_scatter.
 struct PsumScatterOptions {
-  int scatter_dimension = 0;
-  bool tiled = false;
-  Groups axis_index_groups = {};
+  int scatter_dimension = 0;  ///< the dimension that is dealt out
+  bool tiled = false;         ///< the dimension shrinks to 1/n and stays; otherwise it has size n and goes
+  Groups axis_index_groups = {};  ///< who works with whom; all together when empty
 };
+/// Options of all_gather.
 struct AllGatherOptions {
-  int axis = 0;
-  bool tiled = false;
-  Groups axis_index_groups = {};
+  int axis = 0;        ///< the dimension along which blocks are joined
+  bool tiled = false;  ///< the blocks are concatenated; otherwise they are stacked along a new dimension
+  Groups axis_index_groups = {};  ///< who works with whom; all together when empty
 };
+/// Options of all_to_all.
 struct AllToAllOptions {
-  bool tiled = false;
-  Groups axis_index_groups = {};
+  bool tiled = false;             ///< the split dimension shrinks to 1/n; otherwise it has size n and goes
+  Groups axis_index_groups = {};  ///< who works with whom; all together when empty
 };
 
-using CallSite = std::source_location;
+using CallSite = std::source_location;  ///< the line of the call
 
-// The number of ranks (or examples) along the axis.
+/// The number of ranks (or examples) along the axis. Not collective.
 int axis_size(AxisName axis, CallSite where = CallSite::current());
-// This rank's place among them, int32.
+/// This rank's place among them: an int32 scalar that differs from rank to rank. Not collective: records.
 Array axis_index(AxisName axis, CallSite where = CallSite::current());
 
 namespace detail {
@@ -81,7 +86,7 @@ std::vector<std::pair<int, int>> pairs_of_shuffle(const AxisName&, const std::ve
 int reduced_size(const AxisName&, const Groups&, const char* call, CallSite);
 
 using ReducedLeaf = Array (*)(const Array&, const AxisName&, const Groups&, CallSite);
-// A plain number is the same on every rank, and so is its mean, largest and smallest.
+/// A plain number is the same on every rank, and so is its mean, largest and smallest.
 template <class T> T reduced(const T& x, const AxisName& axis, const ReduceOptions& options, const char* call,
                              ReducedLeaf reduced_leaf, CallSite where) {
   if constexpr (std::is_arithmetic_v<T>)
@@ -92,7 +97,8 @@ template <class T> T reduced(const T& x, const AxisName& axis, const ReduceOptio
 }
 }  // namespace detail
 
-// A plain number is the same on every rank: psum multiplies it by n, the others return it.
+/// The sum, on every rank: one all-reduce where it is needed (sums of sums are added up once). bool counts
+/// (int32), integers wrap. A plain number is the same on every rank: its sum is n times the number.
 template <class T>
 T psum(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
   if constexpr (std::is_arithmetic_v<T>)
@@ -103,30 +109,37 @@ T psum(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = C
         [&](const Array& leaf) { return detail::psum_leaf(leaf, axis, options.axis_index_groups, where); },
         x);
 }
+/// The mean, on every rank: one all-reduce. A plain number is its own mean.
 template <class T>
 T pmean(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
   return detail::reduced(x, axis, options, "pmean", detail::pmean_leaf, where);
 }
+/// The largest, on every rank, NaN if there is one: one all-reduce; of bool the or.
 template <class T>
 T pmax(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
   return detail::reduced(x, axis, options, "pmax", detail::pmax_leaf, where);
 }
+/// The smallest, on every rank, NaN if there is one: one all-reduce; of bool the and.
 template <class T>
 T pmin(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
   return detail::reduced(x, axis, options, "pmin", detail::pmin_leaf, where);
 }
 
+/// The sum, of which rank i keeps block i along scatter_dimension: one reduce-scatter.
 template <class T> T psum_scatter(const T& x, AxisName axis, PsumScatterOptions options = {},
                                   CallSite where = CallSite::current()) {
   return tree_map([&](const Array& leaf) { return detail::psum_scatter_leaf(leaf, axis, options, where); },
                   x);
 }
+/// The ranks' x along an axis, on every rank: one all-gather. A new dimension of size n, or (tiled)
+/// concatenated.
 template <class T>
 T all_gather(const T& x, AxisName axis, AllGatherOptions options = {}, CallSite where = CallSite::current()) {
   return tree_map([&](const Array& leaf) { return detail::all_gather_leaf(leaf, axis, options, where); }, x);
 }
-// Not tiled: x.shape[split_axis] is n; that dimension goes and one of size n is inserted at concat_axis.
-// Tiled: the split dimension shrinks to 1/n, the other grows n times.
+/// Block j along split_axis goes to rank j, and what arrives is put together along concat_axis: one
+/// all-to-all. Not tiled: x.shape[split_axis] is n; that dimension goes and one of size n is inserted at
+/// concat_axis. Tiled: the split dimension shrinks to 1/n, the other grows n times.
 template <class T> T all_to_all(const T& x, AxisName axis, int split_axis, int concat_axis,
                                 AllToAllOptions options = {}, CallSite where = CallSite::current()) {
   return tree_map(
@@ -135,19 +148,21 @@ template <class T> T all_to_all(const T& x, AxisName axis, int split_axis, int c
       },
       x);
 }
+/// x travels along (source, destination) pairs, each rank at most once on either side; a rank that no pair
+/// names as destination gets zeros. One collective-permute.
 template <class T> T ppermute(const T& x, AxisName axis, std::vector<std::pair<int, int>> perm,
                               CallSite where = CallSite::current()) {
   return tree_map(
       [&](const Array& leaf) { return detail::ppermute_leaf(leaf, axis, perm, "ppermute", where); }, x);
 }
-// Rank i gets the x of rank perm[i].
+/// Rank i gets the x of rank perm[i]: one collective-permute.
 template <class T>
 T pshuffle(const T& x, AxisName axis, std::vector<int> perm, CallSite where = CallSite::current()) {
   const auto pairs = detail::pairs_of_shuffle(axis, perm, where);
   return tree_map(
       [&](const Array& leaf) { return detail::ppermute_leaf(leaf, axis, pairs, "pshuffle", where); }, x);
 }
-// Exchanges the mapped axis with dimension `dim` of x, whose size is n.
+/// Exchanges the mapped axis with dimension `dim` of x, whose size is n: one all-to-all.
 template <class T> T pswapaxes(const T& x, AxisName axis, int dim, CallSite where = CallSite::current()) {
   return tree_map(
       [&](const Array& leaf) {
@@ -155,11 +170,13 @@ template <class T> T pswapaxes(const T& x, AxisName axis, int dim, CallSite wher
       },
       x);
 }
+/// The x of rank `source`, on every rank.
 template <class T> T pbroadcast(const T& x, AxisName axis, int source, CallSite where = CallSite::current()) {
   return tree_map([&](const Array& leaf) { return detail::pbroadcast_leaf(leaf, axis, source, where); }, x);
 }
-// Elementwise the number (int32) of the rank with the largest / smallest x, the lowest of equals.
+/// Elementwise the number (int32) of the rank with the largest x, the lowest of equals. Two all-reduces.
 Array pargmax(const Array& x, AxisName axis, CallSite where = CallSite::current());
+/// The same of the smallest x.
 Array pargmin(const Array& x, AxisName axis, CallSite where = CallSite::current());
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
-// Looking inside a program: how arrays lie, what was communicated, where the time went, where
-// a NaN came from.
+/// @file
+/// Looking inside a program: how arrays lie, what was communicated, where the time went, where a NaN came
+/// from.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,19 +15,17 @@
 
 namespace tessera::debug {
 
-// visualize_sharding of the array's shape and sharding; the value is not computed.
+/// visualize_sharding of the array's shape and sharding; the value is not computed. Not collective.
 std::string visualize_array_sharding(const Array&, VisualizeOptions = {},
                                      std::source_location where = std::source_location::current());
 
-// Hands over the array's sharding, which is known when the array is recorded, inside a traced function too.
+/// Hands over the array's sharding. Not collective. It is the one which is known when the array is
+/// recorded, inside a traced function too.
 void inspect_array_sharding(const Array&, const std::function<void(const Sharding&)>&,
                             std::source_location where = std::source_location::current());
 
-// print("loss {} after {} steps", loss, n): each {} takes the next argument; {{ and }} are braces. Written
-// once per job, by rank 0; arrays are computed first (collective over all ranks). Inside a traced function a
-// value is not known yet: its type is printed instead. ArgumentError when placeholders and arguments are not
-// equally many.
-struct Format {  // remembers where it was written: a parameter pack leaves no room for the place behind it
+/// A format of print that remembers where it was written: a parameter pack leaves no room for the place behind it.
+struct Format {
   Format(std::string format, std::source_location written = std::source_location::current())
       : text(std::move(format)), where(written) {}
   Format(const char* format, std::source_location written = std::source_location::current())
@@ -34,11 +33,14 @@ struct Format {  // remembers where it was written: a parameter pack leaves no r
   std::string text;
   std::source_location where;
 };
+/// print of texts that are there already. Collective over all ranks. ArgumentError when placeholders and
+/// arguments are not equally many.
 void print_texts(const Format& format, const std::vector<std::string>& arguments);
-std::string text_for_print(const Array&, std::source_location where);
+/// An argument of print as text. Of an Array: collective over all ranks, computes it.
+std::string text_for_print(const Array& x, std::source_location where);
 inline std::string text_for_print(const std::string& text, std::source_location) { return text; }
 inline std::string text_for_print(const char* text, std::source_location) { return text; }
-std::string text_for_print(double, std::source_location);
+std::string text_for_print(double value, std::source_location where);
 template <class T>
 requires(std::is_arithmetic_v<T>) std::string
     text_for_print(T value, [[maybe_unused]] std::source_location where) {
@@ -49,23 +51,29 @@ requires(std::is_arithmetic_v<T>) std::string
   else
     return text_for_print(static_cast<double>(value), where);
 }
+/// print("loss {} after {} steps", loss, n): each {} takes the next argument; {{ and }} are braces. Written
+/// once per job, by rank 0. Collective over all ranks: arrays are computed first. Inside a traced function
+/// a value is not known yet: its type is printed instead. ArgumentError when placeholders and arguments are
+/// not equally many.
 template <class... T> void print(const Format& format, const T&... x) {
   print_texts(format, {text_for_print(x, format.where)...});
 }
 
-// What this rank has communicated since the scope began. `kind`: all-gather, all-reduce, reduce-scatter,
-// all-to-all, collective-permute. bytes: those that arrive at this rank, the measure of explain(). Calls of
-// which this rank is part.
+/// What this rank has communicated since the scope began. `kind`: all-gather, all-reduce, reduce-scatter,
+/// all-to-all, collective-permute. bytes: those that arrive at this rank, the measure of explain(). Calls
+/// of which this rank is part count. Not collective.
 class CommStats {
  public:
   CommStats();
   ~CommStats() = default;
+  /// Calls, of all kinds or of one.
   std::int64_t calls() const { return calls(""); }
   std::int64_t calls(const std::string& kind) const;
+  /// Bytes, of all kinds or of one.
   std::int64_t bytes() const { return bytes(""); }
   std::int64_t bytes(const std::string& kind) const;
-  std::vector<std::string> kinds() const;  // that were called
-  void restart();
+  std::vector<std::string> kinds() const;  ///< that were called
+  void restart();                          ///< counts from here on
 
  private:
   struct Count {
@@ -75,22 +83,24 @@ class CommStats {
   std::vector<Count> before_;
 };
 
-// Times every step that this rank runs while the scope lives: kernels, fused chains, collectives.
-//   { debug::profile scope("trace.json");  train(); }   writes a Chrome trace per rank (trace.0.json ...)
-//     and prints nothing
-//   scope.table()                                        per op: calls, time, share, bytes
-// Opens in chrome://tracing or Perfetto. Scopes nest; the inner one sees the steps. Costs two clock readings
-// per step.
+/// Times every step that this rank runs while the scope lives (not collective): kernels, fused chains,
+/// collectives.
+///   { debug::profile scope("trace.json");  train(); }   writes a Chrome trace per rank (trace.0.json ...)
+///     and prints nothing
+///   scope.table()                                        per op: calls, time, share, bytes
+/// Opens in chrome://tracing or Perfetto. Scopes nest; the inner one sees the steps. Costs two clock
+/// readings per step.
 class profile {
  public:
+  /// Begins; with a path the end of the scope writes a trace there, one file per rank.
   explicit profile(std::string trace_path = "");
   ~profile();
   profile(const profile&) = delete;
   profile& operator=(const profile&) = delete;
-  std::string table() const;
-  double seconds() const;  // of all steps
-  std::int64_t steps() const;
-  void write(const std::string& path) const;  // this rank's trace; IoError
+  std::string table() const;                  ///< per op: calls, time, share, bytes
+  double seconds() const;                     ///< of all steps
+  std::int64_t steps() const;                 ///< how many were timed
+  void write(const std::string& path) const;  ///< this rank's trace; IoError
 
   struct Impl;
 
@@ -99,9 +109,9 @@ class profile {
   std::string trace_path_;
 };
 
-// From now on every computed value is searched for NaN. The evaluation that makes one raises NanError on
-// every rank, which names the op, the line that recorded it, and the ranks' number of NaNs. Set it alike on
-// all ranks. TESSERA_NAN_CHECK=1 does the same.
+/// From now on every computed value is searched for NaN. The evaluation that makes one raises NanError on
+/// every rank, which names the op, the line that recorded it, and the ranks' number of NaNs. Set it alike
+/// on all ranks. TESSERA_NAN_CHECK=1 does the same.
 void set_nan_check(bool on);
 
 }  // namespace tessera::debug

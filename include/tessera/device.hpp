@@ -1,4 +1,5 @@
-// A device is one MPI rank.
+/// @file
+/// Devices: one MPI rank is one device. Nothing here is collective.
 #pragma once
 #include <iosfwd>
 #include <string>
@@ -6,18 +7,18 @@
 
 namespace tessera {
 
-// Prints as CpuDevice(id=3). Equality and order are those of the id.
+/// One MPI rank. Prints as CpuDevice(id=3). Equality and order are those of the id.
 struct Device {
-  int id = 0;             // rank number in the runtime's communicator
-  int process_index = 0;  // the same number: one process is one device
-  std::string host;
+  int id = 0;             ///< rank number in the runtime's communicator
+  int process_index = 0;  ///< the same number: one process is one device
+  std::string host;       ///< name of its host
   friend bool operator==(const Device& a, const Device& b) { return a.id == b.id; }
   friend bool operator<(const Device& a, const Device& b) { return a.id < b.id; }
 };
 std::ostream& operator<<(std::ostream&, const Device&);
 
-std::vector<Device> devices();  // all of the job, by id; one device in a program started without mpirun
-int device_count();
-std::vector<Device> local_devices();  // this process's: one
+std::vector<Device> devices();  ///< all of the job, by id; one device in a program started without mpirun
+int device_count();             ///< how many the job has
+std::vector<Device> local_devices();  ///< this process's: one
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
-// Element types. A dtype is a run-time value; templates stop at the kernel door.
+/// @file
+/// Element types. A dtype is a run-time value; templates stop at the kernel door.
 #pragma once
 #include <complex>
 #include <cstddef>
@@ -9,36 +10,40 @@
 
 namespace tessera {
 
+/// An element type, as a run-time value. The default is float32, or int32 of integers, as in JAX.
 struct Dtype {
-  int code = 0;
+  int code = 0;  ///< its place in the list below
   friend constexpr bool operator==(const Dtype&, const Dtype&) = default;
 };
 
+/// The thirteen dtypes.
 inline constexpr Dtype bool_{0}, int8{1}, int16{2}, int32{3}, int64{4}, uint8{5}, uint16{6}, uint32{7},
     uint64{8}, float32{9}, float64{10}, complex64{11}, complex128{12};
-inline constexpr int dtype_count = 13;
+inline constexpr int dtype_count = 13;  ///< how many there are
 
-std::ostream& operator<<(std::ostream&, Dtype);  // prints float32
-std::string name(Dtype);                         // "float32"
-std::string short_name(Dtype);                   // "f32": the form of program texts
-Dtype dtype_from_name(const std::string&);       // either form; ArgumentError that lists the names otherwise
+std::ostream& operator<<(std::ostream&, Dtype);  ///< prints float32
+std::string name(Dtype);                         ///< "float32"
+std::string short_name(Dtype);                   ///< "f32": the form of program texts
+Dtype dtype_from_name(const std::string&);  ///< either form; ArgumentError that lists the names otherwise
 
+/// Bytes of one element.
 constexpr std::size_t itemsize(Dtype d) {
   constexpr std::size_t sizes[dtype_count] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 8, 16};
   return sizes[d.code];
 }
-constexpr bool is_bool(Dtype d) { return d.code == 0; }
-constexpr bool is_signed_integer(Dtype d) { return d.code >= 1 && d.code <= 4; }
-constexpr bool is_unsigned_integer(Dtype d) { return d.code >= 5 && d.code <= 8; }
-constexpr bool is_integer(Dtype d) { return d.code >= 1 && d.code <= 8; }
-constexpr bool is_floating(Dtype d) { return d == float32 || d == float64; }
-constexpr bool is_complex(Dtype d) { return d == complex64 || d == complex128; }
-constexpr bool is_inexact(Dtype d) { return d.code >= 9; }
-// The real type that a complex type is made of; any other type itself.
+constexpr bool is_bool(Dtype d) { return d.code == 0; }                             ///< bool_
+constexpr bool is_signed_integer(Dtype d) { return d.code >= 1 && d.code <= 4; }    ///< int8 to int64
+constexpr bool is_unsigned_integer(Dtype d) { return d.code >= 5 && d.code <= 8; }  ///< uint8 to uint64
+constexpr bool is_integer(Dtype d) { return d.code >= 1 && d.code <= 8; }  ///< with or without sign; not bool
+constexpr bool is_floating(Dtype d) { return d == float32 || d == float64; }      ///< float32, float64
+constexpr bool is_complex(Dtype d) { return d == complex64 || d == complex128; }  ///< complex64, complex128
+constexpr bool is_inexact(Dtype d) { return d.code >= 9; }  ///< real or complex floating point
+/// The real type that a complex type is made of; any other type itself.
 constexpr Dtype real_dtype(Dtype d) { return d == complex64 ? float32 : d == complex128 ? float64 : d; }
+/// complex128 for float64 and complex128, complex64 for all others.
 constexpr Dtype complex_dtype(Dtype d) { return d == float64 || d == complex128 ? complex128 : complex64; }
 
-// Dtype of a C++ element type: dtype_of<float>() == float32. Types without one do not compile.
+/// Dtype of a C++ element type: dtype_of<float>() == float32. Types without one do not compile.
 template <class T> constexpr Dtype dtype_of() {
   using U = std::remove_cv_t<T>;
   if constexpr (std::is_same_v<U, bool>)

@@ -1,8 +1,10 @@
-// The errors that tessera raises.
-//
-// A UserError is decided from facts that every rank knows (shapes, dtypes, specs, meshes), so it is raised
-// on every rank with the same text. A SystemError comes from the world outside (MPI, files, memory, a
-// singular matrix); it is agreed before it is raised. An InternalError is a bug in tessera.
+/// @file
+/// The errors that tessera raises. Each says which call, the facts with numbers, the line of the call and
+/// how to mend it.
+///
+/// A UserError is decided from facts that every rank knows (shapes, dtypes, specs, meshes), so it is raised
+/// on every rank with the same text. A SystemError comes from the world outside (MPI, files, memory, a
+/// singular matrix); it is agreed before it is raised. An InternalError is a bug in tessera.
 #pragma once
 #include <stdexcept>
 #include <string>

@@ -1,4 +1,5 @@
-// jit and explain: functions traced once, planned as a whole, and shown before they run.
+/// @file
+/// jit and explain: functions traced once, planned as a whole, and shown before they run.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,24 +18,33 @@
 
 namespace tessera {
 
-// A function compiled for one signature; refuses any other (ArgumentError naming what differs).
+/// A function compiled for one signature: shapes, dtypes and shardings. Refuses any other: ArgumentError,
+/// or ShardingError when the types are right, naming what differs. Copies share the program.
 template <class R> class Compiled {
  public:
+  /// For Lowered::compile.
   Compiled(detail::CompiledPtr core, R result, std::vector<bool> donated)
       : core_(std::move(core)), result_(std::move(result)), donated_(std::move(donated)) {}
+  /// Runs the program. Collective over the ranks of its meshes; sends what explanation() says.
   template <class... A> R operator()(const A&... args) const {
     std::vector<Array> leaves;
     (append(args, leaves), ...);
     return run(leaves);
   }
+  /// The same, of the arguments' arrays in order.
   R run(const std::vector<Array>& leaves) const {
     return detail::with_leaves(result_, detail::call_compiled(*core_, leaves, donated_));
   }
+  /// The program of one rank: a line per instruction with local shapes, collectives by their usual names,
+  /// mesh axes, bytes and the source line that asked for each. Not collective, as all that follows.
   std::string as_text() const { return detail::compiled_text(*core_); }
+  /// One per array of the arguments.
   std::vector<Sharding> input_shardings() const { return detail::compiled_input_shardings(*core_); }
+  /// One per array of the result.
   std::vector<Sharding> output_shardings() const { return detail::compiled_output_shardings(*core_); }
-  CostAnalysis cost_analysis() const { return detail::compiled_cost(*core_); }
-  MemoryAnalysis memory_analysis() const { return detail::compiled_memory(*core_); }
+  CostAnalysis cost_analysis() const { return detail::compiled_cost(*core_); }  ///< arithmetic and traffic
+  MemoryAnalysis memory_analysis() const { return detail::compiled_memory(*core_); }  ///< bytes
+  /// All of it, with a row per collective.
   Explanation explanation() const { return detail::compiled_explanation(*core_); }
 
  private:
@@ -49,12 +59,14 @@ template <class R> class Compiled {
   std::vector<bool> donated_;  // per leaf
 };
 
-// A function traced for one signature.
+/// A function traced for one signature, not yet planned. Not collective.
 template <class R> class Lowered {
  public:
+  /// For Jitted::lower.
   Lowered(detail::TracedPtr core, R result, std::vector<bool> donated)
       : core_(std::move(core)), result_(std::move(result)), donated_(std::move(donated)) {}
-  std::string as_text() const { return detail::traced_text(*core_); }
+  std::string as_text() const { return detail::traced_text(*core_); }  ///< the recorded ops, global shapes
+  /// Plans it: propagates shardings, partitions, fuses, schedules.
   Compiled<R> compile() const { return {detail::compile_traced(core_), result_, donated_}; }
 
  private:
@@ -63,14 +75,21 @@ template <class R> class Lowered {
   std::vector<bool> donated_;
 };
 
-// g = jit(f): the first call with a signature traces f on placeholders and compiles; later calls only run. f
-// must not depend on values, and has no effects but its results. Copies of g share their compiled programs.
+/// What jit(f) returns: the first call with a signature traces f on placeholders and compiles; later calls
+/// only run. f must not depend on values, and has no effects but its results. Copies share their compiled
+/// programs, of which the 512 that were asked for last are kept.
 template <class F> class Jitted {
  public:
+  /// For jit.
   Jitted(F f, JitOptions options, std::source_location where)
       : f_(std::make_shared<F>(std::move(f))), options_(std::move(options)), where_(where) {}
 
+  /// f(args...), compiled. Collective over the ranks of the arguments' meshes; a plain call of f inside
+  /// another trace. ShardingError when a committed argument lies elsewhere than in_shardings says;
+  /// ArgumentError for option numbers that no argument has.
   template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const;
+  /// f traced for these arguments; their values do not matter. Not collective: works on abstract meshes
+  /// too.
   template <class... A> Lowered<std::invoke_result_t<F&, const A&...>> lower(const A&... args) const;
 
  private:
@@ -84,22 +103,30 @@ template <class F> class Jitted {
   std::shared_ptr<std::map<const void*, std::shared_ptr<void>>> programs_ =
       std::make_shared<std::map<const void*, std::shared_ptr<void>>>();
 };
+
+/// A function with f's signature that is traced at the first call with a signature (shapes, dtypes,
+/// shardings; values of plain numbers), planned as a whole, and only run afterwards. f must not depend on
+/// values (see where, cond) nor have effects but its results. Not collective; the calls are. The shardings
+/// of the arguments and options.out_shardings pull in both directions; results that nothing decides go
+/// where least moves.
 template <class F>
 Jitted<F> jit(F f, JitOptions options = {}, std::source_location where = std::source_location::current()) {
   return Jitted<F>(std::move(f), std::move(options), where);
 }
 
-// What f(args...) would run, without running it: also on abstract meshes of any size.
+/// What f(args...) would run: collectives with axes, bytes and source lines, arithmetic, peak memory.
+/// Nothing runs. Not collective: works on abstract meshes of any size too.
 template <class F, class... A> Explanation explain(F f, const A&... args) {
   return jit(std::move(f), {}, std::source_location()).lower(args...).compile().explanation();
 }
 
+/// What is known of an array without its value.
 struct ShapeDtype {
-  Shape shape;
-  Dtype dtype;
+  Shape shape;  ///< extents
+  Dtype dtype;  ///< element type
 };
-// Shape and dtype of f(args...) without computing it; a tree of them for a tree of results (as a vector, in
-// order of the leaves).
+/// Shape and dtype of f(args...) without computing it. Not collective. ShapeDtype of an Array; a tree of
+/// them for a tree of results (as a vector, in order of the leaves).
 template <class F, class... A> auto eval_shape(F f, const A&... args);
 
 }  // namespace tessera

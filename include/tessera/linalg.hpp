@@ -1,12 +1,29 @@
-// Dense linear algebra with the names and meaning of numpy.linalg and scipy.linalg.
-//
-// Matrices are the last two dims, the dims before them a batch; integers become float32. Split batch dims
-// stay where they are and need no communication. A matrix whose own dims are split is factored by the ranks
-// that hold it together, on a block-cyclic layout: nobody gathers it, and results lie as the operand (x as
-// b). Memory per rank: one copy of its shard and a few panels.
-//
-// Errors: ShapeError and DtypeError when recorded; LinAlgError on every rank when computed, naming the pivot
-// and the batch element. NaN comes out as NaN. All of it can be differentiated and batched with vmap.
+/// @file
+/// Dense linear algebra with the names and meaning of numpy.linalg and scipy.linalg.
+///
+/// **Shapes.** Matrices are the last two dims, the dims before them a batch. In what follows a is (..., m,
+/// n) and k = min(m, n).
+///
+/// **Dtypes.** float32, float64, complex64, complex128; integers become float32. LAPACK's precision is the
+/// operand's.
+///
+/// **Sharding.** Results lie as the operand does, x as b. Split batch dims stay where they are and need no
+/// communication. A matrix whose own dims are split is factored by the ranks that hold it together, on a
+/// block-cyclic layout: nobody gathers it. Many small split matrices are dealt out whole. Memory per rank:
+/// one copy of its shard and a few panels.
+///
+/// **Communication.** Not collective: every function here records. A factorization sends each panel along
+/// the rows and columns of the grid of ranks, and a solve with few right-hand sides sends sums instead of
+/// the matrix; `explain` says how much.
+///
+/// **Numbers.** LU with partial pivoting, Cholesky, Householder QR and two-phase SVD and eigh are backward
+/// stable (Higham, Accuracy and Stability of Numerical Algorithms; LAPACK Users' Guide, chapter 4): what is
+/// computed is exact for a matrix that differs from a by a small multiple of n eps |a|. The tests accept 16
+/// for HPL's residual of solve and 50 n eps |a| for the others. NaN comes out as NaN.
+///
+/// **Errors.** ShapeError and DtypeError when recorded; LinAlgError when computed, naming the pivot and the
+/// batch element. Both are raised on every rank. All of it can be differentiated and batched with vmap
+/// unless said otherwise.
 #pragma once
 #include <source_location>
 #include <string>
@@ -18,90 +35,139 @@
 
 namespace tessera::linalg {
 
+/// What lu gives: a = p l u.
 struct LU {
-  Array p, l, u;
+  Array p;  ///< (..., m, m), a permutation, real
+  Array l;  ///< (..., m, k), lower with a unit diagonal
+  Array u;  ///< (..., k, n), upper
 };
+/// What lu_factor gives.
 struct LuFactor {
-  Array lu, pivots;
+  Array lu;      ///< l below the diagonal, u on and above it
+  Array pivots;  ///< for each step the row that was exchanged with, from 0 (int32)
 };
+/// What qr gives: a = q r.
 struct QR {
-  Array q, r;
+  Array q;  ///< (..., m, k), orthonormal columns
+  Array r;  ///< (..., k, n), upper
 };
+/// What svd gives: a = u diag(s) vh.
 struct SVD {
-  Array u, s, vh;
+  Array u;   ///< left singular vectors as columns
+  Array s;   ///< (..., k), real, descending
+  Array vh;  ///< right singular vectors as rows, conjugated
 };
+/// What eigh gives: a v = v diag(w).
 struct Eigh {
-  Array w, v;
+  Array w;  ///< (..., n), real, ascending
+  Array v;  ///< (..., n, n), eigenvectors as columns
 };
+/// What slogdet gives: det(a) = sign exp(logabsdet).
 struct SlogDet {
-  Array sign, logabsdet;
+  Array sign;       ///< of modulus 1, or 0
+  Array logabsdet;  ///< real; -inf of a singular matrix
 };
+/// Options of triangular_solve.
 struct TriangularOptions {
-  bool lower = false;
-  bool transpose = false;
-  bool unit_diagonal = false;
+  bool lower = false;          ///< read the lower triangle of a, otherwise the upper one
+  bool transpose = false;      ///< solve a^T x = b
+  bool unit_diagonal = false;  ///< take the diagonal as ones without reading it
 };
+/// Options of svd.
 struct SvdOptions {
-  bool full_matrices = true;
+  bool full_matrices = true;  ///< u (..., m, m) and vh (..., n, n); otherwise k columns and rows
 };
+/// Options of solve and lu_factor.
 struct SolveOptions {
-  bool refine = false;  // factor in float32 (complex64), correct with residuals in float64 (complex128). For
-                        // matrices whose rcond is well above float32's rounding unit, 6e-8; LinAlgError where
-                        // the factor is singular in float32
-  std::int64_t block = 0;  // of the block-cyclic layout; 0: chosen
-  int grid_rows = 0;       // of the grid of ranks; must divide their number, 0: chosen
+  /// Factor in float32 (complex64) and correct with residuals in float64 (complex128). For matrices whose
+  /// rcond is well above float32's rounding unit, 6e-8; LinAlgError where the factor is singular in
+  /// float32.
+  bool refine = false;
+  std::int64_t block = 0;  ///< of the block-cyclic layout; 0: chosen. ArgumentError for a negative one
+  int grid_rows = 0;       ///< of the grid of ranks; must divide their number, 0: chosen
 };
 
-// a x = b by LU with partial pivoting. a (..., n, n); b (..., n, k), or (n), or (..., n) with exactly one
-// dim less than a and a's leading dims (a stack of vectors). Batch dims broadcast. Backward stable: the
-// residual is a small multiple of n eps |a| |x|.
+/// @name Linear systems
+/// @{
+
+/// The x of a x = b by LU with partial pivoting. a (..., n, n); b (..., n, k), or (n), or (..., n) with
+/// exactly one dim less than a and a's leading dims (a stack of vectors). Batch dims broadcast. The
+/// residual |a x - b| is a small multiple of n eps (|a| |x| + |b|), the error that times cond(a).
+/// LinAlgError for a singular matrix.
 Array solve(const Operand& a, const Operand& b, SolveOptions options = {});
-// a = p l u: p (..., m, m) permutes (real), l (..., m, k) has a unit diagonal, u (..., k, n); k = min(m, n).
-// A singular matrix is no error.
+/// a = p l u with partial pivoting. A singular matrix is no error.
 LU lu(const Operand& a);
-// l (below the diagonal) and u in one matrix, and for each step the row that was exchanged with, from 0
-// (int32).
+/// The same, packed as LAPACK's getrf packs it, of square and other matrices.
 LuFactor lu_factor(const Operand& a, SolveOptions options = {});
+/// The x of a x = b from a's factor: two triangular solves.
 Array lu_solve(const LuFactor& factor, const Operand& b);
-// Lower l with l l^H = a. Only the lower triangle of a is read (and receives the gradient).
+/// Lower l with l l^H = a. Only the lower triangle of a is read (and receives the gradient). LinAlgError
+/// unless a is positive definite.
 Array cholesky(const Operand& a);
-Array cholesky_solve(const Operand& l, const Operand& b);  // l l^H x = b
-// Only the named triangle of a is read. A zero on the diagonal gives infinities.
+/// The x of l l^H x = b: two triangular solves.
+Array cholesky_solve(const Operand& l, const Operand& b);
+/// The x of a x = b for a triangular a. Only the named triangle is read. A zero on the diagonal gives
+/// infinities.
 Array triangular_solve(const Operand& a, const Operand& b, TriangularOptions options = {});
-
-// Reduced: q (..., m, k), r (..., k, n), k = min(m, n).
-QR qr(const Operand& a);
-// a = u s vh with s descending; u (..., m, m) and vh (..., n, n), or k columns and rows when not
-// full_matrices.
-SVD svd(const Operand& a, SvdOptions options = {});
-Array svdvals(const Operand& a);
-// Ascending w and eigenvectors as columns of v; only the lower triangle of a is read.
-Eigh eigh(const Operand& a);
-Array eigvalsh(const Operand& a);
-
+/// The inverse, by LU. Prefer solve: it is faster and more accurate. LinAlgError for a singular matrix.
 Array inv(const Operand& a);
+/// The x of least norm among those that minimize |a x - b|, by SVD; singular values below eps max(m, n)
+/// times the largest count as zero.
+Array lstsq(const Operand& a, const Operand& b);
+/// The Moore-Penrose inverse, by SVD; singular values below max(1e-15, eps max(m, n)) times the largest
+/// count as zero.
+Array pinv(const Operand& a);
+/// @}
+
+/// @name Decompositions
+/// @{
+
+/// Householder QR, reduced, with LAPACK's signs whatever the layout.
+QR qr(const Operand& a);
+/// Singular value decomposition; each value is off by at most a small multiple of n eps times the largest.
+SVD svd(const Operand& a, SvdOptions options = {});
+/// The singular values alone, descending.
+Array svdvals(const Operand& a);
+/// Eigenvalues and vectors of a Hermitian matrix; only the lower triangle of a is read. Each value is off
+/// by at most a small multiple of n eps |a|.
+Eigh eigh(const Operand& a);
+/// The eigenvalues alone, ascending.
+Array eigvalsh(const Operand& a);
+/// @}
+
+/// @name Numbers that describe a matrix
+/// @{
+
+/// The determinant, by LU: overflows sooner than slogdet.
 Array det(const Operand& a);
+/// Sign and logarithm of the determinant, by LU.
 SlogDet slogdet(const Operand& a);
-// Of all elements, as one vector: the Frobenius norm of a matrix.
+/// Of all elements, as one vector: the Frobenius norm of a matrix. With an order: vector norms over one
+/// axis (any p, 0, inf, -inf), matrix norms over two (1, -1, 2, -2, inf, -inf, "fro", "nuc"). 2, -2 and
+/// "nuc" take an SVD, the others one reduction or two. ArgumentError for another order or number of axes.
 Array norm(const Operand& x);
-// Vector norms over one axis (any p, 0, inf, -inf), matrix norms over two (1, -1, 2, -2, inf, -inf); "fro",
-// "nuc".
 Array norm(const Operand& x, double ord, Axes axes = {}, bool keepdims = false);
 Array norm(const Operand& x, const std::string& ord, Axes axes = {}, bool keepdims = false);
-Array cond(const Operand& a);  // in the 2-norm
+/// |a| |a^-1| in the 2-norm (by SVD), or in another norm (by inv).
+Array cond(const Operand& a);
 Array cond(const Operand& a, double ord);
-// An estimate of 1 / cond(a, 1) = 1 / (|a|_1 |a^-1|_1) from the LU factor (Hager and Higham's method, as
-// LAPACK's gecon): O(n^2) work beside the factorization, never below the true value and rarely above three
-// times it. 0: singular to working precision; below eps, no digit of a solution need be right. Of a factor
-// that is there already, with the 1-norms norm(a, 1, {-2, -1}) of what was factored. Has no derivative.
+/// An estimate of 1 / cond(a, 1) = 1 / (|a|_1 |a^-1|_1) from the LU factor (Hager and Higham's method, as
+/// LAPACK's gecon): O(n^2) work beside the factorization, never below the true value and rarely above three
+/// times it. 0: singular to working precision; below eps, no digit of a solution need be right. Of a factor
+/// that is there already, with the 1-norms norm(a, 1, {-2, -1}) of what was factored. Has no derivative.
 Array rcond(const Operand& a);
 Array rcond(const LuFactor& factor, const Operand& norm1);
-// The x of least norm among those that minimize |a x - b|; singular values below eps max(m, n) times the
-// largest count as zero.
-Array lstsq(const Operand& a, const Operand& b);
+/// How many singular values are above eps max(m, n) times the largest: int32.
+Array matrix_rank(const Operand& a);
+/// @}
+
+/// @name Functions of a matrix
+/// @{
+
+/// a^n by repeated squaring; of negative n by inv. LinAlgError for a singular matrix then.
 Array matrix_power(const Operand& a, int n);
-Array matrix_rank(const Operand& a);  // int32
-Array pinv(const Operand& a);
-Array expm(const Operand& a);  // Pade approximation, scaling and squaring (Higham 2005)
+/// e^a: [13/13] Pade approximation, scaling and squaring (Higham 2005).
+Array expm(const Operand& a);
+/// @}
 
 }  // namespace tessera::linalg

@@ -1,9 +1,9 @@
-// vmap, pmap, shard_map: functions that see one example, or one rank's block, of their
-// arguments.
-//
-// The mapped function takes and returns trees (tree.hpp); arrays are mapped, plain numbers are passed as
-// they are. Its signature stays. Collectives by axis name (collectives.hpp) work inside. All three nest with
-// each other and work inside and outside jit and grad.
+/// @file
+/// vmap, pmap, shard_map: functions that see one example, or one rank's block, of their arguments.
+///
+/// The mapped function takes and returns trees (tree.hpp); arrays are mapped, plain numbers are passed as
+/// they are. Its signature stays. Collectives by axis name (collectives.hpp) work inside. All three nest
+/// with each other and work inside and outside jit and grad.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -19,31 +19,33 @@
 
 namespace tessera {
 
-// For each argument, or for a whole subtree of arguments: the dimension to map over (negative: from the
-// end), None for not mapped.
-// 0   {0, None}   {0, {None, 1}}
+/// For each argument, or for a whole subtree of arguments: the dimension to map over (negative: from the
+/// end), None for not mapped.
+/// 0   {0, None}   {0, {None, 1}}
 class AxesTree {
  public:
+  /// A dimension, None, or a list in braces.
   AxesTree(int axis) : is_leaf_(true), axis_(axis) {}
   AxesTree(NoneType) : is_leaf_(true) {}
   AxesTree(std::initializer_list<AxesTree> children) : children_(children) {}
-  bool is_leaf() const { return is_leaf_; }
-  const std::optional<int>& value() const { return axis_; }
-  const std::vector<AxesTree>& children() const { return children_; }
+  bool is_leaf() const { return is_leaf_; }                            ///< whether it is no list
+  const std::optional<int>& value() const { return axis_; }            ///< of a leaf; nothing for None
+  const std::vector<AxesTree>& children() const { return children_; }  ///< of a list
 
  private:
   bool is_leaf_ = false;
   std::optional<int> axis_;
   std::vector<AxesTree> children_;
 };
-// The same for specs: P("x")   {P("x"), P()}   {P("x"), {P(), P("x")}}
+/// The same for specs: P("x")   {P("x"), P()}   {P("x"), {P(), P("x")}}
 class SpecTree {
  public:
+  /// A spec, or a list in braces.
   SpecTree(PartitionSpec spec) : is_leaf_(true), spec_(std::move(spec)) {}
   SpecTree(std::initializer_list<SpecTree> children) : children_(children) {}
-  bool is_leaf() const { return is_leaf_; }
-  const PartitionSpec& value() const { return spec_; }
-  const std::vector<SpecTree>& children() const { return children_; }
+  bool is_leaf() const { return is_leaf_; }                            ///< whether it is no list
+  const PartitionSpec& value() const { return spec_; }                 ///< of a leaf
+  const std::vector<SpecTree>& children() const { return children_; }  ///< of a list
 
  private:
   bool is_leaf_ = false;
@@ -51,31 +53,36 @@ class SpecTree {
   std::vector<SpecTree> children_;
 };
 
+/// Options of vmap.
 struct VmapOptions {
-  AxesTree in_axes = 0;
-  AxesTree out_axes = 0;
-  std::string axis_name = "";
-  std::optional<int> axis_size = {};
+  AxesTree in_axes = 0;               ///< dimensions of the arguments
+  AxesTree out_axes = 0;              ///< dimensions of the results that get the batch
+  std::string axis_name = "";         ///< for collectives inside f; "": none
+  std::optional<int> axis_size = {};  ///< needed where nothing is mapped
 };
+/// Options of pmap.
 struct PmapOptions {
-  std::string axis_name = "";
-  AxesTree in_axes = 0;
-  AxesTree out_axes = 0;
-  std::vector<Device> devices = {};
-  std::vector<int> donate_argnums = {};
+  std::string axis_name = "";            ///< for collectives inside f; "": none
+  AxesTree in_axes = 0;                  ///< dimensions of the arguments
+  AxesTree out_axes = 0;                 ///< dimensions of the results that get the batch
+  std::vector<Device> devices = {};      ///< the first ones when empty
+  std::vector<int> donate_argnums = {};  ///< arguments that the call deletes
 };
+/// Options of shard_map.
 struct ShardMapOptions {
-  std::vector<std::string> axis_names = {};  // the axes of which the function sees blocks; all when empty
-  bool check_vma =
-      true;  // refuse results that may differ between ranks along axes that their spec leaves out
+  std::vector<std::string> axis_names = {};  ///< the axes of which the function sees blocks; all when empty
+  /// Refuse results that may differ between ranks along axes that their spec leaves out.
+  bool check_vma = true;
 };
 
-// A function with the signature of F that maps F over its arguments.
+/// A function with the signature of F that maps F over its arguments.
 template <class F> class Mapped {
  public:
+  /// For vmap, pmap and shard_map.
   Mapped(F function, std::shared_ptr<const detail::MapRule> rule)
       : function_(std::move(function)), rule_(std::move(rule)) {}
 
+  /// f mapped over these arguments. Not collective: records.
   template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const;
 
  private:
@@ -83,30 +90,32 @@ template <class F> class Mapped {
   std::shared_ptr<const detail::MapRule> rule_;
 };
 
-// f on every example along the mapped dimensions at once. f is called once; its ops are then applied to
-// whole batches. Results get the batch at out_axes. Errors: ArgumentError when mapped sizes differ, nothing
-// is mapped and no axis_size is given, or a result that depends on the example has out_axes None.
+/// f on every example along the mapped dimensions at once. Not collective: calls record. f is called once;
+/// its ops are then applied to whole batches. Results get the batch at out_axes. Errors: ArgumentError when
+/// mapped sizes differ, nothing is mapped and no axis_size is given, or a result that depends on the
+/// example has out_axes None.
 template <class F>
 Mapped<F> vmap(F f, VmapOptions options = {}, std::source_location where = std::source_location::current()) {
   return {std::move(f), detail::vmap_rule(std::move(options), where)};
 }
 
-// Example i of the mapped dimensions on device i: the first devices, or options.devices. Arguments are moved
-// there, results stay there. A pmap inside f maps over further devices. Donated arguments are deleted after
-// the call. Errors: as vmap; ShardingError when there are fewer devices than examples.
+/// Example i of the mapped dimensions on device i. Not collective: calls record. Devices are the first
+/// devices, or options.devices. Arguments are moved there, results stay there. A pmap inside f maps over
+/// further devices. Donated arguments are deleted after the call. Errors: as vmap; ShardingError when there
+/// are fewer devices than examples.
 template <class F>
 Mapped<F> pmap(F f, PmapOptions options = {}, std::source_location where = std::source_location::current()) {
   return {std::move(f), detail::pmap_rule(std::move(options), where)};
 }
 
-// f sees this rank's block of each argument, as its spec says, and returns this rank's blocks of the
-// results. Specs name axes of which f sees blocks (options.axis_names) and may stand for whole subtrees.
-// Other axes of the mesh stay with the planner.
-//
-// Arrays that f takes from outside are seen whole. A size that the axes do not divide is allowed when no
-// block is empty, collectives meet equal shapes on all ranks, and the blocks of the results are those of an
-// array; f is then called once more per block shape. Errors (ShardingError): specs that do not fit; results
-// that may differ between ranks where their spec promises one value.
+/// f written for one rank. Not collective: calls record. f sees this rank's block of each argument, as its
+/// spec says, and returns this rank's blocks of the results. Specs name axes of which f sees blocks
+/// (options.axis_names) and may stand for whole subtrees. Other axes of the mesh stay with the planner.
+///
+/// Arrays that f takes from outside are seen whole. A size that the axes do not divide is allowed when no
+/// block is empty, collectives meet equal shapes on all ranks, and the blocks of the results are those of
+/// an array; f is then called once more per block shape. Errors (ShardingError): specs that do not fit;
+/// results that may differ between ranks where their spec promises one value.
 template <class F> Mapped<F> shard_map(F f, Mesh mesh, SpecTree in_specs, SpecTree out_specs,
                                        ShardMapOptions options = {},
                                        std::source_location where = std::source_location::current()) {

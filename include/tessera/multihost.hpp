@@ -1,5 +1,5 @@
-// What several processes do together outside of arrays. All functions are collective over
-// all processes.
+/// @file
+/// What several processes do together outside of arrays. All functions are collective over all processes.
 #pragma once
 #include <source_location>
 #include <string>
@@ -8,25 +8,29 @@
 
 namespace tessera::multihost {
 
-// The processes' values on every process: stacked along a new first dimension, or (tiled) concatenated along
-// the first one. Scalars are always stacked. ArgumentError, on every process, when shapes or dtypes differ.
+/// The processes' values on every process. Collective over all processes: one all-gather. They are stacked
+/// along a new first dimension, or (tiled) concatenated along the first one. Scalars are always stacked.
+/// ArgumentError, on every process, when shapes or dtypes differ.
 HostArray process_allgather(const HostArray& x, bool tiled = false,
                             std::source_location where = std::source_location::current());
-// The whole value of an array that is spread over processes, whatever `tiled` says. An array that each
-// process holds for itself (uncommitted, or a job of one process) is gathered as a HostArray.
+/// Collective over all processes. The whole value of an array that is spread over processes, whatever
+/// `tiled` says. An array that each process holds for itself (uncommitted, or a job of one process) is
+/// gathered as a HostArray.
 HostArray process_allgather(const Array& x, bool tiled = false,
                             std::source_location where = std::source_location::current());
 
-// The value of process 0 on every process. ArgumentError when shapes or dtypes differ.
+/// The value of process 0 on every process. Collective over all processes: one broadcast. ArgumentError
+/// when shapes or dtypes differ.
 HostArray broadcast_one_to_all(const HostArray& x,
                                std::source_location where = std::source_location::current());
 
-// Returns when all processes have called it. CommError, on every process, when their names differ.
+/// Returns when all processes have called it. Collective over all processes. CommError, on every process,
+/// when their names differ.
 void sync_global_devices(const std::string& name,
                          std::source_location where = std::source_location::current());
 
-// ArgumentError, on every process, naming the first process and element that differ from process 0's. NaNs
-// are equal to themselves.
+/// Whether all processes hold the same. Collective over all processes: ArgumentError, on every process,
+/// naming the first process and element that differ from process 0's. NaNs are equal to themselves.
 void assert_equal(const HostArray& x, std::source_location where = std::source_location::current());
 void assert_equal(const Array& x, std::source_location where = std::source_location::current());
 

@@ -1,9 +1,11 @@
-// Ops on arrays, one header per family. Broadcasting, promotion and names are NumPy's; every op works on every
-// sharding.
-//
-// An `Operand` is an Array or a plain number (weakly typed). Unless said otherwise the result has the
-// operands' broadcast shape, keeps their sharding, moves nothing when they agree, and raises ShapeError,
-// DtypeError or ShardingError on every rank.
+/// @file
+/// Ops on arrays, one header per family. Names, broadcasting and meaning are NumPy's; every op works on
+/// every sharding, and none gathers an operand that it could compute from its shards.
+///
+/// An Operand is an Array or a plain number (weakly typed: x + 1 keeps x's dtype). Ops record: nothing runs
+/// until a value is asked for, and nothing here is collective. What is wrong is said when the op is
+/// recorded, on every rank with the same text. The contract of each family, with its rules for dtypes,
+/// shardings, communication, accuracy and empty operands, stands at the top of its header.
 #pragma once
 #include <tessera/ops/axes.hpp>
 #include <tessera/ops/contract.hpp>

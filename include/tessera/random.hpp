@@ -1,22 +1,29 @@
-// Random numbers: the values that JAX gives for the same key, the same on any number of
-// ranks and any sharding.
-//
-// A draw is a pure function of (key, shape, dtype). It is uncommitted when its key is: each rank then
-// computes its own block in whatever layout the consumer has, with no communication, e.g.
-// device_put(random::normal(key, {8192, 8192}), mesh, P("x")).
-//
-//   random::Key key = random::key(0);
-//   auto keys = random::split(key, 2);                       // never use a key twice
-//   Array x = random::normal(keys[0], {1000});
-//   Array noise = random::uniform(random::fold_in(keys[1], step), {1000});
-//
-// Keys are arrays, so vmap, pmap and shard_map map over them, and fold_in(key, axis_index("x")) gives each
-// device a stream of its own.
-//
-// Bits, uniform, randint, bernoulli and permutation are JAX's bit for bit; what goes through log, erf_inv or
-// pow agrees to a few units in the last place. Every function raises ShapeError when its key is a batch of
-// keys (use vmap), DtypeError for a dtype it cannot draw and ArgumentError for parameters that make no
-// sense, on every rank.
+/// @file
+/// Random numbers: the values that JAX gives for the same key, the same on any number of ranks and any
+/// sharding.
+///
+/// A draw is a pure function of (key, shape, dtype). It is uncommitted when its key is: each rank then
+/// computes its own block in whatever layout the consumer has, with no communication, e.g.
+/// device_put(random::normal(key, {8192, 8192}), mesh, P("x")).
+///
+///   random::Key key = random::key(0);
+///   auto keys = random::split(key, 2);                       // never use a key twice
+///   Array x = random::normal(keys[0], {1000});
+///   Array noise = random::uniform(random::fold_in(keys[1], step), {1000});
+///
+/// Keys are arrays, so vmap, pmap and shard_map map over them, and fold_in(key, axis_index("x")) gives each
+/// device a stream of its own.
+///
+/// **Not collective**: every function records, and sends nothing; poisson and binomial agree on one number
+/// per draw, and picking from split arrays moves the elements that change places.
+///
+/// **Numbers.** Bits, uniform, randint, bernoulli and permutation are JAX's bit for bit; what goes through
+/// log, erf_inv or pow agrees to a few units in the last place. Bits come from Threefry-2x32 with 20 rounds
+/// (Salmon et al. 2011).
+///
+/// **Errors**, on every rank when recorded: ShapeError for a key that is a batch of keys (use vmap) and for
+/// parameters that do not broadcast to the shape, DtypeError for a dtype that cannot be drawn,
+/// ArgumentError for parameters that make no sense.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -31,32 +38,40 @@
 
 namespace tessera::random {
 
-// 64 bits from which draws are made: uint32[2]. A tree with one leaf.
+/// 64 bits from which draws are made: uint32[2]. A tree with one leaf.
 struct Key {
-  Array data;
+  Array data;  ///< uint32[2], or (..., 2) for a batch of keys
 };
 
-using Where = std::source_location;
+using Where = std::source_location;  ///< the line of the call
 
-// ---- keys ----
-// The words (high, low) of the seed, as JAX with 64-bit integers has them; the same as without for seeds in
-// [0, 2^32).
+/// @name Keys
+/// @{
+
+/// The key of a seed: its words (high, low), as JAX with 64-bit integers has them; the same as without for
+/// seeds in [0, 2^32).
 Key key(std::int64_t seed, Where = Where::current());
+/// n new keys. Never use a key twice: draw from these, and not from the old one.
 std::vector<Key> split(const Key&, int n = 2, Where = Where::current());
-// A batch of new keys: data of shape (*shape, 2), to map over. Key i in row-major order is split(key, n)[i].
+/// A batch of new keys: data of shape (*shape, 2), to map over. Key i in row-major order is split(key,
+/// n)[i].
 Key split_batch(const Key&, Shape shape, Where = Where::current());
-// A key for each value of an integer scalar (modulo 2^32).
+/// A key for each value of an integer scalar (modulo 2^32).
 Key fold_in(const Key&, const Array& data, Where = Where::current());
-Array key_data(const Key&);  // uint32[..., 2]
+/// The key's words, uint32[..., 2].
+Array key_data(const Key&);
+/// A key of given words. DtypeError or ShapeError unless uint32[..., 2].
 Key wrap_key_data(const Array& data, Where = Where::current());
+/// @}
 
-// How positions in the array become bits. `original` is what JAX did before 0.5 (jax_threefry_partitionable
-// = false): other values for the same key, as cheap on sharded arrays.
+/// How positions in the array become bits. `original` is what JAX did before 0.5
+/// (jax_threefry_partitionable = false): other values for the same key, as cheap on sharded arrays.
 enum class Threefry { partitionable, original };
-Threefry threefry();
-// Chooses one for the draws recorded while it lives. Nests.
+Threefry threefry();  ///< which of them holds now
+/// Chooses one for the draws recorded while it lives. Nests.
 class ThreefryScope {
  public:
+  /// From here to the end of the scope.
   explicit ThreefryScope(Threefry);
   ~ThreefryScope();
   ThreefryScope(const ThreefryScope&) = delete;
@@ -66,129 +81,177 @@ class ThreefryScope {
   Threefry before_;
 };
 
-// ---- uniform and normal ----
-Array bits(const Key&, Shape shape = {}, Dtype dtype = uint32, Where = Where::current());  // uint8 ... uint64
+/// @name Uniform and normal
+/// @{
+
+/// Random bits: uint8 to uint64.
+Array bits(const Key&, Shape shape = {}, Dtype dtype = uint32, Where = Where::current());
+/// Uniform in [minval, maxval), of numbers or arrays: float32 or float64.
 Array uniform(const Key&, Shape shape = {}, Dtype dtype = float32, double minval = 0, double maxval = 1,
-              Where = Where::current());  // [minval, maxval)
+              Where = Where::current());
 Array uniform(const Key&, Shape shape, Dtype dtype, const Array& minval, const Array& maxval,
               Where = Where::current());
-Array normal(const Key&, Shape shape = {}, Dtype dtype = float32,
-             Where = Where::current());  // real or complex
-// [minval, maxval); maxval may be one past the dtype's largest value. minval everywhere when maxval <=
-// minval.
+/// The standard normal distribution: real, or complex with variance 1 in all.
+Array normal(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+/// Integers in [minval, maxval); maxval may be one past the dtype's largest value. minval everywhere when
+/// maxval <= minval.
 Array randint(const Key&, Shape shape, std::int64_t minval, std::int64_t maxval, Dtype dtype = int32,
               Where = Where::current());
-// How finely small probabilities are resolved: `high` spends two draws per element.
+/// How finely small probabilities are resolved: `high` spends two draws per element.
 enum class Resolution { low, high };
+/// Coins: true with probability p. bool.
 Array bernoulli(const Key&, double p = 0.5, Shape shape = {}, Where = Where::current());
 
-// The shape to draw; nothing: the shape that the parameters broadcast to. Parameters must broadcast to the
-// shape.
+/// The shape to draw; nothing: the shape that the parameters broadcast to. Parameters must broadcast to the
+/// shape.
 class DrawShape {
  public:
   DrawShape() = default;
+  /// From a shape, braces, or nothing.
   DrawShape(std::nullopt_t) {}
   DrawShape(Shape given) : shape(std::move(given)) {}
   DrawShape(std::optional<Shape> given) : shape(std::move(given)) {}
   DrawShape(std::initializer_list<std::int64_t> extents) : shape(Shape(extents)) {}
-  std::optional<Shape> shape;
+  std::optional<Shape> shape;  ///< nothing: that of the parameters
 };
 
-// p is an array of probabilities, float32 or float64.
+/// Coins with a probability each: p is float32 or float64.
 Array bernoulli(const Key&, const Array& p, DrawShape shape = {}, Resolution = Resolution::low,
                 Where = Where::current());
-Array rademacher(const Key&, Shape shape = {}, Dtype dtype = int32, Where = Where::current());  // -1 or 1
+/// -1 or 1, equally likely.
+Array rademacher(const Key&, Shape shape = {}, Dtype dtype = int32, Where = Where::current());
+/// Trials until the first success, from 1, at success probability p.
 Array geometric(const Key&, const Array& p, DrawShape shape = {}, Dtype dtype = int32,
-                Where = Where::current());  // trials until success, from 1
+                Where = Where::current());
+/// @}
 
-// ---- continuous: float32 or float64, one uniform (or normal) draw per element ----
+/// @name Continuous distributions
+/// float32 or float64 (lognormal also complex), by formulas of one or two uniform or normal draws per
+/// element.
+/// @{
+
+/// Exponential with rate 1: -log(1 - u).
 Array exponential(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+/// Gumbel: -log(-log(u)); Resolution::high resolves the upper tail with a second draw.
 Array gumbel(const Key&, Shape shape = {}, Dtype dtype = float32, Resolution = Resolution::low,
              Where = Where::current());
+/// Laplace with location 0 and scale 1.
 Array laplace(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+/// Logistic with location 0 and scale 1.
 Array logistic(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+/// Cauchy with location 0 and scale 1.
 Array cauchy(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+/// Maxwell with scale 1: the length of a normal 3-vector.
 Array maxwell(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+/// Maxwell of random sign, scaled and shifted: shape (*shape, *parameters' shape).
 Array double_sided_maxwell(const Key&, const Array& loc, const Array& scale, Shape shape = {},
                            Dtype dtype = float32, Where = Where::current());
-// The standard normal within the open interval (lower, upper).
+/// Truncated normal: the standard normal within the open interval (lower, upper).
 Array truncated_normal(const Key&, double lower, double upper, Shape shape = {}, Dtype dtype = float32,
                        Where = Where::current());
 Array truncated_normal(const Key&, const Array& lower, const Array& upper, DrawShape shape = {},
                        Dtype dtype = float32, Where = Where::current());
+/// Pareto with exponent b, from 1.
 Array pareto(const Key&, const Array& b, DrawShape shape = {}, Dtype dtype = float32,
              Where = Where::current());
+/// Weibull with scale and concentration.
 Array weibull_min(const Key&, const Array& scale, const Array& concentration, Shape shape = {},
                   Dtype dtype = float32, Where = Where::current());
+/// Rayleigh with scale.
 Array rayleigh(const Key&, const Array& scale, DrawShape shape = {}, Dtype dtype = float32,
                Where = Where::current());
+/// exp(sigma z) of a normal z; real or complex.
 Array lognormal(const Key&, const Array& sigma = 1.0, DrawShape shape = {}, Dtype dtype = float32,
-                Where = Where::current());  // also complex
+                Where = Where::current());
+/// Triangular on [left, right] with its peak at mode.
 Array triangular(const Key&, const Array& left, const Array& mode, const Array& right, DrawShape shape = {},
                  Dtype dtype = float32, Where = Where::current());
+/// Wald (inverse Gaussian) with mean, and scale 1.
 Array wald(const Key&, const Array& mean, DrawShape shape = {}, Dtype dtype = float32,
            Where = Where::current());
+/// @}
 
-// ---- by rejection: each element takes as many random numbers as it needs ----
-// Parameters are broadcast to the shape. gamma and what is made of it (beta, dirichlet, t, chisquare, f)
-// have no derivative by their parameters.
+/// @name By rejection
+/// Each element takes as many random numbers as it needs. Parameters are broadcast to the shape. gamma and
+/// what is made of it (beta, dirichlet, t, chisquare, f) have no derivative by their parameters.
+/// @{
+
+/// Gamma with shape alpha and scale 1 (Marsaglia and Tsang 2000).
 Array gamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
             Where = Where::current());
+/// The logarithm of a gamma sample, right where the sample itself underflows.
 Array loggamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
-               Where = Where::current());  // log of the sample
+               Where = Where::current());
+/// Beta with a and b, in (0, 1).
 Array beta(const Key&, const Array& a, const Array& b, DrawShape shape = {}, Dtype dtype = float32,
            Where = Where::current());
-// alpha (..., k) gives (*shape, k), which sums to 1 along k; shape is that of alpha's leading dims by
-// default.
+/// Dirichlet: alpha (..., k) gives (*shape, k), which sums to 1 along k; shape is that of alpha's leading
+/// dims by default.
 Array dirichlet(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
                 Where = Where::current());
+/// Chi-square with df degrees of freedom.
 Array chisquare(const Key&, const Array& df, DrawShape shape = {}, Dtype dtype = float32,
                 Where = Where::current());
+/// Student's t with df degrees of freedom.
 Array t(const Key&, const Array& df, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+/// F with dfnum and dfden degrees of freedom.
 Array f(const Key&, const Array& dfnum, const Array& dfden, DrawShape shape = {}, Dtype dtype = float32,
         Where = Where::current());
+/// Density proportional to exp(-|x|^p).
 Array generalized_normal(const Key&, double p, Shape shape = {}, Dtype dtype = float32,
                          Where = Where::current());
+/// Uniform in the unit ball of the p-norm in d dimensions: (*shape, d).
 Array ball(const Key&, std::int64_t d, double p = 2, Shape shape = {}, Dtype dtype = float32,
-           Where = Where::current());  // (*shape, d), in the unit p-norm ball
-// JAX's values of these two depend on how many rounds the whole array took. Ranks agree on that number: one
-// all-reduce of 4 bytes per draw.
+           Where = Where::current());
+/// Poisson with mean lambda. JAX's values depend on how many rounds the whole array took; ranks agree on
+/// that number: one all-reduce of 4 bytes per draw.
 Array poisson(const Key&, const Array& lambda, DrawShape shape = {}, Dtype dtype = int32,
               Where = Where::current());
+/// Successes in n trials of probability p. Communicates as poisson.
 Array binomial(const Key&, const Array& n, const Array& p, DrawShape shape = {}, Dtype dtype = float32,
                Where = Where::current());
-// p (..., k): how often each of k outcomes occurs in n trials; (*shape, k).
+/// Multinomial: p (..., k): how often each of k outcomes occurs in n trials; (*shape, k).
 Array multinomial(const Key&, const Array& n, const Array& p, DrawShape shape = {}, Dtype dtype = float32,
                   Where = Where::current());
+/// @}
 
-// ---- picking and shuffling: split arrays are sorted and indexed where they lie, nothing is gathered ----
-// 0 .. n-1 in random order, int32.
+/// @name Picking and shuffling
+/// Split arrays are sorted and indexed where they lie; nothing is gathered.
+/// @{
+
+/// 0 .. n-1 in random order, int32.
 Array permutation(const Key&, std::int64_t n, Where = Where::current());
-template <std::floating_point T>
-Array permutation(const Key&, T n, Where = Where::current()) = delete;  // n is an integer or an array
-// x shuffled along an axis: its slices as wholes, or each line on its own when independent.
+/// n is an integer or an array.
+template <std::floating_point T> Array permutation(const Key&, T n, Where = Where::current()) = delete;
+/// x shuffled along an axis: its slices as wholes, or each line on its own when independent. ShapeError of
+/// a scalar.
 Array permutation(const Key&, const Array& x, int axis = 0, bool independent = false,
                   Where = Where::current());
-// Elements (along axis: slices) of a, or of arange(a) when a is an integer: shape (..., *shape, ...) with
-// the axis replaced by shape. p: their probabilities, 1-D; equal ones when not given. ArgumentError when a
-// is empty, or too small to draw without replacement.
+/// Samples: elements (along axis: slices) of a, or of arange(a) when a is an integer: shape (..., *shape,
+/// ...) with the axis replaced by shape. p: their probabilities, 1-D; equal ones when not given.
+/// ArgumentError when a is empty, or too small to draw without replacement.
 Array choice(const Key&, const Array& a, Shape shape = {}, bool replace = true, std::optional<Array> p = {},
              int axis = 0, Where = Where::current());
-// Indices along an axis of logits, by the Gumbel trick. shape ends with that of logits without the axis.
-// Without replacement the leading dims of shape hold different indices.
+/// Samples from logits: indices along an axis of them, by the Gumbel trick. shape ends with that of logits
+/// without the axis. Without replacement the leading dims of shape hold different indices.
 Array categorical(const Key&, const Array& logits, int axis = -1, DrawShape shape = {}, bool replace = true,
                   Where = Where::current());
+/// @}
 
-// ---- vectors and matrices ----
-enum class CovarianceFactor { cholesky, eigh, svd };  // eigh and svd also take singular covariances
-// mean (..., n), cov (..., n, n): (*shape, n); shape is that of their leading dims by default. LinAlgError
-// when cov is not positive definite.
+/// @name Vectors and matrices
+/// @{
+
+/// Which root of the covariance is taken; eigh and svd also take singular ones.
+enum class CovarianceFactor { cholesky, eigh, svd };
+/// Normal vectors: mean (..., n), cov (..., n, n): (*shape, n); shape is that of their leading dims by
+/// default. LinAlgError when cov is not positive definite.
 Array multivariate_normal(const Key&, const Array& mean, const Array& cov, DrawShape shape = {},
                           std::optional<Dtype> dtype = {}, CovarianceFactor = CovarianceFactor::cholesky,
                           Where = Where::current());
-// (*shape, n, m), uniformly among the matrices with orthonormal columns (rows when m > n); m = n by default.
-// float or complex.
+/// Orthogonal matrices, (*shape, n, m), uniformly among the matrices with orthonormal columns (rows when m
+/// > n); m = n by default. float or complex.
 Array orthogonal(const Key&, std::int64_t n, Shape shape = {}, Dtype dtype = float32,
                  std::optional<std::int64_t> m = {}, Where = Where::current());
+/// @}
 
 }  // namespace tessera::random

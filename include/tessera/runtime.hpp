@@ -1,8 +1,9 @@
-// Starting and ending. One MPI rank is one device; every rank runs the same program.
-//
-// Threads: a process calls tessera from one thread, the one that started the runtime (without a runtime: the
-// one that called first). A call from another one is a ThreadError there, before anything is touched. Array
-// handles may be copied and released on any thread.
+/// @file
+/// Starting and ending. One MPI rank is one device; every rank runs the same program (SPMD).
+///
+/// Threads: a process calls tessera from one thread, the one that started the runtime (without a runtime:
+/// the one that called first). A call from another one is a ThreadError there, before anything is touched.
+/// Array handles may be copied and released on any thread.
 #pragma once
 #include <functional>
 
@@ -10,34 +11,36 @@
 
 namespace tessera {
 
-// Fields left alone take the environment's TESSERA_* settings (`tessera env` lists them).
+/// Options of a runtime. Fields left alone take the environment's TESSERA_* settings (`tessera env` lists
+/// them).
 struct RuntimeOptions {
-  int threads = 0;        // of one rank's kernels; 0: TESSERA_THREADS
-  double timeout_s = -1;  // of a wait for other ranks; below 0: TESSERA_TIMEOUT
+  int threads = 0;        ///< of one rank's kernels; 0: TESSERA_THREADS
+  double timeout_s = -1;  ///< of a wait for other ranks; below 0: TESSERA_TIMEOUT
 };
 
-// main() in one line: MPI up, body, MPI down; returns main's status. Started without mpirun the program has
-// one device.
-//
-// An exception that leaves body ends the whole job: it is printed once with its rank, and the status is 70
-// (71 out of memory, 74 files, 76 the ranks were asked to do different things, 2 a start that cannot work).
-// No rank is left waiting for one that failed or returned early.
+/// main() in one line: MPI up, body, MPI down; returns main's status. Collective over all ranks. Started
+/// without mpirun the program has one device.
+///
+/// An exception that leaves body ends the whole job: it is printed once with its rank, and the status is 70
+/// (71 out of memory, 74 files, 76 the ranks were asked to do different things, 2 a start that cannot
+/// work). No rank is left waiting for one that failed or returned early.
 int run(int argc, char** argv, std::function<void()> body);
 
-// The same as a scope. MPI that the application has started is used and left running.
-// Errors (ArgumentError): a runtime is running already; MPI was finalized; launcher and MPI library do not
-// match; the ranks run different builds of tessera.
+/// The same as a scope. MPI that the application has started is used and left running. Errors
+/// (ArgumentError): a runtime is running already; MPI was finalized; launcher and MPI library do not match;
+/// the ranks run different builds of tessera.
 class Runtime {
  public:
+  /// Starts MPI if nobody has, and takes MPI's words out of argc and argv. Collective over all ranks.
   Runtime(int& argc, char**& argv, RuntimeOptions options = {});
-  // Collective. When an exception is passing through on this rank alone, the job is aborted: the others
-  // would wait for ever.
+  /// Collective. When an exception is passing through on this rank alone, the job is aborted: the others
+  /// would wait for ever.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Inside an application that already runs MPI, on any intra-communicator, which is duplicated. Needs
-  // <tessera/mpi.hpp>.
+  /// A runtime inside an application that already runs MPI. Collective over the communicator: on any
+  /// intra-communicator, which is duplicated. Needs <tessera/mpi.hpp>.
   template <class MpiComm> static Runtime attach(MpiComm comm, RuntimeOptions options = {});
 
  private:
@@ -46,8 +49,8 @@ class Runtime {
   int exceptions_before_;
 };
 
-int process_index();  // this process's rank
-int process_count();
-bool is_main_process();  // rank 0
+int process_index();     ///< this process's rank. Not collective
+int process_count();     ///< how many processes the job has. Not collective
+bool is_main_process();  ///< whether this is rank 0. Not collective
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
-// Shapes and half-open index ranges.
+/// @file
+/// Shapes and half-open index ranges. Nothing here is collective.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,39 +10,41 @@
 
 namespace tessera {
 
-// The extents of an array, one per dimension; () is a scalar. Prints as (3, 4).
+/// The extents of an array, one per dimension; () is a scalar. Prints as (3, 4).
 class Shape {
  public:
   Shape() = default;
+  /// From extents: Shape{3, 4}.
   Shape(std::initializer_list<std::int64_t> extents) : extents_(extents) {}
   explicit Shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {}
-  const std::int64_t* begin() const { return extents_.data(); }
-  const std::int64_t* end() const { return extents_.data() + extents_.size(); }
-  std::size_t size() const { return extents_.size(); }
-  int ndim() const { return static_cast<int>(extents_.size()); }
-  bool empty() const { return extents_.empty(); }
+  const std::int64_t* begin() const { return extents_.data(); }                  ///< the first extent
+  const std::int64_t* end() const { return extents_.data() + extents_.size(); }  ///< past the last
+  std::size_t size() const { return extents_.size(); }                           ///< number of dimensions
+  int ndim() const { return static_cast<int>(extents_.size()); }                 ///< the same as int
+  bool empty() const { return extents_.empty(); }                                ///< whether it is ()
+  /// The extent of a dimension, which must exist.
   std::int64_t operator[](std::size_t dim) const { return extents_[dim]; }
   std::int64_t& operator[](std::size_t dim) { return extents_[dim]; }
-  std::int64_t back() const { return extents_.back(); }
-  const std::vector<std::int64_t>& vector() const { return extents_; }
-  std::int64_t elements() const;  // product of the extents; 1 for ()
+  std::int64_t back() const { return extents_.back(); }                 ///< the last extent
+  const std::vector<std::int64_t>& vector() const { return extents_; }  ///< all extents
+  std::int64_t elements() const;                                        ///< product of the extents; 1 for ()
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
   std::vector<std::int64_t> extents_;
 };
 std::ostream& operator<<(std::ostream&, const Shape&);
-std::string to_string(const Shape&);
+std::string to_string(const Shape&);  ///< (3, 4)
 
-// [start, stop)
+/// The half-open range [start, stop).
 struct Range {
-  std::int64_t start = 0, stop = 0;
-  std::int64_t size() const { return stop - start; }
+  std::int64_t start = 0, stop = 0;                   ///< first, and past the last
+  std::int64_t size() const { return stop - start; }  ///< number of elements
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// One range per dimension: the place of a block in the global array. Prints as [0:4, 2:6].
+/// One range per dimension: the place of a block in the global array. Prints as [0:4, 2:6].
 using Index = std::vector<Range>;
-std::string to_string(const Index&);
+std::string to_string(const Index&);  ///< [0:4, 2:6]
 
 }  // namespace tessera

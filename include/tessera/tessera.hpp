@@ -1,4 +1,5 @@
-// Everything.
+/// @file
+/// Everything: distributed arrays and what can be done with them.
 #pragma once
 #include <tessera/array.hpp>
 #include <tessera/collectives.hpp>

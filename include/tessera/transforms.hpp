@@ -1,4 +1,6 @@
-// Transformations of functions: jit and explain, gradients, maps, control flow; and the trees they work on.
+/// @file
+/// Transformations of functions: jit and explain, gradients, maps, control flow; and the trees they work
+/// on.
 #pragma once
 #include <tessera/control.hpp>
 #include <tessera/grad.hpp>

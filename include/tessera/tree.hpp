@@ -1,6 +1,7 @@
-// Trees: what transformed functions take and return. A tree is an Array, a number, a tuple, pair, vector,
-// array or map of trees, or a plain aggregate (up to 16 members) whose members are trees. Arrays are its
-// leaves; numbers are part of its structure.
+/// @file
+/// Trees: what transformed functions take and return. A tree is an Array, a number, a tuple, pair, vector,
+/// array or map of trees, or a plain aggregate (up to 16 members) whose members are trees. Arrays are its
+/// leaves; numbers are part of its structure.
 #pragma once
 #include <array>
 #include <source_location>
@@ -14,15 +15,15 @@
 
 namespace tessera {
 
-// The arrays of a tree, in order.
+/// The arrays of a tree, in order. Not collective.
 template <class T> std::vector<Array> tree_leaves(const T& tree) {
   std::vector<Array> leaves;
   detail::append_leaves(tree, leaves);
   return leaves;
 }
 
-// fn on every leaf (and the leaves of the other trees at the same places). ArgumentError when the trees
-// differ in structure.
+/// fn on every leaf (and the leaves of the other trees at the same places). Not collective. ArgumentError
+/// when the trees differ in structure.
 template <class F, class T, class... R> T tree_map(F fn, const T& tree, const R&... others) {
   const std::vector<Array> first = tree_leaves(tree);
   const std::array<std::vector<Array>, sizeof...(R)> rest = {tree_leaves(others)...};
@@ -38,7 +39,7 @@ template <class F, class T, class... R> T tree_map(F fn, const T& tree, const R&
   return detail::with_leaves(tree, results);
 }
 
-// Every array of a tree moved to one sharding (or device).
+/// Every array of a tree moved to one sharding (or device). Not collective: records.
 template <class T, class Where>
 requires(!std::is_convertible_v<T, Operand> &&
          (std::is_convertible_v<Where, Sharding> || std::is_same_v<Where, Device>)) T
@@ -47,7 +48,7 @@ requires(!std::is_convertible_v<T, Operand> &&
   return tree_map([&](const Array& x) { return device_put(Operand(x, where), target); }, tree);
 }
 
-// eval(x, tree, ...): computes all leaves at once. Collective.
+/// eval(x, tree, ...): computes all leaves at once. Collective over the ranks of their meshes.
 template <class... T>
 requires(sizeof...(T) > 0 && !(sizeof...(T) == 1 &&
                                (std::is_same_v<T, std::vector<Array>> && ...))) void eval(const T&... trees) {
@@ -55,6 +56,7 @@ requires(sizeof...(T) > 0 && !(sizeof...(T) == 1 &&
   (detail::append_leaves(trees, leaves), ...);
   eval(leaves, std::source_location());
 }
+/// eval(tree), and the tree. Collective over the ranks of its meshes.
 template <class T> T block_until_ready(T tree, std::source_location where = std::source_location::current()) {
   eval(tree_leaves(tree), where);
   return tree;

@@ -1,5 +1,6 @@
-// Pictures of shardings. They need no data and no communication, work on abstract meshes of
-// any size, and are the same on every rank.
+/// @file
+/// Pictures of shardings. They need no data and no communication, work on abstract meshes of any size, and
+/// are the same on every rank.
 #pragma once
 #include <optional>
 #include <source_location>
@@ -11,42 +12,43 @@
 
 namespace tessera::debug {
 
+/// Options of pictures.
 struct VisualizeOptions {
-  bool use_color =
-      true;            // coloured areas instead of boxes, where the reader is a terminal that can show them
-  double scale = 1.0;  // the first dimension is drawn 10 * scale lines high
-  int min_width = 9;   // of one block, in characters
-  int max_width = 80;  // of the whole picture
-  // Whether the text goes to a colour terminal. Unset: ask where standard output ends up (through mpirun
-  // too), TERM and NO_COLOR.
+  /// Coloured areas instead of boxes, where the reader is a terminal that can show them.
+  bool use_color = true;
+  double scale = 1.0;  ///< the first dimension is drawn 10 * scale lines high
+  int min_width = 9;   ///< of one block, in characters
+  int max_width = 80;  ///< of the whole picture
+  /// Whether the text goes to a colour terminal. Unset: ask where standard output ends up (through mpirun
+  /// too), TERM and NO_COLOR.
   std::optional<bool> is_terminal = std::nullopt;
 };
 
-// One cell per distinct block, with the devices that hold it. Where an array of one or two dimensions is cut
-// evenly and the picture fits max_width, the text is the one of jax.debug.visualize_sharding. Elsewhere it
-// is tessera's own:  * uneven or empty blocks: cells in proportion, with each block's size written in it;
-//  * no dimension: one cell. Three and more: the dimensions that are cut are drawn, at most two per panel,
-// and the first line says which;  * too wide: padding goes first, then "0,1,2,3" becomes "0-3", then the
-// columns continue below, under a line that gives their place;
-//  * more than 256 blocks: the first and last ones of each direction, and a line that counts what is left
-// out;  * two neighbours never get the same colour.
-// ArgumentError unless 0 < scale <= 1000, min_width >= 1 and 20 <= max_width <= 10000. ShardingError if the
-// array cannot have the sharding.
+/// One cell per distinct block, with the devices that hold it. Where an array of one or two dimensions is cut
+/// evenly and the picture fits max_width, the text is the one of jax.debug.visualize_sharding. Elsewhere it
+/// is tessera's own:  * uneven or empty blocks: cells in proportion, with each block's size written in it;
+///  * no dimension: one cell. Three and more: the dimensions that are cut are drawn, at most two per panel,
+/// and the first line says which;  * too wide: padding goes first, then "0,1,2,3" becomes "0-3", then the
+/// columns continue below, under a line that gives their place;
+///  * more than 256 blocks: the first and last ones of each direction, and a line that counts what is left
+/// out;  * two neighbours never get the same colour.
+/// ArgumentError unless 0 < scale <= 1000, min_width >= 1 and 20 <= max_width <= 10000. ShardingError if the
+/// array cannot have the sharding.
 std::string visualize_sharding(const Shape&, const Sharding&, VisualizeOptions = {},
                                std::source_location where = std::source_location::current());
 
-// The coloured form as one <pre> element with inline styles, without a trailing newline: what JAX shows in a
-// notebook.
+/// The coloured form as one <pre> element with inline styles, without a trailing newline: what JAX shows in
+/// a notebook.
 std::string sharding_html(const Shape&, const Sharding&,
                           std::source_location where = std::source_location::current());
 
-// A stand-alone SVG 1.1 document: shape, spec and mesh as title, index ticks, blocks in proportion, and a
-// legend of the blocks.
+/// A stand-alone SVG 1.1 document: shape, spec and mesh as title, index ticks, blocks in proportion, and a
+/// legend of the blocks.
 std::string sharding_svg(const Shape&, const Sharding&,
                          std::source_location where = std::source_location::current());
 
-// The devices of a mesh as a text grid under its axis names: the last axis across, the one before it down,
-// one panel for each position along the others.
+/// The devices of a mesh as a text grid under its axis names: the last axis across, the one before it down,
+/// one panel for each position along the others.
 std::string mesh_picture(const Mesh&);
 
 }  // namespace tessera::debug

@@ -20,9 +20,7 @@ ParamsPtr one_element(const Program& program, const Instruction& i) {
   return params_of_one_element(*i.op, *kernel->params);
 }
 
-bool reads_elements(const Instruction& i) {
-  return i.is<KernelCall>() && is_elementwise(*i.op);
-}
+bool reads_elements(const Instruction& i) { return i.is<KernelCall>() && is_elementwise(*i.op); }
 
 class Shrinking {
  public:

@@ -1,5 +1,10 @@
-// Making arrays. What is computed (zeros, arange, ...) or the same on every rank (array) is uncommitted: it is
-// computed in the layout of whoever consumes it.
+/// @file
+/// Making arrays.
+///
+/// What is computed (zeros, arange, ...) or given alike on every rank (array) is uncommitted: each rank
+/// computes or keeps its own block only, in the layout of whoever consumes it, and nothing is sent. Not
+/// collective, but for the two functions at the end. ShapeError for negative extents, and where the bytes
+/// of a shape do not fit 64 bits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,24 +24,53 @@
 
 namespace tessera {
 
-Array zeros(Shape, Dtype = float32, std::source_location where = std::source_location::current());
-Array ones(Shape, Dtype = float32, std::source_location where = std::source_location::current());
-Array full_from_host(Shape, const void* element, Dtype of_element, Dtype, const char* call,
-                     std::source_location);
+namespace detail {
+[[noreturn]] void throw_ragged(std::size_t row, std::size_t values, std::size_t width, std::source_location);
+}
+
+/// @name Of one value
+/// @{
+
+/// Zeros.
+Array zeros(Shape shape, Dtype dtype = float32, std::source_location where = std::source_location::current());
+/// Ones.
+Array ones(Shape shape, Dtype dtype = float32, std::source_location where = std::source_location::current());
+/// full with the value as bytes, for callers that know its dtype at run time only.
+Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype, const char* call,
+                     std::source_location where);
+/// The value everywhere. A number is converted to the dtype, float32 unless given; an array broadcasts.
 template <class T> Array full(Shape shape, T value, Dtype dtype = float32,
                               std::source_location where = std::source_location::current()) {
   return full_from_host(std::move(shape), &value, dtype_of<T>(), dtype, "full", where);
 }
-Array full(Shape, const Array& value, std::source_location where = std::source_location::current());
-Array eye(std::int64_t n, Dtype = float32, std::source_location where = std::source_location::current());
-Array eye(std::int64_t n, std::int64_t m, int k = 0, Dtype = float32,
+Array full(Shape shape, const Array& value, std::source_location where = std::source_location::current());
+/// Zeros with x's shape and dtype.
+Array zeros_like(const Operand& x);
+/// Ones with x's shape and dtype.
+Array ones_like(const Operand& x);
+/// The value with the shape and dtype of `like`.
+template <class T> Array full_like(const Operand& like, T value) {
+  return full_from_host(like.array.shape(), &value, dtype_of<T>(), like.array.dtype(), "full_like",
+                        like.where);
+}
+/// The identity; or n by m with ones on diagonal k. ShapeError for negative sizes.
+Array eye(std::int64_t n, Dtype dtype = float32,
           std::source_location where = std::source_location::current());
-Array arange_of(double start, double stop, double step, Dtype,
+Array eye(std::int64_t n, std::int64_t m, int k = 0, Dtype dtype = float32,
+          std::source_location where = std::source_location::current());
+/// @}
+
+/// @name Ranges
+/// @{
+
+/// arange with a dtype that is known at run time only.
+Array arange_of(double start, double stop, double step, Dtype dtype,
                 std::source_location where = std::source_location::current());
-Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype,
+Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype,
                 std::source_location where = std::source_location::current());
-// int32 for C++ integers, float32 for floating point. ArgumentError for a step of 0, NaN or more than 2^63
-// elements.
+/// start, start + step, ... before stop, from 0 and by 1 unless given: int32 of C++ integers, float32 of
+/// floating point. ArgumentError for a step of 0, NaN, values that do not fit int32, or more than 2^63
+/// elements.
 template <class T>
 Array arange(T start, T stop, T step, std::source_location where = std::source_location::current()) {
   if constexpr (std::is_integral_v<T>)
@@ -51,21 +85,23 @@ Array arange(T start, T stop, std::source_location where = std::source_location:
 template <class T> Array arange(T stop, std::source_location where = std::source_location::current()) {
   return arange(T{0}, stop, T{1}, where);
 }
+/// num values from start to stop, both included, float32. ArgumentError for a negative num.
 Array linspace(double start, double stop, std::int64_t num = 50,
                std::source_location where = std::source_location::current());
-Array zeros_like(const Operand&);
-Array ones_like(const Operand&);
-template <class T> Array full_like(const Operand& like, T value) {
-  return full_from_host(like.array.shape(), &value, dtype_of<T>(), like.array.dtype(), "full_like",
-                        like.where);
-}
-namespace detail {
-[[noreturn]] void throw_ragged(std::size_t row, std::size_t values, std::size_t width, std::source_location);
-}
-// Same values on every rank.
-Array array_from_host(const void* values, Shape, Dtype,
+/// @}
+
+/// @name From values
+/// The values must be the same on every rank: nobody compares them. For each rank's own data there is
+/// make_array_from_process_local_data.
+/// @{
+
+/// From dense row-major memory, which is copied.
+Array array_from_host(const void* values, Shape shape, Dtype dtype,
                       std::source_location where = std::source_location::current());
-Array array(const HostArray&, std::source_location where = std::source_location::current());
+/// From a host array, a span or vector with a shape, a vector, or nested braces: array({{1.f, 2.f}, {3.f,
+/// 4.f}}). The dtype is the C++ type's. ShapeError for rows of different lengths or values that do not fill
+/// the shape.
+Array array(const HostArray& host, std::source_location where = std::source_location::current());
 template <class T> Array array(std::span<const T> values, Shape shape,
                                std::source_location where = std::source_location::current()) {
   detail::check_count(static_cast<std::int64_t>(values.size()), shape, "array", where);
@@ -96,13 +132,25 @@ template <class T> Array array(std::initializer_list<std::initializer_list<T>> r
   return array(values, Shape{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)},
                where);
 }
-// Calls `block` once per block that this process holds. ShapeError/DtypeError, raised on every rank, if a
-// block does not have the shape asked for. Collective over the sharding's devices.
-Array make_array_from_callback(Shape, Sharding, std::function<HostArray(const Index&)> block,
+/// @}
+
+/// @name From each rank's own blocks
+/// @{
+
+/// A committed array whose blocks the callback makes: it is called with the place of this process's block
+/// and returns a block of that shape; on a process outside of the sharding it is not called, and the handle
+/// is the same. Collective over all ranks; sends a few bytes of agreement, no blocks. Raised on every rank:
+/// ShapeError for a block of another shape, DtypeError for dtypes that differ, ArgumentError with the text
+/// of what the callback threw.
+Array make_array_from_callback(Shape shape, Sharding sharding, std::function<HostArray(const Index&)> block,
                                std::source_location where = std::source_location::current());
-// The global shape is worked out from the blocks unless given. Collective.
-Array make_array_from_process_local_data(Sharding, HostArray block,
+/// A committed array of the blocks that the processes bring, uneven and empty ones included; what a process
+/// outside of the sharding brings does not count. The global shape is worked out from the blocks unless
+/// given. Collective over all ranks; sends the blocks' shapes, no blocks. Errors as
+/// make_array_from_callback.
+Array make_array_from_process_local_data(Sharding sharding, HostArray block,
                                          std::optional<Shape> global = std::nullopt,
                                          std::source_location where = std::source_location::current());
+/// @}
 
 }  // namespace tessera

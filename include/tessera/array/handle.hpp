@@ -1,7 +1,5 @@
-// Array: a handle on an n-d array that is spread over a mesh of devices.
-//
-// Ops on arrays record; values are computed when they are asked for (eval, to_host, item, print, I/O).
-// Shape, dtype and sharding are known at once and never depend on when the value is computed.
+/// @file
+/// Array: a handle on an n-d array that is spread over a mesh of devices.
 #pragma once
 #include <complex>
 #include <cstdint>
@@ -26,9 +24,21 @@ namespace detail {
 const IndexPart& no_part();  // stands for a part that was not given
 }
 
+/// A handle on an n-d array that is spread over a mesh of devices: a value, cheap to copy, row-major.
+///
+/// Ops on arrays record; values are computed when they are asked for (eval, to_host, item, print, files).
+/// Shape, dtype and sharding are known at once and never depend on when the value is computed. A dimension
+/// of n that is split into p parts has blocks of ceil(n / p); the last ones may be shorter or empty, and
+/// every function takes such arrays.
+///
+/// *Committed* arrays (device_put, constrained, computed from committed ones) stay where they are.
+/// *Uncommitted* ones (zeros, arange, array, random draws) follow the committed operands that they meet,
+/// and each rank computes only its own block; one that is read by itself is computed on every rank.
+///
+/// Not collective unless said otherwise. A deleted or empty handle raises ArgumentError.
 class Array {
  public:
-  // A scalar is weakly typed: x + 1 keeps x's dtype.
+  /// A scalar, weakly typed: x + 1 keeps x's dtype.
   template <class S>
   requires(std::is_arithmetic_v<S>) Array(S value, std::source_location where = {}) {
     if constexpr (std::is_same_v<S, bool>)
@@ -41,38 +51,40 @@ class Array {
   template <class R> Array(std::complex<R> value, std::source_location where = {}) {
     *this = weak_complex(std::complex<double>(value), where);
   }
+  /// For the library: one output of a recorded op.
   Array(std::shared_ptr<Node> node, int output) : node_(std::move(node)), output_(output) {}
-  Array() = default;  // holds nothing; any use but assignment is an ArgumentError
+  Array() = default;  ///< holds nothing; any use but assignment is an ArgumentError
 
-  const Shape& shape() const;
-  int ndim() const;
-  std::int64_t size() const;
-  Dtype dtype() const;
-  bool is_weakly_typed() const;
-  std::int64_t nbytes() const;
-  // Where the value lies. An uncommitted array that is read is computed on every rank: it shows as
-  // replicated over all devices.
+  const Shape& shape() const;    ///< extents of the global array
+  int ndim() const;              ///< number of dimensions
+  std::int64_t size() const;     ///< number of elements of the global array
+  Dtype dtype() const;           ///< element type
+  bool is_weakly_typed() const;  ///< whether it takes the dtype of what it meets, as plain numbers do
+  std::int64_t nbytes() const;   ///< bytes of the global array; sharding().memory_bytes() for one device
+  /// Where the value lies. An uncommitted array that is read is computed on every rank: it shows as
+  /// replicated over all devices.
   Sharding sharding() const;
-  bool is_committed() const;
-  bool is_fully_replicated() const;
+  bool is_committed() const;         ///< whether it stays where it is
+  bool is_fully_replicated() const;  ///< whether every device holds all of it
   Array T(std::source_location where = std::source_location::current()) const;
-  // This process's blocks; computes the value (collective over the devices of the array).
+  /// This process's blocks, none on a process outside of the mesh. Collective over the devices of the
+  /// array: computes the value.
   std::vector<Shard> addressable_shards(std::source_location where = std::source_location::current()) const;
-  std::set<Device> devices() const;
-  bool is_deleted() const;
-  void delete_(
-      std::source_location where =
-          std::source_location::current());  // frees the memory on this rank; later uses raise ArgumentError
+  std::set<Device> devices() const;  ///< that hold a part
+  bool is_deleted() const;           ///< whether delete_ or donation took the value
+  /// Frees the memory on this rank, for all handles on the array; later uses raise ArgumentError.
+  void delete_(std::source_location where = std::source_location::current());
 
-  // The indexed part, x(0, slice(), newaxis, indices): see array/index.hpp. Of up to six parts error messages
-  // know the user's line.
+  /// The indexed part, x(0, slice(), newaxis, indices): see IndexPart. Dims that come through keep their
+  /// splits; ranks that lack an element get it from its owner. Not collective: records. IndexError for a
+  /// number out of range or too many parts. Of up to six parts error messages know the user's line.
   Array operator()(const IndexPart& a, const IndexPart& b = detail::no_part(),
                    const IndexPart& c = detail::no_part(), const IndexPart& d = detail::no_part(),
                    const IndexPart& e = detail::no_part(), const IndexPart& f = detail::no_part(),
                    std::source_location where = std::source_location::current()) const;
   template <class... I>
   requires(sizeof...(I) == 0 || sizeof...(I) > 6) Array operator()(const I&... parts) const;
-  // The part to be replaced, x.at(0, slice()).set(v): see At.
+  /// The part that is to be replaced, x.at(0, slice()).set(v): see At.
   At at(const IndexPart& a, const IndexPart& b = detail::no_part(), const IndexPart& c = detail::no_part(),
         const IndexPart& d = detail::no_part(), const IndexPart& e = detail::no_part(),
         const IndexPart& f = detail::no_part(),
@@ -81,8 +93,8 @@ class Array {
   requires(sizeof...(I) == 0 || sizeof...(I) > 6) At at(const I&... parts)
   const;
 
-  const std::shared_ptr<Node>& node() const { return node_; }
-  int output() const { return output_; }
+  const std::shared_ptr<Node>& node() const { return node_; }  ///< for the library: the recorded op
+  int output() const { return output_; }                       ///< for the library: which of its outputs
 
  private:
   static Array weak_bool(bool, std::source_location);
@@ -93,18 +105,21 @@ class Array {
   int output_ = 0;
 };
 
+/// One block of an array, as its device holds it.
 struct Shard {
-  Device device;
-  Index index;  // its place in the global array
-  int replica_id;
-  Array data;  // the block itself, on that device alone
+  Device device;   ///< the device
+  Index index;     ///< the block's place in the global array
+  int replica_id;  ///< 0 for the first device, in mesh order, that holds this block
+  Array data;      ///< the block itself, on that device alone
 };
 
-// An array argument that remembers where in the user's program it was passed: what error messages and
-// program texts cite.
+/// An array argument, or a plain number, that remembers where in the user's program it was passed: what
+/// error messages and program texts cite. Users pass arrays and numbers; the conversion happens at the
+/// call.
 class Operand {
  public:
   using Place = std::source_location;
+  /// From an array or a number.
   Operand(const Array& value, Place written = Place::current()) : array(value), where(written) {}
   Operand(Array&& value, Place written = Place::current()) : array(std::move(value)), where(written) {}
   template <class S>
@@ -112,8 +127,8 @@ class Operand {
       : array(value, written), where(written) {}
   template <class R> Operand(std::complex<R> value, Place written = Place::current())
       : array(value, written), where(written) {}
-  Array array;
-  std::source_location where;
+  Array array;                 ///< the array
+  std::source_location where;  ///< the line of the call
 };
 
 }  // namespace tessera

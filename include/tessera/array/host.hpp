@@ -1,4 +1,5 @@
-// HostArray: a dense block in a process's own memory.
+/// @file
+/// HostArray: a dense block in a process's own memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,12 +19,14 @@ namespace detail {
 void check_count(std::int64_t count, const Shape&, const char* call, std::source_location);
 }  // namespace detail
 
-// A dense row-major block in host memory, owned.
+/// A dense row-major block in a process's own memory. Copies share the memory. Not collective.
 class HostArray {
  public:
   HostArray() : HostArray(Shape{0}, float32) {}
-  HostArray(Shape shape, Dtype dtype, std::source_location where = std::source_location::current());  // zeros
-  // ShapeError unless there are as many values as the shape has elements.
+  /// Zeros.
+  HostArray(Shape shape, Dtype dtype, std::source_location where = std::source_location::current());
+  /// A copy of the values, in row-major order. ShapeError unless there are as many as the shape has
+  /// elements.
   template <class T> HostArray(const std::vector<T>& values, const Shape& shape,
                                std::source_location where = std::source_location::current())
       : HostArray(shape, dtype_of<T>(), where) {
@@ -41,13 +44,16 @@ class HostArray {
     detail::check_count(static_cast<std::int64_t>(values.size()), shape, "HostArray", where);
     copy_from(values.data());
   }
-  const Shape& shape() const { return shape_; }
-  Dtype dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }  ///< extents
+  Dtype dtype() const { return dtype_; }         ///< element type
+  /// Number of elements.
   std::int64_t size() const { return shape_.elements(); }
+  /// Bytes of all elements.
   std::int64_t nbytes() const { return size() * static_cast<std::int64_t>(itemsize(dtype_)); }
+  /// The memory, writable too.
   std::byte* bytes() { return data_.get(); }
   const std::byte* bytes() const { return data_.get(); }
-  // DtypeError unless T is the element type.
+  /// The elements, without a copy. DtypeError unless T is the element type.
   template <class T>
   std::span<const T> as(std::source_location where = std::source_location::current()) const {
     check_dtype(dtype_of<T>(), where);

@@ -1,4 +1,5 @@
-// Index expressions: x(0, slice(), slice(2, 10, 2), newaxis, ellipsis) and x.at(...).set(v).
+/// @file
+/// Index expressions: x(0, slice(), slice(2, 10, 2), newaxis, ellipsis) and x.at(...).set(v).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,55 +12,74 @@
 
 namespace tessera {
 
+/// A bound of a slice: a number (negative: from the end), or None.
 struct SliceBound {
-  SliceBound(NoneType) {}
-  SliceBound(std::int64_t bound) : value(bound) {}
-  std::optional<std::int64_t> value;
+  SliceBound(NoneType) {}                           ///< the array's own end
+  SliceBound(std::int64_t bound) : value(bound) {}  ///< a number
+  std::optional<std::int64_t> value;                ///< nothing for None
 };
+/// start:stop:step, as in Python: bounds out of range are clamped, a negative step goes backwards.
 struct Slice {
-  std::optional<std::int64_t> start, stop, step;
+  std::optional<std::int64_t> start, stop, step;  ///< nothing where None was given
 };
+/// slice() is NumPy's `:`, slice(2, 10, 2) its 2:10:2. Not collective.
 inline Slice slice(SliceBound start = None, SliceBound stop = None, SliceBound step = None) {
   return {start.value, stop.value, step.value};
 }
+/// The type of `ellipsis`.
 struct Ellipsis {};
 
+/// One part of an index expression x(...), with NumPy's meaning:
+///
+///     x(3)            one slice, the dim goes      x(-1) counts from the end; IndexError out of range
+///     x(slice(1, 5))  a run, the dim stays         out of range bounds are clamped
+///     x(ellipsis, 0)  all dims in between          x(newaxis) a new dim of extent 1
+///     x(indices)      the slices that an integer array names; out of range ones are clamped, as in JAX
+///
+/// Several index arrays broadcast against each other. A bool mask cannot be read by (its shape would depend
+/// on values): use where, or x.at(mask).
 struct IndexPart {
-  enum class Kind { integer, slice, ellipsis, newaxis, array };
+  enum class Kind { integer, slice, ellipsis, newaxis, array };  ///< which of the five
+  /// A number: the dim goes.
   template <class I>
   requires(std::is_integral_v<I> && !std::is_same_v<I, bool>) IndexPart(I i)
       : kind(Kind::integer), integer(static_cast<std::int64_t>(i)) {}
-  IndexPart(const Slice& s) : kind(Kind::slice), slice(s) {}
-  IndexPart(const Ellipsis&) : kind(Kind::ellipsis) {}
-  IndexPart(NoneType) : kind(Kind::newaxis) {}
-  IndexPart(const Array& a) : kind(Kind::array), array(a) {}
-  Kind kind;
-  std::int64_t integer = 0;
-  Slice slice;
-  Array array;
+  IndexPart(const Slice& s) : kind(Kind::slice), slice(s) {}  ///< slice(...)
+  IndexPart(const Ellipsis&) : kind(Kind::ellipsis) {}        ///< ellipsis
+  IndexPart(NoneType) : kind(Kind::newaxis) {}                ///< newaxis
+  IndexPart(const Array& a) : kind(Kind::array), array(a) {}  ///< an integer array
+  Kind kind;                                                  ///< which of the following counts
+  std::int64_t integer = 0;                                   ///< of Kind::integer
+  Slice slice;                                                ///< of Kind::slice
+  Array array;                                                ///< of Kind::array
 };
-inline constexpr Ellipsis ellipsis{};
-inline constexpr NoneType newaxis{};
+inline constexpr Ellipsis ellipsis{};  ///< all dims that no other part names
+inline constexpr NoneType newaxis{};   ///< a new dim of extent 1
 
+/// x(parts...) with the parts in a vector. Not collective: records.
 Array index(const Array& x, std::vector<IndexPart> parts,
             std::source_location where = std::source_location::current());
 
-// x.at(0, slice()).set(v): a new array in which the indexed part is replaced; x itself does not change. v
-// broadcasts to the part and takes x's dtype. The result has x's sharding; v travels to where it is put. Of
-// an index array, entries out of range are skipped and repeated ones all count (`set`: one of them wins).
-// at(mask) with one bool array chooses elements.
+/// x.at(0, slice()).set(v): a new array in which the indexed part is replaced; x itself does not change.
+///
+/// v broadcasts to the part and takes x's dtype. The result has x's sharding; v travels to where it is put,
+/// and where many entries meet in few places their sums travel instead. Of an index array entries out of
+/// range are left out, and repeated ones all count (of `set` one of them wins). at(mask) with one bool
+/// array chooses elements. Not collective: records. IndexError for a number out of range, ShapeError for a
+/// v that does not broadcast.
 class At {
  public:
+  /// For Array::at.
   At(Array x, std::vector<IndexPart> parts, std::source_location where = std::source_location::current())
       : x_(std::move(x)), parts_(std::move(parts)), where_(where) {}
-  Array get() const;
-  Array set(const Operand&) const;
-  Array add(const Operand&) const;  // repeated indices add up
-  Array subtract(const Operand&) const;
-  Array multiply(const Operand&) const;
-  Array divide(const Operand&) const;
-  Array min(const Operand&) const;
-  Array max(const Operand&) const;
+  Array get() const;                       ///< the part, as x(...) gives it
+  Array set(const Operand& v) const;       ///< the part replaced by v
+  Array add(const Operand& v) const;       ///< v added; repeated indices add up
+  Array subtract(const Operand& v) const;  ///< v subtracted; repeated indices add up
+  Array multiply(const Operand& v) const;  ///< multiplied by v
+  Array divide(const Operand& v) const;    ///< divided by v
+  Array min(const Operand& v) const;       ///< the smaller of both
+  Array max(const Operand& v) const;       ///< the larger of both
 
  private:
   Array x_;

@@ -1,4 +1,5 @@
-// What happened between a function's arguments and its results, without their types: the machinery of grad.hpp.
+// What happened between a function's arguments and its results, without their types: the machinery of
+// grad.hpp.
 #pragma once
 #include <cstddef>
 #include <functional>

@@ -1,4 +1,6 @@
-// What a compiled program costs and what it would send, shown before it runs.
+/// @file
+/// What a compiled program costs and what it would send, shown before it runs. Nothing here is collective:
+/// plans are the same on every rank.
 #pragma once
 #include <cstdint>
 #include <iosfwd>
@@ -7,42 +9,51 @@
 
 namespace tessera {
 
-// What a compiled program costs, per rank (the busiest one).
+/// What a compiled program does, on the busiest rank.
 struct CostAnalysis {
-  double flops = 0;
-  std::int64_t bytes_accessed = 0;
-  std::int64_t communication_bytes = 0;
-  std::int64_t communication_calls = 0;
+  double flops = 0;                      ///< arithmetic operations
+  std::int64_t bytes_accessed = 0;       ///< read and written by kernels
+  std::int64_t communication_bytes = 0;  ///< received from other ranks
+  std::int64_t communication_calls = 0;  ///< collectives
 };
+/// Bytes on the busiest rank.
 struct MemoryAnalysis {
-  std::int64_t argument_bytes = 0, output_bytes = 0, temporary_bytes = 0, peak_bytes = 0;
+  std::int64_t argument_bytes = 0;   ///< held by the arguments
+  std::int64_t output_bytes = 0;     ///< held by the results
+  std::int64_t temporary_bytes = 0;  ///< of values in between, at their peak
+  std::int64_t peak_bytes = 0;       ///< of all together
 };
 
-// What would run: one row per collective.
+/// One collective that would run.
 struct PlannedCollective {
-  std::string kind;        // "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute"
-  std::string axes;        // mesh axes over which ranks talk
-  std::int64_t bytes = 0;  // the busiest rank receives
-  double seconds = 0;      // predicted by the alpha-beta model
-  std::string what;        // "matmul at train.cpp:12"
-  std::string rule = {};   // which of its dims are split together: "B.. n -> B.. n | whole n"
+  /// "all-gather", "all-reduce", "reduce-scatter", "all-to-all" or "collective-permute".
+  std::string kind;
+  std::string axes;        ///< mesh axes over which ranks talk
+  std::int64_t bytes = 0;  ///< the busiest rank receives
+  double seconds = 0;      ///< predicted by the alpha-beta model
+  std::string what;        ///< "matmul at train.cpp:12"
+  /// Which of its dims are split together: "B.. n -> B.. n | whole n".
+  std::string rule = {};
 };
+/// What a program would run. Prints as a table.
 class Explanation {
  public:
-  std::vector<PlannedCollective> collectives;
-  std::vector<std::string> outputs;  // type and sharding of each result
-  CostAnalysis cost;
-  MemoryAnalysis memory;
-  double predicted_seconds = 0;  // communication and arithmetic
-  std::int64_t bytes() const;    // per rank
+  std::vector<PlannedCollective> collectives;  ///< a row for each
+  std::vector<std::string> outputs;            ///< type and sharding of each result
+  CostAnalysis cost;                           ///< arithmetic and traffic
+  MemoryAnalysis memory;                       ///< bytes
+  double predicted_seconds = 0;                ///< communication and arithmetic
+  std::int64_t bytes() const;                  ///< per rank
   std::int64_t bytes(const std::string& kind) const;
+  /// Collectives of a kind, or of all.
   std::int64_t calls(const std::string& kind = "") const;
-  // ShardingError that shows the offending rows when such a collective would run.
+  /// ShardingError that shows the offending rows when such a collective would run.
   const Explanation& forbid(const std::string& kind) const;
-  // ShardingError with the table when more would move per rank.
+  /// ShardingError with the table when more would move per rank.
   const Explanation& limit_bytes(std::int64_t budget) const;
 };
 std::ostream& operator<<(std::ostream&, const Explanation&);
+/// The table.
 std::string to_string(const Explanation&);
 
 }  // namespace tessera

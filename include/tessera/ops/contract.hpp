@@ -1,4 +1,21 @@
-// Contractions: products of matrices and tensors, and convolution.
+/// @file
+/// Contractions: products of matrices and tensors, and convolution.
+///
+/// **Dtypes.** Operands are promoted to one dtype, which the result has; integers wrap around, bool is "or
+/// of ands".
+///
+/// **Sharding.** Rows and columns stay split as in the operands. Where both operands are split along the
+/// contracted dim alike, each rank has a term of the sum, and one all-reduce (reduce-scatter, where the
+/// result is wanted split) adds them up. Where splits conflict, the operand moves for which fewer bytes
+/// travel; `explain` shows which. Uneven blocks are exact.
+///
+/// **Communication.** Not collective: every function here records.
+///
+/// **Numbers.** BLAS in the operands' precision: |error| <= k eps |a| |b| elementwise for k terms, in any
+/// order (Higham, Accuracy and Stability of Numerical Algorithms, 3.5). Of no terms the result is 0.
+///
+/// **Errors.** ShapeError for extents that do not match, ShardingError for committed operands on different
+/// devices. All are raised on every rank when recorded.
 #pragma once
 #include <source_location>
 #include <string>
@@ -9,37 +26,69 @@
 
 namespace tessera {
 
+/// @name Products
+/// @{
+
+/// The product of matrices, as numpy.matmul: (..., m, k) by (..., k, n) gives (..., m, n); leading dims
+/// broadcast; a 1-D operand is a row or a column. ShapeError for scalars.
 Array matmul(const Operand& a, const Operand& b);
+/// The last dim of a with the last but one of b (numpy.dot); of scalars the product.
 Array dot(const Operand& a, const Operand& b);
+/// sum(conj(a) b) of the flattened operands: a scalar.
 Array vdot(const Operand& a, const Operand& b);
+/// The last dims of both contracted; of scalars the product.
 Array inner(const Operand& a, const Operand& b);
+/// a[i] b[j] of the flattened operands: (size of a, size of b). Of 1-D operands of which at most one is
+/// split nothing moves.
 Array outer(const Operand& a, const Operand& b);
+/// The last n dims of a with the first n of b, or the named axes pairwise. ArgumentError when there are not
+/// as many.
 Array tensordot(const Operand& a, const Operand& b, int n = 2);
 Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, std::vector<int>> axes);
+/// The sum of the main diagonal of the first two dims.
 Array trace(const Operand& x);
+/// @}
 
-// An expression that remembers where it was written, as an Operand does: a parameter pack leaves no room for
-// the place behind it.
+/// @name Einsum
+/// @{
+
+/// An expression that remembers where it was written, as an Operand does.
 struct EinsumExpression {
+  /// "ij,jk->ik"
   EinsumExpression(std::string expression, std::source_location written = std::source_location::current())
       : text(std::move(expression)), where(written) {}
   EinsumExpression(const char* expression, std::source_location written = std::source_location::current())
       : text(expression), where(written) {}
-  std::string text;
-  std::source_location where;
+  std::string text;            ///< as written
+  std::source_location where;  ///< what error messages cite
 };
+/// einsum with the operands in a vector.
 Array einsum_of(const std::string& expression, std::vector<Array> operands,
                 std::source_location where = std::source_location::current());
+/// numpy.einsum: `einsum("bij,bjk->bik", a, b)`. Without an arrow the letters that stand once, in
+/// alphabetical order; an ellipsis broadcasts; a letter twice in one operand takes its diagonal. Several
+/// operands are contracted pairwise, the cheapest pair first. ArgumentError that names the term for an
+/// expression that means nothing, ShapeError for extents that differ.
 template <class... A> Array einsum(const EinsumExpression& expression, const A&... operands) {
   return einsum_of(expression.text, {Array(operands)...}, expression.where);
 }
+/// @}
 
+/// @name Convolution
+/// @{
+
+/// How conv moves its window; empty lists mean 1, or 0, for every spatial dim.
 struct ConvOptions {
-  std::vector<int> strides = {};
-  std::vector<std::pair<int, int>> padding = {};
-  std::vector<int> dilation = {};
-  int groups = 1;
+  std::vector<int> strides = {};                  ///< steps of the window, at least 1
+  std::vector<std::pair<int, int>> padding = {};  ///< zeros (before, after) each spatial dim
+  std::vector<int> dilation = {};                 ///< distance of the window's taps, at least 1
+  int groups = 1;                                 ///< parts of the channels that are convolved apart
 };
+/// The n-d convolution of neural networks (a correlation): x (images, channels, spatial...) and kernel
+/// (features, channels / groups, taps...) give (images, features, spatial...). Images, features and groups
+/// split freely; split channels leave terms that an all-reduce adds up; of a split spatial dim a rank
+/// fetches only the halo that its block reads. ShapeError and ArgumentError that show both shapes.
 Array conv(const Operand& x, const Operand& kernel, ConvOptions options = {});
+/// @}
 
 }  // namespace tessera

@@ -1,4 +1,16 @@
-// Picking elements by number, searching and sorting.
+/// @file
+/// Picking elements by number, searching and sorting. Index expressions, x(0, slice()), stand in
+/// array/index.hpp.
+///
+/// **Indices** are integers; negative ones count from the end. Indices *out of range* cannot be refused,
+/// since they are values and known only when computed. The rule is JAX's: a read is clamped to the first or
+/// last element, a write (x.at(...)) is left out. A plain number out of range, x(5), is an IndexError.
+///
+/// **Communication.** Not collective: every function here records. Ranks ask each other for what they need;
+/// an operand is made whole only where that moves less.
+///
+/// **Errors.** IndexError for an axis that is out of range or empty, and for indices that are no integers.
+/// All are raised on every rank when recorded.
 #pragma once
 #include <string>
 #include <utility>
@@ -7,11 +19,27 @@
 
 namespace tessera {
 
+/// The slices of x along an axis that the indices name: the axis gives way to the indices' dims
+/// (numpy.take, out of range ones clamped). The gradient adds up repeated ones. Dims of x and of the
+/// indices that come through keep their splits.
 Array take(const Operand& x, const Operand& indices, int axis);
+/// result[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis; out of range ones are clamped. The
+/// other dims broadcast. Where both are split along the axis, ranks fetch what their indices name.
 Array take_along_axis(const Operand& x, const Operand& indices, int axis);
+/// Where the values would be put into a sorted 1-D array: before equal ones ("left") or behind them
+/// ("right"). int32 (int64 past 2^31 elements); NaN goes to the end. Split like the values; a split sorted
+/// array costs one all-reduce of the result. ShapeError unless sorted is 1-D, ArgumentError for another
+/// side.
 Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side = "left");
+/// Sorted along an axis, ascending, NaN last; complex numbers by real, then imaginary part. Stable. Whole
+/// lines are sorted by their rank; split ones by all ranks of the line together, each of which sends every
+/// element at most once. Split like x.
 Array sort(const Operand& x, int axis = -1);
+/// The places from which sort takes its elements: int32 (int64 past 2^31). Stable. Its derivative is zero.
 Array argsort(const Operand& x, int axis = -1);
+/// The k largest of the last axis, the largest first, and their places; of equal ones the first, NaN counts
+/// as largest (jax.lax.top_k). A split axis sends k candidates per rank. ArgumentError unless 0 <= k <=
+/// extent.
 std::pair<Array, Array> top_k(const Operand& x, int k);
 
 }  // namespace tessera

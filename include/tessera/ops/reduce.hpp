@@ -1,37 +1,89 @@
-// Reductions, and what else runs along axes: arg-reductions, softmax, cumulative sums, order statistics.
-//
-// Over all axes unless some are named. A split axis costs one all-reduce of the result.
+/// @file
+/// Reductions, and what else runs along axes: arg-reductions, softmax, cumulative sums, order statistics.
+///
+/// **Shapes.** A reduction runs over all axes unless some are named; those disappear, or stay with extent 1
+/// if keepdims.
+///
+/// **Sharding.** The other dims stay split as they are. Over a split axis each rank reduces its own block
+/// and one all-reduce of the result adds them up; where the result is wanted split it is a reduce-scatter,
+/// and sums of sums are added up once. Over an unsplit axis nothing moves. No operand is gathered. Uneven
+/// and empty blocks count for what they hold.
+///
+/// **Communication.** Not collective: every function here records.
+///
+/// **Numbers.** Sums are pairwise in each rank (error of order eps log n, not eps n); over ranks they are
+/// added in an order that depends on the number of ranks alone, so that a program gives the same bits when
+/// it is run again. NaN in an operand gives NaN, of max and min too.
+///
+/// **Empty.** Of no elements sum is 0, prod 1, any false, all true, count_nonzero 0, mean, var, std and
+/// average NaN; max, min, ptp, argmax, argmin, median, logsumexp and softmax are ShapeErrors.
+///
+/// **Errors.** IndexError for an axis that is out of range or named twice, DtypeError for complex operands
+/// where an order is needed, ShapeError as said. All are raised on every rank when recorded.
 #pragma once
 #include <tessera/array.hpp>
 #include <tessera/ops/axes.hpp>
 
 namespace tessera {
 
+/// @name Reductions
+/// @{
+
+/// The sum. bool counts (int32); integers of 8 and 16 bits are summed in 32; they wrap around.
 Array sum(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// The product; dtypes as those of sum. Its gradient is right at zeros too.
 Array prod(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// The mean; integers become float32.
 Array mean(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// The mean square distance from the mean, divided by n (NumPy's ddof = 0). Two passes, so that a large
+/// mean costs no accuracy: two reductions.
 Array var(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// sqrt(var(x)). In programs that say `using namespace tessera` write tessera::std.
 Array std(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// The largest element; NaN if there is one. Equal ones share the gradient.
 Array max(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// The smallest element; NaN if there is one. Equal ones share the gradient.
 Array min(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// max(x) - min(x).
 Array ptp(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// Whether all elements are not 0.
 Array all(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// Whether an element is not 0.
 Array any(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// How many elements are not 0 (NaN is not): int32.
 Array count_nonzero(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// log(sum(exp(x))) without overflow: the maximum is taken out first. Two reductions.
 Array logsumexp(const Operand& x, Axes axes = {}, bool keepdims = false);
-Array median(const Operand& x);  // of all elements; NaN if there is one
+/// The middle of the sorted elements, or the mean of the two in the middle; NaN if there is one. Sorts,
+/// also across ranks (see sort). Without an axis: of all elements.
+Array median(const Operand& x);
 Array median(const Operand& x, int axis, bool keepdims = false);
-Array average(const Operand& x, const Operand& weights, Axes axes = {},
-              bool keepdims = false);  // weights broadcast to x
+/// sum(x w) / sum(w); the weights broadcast to x.
+Array average(const Operand& x, const Operand& weights, Axes axes = {}, bool keepdims = false);
+/// The place of the largest element, of the first of equal ones; of the first NaN if there is one. int32
+/// (int64 past 2^31 elements). Without an axis: in the flattened array. A split axis costs two all-reduces
+/// of the result's size.
 Array argmax(const Operand& x);
 Array argmax(const Operand& x, int axis, bool keepdims = false);
+/// The place of the smallest element; otherwise as argmax.
 Array argmin(const Operand& x);
 Array argmin(const Operand& x, int axis, bool keepdims = false);
+/// @}
 
-// ---- along one axis: the result has the shape of x ----
+/// @name Along one axis
+/// The result has x's shape and sharding.
+/// @{
+
+/// exp(x) / sum(exp(x)) along the axis, without overflow. A split axis costs two all-reduces (maximum,
+/// sum).
 Array softmax(const Operand& x, int axis = -1);
+/// log(softmax(x)), without its loss of digits.
 Array log_softmax(const Operand& x, int axis = -1);
+/// Sums from the start of the axis up to each element; dtypes as those of sum. Of a split axis ranks pass
+/// on the totals of their blocks, slices of extent 1.
 Array cumsum(const Operand& x, int axis);
+/// Products from the start of the axis up to each element; otherwise as cumsum.
 Array cumprod(const Operand& x, int axis);
+/// @}
 
 }  // namespace tessera

@@ -1,7 +1,18 @@
-// Ops that arrange elements anew: shapes, order of axes, joining, splitting, shifting, repeating.
+/// @file
+/// Ops that arrange elements anew: shapes, order of axes, joining, splitting, shifting, repeating.
+///
+/// **Sharding.** Dims that come through keep the mesh axes that split them; a new dim is whole.
+///
+/// **Communication.** Not collective: every function here records. What changes owner travels straight from
+/// the rank that has it to the rank that needs it, and nothing else moves; no operand is gathered but where
+/// reshape says so. Values do not change, nor do dtypes unless arrays of several are joined.
+///
+/// **Errors.** IndexError for an axis that is out of range, ShapeError and ArgumentError as said. All are
+/// raised on every rank when recorded.
 #pragma once
 #include <cstdint>
 #include <source_location>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,41 +21,90 @@
 
 namespace tessera {
 
-// ---- shape and order of axes ----
-Array reshape(const Operand& x, Shape shape);  // one extent may be -1
+/// @name Shape and order of axes
+/// @{
+
+/// The elements in row-major order in another shape; one extent may be -1. A split that the new shape can
+/// express stays and costs nothing: (6, 4) to (24), split by rows. Uneven blocks send their neighbours what
+/// they are apart. A split that cannot be expressed, as that of 4 in (6, 4) to (24), is gathered first,
+/// over its mesh axes only. ShapeError when the numbers of elements differ.
+Array reshape(const Operand& x, Shape shape);
+/// The axes in the order that the permutation names; reversed without one. Moves nothing: the splits go
+/// along.
 Array transpose(const Operand& x);
 Array transpose(const Operand& x, std::vector<int> permutation);
+/// Axes a and b exchanged. Moves nothing.
 Array swapaxes(const Operand& x, int a, int b);
+/// One axis at another place, the others in their order. Moves nothing.
 Array moveaxis(const Operand& x, int from, int to);
+/// Without the named axes of extent 1, or without all of them. ShapeError if one is longer. Moves nothing.
 Array squeeze(const Operand& x, Axes axes = {});
+/// A new axis of extent 1, which will stand at `axis`. Moves nothing.
 Array expand_dims(const Operand& x, int axis);
+/// x repeated along new leading dims and dims of extent 1. Each rank repeats for its own block; nothing
+/// moves. ShapeError if the shapes do not allow it.
 Array broadcast_to(const Operand& x, Shape shape);
+/// @}
 
-// ---- joining and splitting ----
+/// @name Joining and splitting
+/// @{
+
+/// The arrays one after the other along an axis, in their common dtype. The result is split like the
+/// operand with which least has to travel. ArgumentError for no arrays, ShapeError when other extents
+/// differ.
 Array concatenate(std::vector<Array> arrays, int axis = 0,
                   std::source_location where = std::source_location::current());
+/// Arrays of one shape along a new axis; otherwise as concatenate.
 Array stack(std::vector<Array> arrays, int axis = 0,
             std::source_location where = std::source_location::current());
+/// Equal parts along an axis. ShapeError when it does not divide into that many. Along a split axis the
+/// parts are spread over all ranks again.
 std::vector<Array> split(const Operand& x, int parts, int axis = 0);
-std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places,
-                            int axis = 0);  // [0:p0], [p0:p1], ...
+/// [0:p0], [p0:p1], ... up to the end; places may be negative, and out of range ones are clamped.
+std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, int axis = 0);
+/// @}
 
-// ---- shifting, padding, repeating ----
+/// @name Shifting, padding, repeating
+/// @{
+
+/// Back to front along the axes, or along all.
 Array flip(const Operand& x, Axes axes = {});
+/// Elements shifted along an axis; those that leave at one end enter at the other. Along a split axis
+/// neighbours exchange `shift` slices: what a stencil needs, and nothing more.
 Array roll(const Operand& x, int shift, int axis);
-Array pad(const Operand& x, std::vector<std::pair<int, int>> widths,
-          double value = 0);  // one pair stands for all dims
+/// `value` around x: a pair (before, after) for each dim, or one for all. ArgumentError for negative widths
+/// or another number of pairs.
+Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double value = 0);
+/// The whole array repeated along each dim (numpy.tile). ArgumentError for negative numbers.
 Array tile(const Operand& x, std::vector<int> repeats);
+/// Each element n times along an axis (numpy.repeat). ArgumentError for a negative n.
 Array repeat(const Operand& x, int n, int axis);
+/// @}
 
-// ---- parts of matrices ----
+/// @name Parts of matrices
+/// Every rank knows from the place of its block what to keep.
+/// @{
+
+/// The last two dims' elements on and below diagonal k, zeros elsewhere. Moves nothing.
 Array tril(const Operand& x, int k = 0);
+/// The last two dims' elements on and above diagonal k, zeros elsewhere. Moves nothing.
 Array triu(const Operand& x, int k = 0);
+/// Diagonal `offset` of the first two dims, as the last dim (NumPy). Split columns cost one all-reduce of
+/// the result.
 Array diagonal(const Operand& x, int offset = 0);
+/// @}
 
-// ---- grids and differences ----
+/// @name Grids and differences
+/// @{
+
+/// Coordinates of a grid from those of its axes: array i varies along axis i, "xy" with the first two
+/// exchanged (NumPy's default), "ij" as they stand. ArgumentError for another indexing, ShapeError unless
+/// 1-D.
 std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy",
                             std::source_location where = std::source_location::current());
-Array diff(const Operand& x, int n = 1, int axis = -1);  // x[1:] - x[:-1], n times
+/// x[1:] - x[:-1] along an axis, n times; of bool, where neighbours differ. A split axis sends one slice to
+/// a neighbour each time. ArgumentError for a negative n.
+Array diff(const Operand& x, int n = 1, int axis = -1);
+/// @}
 
 }  // namespace tessera
