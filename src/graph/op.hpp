@@ -1,7 +1,7 @@
 // The op record: everything tessera knows about one operation, in one place.
 //
-// Every record says how types follow (infer), which dims of its operands are split together (sharding), how it
-// runs, and how it is differentiated and batched.
+// Every record says how types follow (infer), which dims of its operands are split together (sharding), how
+// it runs, and how it is differentiated and batched.
 #pragma once
 #include <functional>
 #include <optional>
@@ -114,7 +114,8 @@ using TalkFunction = void (*)(const TalkArgs&);
 struct Kernel {
   KernelFunction run;
 };
-// A kernel that communicates. Where it costs nothing, since no dim it works on is split, each rank works alone.
+// A kernel that communicates. Where it costs nothing, since no dim it works on is split, each rank works
+// alone.
 struct Talk {
   TalkFunction together;
   std::vector<TalkCost> (*cost)(const PlaceArgs&, const Placement&) = nullptr;

@@ -5,8 +5,9 @@
 //                                derivative([](A g, A x, A) { return g / (x + 1); })};
 //   Array log1p(const Operand& x) { return log1p_op({x}); }
 //
-// The record, its registration, the samples of the laws (tests/support), the test of its accuracy (tests/kernels)
-// and its line in TABLE.md follow from the row. map<"log1p"> is the kernel itself, in kernels/elementwise.
+// The record, its registration, the samples of the laws (tests/support), the test of its accuracy
+// (tests/kernels) and its line in TABLE.md follow from the row. map<"log1p"> is the kernel itself, in
+// kernels/elementwise.
 #pragma once
 #include "graph/elementwise_row.hpp"
 #include "kernels/elementwise/elementwise.hpp"

@@ -1,5 +1,5 @@
-// What the row of an elementwise op says about its derivative: per operand a function (g, operands..., y) that
-// gives the operand's cotangent from g, that of the result y.
+// What the row of an elementwise op says about its derivative: per operand a function (g, operands..., y)
+// that gives the operand's cotangent from g, that of the result y.
 #pragma once
 #include <utility>
 

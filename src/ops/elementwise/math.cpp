@@ -1,5 +1,5 @@
-// Transcendental functions and the activations of neural networks. Derivatives write g for the cotangent, x for
-// the operand, y for the result.
+// Transcendental functions and the activations of neural networks. Derivatives write g for the cotangent, x
+// for the operand, y for the result.
 #include <cmath>
 
 #include "ops/elementwise/define.hpp"
