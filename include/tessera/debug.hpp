@@ -24,14 +24,16 @@ std::string visualize_array_sharding(const Array&, VisualizeOptions = {},
 void inspect_array_sharding(const Array&, const std::function<void(const Sharding&)>&,
                             std::source_location where = std::source_location::current());
 
-/// A format of print that remembers where it was written: a parameter pack leaves no room for the place behind it.
+/// A format of print that remembers where it was written: behind a parameter pack there is no room for that.
 struct Format {
+  /// From a text with a {} per argument.
   Format(std::string format, std::source_location written = std::source_location::current())
       : text(std::move(format)), where(written) {}
+  /// From a text with a {} per argument.
   Format(const char* format, std::source_location written = std::source_location::current())
       : text(format), where(written) {}
-  std::string text;
-  std::source_location where;
+  std::string text;            ///< the format
+  std::source_location where;  ///< of the call
 };
 /// print of texts that are there already. Collective over all ranks. ArgumentError when placeholders and
 /// arguments are not equally many.

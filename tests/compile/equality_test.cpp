@@ -41,9 +41,7 @@ OpDef shift_record() {
 }
 const OpDef shift_op = shift_record();
 
-Array shift(const Array& x, std::int32_t by) {
-  return record(shift_op, make_params(ShiftParams{{by}}), {x}, std::source_location::current());
-}
+Array shift(const Array& x, std::int32_t by) { return record(shift_op, make_params(ShiftParams{{by}}), {x}); }
 
 template <class F> std::string text_of(F f, const Array& x) {
   return jit(std::move(f)).lower(x).compile().as_text();

@@ -43,7 +43,7 @@ TEST(Params, AreReadBackAsTheyWereGiven) {
 }
 
 TEST(Node, AChainOfAMillionIsReleasedWithoutRecursion) {
-  Array last = make_placeholder({Shape{2}, float32}, std::nullopt, nullptr, 0, {});
+  Array last = make_placeholder({Shape{2}, float32}, std::nullopt, nullptr, 0);
   for (int i = 0; i < 1'000'000; ++i) {
     auto node = std::make_shared<Node>();
     node->inputs.push_back(std::move(last));
@@ -55,7 +55,7 @@ TEST(Node, AChainOfAMillionIsReleasedWithoutRecursion) {
 }
 
 TEST(Node, WhatOthersStillHoldOutlivesTheChain) {
-  const Array base = make_placeholder({Shape{2}, float32}, std::nullopt, nullptr, 0, {});
+  const Array base = make_placeholder({Shape{2}, float32}, std::nullopt, nullptr, 0);
   Array chain = base;
   for (int i = 0; i < 10; ++i) chain = chain + chain;
   chain = Array();

@@ -285,7 +285,7 @@ TEST(cumulative, is_the_reduction_of_every_prefix) {
 TEST(cumulative, logsumexp_neither_overflows_nor_loses_infinities) {
   const double x[] = {-INFINITY, 1000, 1000, -1000, 1001, INFINITY, 3};
   double out[7];
-  cumulative("logsumexp", false, float64, x, Shape{7}, 0, out);
+  cumulative(ReduceKind::logsumexp, false, float64, x, Shape{7}, 0, out);
   EXPECT_EQ(out[0], -INFINITY);
   EXPECT_EQ(out[1], 1000);
   EXPECT_NEAR(out[2], 1000 + std::log(2.0), 1e-12);
@@ -294,7 +294,7 @@ TEST(cumulative, logsumexp_neither_overflows_nor_loses_infinities) {
   EXPECT_EQ(out[5], INFINITY);
   EXPECT_EQ(out[6], INFINITY);
   const double columns[] = {-INFINITY, 1, 0, 2, 0, NAN};
-  cumulative("logsumexp", true, float64, columns, Shape{3, 2}, 0, out);
+  cumulative(ReduceKind::logsumexp, true, float64, columns, Shape{3, 2}, 0, out);
   EXPECT_NEAR(out[0], std::log(2.0), 1e-15);
   EXPECT_TRUE(std::isnan(out[1]));
 }

@@ -47,7 +47,7 @@ TEST_F(Builder, AReshardStartsFromTheNearestLayoutAtHand) {
 
 TEST_F(Builder, PartialTermsAreCombinedOnce) {
   const int v = input(line, P());
-  builder.set_partial(v, {0}, "sum");
+  builder.set_partial(v, {0}, ReduceKind::sum);
   const int whole = builder.combine(v);
   EXPECT_NE(whole, v);
   EXPECT_TRUE(builder.value(whole).partial_axes.empty());
@@ -57,7 +57,7 @@ TEST_F(Builder, PartialTermsAreCombinedOnce) {
 
 TEST_F(Builder, PartialTermsThatAreWantedSplitGoStraightIntoBlocks) {
   const int v = input(line, P());
-  builder.set_partial(v, {0}, "sum");
+  builder.set_partial(v, {0}, ReduceKind::sum);
   builder.reshard(v, NamedSharding(line, P("x")));
   ASSERT_EQ(written(), 1u);
   EXPECT_EQ(collective_kind(builder.program().instructions[0]), "reduce-scatter");

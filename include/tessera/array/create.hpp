@@ -43,6 +43,7 @@ template <class T> Array full(Shape shape, T value, Dtype dtype = float32,
                               std::source_location where = std::source_location::current()) {
   return full_from_host(std::move(shape), &value, dtype_of<T>(), dtype, "full", where);
 }
+/// An array's value, broadcast to the shape.
 Array full(Shape shape, const Array& value, std::source_location where = std::source_location::current());
 /// Zeros with x's shape and dtype.
 Array zeros_like(const Operand& x);

@@ -66,6 +66,7 @@ class Array {
   Sharding sharding() const;
   bool is_committed() const;         ///< whether it stays where it is
   bool is_fully_replicated() const;  ///< whether every device holds all of it
+  /// The dims in reverse order.
   Array T(std::source_location where = std::source_location::current()) const;
   /// This process's blocks, none on a process outside of the mesh. Collective over the devices of the
   /// array: computes the value.

@@ -33,7 +33,8 @@ std::vector<int> lower_factorization(const MatrixDims&, ProgramBuilder&, const N
 // The record of a factorization: `own` says what is its own (name, types, gradient, flops), the rest follows
 // from the letters of its dims.
 //
-//   const OpDef qr_op = factorization<dims>({.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
+//   const OpDef qr_op =
+//       factorization<dims>({.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 template <const MatrixDims& dims>
 OpDef factorization(OpDef own, void (*kernel)(const KernelArgs&), void (*talk)(const TalkArgs&)) {
   own.sharding = Place{[](const PlaceArgs& args) { return place_factorization(dims, args); }, &dims.rule};
