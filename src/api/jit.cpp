@@ -141,8 +141,9 @@ std::int64_t number_of(const ArgumentKind& kind) {
 
 }  // namespace
 
-void signature_of(const std::vector<Array>& leaves, std::string& key) {
-  for (const auto& x : leaves) {
+void signature_of(const TraceRequest& request, std::string& key) {
+  const Call call("jit", request.where);
+  for (const auto& x : request.leaves) {
     check_usable(x);
     const auto number = number_of(kind_of(output_of(x)));
     key.append(reinterpret_cast<const char*>(&number), sizeof number);

@@ -18,7 +18,7 @@ std::invoke_result_t<F&, const A&...> Jitted<F>::operator()(const A&... args) co
   }
   auto& programs = programs_of<R, Args>();
   std::string signature = structure_key(converted);
-  detail::signature_of(request.leaves, signature);
+  detail::signature_of(request, signature);
   auto program = programs.find(signature);
   if (!program) {
     detail::report_miss(signature, programs.last_signature);

@@ -54,7 +54,7 @@ CostAnalysis compiled_cost(const CompiledCore&);
 MemoryAnalysis compiled_memory(const CompiledCore&);
 Explanation compiled_explanation(const CompiledCore&);
 // Equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or not.
-void signature_of(const std::vector<Array>& leaves, std::string& key);
+void signature_of(const TraceRequest&, std::string& key);
 // Whether an array belongs to a surrounding trace (grad, vmap, shard_map, jit): then an inner jit is a plain
 // call.
 bool inside_trace(const std::vector<Array>& leaves);

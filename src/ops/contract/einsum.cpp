@@ -259,7 +259,7 @@ class Einsum {
 }  // namespace
 
 Array einsum_of(const std::string& expression, std::vector<Array> operands, std::source_location where) {
-  const Call call("einsum_of", where);
+  const Call call("einsum", where);
   return Einsum(expression, std::move(operands)).run();
 }
 

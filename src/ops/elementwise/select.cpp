@@ -78,7 +78,10 @@ Array conj(const Operand& x) {
   return is_complex(x.array.dtype()) ? conj_op({x}) : x.array;
 }
 Array copy(const Operand& x) { return copy_op({x}); }
-Array make_complex(const Operand& re, const Operand& im) { return make_complex_op({re, im}); }
+Array make_complex(const Operand& re, const Operand& im) {
+  const Call call("make_complex", re.where);
+  return make_complex_op({re, im});
+}
 
 Array cast_as(const Array& x, WeakDtype to) {
   if (x.dtype() == to.dtype && x.is_weakly_typed() == to.weak) return x;
