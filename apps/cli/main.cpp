@@ -100,7 +100,8 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
-int main(int argc, char** argv) {
+namespace {
+int answer(int argc, char** argv) {
   Order order;
   CLI::App app("tessera: distributed arrays over MPI", "tessera");
   app.footer(examples);
@@ -194,3 +195,14 @@ int main(int argc, char** argv) {
     return fail(error);
   }
 }
+
+// A command whose answer did not get out has failed.
+int with_output(int status) {
+  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || status != 0) return status;
+  std::fprintf(stderr,
+               "tessera: the answer could not be written to the standard output; check where it goes\n");
+  return 1;
+}
+}  // namespace
+
+int main(int argc, char** argv) { return with_output(answer(argc, argv)); }

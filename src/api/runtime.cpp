@@ -3,9 +3,12 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <iostream>
 #include <new>
 #include <string>
 
@@ -110,6 +113,18 @@ Outcome describe_exception() {
   }
 }
 
+// What was printed may still wait in a buffer. Where it cannot be written (a full disk, a closed output), the
+// program has not done what it was started for.
+void check_output(Outcome& outcome) {
+  errno = 0;
+  std::cout.flush();
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || std::cout.bad();
+  if (!lost || outcome.status != status_done) return;
+  outcome = {status_io, std::string("IoError: what was printed could not be written to the standard output") +
+                            (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()) +
+                            "; check where it goes"};
+}
+
 }  // namespace
 
 int run(int argc, char** argv, std::function<void()> body) {
@@ -129,6 +144,7 @@ int run(int argc, char** argv, std::function<void()> body) {
   } catch (...) {
     outcome = describe_exception();
   }
+  check_output(outcome);
   const int status = comm::leave(outcome.status, outcome.words);
   comm::finish();
   return status;

@@ -1,34 +1,46 @@
 // The calibration of the cost model, kept per user.
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <tessera/error.hpp>
 
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/own_file.hpp"
 #include "base/session.hpp"
+#include "base/text.hpp"
 #include "compile/cost.hpp"
 
 namespace tessera {
 
 std::string machine_model_path() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::string base =
-      cache != nullptr && *cache != 0 ? cache : std::string(home != nullptr ? home : "/tmp") + "/.cache";
-  return base + "/tessera/machine.json";
+  const auto text = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  const std::string cache = text("XDG_CACHE_HOME"), home = text("HOME");
+  if (!cache.empty()) return cache + "/tessera/machine.json";
+  return home.empty() ? "" : home + "/.cache/tessera/machine.json";
 }
 
 namespace {
 
+// A cache file that is damaged, or somebody else's: the defaults.
 MachineModel read_machine_model() {
   MachineModel m;
-  std::ifstream file(machine_model_path());
-  if (!file) return m;
-  const auto json = nlohmann::json::parse(file, nullptr, false);
-  if (json.is_discarded()) return m;  // a damaged cache file: the defaults
-  m.latency_s = json.value("latency_s", m.latency_s);
-  m.bytes_per_s = json.value("bytes_per_s", m.bytes_per_s);
-  m.flops_per_s = json.value("flops_per_s", m.flops_per_s);
-  m.memory_bytes_per_s = json.value("memory_bytes_per_s", m.memory_bytes_per_s);
+  const auto text = read_own_file(machine_model_path());
+  const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  if (!json.is_object()) return m;
+  const auto take = [&](const char* key, double& value) {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_number()) return;
+    const auto number = found->get<double>();
+    if (std::isfinite(number) && number > 0) value = number;
+  };
+  take("latency_s", m.latency_s);
+  take("bytes_per_s", m.bytes_per_s);
+  take("flops_per_s", m.flops_per_s);
+  take("memory_bytes_per_s", m.memory_bytes_per_s);
   return m;
 }
 
@@ -41,16 +53,14 @@ struct Machine {
 MachineModel machine_model() { return state<Machine>().model; }
 
 void save_machine_model(const MachineModel& m) {
-  const std::filesystem::path path = machine_model_path();
-  std::filesystem::create_directories(path.parent_path());
-  const auto unfinished = path.string() + ".tmp";
-  std::ofstream(unfinished) << nlohmann::json{{"latency_s", m.latency_s},
-                                              {"bytes_per_s", m.bytes_per_s},
-                                              {"flops_per_s", m.flops_per_s},
-                                              {"memory_bytes_per_s", m.memory_bytes_per_s}}
-                                   .dump(2)
-                            << "\n";
-  std::filesystem::rename(unfinished, path);
+  const nlohmann::json values = {{"latency_s", m.latency_s},
+                                 {"bytes_per_s", m.bytes_per_s},
+                                 {"flops_per_s", m.flops_per_s},
+                                 {"memory_bytes_per_s", m.memory_bytes_per_s}};
+  const auto path = machine_model_path();
+  if (path.empty() || !replace_own_file(path, values.dump(2) + "\n"))
+    throw IoError("the machine model cannot be kept in " + tessera::quoted(path) +
+                  "; set XDG_CACHE_HOME to a folder that you may write to");
 }
 
 }  // namespace tessera

@@ -165,7 +165,27 @@ def order_of_calls(bench, form):
         bench.expect(("fsync", str(pathlib.Path(temporary).parent)) in events[at:], f"the folder of {temporary} is not brought to the disk")
 
 
-scenarios = {f.__name__: f for f in (kills, throws, random_kills, full_disk, same_process_number, order_of_calls)}
+def lost_output(bench, form):
+    """What a program prints and nobody can keep is a failure of the program: a full disk, a closed output, a pipe that nobody reads."""
+    for name, options, status in [
+        ("full", {"stdout": open("/dev/full", "w")}, 74),
+        ("closed", {"preexec_fn": lambda: os.close(1)}, 74),
+    ]:
+        place = bench.folder / name
+        place.mkdir()
+        done = subprocess.run(bench.command(0, "fault", place, form, "none"), stderr=subprocess.PIPE, text=True, timeout=60, **options)
+        bench.expect(done.returncode == status, f"{name}: {done.returncode}, not {status}")
+        bench.expect("what was printed could not be written to the standard output" in done.stderr, f"{name}: {done.stderr}")
+        bench.expect(not litter(place), f"{name}: leaves {litter(place)}")
+    place = bench.folder / "pipe"
+    place.mkdir()
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(bench.command(0, "fault", place, form, "none"), stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    bench.expect(done.returncode == -signal.SIGPIPE, f"pipe: {done.returncode}")
+
+
+scenarios = {f.__name__: f for f in (kills, throws, random_kills, full_disk, same_process_number, order_of_calls, lost_output)}
 
 
 def main():

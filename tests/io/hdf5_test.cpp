@@ -1,9 +1,15 @@
 #include <hdf5.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
 
 #include "io/folder.hpp"
+#include "support/watchdog.hpp"
 
 namespace tessera::test {
 namespace {
@@ -123,6 +129,37 @@ TEST_F(Hdf5, a_second_run_adds_replaces_or_refuses_as_it_was_asked) {
   EXPECT_THAT(entries(), ElementsAre("x.h5"));
 }
 
+std::string hdf5_mutant(std::string bytes, unsigned number) {
+  std::mt19937 random(number);
+  for (int changes = 1 + static_cast<int>(random() % 3); changes > 0; --changes)
+    bytes[random() % bytes.size()] = static_cast<char>(random());
+  if (random() % 8 == 0) bytes.resize(random() % bytes.size());
+  return bytes;
+}
+
+// 0 done, 1 IoError or MemoryError, 2 another exception; -1 where the child was ended, or took 10 s.
+int in_a_child(const std::function<void()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE}) std::signal(number, SIG_DFL);
+    ::alarm(10);
+    int status = 0;
+    try {
+      work();
+    } catch (const IoError&) {
+      status = 1;
+    } catch (const MemoryError&) {
+      status = 1;
+    } catch (...) {
+      status = 2;
+    }
+    ::_exit(status);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 // Files as somebody else may have made them.
 class ForeignHdf5 : public InFolder {
  protected:
@@ -215,6 +252,30 @@ TEST_F(ForeignHdf5, values_in_other_files_are_read_only_where_they_are_asked_for
 TEST_F(ForeignHdf5, names_cannot_act_on_the_terminal) {
   make([](hid_t file) { dataset(file, "a\x1b]0;title\x07", {2}, creation()); });
   EXPECT_THAT(load("b"), HasSubstr("it has '/a\\x1b]0;title\\x07'"));
+}
+
+// Mutants of a small file are read or refused by what is ours. The HDF5 library (1.10.8) itself ends the process
+// on some, as its own notes on security say: each mutant is loaded in a child, and such ends are counted.
+TEST_F(ForeignHdf5, mutants_are_read_or_refused) {
+  if (device_count() > 1) return;  // nothing here is collective, and a child has no other ranks
+  const char* wanted = std::getenv("TESSERA_TEST_INPUTS");
+  const int inputs = wanted != nullptr ? std::atoi(wanted) : 500;
+  io::save_hdf5(path("x.h5"), "/g/x", device_put(arange(64.0), all_rows()));
+  std::ifstream whole(path("x.h5"), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(whole), {}};
+  int read = 0, refused = 0, ended = 0;
+  for (int number = 0; number < inputs; ++number) {
+    if (number % 200 == 0) test_started("ForeignHdf5", "mutants");
+    put("f.h5", hdf5_mutant(bytes, static_cast<unsigned>(number)));
+    const int status = in_a_child([&] { io::load_hdf5(path("f.h5"), "/g/x", all_rows()); });
+    EXPECT_NE(status, 2) << number << " ends in another exception than IoError or MemoryError";
+    ++(status == 0 ? read : status == 1 ? refused : ended);
+  }
+  EXPECT_GT(read, inputs / 10);
+  EXPECT_GT(refused, inputs / 10);
+  EXPECT_LE(ended, std::max(3, inputs / 50)) << "the library ends the process more often than it was seen to";
+  std::printf("%d mutants of an HDF5 file: %d read, %d refused, %d ended the HDF5 library\n", inputs, read,
+              refused, ended);
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 #include "kernels/fourier/fft_wisdom.hpp"
 
 #include <fftw3.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 
+#include "base/own_file.hpp"
 #include "base/settings.hpp"
 
 namespace tessera::kernels {
@@ -42,26 +42,24 @@ template <class R> const std::string& path() {
 
 template <class R> void Wisdom<R>::load() {
   static const bool once = [] {
-    if (path<R>().empty()) return false;
+    const auto text = path<R>().empty() ? std::nullopt : read_own_file(path<R>());
+    if (!text) return false;
     if constexpr (std::is_same_v<R, double>)
-      return fftw_import_wisdom_from_filename(path<R>().c_str()) != 0;
+      return fftw_import_wisdom_from_string(text->c_str()) != 0;
     else
-      return fftwf_import_wisdom_from_filename(path<R>().c_str()) != 0;
+      return fftwf_import_wisdom_from_string(text->c_str()) != 0;
   }();
   (void)once;
 }
 
 template <class R> void Wisdom<R>::save() {
   if (path<R>().empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path<R>()).parent_path(), error);
-  const std::string draft = path<R>() + "." + std::to_string(getpid());
-  int written = 0;
+  std::unique_ptr<char, decltype(&std::free)> text(nullptr, &std::free);
   if constexpr (std::is_same_v<R, double>)
-    written = fftw_export_wisdom_to_filename(draft.c_str());
+    text.reset(fftw_export_wisdom_to_string());
   else
-    written = fftwf_export_wisdom_to_filename(draft.c_str());
-  if (written == 0 || std::rename(draft.c_str(), path<R>().c_str()) != 0) std::remove(draft.c_str());
+    text.reset(fftwf_export_wisdom_to_string());
+  if (text != nullptr) replace_own_file(path<R>(), text.get());  // without it the next run measures again
 }
 
 template struct Wisdom<double>;
