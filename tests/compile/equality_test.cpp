@@ -109,7 +109,7 @@ TEST(ShareCommon, KeepsInstructionsOfOneHashApart) {
 
 Array looped(const Array& x, std::int32_t by) {
   return fori_loop(
-      0, 20, [by](Array, Array carried) { return shift(carried, by); }, x);
+      0, 20, [by](int, Array carried) { return shift(carried, by); }, x);
 }
 
 TEST(MergeLoops, KeepsLoopsOfOneHashApart) {

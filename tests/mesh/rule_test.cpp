@@ -112,6 +112,7 @@ TEST(RuleText, sentences_that_say_nothing_are_refused_when_they_are_read) {
   EXPECT_THAT(refusal("i k -> i"), HasSubstr("factor k is in no output: say 'sum' or 'whole'"));
   EXPECT_THAT(refusal("i -> i | sum i"), HasSubstr("factor i is reduced and in an output"));
   EXPECT_THAT(refusal("i -> i | whole k"), HasSubstr("'whole' names a factor that no operand has"));
+  EXPECT_THAT(refusal("i k -> i | mean k"), HasSubstr("'mean' is no way to combine partial results"));
   EXPECT_THAT(refusal("(i j -> i j"), HasSubstr("does not start with a factor"));
   EXPECT_THAT(refusal("(i D..) -> i D.."), HasSubstr("a group stands in a compound dim"));
 }
