@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/sort/sort.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::kernels {
@@ -40,6 +41,14 @@ template <class R> inline ComplexKey order_key(std::complex<R> value) {
   if (value.real() != value.real() || value.imag() != value.imag())
     return {~std::uint64_t{0}, ~std::uint64_t{0}};
   return {order_key(value.real()), order_key(value.imag())};
+}
+
+// Ascending keys give the order asked for.
+template <class K> K oriented(K key, SortOrder order) {
+  if constexpr (std::is_same_v<K, ComplexKey>)
+    return order.descending ? ComplexKey{~key.real, ~key.imag} : key;
+  else
+    return order.descending ? static_cast<K>(~key) : key;
 }
 
 }  // namespace tessera::kernels

@@ -1,13 +1,15 @@
 #include "kernels/sort/sort.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
-#include "kernels/sort/order_key.hpp"
+#include "kernels/sort/keys_of_row.hpp"
 #include "kernels/sort/radix_sort.hpp"
 
 namespace tessera::kernels {
@@ -16,174 +18,119 @@ namespace {
 // Rows shorter than this are sorted by comparisons: a radix sort has 256 counters per digit to clear and add
 // up.
 constexpr std::int64_t radix_from = 192;
+template <class K> constexpr bool has_digits = !std::is_same_v<K, ComplexKey>;
 
-template <class K> K oriented(K key, SortOrder order) {
-  if constexpr (std::is_same_v<K, ComplexKey>)
-    return order.descending ? ComplexKey{~key.real, ~key.imag} : key;
-  else
-    return order.descending ? static_cast<K>(~key) : key;
-}
-
-// The scratch of one call: keys of a row, positions, and their shadows.
-template <class T> class RowSorter {
+// Sorts rows of n elements one after the other. Positions have 32 bits where the row allows it.
+template <class Position> class RowSorter {
  public:
-  using K = decltype(order_key(T{}));
-  using Position = std::uint32_t;
+  virtual ~RowSorter() = default;
+  // The positions of the row's elements in sorted order, valid until the next call.
+  virtual const Position* argsort(const void* row) = 0;
+};
 
-  RowSorter(std::int64_t n, SortOrder order) : n_(n), order_(order), keys_(size()), at_(size()) {
-    if constexpr (!is_complex_type<T>)
-      if (n >= radix_from) spare_keys_.resize(size()), spare_at_.resize(size());
+template <class K, class Position> class KeySorter final : public RowSorter<Position> {
+ public:
+  KeySorter(Dtype dtype, std::int64_t n, SortOrder order)
+      : dtype_(dtype), n_(n), order_(order), keys_(n), at_(n) {
+    if (by_digits()) spare_keys_.resize(n), spare_at_.resize(n);
   }
 
-  // Positions of the row's elements in sorted order.
-  const Position* argsort(const T* row) {
-    for (std::int64_t i = 0; i < n_; ++i) keys_[at(i)] = oriented(order_key(row[i]), order_);
+  const Position* argsort(const void* row) override {
+    read_keys(dtype_, row, n_, order_, keys_.data());
     std::iota(at_.begin(), at_.end(), Position{0});
-    if constexpr (!is_complex_type<T>) {
-      if (n_ >= radix_from) {
+    if constexpr (has_digits<K>)
+      if (by_digits()) {
         radix_sort(keys_.data(), at_.data(), spare_keys_.data(), spare_at_.data(), n_);
         return at_.data();
       }
-    }
-    std::stable_sort(at_.begin(), at_.end(), [&](Position a, Position b) { return keys_[a] < keys_[b]; });
+    if constexpr (!has_digits<K> || sizeof(Position) == 4)  // rows with longer positions are long
+      std::stable_sort(at_.begin(), at_.end(), [&](Position a, Position b) { return keys_[a] < keys_[b]; });
     return at_.data();
   }
 
-  // Integers carry nothing that their keys do not: no positions needed.
-  void sort_integers(const T* row, T* out) requires std::is_integral_v<T> {
-    for (std::int64_t i = 0; i < n_; ++i) keys_[at(i)] = oriented(order_key(row[i]), order_);
-    if (n_ >= radix_from)
-      radix_sort(keys_.data(), spare_keys_.data(), n_);
-    else
-      std::sort(keys_.begin(), keys_.end());
-    for (std::int64_t i = 0; i < n_; ++i) {
-      const K key = oriented(keys_[at(i)], order_);
-      if constexpr (std::is_same_v<T, bool>)
-        out[i] = key != 0;
-      else
-        out[i] = static_cast<T>(order_key(static_cast<T>(key)));  // flipping the sign bit twice gives it back
-    }
-  }
-
  private:
-  std::size_t size() const { return static_cast<std::size_t>(n_); }
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  bool by_digits() const { return has_digits<K> && n_ >= radix_from; }
+
+  Dtype dtype_;
   std::int64_t n_;
   SortOrder order_;
   std::vector<K> keys_, spare_keys_;
   std::vector<Position> at_, spare_at_;
 };
 
-// Rows of 2^32 elements and more: 64-bit positions, by comparisons.
-template <class T> std::vector<std::int64_t> argsort_huge(const T* row, std::int64_t n, SortOrder order) {
-  std::vector<std::int64_t> at(n);
-  std::iota(at.begin(), at.end(), std::int64_t{0});
-  std::stable_sort(at.begin(), at.end(), [&](std::int64_t a, std::int64_t b) {
-    return oriented(order_key(row[a]), order) < oriented(order_key(row[b]), order);
-  });
-  return at;
-}
-bool is_huge(std::int64_t n) { return n > std::numeric_limits<std::uint32_t>::max(); }
-
-// Calls use(row, positions) with the sorted positions of every row.
-template <class T, class F>
-void for_each_sorted_row(const T* data, std::int64_t rows, std::int64_t n, SortOrder order, F&& use) {
-  if (is_huge(n)) {
-    for (std::int64_t r = 0; r < rows; ++r) use(r, argsort_huge(data + r * n, n, order).data());
-    return;
-  }
-  RowSorter<T> sorter(n, order);
-  for (std::int64_t r = 0; r < rows; ++r) use(r, sorter.argsort(data + r * n));
-}
-
-template <class T> bool runs_before(const T& a, const T& b, SortOrder order) {
-  return oriented(order_key(a), order) < oriented(order_key(b), order);
-}
-
-// Merges two neighbouring runs; equals come from the left one first.
-template <class T> void merge_two(const T* keys, const std::int64_t* payload, std::int64_t begin,
-                                  std::int64_t middle, std::int64_t end, SortOrder order, T* out,
-                                  std::int64_t* payload_out) {
-  std::int64_t left = begin, right = middle;
-  for (std::int64_t at = begin; at < end; ++at) {
-    const bool take_right = left == middle || (right < end && runs_before(keys[right], keys[left], order));
-    const std::int64_t from = take_right ? right++ : left++;
-    out[at] = keys[from];
-    if (payload != nullptr) payload_out[at] = payload[from];
-  }
-}
-
-template <class T> void merge_runs_typed(const T* keys, const std::int64_t* payload,
-                                         std::span<const std::int64_t> offsets, SortOrder order, T* out,
-                                         std::int64_t* payload_out) {
-  const std::int64_t n = offsets.empty() ? 0 : offsets.back();
-  std::copy_n(keys, n, out);
-  if (payload != nullptr) std::copy_n(payload, n, payload_out);
-  std::vector<std::int64_t> bounds(offsets.begin(), offsets.end());
-  if (bounds.size() <= 2) return;
-  const std::unique_ptr<T[]> spare_keys(new T[n]);
-  std::vector<std::int64_t> spare_payload(payload != nullptr ? static_cast<std::size_t>(n) : 0);
-  while (bounds.size() > 2) {
-    std::copy_n(out, n, spare_keys.get());
-    if (payload != nullptr) std::copy_n(payload_out, n, spare_payload.data());
-    std::vector<std::int64_t> merged{bounds[0]};
-    std::size_t run = 0;
-    for (; run + 2 < bounds.size(); run += 2) {
-      merge_two(spare_keys.get(), payload != nullptr ? spare_payload.data() : nullptr, bounds[run],
-                bounds[run + 1], bounds[run + 2], order, out, payload_out);
-      merged.push_back(bounds[run + 2]);
-    }
-    if (run + 1 < bounds.size()) merged.push_back(bounds.back());
-    bounds = std::move(merged);
-  }
-}
-
-template <class T>
-void top_k_typed(const T* row, std::int64_t n, std::int64_t k, T* values, std::int64_t* index) {
-  using K = decltype(order_key(T{}));
-  struct Candidate {
-    K key;
-    std::int64_t at;
+// Calls use(sorter) with a sorter of rows of n elements.
+template <class F> void with_sorter(Dtype dtype, std::int64_t n, SortOrder order, F&& use) {
+  const auto sorter_of = [&]<class Position>(Position) {
+    return visit_keys(dtype, [&]<class K>(K) -> std::unique_ptr<RowSorter<Position>> {
+      return std::make_unique<KeySorter<K, Position>>(dtype, n, order);
+    });
   };
-  const auto better = [](const Candidate& a, const Candidate& b) {
-    return b.key < a.key || (a.key == b.key && a.at < b.at);
+  if (n > std::numeric_limits<std::uint32_t>::max())
+    use(*sorter_of(std::int64_t{}));
+  else
+    use(*sorter_of(std::uint32_t{}));
+}
+
+// Integers carry nothing that their keys do not: no positions needed.
+template <class K> void sort_integers(Dtype dtype, const std::byte* data, std::int64_t rows, std::int64_t n,
+                                      SortOrder order, std::byte* out) {
+  std::vector<K> keys(n), spare(n >= radix_from ? n : 0);
+  const std::size_t row_bytes = n * sizeof(K);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    read_keys(dtype, data + r * row_bytes, n, order, keys.data());
+    if (n >= radix_from)
+      radix_sort(keys.data(), spare.data(), n);
+    else
+      std::sort(keys.begin(), keys.end());
+    write_integers(dtype, keys.data(), n, order, out + r * row_bytes);
+  }
+}
+
+// to[i] = from[at[i]]
+template <std::size_t bytes, class Position>
+void gather_items(const std::byte* from, const Position* at, std::int64_t n, std::byte* to) {
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * bytes, from + at[i] * bytes, bytes);
+}
+template <class Position>
+void gather_items(Dtype dtype, const std::byte* from, const Position* at, std::int64_t n, std::byte* to) {
+  switch (itemsize(dtype)) {
+    case 1: return gather_items<1>(from, at, n, to);
+    case 2: return gather_items<2>(from, at, n, to);
+    case 4: return gather_items<4>(from, at, n, to);
+    case 8: return gather_items<8>(from, at, n, to);
+    default: return gather_items<16>(from, at, n, to);
+  }
+}
+
+// Unsigned values are their own keys.
+template <class K> void sort_unsigned_pairs(K* keys, std::int64_t* payload, std::int64_t n, SortOrder order) {
+  const std::unique_ptr<K[]> spare(new K[n]);
+  const std::unique_ptr<std::int64_t[]> spare_payload(new std::int64_t[n]);
+  const auto orient = [&] {
+    if (order.descending)
+      for (std::int64_t i = 0; i < n; ++i) keys[i] = oriented(keys[i], order);
   };
-  std::vector<Candidate> best;  // a heap with the worst of the best on top
-  best.reserve(k);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const Candidate candidate{order_key(row[i]), i};
-    if (static_cast<std::int64_t>(best.size()) < k) {
-      best.push_back(candidate);
-      std::push_heap(best.begin(), best.end(), better);
-    } else if (better(candidate, best.front())) {
-      std::pop_heap(best.begin(), best.end(), better);
-      best.back() = candidate;
-      std::push_heap(best.begin(), best.end(), better);
-    }
-  }
-  std::sort_heap(best.begin(), best.end(), better);
-  for (std::size_t i = 0; i < best.size(); ++i) {
-    if (values != nullptr) values[i] = row[best[i].at];
-    if (index != nullptr) index[i] = best[i].at;
-  }
+  orient();
+  radix_sort(keys, payload, spare.get(), spare_payload.get(), n);
+  orient();
 }
 
 }  // namespace
 
 void sort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder order, void* out) {
   if (rows == 0 || n == 0) return;
-  visit(dtype, [&]<class T>(T) {
-    const T* from = static_cast<const T*>(data);
-    T* to = static_cast<T*>(out);
-    if constexpr (std::is_integral_v<T>) {
-      RowSorter<T> sorter(n, order);
-      for (std::int64_t r = 0; r < rows; ++r) sorter.sort_integers(from + r * n, to + r * n);
-    } else {
-      const std::unique_ptr<T[]> row(new T[n]);
-      for_each_sorted_row(from, rows, n, order, [&](std::int64_t r, const auto* at) {
-        for (std::int64_t i = 0; i < n; ++i) row[i] = from[r * n + static_cast<std::int64_t>(at[i])];
-        std::copy_n(row.get(), n, to + r * n);
-      });
+  const auto* from = static_cast<const std::byte*>(data);
+  auto* to = static_cast<std::byte*>(out);
+  if (!is_inexact(dtype))
+    return visit_keys(dtype, [&]<class K>(K) {
+      if constexpr (has_digits<K>) sort_integers<K>(dtype, from, rows, n, order, to);
+    });
+  const std::size_t row_bytes = n * itemsize(dtype);
+  const std::unique_ptr<std::byte[]> row(new std::byte[row_bytes]);
+  with_sorter(dtype, n, order, [&](auto& sorter) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      gather_items(dtype, from + r * row_bytes, sorter.argsort(from + r * row_bytes), n, row.get());
+      std::memcpy(to + r * row_bytes, row.get(), row_bytes);
     }
   });
 }
@@ -191,78 +138,27 @@ void sort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
 void argsort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder order,
                   std::int64_t* out) {
   if (rows == 0 || n == 0) return;
-  visit(dtype, [&]<class T>(T) {
-    for_each_sorted_row(static_cast<const T*>(data), rows, n, order, [&](std::int64_t r, const auto* at) {
-      for (std::int64_t i = 0; i < n; ++i) out[r * n + i] = static_cast<std::int64_t>(at[i]);
-    });
+  const auto* row = static_cast<const std::byte*>(data);
+  with_sorter(dtype, n, order, [&](auto& sorter) {
+    for (std::int64_t r = 0; r < rows; ++r, row += n * itemsize(dtype), out += n)
+      std::copy_n(sorter.argsort(row), n, out);
   });
 }
 
 void sort_pairs(Dtype dtype, void* keys, std::int64_t* payload, std::int64_t n, SortOrder order) {
   if (n < 2) return;
-  visit(dtype, [&]<class T>(T) {
-    T* values = static_cast<T*>(keys);
-    if constexpr (std::is_unsigned_v<T> && !std::is_same_v<T, bool>) {
-      if (n >= radix_from) {  // the values are their own keys
-        const auto flip = [&] {
-          if (order.descending)
-            for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<T>(~values[i]);
-        };
-        const std::unique_ptr<T[]> spare(new T[n]);
-        const std::unique_ptr<std::int64_t[]> spare_payload(new std::int64_t[n]);
-        flip();
-        radix_sort(values, payload, spare.get(), spare_payload.get(), n);
-        flip();
-        return;
-      }
-    }
-    for_each_sorted_row(values, 1, n, order, [&](std::int64_t, const auto* at) {
-      const std::unique_ptr<T[]> old_values(new T[n]);
-      const std::vector<std::int64_t> old_payload(payload, payload + n);
-      std::copy_n(values, n, old_values.get());
-      for (std::int64_t i = 0; i < n; ++i) values[i] = old_values[at[i]], payload[i] = old_payload[at[i]];
+  if (is_unsigned_integer(dtype) && n >= radix_from)
+    return visit_keys(dtype, [&]<class K>(K) {
+      if constexpr (has_digits<K>) sort_unsigned_pairs(static_cast<K*>(keys), payload, n, order);
     });
-  });
-}
-
-void merge_runs(Dtype dtype, const void* keys, const std::int64_t* payload,
-                std::span<const std::int64_t> offsets, SortOrder order, void* keys_out,
-                std::int64_t* payload_out) {
-  visit(dtype, [&]<class T>(T) {
-    merge_runs_typed(static_cast<const T*>(keys), payload, offsets, order, static_cast<T*>(keys_out),
-                     payload_out);
-  });
-}
-
-void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* values, std::int64_t count,
-                  bool right, std::int64_t* out) {
-  visit(dtype, [&]<class T>(T) {
-    const T* row = static_cast<const T*>(sorted);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto key = order_key(static_cast<const T*>(values)[i]);
-      // Without branches: `base` moves over the half that lies before the place.
-      std::int64_t base = 0;
-      for (std::int64_t left = n; left > 0;) {
-        const std::int64_t half = (left + 1) / 2;
-        const auto middle = order_key(row[base + half - 1]);
-        const bool before = right ? !(key < middle) : middle < key;
-        base += before ? half : 0;
-        left = before ? left - half : half - 1;
-      }
-      out[i] = base;
-    }
-  });
-}
-
-void top_k_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, std::int64_t k,
-                void* values_out, std::int64_t* index_out) {
-  k = std::min(k, n);
-  if (rows == 0 || k <= 0) return;
-  visit(dtype, [&]<class T>(T) {
-    for (std::int64_t r = 0; r < rows; ++r)
-      top_k_typed(static_cast<const T*>(data) + r * n, n, k,
-                  values_out == nullptr ? nullptr : static_cast<T*>(values_out) + r * k,
-                  index_out == nullptr ? nullptr : index_out + r * k);
+  const std::size_t bytes = n * itemsize(dtype);
+  const std::unique_ptr<std::byte[]> old_keys(new std::byte[bytes]);
+  const std::vector<std::int64_t> old_payload(payload, payload + n);
+  std::memcpy(old_keys.get(), keys, bytes);
+  with_sorter(dtype, n, order, [&](auto& sorter) {
+    const auto* at = sorter.argsort(keys);
+    gather_items(dtype, old_keys.get(), at, n, static_cast<std::byte*>(keys));
+    for (std::int64_t i = 0; i < n; ++i) payload[i] = old_payload[at[i]];
   });
 }
 

@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/sort/keys_of_row.hpp"
+#include "kernels/sort/sort.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+template <class K> struct Candidate {
+  K key;
+  std::int64_t at;
+};
+template <class K> bool better(const Candidate<K>& a, const Candidate<K>& b) {
+  return b.key < a.key || (a.key == b.key && a.at < b.at);
+}
+
+// The k largest so far: a heap with the worst of the best on top.
+template <class K> class Best {
+ public:
+  explicit Best(std::int64_t k) : k_(k) { heap_.reserve(k); }
+
+  void offer(const Candidate<K>& candidate) {
+    if (static_cast<std::int64_t>(heap_.size()) == k_) {
+      if (!better(candidate, heap_.front())) return;
+      std::pop_heap(heap_.begin(), heap_.end(), better<K>);
+      heap_.pop_back();
+    }
+    heap_.push_back(candidate);
+    std::push_heap(heap_.begin(), heap_.end(), better<K>);
+  }
+  // The best first. After this, clear() comes before the next offer.
+  const std::vector<Candidate<K>>& sorted() {
+    std::sort_heap(heap_.begin(), heap_.end(), better<K>);
+    return heap_;
+  }
+  void clear() { heap_.clear(); }
+
+ private:
+  std::int64_t k_;
+  std::vector<Candidate<K>> heap_;
+};
+
+template <class K> void offer_row(Dtype dtype, const std::byte* row, std::int64_t n, Best<K>& best) {
+  constexpr std::int64_t piece = 1024;
+  K keys[piece];
+  for (std::int64_t first = 0; first < n; first += piece) {
+    const std::int64_t count = std::min(piece, n - first);
+    read_keys(dtype, row + first * itemsize(dtype), count, {}, keys);
+    for (std::int64_t i = 0; i < count; ++i) best.offer({keys[i], first + i});
+  }
+}
+
+}  // namespace
+
+void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* values, std::int64_t count,
+                  bool right, std::int64_t* out) {
+  visit(dtype, [&]<class T>(T) {
+    const T* row = static_cast<const T*>(sorted);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto key = order_key(static_cast<const T*>(values)[i]);
+      // Without branches: `base` moves over the half that lies before the place.
+      std::int64_t base = 0;
+      for (std::int64_t left = n; left > 0;) {
+        const std::int64_t half = (left + 1) / 2;
+        const auto middle = order_key(row[base + half - 1]);
+        const bool before = right ? !(key < middle) : middle < key;
+        base += before ? half : 0;
+        left = before ? left - half : half - 1;
+      }
+      out[i] = base;
+    }
+  });
+}
+
+void top_k_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, std::int64_t k,
+                void* values_out, std::int64_t* index_out) {
+  k = std::min(k, n);
+  if (rows == 0 || k <= 0) return;
+  const std::size_t bytes = itemsize(dtype);
+  auto* row = static_cast<const std::byte*>(data);
+  auto* values = static_cast<std::byte*>(values_out);
+  visit_keys(dtype, [&]<class K>(K) {
+    Best<K> best(k);
+    for (std::int64_t r = 0; r < rows; ++r, row += n * bytes, best.clear()) {
+      offer_row(dtype, row, n, best);
+      for (const auto& [key, at] : best.sorted()) {
+        if (values != nullptr) std::memcpy(values, row + at * bytes, bytes), values += bytes;
+        if (index_out != nullptr) *index_out++ = at;
+      }
+    }
+  });
+}
+
+}  // namespace tessera::kernels
