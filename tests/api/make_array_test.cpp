@@ -88,7 +88,8 @@ TEST(MakeArray, WhatACallbackDoesWrongIsRaisedOnAllRanks) {
         if (i[0].start == 2 * last) throw std::runtime_error("no such sensor");
         return HostArray({2, 3}, int32);
       })),
-      HasSubstr("rank " + std::to_string(last) + ": make_array_from_callback: the callback failed at [" +
+      HasSubstr("rank " + std::to_string(last) +
+                ": make_array_from_callback at make_array_test.cpp:80: the callback failed at [" +
                 std::to_string(2 * last) + ":" + std::to_string(2 * last + 2) + ", 0:3]: no such sensor"));
   expect_alive();
   if (last == 0) return;
