@@ -186,47 +186,75 @@ void check_usable(const Array& x) {
         " was deleted or donated; its value is gone. Keep a copy, or do not delete it before its last use");
 }
 
+namespace {
+
+// What an op is told about its operands.
+struct Operands {
+  std::vector<Type> types;
+  std::vector<std::optional<Sharding>> shardings;
+  std::vector<std::uint64_t> varying;
+  std::uint64_t varying_together = 0;
+};
+
+Operands look_at(const std::vector<Array>& inputs) {
+  Operands operands;
+  operands.types.reserve(inputs.size());
+  operands.shardings.reserve(inputs.size());
+  for (const auto& x : inputs) {
+    const auto& output = output_of(x);
+    operands.types.push_back(output.type);
+    operands.shardings.push_back(output.sharding);
+    operands.varying.push_back(output.varying);
+    operands.varying_together |= output.varying;
+  }
+  return operands;
+}
+
+// The node's results: types, where ranks may differ, and layouts as soon as an operand lies somewhere.
+void set_outputs(Node& node, const OpDef& op, Operands& operands, const std::vector<Array>& inputs,
+                 const RegionPtr& region) {
+  const auto types = op.infer(operands.types, *node.params);
+  auto mesh = unify_meshes(inputs, operands.shardings);
+  if (!mesh && op.commit != nullptr) mesh = op.commit(*node.params);
+  const auto together =
+      op.varying != nullptr ? op.varying(operands.varying, *node.params) : operands.varying_together;
+  node.outputs.resize(types.size());
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    node.outputs[i].type = types[i];
+    node.outputs[i].varying = op.output_varying != nullptr ? op.output_varying(i, *node.params) : together;
+  }
+  if (!mesh) return;
+  static const std::vector<int> no_axes;
+  const auto& fixed = region ? region->manual_axes : no_axes;
+  const auto placed =
+      place(op, {operands.types, types, operands.shardings, *node.params, *mesh, fixed, std::nullopt});
+  for (std::size_t i = 0; i < types.size(); ++i) node.outputs[i].sharding = placed.outputs[i];
+}
+
+// What follows for a node from the nodes below it.
+void follow_inputs(Node& node) {
+  for (const auto& x : node.inputs) {
+    node.traced |= x.node()->traced;
+    node.has_placeholder |= x.node()->has_placeholder;
+    if (!x.node()->is_evaluated()) node.pending = std::max(node.pending, x.node()->pending + 1);
+  }
+}
+
+}  // namespace
+
 std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs) {
   const Call unless_called(op.name.c_str(), {});
-  auto node = std::make_shared<Node>();
   for (const auto& x : inputs) check_usable(x);
   const auto region = common_region(inputs);
   if (region) bring_inside(op, region, inputs);
-  std::vector<Type> in_types;
-  in_types.reserve(inputs.size());
-  std::vector<std::optional<Sharding>> shardings;
-  shardings.reserve(inputs.size());
-  std::uint64_t varying = 0;
-  std::vector<std::uint64_t> in_varying;
-  for (const auto& x : inputs) {
-    const auto& output = output_of(x);
-    in_types.push_back(output.type);
-    shardings.push_back(output.sharding);
-    in_varying.push_back(output.varying);
-    varying |= output.varying;
-    node->traced |= x.node()->traced;
-    if (!x.node()->is_evaluated()) node->pending = std::max(node->pending, x.node()->pending + 1);
-    node->has_placeholder |= x.node()->has_placeholder;
-  }
-  const auto out_types = op.infer(in_types, *params);
-  auto mesh = unify_meshes(inputs, shardings);
-  if (!mesh && op.commit != nullptr) mesh = op.commit(*params);
-  node->region = op.region != nullptr ? op.region(*params, region) : region;
-  if (op.varying != nullptr) varying = op.varying(in_varying, *params);
-  node->outputs.resize(out_types.size());
-  if (mesh) {
-    static const std::vector<int> no_axes;
-    const auto& fixed = region ? region->manual_axes : no_axes;
-    const auto placed = place(op, {in_types, out_types, shardings, *params, *mesh, fixed, std::nullopt});
-    for (std::size_t i = 0; i < out_types.size(); ++i) node->outputs[i].sharding = placed.outputs[i];
-  }
-  for (std::size_t i = 0; i < out_types.size(); ++i) {
-    node->outputs[i].type = out_types[i];
-    node->outputs[i].varying = op.output_varying != nullptr ? op.output_varying(i, *params) : varying;
-  }
+  auto operands = look_at(inputs);
+  auto node = std::make_shared<Node>();
   node->op = &op;
   node->params = std::move(params);
+  set_outputs(*node, op, operands, inputs, region);
+  node->region = op.region != nullptr ? op.region(*node->params, region) : region;
   node->inputs = std::move(inputs);
+  follow_inputs(*node);
   node->call = current_call().name;
   node->where = current_call().where;
   node->serial = next_serial();

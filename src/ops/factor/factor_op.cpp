@@ -97,76 +97,109 @@ Placement place_factorization(const MatrixDims& dims, const PlaceArgs& args) {
   return placement;
 }
 
-std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& builder, const Node& node,
-                                     std::span<const int> in) {
-  std::vector<Type> in_types, out_types;
+namespace {
+
+// A factorization that is being written: its operands as they lie, and where the op wants them.
+struct Lowering {
+  const MatrixDims& dims;
+  ProgramBuilder& builder;
+  const Node& node;
+  std::vector<int> inputs;
+  std::vector<Type> in_types = {}, out_types = {};
+  std::vector<DimAxes> layouts = {};
+  Placement placed = {};
+  MeshAxes axes = {};  // that split the matrices: their ranks work together
+  std::size_t lead = 0;
+
+  Mesh mesh() const { return builder.value(inputs[0]).layout.mesh(); }
+  int ranks() const { return static_cast<int>(devices_along(mesh(), axes)); }
+};
+
+Lowering lowering_of(const MatrixDims& dims, ProgramBuilder& builder, const Node& node,
+                     std::span<const int> in) {
+  Lowering l{dims, builder, node, {in.begin(), in.end()}};
   std::vector<std::optional<Sharding>> shardings;
-  std::vector<DimAxes> layouts;
   for (const int v : in) {
     const auto& value = builder.value(v);
-    in_types.push_back(value.type);
+    l.in_types.push_back(value.type);
     shardings.emplace_back(value.layout);
-    layouts.push_back(value.layout.dim_axes(value.type.shape.ndim()));
+    l.layouts.push_back(value.layout.dim_axes(value.type.shape.ndim()));
   }
-  for (const auto& output : node.outputs) out_types.push_back(output.type);
+  for (const auto& output : node.outputs) l.out_types.push_back(output.type);
   static const std::vector<int> none;
-  const Mesh mesh = builder.value(in[0]).layout.mesh();
-  const auto placed = place(*node.op, {in_types, out_types, shardings, *node.params, mesh,
-                                       node.region ? node.region->manual_axes : none, std::nullopt});
-  const std::vector<int> inputs(in.begin(), in.end());
-  const auto axes = team_axes(dims, layouts);
-  if (axes.empty()) return builder.kernel(*node.op, node.params, inputs, out_types, placed.outputs);
+  l.placed = place(*node.op, {l.in_types, l.out_types, shardings, *node.params, l.mesh(),
+                              node.region ? node.region->manual_axes : none, std::nullopt});
+  l.axes = team_axes(dims, l.layouts);
+  l.lead = l.layouts[0].size() - dims.in[0].size();
+  return l;
+}
 
-  // Enough matrices for all of the team's ranks: each takes some of them whole.
-  const std::size_t lead = layouts[0].size() - dims.in[0].size();
-  const auto ranks = static_cast<int>(devices_along(mesh, axes));
-  std::size_t widest = lead;
+// The batch dim with the largest blocks, if each of the team's ranks can have whole matrices of it.
+std::optional<std::size_t> dim_to_spread(const Lowering& l) {
+  std::size_t widest = l.lead;
   std::int64_t most = 0;
-  for (std::size_t d = 0; d < lead; ++d)
-    if (const auto n = block_size(in_types[0].shape[d], devices_along(mesh, layouts[0][d])); n > most)
+  for (std::size_t d = 0; d < l.lead; ++d)
+    if (const auto n = block_size(l.in_types[0].shape[d], devices_along(l.mesh(), l.layouts[0][d])); n > most)
       widest = d, most = n;
-  if (most >= ranks) {
-    const auto spread = [&](DimAxes layout) {
-      for (std::size_t d = lead; d < layout.size(); ++d) layout[d] = without(layout[d], axes);
-      layout[widest].insert(layout[widest].end(), axes.begin(), axes.end());
-      return Sharding::from_dim_axes(mesh, layout);
-    };
-    std::vector<int> moved;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      moved.push_back(builder.reshard(inputs[i], spread(layouts[i])));
-    std::vector<Sharding> spread_outputs;
-    for (std::size_t i = 0; i < out_types.size(); ++i)
-      spread_outputs.push_back(spread(placed.outputs[i].dim_axes(out_types[i].shape.ndim())));
-    auto results = builder.kernel(*node.op, node.params, moved, out_types, spread_outputs);
-    for (std::size_t i = 0; i < results.size(); ++i)
-      results[i] = builder.reshard(results[i], placed.outputs[i]);
-    return results;
-  }
+  return most >= l.ranks() ? std::optional(widest) : std::nullopt;
+}
 
-  // What it moves: each rank's shards to the block-cyclic layout and back, and panels along the rows and
-  // columns of the grid, or sums.
-  std::int64_t shard_bytes = 0;
-  const auto bytes_of = [&](const Type& type, const Sharding& layout) {
-    return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
+// Each rank of the team takes some of the matrices whole.
+std::vector<int> spread_over_batch(const Lowering& l, std::size_t dim) {
+  const auto spread = [&](DimAxes layout) {
+    for (std::size_t d = l.lead; d < layout.size(); ++d) layout[d] = without(layout[d], l.axes);
+    layout[dim].insert(layout[dim].end(), l.axes.begin(), l.axes.end());
+    return Sharding::from_dim_axes(l.mesh(), layout);
   };
-  for (std::size_t i = 0; i < in_types.size(); ++i) shard_bytes += bytes_of(in_types[i], placed.inputs[i]);
-  for (std::size_t i = 0; i < out_types.size(); ++i) shard_bytes += bytes_of(out_types[i], placed.outputs[i]);
+  std::vector<int> moved;
+  for (std::size_t i = 0; i < l.inputs.size(); ++i)
+    moved.push_back(l.builder.reshard(l.inputs[i], spread(l.layouts[i])));
+  std::vector<Sharding> outputs;
+  for (std::size_t i = 0; i < l.out_types.size(); ++i)
+    outputs.push_back(spread(l.placed.outputs[i].dim_axes(l.out_types[i].shape.ndim())));
+  auto results = l.builder.kernel(*l.node.op, l.node.params, moved, l.out_types, outputs);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    results[i] = l.builder.reshard(results[i], l.placed.outputs[i]);
+  return results;
+}
+
+std::int64_t shard_bytes(const std::vector<Type>& types, const std::vector<Sharding>& layouts) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < types.size(); ++i)
+    bytes += layouts[i].shard_shape(types[i].shape).elements() *
+             static_cast<std::int64_t>(itemsize(types[i].dtype));
+  return bytes;
+}
+
+// What working together moves: each rank's shards to the block-cyclic layout and back, and panels along the
+// rows and columns of the grid, or sums.
+std::vector<TalkCost> cost_together(const Lowering& l) {
+  const int ranks = l.ranks();
+  const Type& matrix = l.in_types[0];
+  const auto dealt = shard_bytes(l.in_types, l.placed.inputs) + shard_bytes(l.out_types, l.placed.outputs);
+  const TalkCost deal{"all-to-all", l.axes, dealt * (ranks - 1) / ranks, 1};
   const GridShape grid = grid_for(ranks);
-  const std::int64_t n = extent(in_types[0], 1),
+  const std::int64_t n = extent(matrix, 1),
                      block = std::max<std::int64_t>(block_for(n, grid.columns, widest_block(n)), 1);
-  const Shape held = placed.inputs[0].shard_shape(in_types[0].shape);
-  std::int64_t matrix_bytes =
-      extent(in_types[0], 2) * n * static_cast<std::int64_t>(itemsize(in_types[0].dtype));
-  for (std::size_t d = 0; d < lead; ++d) matrix_bytes *= held[d];
-  const std::int64_t panels = n / block + 1;
-  const TalkCost deal{"all-to-all", axes, shard_bytes * (ranks - 1) / ranks, 1};
-  if (dims.substitutes && is_few(grid, block, extent(in_types[1], 1))) {
-    const std::int64_t right_bytes = n == 0 ? 0 : matrix_bytes / n * extent(in_types[1], 1);
-    return builder.talk(*node.op, node.params, inputs, out_types, placed.outputs,
-                        {deal, {"all-reduce", axes, 2 * right_bytes / std::max(grid.rows, 1), panels + 1}});
+  std::int64_t matrix_bytes = extent(matrix, 2) * n * static_cast<std::int64_t>(itemsize(matrix.dtype));
+  const Shape held = l.placed.inputs[0].shard_shape(matrix.shape);
+  for (std::size_t d = 0; d < l.lead; ++d) matrix_bytes *= held[d];
+  const std::int64_t panels = n / block + 1, rows = std::max(grid.rows, 1);
+  if (l.dims.substitutes && is_few(grid, block, extent(l.in_types[1], 1))) {
+    const std::int64_t right_bytes = n == 0 ? 0 : matrix_bytes / n * extent(l.in_types[1], 1);
+    return {deal, {"all-reduce", l.axes, 2 * right_bytes / rows, panels + 1}};
   }
-  return builder.talk(*node.op, node.params, inputs, out_types, placed.outputs,
-                      {deal, {"broadcast", axes, matrix_bytes / std::max(grid.rows, 1), panels}});
+  return {deal, {"broadcast", l.axes, matrix_bytes / rows, panels}};
+}
+
+}  // namespace
+
+std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& builder, const Node& node,
+                                     std::span<const int> in) {
+  const Lowering l = lowering_of(dims, builder, node, in);
+  if (l.axes.empty()) return builder.kernel(*node.op, node.params, l.inputs, l.out_types, l.placed.outputs);
+  if (const auto dim = dim_to_spread(l)) return spread_over_batch(l, *dim);
+  return builder.talk(*node.op, node.params, l.inputs, l.out_types, l.placed.outputs, cost_together(l));
 }
 
 Team::Team(const TalkArgs& args, const MatrixDims& dims) {
