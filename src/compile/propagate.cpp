@@ -140,8 +140,6 @@ class Backward {
 
 // Of products, convolutions, factorizations; what else is computed takes less time than moving its operands.
 std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, const PlaceArgs& args) {
-  constexpr double flops_per_moved_byte =
-      5;  // a core's product against what a network brings it; not measured: ranks must agree
   if (node.op->flops == nullptr) return 0;
   std::vector<Type> in, out;
   for (std::size_t i = 0; i < args.in.size(); ++i)

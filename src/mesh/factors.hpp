@@ -62,6 +62,10 @@ Sharding sharding_of(const FactorRule&, const FactorAxes&, const Mesh&, int oper
 // i over p parts needs i % p == 0, and j can be split only when i is split into single indices.
 bool is_allowed(const FactorRule&, const FactorAxes&, const Mesh&);
 
+// A core's product against what a network brings it: how the planner weighs arithmetic against bytes. Not
+// measured, since all ranks must agree.
+inline constexpr double flops_per_moved_byte = 5;
+
 struct Propagation {
   FactorAxes factor_axes;
   std::vector<Sharding> inputs;  // what each input must be resharded to
@@ -73,12 +77,14 @@ struct Propagation {
 
 // Forward: from the shardings of the inputs to the layout of the op. nullopt is an uncommitted input,
 // computed in any layout at no cost. If the inputs agree, no input moves, whatever a reduction costs
-// afterwards. Else the assignment that moves the fewest bytes, among those that put each mesh axis where
-// some input has it, or nowhere; ties go to the one that moves less of the first input, then of the second,
-// ... An input on another mesh over the same devices in the same order is taken as it is and resharded.
+// afterwards. Else the assignment that moves the fewest bytes (where operands are contracted, bytes and one
+// rank's arithmetic together), among those that put each mesh axis where some input has it, or nowhere; ties
+// go to the one that moves less of the first input, then of the second, ... An input on another mesh over the same devices in the same order is taken as it is and resharded.
 //
 //   a f32[4096, 2048] P('x', None) . b f32[2048, 1024] P(None, 'x'), x = 4:  P('x', None), gathers b (6 MiB
 //     per rank; a would be 24 MiB)
+//   a f32[4096, 4096] P(None, 'x') . b f32[4096, 4096] P(), x = 4:  P(), partial over x: gathering a would be
+//     half the bytes, and four times the arithmetic
 Propagation propagate_forward(const FactorRule&, std::span<const std::optional<Sharding>> inputs,
                               std::span<const Shape> in_shapes, std::span<const Dtype> in_dtypes,
                               std::span<const Shape> out_shapes, std::span<const Dtype> out_dtypes,

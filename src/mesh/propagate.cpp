@@ -166,10 +166,12 @@ class Propagator {
   }
 
   struct Cost {
-    std::int64_t total = 0;
+    std::int64_t bytes = 0;
+    std::int64_t arithmetic = 0;  // of one rank, as the bytes that could move meanwhile
     std::vector<std::int64_t> of_input;
+    std::int64_t total() const { return bytes + arithmetic; }
     friend bool operator<(const Cost& a, const Cost& b) {
-      return a.total != b.total ? a.total < b.total : a.of_input < b.of_input;
+      return a.total() != b.total() ? a.total() < b.total() : a.of_input < b.of_input;
     }
   };
 
@@ -181,7 +183,7 @@ class Propagator {
     const auto [begin, end] = answers.equal_range(hash);
     for (auto known = begin; known != end; ++known)
       if (known->second.asked_by(*this)) {
-        best_cost_.total = known->second.bytes;
+        best_cost_.bytes = known->second.bytes;
         has_best_ = true;
         return known->second.axes;
       }
@@ -193,7 +195,7 @@ class Propagator {
                                    {out_dtypes_.begin(), out_dtypes_.end()},
                                    mesh_,
                                    axes,
-                                   best_cost_.total});
+                                   best_cost_.bytes});
     return axes;
   }
 
@@ -311,12 +313,26 @@ class Propagator {
     return bytes;
   }
 
+  // Where operands are contracted, arithmetic may outweigh bytes: a rank that gathers an operand and computes
+  // what its neighbours compute as well is no cheaper than one that adds up a share of the sum.
+  std::int64_t arithmetic(const FactorAxes& axes) const {
+    double terms = 1;
+    bool contracts = false;
+    for (std::size_t f = 0; f < axes.size(); ++f) {
+      terms *= static_cast<double>(rule_.factors[f].size) / static_cast<double>(devices_along(mesh_, axes[f]));
+      int readers = 0;
+      for (std::size_t i = 0; i < inputs_.size(); ++i) readers += has_factor(i, static_cast<int>(f));
+      contracts |= rule_.factors[f].kind == FactorKind::reduce && readers > 1;
+    }
+    return contracts ? static_cast<std::int64_t>(std::min(1e17, 2 * terms / flops_per_moved_byte)) : 0;
+  }
+
   Cost cost(const FactorAxes& axes) {
-    Cost cost{reduce_bytes(axes), std::vector<std::int64_t>(inputs_.size(), 0)};
+    Cost cost{reduce_bytes(axes), arithmetic(axes), std::vector<std::int64_t>(inputs_.size(), 0)};
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i]) continue;
       cost.of_input[i] = move_bytes(i, layout(axes, static_cast<int>(i), false));
-      cost.total += cost.of_input[i];
+      cost.bytes += cost.of_input[i];
     }
     return cost;
   }
@@ -356,7 +372,7 @@ class Propagator {
       if (rule_.factors[f].kind == FactorKind::reduce)
         result.partial_axes.insert(result.partial_axes.end(), axes[f].begin(), axes[f].end());
     std::sort(result.partial_axes.begin(), result.partial_axes.end());
-    result.bytes = has_best_ ? best_cost_.total : reduce_bytes(axes);
+    result.bytes = has_best_ ? best_cost_.bytes : reduce_bytes(axes);
     result.factor_axes = std::move(axes);
     return result;
   }
