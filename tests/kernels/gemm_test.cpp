@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "kernels/dense/gemm_own.hpp"
 #include "kernels/values.hpp"
 
 namespace tessera::kernels {
@@ -89,6 +90,28 @@ TEST(gemm, old_nans_do_not_survive_in_the_result) {
     gemm(float64, false, false, 100, n, 100, a.data(), 100, b.data(), n, false, c.data(), n);
     for (const double x : c) ASSERT_EQ(x, 200);
   }
+}
+
+// Compiled for the baseline, this file has no fused multiply-adds.
+template <class C> C plus_rounded_product(C c, C a, C b) {
+  return C(c.real() + (a.real() * b.real() - a.imag() * b.imag()),
+           c.imag() + (a.real() * b.imag() + a.imag() * b.real()));
+}
+template <class C> void expect_every_product_and_sum_rounded() {
+  const std::int64_t m = 5, n = 37, k = 23;
+  const auto a = testing::random_values<C>(m * k, 1), b = testing::random_values<C>(k * n, 2);
+  std::vector<C> c(m * n);
+  gemm_own(dtype_of<C>(), m, n, k, {a.data(), k, 1}, {b.data(), n, 1}, c.data(), n);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      C exact = 0;
+      for (std::int64_t l = 0; l < k; ++l) exact = plus_rounded_product(exact, a[i * k + l], b[l * n + j]);
+      ASSERT_EQ(c[i * n + j], exact) << i << ", " << j;
+    }
+}
+TEST(gemm_own, complex_products_have_the_same_bits_on_every_instruction_set) {
+  expect_every_product_and_sum_rounded<std::complex<float>>();
+  expect_every_product_and_sum_rounded<std::complex<double>>();
 }
 
 TEST(gemm_batched, shared_and_separate_operands) {

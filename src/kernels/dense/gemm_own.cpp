@@ -39,10 +39,12 @@ template <> struct Arithmetic<Truth> {
     return {static_cast<std::uint8_t>(c.value | (a.value & b.value))};
   }
 };
+// The real part is a sum, not a difference: GCC makes fused multiply-adds of a difference beside a sum, even
+// where contraction is off, and the bits would depend on the instruction set.
 template <class R> struct Arithmetic<std::complex<R>> {
   using C = std::complex<R>;
   static HWY_INLINE C add_product(C c, C a, C b) {
-    return C(c.real() + (a.real() * b.real() - a.imag() * b.imag()),
+    return C(c.real() + (a.real() * b.real() + -a.imag() * b.imag()),
              c.imag() + (a.real() * b.imag() + a.imag() * b.real()));
   }
 };
