@@ -4,8 +4,8 @@
 /// **Sharding.** Dims that come through keep the mesh axes that split them; a new dim is whole.
 ///
 /// **Communication.** Not collective: every function here records. What changes owner travels straight from
-/// the rank that has it to the rank that needs it, and nothing else moves; no operand is gathered but where
-/// reshape says so. Values do not change, nor do dtypes unless arrays of several are joined.
+/// the rank that has it to the rank that needs it, and nothing else moves; no operand is gathered. Values do
+/// not change, nor do dtypes unless arrays of several are joined.
 ///
 /// **Errors.** IndexError for an axis that is out of range, ShapeError and ArgumentError as said. All are
 /// raised on every rank when recorded.
@@ -25,9 +25,10 @@ namespace tessera {
 /// @{
 
 /// The elements in row-major order in another shape; one extent may be -1. A split that the new shape can
-/// express stays and costs nothing: (6, 4) to (24), split by rows. Uneven blocks send their neighbours what
-/// they are apart. A split that cannot be expressed, as that of 4 in (6, 4) to (24), is gathered first,
-/// over its mesh axes only. ShapeError when the numbers of elements differ.
+/// express stays and costs nothing: (6, 4) to (24), split by rows; (8) over ("x", "y") to (4, 2) over x
+/// and y. Uneven blocks send their neighbours what they are apart. A split that cannot be expressed, as that
+/// of 4 in (6, 4) to (24), becomes one of the rows: ranks exchange about a block each. ShapeError when the
+/// numbers of elements differ.
 Array reshape(const Operand& x, Shape shape);
 /// The axes in the order that the permutation names; reversed without one. Moves nothing: the splits go
 /// along.

@@ -6,6 +6,29 @@
 #include "ops/functions.hpp"
 
 namespace tessera {
+namespace {
+
+// All elements in one dim, each where it lies. Split dims stand in front, taken apart into blocks where that
+// is even, (parts, block): what is joined then is a run on every rank.
+Array in_any_order(const Array& x) {
+  const auto& sharding = output_of(x).sharding;
+  if (!sharding || x.node()->region) return reshape(x, Shape{-1});
+  const auto axes = sharding->dim_axes(x.ndim());
+  std::vector<std::int64_t> extents;
+  std::vector<int> blocks, others;
+  for (int d = 0; d < x.ndim(); ++d) {
+    const auto parts = devices_along(sharding->mesh(), axes[d]);
+    if (parts > 1) blocks.push_back(static_cast<int>(extents.size()));
+    const bool is_even = parts > 1 && x.shape()[d] % parts == 0;
+    if (is_even) extents.push_back(parts);
+    if (is_even || parts == 1) others.push_back(static_cast<int>(extents.size()));
+    extents.push_back(is_even ? x.shape()[d] / parts : x.shape()[d]);
+  }
+  blocks.insert(blocks.end(), others.begin(), others.end());
+  return reshape(transpose(reshape(x, Shape(std::move(extents))), std::move(blocks)), Shape{-1});
+}
+
+}  // namespace
 
 Array diff(const Operand& x, int n, int axis) {
   const Call call("diff", x.where);
@@ -99,7 +122,7 @@ Array median(const Operand& x, int axis, bool keepdims) {
 Array median(const Operand& x) {
   const Call call("median", x.where);
   check_usable(x.array);
-  return median(reshape(x, Shape{-1}), 0);
+  return median(in_any_order(x.array), 0);
 }
 
 Array average(const Operand& x, const Operand& weights, Axes axes, bool keepdims) {

@@ -107,7 +107,15 @@ Array dot(const Operand& a, const Operand& b) {
 Array vdot(const Operand& a, const Operand& b) {
   const Call call("vdot", a.where);
   check_both(a, b);
-  return dot(reshape(conj(a), Shape{-1}), reshape(b, Shape{-1}));
+  if (a.array.size() != b.array.size())
+    throw ShapeError(call_text() + ": " + to_string(a.array.shape()) + " and " + to_string(b.array.shape()) +
+                     " have " + std::to_string(a.array.size()) + " and " + std::to_string(b.array.size()) +
+                     " elements; their flattened elements are paired, so there must be as many");
+  // Over all dims as they lie: flattened, splits of minor dims would have to move.
+  const bool flat_is_longer = a.array.ndim() < b.array.ndim();
+  const Array x = flat_is_longer ? reshape(a, b.array.shape()) : a.array,
+              y = flat_is_longer ? b.array : reshape(b, a.array.shape());
+  return tensordot(conj(x), y, x.ndim());
 }
 
 Array inner(const Operand& a, const Operand& b) {

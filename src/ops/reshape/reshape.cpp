@@ -1,9 +1,9 @@
 // reshape, squeeze, expand_dims, broadcast_to.
 //
 // A reshape regroups dims: (6, 4) -> (24) has the factors i=6, j=4 with [i][j] -> [ij]. A rank's block keeps
-// its element order, so the local work is none at all; a split that does not survive the regrouping is
-// gathered first (within its own factor group only), but blocks that are merely uneven are brought into step
-// (uneven.hpp).
+// its element order, so the local work is none at all. Where a split does not survive the regrouping, or
+// blocks are uneven, elements change owner first (uneven.hpp); where layouts are not known yet, or inside a
+// region, such a split is gathered, within its own factor group only.
 #include <algorithm>
 #include <numeric>
 
@@ -33,9 +33,7 @@ const OpDef reshape_op{
     .batch = [](const BatchArgs& args) -> Batched {
       auto extents = args.node.params->as<ShapeParams>().shape.vector();
       extents.insert(extents.begin(), args.size);
-      return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}),
-                      {batch_first(args.in[0], args.dims[0])})},
-              {0}};
+      return {{reshape(batch_first(args.in[0], args.dims[0]), Shape(std::move(extents)))}, {0}};
     },
     .linear = Linear::in_first,
 };

@@ -6,10 +6,18 @@
 // Filled up to as many rows as make equal blocks they do agree, and (8, 4) -> (32,) moves nothing; what is
 // left is a slice, in which ranks send their neighbours the few elements by which the runs are apart. The
 // other way around, (28,) is first filled up to (32,).
+//
+// Columns are no run: a split of a minor dim first becomes one of the rows (all-to-all), or, of fewer rows
+// than ranks, of the rows laid one behind the other. The other way around, a first dim shorter than there are
+// ranks takes the mesh axes that fit it, and the dim behind it the others:
+//
+//   rank 0 [a b] [e f]   P(-, x)  ->  rank 0 [a b c d]   P(x)       (16,) -> (4, 4) over x = 2, y = 4: P(x, y)
+//   rank 1 [c d] [g h]                rank 1 [e f g h]
 #include "ops/reshape/uneven.hpp"
 
-#include <optional>
+#include <algorithm>
 
+#include "mesh/factors.hpp"
 #include "ops/functions.hpp"
 #include "ops/index/remap_op.hpp"
 
@@ -83,6 +91,100 @@ Array regroup_uneven(Array x, std::size_t first, std::size_t last, std::vector<s
   return resized(regrouped(x, first, last, to), first, b);
 }
 
+DimAxes axes_of(const Array& x) { return output_of(x).sharding->dim_axes(x.ndim()); }
+Sharding split_by(const Array& x, const DimAxes& dims) {
+  return Sharding::from_dim_axes(output_of(x).sharding->mesh(), dims);
+}
+std::int64_t parts_of(const Array& x, const MeshAxes& axes) {
+  return devices_along(output_of(x).sharding->mesh(), axes);
+}
+
+// Every row of dims (d, d + 1) one behind the other: (lead, n) -> (1, lead n), split by `axes` along d + 1.
+Array rows_joined(const Array& x, std::size_t d, const MeshAxes& axes) {
+  auto extents = x.shape().vector();
+  const auto lead = extents[d], n = extents[d + 1];
+  extents[d] = 1, extents[d + 1] = lead * n;
+  auto dims = axes_of(x);
+  dims[d].clear(), dims[d + 1] = axes;
+  RemapParams p{Shape(std::move(extents)), {}, {0, 0, true}, {}, split_by(x, dims)};
+  for (std::int64_t row = 0; row < lead; ++row) {
+    Piece piece = whole_piece(0, p.shape, std::vector<std::int64_t>(p.shape.size(), 0));
+    piece.to[d + 1] = {row * n, (row + 1) * n};
+    piece.offset[d] = row, piece.offset[d + 1] = -row * n;
+    p.pieces.push_back(std::move(piece));
+  }
+  return remap(RemapName::concatenate, std::move(p), {x});
+}
+
+// The inverse: (1, rows c) -> (rows, c). Dim d takes as many of the axes that split d + 1 as it has rows for.
+Array rows_cut(const Array& x, std::size_t d, std::int64_t rows) {
+  auto extents = x.shape().vector();
+  const auto c = extents[d + 1] / rows;
+  extents[d] = rows, extents[d + 1] = c;
+  auto dims = axes_of(x);
+  auto rest = dims[d + 1];
+  const auto fits = [&] {
+    auto more = dims[d];
+    more.push_back(rest.front());
+    return parts_of(x, more) <= rows;
+  };
+  while (!rest.empty() && fits()) dims[d].push_back(rest.front()), rest.erase(rest.begin());
+  dims[d + 1] = std::move(rest);
+  RemapParams p{Shape(std::move(extents)), {}, {0, 0, true}, {}, split_by(x, dims)};
+  for (std::int64_t row = 0; row < rows; ++row) {
+    Piece piece = whole_piece(0, p.shape, std::vector<std::int64_t>(p.shape.size(), 0));
+    piece.to[d] = {row, row + 1};
+    piece.offset[d] = -row, piece.offset[d + 1] = row * c;
+    p.pieces.push_back(std::move(piece));
+  }
+  return remap(RemapName::concatenate, std::move(p), {x});
+}
+
+// Dims [first, minor] of x, of which the last is split, with all their splits on the first: as (lead, n), or
+// as one dim of lead n where there are fewer rows than parts.
+Array with_major_split(Array x, std::size_t first, std::size_t minor) {
+  const auto lead = product(x.shape(), first, minor), n = x.shape()[minor];
+  x = regrouped(x, first, minor + 1, {lead, n});
+  auto dims = axes_of(x);
+  MeshAxes axes = dims[first];
+  axes.insert(axes.end(), dims[first + 1].begin(), dims[first + 1].end());
+  if (lead < parts_of(x, axes)) return regrouped(rows_joined(x, first, axes), first, first + 2, {lead * n});
+  dims[first] = axes, dims[first + 1].clear();
+  return device_put(x, split_by(x, dims));
+}
+
+// Dims [first, last) of x, of which some are split, become `to`.
+Array regroup_split(Array x, std::size_t first, std::size_t last, std::vector<std::int64_t> to) {
+  auto dims = axes_of(x);
+  std::size_t minor = last - 1;
+  while (dims[minor].empty()) --minor;
+  if (minor > first) {
+    const auto behind = x.shape().size() - last;
+    x = with_major_split(x, first, minor);
+    last = x.shape().size() - behind;
+    dims = axes_of(x);
+  }
+  const auto p = parts_of(x, dims[first]);
+  if (to[0] >= p || to.size() == 1) return regroup_uneven(x, first, last, std::move(to), p);
+  const auto total = product(x.shape(), first, last);
+  x = rows_cut(regrouped(regrouped(x, first, last, {total}), first, first + 1, {1, total}), first, to[0]);
+  return regrouped(x, first + 1, first + 2, {to.begin() + 1, to.end()});
+}
+
+// Whether each mesh axis that splits dims [first, last) of x can split a factor that both shapes have.
+bool keeps_its_splits(const Array& x, const Run& run, const Shape& to) {
+  const auto dims = axes_of(x);
+  const auto at = [](const auto& all, std::size_t first, std::size_t last) {
+    return std::vector(all.begin() + static_cast<std::ptrdiff_t>(first),
+                       all.begin() + static_cast<std::ptrdiff_t>(last));
+  };
+  const Sharding own = split_by(x, at(dims, run.first, run.last));
+  const FactorRule rule = reshape_rule(Shape(at(x.shape().vector(), run.first, run.last)),
+                                       Shape(at(to.vector(), run.to_first, run.to_last)));
+  const auto factors = factors_of(rule, own, 0, false);
+  return is_allowed(rule, factors, own.mesh()) && sharding_of(rule, factors, own.mesh(), 0, false) == own;
+}
+
 }  // namespace
 
 Array with_agreeing_blocks(const Array& x, const Shape& shape) {
@@ -94,18 +196,15 @@ Array with_agreeing_blocks(const Array& x, const Shape& shape) {
   for (auto run = runs.rbegin(); run != runs.rend();
        ++run) {  // from the last: the places of those before stay
     std::size_t first = run->first, to_first = run->to_first;
-    while (first + 1 < run->last && x.shape()[first] == 1) ++first;
+    while (first + 1 < run->last && x.shape()[first] == 1 && dims[first].empty()) ++first;
     while (to_first + 1 < run->to_last && shape[to_first] == 1) ++to_first;
-    const auto p = devices_along(sharding->mesh(), dims[first]);
-    bool is_alone = true;
-    for (std::size_t d = run->first; d < run->last; ++d) is_alone &= d == first || dims[d].empty();
-    const auto rest = product(x.shape(), first + 1, run->last),
-               to_rest = product(shape, to_first + 1, run->to_last);
-    const bool are_equal = x.shape()[first] % p == 0 && shape[to_first] % p == 0;
-    if (p == 1 || !is_alone || rest == to_rest || are_equal) continue;
+    const bool is_split = std::any_of(dims.begin() + static_cast<std::ptrdiff_t>(first),
+                                      dims.begin() + static_cast<std::ptrdiff_t>(run->last),
+                                      [](const MeshAxes& axes) { return !axes.empty(); });
+    if (!is_split || keeps_its_splits(x, *run, shape)) continue;
     std::vector<std::int64_t> to;
     for (std::size_t d = to_first; d < run->to_last; ++d) to.push_back(shape[d]);
-    result = regroup_uneven(result, first, run->last, std::move(to), p);
+    result = regroup_split(result, first, run->last, std::move(to));
   }
   return result;
 }

@@ -17,8 +17,12 @@ TEST(Reshape, OfAnyShardingKeepsTheOrder) {
                                 {{10, 9}, {6, 15}},   {{1, 7, 4}, {28, 1}},
                                 {{7, 3, 5}, {7, 15}}, {{5, 7, 2}, {5, 14}},
                                 {{5, 14}, {35, 2}},   {{9, 7, 2}, {3, 3, 14}},
-                                {{2, 9}, {1, 18}},    {{11, 2, 13}, {2, 11, 13}}};
-  for (int round = 0; round < 6; ++round)
+                                {{2, 9}, {1, 18}},    {{11, 2, 13}, {2, 11, 13}},
+                                {{6, 5, 4}, {120}},   {{2, 3, 40}, {240}},
+                                {{3, 1, 50}, {150}},  {{150}, {3, 1, 50}},
+                                {{64}, {2, 4, 8}},    {{3, 40}, {5, 24}},
+                                {{2, 5, 24}, {5, 48}}};
+  for (int round = 0; round < 12; ++round)
     for (const auto& [from, to] : cases) {
       const Sharding sharding = random_sharding(random, random_mesh(random), from.ndim());
       const Array x =
@@ -46,6 +50,97 @@ TEST(Reshape, OfUnevenRowsSendsNeighboursWhatIsApart) {
     if (p > 1) {
       EXPECT_EQ(y.sharding(), NamedSharding(mesh, P("x")));
     }
+  }
+}
+
+// What the reshape moves, beside what everybody would get of a gather.
+struct Moved {
+  std::int64_t gathers, bytes;
+};
+Moved moved_by(const std::function<Array()>& call) {
+  const auto gathers = comm::traffic("all-gather").calls, before = comm::traffic().bytes;
+  eval({call()});
+  return {comm::traffic("all-gather").calls - gathers, comm::traffic().bytes - before};
+}
+
+TEST(Reshape, OfASplitMinorDimExchangesBlocks) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const std::vector<Case> cases{{{240, 84}, {240 * 84}}, {{3, 6720}, {20160}}, {{24, 10, 84}, {24, 840}}};
+  for (const auto& [from, to] : cases) {
+    const DimSpec whole = None;
+    const PartitionSpec minor = from.ndim() == 2 ? P(whole, "x") : P(whole, whole, "x");
+    const Array x = device_put(reshape(arange(from.elements()), from), mesh, minor);
+    eval({x});
+    const Moved moved = moved_by([&, &shape = to] { return reshape(x, shape); });
+    EXPECT_EQ(moved.gathers, 0) << to_string(from);
+    EXPECT_LE(moved.bytes, 3 * x.sharding().shard_shape(from).elements() * 4) << to_string(from);
+  }
+}
+
+TEST(Reshape, OfSeveralSplitDimsLeavesEachElementOnOneRank) {
+  const int p = device_count();
+  if (p % 2 != 0) GTEST_SKIP() << "needs an even number of ranks";
+  const Mesh mesh = make_mesh({2, p / 2}, {"x", "y"});
+  const Array x = device_put(reshape(arange(960), {24, 40}), mesh, P("x", "y"));
+  const Array flat_x = reshape(x, {-1});
+  EXPECT_EQ(flat_x.sharding(), NamedSharding(mesh, P(axes("x", "y"))));
+  EXPECT_EQ(to_vector<int>(flat_x), to_vector<int>(arange(960)));
+}
+
+TEST(Reshape, DividesATupleOfAxesOverTheNewDims) {
+  const int p = device_count();
+  if (p % 4 != 0) GTEST_SKIP() << "needs a multiple of four ranks";
+  const Mesh mesh = make_mesh({2, 2, p / 4}, {"x", "y", "z"});
+  const Array x = device_put(arange(2 * p), mesh, P(axes("x", "y", "z")));
+  eval({x});
+  const Moved moved = moved_by([&] { return reshape(x, {2, 2, p / 2}); });
+  EXPECT_EQ(moved.bytes, 0);
+  EXPECT_EQ(reshape(x, {2, 2, p / 2}).sharding(), NamedSharding(mesh, P("x", "y", "z")));
+}
+
+TEST(Reshape, ToFewRowsKeepsEveryRankBusy) {
+  const int p = device_count();
+  if (p != 8) GTEST_SKIP() << "needs eight ranks";
+  for (const auto& sizes : {std::vector{4, 2}, std::vector{2, 4}}) {
+    const Mesh mesh = make_mesh(sizes, {"x", "y"});
+    const Array x = device_put(arange(16), mesh, P(axes("x", "y")));
+    const Array y = reshape(x, {4, 4});
+    EXPECT_EQ(y.sharding(), NamedSharding(mesh, P("x", "y"))) << y.sharding();
+    EXPECT_EQ(to_vector<int>(y), to_vector<int>(arange(16)));
+  }
+}
+
+TEST(Median, OfAllElementsGathersNothing) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  for (const std::int64_t columns : {840, 431}) {
+    const Array x = device_put(reshape(arange(24 * columns) * 7 % 9973, {24, columns}), mesh, P(None, "x"));
+    eval({x});
+    const double expected = to_vector<double>(median(reshape(arange(24 * columns) * 7 % 9973, {-1})))[0];
+    const Moved moved = moved_by([&] { return median(x); });
+    EXPECT_EQ(moved.gathers, 0);
+    EXPECT_EQ(to_vector<double>(median(x))[0], expected);
+  }
+}
+
+TEST(Vdot, OfSplitMinorDimsMovesOneNumber) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const Array x = device_put(astype(reshape(arange(2400), {30, 80}) % 7, float64), mesh, P(None, "x"));
+  const Array y = device_put(astype(reshape(arange(2400), {30, 80}) % 5, float64), mesh, P(None, "x"));
+  eval({x, y});
+  double expected = 0;
+  for (int i = 0; i < 2400; ++i) expected += i % 7 * (i % 5);
+  const Moved moved = moved_by([&] { return vdot(x, y); });
+  EXPECT_LE(moved.bytes, 2 * 8 * device_count());
+  EXPECT_EQ(to_vector<double>(vdot(x, y))[0], expected);
+  EXPECT_EQ(to_vector<double>(vdot(x, reshape(y, {-1})))[0], expected);
+}
+
+TEST(Vdot, OfOtherNumbersOfElementsIsAnError) {
+  try {
+    vdot(zeros({2, 3}), zeros({5}));
+    FAIL();
+  } catch (const ShapeError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("(2, 3) and (5,) have 6 and 5 elements"));
   }
 }
 
