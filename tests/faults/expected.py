@@ -33,7 +33,7 @@ faults = {
     "exit_zero_on_all": (3, {}, 0, 5, {"tessera": 0, "terminate called": 0}),
     "exit_alone": (0, {}, 5, 5, {r"^tessera: std::exit\(5\)": 1}),
     "save_on_one": (3, {}, 76, 5, {"rank 0: save_npy to 'x.npy'": 1, "ranks 1, 2: x": 1}),
-    "callback_on_one": (3, {}, 70, 5, {r"^tessera: ArgumentError: rank 1: make_array_from_callback: the callback failed at .*: no such part": 1, r"\[rank": 0}),
+    "callback_on_one": (3, {}, 70, 5, {r"^tessera: ArgumentError: rank 1: make_array_from_callback at program\.cpp:\d+: the callback failed at .*: no such part": 1, r"\[rank": 0}),
     "different_constants": (3, {}, 76, 5, {r"ranks 0, 2: evaluates\n.*parameter = 2\.5": 1, r"rank 1: evaluates\n.*parameter = 3\.5": 1}),
     "killed": (3, {}, 137, 8, {}),
     "slow_but_right": (3, {"TESSERA_TIMEOUT": "6", "TESSERA_LOG": "error"}, 0, 8, {"tessera": 0}),
