@@ -319,7 +319,8 @@ class Propagator {
     double terms = 1;
     bool contracts = false;
     for (std::size_t f = 0; f < axes.size(); ++f) {
-      terms *= static_cast<double>(rule_.factors[f].size) / static_cast<double>(devices_along(mesh_, axes[f]));
+      terms *=
+          static_cast<double>(rule_.factors[f].size) / static_cast<double>(devices_along(mesh_, axes[f]));
       int readers = 0;
       for (std::size_t i = 0; i < inputs_.size(); ++i) readers += has_factor(i, static_cast<int>(f));
       contracts |= rule_.factors[f].kind == FactorKind::reduce && readers > 1;
