@@ -79,7 +79,8 @@ struct Propagation {
 // computed in any layout at no cost. If the inputs agree, no input moves, whatever a reduction costs
 // afterwards. Else the assignment that moves the fewest bytes (where operands are contracted, bytes and one
 // rank's arithmetic together), among those that put each mesh axis where some input has it, or nowhere; ties
-// go to the one that moves less of the first input, then of the second, ... An input on another mesh over the same devices in the same order is taken as it is and resharded.
+// go to the one that moves less of the first input, then of the second, ... An input on another mesh over the
+// same devices in the same order is taken as it is and resharded.
 //
 //   a f32[4096, 2048] P('x', None) . b f32[2048, 1024] P(None, 'x'), x = 4:  P('x', None), gathers b (6 MiB
 //     per rank; a would be 24 MiB)

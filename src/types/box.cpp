@@ -80,14 +80,6 @@ std::vector<std::int64_t> row_major_strides(const Shape& shape) {
   return strides;
 }
 
-std::int64_t block_size(std::int64_t n, std::int64_t parts) { return n / parts + (n % parts != 0 ? 1 : 0); }
-
-Range block_range(std::int64_t n, std::int64_t parts, std::int64_t part) {
-  const std::int64_t block = block_size(n, parts);
-  const std::int64_t start = block == 0 || part > n / block ? n : part * block;
-  return {start, n - start > block ? start + block : n};
-}
-
 std::int64_t checked_mul(std::int64_t a, std::int64_t b, const char* what) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product))

@@ -18,9 +18,16 @@ std::vector<std::int64_t> row_major_strides(const Shape&);
 
 // n over p parts: the block of part i is [i*ceil(n/p), min(n, (i+1)*ceil(n/p))), the last may be short or
 // empty.
-Range block_range(std::int64_t n, std::int64_t parts, std::int64_t part);
-std::int64_t block_size(std::int64_t n,
-                        std::int64_t parts);  // ceil(n/p), the size of the first, largest block
+// ceil(n/p): the size of the first, largest block. Planning asks for it all the time.
+inline std::int64_t block_size(std::int64_t n, std::int64_t parts) {
+  return n == 0 ? 0 : (n - 1) / parts + 1;  // n + parts - 1 need not fit
+}
+inline Range block_range(std::int64_t n, std::int64_t parts, std::int64_t part) {
+  const std::int64_t block = block_size(n, parts);
+  std::int64_t start = 0;
+  if (__builtin_mul_overflow(part, block, &start) || start > n) start = n;
+  return {start, n - start > block ? start + block : n};
+}
 
 // a*b and a+b in 64 bits; on overflow ShapeError saying what was computed.
 std::int64_t checked_mul(std::int64_t a, std::int64_t b, const char* what);

@@ -11,7 +11,7 @@
 // than ranks, of the rows laid one behind the other. The other way around, a first dim shorter than there are
 // ranks takes the mesh axes that fit it, and the dim behind it the others:
 //
-//   rank 0 [a b] [e f]   P(-, x)  ->  rank 0 [a b c d]   P(x)       (16,) -> (4, 4) over x = 2, y = 4: P(x, y)
+//   rank 0 [a b] [e f]   P(-, x)  ->  rank 0 [a b c d]   P(x)       (16,) -> (4, 4), x = 2, y = 4: P(x, y)
 //   rank 1 [c d] [g h]                rank 1 [e f g h]
 #include "ops/reshape/uneven.hpp"
 
