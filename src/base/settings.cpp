@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
+#include <sstream>
 
 #include "base/session.hpp"
 #include "base/text.hpp"
@@ -51,7 +53,9 @@ struct Row {
   const char* fallback;  // what the default looks like in the environment
   const char* meaning;
   void (*set)(Settings&, const std::string& name, const std::string& text);
+  bool may_differ = false;  // from rank to rank
 };
+constexpr bool may_differ = true;
 
 const Row rows[] = {
     {"TESSERA_LOG", "warn",
@@ -61,7 +65,8 @@ const Row rows[] = {
        s.log = s.log_compile
                    ? LogLevel::warn
                    : parse_choice<LogLevel>(name, text, {"error", "warn", "info", "debug", "compile"});
-     }},
+     },
+     may_differ},
     {"TESSERA_CHECK", "1",
      "do the ranks say the same? 0 never asked | 1 before each evaluation | 2 before each collective, and "
      "replicated values are compared",
@@ -77,12 +82,13 @@ const Row rows[] = {
      "how the names of files begin that receive every program's text after each stage (dumps/p makes "
      "dumps/p.0001.1-recorded.txt); empty: "
      "none",
-     [](Settings& s, const std::string&, const std::string& text) { s.dump = text; }},
+     [](Settings& s, const std::string&, const std::string& text) { s.dump = text; }, may_differ},
     {"TESSERA_MEM_LIMIT", "0",
      "bytes a rank may use (64M, 1.5G); a plan that needs more is refused; 0: what the machine has",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.memory_limit_bytes = parse_bytes(name, text);
-     }},
+     },
+     may_differ},
     {"TESSERA_MESSAGE_LIMIT", "1073741824", "elements in one MPI message at most; longer ones are split",
      [](Settings& s, const std::string& name, const std::string& text) {
        const std::int64_t most = std::numeric_limits<int>::max();
@@ -92,7 +98,8 @@ const Row rows[] = {
      "threads of one rank; 0: BLAS takes the host's cores divided by its ranks, other kernels one",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.threads = static_cast<int>(parse_integer(name, text, 0, 4096, "a number from 0 to 4096"));
-     }},
+     },
+     may_differ},
     {"TESSERA_NAN_CHECK", "0", "1: the first op that makes a NaN is an error that names it",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.nan_check = parse_choice<int>(name, text, {"0", "1"}) == 1;
@@ -112,7 +119,7 @@ const Row rows[] = {
     {"TESSERA_FFT_WISDOM", "",
      "folder in which measured FFT plans are kept; empty: $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; "
      "off: not kept",
-     [](Settings& s, const std::string&, const std::string& text) { s.fft_wisdom = text; }},
+     [](Settings& s, const std::string&, const std::string& text) { s.fft_wisdom = text; }, may_differ},
 };
 
 struct Environment {
@@ -148,6 +155,48 @@ std::vector<SettingRow> settings_table() {
     table.push_back(std::move(out));
   }
   return table;
+}
+
+std::string settings_text() {
+  std::string text;
+  for (const auto& [name, value] : environment().texts) text += name + "=" + value + "\n";
+  return text;
+}
+
+namespace {
+// The environment's word for a row; nullptr where it says nothing.
+std::string* text_of(const Row& row) {
+  for (auto& [name, text] : environment().texts)
+    if (name == row.name) return &text;
+  return nullptr;
+}
+std::optional<std::string> value_in(const std::string& lines, const Row& row) {
+  const std::string start = std::string(row.name) + "=";
+  std::istringstream stream(lines);
+  for (std::string line; std::getline(stream, line);)
+    if (line.starts_with(start)) return line.substr(start.size());
+  return std::nullopt;
+}
+}  // namespace
+
+std::vector<std::string> adopt_settings(const std::string& lines) {
+  std::vector<std::string> replaced;
+  for (const Row& row : rows) {
+    const auto theirs = value_in(lines, row);
+    std::string* const own = text_of(row);
+    if (row.may_differ && (own != nullptr || !theirs)) continue;
+    if (own == nullptr && !theirs) continue;
+    const std::string value = theirs.value_or(row.fallback);
+    if (own != nullptr && *own == value) continue;
+    row.set(environment().values, row.name, value);
+    if (own != nullptr) {
+      replaced.push_back(std::string(row.name) + "=" + *own);
+      *own = value;
+    } else {
+      environment().texts.emplace_back(row.name, value);
+    }
+  }
+  return replaced;
 }
 
 std::vector<std::string> unknown_settings() {

@@ -33,6 +33,14 @@ struct SettingRow {
 };
 std::vector<SettingRow> settings_table();
 
+// What the environment set, as lines NAME=VALUE: what rank 0 tells the others.
+std::string settings_text();
+// Takes over another rank's text. Ranks that computed under different values of most settings would hang or
+// give wrong results: there the other's value holds. Where a rank may differ (its log, threads, memory,
+// folders), only what is not set here is taken over. The names of those whose value here was replaced by
+// another one.
+std::vector<std::string> adopt_settings(const std::string& text);
+
 // TESSERA_* variables of the environment that no setting reads, each with the nearest known name: they are
 // reported at start-up.
 std::vector<std::string> unknown_settings();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "comm/watch/agreement.hpp"
+#include "comm/watch/failure.hpp"
 #include "run/steps.hpp"
 #include "run/watch.hpp"
 
@@ -148,7 +149,7 @@ std::string Executable::nans_of(const Instruction& i, const Frame& frame) const 
 
 std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
   Frame failures;
-  auto outputs = run_inside(std::move(inputs), failures);
+  auto outputs = run_to_its_end(std::move(inputs), failures);
   if (may_fail_ && takes_part_) {
     const auto failure = comm::first_error(comm::group(devices_), failures.failure);
     if (!failure.empty()) throw LinAlgError(failure);
@@ -160,6 +161,17 @@ std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
                      "; look at its operands there, or turn debug::set_nan_check off");
   }
   return outputs;
+}
+
+// The others are not told when this rank fails alone: that would cost an agreement per run.
+std::vector<Buffer> Executable::run_to_its_end(std::vector<Buffer> inputs, Frame& failures) {
+  if (!takes_part_ || devices_.size() == 1) return run_inside(std::move(inputs), failures);
+  try {
+    return run_inside(std::move(inputs), failures);
+  } catch (...) {
+    comm::mark_failed_by_exception("while this rank computed with others");
+    throw;
+  }
 }
 
 void Executable::run_step(std::size_t n, Frame& frame, std::vector<std::size_t>& under_way) {

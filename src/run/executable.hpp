@@ -61,6 +61,7 @@ class Executable {
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
+  std::vector<Buffer> run_to_its_end(std::vector<Buffer> inputs, Frame& failures);
   void bind_values(int me);
   void bind_steps(int me);
   void find_last_uses();

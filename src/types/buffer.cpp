@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -106,9 +107,22 @@ Pool& pool() {
   return *instance;
 }
 
+std::atomic<bool> reuses_memory = true;
+#ifdef TESSERA_VERIFY
+bool (*refuses_memory)(std::size_t) = nullptr;
+#endif
+
+void require_memory([[maybe_unused]] std::size_t bytes) {
+#ifdef TESSERA_VERIFY
+  if (refuses_memory != nullptr && refuses_memory(bytes))
+    throw MemoryError("cannot allocate " + std::to_string(bytes) + " bytes on this rank");
+#endif
+}
+
 }  // namespace
 
 Buffer::Block::~Block() {
+  if (data != nullptr && !memory_is_reused()) return;
   if (release)
     release();
   else if (data != nullptr)
@@ -116,6 +130,7 @@ Buffer::Block::~Block() {
 }
 
 Buffer Buffer::allocate(std::size_t bytes) {
+  require_memory(bytes);
   Buffer buffer;
   buffer.block_ = std::make_shared<Block>();
   buffer.block_->bytes = bytes;
@@ -139,5 +154,10 @@ void count_other_memory(std::int64_t live_change, std::int64_t pooled_change) {
   pool().count_other(live_change, pooled_change);
 }
 void on_release_pooled_memory(void (*drop)()) { pool().on_drop(drop); }
+void stop_reusing_memory() noexcept { reuses_memory = false; }
+bool memory_is_reused() noexcept { return reuses_memory.load(std::memory_order_relaxed); }
+#ifdef TESSERA_VERIFY
+void refuse_memory_when(bool (*refuses)(std::size_t)) { refuses_memory = refuses; }
+#endif
 
 }  // namespace tessera

@@ -48,7 +48,9 @@ class AddingReceiver {
 
   // sum = first (op) what arrives
   void receive(const std::byte* first, std::byte* sum, std::int64_t count, int from) {
-    std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    Requests open(comm_);
+    auto& requests = open.list();
+    requests.assign(2, MPI_REQUEST_NULL);
     const std::int64_t pieces = (count + piece_ - 1) / piece_;
     const auto length = [&](std::int64_t piece) { return std::min(piece_, count - piece * piece_); };
     const auto post = [&](std::int64_t piece) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/collectives/pending_impl.hpp"
+#include "comm/watch/failure.hpp"
 #include "comm/watch/waiting.hpp"
 
 namespace tessera::comm {
@@ -21,7 +22,7 @@ Pending& Pending::operator=(Pending&& other) noexcept {
 }
 
 Pending::~Pending() {
-  if (impl_ == nullptr || std::uncaught_exceptions() > 0) return;  // ~Requests cancels
+  if (impl_ == nullptr || std::uncaught_exceptions() > 0 || failure().happened) return;  // ~Requests cancels
   try {
     wait();
   } catch (const Error&) {  // the next call on the communicator reports it

@@ -178,8 +178,9 @@ void exchange_piecewise(const Communicator& comm, std::span<const PiecewiseMessa
   std::int64_t bytes = 0;
   for (const auto& message : sends)
     bytes = std::accumulate(message.pieces.begin(), message.pieces.end(), bytes);
+  PiecewiseExchange exchange(comm, sends, receives, work, label);
   const Waiting waiting(label, comm, bytes);
-  PiecewiseExchange(comm, sends, receives, work, label).run();
+  exchange.run();
 }
 
 }  // namespace tessera::comm

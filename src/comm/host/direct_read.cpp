@@ -16,6 +16,7 @@
 #include "comm/host/host_sharing.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/watch/waiting.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::comm {
 namespace {
@@ -123,35 +124,40 @@ void exchange_by_reading(const Communicator& comm, std::span<const std::uint64_t
                          const char* label) {
   const Waiting waiting(label, comm, 0);
   const auto bytes = static_cast<int>(operands.size_bytes());
-  std::vector<std::uint64_t> told(operands.size() * sources.size());
-  std::vector<MPI_Request> arrivals(sources.size()), dones(readers.size());
-  Requests departures(comm);
-  char done = 0;
-  std::vector<char> done_words(readers.size());
+  // Buffers, because they outlive an exception that passes while messages are on their way.
+  const Buffer told_room = Buffer::allocate(operands.size_bytes() * sources.size()),
+               operands_room = Buffer::allocate(operands.size_bytes()),
+               words = Buffer::allocate(readers.size() + 1);
+  auto* told = reinterpret_cast<std::uint64_t*>(told_room.data());
+  if (bytes > 0) std::memcpy(operands_room.data(), operands.data(), operands.size_bytes());
+  std::byte* const done = words.data() + readers.size();
+  Requests arrivals(comm), dones(comm), departures(comm);
+  arrivals.list().assign(sources.size(), MPI_REQUEST_NULL);
+  dones.list().assign(readers.size(), MPI_REQUEST_NULL);
   // Of a pair that reads both ways, addresses come before the word that all was read: in the order in which
   // they are received here.
   for (std::size_t s = 0; s < sources.size(); ++s)
-    check(MPI_Irecv(told.data() + s * operands.size(), bytes, MPI_BYTE, comm.rank_of(sources[s]),
-                    tag_exchange, comm.impl().handle, &arrivals[s]),
+    check(MPI_Irecv(told + s * operands.size(), bytes, MPI_BYTE, comm.rank_of(sources[s]), tag_exchange,
+                    comm.impl().handle, &arrivals.list()[s]),
           "MPI_Irecv", comm);
   for (const int reader : readers)
-    departures.send(operands.data(), bytes, comm.rank_of(reader), tag_exchange);
+    departures.send(operands_room.data(), bytes, comm.rank_of(reader), tag_exchange);
   for (std::size_t r = 0; r < readers.size(); ++r)
-    check(MPI_Irecv(&done_words[r], 1, MPI_BYTE, comm.rank_of(readers[r]), tag_exchange, comm.impl().handle,
-                    &dones[r]),
+    check(MPI_Irecv(words.data() + r, 1, MPI_BYTE, comm.rank_of(readers[r]), tag_exchange, comm.impl().handle,
+                    &dones.list()[r]),
           "MPI_Irecv", comm);
   if (work.meanwhile) work.meanwhile();
   for (std::size_t i = 0; i < sources.size(); ++i) {
     int s = 0;
-    check(MPI_Waitany(static_cast<int>(arrivals.size()), arrivals.data(), &s, MPI_STATUS_IGNORE),
+    check(MPI_Waitany(static_cast<int>(sources.size()), arrivals.list().data(), &s, MPI_STATUS_IGNORE),
           "MPI_Waitany", comm);
     const auto source = static_cast<std::size_t>(s);
     DirectReader reader(sources[source]);
-    work.read(source, {told.data() + source * operands.size(), operands.size()}, reader);
+    work.read(source, {told + source * operands.size(), operands.size()}, reader);
     reader.flush();
-    departures.send(&done, 1, comm.rank_of(sources[source]), tag_exchange);
+    departures.send(done, 1, comm.rank_of(sources[source]), tag_exchange);
   }
-  check(MPI_Waitall(static_cast<int>(dones.size()), dones.data(), MPI_STATUSES_IGNORE), "MPI_Waitall", comm);
+  dones.wait_all();
   departures.wait_all();
 }
 

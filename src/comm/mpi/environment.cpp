@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -12,12 +13,14 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/session.hpp"
+#include "base/settings.hpp"
 #include "base/text.hpp"
 #include "comm/host/host_page.hpp"
 #include "comm/host/host_sharing.hpp"
 #include "comm/mpi/group_cache.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/watch/agreement.hpp"
+#include "comm/watch/failure.hpp"
 #include "comm/watch/waiting.hpp"
 
 namespace tessera::comm {
@@ -89,6 +92,24 @@ void require_same_build(const std::string& build) {
                           "\nStart one program, built once, on all hosts");
 }
 
+// All ranks run under rank 0's settings; whoever was told otherwise is named once.
+double share_settings(double timeout_s) {
+  const std::string mine = settings_text();
+  const auto texts = gather_texts(world(), mine);  // of a few hundred bytes, once per job
+  const auto replaced = adopt_settings(texts[0]);
+  const auto lists = gather_texts(world(), join(replaced, " "));
+  std::vector<std::string> differ(lists);
+  if (std::any_of(lists.begin(), lists.end(), [](const auto& list) { return !list.empty(); })) {
+    for (auto& list : differ)
+      if (list.empty()) list = "as rank 0";
+    log_once(LogLevel::warn,
+             "settings that must be equal differ between the ranks: rank 0's hold for all.\n" +
+                 list_by_text(differ, world().device_ids()));
+  }
+  MPI_Bcast(&timeout_s, 1, MPI_DOUBLE, 0, world().impl().handle);
+  return timeout_s;
+}
+
 // Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map and read
 // each other's memory.
 void meet_this_host(double timeout_s) {
@@ -130,7 +151,7 @@ void start_on(MPI_Comm application, const StartOptions& options) {
   set_log_rank(job.rank, job.size);
   environment().started = true;
   require_same_build(options.build);
-  meet_this_host(options.timeout_s);
+  meet_this_host(share_settings(options.timeout_s));
 }
 
 void refuse_second_start() {
@@ -264,15 +285,24 @@ std::unique_ptr<Deadline> end_job_soon(int status, const std::string& words) {
 
 int leave(int status, const std::string& what_happened) {
   std::string words = what_happened;
+  speak_in_spite_of_failure();
+  if (const auto& mine = failure(); mine.happened && environment().job.size > 1) {
+    status = mine.status;
+    if (!mine.words.empty()) words = mine.words;
+    if (words.empty()) words = "this rank failed in the middle of a call, and its program went on";
+  }
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (environment().job.size == 1 || finalized) {
     if (status != 0 && !words.empty()) log(LogLevel::error, words);
     return status;
   }
-  const auto deadline = status == 0 ? nullptr : end_job_soon(status, words);
+  if (status == 0) wait_patiently();
+  auto deadline = status == 0 ? nullptr : end_job_soon(status, words);
   if (settings().check > 0 && status != status_disagreement)
     meet_the_others(status, words);  // a disagreement was that meeting
+  if (deadline == nullptr && status != 0)
+    deadline = end_job_soon(status, words);  // others may go on after it
 
   const Waiting waiting("the end of the program", control(), 0);
   const Farewell mine{static_cast<std::uint64_t>(status), hash_bytes(words.data(), words.size())};

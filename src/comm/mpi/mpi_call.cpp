@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/settings.hpp"
+#include "comm/watch/failure.hpp"
 #include "comm/watch/waiting.hpp"
 
 namespace tessera::comm {
@@ -79,6 +80,7 @@ Requests::~Requests() {
   if (finalized) return;
   for (auto& request : requests_) {
     if (request == MPI_REQUEST_NULL) continue;
+    mark_cut_off();  // a cancelled receive may still be written
     MPI_Cancel(&request);
     MPI_Request_free(&request);
   }

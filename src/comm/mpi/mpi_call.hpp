@@ -43,7 +43,8 @@ class Requests {
   explicit Requests(const Communicator& comm) : comm_(&comm) {}
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
-  ~Requests();                                                      // cancels what is still under way
+  // What is still under way is cancelled, and its memory is never used again: this rank has failed.
+  ~Requests();
   int send(const void* data, std::int64_t bytes, int to, int tag);  // each returns the number of pieces
   int receive(void* data, std::int64_t bytes, int from, int tag);
   void add(MPI_Request request) { requests_.push_back(request); }

@@ -8,13 +8,17 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/session.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/watch/failure.hpp"
 
 namespace tessera::comm {
 
@@ -22,6 +26,9 @@ namespace tessera::comm {
 struct Place {
   std::atomic<std::int64_t> waiting_since_ns;  // 0: computing
   std::atomic<std::int64_t> expired;           // 1: this rank's wait was too long
+  std::atomic<std::int64_t> heartbeat_ns;      // its watchdog has run: the process is not stopped
+  std::atomic<std::int64_t> progress_ns;       // it has computed, moved bytes of files, or finished a call
+  std::atomic<std::int64_t> process, rank;
 };
 std::size_t place_bytes() { return sizeof(Place); }
 
@@ -67,6 +74,7 @@ struct Watchdog {
   int host_ranks = 1;
   int rank = 0;
   double timeout_s = 0;
+  std::atomic<bool> patient = false;  // this rank's program has ended well
 };
 
 struct Watch {
@@ -113,37 +121,108 @@ std::string last_calls(Recorder& recorder, int most) {
   return text;
 }
 
+// A heart that does not beat: the process was stopped, or the machine gives it no time.
+bool is_silent(const Place& place, std::int64_t timeout_ns) {
+  const std::int64_t last = place.heartbeat_ns.load(std::memory_order_relaxed);
+  return last != 0 && now_ns() - last > std::max<std::int64_t>(timeout_ns / 2, 1'000'000'000);
+}
+
+// Silent ranks cannot speak for themselves: the first of the others does.
+std::string describe_silent_ranks(const Watchdog& watchdog, const Place& mine, std::int64_t timeout_ns) {
+  std::string text;
+  const Place* speaker = nullptr;
+  for (int i = 0; i < watchdog.host_ranks && watchdog.places != nullptr; ++i) {
+    const Place& place = watchdog.places[i];
+    if (!is_silent(place, timeout_ns))
+      speaker = speaker == nullptr ? &place : speaker;
+    else
+      text += "\n         rank " + std::to_string(place.rank) + " (process " + std::to_string(place.process) +
+              ") shows no sign of life since " + seconds_since(place.heartbeat_ns) +
+              ": it was stopped (SIGSTOP, a debugger), or its machine gives it no time";
+  }
+  return speaker == &mine ? text : "";
+}
+
 [[noreturn]] void report_and_end(Watch& own) {
   const Watchdog& watchdog = own.watchdog;
   const std::string text = describe_place(own.recorder), recent = last_calls(own.recorder, 4);
   log(LogLevel::error, "TESSERA_TIMEOUT of " + std::to_string(static_cast<std::int64_t>(watchdog.timeout_s)) +
                            " s: rank " + std::to_string(watchdog.rank) + " " + text +
-                           (recent.empty() ? "" : "\n         its last calls: " + recent));
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(1500));  // every rank of the host says where it stands
+                           (recent.empty() ? "" : "\n         its last calls: " + recent) +
+                           describe_silent_ranks(watchdog, *own.my_place,
+                                                 static_cast<std::int64_t>(watchdog.timeout_s * 1e9)));
+  for (int beats = 0; beats < 30; ++beats) {  // every rank of the host says where it stands
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    own.my_place->heartbeat_ns.store(now_ns(), std::memory_order_relaxed);
+  }
   _exit(76);
 }
 
-// On the watchdog's thread, which asks for no state: the session's thread hands it over.
+// What this process has used so far. A rank that waits polls, which is no work: asked only while it computes.
+struct Work {
+  std::int64_t cpu_ns = 0, file_bytes = 0;
+};
+Work work_so_far() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  Work work{std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec, 0};
+  if (std::FILE* file = std::fopen("/proc/self/io", "re")) {
+    long long read = 0, written = 0;
+    if (std::fscanf(file, "rchar: %lld wchar: %lld", &read, &written) == 2) work.file_bytes = read + written;
+    std::fclose(file);
+  }
+  return work;
+}
+
+// More than the watchdog itself uses.
+bool has_worked(const Work& before, const Work& now, std::int64_t passed_ns) {
+  return now.cpu_ns - before.cpu_ns > passed_ns / 50 || now.file_bytes - before.file_bytes > 65536;
+}
+
+// When somebody of this host was last seen to go on.
+std::int64_t last_progress(const Watchdog& watchdog) {
+  std::int64_t last = 0;
+  for (int i = 0; i < watchdog.host_ranks && watchdog.places != nullptr; ++i)
+    last = std::max(last, watchdog.places[i].progress_ns.load(std::memory_order_relaxed));
+  return last;
+}
+
+bool somebody_is_silent(const Watchdog& watchdog, std::int64_t timeout_ns) {
+  for (int i = 0; i < watchdog.host_ranks && watchdog.places != nullptr; ++i)
+    if (is_silent(watchdog.places[i], timeout_ns)) return true;
+  return false;
+}
+
+// On the watchdog's thread, which asks for no state: the session's thread hands it over. A wait is too long
+// when nobody of the host has gone on for so long. A job that was suspended as a whole starts counting anew.
 void watch(Watch& own) {
   Watchdog& watchdog = own.watchdog;
-  const Place& here = *own.my_place;
+  Place& here = *own.my_place;
   const auto timeout_ns = static_cast<std::int64_t>(watchdog.timeout_s * 1e9);
   const auto period = std::chrono::milliseconds(std::clamp<std::int64_t>(timeout_ns / 8'000'000, 20, 250));
-  std::int64_t warned_of = 0;
+  std::int64_t warned_of = 0, looked_ns = now_ns(), resumed_ns = looked_ns;
+  Work before = work_so_far();
   std::unique_lock lock(watchdog.mutex);
   while (!watchdog.stopping.wait_for(lock, period, [&] { return watchdog.stop; })) {
+    const std::int64_t now = now_ns(), passed = now - std::exchange(looked_ns, now);
+    if (passed > std::max<std::int64_t>(timeout_ns / 4, 1'000'000'000)) resumed_ns = now;
+    here.heartbeat_ns.store(now, std::memory_order_relaxed);
     if (somebody_expired(watchdog)) report_and_end(own);
     const std::int64_t since = here.waiting_since_ns.load(std::memory_order_relaxed);
+    const Work work = since == 0 ? work_so_far() : before;
+    if (since == 0 && has_worked(std::exchange(before, work), work, passed))
+      here.progress_ns.store(now, std::memory_order_relaxed);
     if (since == 0) continue;
-    const std::int64_t waited = now_ns() - since;
+    if (watchdog.patient && !somebody_is_silent(watchdog, timeout_ns)) continue;
+    const std::int64_t waited = now - std::max({since, resumed_ns, last_progress(watchdog)});
     if (waited > timeout_ns) {
-      own.my_place->expired = 1;
+      here.expired = 1;
       report_and_end(own);
     }
     if (waited > timeout_ns / 4 && warned_of != since) {
       warned_of = since;
-      log(LogLevel::warn, describe_place(own.recorder) + "; the job ends when this reaches TESSERA_TIMEOUT");
+      log(LogLevel::warn,
+          describe_place(own.recorder) + "; the job ends when nobody has gone on for TESSERA_TIMEOUT");
     }
   }
 }
@@ -154,8 +233,10 @@ Purpose::Purpose(std::string_view text) : before_(std::exchange(own_watch().reco
 Purpose::~Purpose() { own_watch().recorder.purpose = before_; }
 std::string current_purpose() { return std::string(own_watch().recorder.purpose); }
 
-Waiting::Waiting(const char* call, const Communicator& comm, std::int64_t bytes) {
+Waiting::Waiting(const char* call, const Communicator& comm, std::int64_t bytes)
+    : exceptions_before_(std::uncaught_exceptions()) {
   check_thread(call);
+  check_not_failed();
   Watch& own = own_watch();
   Recorder& recorder = own.recorder;
   outermost_ = recorder.depth++ == 0;
@@ -180,9 +261,12 @@ Waiting::~Waiting() {
   Recorder& recorder = own.recorder;
   --recorder.depth;
   if (!outermost_) return;
+  if (std::uncaught_exceptions() > exceptions_before_) mark_cut_off();
+  const std::int64_t now = now_ns();
+  own.my_place->progress_ns.store(now, std::memory_order_relaxed);
   own.my_place->waiting_since_ns.store(0, std::memory_order_relaxed);
   recorder.ring[static_cast<std::size_t>(recorder.calls - 1) % kept_calls].stop_ns.store(
-      now_ns(), std::memory_order_relaxed);
+      now, std::memory_order_relaxed);
 }
 
 std::string recent_calls(int most) { return last_calls(own_watch().recorder, most); }
@@ -220,9 +304,15 @@ void start_watchdog(int rank, void* places, int host_ranks, int place, double ti
   watchdog.timeout_s = timeout_s;
   watchdog.stop = false;
   own.recorder.calls = 0;  // what the start itself sent does not count
+  watchdog.patient = false;
   if (places != nullptr) own.my_place = watchdog.places + place;
+  own.my_place->process = getpid();
+  own.my_place->heartbeat_ns = now_ns();
+  own.my_place->rank = rank;
   if (timeout_s > 0) watchdog.thread = std::thread(watch, std::ref(own));
 }
+
+void wait_patiently() { own_watch().watchdog.patient = true; }
 
 void stop_watchdog() {
   Watch& own = own_watch();

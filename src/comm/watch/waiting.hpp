@@ -1,8 +1,10 @@
 // What each rank waits for: the record that the watchdog reads, and the flight recorder of the last calls.
 //
 // Every blocking call of this room stands in a Waiting scope. A thread that makes no MPI calls looks at the
-// scopes of the host's ranks: when one is older than TESSERA_TIMEOUT, every rank of the host prints where it
-// stands and the job ends with status 76.
+// scopes of the host's ranks: when one is older than TESSERA_TIMEOUT, and no rank of the host has computed,
+// moved bytes of files or finished a call for so long, every rank of the host prints where it stands and the
+// job ends with status 76. A rank that was stopped is named by the others. What happens on other hosts is not
+// seen here: there TESSERA_TIMEOUT is the longest wait.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -30,13 +32,15 @@ std::string current_purpose();
 
 class Waiting {
  public:
-  Waiting(const char* call, const Communicator& comm, std::int64_t bytes);  // call: a literal
+  // call: a literal. FailedJobError where this rank has failed before.
+  Waiting(const char* call, const Communicator& comm, std::int64_t bytes);
   ~Waiting();
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
  private:
   bool outermost_ = false;
+  int exceptions_before_;  // one that passes through a call leaves the others inside of it
 };
 
 // One rank's place, in memory that all ranks of its host map: the watchdog reports from it also for ranks
@@ -47,6 +51,8 @@ std::size_t place_bytes();
 // places: one per rank of the host, zeroed; nullptr for this process alone. Called by the environment.
 void start_watchdog(int rank, void* places, int host_ranks, int my_place, double timeout_s);
 void stop_watchdog();
+// This rank's program has ended well: it waits for as long as the others live.
+void wait_patiently();
 
 // Calls `expired` on a thread of its own unless it is destroyed within `seconds`.
 class Deadline {

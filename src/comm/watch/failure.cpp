@@ -1,0 +1,82 @@
+#include "comm/watch/failure.hpp"
+
+#include <exception>
+#include <new>
+
+#include "base/session.hpp"
+#include "types/other_memory.hpp"
+
+namespace tessera::comm {
+namespace {
+
+struct Record {
+  Failure failure;
+  bool leaving = false;
+};
+Record& record() { return state<Record>(); }
+
+// Raised on every rank alike: nobody is left inside of a collective.
+bool is_replicated_error() {
+  try {
+    throw;
+  } catch (const UserError&) {
+    return true;
+  } catch (const LinAlgError&) {
+    return true;
+  } catch (const NanError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+Failure describe(const std::string& where) {
+  const std::string during = where.empty() ? "" : " (" + where + ")";
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {true, error.exit_status(), std::string(error.kind()) + ": " + error.what() + during};
+  } catch (const std::bad_alloc&) {
+    return {true, status_memory, "MemoryError: this rank is out of memory" + during};
+  } catch (const std::exception& error) {
+    return {true, status_failed, error.what() + during};
+  } catch (...) {
+    return {true, status_failed, "an exception that is not a std::exception" + during};
+  }
+}
+
+}  // namespace
+
+const Failure& failure() { return record().failure; }
+
+void mark_cut_off() noexcept {
+  record().failure.happened = true;
+  stop_reusing_memory();
+}
+
+void mark_failed_by_exception(const std::string& where) noexcept {
+  auto& failure = record().failure;
+  if (!failure.happened && is_replicated_error()) return;
+  mark_cut_off();
+  if (!failure.words.empty()) return;
+  try {
+    failure = describe(where);
+  } catch (...) {  // no memory even for words
+    failure.status = status_memory;
+  }
+}
+
+void check_not_failed() {
+  const auto& [failure, leaving] = record();
+  if (!failure.happened || leaving) [[likely]]
+    return;
+  throw FailedJobError(
+      "this rank failed before, while the other ranks went on, so that it can talk to nobody any more: " +
+          (failure.words.empty() ? "an exception left a call that was under way" : failure.words) +
+          ". Let the exception end the program, and start again from the last checkpoint",
+      failure.status);
+}
+
+void speak_in_spite_of_failure() { record().leaving = true; }
+
+}  // namespace tessera::comm
