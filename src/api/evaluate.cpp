@@ -1,31 +1,25 @@
 #include "api/evaluate.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <new>
+#include <optional>
 #include <set>
 
 #include <tessera/runtime.hpp>
+#include "api/memory.hpp"
 #include "base/log.hpp"
 #include "base/recent.hpp"
 #include "base/session.hpp"
 #include "base/settings.hpp"
-#include "base/text.hpp"
-#include "comm/mpi/environment.hpp"
 #include "comm/watch/agreement.hpp"
+#include "comm/watch/failure.hpp"
 #include "compile/pipeline.hpp"
 #include "graph/hooks.hpp"
+#include "run/replicas.hpp"
+#include "run/watch.hpp"
 
 namespace tessera {
 namespace {
-
-// The most that a rank may take of the host's memory.
-std::int64_t memory_share() {
-  if (settings().memory_limit_bytes > 0) return settings().memory_limit_bytes;
-  const auto pages = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)),
-             page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
-  return pages * page / std::max(1, comm::place_in_job().host_size);
-}
 
 struct Plan {
   GraphForm form;  // what tells graphs of one hash apart
@@ -89,21 +83,55 @@ std::vector<int> participants(const Graph& graph) {
   return {ids.begin(), ids.end()};
 }
 
-void check_memory(std::int64_t bytes, const std::string& what) {
-  const auto limit = memory_share();
-  if (bytes <= limit) return;
-  throw MemoryError(
-      what + " needs " + format_bytes(bytes) + " (" + std::to_string(bytes) +
-      " bytes) on each rank, but a rank may use " + format_bytes(limit) + " (" +
-      std::to_string(comm::place_in_job().host_size) +
-      " ranks share the host). Use more hosts, a smaller dtype, or a sharding that splits more dimensions");
+namespace {
+
+bool is_among(const std::vector<int>& ids) {
+  return std::find(ids.begin(), ids.end(), process_index()) != ids.end();
+}
+bool meets_others(const std::vector<int>& ids) {
+  return settings().check > 0 && ids.size() > 1 && is_among(ids);
 }
 
-void agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& ids) {
-  if (settings().check == 0 || ids.size() <= 1 ||
-      std::find(ids.begin(), ids.end(), process_index()) == ids.end())
-    return;
-  comm::agree(comm::group(ids), key.agreed, [&] { return "evaluates\n" + graph_text(graph); });
+// One verdict: a rank that went on alone would wait for the others.
+void refuse_together(const std::vector<int>& ids, const std::string& mine) {
+  const auto text = meets_others(ids) ? comm::common_error(comm::group(ids), mine) : mine;
+  if (!text.empty()) throw MemoryError(text);
+}
+
+// Communicators are made here: who fails leaves others inside of their making.
+std::unique_ptr<Executable> bind_here(Program program, const std::vector<int>& ids) {
+  try {
+    return std::make_unique<Executable>(std::move(program), process_index());
+  } catch (...) {
+    if (ids.size() > 1 && is_among(ids)) comm::mark_failed_by_exception("while this rank made a plan ready");
+    throw;
+  }
+}
+
+}  // namespace
+
+bool agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& ids, bool has_plan) {
+  comm::check_not_failed();
+  if (!meets_others(ids)) return !has_plan;
+  return comm::agree(
+      comm::group(ids), key.agreed + (nan_check_on() ? 1 : 0),
+      [&] { return (nan_check_on() ? "evaluates, looking for NaN,\n" : "evaluates\n") + graph_text(graph); },
+      !has_plan);
+}
+
+std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, const std::vector<int>& ids,
+                                       const std::string& what) {
+  std::optional<Program> program;
+  std::string wrong;
+  try {
+    if (make) program = make();
+  } catch (const std::bad_alloc&) {
+    wrong = what + ": there is no memory for its plan";
+  }
+  refuse_together(ids, wrong);
+  auto executable = program ? bind_here(std::move(*program), ids) : nullptr;
+  refuse_together(ids, executable ? memory_refusal(executable->peak_bytes(), what) : "");
+  return executable;
 }
 
 void evaluate(const std::vector<Array>& arrays) {
@@ -128,11 +156,13 @@ void evaluate(const std::vector<Array>& arrays) {
   const GraphKey key = key_of(graph);
   auto& plans = state<Plans>();
   Plan* plan = plans.find(graph, key);
-  agree_on(graph, key, plan == nullptr ? participants(graph) : plan->participants);
-  if (plan == nullptr) {
-    auto executable = std::make_shared<Executable>(compile(graph), process_index());
-    check_memory(executable->peak_bytes(), call_text() + ": computing " + describe(roots[0]));
-    plan = &plans.add(key, {GraphForm(graph), participants(graph), std::move(executable)});
+  const auto found = plan == nullptr ? participants(graph) : std::vector<int>();
+  const auto& ids = plan == nullptr ? found : plan->participants;
+  if (agree_on(graph, key, ids, plan != nullptr)) {
+    const auto make = [&] { return compile(graph); };
+    auto executable = make_ready(plan == nullptr ? make : std::function<Program()>(), ids,
+                                 call_text() + ": computing " + describe(roots[0]));
+    if (plan == nullptr) plan = &plans.add(key, {GraphForm(graph), ids, std::move(executable)});
   }
   std::vector<Buffer> inputs;
   inputs.reserve(graph.leaves.size());
@@ -143,6 +173,7 @@ void evaluate(const std::vector<Array>& arrays) {
   }
   const auto executable =
       plan->executable;  // a callback inside may compute so much that the plan is forgotten
+  compare_replicas(*executable, inputs, process_index());
   store(graph, executable->program(), executable->run(std::move(inputs)));
 }
 

@@ -17,6 +17,7 @@
 #include "mesh/devices.hpp"
 #include "ops/collective/prefix.hpp"
 #include "ops/functions.hpp"
+#include "run/replicas.hpp"
 
 #include <tessera/runtime.hpp>
 
@@ -94,7 +95,7 @@ class CompiledCore {
   int bound_in = 0;                   // session_number()
   GraphKey key;
   std::vector<int> participants;
-  bool checked_memory = false, bound_once = false;
+  bool bound_once = false;
 };
 
 bool inside_trace(const std::vector<Array>& leaves) {
@@ -307,13 +308,13 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   for (const auto& constant : core.constants)
     if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
   if (!pending.empty()) evaluate(pending);
-  if (!core.bound || core.bound_in != session_number()) {
-    core.bound = std::make_unique<Executable>(core.program, process_index());
-    core.bound_in = session_number();
+  const bool is_ready = core.bound && core.bound_in == session_number();
+  if (agree_on(core.traced->graph, core.key, core.participants, is_ready)) {
+    const auto make = [&] { return core.program; };
+    auto bound = make_ready(is_ready ? std::function<Program()>() : make, core.participants,
+                            "the compiled function of " + call_text());
+    if (!is_ready) core.bound = std::move(bound), core.bound_in = session_number();
   }
-  agree_on(core.traced->graph, core.key, core.participants);
-  if (!core.checked_memory) check_memory(core.bound->peak_bytes(), "the compiled function of " + call_text());
-  core.checked_memory = true;
   std::vector<Buffer> buffers;
   buffers.reserve(core.source.size());
   for (std::size_t i = 0; i < core.source.size(); ++i) {
@@ -328,6 +329,7 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     if (!argument.is_deleted()) argument.delete_();
   }
   placed.clear();
+  compare_replicas(*core.bound, buffers, process_index());
   auto results = core.bound->run(std::move(buffers));
   std::vector<Array> arrays;
   arrays.reserve(results.size());

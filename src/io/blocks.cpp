@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "api/evaluate.hpp"
+#include "api/memory.hpp"
 #include "base/call.hpp"
 #include "base/text.hpp"
 #include "graph/op.hpp"

@@ -12,6 +12,7 @@
 #include "comm/collectives/pending.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/mpi/mpi_types.hpp"
+#include "comm/watch/agreement.hpp"
 #include "comm/watch/waiting.hpp"
 
 namespace tessera::comm {
@@ -30,6 +31,7 @@ void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const vo
   require_reducible(kind, dtype);
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   if (comm.size() == 1) return copy_bytes(out, in, count * item);
+  check_collective(comm, "all-reduce", {static_cast<std::int64_t>(kind), dtype.code, count});
   const Waiting waiting("all-reduce", comm, count * item);
   if (use_own(Collective::all_reduce, comm.size(), count * item))
     return own_all_reduce(comm, kind, dtype, in, out, count);
@@ -46,6 +48,7 @@ void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const vo
 void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, void* out) {
   auto* own_place = static_cast<std::byte*>(out) + bytes * comm.rank();
   if (comm.size() == 1) return copy_bytes(out, in, bytes);
+  check_collective(comm, "all-gather", {bytes});
   const Waiting waiting("all-gather", comm, bytes);
   if (fits_one_message(bytes) && !use_own(Collective::all_gather, comm.size(), bytes)) {
     const int n = static_cast<int>(bytes);
@@ -62,6 +65,7 @@ void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, vo
 void all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, void* out,
                   std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of) {
   if (comm.size() == 1) return copy_bytes(static_cast<std::byte*>(out) + offset_of[0], in, bytes);
+  check_collective(comm, "all-gather of unequal blocks", {offset_of.back() + bytes_of.back()});
   const Waiting waiting("all-gather", comm, bytes);
   own_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
 }
@@ -72,6 +76,7 @@ void reduce_scatter(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   if (comm.size() == 1) return copy_bytes(out, in, counts[0] * item);
+  check_collective(comm, "reduce-scatter", {static_cast<std::int64_t>(kind), dtype.code, total});
   const Waiting waiting("reduce-scatter", comm, total * item);
   if (!fits_one_message(total) || use_own(Collective::reduce_scatter, comm.size(), total * item))
     return own_reduce_scatter(comm, kind, dtype, in, out, counts);
@@ -83,6 +88,7 @@ void reduce_scatter(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
 
 void broadcast(const Communicator& comm, void* data, std::int64_t bytes, int root) {
   if (comm.size() == 1 || bytes == 0) return;
+  check_collective(comm, "broadcast", {bytes, root});
   const Waiting waiting("broadcast", comm, bytes);
   const std::int64_t most = settings().message_limit;
   for (std::int64_t done = 0; done < bytes; done += most)
@@ -93,6 +99,7 @@ void broadcast(const Communicator& comm, void* data, std::int64_t bytes, int roo
 
 void barrier(const Communicator& comm) {
   if (comm.size() == 1) return;
+  check_collective(comm, "barrier", {});
   const Waiting waiting("barrier", comm, 0);
   check(MPI_Barrier(comm.impl().handle), "MPI_Barrier", comm);
 }

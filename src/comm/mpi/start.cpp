@@ -10,6 +10,7 @@
 #include "comm/collectives/own_collectives.hpp"
 #include "comm/collectives/pending_impl.hpp"
 #include "comm/mpi/mpi_types.hpp"
+#include "comm/watch/agreement.hpp"
 
 namespace tessera::comm {
 namespace {
@@ -41,6 +42,7 @@ Pending start_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype,
     all_reduce(comm, kind, dtype, in, out, count);
     return {};
   }
+  check_collective(comm, "start of an all-reduce", {static_cast<std::int64_t>(kind), dtype.code, count});
   auto impl = std::make_unique<Pending::Impl>(comm, "all-reduce", count * item);
   if (use_own(Collective::all_reduce, comm.size(), count * item)) {
     start_own_all_reduce(*impl, kind, dtype, in, out, count);
@@ -68,6 +70,7 @@ Pending start_all_gather_v(const Communicator& comm, const void* in, std::int64_
   std::byte* own_place = result + offset_of[me];
   if (bytes > 0 && own_place != in) std::memmove(own_place, in, bytes);
   if (ranks == 1) return {};
+  check_collective(comm, "start of an all-gather", {offset_of.back() + bytes_of.back()});
   auto impl = std::make_unique<Pending::Impl>(comm, "all-gather", bytes);
   for (int step = 1; step < ranks; ++step) {
     const int from = (me - step + ranks) % ranks;
@@ -81,6 +84,7 @@ Pending start_all_gather_v(const Communicator& comm, const void* in, std::int64_
 
 Pending start_broadcast(const Communicator& comm, void* data, std::int64_t bytes, int root) {
   if (comm.size() == 1 || bytes == 0) return {};
+  check_collective(comm, "start of a broadcast", {bytes, root});
   auto impl = std::make_unique<Pending::Impl>(comm, "broadcast", bytes);
   in_pieces(bytes, *impl, [&](std::int64_t done, int n, MPI_Request* request) {
     check(MPI_Ibcast(static_cast<std::byte*>(data) + done, n, MPI_BYTE, root, comm.impl().handle, request),
@@ -93,7 +97,8 @@ Pending start_exchange(const Communicator& comm, std::span<const Message> sends,
                        std::span<const Message> receives, std::function<void(std::size_t)> arrived,
                        const char* label) {
   std::int64_t bytes = 0;
-  for (const Message& message : sends) bytes += message.bytes;
+  for (const Message& message : sends) bytes += message.bytes, rank_of_peer(comm, message.peer, label);
+  for (const Message& message : receives) rank_of_peer(comm, message.peer, label);
   auto impl = std::make_unique<Pending::Impl>(comm, label, bytes);
   std::vector<std::size_t> empty;
   for (std::size_t i = 0; i < receives.size(); ++i) {

@@ -1,5 +1,6 @@
 #include "comm/watch/agreement.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/hash.hpp"
@@ -11,20 +12,41 @@
 
 namespace tessera::comm {
 
+namespace {
+
+// A text of any length from one rank to all; its length is known to all.
+void spread_text(const Communicator& comm, std::string& text, int from) {
+  const auto most = static_cast<std::size_t>(settings().message_limit);
+  for (std::size_t done = 0; done < text.size(); done += most)
+    check(MPI_Bcast(text.data() + done, static_cast<int>(std::min(most, text.size() - done)), MPI_CHAR, from,
+                    comm.impl().handle),
+          "MPI_Bcast", comm);
+}
+
+}  // namespace
+
 std::vector<std::string> gather_texts(const Communicator& comm, const std::string& mine) {
   if (comm.size() == 1) return {mine};
   const Waiting waiting("exchange of texts", comm, 0);
-  const int bytes = static_cast<int>(mine.size());
-  std::vector<int> bytes_of(comm.size()), offset_of(bytes_of.size());
-  check(MPI_Allgather(&bytes, 1, MPI_INT, bytes_of.data(), 1, MPI_INT, comm.impl().handle), "MPI_Allgather",
-        comm);
-  std::exclusive_scan(bytes_of.begin(), bytes_of.end(), offset_of.begin(), 0);
-  std::string all(offset_of.back() + bytes_of.back(), '\0');
-  check(MPI_Allgatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR,
-                       comm.impl().handle),
-        "MPI_Allgatherv", comm);
+  const auto bytes = static_cast<std::int64_t>(mine.size());
+  std::vector<std::int64_t> bytes_of(comm.size());
+  check(MPI_Allgather(&bytes, 1, MPI_INT64_T, bytes_of.data(), 1, MPI_INT64_T, comm.impl().handle),
+        "MPI_Allgather", comm);
   std::vector<std::string> texts;
-  for (std::size_t r = 0; r < bytes_of.size(); ++r) texts.push_back(all.substr(offset_of[r], bytes_of[r]));
+  for (const auto n : bytes_of) texts.emplace_back(static_cast<std::size_t>(n), '\0');
+  texts[comm.rank()] = mine;
+  const auto total = std::accumulate(bytes_of.begin(), bytes_of.end(), std::int64_t{0});
+  if (total > settings().message_limit) {  // 2,100 ranks that bring 1 MB each exceed MPI's int offsets
+    for (int r = 0; r < comm.size(); ++r) spread_text(comm, texts[r], r);
+    return texts;
+  }
+  std::vector<int> counts(bytes_of.begin(), bytes_of.end()), offset_of(counts.size());
+  std::exclusive_scan(counts.begin(), counts.end(), offset_of.begin(), 0);
+  std::string all(static_cast<std::size_t>(total), '\0');
+  check(MPI_Allgatherv(mine.data(), counts[comm.rank()], MPI_CHAR, all.data(), counts.data(),
+                       offset_of.data(), MPI_CHAR, comm.impl().handle),
+        "MPI_Allgatherv", comm);
+  for (std::size_t r = 0; r < counts.size(); ++r) texts[r] = all.substr(offset_of[r], counts[r]);
   return texts;
 }
 
@@ -46,20 +68,20 @@ std::string list_by_text(const std::vector<std::string>& text_of_rank, const std
   return list;
 }
 
-void agree(const Communicator& comm, std::uint64_t fingerprint,
-           const std::function<std::string()>& describe) {
-  if (comm.size() == 1) return;
+bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
+           bool asks_for_more) {
+  if (comm.size() == 1) return asks_for_more;
   // Every group of all devices agrees on one channel, so that a rank whose program ended meets the others
   // there (leave()).
   const Communicator& channel = comm.size() == world().size() ? control() : comm;
-  const std::uint64_t mine[2] = {fingerprint, ~fingerprint};
-  std::uint64_t largest[2];
+  const std::uint64_t mine[3] = {fingerprint, ~fingerprint, asks_for_more};
+  std::uint64_t largest[3];
   {
     const Waiting waiting("agreement", channel, 0);
-    check(MPI_Allreduce(mine, largest, 2, MPI_UINT64_T, MPI_MAX, channel.impl().handle), "MPI_Allreduce",
+    check(MPI_Allreduce(mine, largest, 3, MPI_UINT64_T, MPI_MAX, channel.impl().handle), "MPI_Allreduce",
           channel);
   }
-  if (largest[0] == ~largest[1]) return;
+  if (largest[0] == ~largest[1]) return largest[2] != 0;
   throw DisagreementError("the ranks disagree on what comes next:\n" +
                           list_by_text(gather_texts(channel, describe()), channel.device_ids()) +
                           "\nEvery rank must build and evaluate the same arrays in the same order; look for "
@@ -78,19 +100,52 @@ bool all_ok(const Communicator& comm, bool ok) {
   return all == 1;
 }
 
-std::string first_error(const Communicator& comm, const std::string& mine) {
-  if (comm.size() == 1)
-    return mine.empty() ? "" : "rank " + std::to_string(comm.device_ids()[0]) + ": " + mine;
+namespace {
+// The lowest rank that brings a text, and the text, on every rank.
+struct FirstText {
+  int rank = 0;
+  std::string text;  // "": nobody brings one
+  bool from_all = false;
+};
+FirstText first_text(const Communicator& comm, const std::string& mine) {
+  if (comm.size() == 1) return {0, mine, true};
   const Waiting waiting("agreement on success", comm, 0);
-  const int bid = mine.empty() ? comm.size() : comm.rank();
-  int lowest = 0;
-  check(MPI_Allreduce(&bid, &lowest, 1, MPI_INT, MPI_MIN, comm.impl().handle), "MPI_Allreduce", comm);
-  if (lowest == comm.size()) return "";
-  int bytes = static_cast<int>(mine.size());
-  check(MPI_Bcast(&bytes, 1, MPI_INT, lowest, comm.impl().handle), "MPI_Bcast", comm);
-  std::string text = comm.rank() == lowest ? mine : std::string(bytes, '\0');
-  check(MPI_Bcast(text.data(), bytes, MPI_CHAR, lowest, comm.impl().handle), "MPI_Bcast", comm);
-  return "rank " + std::to_string(comm.device_ids()[lowest]) + ": " + text;
+  const int bids[2] = {mine.empty() ? comm.size() : comm.rank(), mine.empty() ? 0 : 1};
+  int least[2] = {0, 0};
+  check(MPI_Allreduce(bids, least, 2, MPI_INT, MPI_MIN, comm.impl().handle), "MPI_Allreduce", comm);
+  if (least[0] == comm.size()) return {};
+  auto bytes = static_cast<std::int64_t>(mine.size());
+  check(MPI_Bcast(&bytes, 1, MPI_INT64_T, least[0], comm.impl().handle), "MPI_Bcast", comm);
+  std::string text = comm.rank() == least[0] ? mine : std::string(static_cast<std::size_t>(bytes), '\0');
+  spread_text(comm, text, least[0]);
+  return {least[0], std::move(text), least[1] == 1};
+}
+}  // namespace
+
+std::string first_error(const Communicator& comm, const std::string& mine) {
+  const auto first = first_text(comm, mine);
+  return first.text.empty() ? ""
+                            : "rank " + std::to_string(comm.device_ids()[first.rank]) + ": " + first.text;
+}
+
+std::string common_error(const Communicator& comm, const std::string& mine) {
+  const auto first = first_text(comm, mine);
+  if (first.text.empty() || first.from_all) return first.text;
+  return "rank " + std::to_string(comm.device_ids()[first.rank]) + ": " + first.text;
+}
+
+void check_collective(const Communicator& comm, const char* what,
+                      std::initializer_list<std::int64_t> numbers) {
+  if (settings().check < 2 || comm.size() == 1) return;
+  Hasher hash;
+  hash.add(std::string_view(what));
+  for (const auto number : numbers) hash.add(number);
+  agree(comm, hash.value(), [&] {
+    std::string text = what;
+    for (const auto number : numbers) text += " " + std::to_string(number);
+    const auto purpose = current_purpose();
+    return text + (purpose.empty() ? "" : ", for " + purpose);
+  });
 }
 
 }  // namespace tessera::comm

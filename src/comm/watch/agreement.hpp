@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 
 #include "comm/mpi/communicator.hpp"
@@ -20,8 +21,9 @@ struct DisagreementError : CommError {
 
 // Returns when every rank of the communicator brings the same fingerprint. Otherwise every rank throws
 // DisagreementError, whose text shows the distinct descriptions and who has which; describe() is called only
-// then. One 16-byte all-reduce.
-void agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe);
+// then. Whether some rank asks for more: the same answer on all. One 24-byte all-reduce.
+bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
+           bool asks_for_more = false);
 
 // All ranks make this call: the start of what is collective without evaluating anything. A rank that went
 // elsewhere is found here at once, and not by the watchdog. Nothing where TESSERA_CHECK is 0.
@@ -33,6 +35,14 @@ bool all_ok(const Communicator& comm, bool ok);
 // "" if every rank brings ""; else, on every rank, the text of the lowest rank that brings one, as "rank 2:
 // text".
 std::string first_error(const Communicator& comm, const std::string& mine);
+
+// The same where all ranks are asked for one verdict: without a rank's name where every rank refuses.
+std::string common_error(const Communicator& comm, const std::string& mine);
+
+// TESSERA_CHECK=2: the ranks of comm agree on a collective before they start it. `what` and `numbers` must be
+// equal on all of them.
+void check_collective(const Communicator& comm, const char* what,
+                      std::initializer_list<std::int64_t> numbers);
 
 // Every rank's text, by rank, on every rank. For reports: not for data.
 std::vector<std::string> gather_texts(const Communicator& comm, const std::string& mine);
