@@ -27,6 +27,17 @@ faults = {
     "sleeper": (
         3, {"TESSERA_TIMEOUT": "2"}, 76, 9,
         {r"rank 1 computes since [\d.]+ s; its last call was #2 barrier": 1, r"rank [02] waits .* for matmul at model.cpp:12$": 2}),
+    "settings_of_each": (3, {}, 0, 20, {"not so": 0, "settings that must be equal differ between the ranks: rank 0's hold for all": 1,
+                                         r"rank 1: TESSERA_MESSAGE_LIMIT=1000 TESSERA_COLLECTIVES=mpi": 1, r"ranks 0, 2: as rank 0": 1}),
+    "unchecked_on_one": (3, {}, 0, 20, {"not so": 0, "rank 1: TESSERA_CHECK=0 TESSERA_NAN_CHECK=1": 1}),
+    "replicas_differ": (4, {"TESSERA_CHECK": "2"}, 76, 20, {
+        r"^tessera: DisagreementError: TESSERA_CHECK=2: ranks 0 and 2 hold the same block of operand \d+, f32\[2\], with different values": 1}),
+    "different_collectives": (3, {"TESSERA_CHECK": "2"}, 76, 20, {r"ranks 0, 2: all-reduce": 1, r"rank 1: all-reduce": 1}),
+    "different_jitted_functions": (4, {"TESSERA_TIMEOUT": "20"}, 76, 20, {r"ranks 0-2: evaluates": 1, "rank 3: evaluates": 1}),
+    "too_much_for_one": (3, {}, 0, 20, {"not so": 0}),
+    "works_alone": (3, {"TESSERA_TIMEOUT": "1.5", "TESSERA_LOG": "error"}, 0, 20, {"tessera": 0}),
+    "long_epilogue": (3, {"TESSERA_TIMEOUT": "1.5", "TESSERA_LOG": "error"}, 0, 20, {"tessera": 0}),
+    "stopped": (4, {"TESSERA_TIMEOUT": "2"}, 76, 20, {r"rank 1 \(process \d+\) shows no sign of life since [\d.]+ s": 1, r"rank [023] waits since": "some"}),
     "exit_zero": (3, {}, 76, 5, {"ranks 0, 2: x": 1, "rank 1: the program has ended": 1, "terminate called": 0}),
     "exit_three": (3, {}, 3, 8, {r"\[rank 1\] tessera: std::exit\(3\) was called while": 1, "terminate called": 0}),
     "exit_on_all": (3, {}, 5, 5, {r"^tessera: std::exit\(5\) was called while": 1, r"\[rank": 0, "terminate called": 0}),
@@ -49,10 +60,16 @@ faults = {
     "launcher_of_another_mpi": (0, {"SLURM_STEP_NUM_TASKS": "4"}, 2, 5, {r"started 4 processes \(SLURM_STEP_NUM_TASKS\) but MPI knows 1": 1}),
     "log_of_the_start": (2, {"TESSERA_LOG": "info"}, 0, 5, {"2 ranks, .* threads? each, build ": 1}),
 }
+# What one rank alone finds in its environment.
+settings_of_rank_1 = {
+    "settings_of_each": {"TESSERA_MESSAGE_LIMIT": "1000", "TESSERA_COLLECTIVES": "mpi"},
+    "unchecked_on_one": {"TESSERA_CHECK": "0", "TESSERA_NAN_CHECK": "1"},
+    "too_much_for_one": {"TESSERA_MEM_LIMIT": "5M"},
+}
 # What the program is told to do, where that is not the name.
 scenario_of = {
     "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
-    "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "exit_alone": "exit_on_all", "log_of_the_start": "nothing",
+    "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "exit_alone": "exit_on_all", "unchecked_on_one": "settings_of_each", "log_of_the_start": "nothing",
 }
 
 
@@ -63,7 +80,11 @@ def main():
     mpiexec, program, name = sys.argv[1:]
     ranks, settings, status, most_s, words = faults[name]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TESSERA_")} | settings
-    command = ([mpiexec, "-n", str(ranks)] if ranks else []) + [program, scenario_of.get(name, name)]
+    work = [program, scenario_of.get(name, name)]
+    command = ([mpiexec, "-n", str(ranks)] if ranks else []) + work
+    if name in settings_of_rank_1:
+        own = [word for key, value in settings_of_rank_1[name].items() for word in ("-x", f"{key}={value}")]
+        command = [mpiexec, "-n", "1"] + work + [":", "-n", "1"] + own + work + [":", "-n", str(ranks - 2)] + work
     start = time.monotonic()
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)

@@ -6,6 +6,7 @@
 #include <tessera/mpi.hpp>
 #include <tessera/tessera.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -79,6 +80,72 @@ const std::map<std::string, Body> inside_run = {
        evaluate("x + y");
        if (me() == 1) sleep(60);
        const comm::Purpose purpose("matmul at model.cpp:12");
+       meet();
+     }},
+    {"settings_of_each",
+     [] {
+       const Mesh mesh = make_mesh({device_count()}, {"x"});
+       const Array x = device_put(arange(50000 * device_count()), mesh, P("x"));
+       const int n = 50000 * device_count();
+       require(
+           item<std::int64_t>(sum(astype(device_put(x, mesh, P()), int64))) == std::int64_t{n} * (n - 1) / 2,
+           "a gathered value");
+       require(item<std::int64_t>(sum(astype(x, int64))) == std::int64_t{n} * (n - 1) / 2, "a sum");
+     }},
+    {"replicas_differ",
+     [] {
+       const Mesh mesh = make_mesh({device_count()}, {"x"});
+       const Array x = make_array_from_callback({2}, NamedSharding(mesh, P()), [](const Index&) -> HostArray {
+         return HostArray(std::vector<float>{1, me() == 2 ? 3.5f : 2.5f}, {2});
+       });
+       const Array y = device_put(ones({4}), mesh, P("x"));
+       eval(y);
+       eval(sum(y) + sum(x));
+     }},
+    {"different_collectives",
+     [] {
+       float in = 1, out = 0;
+       if (me() == 1)
+         comm::all_reduce(comm::world(), ReduceKind::max, float32, &in, &out, 1);
+       else
+         comm::all_reduce(comm::world(), ReduceKind::sum, float32, &in, &out, 1);
+     }},
+    {"different_jitted_functions",
+     [] {
+       const Mesh mesh = make_mesh({2, 2}, {"x", "y"});
+       const Array x = device_put(ones({8, 8}), mesh, P("x", "y"));
+       eval(x);
+       const auto along = [](int dim) { return jit([dim](Array v) { return sum(v, dim); }); };
+       eval(along(me() == 3 ? 1 : 0)(x));
+     }},
+    {"too_much_for_one",
+     [] {
+       const Mesh mesh = make_mesh({device_count()}, {"x"});
+       const Array x = device_put(ones({1 << 20}), mesh, P("x"));
+       eval(x);
+       require(throws<MemoryError>([&] { eval(device_put(x, mesh, P()) + 1); }), "all ranks refuse");
+       require(item<float>(sum(x)) == 1 << 20, "arrays survive");
+       const auto twice = jit([&](Array v) { return device_put(v, mesh, P()) * 2; });
+       require(throws<MemoryError>([&] { eval(twice(x)); }), "all ranks refuse a compiled function");
+       require(item<float>(sum(x)) == 1 << 20, "arrays survive that too");
+     }},
+    {"works_alone",
+     [] {
+       evaluate("x + y");
+       const auto start = std::chrono::steady_clock::now();
+       volatile double sum = 0;
+       while (me() == 0 && std::chrono::steady_clock::now() - start < std::chrono::seconds(6)) sum = sum + 1;
+       meet();
+     }},
+    {"long_epilogue",
+     [] {
+       evaluate("x + y");
+       if (me() == 0) sleep(5);
+     }},
+    {"stopped",
+     [] {
+       evaluate("x + y");
+       if (me() == 1) std::raise(SIGSTOP);
        meet();
      }},
     {"exit_zero",
