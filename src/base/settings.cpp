@@ -74,7 +74,9 @@ const Row rows[] = {
        s.check = parse_choice<int>(name, text, {"0", "1", "2"});
      }},
     {"TESSERA_TIMEOUT", "300",
-     "seconds that a rank may wait for others before the job is ended with a report; 0 waits for ever",
+     "seconds that a rank may wait for others while no rank of its host goes on, before the job is ended "
+     "with "
+     "a report; 0 waits for ever",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.timeout_s = parse_number(name, text, 0, 1e9, "seconds, 0 or more");
      }},

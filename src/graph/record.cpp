@@ -7,6 +7,7 @@
 #include "graph/hooks.hpp"
 #include "graph/op.hpp"
 #include "mesh/reshard.hpp"
+#include "types/checked.hpp"
 
 namespace tessera {
 namespace {
@@ -210,10 +211,21 @@ Operands look_at(const std::vector<Array>& inputs) {
   return operands;
 }
 
+// Bytes of every result fit 64 bits, and so do strides and offsets: extents of 0 do not hide the others. The
+// way without an error is a few multiplications.
+void check_size(const Type& type) {
+  auto bytes = static_cast<std::int64_t>(itemsize(type.dtype));
+  bool fits = true;
+  for (const auto extent : type.shape)
+    fits = fits && extent >= 0 && !__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes);
+  if (!fits) checked_bytes(type.shape, type.dtype, call_text());
+}
+
 // The node's results: types, where ranks may differ, and layouts as soon as an operand lies somewhere.
 void set_outputs(Node& node, const OpDef& op, Operands& operands, const std::vector<Array>& inputs,
                  const RegionPtr& region) {
   const auto types = op.infer(operands.types, *node.params);
+  for (const auto& type : types) check_size(type);
   auto mesh = unify_meshes(inputs, operands.shardings);
   if (!mesh && op.commit != nullptr) mesh = op.commit(*node.params);
   const auto together =

@@ -1,6 +1,7 @@
 #include "run/executable.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -96,13 +97,21 @@ void Executable::find_last_uses() {
   }
 }
 
+namespace {
+// More than any machine has stays more than any machine has.
+std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
+}
+}  // namespace
+
 void Executable::count_memory() {
   std::vector<bool> is_input(program_.values.size());
   for (const int v : program_.inputs) is_input[v] = true;
   std::int64_t live = 0;
   for (std::size_t n = 0; n < steps_.size(); ++n) {
-    for (const int v : program_.instructions[n].outputs) live += values_[v].bytes;
-    peak_bytes_ = std::max(peak_bytes_, live + steps_[n]->temporary_bytes());
+    for (const int v : program_.instructions[n].outputs) live = saturated_sum(live, values_[v].bytes);
+    peak_bytes_ = std::max(peak_bytes_, saturated_sum(live, steps_[n]->temporary_bytes()));
     for (const int v : steps_[n]->frees)
       if (!is_input[v]) live -= values_[v].bytes;
   }

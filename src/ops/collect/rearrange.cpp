@@ -122,7 +122,7 @@ Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double valu
   std::vector<std::int64_t> at;
   bool is_needed = false;
   for (std::size_t d = 0; d < widths.size(); ++d) {
-    const auto [before, after] = widths[d];
+    const std::int64_t before = widths[d].first, after = widths[d].second;
     if (before < 0 || after < 0)
       throw ArgumentError(call_text() + ": the widths (" + std::to_string(before) + ", " +
                           std::to_string(after) + ") of dimension " + std::to_string(d) +
