@@ -12,7 +12,10 @@ set(tessera_verify $<$<CONFIG:Debug>:TESSERA_VERIFY=1>)  # verifiers between the
 
 if(PROJECT_IS_TOP_LEVEL)
   list(APPEND tessera_warnings $<$<CONFIG:Debug>:-Werror>)  # not where another compiler's optimiser may raise a false alarm
-  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1 -D_GLIBCXX_ASSERTIONS -fstack-protector-strong")
+  if(NOT TESSERA_SANITIZE)  # the address sanitizer sees what these checks see, and is confused by them
+    string(APPEND CMAKE_CXX_FLAGS_DEBUG " -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2")
+  endif()
 
   find_program(tessera_ccache ccache)
   if(tessera_ccache AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
