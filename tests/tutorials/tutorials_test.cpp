@@ -1,4 +1,4 @@
-// What the tutorial programs (apps/seed_000, seed_003, seed_004) show, with the numbers that their notebooks
+// What the tutorials (apps/tutorial) show, at any number of ranks and with the numbers that their notebooks
 // print.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ Array convolve(const Array& x, const Array& w) {
   return stack(output);
 }
 
-TEST(Seed000, ConvolveOnEveryDeviceGivesTheNotebooksNumbers) {
+TEST(ParallelEvaluation, ConvolveOnEveryDeviceGivesTheNotebooksNumbers) {
   const int n = device_count();
   const Array w = array({2.f, 3.f, 4.f}), xs = reshape(arange(5 * n), {n, 5}), ws = broadcast_to(w, {n, 3});
   std::vector<double> once, twice, sums(3, 0.0), normalized;
@@ -60,7 +60,7 @@ struct Params {
   Array weight, bias;
 };
 
-TEST(Seed000, DataParallelRegressionIsTheRegressionOfTheWholeBatch) {
+TEST(ParallelEvaluation, DataParallelRegressionIsTheRegressionOfTheWholeBatch) {
   const int n = device_count();
   const auto loss_fn = [](const Params& p, const Array& x, const Array& y) {
     return mean(square(p.weight * x + p.bias - y));
@@ -91,7 +91,7 @@ TEST(Seed000, DataParallelRegressionIsTheRegressionOfTheWholeBatch) {
   EXPECT_LT(last, first);
 }
 
-TEST(Seed003, ProductsAndNormalisation) {
+TEST(Parallelism, ProductsAndNormalisation) {
   const int n = device_count();
   const Array x = pmap([](const Array&) { return ones({32, 32}); })(arange(n));
   expect_close(pmap([](const Array& a, const Array& b) { return matmul(a, b); })(x, x),
@@ -112,7 +112,7 @@ Mesh grid() {
 }
 Array matrix(int seed, std::int64_t n = 16) { return random::normal(random::key(seed), {n, n}); }
 
-TEST(Seed004, BatchedSolversStayOnTheirDevices) {
+TEST(Workshop, BatchedSolversStayOnTheirDevices) {
   const int n = device_count();
   const Mesh mesh = make_mesh({n}, {"x"});
   const Array a = device_put(random::normal(random::key(0), {n, 16, 16}), mesh, P("x")),
@@ -128,7 +128,7 @@ TEST(Seed004, BatchedSolversStayOnTheirDevices) {
   expect_close(squeeze(matmul(a, expand_dims(x, 2)), 2), to_vector<double>(b), 1e-3, "A x");
 }
 
-TEST(Seed004, HandWrittenProductsAreMatmul) {
+TEST(Workshop, HandWrittenProductsAreMatmul) {
   const Mesh mesh = grid();
   struct Case {
     const char* name;
@@ -158,7 +158,7 @@ TEST(Seed004, HandWrittenProductsAreMatmul) {
   }
 }
 
-TEST(Seed004, FourMatricesWithOneCollective) {
+TEST(Workshop, FourMatricesWithOneCollective) {
   const Mesh mesh = grid();
   const Array a = device_put(matrix(0), mesh, P("x")), b = device_put(matrix(1), mesh, P(None, "y")),
               c = device_put(matrix(2), mesh, P("y")), d = device_put(matrix(3), mesh, P(None, "y"));
@@ -172,7 +172,7 @@ TEST(Seed004, FourMatricesWithOneCollective) {
   EXPECT_TRUE(whole.node() != nullptr);
 }
 
-TEST(Seed004, FivePictures) {
+TEST(Workshop, FivePictures) {
   if (device_count() != 8) return;
   const auto owner = [](const Sharding& s, std::int64_t row, std::int64_t column) {
     for (const auto& [device, index] : s.devices_indices_map({16, 16}))

@@ -1,0 +1,139 @@
+// What the two tutorials about distributed arrays share: products beside those of one device, disagreements,
+// and the network that is parallel only through where its parameters lie.
+#pragma once
+#include <cmath>
+#include <utility>
+
+#include "tutorial/support.hpp"
+
+namespace tutorial {
+
+/// Sizes by flag.
+struct Sizes {
+  int n = 8192;      ///< rows and columns of the array
+  int width = 1024;  ///< of the hidden layers (the original: 8192)
+  int batch = 1024;  ///< rows of the batch (the original: 8192)
+  int steps = 30;    ///< of gradient descent, twice
+  bool small = false;
+  void add_to(CLI::App& app) {
+    app.add_option("--n", n, "rows and columns of the array")->check(CLI::Range(8, 1 << 16));
+    app.add_option("--width", width, "of the network's hidden layers")->check(CLI::Range(8, 1 << 16));
+    app.add_option("--batch", batch, "rows of the batch")->check(CLI::Range(8, 1 << 20));
+    app.add_option("--steps", steps, "of gradient descent, twice")->check(CLI::Range(1, 10000));
+    app.add_flag("--small", small, "--n 256 --width 64 --batch 64 --steps 5");
+  }
+  void settle() {
+    if (small) n = 256, width = 64, batch = 64, steps = 5;
+  }
+};
+
+/// What one device says of the product, and how long both take. y z is the product over eight devices.
+inline void compare_with_one_device(const Array& x, const Array& y, const Array& z) {
+  const Array single = device_put(x, devices()[0]);
+  picture("x on one device", single);
+  const Array w = dot(y, z);
+  // Sums of n products of normal numbers, in float32: the order of the terms changes the fourth digit behind the
+  // point, so that elements near zero need an absolute tolerance.
+  const Array same = allclose(device_put(dot(single, single), w.sharding()), w, 1e-5, 1e-3);
+  check(item<bool>(same), "the product of one device and the product of eight are allclose");
+  timed("dot on one device", [&] { return dot(single, single); });
+  timed("dot on eight devices", [&] { return dot(y, z); });
+}
+
+/// Two errors, and operands that cannot disagree. `halves` and `orders` are pairs of placements of x.
+inline void disagreements(const std::string& number, const Array& x,
+                          const std::pair<Sharding, Sharding>& halves,
+                          const std::pair<Sharding, Sharding>& orders) {
+  step(number + "a", "operands on different devices");
+  show_error<ShardingError>("arrays on devices 0-3 and 4-7 cannot be added",
+                            [&] { device_put(x, halves.first) + device_put(x, halves.second); });
+  step(number + "b", "operands on the same devices in another order");
+  show_error<ShardingError>("arrays over devices in two orders cannot be added",
+                            [&] { device_put(x, orders.first) + device_put(x, orders.second); });
+  step(number + "c", "uncommitted operands go where the others are");
+  const Array y = device_put(x, orders.first);
+  const Array a = y + ones_like(y), b = y + reshape(arange(y.size()), y.shape());
+  eval(a, b);
+  say("no error!");
+  check(a.sharding() == y.sharding() && b.sharding() == y.sharding(), "both sums lie as y does");
+}
+
+// ---- A network ----
+using Layer = std::pair<Array, Array>;
+using Layers = std::vector<Layer>;
+using Batch = std::pair<Array, Array>;
+
+inline Array predict(const Layers& params, Array inputs) {
+  Array outputs;
+  for (const auto& [w, b] : params) {
+    outputs = dot(inputs, w) + b;
+    inputs = maximum(outputs, 0);
+  }
+  return outputs;
+}
+
+inline Array loss(const Layers& params, const Batch& batch) {
+  return mean(sum(square(predict(params, batch.first) - batch.second), -1));
+}
+
+/// Random layers, inputs and targets; uncommitted.
+inline std::pair<Layers, Batch> init_model(const random::Key& key, const std::vector<int>& sizes, int rows) {
+  const auto keys = random::split(key, static_cast<int>(sizes.size()));
+  Layers params;
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    const auto pair = random::split(keys[i + 1], 2);
+    params.emplace_back(
+        random::normal(pair[0], {sizes[i], sizes[i + 1]}) / std::sqrt(static_cast<float>(sizes[i])),
+        random::normal(pair[1], {sizes[i + 1]}));
+  }
+  const auto data = random::split(keys[0], 3);
+  return {std::move(params),
+          {random::normal(data[1], {rows, sizes.front()}), random::normal(data[2], {rows, sizes.back()})}};
+}
+
+/// What a layout of batch and parameters is good for.
+class Training {
+ public:
+  explicit Training(const Sizes& sizes) : sizes_(sizes) {
+    std::tie(params, batch) =
+        init_model(random::key(0), {784, sizes.width, sizes.width, sizes.width, 10}, sizes.batch);
+  }
+  float loss_now() {
+    const float now = item<float>(loss_(params, batch));
+    record_values({static_cast<double>(now)});
+    return now;
+  }
+  /// Gradient descent; says the loss behind it, which must be smaller.
+  void descend() {
+    const float before = loss_now();
+    for (int i = 0; i < sizes_.steps; ++i)
+      params = tree_map([](const Array& p, const Array& g) { return p - 1e-5f * g; }, params,
+                        gradient_(params, batch));
+    const float after = loss_now();
+    say("loss after " + std::to_string(sizes_.steps) + " steps: " + text_of(after));
+    check(after < before, "the loss went down");
+  }
+  double time_gradient(const std::string& where) {
+    return timed("a gradient " + where, [&] { return gradient_(params, batch)[0].first; });
+  }
+  /// The same on one device; this layout is back afterwards.
+  double time_gradient_on_one_device() {
+    const Training here = *this;
+    batch = device_put(batch, devices()[0]);
+    params = device_put(params, devices()[0]);
+    const double time_ms = time_gradient("on one device");
+    *this = here;
+    return time_ms;
+  }
+  std::string plan() const { return text_of(explain(grad(loss), params, batch)); }
+
+  Layers params;
+  Batch batch;
+
+ private:
+  Sizes sizes_;
+  Jitted<decltype(&loss)> loss_ = jit(&loss);
+  Jitted<decltype(grad(&loss))> gradient_ = jit(grad(&loss));
+};
+
+}  // namespace tutorial

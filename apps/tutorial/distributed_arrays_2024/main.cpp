@@ -1,0 +1,232 @@
+// Arrays over eight devices with named axes: where values lie, computation that follows them, explicit
+// disagreement, constraints, a network, and random numbers that never communicate.
+//
+//   tessera run -n 8 distributed_arrays_2024 [--small] [--n 8192] [--width 1024] [--batch 1024] [--steps 30]
+#include "tutorial/distributed.hpp"
+
+using namespace tutorial;
+
+namespace {
+
+// ---- 1. A quick example ----
+void quick_example(const Array& x) {
+  step("1", "x over a 4 x 2 mesh");
+  const Mesh mesh = make_mesh({4, 2}, {"x", "y"});
+  const Array y = device_put(x, NamedSharding(mesh, P("x", "y")));
+  picture("y", y);
+
+  step("2", "sin follows y");
+  const Array z = sin(y);
+  picture("z = sin(y)", z);
+  check(z.sharding() == y.sharding(), "sin keeps the layout");
+
+  step("3", "how long sin takes on one device");
+  const Array single = device_put(x, devices()[0]);
+  timed("sin(x) on one device", [&] { return sin(single); });
+  step("4", "and on eight");
+  timed("sin(y) on eight devices", [&] { return sin(y); });
+  check(item<bool>(allclose(device_put(sin(single), y.sharding()), z)), "both give the same");
+}
+
+// ---- 2. Shardings ----
+void shardings(const Array& x) {
+  step("5", "an array that nobody placed");
+  say("x: " + description(x));
+  picture("x is uncommitted: it would be computed on every device, replicated over all of them", x);
+  check(!x.is_committed(), "x is uncommitted");
+
+  step("6", "placed by NamedSharding");
+  const Mesh default_mesh = make_mesh({4, 2}, {"a", "b"});
+  say(debug::mesh_picture(default_mesh));
+  picture("P(\"a\", \"b\")", device_put(x, NamedSharding(default_mesh, P("a", "b"))));
+
+  step("7", "a helper that fills in the mesh; six specs");
+  const auto mesh_sharding = [&](const P& spec) { return NamedSharding(default_mesh, spec); };
+  int i = 0;
+  for (const P& spec :
+       {P("a", "b"), P("b", "a"), P("a", None), P(None, "b"), P(None, "a"), P(axes("a", "b"), None)}) {
+    step("7." + std::to_string(++i), text_of(spec));
+    const Array y = device_put(x, mesh_sharding(spec));
+    picture("y", y);
+    check(y.sharding() == mesh_sharding(spec), "y lies as the spec says");
+  }
+}
+
+// ---- 3. Computation follows data ----
+void computation(const Array& start, const Mesh& mesh) {
+  step("8", "sin, input and output");
+  const Array x = device_put(start, NamedSharding(mesh, P("a", "b")));
+  picture("input sharding", x);
+  picture("output sharding", sin(x));
+  check(sin(x).sharding() == x.sharding(), "they are the same");
+
+  step("9", "dot of row blocks and column blocks");
+  const Array y = device_put(x, NamedSharding(mesh, P("a", None))),
+              z = device_put(x, NamedSharding(mesh, P(None, "b")));
+  picture("lhs sharding", y);
+  picture("rhs sharding", z);
+  eval(y, z);
+  const debug::CommStats stats;
+  const Array w = block_until_ready(dot(y, z));
+  const auto bytes = stats.bytes();
+  picture("out sharding", w);
+  check(bytes == 0, "the product moves no byte");
+  check(w.sharding() == NamedSharding(mesh, P("a", "b")), "it is cut as rows by columns");
+
+  step("10", "one device and eight: values and times");
+  compare_with_one_device(x, y, z);
+
+  step("11", "a copy");
+  const Array w_copy = copy(w);
+  picture("copy(w)", w_copy);
+  check(w_copy.sharding() == w.sharding(), "it lies as w does");
+}
+
+void disagreement(const Array& x) {
+  const auto all = devices();
+  const auto over = [](const std::vector<Device>& list) { return NamedSharding(Mesh(list, {"x"}), P("x")); };
+  std::vector<Device> permuted;
+  for (const std::size_t i : {0, 1, 2, 3, 6, 7, 4, 5}) permuted.push_back(all[i]);
+  disagreements("12", x,
+                {over(std::vector<Device>(all.begin(), all.begin() + 4)),
+                 over(std::vector<Device>(all.begin() + 4, all.end()))},
+                {over(all), over(permuted)});
+}
+
+// ---- 4. Constraints inside jit ----
+void constraints(const Array& start, const Mesh& mesh) {
+  const Array x = device_put(start, NamedSharding(mesh, P("a", "b")));
+  step("13", "an intermediate value constrained to P(\"b\", \"a\")");
+  const auto turned =
+      jit([&](Array v) { return with_sharding_constraint(v + 1, NamedSharding(mesh, P("b", "a"))); });
+  picture("before", x);
+  const Array y = turned(x);
+  picture("after", y);
+  check(y.sharding() == NamedSharding(mesh, P("b", "a")), "the result lies as constrained");
+
+  step("14", "constrained to P()");
+  const auto replicated =
+      jit([&](Array v) { return with_sharding_constraint(v + 1, NamedSharding(mesh, P())); });
+  picture("before", x);
+  const Array z = replicated(x);
+  picture("after", z);
+  check(z.is_fully_replicated(), "every device has all of it");
+}
+
+// ---- 5. A network ----
+void data_parallel(Training& training) {
+  step("15", "8-way data parallel: the batch by rows, parameters everywhere");
+  const Mesh mesh = make_mesh({8}, {"batch"});
+  training.batch = device_put(training.batch, NamedSharding(mesh, P("batch")));
+  training.params = device_put(training.params, NamedSharding(mesh, P()));
+  say("loss: " + text_of(training.loss_now()));
+  step("16", "gradient descent");
+  training.descend();
+  step("17", "how long a gradient takes on eight devices");
+  training.time_gradient("on eight devices");
+  step("18", "and on one");
+  training.time_gradient_on_one_device();
+}
+
+void place_params(Layers& params, const Mesh& mesh) {
+  const Sharding everywhere = NamedSharding(mesh, P());
+  params[0] = device_put(params[0], everywhere);
+  params[1] = {device_put(params[1].first, mesh, P(None, "model")),
+               device_put(params[1].second, mesh, P("model"))};
+  params[2] = {device_put(params[2].first, mesh, P("model", None)), device_put(params[2].second, everywhere)};
+  params[3] = device_put(params[3], everywhere);
+}
+
+void two_ways(Training& training) {
+  step("19", "4-way data and 2-way model parallel: the batch");
+  const Mesh mesh = make_mesh({4, 2}, {"batch", "model"});
+  training.batch = device_put(training.batch, NamedSharding(mesh, P("batch", None)));
+  picture("inputs", training.batch.first);
+  picture("targets", training.batch.second);
+
+  step("20", "the parameters: W2 by columns, W3 by rows, the others everywhere");
+  auto& params = training.params;
+  place_params(params, mesh);
+  picture("W2", params[1].first);
+  picture("W3", params[2].first);
+
+  step("21", "the loss there");
+  say("loss: " + text_of(training.loss_now()));
+  step("22", "gradient descent");
+  training.descend();
+  step("23", "W2 and W3 behind it");
+  picture("W2", params[1].first);
+  picture("W3", params[2].first);
+  check(params[1].first.sharding() == NamedSharding(mesh, P(None, "model")) &&
+            params[2].first.sharding() == NamedSharding(mesh, P("model", None)),
+        "the weights lie where they were put");
+  step("24", "how long a gradient takes now");
+  training.time_gradient("over 4 x 2 devices");
+  const auto plan = explain(grad(loss), training.params, training.batch);
+  check(plan.calls("all-gather") == 0, "it gathers nothing: gradients are summed where they are needed");
+}
+
+// ---- 6. Random numbers ----
+Array add_random(const random::Key& key, const Array& x) { return x + random::uniform(key, x.shape()); }
+
+// A function of its own for each mode: a compiled program remembers the mode that it was made in.
+std::vector<float> draw(const std::string& number, const random::Key& key, const Array& x) {
+  const auto f = jit(add_random);
+  const auto compiled = f.lower(key, x).compile();
+  step(number + "a", "where the numbers lie");
+  const Array y = f(key, x);
+  picture("f(key, x)", y);
+  step(number + "b", "is there communication in the compiled text?");
+  const bool communicates = names(compiled.as_text(), "collective-permute");
+  say(std::string("Communicating? ") + (communicates ? "True" : "False"));
+  record("collective", communicates ? "true" : "false");
+  check(compiled.explanation().calls() == 0, "no collective of any kind is planned");
+  return to_vector<float>(y);
+}
+
+void random_numbers() {
+  const auto key = random::key(42);
+  const Array x = device_put(arange(24), NamedSharding(make_mesh({8}, {"x"}), P("x")));
+  step("25", "random numbers added to an array over 8 devices, in the original mode");
+  std::vector<float> stable;
+  {
+    const random::ThreefryScope scope(random::Threefry::original);
+    stable = draw("25", key, x);
+  }
+  say("Each rank computes the counters of its own block, in this mode too: element i of n pairs its counter\n"
+      "with that of i +- n / 2, which is known without asking the rank that holds it.");
+  step("26", "the partitionable mode, which is the default");
+  const std::vector<float> partitionable = draw("26", key, x);
+
+  step("27", "the values of both modes differ");
+  show("Stable", array(stable));
+  show("Partitionable", array(partitionable));
+  check(stable != partitionable, "another mode gives other numbers for the same key");
+  bool in_place = true;
+  for (std::size_t i = 0; i < stable.size(); ++i)
+    for (const float value : {stable[i], partitionable[i]})
+      in_place = in_place && value >= static_cast<float>(i) && value <= static_cast<float>(i) + 1;
+  check(in_place, "all of them are between 0 and 1 above x");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Sizes sizes;
+  CLI::App app("Distributed arrays with named axes", "distributed_arrays_2024");
+  sizes.add_to(app);
+  return main_of(app, argc, argv, [&] {
+    sizes.settle();
+    const Array x = random::normal(random::key(0), {sizes.n, sizes.n});
+    const Mesh mesh = make_mesh({4, 2}, {"a", "b"});
+    quick_example(x);
+    shardings(x);
+    computation(x, mesh);
+    disagreement(x);
+    constraints(x, mesh);
+    Training training(sizes);
+    data_parallel(training);
+    two_ways(training);
+    random_numbers();
+  });
+}

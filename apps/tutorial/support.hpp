@@ -1,0 +1,191 @@
+// What the five tutorials share: how a step looks on paper, what is checked, and what is timed.
+//
+// Output that depends on the machine (times, host names, places in files) stands on lines that begin with "~":
+// who compares two outputs leaves those out.
+#pragma once
+#include <tessera/tessera.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "usage.hpp"
+
+namespace tutorial {
+
+using namespace tessera;
+
+template <class T> std::string text_of(const T& x) {
+  std::ostringstream text;
+  text << std::boolalpha << x;
+  return text.str();
+}
+
+/// Once per job, on rank 0.
+inline void say(const std::string& text) {
+  if (is_main_process()) std::cout << text << std::endl;
+}
+
+/// Each line of the text behind "~".
+inline void say_of_this_machine(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) say("~ " + line);
+}
+
+/// What --facts writes for scripts/compare_jax: a line "step kind JSON" per fact, on rank 0.
+struct Facts {
+  std::ofstream file;
+  std::string step;
+};
+inline Facts& facts() {
+  static Facts facts;
+  return facts;
+}
+inline void record(const std::string& kind, const std::string& json) {
+  if (is_main_process() && facts().file.is_open())
+    facts().file << facts().step << " " << kind << " " << json << "\n" << std::flush;
+}
+
+/// The heading of a step: its number in the program's table, and what it does.
+inline void step(const std::string& number, const std::string& title) {
+  facts().step = number;
+  say("\n[" + number + "] " + title);
+}
+
+/// Values up to a few hundred, as a fact.
+inline void record_values(const std::vector<double>& values) {
+  std::ostringstream json;
+  json.precision(9);
+  for (std::size_t i = 0; i < values.size(); ++i) json << (i == 0 ? "[" : ",") << values[i];
+  record("values", json.str() + "]");
+}
+
+/// Who has which part of an array, as a fact: {"device": [[start, stop], ...], ...}.
+inline void record_layout(const Array& x) {
+  std::string json;
+  for (const auto& [device, index] : x.sharding().devices_indices_map(x.shape())) {
+    std::string box;
+    for (const auto& range : index)
+      box +=
+          (box.empty() ? "[" : ",[") + std::to_string(range.start) + "," + std::to_string(range.stop) + "]";
+    json += (json.empty() ? "{\"" : ",\"") + std::to_string(device.id) + "\":[" + box + "]";
+  }
+  record("layout", json + "}");
+}
+
+/// What an expression gives, NumPy-like. Collective.
+inline void show(const std::string& caption, const Array& x) {
+  say(caption + ":\n" + to_string(x));
+  if (x.size() <= 256) record_values(to_vector<double>(x));
+}
+
+/// Where an array lies. Not collective: its value is not needed.
+inline void picture(const std::string& caption, const Array& x) {
+  std::string text = debug::visualize_array_sharding(x, {.use_color = false});
+  text.erase(text.find_last_not_of('\n') + 1);
+  say(caption + ":\n" + text);
+  record_layout(x);
+}
+
+/// The type of an array and who holds it, in a line.
+inline std::string description(const Array& x) {
+  const std::string type = text_of(x.dtype()) + text_of(x.shape());
+  if (!x.is_committed()) return type + ", uncommitted: lies wherever it is used";
+  return type + ", " + text_of(x.sharding().spec()) + " over " + std::to_string(x.devices().size()) +
+         " devices";
+}
+
+/// The program ends with an error where a fact does not hold.
+inline void check(bool holds, const std::string& fact) {
+  if (!holds) throw ArgumentError("tutorial: it does not hold that " + fact);
+  say("  checked: " + fact);
+}
+
+/// Whether all elements agree, wherever the two lie. Collective over all ranks.
+inline bool close(const Array& a, const Array& b, double tolerance = 1e-5) {
+  const auto x = to_vector<double>(a), y = to_vector<double>(b);
+  return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [&](double p, double q) {
+           return std::abs(p - q) <= tolerance + tolerance * std::abs(q);
+         });
+}
+
+/// The same for complex arrays.
+inline bool close_complex(const Array& a, const Array& b, double tolerance = 1e-5) {
+  return close(real(a), real(b), tolerance) && close(imag(a), imag(b), tolerance);
+}
+
+/// Runs f, which must raise an E, and shows what it says.
+template <class E> void show_error(const std::string& fact, const std::function<void()>& f) {
+  std::string text;
+  try {
+    f();
+  } catch (const E& error) {
+    text = error.what();
+  }
+  say_of_this_machine(text);
+  check(!text.empty(), fact);
+}
+
+/// Best of up to five calls after one that plans; fewer where they would take more than two seconds in all.
+/// Collective over all ranks, which wait for each other before and after.
+inline double milliseconds(const std::function<Array()>& f) {
+  double best = 1e300, total = 0;
+  for (int i = 0; i < 6 && (i < 2 || total < 2000); ++i) {
+    multihost::sync_global_devices("before");
+    const auto start = std::chrono::steady_clock::now();
+    block_until_ready(f());
+    multihost::sync_global_devices("after");
+    const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start;
+    // Ranks take part in the decision to go on, so they must have seen the same time.
+    const double time_ms =
+        multihost::broadcast_one_to_all(HostArray(std::vector<double>{passed.count()}, {1})).as<double>()[0];
+    if (i > 0) best = std::min(best, time_ms);
+    total += time_ms;
+  }
+  return best;
+}
+
+/// Times f, and says so.
+inline double timed(const std::string& what, const std::function<Array()>& f) {
+  const double time_ms = milliseconds(f);
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f ms", time_ms);
+  say_of_this_machine("time of " + what + ": " + text);
+  record("ms", std::to_string(time_ms));
+  return time_ms;
+}
+
+/// Whether the text of a compiled program names a collective.
+inline bool names(const std::string& text, const std::string& collective) {
+  return text.find(collective) != std::string::npos;
+}
+
+inline void say_gathers(const std::string& what, const std::string& text) {
+  const bool gathers = names(text, "all-gather");
+  say(what + " does an all-gather: " + (gathers ? "True" : "False"));
+  record("collective", gathers ? "true" : "false");
+}
+
+/// Reads the words, starts the devices and runs the steps on eight of them.
+inline int main_of(CLI::App& app, int argc, char** argv, const std::function<void()>& steps) {
+  std::string facts_path;
+  app.add_option("--facts", facts_path, "file for values, layouts and times, for scripts/compare_jax");
+  if (const auto status = apps::status_of_words(app, argc, argv)) return *status;
+  return run(argc, argv, [&] {
+    if (device_count() != 8)
+      throw ArgumentError(app.get_name() + ": this tutorial is about 8 devices and the job has " +
+                          std::to_string(device_count()) + "; start it as: tessera run -n 8 " +
+                          std::string(argv[0]));
+    if (!facts_path.empty() && is_main_process()) facts().file.open(facts_path);
+    steps();
+    say("\nall steps checked");
+  });
+}
+
+}  // namespace tutorial
