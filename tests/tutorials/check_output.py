@@ -51,7 +51,7 @@ def main():
     found = list(differences(done.stdout, pathlib.Path(sys.argv[1]).read_text()))
     print("\n".join(found[:20]) or "as kept")
     if done.returncode != 0 or found or "all steps checked" not in done.stdout:
-        sys.exit(f"status {done.returncode}, {len(found)} lines differ (scripts/tutorial_pages --small keeps a new output)")
+        sys.exit(f"status {done.returncode}, {len(found)} lines differ (scripts/tutorial_pages keeps a new output)")
 
 
 main()
