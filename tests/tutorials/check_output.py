@@ -19,7 +19,7 @@ def lines_of(text):
 
 
 def words_of(line):
-    return NUMBER.sub("#", line).replace("[ ", "[").split()
+    return re.sub(r"\s+\]", "]", re.sub(r"\[\s+", "[", NUMBER.sub("#", line))).split()
 
 
 def same(got, kept):
