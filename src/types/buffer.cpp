@@ -45,7 +45,7 @@ class Pool {
   void give(std::byte* data, std::size_t capacity) {
     const std::scoped_lock lock(mutex_);
     use_.live_bytes -= static_cast<std::int64_t>(capacity);
-    free_.give(capacity, data);
+    if (!free_.give(capacity, data)) std::free(data);
     free_.shrink(use_.peak_bytes + slack_bytes, capacity, [](const auto& found) { std::free(found.block); });
   }
 

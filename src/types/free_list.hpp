@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -32,9 +33,18 @@ template <class Block> class FreeList {
     if (kept == free_.end() || kept->first / 2 > bytes) return std::nullopt;
     return remove(kept);
   }
-  void give(std::size_t capacity, Block block) {
-    free_[capacity].push_back(std::move(block));
+  // Whether it is kept. Blocks are given back in destructors: where the list finds no memory for its own
+  // entry, the caller releases the block instead.
+  bool give(std::size_t capacity, const Block& block) noexcept {
+    try {
+      free_[capacity].push_back(block);
+    } catch (const std::bad_alloc&) {
+      if (const auto kept = free_.find(capacity); kept != free_.end() && kept->second.empty())
+        free_.erase(kept);
+      return false;
+    }
     bytes_ += static_cast<std::int64_t>(capacity);
+    return true;
   }
   // release(block) until no more than most_bytes are kept: the largest first, but those of the capacity that
   // is in use now last.

@@ -103,8 +103,8 @@ class Blocks {
     const auto bytes = static_cast<std::int64_t>(block.capacity);
     live_.erase(block.data);
     live_bytes_ -= bytes;
-    kept_.give(block.capacity, block);
     count_other_memory(-bytes, bytes);
+    if (!kept_.give(block.capacity, block)) unmap(block);
     kept_.shrink(peak_bytes_ + slack_bytes, block.capacity, [](const auto& found) { unmap(found.block); });
   }
 
