@@ -1,7 +1,9 @@
 // sort, argsort and sort_by_key along the last dim. Whole lines are sorted by their rank; split lines by all
-// ranks of the line together.
+// ranks of the line together, or, where they are many and short, whole and brought back.
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
@@ -11,6 +13,7 @@
 #include "ops/groups.hpp"
 #include "ops/sort/distributed_sort.hpp"
 #include "ops/sort/sort_by_key.hpp"
+#include "program/builder.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera {
@@ -68,17 +71,69 @@ Placement place(const PlaceArgs& args) {
           ReduceKind::sum};
 }
 
-std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement, bool has_payload) {
-  const int ndim = args.in[0].shape.ndim();
-  const auto& layout = placement.inputs[0];
-  const auto axes = layout.dim_axes(ndim).back();
-  if (axes.empty()) return {};
-  const Shape block = layout.shard_shape(args.in[0].shape);
+// What sorting split lines where they lie receives at each rank, and into what layout they had better go.
+struct Split {
+  MeshAxes axes;  // that split the lines
+  SortTraffic traffic;
+};
+Split split_of(const Type& keys, const Sharding& layout, bool has_payload) {
+  const auto axes = layout.dim_axes(keys.shape.ndim()).back();
+  const Shape block = layout.shard_shape(keys.shape);
   const auto lines = block.back() == 0 ? 0 : block.elements() / block.back();
-  const auto traffic = sort_traffic(args.in[0].dtype, devices_along(layout.mesh(), axes), lines,
-                                    args.in[0].shape.back(), has_payload);
-  return {{"all-to-all", axes, traffic.exchange_bytes, has_payload ? 2 : 1},
-          {"all-reduce", axes, traffic.count_bytes, traffic.count_calls}};
+  return {axes, sort_traffic(keys.dtype, devices_along(layout.mesh(), axes), lines, keys.shape.back(),
+                             has_payload)};
+}
+std::vector<TalkCost> cost_of(const Split& split, bool has_payload) {
+  return {{"all-to-all", split.axes, split.traffic.exchange_bytes, has_payload ? 2 : 1},
+          {"all-reduce", split.axes, split.traffic.count_bytes, split.traffic.count_calls}};
+}
+
+std::int64_t shard_bytes(const Type& type, const Sharding& layout) {
+  return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
+}
+
+// The layout in which the dim with the most lines per part is split by what splits the lines, too; nothing
+// where no dim has a line for each part.
+std::optional<Sharding> with_whole_lines(const Shape& shape, const Sharding& layout) {
+  auto dims = layout.dim_axes(shape.ndim());
+  const auto axes = std::exchange(dims.back(), {});
+  const auto parts = devices_along(layout.mesh(), axes);
+  std::size_t best = 0;
+  std::int64_t most = 0;
+  for (std::size_t d = 0; d + 1 < shape.size(); ++d)
+    if (const auto lines = shape[d] / (devices_along(layout.mesh(), dims[d]) * parts); lines > most)
+      best = d, most = lines;
+  if (most == 0) return std::nullopt;
+  dims[best].insert(dims[best].end(), axes.begin(), axes.end());
+  return Sharding::from_dim_axes(layout.mesh(), dims);
+}
+
+// Counting costs some rounds of a few numbers per line. Of many short lines that is more than the lines
+// themselves: those are brought together, sorted and brought back, two exchanges of a block.
+std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
+  const Type keys = builder.value(in[0]).type;
+  const auto& placement = builder.placement();
+  const bool has_payload = node.op->name != "sort";
+  std::vector<Type> types;
+  for (const auto& output : node.outputs) types.push_back(output.type);
+  const std::vector<int> inputs(in.begin(), in.end());
+  const Split split = split_of(keys, placement.inputs[0], has_payload);
+  if (split.axes.empty()) return builder.kernel(*node.op, node.params, inputs, types, placement.outputs);
+  const auto whole = with_whole_lines(keys.shape, placement.inputs[0]);
+  const auto parts = devices_along(placement.inputs[0].mesh(), split.axes);
+  const auto leaves = [&](std::int64_t bytes) { return bytes * (parts - 1) / parts; };
+  std::int64_t block_bytes = 0;  // of all operands and results
+  for (const int v : inputs) block_bytes += shard_bytes(builder.value(v).type, placement.inputs[0]);
+  for (const auto& type : types) block_bytes += shard_bytes(type, placement.outputs[0]);
+  if (!whole || leaves(split.traffic.exchange_bytes) + split.traffic.count_bytes <= leaves(block_bytes))
+    return builder.talk(*node.op, node.params, inputs, types, placement.outputs, cost_of(split, has_payload));
+  std::vector<int> moved;
+  for (const int v : inputs) moved.push_back(builder.reshard(v, *whole));
+  auto results = builder.kernel(*node.op, node.params, std::move(moved), types,
+                                std::vector<Sharding>(types.size(), *whole));
+  for (std::size_t i = 0; i < results.size(); ++i)
+    results[i] = builder.reshard(results[i], placement.outputs[i]);
+  return results;
 }
 
 const comm::Communicator& line_group(const TalkArgs& args) {
@@ -97,20 +152,19 @@ const OpDef sort_op{
       return {{in[0].shape, in[0].dtype}};
     },
     .sharding = Place{place},
-    .runs = Talk{.together =
-                     [](const TalkArgs& args) {
-                       const auto& a = args.local;
-                       const Lines l = lines_of(a.in[0]);
-                       distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
-                                        nullptr, a.out[0].data, nullptr);
-                     },
-                 .cost = [](const PlaceArgs& args,
-                            const Placement& placement) { return cost_of(args, placement, false); },
-                 .alone =
-                     [](const KernelArgs& a) {
-                       const Lines l = lines_of(a.in[0]);
-                       kernels::sort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, a.out[0].data);
-                     }},
+    .runs = Lower{.write = lower,
+                  .kernel =
+                      [](const KernelArgs& a) {
+                        const Lines l = lines_of(a.in[0]);
+                        kernels::sort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, a.out[0].data);
+                      },
+                  .talk =
+                      [](const TalkArgs& args) {
+                        const auto& a = args.local;
+                        const Lines l = lines_of(a.in[0]);
+                        distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
+                                         nullptr, a.out[0].data, nullptr);
+                      }},
     .vjp = sort_vjp,
     .batch = batch_leading,
 };
@@ -122,26 +176,25 @@ const OpDef argsort_op{
       return {{in[0].shape, position_dtype(in[0].shape.back())}};
     },
     .sharding = Place{place},
-    .runs = Talk{.together =
-                     [](const TalkArgs& args) {
-                       const auto& a = args.local;
-                       const Lines l = lines_of(a.in[0]);
-                       const auto from = positions(l);
-                       std::vector<std::int64_t> places(from.size());
-                       Buffer keys = Buffer::allocate(a.in[0].bytes());
-                       distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
-                                        from.data(), keys.data(), places.data());
-                       narrow_into(a.out[0], places);
-                     },
-                 .cost = [](const PlaceArgs& args,
-                            const Placement& placement) { return cost_of(args, placement, true); },
-                 .alone =
-                     [](const KernelArgs& a) {
-                       const Lines l = lines_of(a.in[0]);
-                       std::vector<std::int64_t> places(l.lines * l.own);
-                       kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
-                       narrow_into(a.out[0], places);
-                     }},
+    .runs = Lower{.write = lower,
+                  .kernel =
+                      [](const KernelArgs& a) {
+                        const Lines l = lines_of(a.in[0]);
+                        std::vector<std::int64_t> places(l.lines * l.own);
+                        kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
+                        narrow_into(a.out[0], places);
+                      },
+                  .talk =
+                      [](const TalkArgs& args) {
+                        const auto& a = args.local;
+                        const Lines l = lines_of(a.in[0]);
+                        const auto from = positions(l);
+                        std::vector<std::int64_t> places(from.size());
+                        Buffer keys = Buffer::allocate(a.in[0].bytes());
+                        distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
+                                         from.data(), keys.data(), places.data());
+                        narrow_into(a.out[0], places);
+                      }},
     .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },  // a step function
     .batch = batch_leading,
 };
@@ -153,25 +206,24 @@ const OpDef sort_by_key_op{
       return {{in[0].shape, in[0].dtype}, {in[1].shape, in[1].dtype}};
     },
     .sharding = Place{place},
-    .runs = Talk{.together =
-                     [](const TalkArgs& args) {
-                       const auto& a = args.local;
-                       const Lines l = lines_of(a.in[0]);
-                       const auto payload = widened(a.in[1]);
-                       std::vector<std::int64_t> sorted(payload.size());
-                       distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
-                                        payload.data(), a.out[0].data, sorted.data());
-                       narrow_into(a.out[1], sorted);
-                     },
-                 .cost = [](const PlaceArgs& args,
-                            const Placement& placement) { return cost_of(args, placement, true); },
-                 .alone =
-                     [](const KernelArgs& a) {
-                       const Lines l = lines_of(a.in[0]);
-                       auto payload = widened(a.in[1]);
-                       sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
-                       narrow_into(a.out[1], payload);
-                     }},
+    .runs = Lower{.write = lower,
+                  .kernel =
+                      [](const KernelArgs& a) {
+                        const Lines l = lines_of(a.in[0]);
+                        auto payload = widened(a.in[1]);
+                        sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
+                        narrow_into(a.out[1], payload);
+                      },
+                  .talk =
+                      [](const TalkArgs& args) {
+                        const auto& a = args.local;
+                        const Lines l = lines_of(a.in[0]);
+                        const auto payload = widened(a.in[1]);
+                        std::vector<std::int64_t> sorted(payload.size());
+                        distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
+                                         payload.data(), a.out[0].data, sorted.data());
+                        narrow_into(a.out[1], sorted);
+                      }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       Cotangents result(2);
       const Array from = sorted_positions(v.in[0]);
@@ -214,6 +266,20 @@ Array sorted_positions(const Array& keys) { return record(argsort_op, no_params(
 Array sort(const Operand& x, int axis) {
   const Call call("sort", x.where);
   return along_last(x, axis, [&](const Array& y) { return record(sort_op, no_params(), {y}); });
+}
+// Backwards, so that equal elements, which come in their order, come in their order.
+Array sort(const Operand& x, int axis, SortOptions options) {
+  const Call call("sort", x.where);
+  const Array sorted = sort(x, axis);
+  return options.descending ? flip(sorted, axis) : sorted;
+}
+Array argsort(const Operand& x, int axis, SortOptions options) {
+  const Call call("argsort", x.where);
+  if (!options.descending) return argsort(x, axis);
+  check_usable(x.array);
+  const auto last = x.array.shape()[checked_dim(axis, x.array.ndim())] - 1;
+  const Array from_the_end = flip(argsort(flip(x, axis), axis), axis);
+  return astype(last - from_the_end, from_the_end.dtype());
 }
 Array argsort(const Operand& x, int axis) {
   const Call call("argsort", x.where);
