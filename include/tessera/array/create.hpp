@@ -89,6 +89,9 @@ template <class T> Array arange(T stop, std::source_location where = std::source
 /// num values from start to stop, both included, float32. ArgumentError for a negative num.
 Array linspace(double start, double stop, std::int64_t num = 50,
                std::source_location where = std::source_location::current());
+/// In a dtype; integers are rounded down. Without the end point the values stop a step before it.
+Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool endpoint = true,
+               std::source_location where = std::source_location::current());
 /// @}
 
 /// @name From values

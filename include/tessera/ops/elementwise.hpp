@@ -136,6 +136,9 @@ Array copysign(const Operand& a, const Operand& b);
 Array nextafter(const Operand& a, const Operand& b);
 /// minimum(maximum(x, lo), hi): hi where lo > hi. No complex numbers.
 Array clip(const Operand& x, const Operand& lo, const Operand& hi);
+/// Bounded from one side: maximum(x, lo), or minimum(x, hi).
+Array clip(const Operand& x, const Operand& lo, NoneType);
+Array clip(const Operand& x, NoneType, const Operand& hi);
 /// @}
 
 /// @name Exponentials and logarithms

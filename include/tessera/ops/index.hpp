@@ -31,12 +31,22 @@ Array take_along_axis(const Operand& x, const Operand& indices, int axis);
 /// array costs one all-reduce of the result. ShapeError unless sorted is 1-D, ArgumentError for another
 /// side.
 Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side = "left");
+/// In an array that is sorted when it is read in the order of `sorter`, as argsort gives it.
+Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side,
+                   const Operand& sorter);
+/// Which way sort and argsort go.
+struct SortOptions {
+  bool descending = false;  ///< the largest first, NaN before it
+  bool stable = true;       ///< equal elements keep their order; they do in any case
+};
 /// Sorted along an axis, ascending, NaN last; complex numbers by real, then imaginary part. Stable. Whole
 /// lines are sorted by their rank; split ones by all ranks of the line together, each of which sends every
 /// element at most once. Split like x.
 Array sort(const Operand& x, int axis = -1);
+Array sort(const Operand& x, int axis, SortOptions options);
 /// The places from which sort takes its elements: int32 (int64 past 2^31). Stable. Its derivative is zero.
 Array argsort(const Operand& x, int axis = -1);
+Array argsort(const Operand& x, int axis, SortOptions options);
 /// The k largest of the last axis, the largest first, and their places; of equal ones the first, NaN counts
 /// as largest (jax.lax.top_k). A split axis sends k candidates per rank. ArgumentError unless 0 <= k <=
 /// extent.

@@ -21,6 +21,8 @@
 /// **Errors.** IndexError for an axis that is out of range or named twice, DtypeError for complex operands
 /// where an order is needed, ShapeError as said. All are raised on every rank when recorded.
 #pragma once
+#include <optional>
+
 #include <tessera/array.hpp>
 #include <tessera/ops/axes.hpp>
 
@@ -31,15 +33,24 @@ namespace tessera {
 
 /// The sum. bool counts (int32); integers of 8 and 16 bits are summed in 32; they wrap around.
 Array sum(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// The sum of x converted to a dtype, which the result has.
+Array sum(const Operand& x, Axes axes, Dtype dtype, bool keepdims = false);
 /// The product; dtypes as those of sum. Its gradient is right at zeros too.
 Array prod(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// The product of x converted to a dtype, which the result has.
+Array prod(const Operand& x, Axes axes, Dtype dtype, bool keepdims = false);
 /// The mean; integers become float32.
 Array mean(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// The mean square distance from the mean, divided by n (NumPy's ddof = 0). Two passes, so that a large
 /// mean costs no accuracy: two reductions.
 Array var(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// Divided by n - correction: 1 makes the estimate from a sample unbiased (NumPy's ddof). NaN or infinite
+/// where n <= correction.
+Array var(const Operand& x, Axes axes, bool keepdims, double correction);
 /// sqrt(var(x)). In programs that say `using namespace tessera` write tessera::std.
 Array std(const Operand& x, Axes axes = {}, bool keepdims = false);
+/// sqrt(var(x)) with its correction.
+Array std(const Operand& x, Axes axes, bool keepdims, double correction);
 /// The largest element; NaN if there is one. Equal ones share the gradient.
 Array max(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// The smallest element; NaN if there is one. Equal ones share the gradient.
@@ -70,6 +81,13 @@ Array argmin(const Operand& x);
 Array argmin(const Operand& x, int axis, bool keepdims = false);
 /// @}
 
+/// How a cumulative function runs along its axis.
+struct CumulativeOptions {
+  std::optional<Dtype> dtype = {};  ///< what x is converted to first; none: as sum does
+  bool include_initial = false;     ///< the value of no elements comes first: an extent more (array API)
+  bool reverse = false;             ///< from the end of the axis
+};
+
 /// @name Along one axis
 /// The result has x's shape and sharding.
 /// @{
@@ -82,8 +100,21 @@ Array log_softmax(const Operand& x, int axis = -1);
 /// Sums from the start of the axis up to each element; dtypes as those of sum. Of a split axis ranks pass
 /// on the totals of their blocks, slices of extent 1.
 Array cumsum(const Operand& x, int axis);
+Array cumsum(const Operand& x, int axis, CumulativeOptions options);
+/// Of all elements, in row-major order: 1-D.
+Array cumsum(const Operand& x);
 /// Products from the start of the axis up to each element; otherwise as cumsum.
 Array cumprod(const Operand& x, int axis);
+Array cumprod(const Operand& x, int axis, CumulativeOptions options);
+/// Of all elements, in row-major order: 1-D.
+Array cumprod(const Operand& x);
+/// The largest element from the start of the axis up to each; once NaN, NaN. A gradient goes to the first
+/// of equal ones. Of real numbers; otherwise as cumsum.
+Array cummax(const Operand& x, int axis, bool reverse = false);
+/// The smallest element; otherwise as cummax.
+Array cummin(const Operand& x, int axis, bool reverse = false);
+/// log(cumsum(exp(x))) without overflow. Of real numbers; integers become float32.
+Array cumlogsumexp(const Operand& x, int axis, bool reverse = false);
 /// @}
 
 }  // namespace tessera

@@ -73,13 +73,31 @@ Array flip(const Operand& x, Axes axes = {});
 /// Elements shifted along an axis; those that leave at one end enter at the other. Along a split axis
 /// neighbours exchange `shift` slices: what a stencil needs, and nothing more.
 Array roll(const Operand& x, int shift, int axis);
+/// Along several axes, each by its own shift, or all by the one that is given. ArgumentError for another
+/// number of shifts.
+Array roll(const Operand& x, std::vector<int> shifts, std::vector<int> axes);
+/// In row-major order, over the ends of rows; the shape stays.
+Array roll(const Operand& x, int shift);
 /// `value` around x: a pair (before, after) for each dim, or one for all. ArgumentError for negative widths
 /// or another number of pairs.
 Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double value = 0);
+/// numpy.pad's modes: "constant" (`value`), "edge", "reflect" and "symmetric" (mirrored without and with the
+/// edge), "wrap", "linear_ramp" (down to `value`), "maximum", "minimum", "mean", "median" (of the whole
+/// axis), "empty" (zeros). Axis after axis, so that corners are padded padding. ArgumentError for another
+/// mode, ShapeError where an axis without elements had to be continued.
+Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, const std::string& mode,
+          double value = 0);
 /// The whole array repeated along each dim (numpy.tile). ArgumentError for negative numbers.
 Array tile(const Operand& x, std::vector<int> repeats);
 /// Each element n times along an axis (numpy.repeat). ArgumentError for a negative n.
 Array repeat(const Operand& x, int n, int axis);
+/// Element i counts[i] times. Along a split axis ranks fetch the elements of their blocks of the result.
+/// ArgumentError for a negative count, ShapeError unless there are as many counts as elements, or one.
+Array repeat(const Operand& x, std::vector<std::int64_t> counts, int axis);
+/// The same with counts that are only known when it runs, and the extent of the result said beforehand:
+/// what is more is cut off, and the last element fills up what is missing (jax.numpy.repeat's
+/// total_repeat_length). ShapeError unless counts is 1-D and as long as the axis.
+Array repeat(const Operand& x, const Operand& counts, int axis, std::int64_t total);
 /// @}
 
 /// @name Parts of matrices

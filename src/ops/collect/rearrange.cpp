@@ -45,6 +45,19 @@ Array tile_along(const Array& x, int dim, std::int64_t n) {
   return remap(RemapName::tile, std::move(p), {x});
 }
 
+// Element j of the result is the one behind which the counts so far exceed j. It lies as x does.
+Array repeated(const Array& x, const Array& counts, int dim, std::int64_t total) {
+  Shape shape = x.shape();
+  shape[dim] = total;
+  checked_bytes(shape, itemsize(x.dtype()), "repeat");
+  if (total == 0) return slice_along(x, dim, 0, 0);
+  Array places = astype(arange(total), int64);
+  if (const auto& sharding = output_of(x).sharding; sharding && !x.node()->region)
+    places =
+        device_put(places, Sharding::from_dim_axes(sharding->mesh(), {sharding->dim_axes(x.ndim())[dim]}));
+  return take(x, searchsorted(cumsum(astype(counts, int64), 0), places, "right"), dim);
+}
+
 }  // namespace
 
 std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, int axis) {
@@ -111,6 +124,23 @@ Array roll(const Operand& x, int shift, int axis) {
   return remap(RemapName::roll, {shape, {std::move(head), std::move(tail)}}, {x.array});
 }
 
+Array roll(const Operand& x, std::vector<int> shifts, std::vector<int> axes) {
+  const Call call("roll", x.where);
+  check_usable(x.array);
+  if (shifts.size() == 1) shifts.resize(axes.size(), shifts[0]);
+  if (shifts.size() != axes.size())
+    throw ArgumentError(call_text() + ": " + std::to_string(shifts.size()) + " shifts for " +
+                        std::to_string(axes.size()) + " axes; give one for each, or one for all");
+  Array y = x.array;
+  for (std::size_t i = 0; i < axes.size(); ++i) y = roll(y, shifts[i], axes[i]);
+  return y;
+}
+Array roll(const Operand& x, int shift) {
+  const Call call("roll", x.where);
+  check_usable(x.array);
+  return reshape(roll(reshape(x, Shape{-1}), shift, 0), x.array.shape());
+}
+
 Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double value) {
   const Call call("pad", x.where);
   check_usable(x.array);
@@ -167,6 +197,44 @@ Array repeat(const Operand& x, int n, int axis) {
   shape[dim] = checked_mul(shape[dim], n, "repeat");
   checked_bytes(shape, itemsize(x.array.dtype()), "repeat");
   return n == 1 ? x.array : repeat_each(x.array, dim, n);
+}
+
+Array repeat(const Operand& x, std::vector<std::int64_t> counts, int axis) {
+  const Call call("repeat", x.where);
+  check_usable(x.array);
+  const int dim = checked_dim(axis, x.array.ndim());
+  const auto n = x.array.shape()[dim];
+  if (counts.size() == 1) counts.resize(n, counts[0]);
+  if (std::ssize(counts) != n)
+    throw ShapeError(call_text() + ": " + std::to_string(counts.size()) + " counts for axis " +
+                     std::to_string(dim) + " of shape " + to_string(x.array.shape()) +
+                     "; give one for each of its " + std::to_string(n) + " elements, or one for all");
+  std::int64_t total = 0;
+  for (const auto count : counts) {
+    if (count < 0)
+      throw ArgumentError(call_text() + ": the number of repeats " + std::to_string(count) + " is negative");
+    if (__builtin_add_overflow(total, count, &total))
+      throw ArgumentError(call_text() + ": the counts add up to more than 2^63");
+  }
+  return repeated(x.array, array(HostArray(counts, Shape{n})), dim, total);
+}
+
+Array repeat(const Operand& x, const Operand& counts, int axis, std::int64_t total) {
+  const Call call("repeat", x.where);
+  check_usable(x.array);
+  check_usable(counts.array);
+  const int dim = checked_dim(axis, x.array.ndim());
+  if (counts.array.shape() != Shape{x.array.shape()[dim]})
+    throw ShapeError(call_text() + ": counts of shape " + to_string(counts.array.shape()) + " for axis " +
+                     std::to_string(dim) + " of shape " + to_string(x.array.shape()) +
+                     "; give one for each of its elements");
+  if (!is_integer(counts.array.dtype()))
+    throw DtypeError(call_text() + ": counts of " + name(counts.array.dtype()) + "; they must be integers");
+  if (total < 0) throw ArgumentError(call_text() + ": the extent " + std::to_string(total) + " is negative");
+  if (total > 0 && x.array.shape()[dim] == 0)
+    throw ShapeError(call_text() + ": axis " + std::to_string(dim) + " of shape " +
+                     to_string(x.array.shape()) + " has no element to repeat");
+  return repeated(x.array, counts.array, dim, total);
 }
 
 }  // namespace tessera

@@ -306,4 +306,18 @@ Array linspace(double start, double stop, std::int64_t num, std::source_location
   return record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float32, start, step, 0, 0}), {});
 }
 
+Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool endpoint,
+               std::source_location where) {
+  const Call call("linspace", where);
+  if (num < 0)
+    throw ArgumentError(call_text() + ": num is " + std::to_string(num) + "; it must not be negative");
+  const auto steps = endpoint ? num - 1 : num;
+  const double step = steps > 0 ? (stop - start) / static_cast<double>(steps) : 0;
+  const Array values =
+      record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float64, start, step, 0, 0}), {});
+  // start + (num - 1) step may miss the end point by a rounding.
+  const Array exact = endpoint && num > 1 ? tessera::where(arange(num) == num - 1, stop, values) : values;
+  return astype(is_inexact(dtype) ? exact : floor(exact), dtype);
+}
+
 }  // namespace tessera

@@ -65,6 +65,14 @@ Array clip(const Operand& x, const Operand& lo, const Operand& hi) {
   if (is_complex(x.array.dtype())) throw DtypeError(call_text() + ": complex numbers have no order");
   return clip_op({x, lo, hi});
 }
+Array clip(const Operand& x, const Operand& lo, NoneType) {
+  const Call call("clip", x.where);
+  return maximum(x, lo);
+}
+Array clip(const Operand& x, NoneType, const Operand& hi) {
+  const Call call("clip", x.where);
+  return minimum(x, hi);
+}
 Array real(const Operand& x) {
   const Call call("real", x.where);
   return is_complex(x.array.dtype()) ? real_op({x}) : x.array;

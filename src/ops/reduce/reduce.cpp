@@ -156,6 +156,16 @@ Array prod(const Operand& x, Axes axes, bool keepdims) {
   check_usable(x.array);
   return reduce(prod_op, summable(x), axes, keepdims);
 }
+Array sum(const Operand& x, Axes axes, Dtype dtype, bool keepdims) {
+  const Call call("sum", x.where);
+  check_usable(x.array);
+  return reduce(sum_op, astype(x, dtype), axes, keepdims);
+}
+Array prod(const Operand& x, Axes axes, Dtype dtype, bool keepdims) {
+  const Call call("prod", x.where);
+  check_usable(x.array);
+  return reduce(prod_op, astype(x, dtype), axes, keepdims);
+}
 Array max(const Operand& x, Axes axes, bool keepdims) {
   const Call call("max", x.where);
   return extremum(max_op, x, axes, keepdims);
@@ -186,15 +196,25 @@ Array mean(const Operand& x, Axes axes, bool keepdims) {
 }
 
 // Two passes: the mean first, then the mean square distance from it, so that a large mean costs no accuracy.
-Array var(const Operand& x, Axes axes, bool keepdims) {
+Array var(const Operand& x, Axes axes, bool keepdims, double correction) {
   const Call call("var", x.where);
+  check_usable(x.array);
   const Array centred = subtract(x, mean(x, axes, true));
   const Array squares = is_complex(centred.dtype()) ? real(centred * conj(centred)) : square(centred);
-  return mean(squares, axes, keepdims);
+  const double n = static_cast<double>(count_of(x.array, axes));
+  return sum(squares, axes, keepdims) / (n > correction ? n - correction : 0.0);
+}
+Array var(const Operand& x, Axes axes, bool keepdims) {
+  const Call call("var", x.where);
+  return var(x, std::move(axes), keepdims, 0);
+}
+Array std(const Operand& x, Axes axes, bool keepdims, double correction) {
+  const Call call("std", x.where);
+  return sqrt(var(x, std::move(axes), keepdims, correction));
 }
 Array std(const Operand& x, Axes axes, bool keepdims) {
   const Call call("std", x.where);
-  return sqrt(var(x, axes, keepdims));
+  return std(x, std::move(axes), keepdims, 0);
 }
 
 // The maximum is taken out first, so that exp cannot overflow; an infinite maximum is left in.

@@ -1,6 +1,8 @@
 #include "ops/sort/cumulative.hpp"
 
 #include <cstring>
+#include <limits>
+#include <string_view>
 
 #include "comm/mpi/communicator.hpp"
 #include "kernels/move/copy.hpp"
@@ -8,6 +10,7 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
+#include "ops/index/along.hpp"
 #include "ops/sort/exclusive_scan.hpp"
 #include "types/buffer.hpp"
 
@@ -24,7 +27,8 @@ struct CumulativeParams {
 };
 const CumulativeParams& params_of(const Params& p) { return p.as<CumulativeParams>(); }
 
-ReduceKind kind_of(const OpDef& op) { return op.name == "cumsum" ? ReduceKind::sum : ReduceKind::prod; }
+// The records bear the names of what they compute: cumsum.
+ReduceKind kind_of(const OpDef& op) { return *reduce_kind_named(std::string_view(op.name).substr(3)); }
 
 void kernel(const KernelArgs& a) {
   const auto& p = params_of(a.params);
@@ -128,7 +132,55 @@ const OpDef cumprod_op = cumulative_record("cumprod", [](const VjpArgs& v) -> Co
   const auto& p = params_of(*v.node.params);
   return {cumprod_cotangent(v.in[0], v.out[0], v.cotangents[0], p.dim, p.reverse)};
 });
-const Registered registered[] = {Registered(cumsum_op), Registered(cumprod_op)};
+// Where along dim the running extremum was first attained.
+Array first_attained(const Array& out, int dim, bool reverse) {
+  const auto n = out.shape()[dim];
+  const auto part = [&](const Slice& s) {
+    std::vector<IndexPart> parts(dim, IndexPart(slice()));
+    parts.emplace_back(s);
+    return index(out, std::move(parts));
+  };
+  const Array moves = not_equal(part(slice(1, None)), part(slice(None, -1)));
+  Shape end = out.shape();
+  end[dim] = 1;
+  const Array starts = ones(end, bool_);
+  const Array is_new = reverse ? concatenate({moves, starts}, dim) : concatenate({starts, moves}, dim);
+  std::vector<std::int64_t> column(out.shape().size(), 1);
+  column[dim] = n;
+  const Array places = reshape(arange(n), Shape(std::move(column)));
+  return reverse ? cumulative(ReduceKind::min, where(is_new, places, static_cast<int>(n - 1)), dim, true)
+                 : cumulative(ReduceKind::max, where(is_new, places, 0), dim, false);
+}
+Cotangents extremum_vjp(const VjpArgs& v) {
+  const auto& p = params_of(*v.node.params);
+  const auto n = v.in[0].shape()[p.dim];
+  if (n == 0) return {zeros_like(v.in[0])};
+  return {scatter_add_along(n, first_attained(v.out[0], p.dim, p.reverse), v.cotangents[0], p.dim)};
+}
+const OpDef cummax_op = cumulative_record("cummax", extremum_vjp);
+const OpDef cummin_op = cumulative_record("cummin", extremum_vjp);
+
+// x_j has the weight exp(x_j - y_i) in every y_i behind it. Summed as logarithms, since exp(-y) may
+// overflow; apart for positive and negative cotangents, which have one.
+const OpDef cumlogsumexp_op = cumulative_record("cumlogsumexp", [](const VjpArgs& v) -> Cotangents {
+  const auto& p = params_of(*v.node.params);
+  const Array &x = v.in[0], &y = v.out[0], &g = v.cotangents[0];
+  const double none = -std::numeric_limits<double>::infinity();
+  const auto of_positive = [&](const Array& part) {
+    const Array counts = (part > 0) & isfinite(y);
+    const Array logs = where(counts, log(where(counts, part, 1)) - where(counts, y, 0), none);
+    return exp(x + cumulative(ReduceKind::logsumexp, logs, p.dim, !p.reverse));
+  };
+  return {of_positive(g) - of_positive(-g)};
+});
+const Registered registered[] = {Registered(cumsum_op), Registered(cumprod_op), Registered(cummax_op),
+                                 Registered(cummin_op), Registered(cumlogsumexp_op)};
+
+const OpDef& record_of(ReduceKind kind) {
+  for (const OpDef* op : {&cumsum_op, &cumprod_op, &cummax_op, &cummin_op})
+    if (kind_of(*op) == kind) return *op;
+  return cumlogsumexp_op;
+}
 
 // As sum: bool counts, small integers are summed in 32 bits.
 Array accumulable(const Operand& x) {
@@ -138,22 +190,74 @@ Array accumulable(const Operand& x) {
   return x.array;
 }
 
+Array cumulative_of(ReduceKind kind, const Operand& x, int axis, const CumulativeOptions& options) {
+  check_usable(x.array);
+  const int dim = checked_dim(axis, x.array.ndim());
+  const Array values = options.dtype ? astype(x, *options.dtype) : accumulable(x);
+  const Array result = cumulative(kind, values, dim, options.reverse);
+  if (!options.include_initial) return result;
+  Shape one = result.shape();
+  one[dim] = 1;
+  const Array initial = full(one, kind == ReduceKind::sum ? 0 : 1, result.dtype());
+  return options.reverse ? concatenate({result, initial}, dim) : concatenate({initial, result}, dim);
+}
+
+// bool is ordered as 0 and 1.
+Array running_extremum(ReduceKind kind, const Operand& x, int axis, bool reverse) {
+  check_usable(x.array);
+  const Dtype dtype = x.array.dtype();
+  if (is_complex(dtype)) throw DtypeError(call_text() + ": complex numbers have no order; take it of abs(x)");
+  const int dim = checked_dim(axis, x.array.ndim());
+  if (!is_bool(dtype)) return cumulative(kind, x.array, dim, reverse);
+  return astype(cumulative(kind, astype(x, uint8), dim, reverse), bool_);
+}
+
 }  // namespace
 
 Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse) {
-  return record(kind == ReduceKind::sum ? cumsum_op : cumprod_op, make_params(CumulativeParams{dim, reverse}),
-                {x});
+  return record(record_of(kind), make_params(CumulativeParams{dim, reverse}), {x});
 }
 
+Array cumsum(const Operand& x, int axis, CumulativeOptions options) {
+  const Call call("cumsum", x.where);
+  return cumulative_of(ReduceKind::sum, x, axis, options);
+}
 Array cumsum(const Operand& x, int axis) {
   const Call call("cumsum", x.where);
+  return cumulative_of(ReduceKind::sum, x, axis, {});
+}
+Array cumsum(const Operand& x) {
+  const Call call("cumsum", x.where);
   check_usable(x.array);
-  return cumulative(ReduceKind::sum, accumulable(x), checked_dim(axis, x.array.ndim()), false);
+  return cumulative_of(ReduceKind::sum, reshape(x, Shape{-1}), 0, {});
+}
+Array cumprod(const Operand& x, int axis, CumulativeOptions options) {
+  const Call call("cumprod", x.where);
+  return cumulative_of(ReduceKind::prod, x, axis, options);
 }
 Array cumprod(const Operand& x, int axis) {
   const Call call("cumprod", x.where);
+  return cumulative_of(ReduceKind::prod, x, axis, {});
+}
+Array cumprod(const Operand& x) {
+  const Call call("cumprod", x.where);
   check_usable(x.array);
-  return cumulative(ReduceKind::prod, accumulable(x), checked_dim(axis, x.array.ndim()), false);
+  return cumulative_of(ReduceKind::prod, reshape(x, Shape{-1}), 0, {});
+}
+Array cummax(const Operand& x, int axis, bool reverse) {
+  const Call call("cummax", x.where);
+  return running_extremum(ReduceKind::max, x, axis, reverse);
+}
+Array cummin(const Operand& x, int axis, bool reverse) {
+  const Call call("cummin", x.where);
+  return running_extremum(ReduceKind::min, x, axis, reverse);
+}
+Array cumlogsumexp(const Operand& x, int axis, bool reverse) {
+  const Call call("cumlogsumexp", x.where);
+  check_usable(x.array);
+  if (is_complex(x.array.dtype())) throw DtypeError(call_text() + ": complex numbers have no order");
+  const int dim = checked_dim(axis, x.array.ndim());
+  return cumulative(ReduceKind::logsumexp, cast_to(x.array, to_inexact(x.array.dtype())), dim, reverse);
 }
 
 }  // namespace tessera

@@ -1,11 +1,11 @@
-// Running sums and products along a dim, from either end.
+// Running sums, products, extrema and logsumexps along a dim, from either end.
 #pragma once
 #include "graph/op.hpp"
 
 namespace tessera {
 
-// kind: sum or prod. Over a split dim: a scan of each block, then an exclusive scan of the blocks' totals in
-// log2(parts) steps.
+// kind: sum, prod, max, min, logsumexp. Over a split dim: a scan of each block, then an exclusive scan of the
+// blocks' totals in log2(parts) steps.
 Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse);
 
 }  // namespace tessera

@@ -78,4 +78,19 @@ Array searchsorted(const Operand& sorted, const Operand& values, const std::stri
                 {cast_to(sorted.array, dtype), cast_to(values.array, dtype)});
 }
 
+Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side,
+                   const Operand& sorter) {
+  const Call call("searchsorted", sorted.where);
+  check_usable(sorted.array);
+  check_usable(sorter.array);
+  if (!is_integer(sorter.array.dtype()))
+    throw DtypeError(call_text() + ": the sorter has dtype " + name(sorter.array.dtype()) +
+                     "; it must hold integers, as argsort gives them");
+  if (sorted.array.ndim() != 1 || sorter.array.shape() != sorted.array.shape())
+    throw ShapeError(call_text() + ": the sorter has shape " + to_string(sorter.array.shape()) +
+                     ", the array " + to_string(sorted.array.shape()) +
+                     "; both must have one dimension and the same size");
+  return searchsorted(take(sorted, sorter, 0), values, side);
+}
+
 }  // namespace tessera
