@@ -160,18 +160,33 @@ Cotangents extremum_vjp(const VjpArgs& v) {
 const OpDef cummax_op = cumulative_record("cummax", extremum_vjp);
 const OpDef cummin_op = cumulative_record("cummin", extremum_vjp);
 
-// x_j has the weight exp(x_j - y_i) in every y_i behind it. Summed as logarithms, since exp(-y) may
-// overflow; apart for positive and negative cotangents, which have one.
+// sum of g_i exp(y_j - y_i) over the i from j on: spans of 1, 2, 4, ... elements, each made of two. No
+// factor is above 1, where sums of g exp(-y) would overflow; and it is linear in g, as jvp needs it.
+Array weighed_behind(const Array& y, Array sums, int dim, bool reverse) {
+  const auto n = y.shape()[dim];
+  const auto part = [&](const Array& a, const Slice& s) {
+    std::vector<IndexPart> parts(dim, IndexPart(slice()));
+    parts.emplace_back(s);
+    return index(a, std::move(parts));
+  };
+  for (std::int64_t span = 1; span < n; span *= 2) {
+    const auto near = [&](const Array& a) {
+      return part(a, reverse ? slice(span, None) : slice(0, n - span));
+    };
+    const auto far = [&](const Array& a) {
+      return part(a, reverse ? slice(0, n - span) : slice(span, None));
+    };
+    const Array weights = where(isfinite(near(y)), exp(near(y) - far(y)), 0);
+    std::vector<std::pair<int, int>> widths(y.shape().size());
+    (reverse ? widths[dim].first : widths[dim].second) = static_cast<int>(span);
+    sums = sums + pad(weights * far(sums), std::move(widths));
+  }
+  return sums;
+}
 const OpDef cumlogsumexp_op = cumulative_record("cumlogsumexp", [](const VjpArgs& v) -> Cotangents {
   const auto& p = params_of(*v.node.params);
-  const Array &x = v.in[0], &y = v.out[0], &g = v.cotangents[0];
-  const double none = -std::numeric_limits<double>::infinity();
-  const auto of_positive = [&](const Array& part) {
-    const Array counts = (part > 0) & isfinite(y);
-    const Array logs = where(counts, log(where(counts, part, 1)) - where(counts, y, 0), none);
-    return exp(x + cumulative(ReduceKind::logsumexp, logs, p.dim, !p.reverse));
-  };
-  return {of_positive(g) - of_positive(-g)};
+  const Array &x = v.in[0], &y = v.out[0];
+  return {where(isfinite(y), exp(x - y), 0) * weighed_behind(y, v.cotangents[0], p.dim, p.reverse)};
 });
 const Registered registered[] = {Registered(cumsum_op), Registered(cumprod_op), Registered(cummax_op),
                                  Registered(cummin_op), Registered(cumlogsumexp_op)};
