@@ -148,14 +148,14 @@ TEST(call_site, shapes_and_indices) {
       {__LINE__, "conv", [] { conv(vector(), vector()); }},
       {__LINE__, "index", [] { vector()(5); }},
       {__LINE__, "index", [] { vector()(0, 0); }},
-      {__LINE__, "x.at", [] { vector().at(5).get(); }},
-      {__LINE__, "x.at", [] { vector().at(5).set(1); }},
-      {__LINE__, "x.at", [] { vector().at(5).add(1); }},
-      {__LINE__, "x.at", [] { vector().at(5).subtract(1); }},
-      {__LINE__, "x.at", [] { vector().at(5).multiply(1); }},
-      {__LINE__, "x.at", [] { vector().at(5).divide(1); }},
-      {__LINE__, "x.at", [] { vector().at(5).min(1); }},
-      {__LINE__, "x.at", [] { vector().at(5).max(1); }},
+      {__LINE__, "x.at", [] { return vector().at(5).get(); }},
+      {__LINE__, "x.at", [] { return vector().at(5).set(1); }},
+      {__LINE__, "x.at", [] { return vector().at(5).add(1); }},
+      {__LINE__, "x.at", [] { return vector().at(5).subtract(1); }},
+      {__LINE__, "x.at", [] { return vector().at(5).multiply(1); }},
+      {__LINE__, "x.at", [] { return vector().at(5).divide(1); }},
+      {__LINE__, "x.at", [] { return vector().at(5).min(1); }},
+      {__LINE__, "x.at", [] { return vector().at(5).max(1); }},
   });
 }
 

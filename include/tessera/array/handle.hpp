@@ -21,8 +21,9 @@ class At;
 struct Shard;
 struct IndexPart;
 namespace detail {
-const IndexPart& no_part();  // stands for a part that was not given
-}
+const IndexPart& no_part();                              // stands for a part that was not given
+template <class T> inline constexpr bool never = false;  // so that an assertion waits for its template's use
+}  // namespace detail
 
 /// A handle on an n-d array that is spread over a mesh of devices: a value, cheap to copy, row-major.
 ///
@@ -54,6 +55,15 @@ class Array {
   /// For the library: one output of a recorded op.
   Array(std::shared_ptr<Node> node, int output) : node_(std::move(node)), output_(output) {}
   Array() = default;  ///< holds nothing; any use but assignment is an ArgumentError
+  Array(const Array&) = default;
+  Array(Array&&) = default;
+  Array& operator=(const Array&) & = default;
+  Array& operator=(Array&&) & = default;
+  /// x(0) = v does not compile: x(0) is a new array, and x itself never changes.
+  template <class T> void operator=(T&&) && {
+    static_assert(detail::never<T>,
+                  "x(i) = v would change nothing: arrays do not change. Write x = x.at(i).set(v)");
+  }
 
   const Shape& shape() const;    ///< extents of the global array
   int ndim() const;              ///< number of dimensions
@@ -86,10 +96,10 @@ class Array {
   template <class... I>
   requires(sizeof...(I) == 0 || sizeof...(I) > 6) Array operator()(const I&... parts) const;
   /// The part that is to be replaced, x.at(0, slice()).set(v): see At.
-  At at(const IndexPart& a, const IndexPart& b = detail::no_part(), const IndexPart& c = detail::no_part(),
-        const IndexPart& d = detail::no_part(), const IndexPart& e = detail::no_part(),
-        const IndexPart& f = detail::no_part(),
-        std::source_location where = std::source_location::current()) const;
+  [[nodiscard]] At at(const IndexPart& a, const IndexPart& b = detail::no_part(),
+                      const IndexPart& c = detail::no_part(), const IndexPart& d = detail::no_part(),
+                      const IndexPart& e = detail::no_part(), const IndexPart& f = detail::no_part(),
+                      std::source_location where = std::source_location::current()) const;
   template <class... I>
   requires(sizeof...(I) == 0 || sizeof...(I) > 6) At at(const I&... parts)
   const;
@@ -105,6 +115,20 @@ class Array {
   std::shared_ptr<Node> node_;
   int output_ = 0;
 };
+
+/// Whether one of both is an Array.
+template <class A, class B> inline constexpr bool either_is_array =
+    std::is_same_v<A, Array> || std::is_same_v<B, Array>;
+/// a && b on arrays does not compile: it could not leave out the right side.
+template <class A, class B>
+requires(either_is_array<A, B>) void operator&&(const A&, const B&) {
+  static_assert(detail::never<A>, "&& takes no arrays: write a & b, or logical_and(a, b)");
+}
+/// a || b on arrays does not compile either.
+template <class A, class B>
+requires(either_is_array<A, B>) void operator||(const A&, const B&) {
+  static_assert(detail::never<A>, "|| takes no arrays: write a | b, or logical_or(a, b)");
+}
 
 /// One block of an array, as its device holds it.
 struct Shard {

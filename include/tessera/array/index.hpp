@@ -72,14 +72,14 @@ class At {
   /// For Array::at.
   At(Array x, std::vector<IndexPart> parts, std::source_location where = std::source_location::current())
       : x_(std::move(x)), parts_(std::move(parts)), where_(where) {}
-  Array get() const;                       ///< the part, as x(...) gives it
-  Array set(const Operand& v) const;       ///< the part replaced by v
-  Array add(const Operand& v) const;       ///< v added; repeated indices add up
-  Array subtract(const Operand& v) const;  ///< v subtracted; repeated indices add up
-  Array multiply(const Operand& v) const;  ///< multiplied by v
-  Array divide(const Operand& v) const;    ///< divided by v
-  Array min(const Operand& v) const;       ///< the smaller of both
-  Array max(const Operand& v) const;       ///< the larger of both
+  [[nodiscard]] Array get() const;                       ///< the part, as x(...) gives it
+  [[nodiscard]] Array set(const Operand& v) const;       ///< the part replaced by v
+  [[nodiscard]] Array add(const Operand& v) const;       ///< v added; repeated indices add up
+  [[nodiscard]] Array subtract(const Operand& v) const;  ///< v subtracted; repeated indices add up
+  [[nodiscard]] Array multiply(const Operand& v) const;  ///< multiplied by v
+  [[nodiscard]] Array divide(const Operand& v) const;    ///< divided by v
+  [[nodiscard]] Array min(const Operand& v) const;       ///< the smaller of both
+  [[nodiscard]] Array max(const Operand& v) const;       ///< the larger of both
 
  private:
   Array x_;

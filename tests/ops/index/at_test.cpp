@@ -287,12 +287,12 @@ TEST(At, AMaskChoosesElements) {
   const Array x = arange(5);
   EXPECT_THAT(to_vector<int>(x.at(x > 2).set(-1)), ElementsAre(0, 1, 2, -1, -1));
   EXPECT_THAT(to_vector<int>(x.at(x > 2).add(10)), ElementsAre(0, 1, 2, 13, 14));
-  EXPECT_THAT(error_of<IndexError>([&] { x.at(ones({4}, bool_)).set(1); }),
+  EXPECT_THAT(error_of<IndexError>([&] { return x.at(ones({4}, bool_)).set(1); }),
               HasSubstr("the mask has shape (4,), the array (5,)"));
 }
 
 TEST(At, AValueThatDoesNotFitIsSaidToStandWhereTheUserWroteIt) {
-  const auto text = error_of<ShapeError>([] { zeros({4, 3}).at(slice(0, 2)).add(ones({5, 3})); });
+  const auto text = error_of<ShapeError>([] { return zeros({4, 3}).at(slice(0, 2)).add(ones({5, 3})); });
   EXPECT_THAT(text, HasSubstr("at_test.cpp:"));
   EXPECT_THAT(text, HasSubstr("(2, 3) and (5, 3)"));
 }
@@ -302,10 +302,10 @@ TEST(At, KeepsTheDtypeAndDoesNotChangeItsArray) {
   EXPECT_TRUE(x.at(0).set(2.75).dtype() == int32);
   EXPECT_THAT(to_vector<int>(x.at(0).set(2.75)), ElementsAre(2, 1, 2));
   EXPECT_THAT(to_vector<int>(x), ElementsAre(0, 1, 2));
-  EXPECT_THAT(error_of<DtypeError>([&] { x.at(0).set(std::complex<double>(0, 1)); }),
+  EXPECT_THAT(error_of<DtypeError>([&] { return x.at(0).set(std::complex<double>(0, 1)); }),
               HasSubstr("complex values do not fit"));
-  EXPECT_THAT(error_of<IndexError>([&] { x.at(3).set(1); }), HasSubstr("index 3 is out of bounds"));
-  EXPECT_THAT(error_of<ShapeError>([&] { x.at(slice(0, 2)).set(zeros({3})); }),
+  EXPECT_THAT(error_of<IndexError>([&] { return x.at(3).set(1); }), HasSubstr("index 3 is out of bounds"));
+  EXPECT_THAT(error_of<ShapeError>([&] { return x.at(slice(0, 2)).set(zeros({3})); }),
               HasSubstr("does not broadcast"));
 }
 
