@@ -12,4 +12,5 @@
 #include <tessera/ops/elementwise.hpp>
 #include <tessera/ops/index.hpp>
 #include <tessera/ops/reduce.hpp>
+#include <tessera/ops/reduce_named.hpp>
 #include <tessera/ops/reshape.hpp>

@@ -1,20 +1,32 @@
 /// @file
 /// Axes of an array, as NumPy's functions take them.
 #pragma once
+#include <concepts>
 #include <initializer_list>
 #include <utility>
 #include <vector>
 
 namespace tessera {
 
+/// What counts axes: an integer, and not bool, so that sum(x, true) and sum(x, {true}) do not compile.
+template <class I>
+concept AxisNumber = std::integral<I> && !std::same_as<I, bool>;
+
 /// One axis or several, negative ones from the end; none means all. Functions that take it raise IndexError
 /// for an axis that is out of range or named twice.
 struct Axes {
   Axes() = default;
-  Axes(int axis) : values{axis} {}                          ///< one
-  Axes(std::initializer_list<int> axes) : values(axes) {}   ///< sum(x, {0, -1})
+  template <AxisNumber I> Axes(I axis) : values{static_cast<int>(axis)} {}  ///< one
+  template <AxisNumber I> Axes(std::initializer_list<I> axes)
+      : values(axes.begin(), axes.end()) {}                 ///< sum(x, {0, -1})
   Axes(std::vector<int> axes) : values(std::move(axes)) {}  ///< as many as the vector has
   std::vector<int> values;                                  ///< as given; empty for all
+};
+
+/// A reduction's options by name: sum(x, {.axis = 0, .keepdims = true}), sum(x, {.keepdims = true}).
+struct AxisOptions {
+  Axes axis = {};         ///< one or several; all unless given
+  bool keepdims = false;  ///< reduced axes stay with extent 1
 };
 
 }  // namespace tessera
