@@ -43,5 +43,27 @@ TEST(reductions, braces_without_names_are_axes) {
   EXPECT_THAT(to_vector<float>(sum(grid(), {1})), ElementsAre(3, 12));
 }
 
+TEST(numbers, one_that_does_not_fit_the_array_is_refused) {
+  EXPECT_THAT(text_of<ArgumentError>([] { return array({1}) + 3000000000; }),
+              HasSubstr("the number 3000000000 does not fit int32"));
+  EXPECT_THAT(text_of<ArgumentError>([] { return array({1}) - 3000000000; }), HasSubstr("int32"));
+}
+TEST(numbers, one_that_does_not_fit_the_dtype_of_full_is_refused) {
+  EXPECT_THAT(text_of<ArgumentError>([] { return full({2}, 3000000000, int32); }),
+              HasSubstr("full: the number 3000000000 does not fit int32"));
+  EXPECT_THAT(text_of<ArgumentError>([] { return full({}, 128, int8); }), HasSubstr("-128 to 127"));
+}
+TEST(numbers, the_last_that_fit_are_taken) {
+  EXPECT_THAT(to_vector<int>(full({1}, 2147483647, int32)), ElementsAre(2147483647));
+  EXPECT_THAT(to_vector<int>(full({1}, -128, int8)), ElementsAre(-128));
+  EXPECT_THAT(to_vector<std::int64_t>(array({std::int64_t{1}}) + 3000000000), ElementsAre(3000000001));
+}
+TEST(numbers, full_has_the_dtype_of_the_kind_of_number) {
+  EXPECT_EQ(full({2}, 3).dtype(), int32);
+  EXPECT_EQ(full({2}, 3.0).dtype(), float32);
+  EXPECT_EQ(full({2}, true).dtype(), bool_);
+  EXPECT_EQ(full({2}, std::complex<double>(0, 1)).dtype(), complex64);
+}
+
 }  // namespace
 }  // namespace tessera::test

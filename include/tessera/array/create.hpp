@@ -26,7 +26,18 @@ namespace tessera {
 
 namespace detail {
 [[noreturn]] void throw_ragged(std::size_t row, std::size_t values, std::size_t width, std::source_location);
+// The dtype of plain numbers that come without one, as NumPy and JAX (without x64) have it.
+template <class T> constexpr Dtype dtype_of_number() {
+  if constexpr (std::is_same_v<T, bool>)
+    return bool_;
+  else if constexpr (std::is_integral_v<T>)
+    return int32;
+  else if constexpr (std::is_floating_point_v<T>)
+    return float32;
+  else
+    return complex64;
 }
+}  // namespace detail
 
 /// @name Of one value
 /// @{
@@ -38,8 +49,10 @@ Array ones(Shape shape, Dtype dtype = float32, std::source_location where = std:
 /// full with the value as bytes, for callers that know its dtype at run time only.
 Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype, const char* call,
                      std::source_location where);
-/// The value everywhere. A number is converted to the dtype, float32 unless given; an array broadcasts.
-template <class T> Array full(Shape shape, T value, Dtype dtype = float32,
+/// The value everywhere. A number is converted to the dtype; unless given that is int32 of integers, float32
+/// of floating point, bool of bool, complex64 of complex numbers. An array broadcasts. ArgumentError for an
+/// integer that does not fit the dtype.
+template <class T> Array full(Shape shape, T value, Dtype dtype = detail::dtype_of_number<T>(),
                               std::source_location where = std::source_location::current()) {
   return full_from_host(std::move(shape), &value, dtype_of<T>(), dtype, "full", where);
 }

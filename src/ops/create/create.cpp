@@ -2,6 +2,8 @@
 // its own block.
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "kernels/move/copy.hpp"
 #include "kernels/visit.hpp"
@@ -35,7 +37,23 @@ void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
   });
 }
 
+// An integer that a user wrote must not wrap around. Those past int64 arrive as negative ones, so that of
+// uint64 every bit pattern is taken.
+static void check_fits(const ScalarValue& value, Dtype dtype) {
+  if (!value.is_integer || !is_integer(dtype) || dtype == uint64) return;
+  kernels::visit(dtype, [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (std::in_range<T>(value.integer)) return;
+      throw ArgumentError(call_text() + ": the number " + std::to_string(value.integer) + " does not fit " +
+                          name(dtype) + ", which holds " + std::to_string(std::numeric_limits<T>::min()) +
+                          " to " + std::to_string(std::numeric_limits<T>::max()) +
+                          "; give the array a wider dtype, as int64, first");
+    }
+  });
+}
+
 Array make_scalar(const ScalarValue& value, Dtype dtype, bool weak) {
+  if (!weak) check_fits(value, dtype);
   Buffer buffer = Buffer::allocate(16);
   std::memset(buffer.data(), 0, 16);
   write_scalar(value, dtype, buffer.data());
@@ -207,6 +225,7 @@ ScalarValue scalar_from_host(const void* element, Dtype dtype) {
 
 Array full_of(Shape shape, const ScalarValue& value, Dtype dtype) {
   checked_bytes(shape, itemsize(dtype), current_call().name);
+  check_fits(value, dtype);
   if (shape.empty()) return make_scalar(value, dtype, false);
   return record(full_op, make_params(FullParams{std::move(shape), dtype, value}), {});
 }
