@@ -43,7 +43,7 @@ std::invoke_result_t<F&, const A&...> cond(const Operand& predicate, F f, G g, c
 /// value = init; while (condition(value)) value = body(value). Collective over all ranks outside a trace,
 /// where the condition is read in each step; inside it records. In a trace the number of steps is not
 /// known: there is jvp, but no gradient (use fori_loop or scan). Mapped by vmap it runs until all examples
-/// are done, those that are keep their values.
+/// are done, those that are keep their values. ShapeError and DtypeError unless the condition is one bool.
 template <class C, class F, class T>
 T while_loop(C condition, F body, T init, std::source_location where = std::source_location::current());
 

@@ -119,6 +119,13 @@ void check_predicate(const Array& predicate, const char* name, std::source_locat
     throw ShapeError(call_text() + ": the predicate must be a scalar, not " + describe(predicate) +
                      "; reduce it with all or any");
 }
+void check_condition(const Array& condition, std::source_location where) {
+  check_predicate(condition, "while_loop", where);
+  const Call call("while_loop", where);
+  if (!is_bool(condition.dtype()))
+    throw DtypeError(call_text() + ": the condition returns " + describe(condition) +
+                     "; it must be bool: compare it, as x > 0");
+}
 
 void check_same_structure(const LoopSite& site, const std::string& given, const std::string& returned) {
   if (given == returned) return;

@@ -215,7 +215,8 @@ void check_condition(const std::vector<Array>& verdict) {
         (verdict.size() == 1 ? describe(verdict[0]) : std::to_string(verdict.size()) + " arrays") +
         "; reduce it with all or any");
   if (!is_bool(verdict[0].dtype()))
-    throw DtypeError(call_text() + ": the condition returns " + describe(verdict[0]) + "; it must be bool");
+    throw DtypeError(call_text() + ": the condition returns " + describe(verdict[0]) +
+                     "; it must be bool: compare it, as x > 0");
 }
 
 }  // namespace

@@ -65,5 +65,12 @@ TEST(numbers, full_has_the_dtype_of_the_kind_of_number) {
   EXPECT_EQ(full({2}, std::complex<double>(0, 1)).dtype(), complex64);
 }
 
+TEST(while_loop, a_condition_that_is_no_bool_is_refused) {
+  const auto loop = [] {
+    return while_loop([](Array x) { return x; }, [](Array x) { return x - 1.f; }, Array(full({}, 3.f)));
+  };
+  EXPECT_THAT(text_of<DtypeError>(loop), HasSubstr("it must be bool: compare it, as x > 0"));
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -89,7 +89,7 @@ template <class C, class F, class T> T while_loop(C condition, F body, T init, s
   if (!detail::any_unknown(leaves)) {
     while (true) {
       const Array go_on = condition(init);
-      detail::check_predicate(go_on, "while_loop", where);
+      detail::check_condition(go_on, where);
       if (detail::is_unknown(go_on)) break;  // closes over a traced value: compiled below
       if (!item<bool>(go_on, where)) return init;
       init = body(std::move(init));

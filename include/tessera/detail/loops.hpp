@@ -16,6 +16,7 @@ bool is_unknown(const Array& x);  // depends on an argument of a traced function
                                   // is no value to look at
 bool any_unknown(const std::vector<Array>& leaves);
 void check_predicate(const Array& predicate, const char* call, std::source_location);
+void check_condition(const Array& condition, std::source_location);  // of while_loop: bool, and a scalar
 std::int64_t leading_size(const std::vector<Array>& leaves, std::source_location);
 std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, std::source_location);
 Array leading_entry(const Array& x, std::int64_t i, std::source_location);
