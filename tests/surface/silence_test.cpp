@@ -72,5 +72,46 @@ TEST(while_loop, a_condition_that_is_no_bool_is_refused) {
   EXPECT_THAT(text_of<DtypeError>(loop), HasSubstr("it must be bool: compare it, as x > 0"));
 }
 
+TEST(take, clip_takes_the_first_and_the_last) {
+  EXPECT_THAT(to_vector<float>(take(split_range(5), array({-9, -1, 7}), 0, "clip")), ElementsAre(0, 4, 4));
+}
+TEST(take, wrap_counts_on_around_the_ends) {
+  EXPECT_THAT(to_vector<float>(take(split_range(5), array({5, 12, -1, -6}), 0, "wrap")),
+              ElementsAre(0, 2, 4, 4));
+}
+TEST(take, fill_gives_nan_for_what_is_not_there) {
+  const auto values = to_vector<float>(take(split_range(5), array({4, 5, -5, -6}), 0, "fill"));
+  EXPECT_EQ(values[0], 4);
+  EXPECT_TRUE(std::isnan(values[1]));
+  EXPECT_EQ(values[2], 0);
+  EXPECT_TRUE(std::isnan(values[3]));
+}
+TEST(take, fill_gives_the_smallest_integer) {
+  EXPECT_THAT(to_vector<int>(take(array({7, 8}), array({1, 2}), 0, "fill")),
+              ElementsAre(8, std::numeric_limits<int>::min()));
+}
+TEST(take, fill_covers_whole_slices_of_the_axis) {
+  const auto values = to_vector<float>(take(grid(), array({0, 3}), 1, "fill"));
+  EXPECT_EQ(values[0], 0);
+  EXPECT_TRUE(std::isnan(values[1]));
+  EXPECT_EQ(values[2], 3);
+  EXPECT_TRUE(std::isnan(values[3]));
+}
+TEST(take, raise_says_how_many_are_outside) {
+  EXPECT_THAT(text_of<IndexError>([] {
+                return take(split_range(5), array({4, 5, -6}), 0, "raise");
+              }),
+              HasSubstr("2 of 3 indices are out of range for dimension 0 of extent 5"));
+  EXPECT_THAT(to_vector<float>(take(split_range(5), array({4, -5}), 0, "raise")), ElementsAre(4, 0));
+}
+TEST(take, raise_is_refused_in_a_trace) {
+  const auto f = jit([](Array i) { return take(arange(5.f), i, 0, "raise"); });
+  EXPECT_THAT(text_of<ArgumentError>([&] { return f(array({1})); }), HasSubstr("while a function is traced"));
+}
+TEST(take, another_mode_is_refused) {
+  EXPECT_THAT(text_of<ArgumentError>([] { return take(grid(), 0, 0, "clamp"); }),
+              HasSubstr("there is no mode \"clamp\"; take clip, wrap, fill or raise"));
+}
+
 }  // namespace
 }  // namespace tessera::test

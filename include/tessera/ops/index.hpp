@@ -23,6 +23,11 @@ namespace tessera {
 /// (numpy.take, out of range ones clamped). The gradient adds up repeated ones. Dims of x and of the
 /// indices that come through keep their splits.
 Array take(const Operand& x, const Operand& indices, int axis);
+/// What happens to indices out of range: "clip" clamps them; "wrap" counts on around the ends; "fill" gives
+/// NaN, of integers the smallest (of unsigned ones the largest), of bool true, as JAX; "raise" refuses them:
+/// it reads the indices, collective over all ranks, and raises IndexError on every rank, or ArgumentError in
+/// a trace, where they have no values. The other three only record. ArgumentError for another mode.
+Array take(const Operand& x, const Operand& indices, int axis, const std::string& mode);
 /// result[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis; out of range ones are clamped. The
 /// other dims broadcast. Where both are split along the axis, ranks fetch what their indices name.
 Array take_along_axis(const Operand& x, const Operand& indices, int axis);
