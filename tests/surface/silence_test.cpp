@@ -50,7 +50,7 @@ TEST(numbers, one_that_does_not_fit_the_array_is_refused) {
 }
 TEST(numbers, one_that_does_not_fit_the_dtype_of_full_is_refused) {
   EXPECT_THAT(text_of<ArgumentError>([] { return full({2}, 3000000000, int32); }),
-              HasSubstr("full: the number 3000000000 does not fit int32"));
+              HasSubstr("the number 3000000000 does not fit int32"));
   EXPECT_THAT(text_of<ArgumentError>([] { return full({}, 128, int8); }), HasSubstr("-128 to 127"));
 }
 TEST(numbers, the_last_that_fit_are_taken) {
