@@ -3,13 +3,42 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(tessera_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(TARGETS tessera EXPORT tessera-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TESSERA_SHARED)
+  install(TARGETS tessera_shared EXPORT tessera-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime
+                                                                NAMELINK_COMPONENT development)
+endif()
 install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT tessera-targets NAMESPACE tessera:: DESTINATION ${tessera_cmake_dir})
+if(TESSERA_HAS_SCALAPACK AND TESSERA_SCALAPACK MATCHES "^([Aa][Uu][Tt][Oo]|[Oo][Nn])?$")
+  set(tessera_built_with_scalapack ON)
+elseif(TESSERA_HAS_SCALAPACK)
+  set(tessera_built_with_scalapack "${TESSERA_SCALAPACK}")
+else()
+  set(tessera_built_with_scalapack OFF)
+endif()
 configure_package_config_file(scripts/cmake/tessera-config.cmake.in ${PROJECT_BINARY_DIR}/tessera-config.cmake INSTALL_DESTINATION ${tessera_cmake_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tessera-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/tessera-config.cmake ${PROJECT_BINARY_DIR}/tessera-config-version.cmake DESTINATION ${tessera_cmake_dir})
+install(FILES ${PROJECT_BINARY_DIR}/tessera-config.cmake ${PROJECT_BINARY_DIR}/tessera-config-version.cmake
+              scripts/cmake/tessera-dependencies.cmake DESTINATION ${tessera_cmake_dir})
 
+# For pkg-config: the MPI by the name that it has there.
+if(tessera_mpi_name STREQUAL "mpich")
+  pkg_search_module(tessera_pc_mpi QUIET mpich)
+else()
+  pkg_search_module(tessera_pc_mpi QUIET ompi-c)
+endif()
+if(tessera_pc_mpi_FOUND)
+  string(PREPEND tessera_pc_requires "${tessera_pc_mpi_MODULE_NAME}")
+else()
+  string(APPEND tessera_pc_libs " ${MPI_CXX_LIBRARIES}")
+endif()
 file(RELATIVE_PATH tessera_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(scripts/cmake/tessera.pc.in ${PROJECT_BINARY_DIR}/tessera.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tessera.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# What install put there goes with `cmake --build build --target uninstall`, file by file from the list that install wrote.
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -D LIST=${PROJECT_BINARY_DIR}/install_manifest.txt
+                                    -P ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake VERBATIM)
+include(Packages)  # cpack

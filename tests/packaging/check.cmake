@@ -10,7 +10,7 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first --component Unspecified)
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first --component development)
 file(RENAME ${WORK}/first ${WORK}/prefix)
 
 file(GLOB_RECURSE texts ${WORK}/prefix/*.cmake ${WORK}/prefix/*.pc)

@@ -1,0 +1,29 @@
+// Compiled in place of scalapack.cpp where the build found no ScaLAPACK.
+#include "ops/factor/scalapack.hpp"
+
+namespace tessera::factor {
+namespace {
+
+[[noreturn]] void refuse(const char* call) {
+  throw LinAlgError(
+      std::string(call) +
+      ": a matrix split over ranks needs ScaLAPACK, which this build of tessera was made without; "
+      "put the matrix on one rank or replicate it (device_put), or build with ScaLAPACK "
+      "(-D TESSERA_SCALAPACK=ON says what is missing)");
+}
+
+}  // namespace
+
+template <class T> bool eigh(const Grid&, GridMatrix<T>&, real_of<T>*, GridMatrix<T>&) { refuse("eigh"); }
+template <class T> bool svd(const Grid&, GridMatrix<T>&, GridMatrix<T>*, real_of<T>*, GridMatrix<T>*) {
+  refuse("svd");
+}
+
+#define TESSERA_INSTANTIATE(T)                                                     \
+  template bool eigh<T>(const Grid&, GridMatrix<T>&, real_of<T>*, GridMatrix<T>&); \
+  template bool svd<T>(const Grid&, GridMatrix<T>&, GridMatrix<T>*, real_of<T>*, GridMatrix<T>*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::factor
