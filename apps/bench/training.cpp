@@ -2,6 +2,7 @@
 // forward pass, beside one rank, and beside nothing but its products by BLAS.
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>
+#include <tessera/nn.hpp>
 #include <tessera/random.hpp>
 
 #include <cblas.h>
@@ -9,7 +10,6 @@
 #include <algorithm>
 
 #include "bench.hpp"
-#include "train/network.hpp"
 
 namespace {
 
@@ -18,13 +18,17 @@ using namespace tessera;
 const std::vector<std::int64_t> layer_sizes{784, 2048, 2048, 2048, 10};
 constexpr std::int64_t batch = 2048;
 
+Array squared_error(const nn::Mlp& network, const Array& x, const Array& targets) {
+  return mean(sum(nn::squared_error(nn::apply(network, x), targets), 1));
+}
+
 struct Problem {
-  train::Network network;
+  nn::Mlp network;
   Array x, y;
 };
 Problem problem_on(const Sharding& whole, const Sharding& rows) {
   const auto keys = random::split(random::key(0), 3);
-  Problem problem{device_put(train::initial_network(keys[0], layer_sizes), whole),
+  Problem problem{device_put(nn::mlp(keys[0], layer_sizes), whole),
                   device_put(random::normal(keys[1], {batch, layer_sizes.front()}), rows),
                   device_put(random::normal(keys[2], {batch, layer_sizes.back()}), rows)};
   eval(problem.network, problem.x, problem.y);
@@ -62,8 +66,8 @@ void rows() {
   const std::string name = "gradient_784x2048x3x10";
   if (!bench::wanted(name)) return;
   const Problem all = problem_on(bench::split(P()), bench::split(P("x")));
-  const auto forward = jit(train::squared_error);
-  const auto gradient = jit(value_and_grad(train::squared_error));
+  const auto forward = jit(squared_error);
+  const auto gradient = jit(value_and_grad(squared_error));
   Products products(batch / bench::ranks());
   std::vector<bench::Peer> peers{{"forward pass", [&] { eval(forward(all.network, all.x, all.y)); }, 1 / 3.3},
                                  {"its products by OpenBLAS", [&] { products.run(); }, 0.9}};

@@ -2,16 +2,23 @@
 // step.
 #include "programs.hpp"
 
+#include <tessera/nn.hpp>
+#include <tessera/optim.hpp>
+#include <tessera/tessera.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 
-#include "network.hpp"
-#include "optimizers.hpp"
-
 namespace train {
 namespace {
+
+using namespace tessera;
+
+Array squared_error(const nn::Mlp& network, const Array& x, const Array& targets) {
+  return mean(sum(nn::squared_error(nn::apply(network, x), targets), 1));
+}
 
 // Median seconds of the slowest rank.
 double seconds_of(const std::function<void()>& work, int repetitions) {
@@ -40,12 +47,12 @@ double products_flops(const MlpOptions& options) {
 int train_mlp(const MlpOptions& options) {
   const Mesh mesh = training_mesh(options.mesh);
   const auto keys = random::split(random::key(0), 3);
-  Network network = placed(initial_network(keys[0], options.sizes), mesh);
+  nn::Mlp network = nn::split_in_pairs(nn::mlp(keys[0], options.sizes), mesh, "model");
   const Array x =
       device_put(random::normal(keys[1], {options.batch, options.sizes.front()}), mesh, P("data"));
   const Array y = device_put(random::normal(keys[2], {options.batch, options.sizes.back()}), mesh, P("data"));
-  const Sgd sgd{1e-3};
-  const auto step = jit(step_of(sgd, squared_error));
+  const optim::Sgd sgd{.rate = 1e-3};
+  const auto step = jit(optim::train_step(sgd, squared_error));
   auto state = sgd.start(network);
   if (is_main_process() && !options.json) std::printf("step  loss\n");
   Array loss;

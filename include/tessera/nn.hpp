@@ -1,0 +1,284 @@
+/// @file
+/// Neural networks: layers, initializers, activations, losses, and batches of data. Not part of
+/// tessera/tessera.hpp: include it by name. Optimizers: tessera/optim.hpp.
+///
+/// A layer is a tree (tree.hpp): a plain struct of arrays, called on data. A network is any tree of layers,
+/// and a function of it; jit, grad, vmap, device_put and checkpoints take it as it is. Formulas and defaults
+/// are those of JAX (jax.nn), Flax and Optax, draws those of jax.nn.initializers for the same key.
+///
+/// **Sharding.** Nothing here asks where an array lies: layers are made of ops that follow their operands, so
+/// a network is data-parallel when its batch is split, and tensor-parallel when its weights are
+/// (split_in_pairs). Weights are uncommitted until they are placed, and draws send nothing.
+///
+/// **Communication.** Not collective: every function here records. What calls send is what their ops send:
+/// see matmul, mean and take.
+///
+/// **Errors**, on every rank when recorded: ShapeError for extents that do not match, DtypeError for labels
+/// that are no integers, ArgumentError for numbers that make no sense.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tessera/mesh.hpp>
+#include <tessera/ops.hpp>
+#include <tessera/random.hpp>
+#include <tessera/sharding.hpp>
+#include <tessera/tree.hpp>
+
+namespace tessera::nn {
+
+using Where = std::source_location;  ///< the line of the call
+
+/// @name Activations
+/// Elementwise, of real numbers; relu, gelu, silu, sigmoid, softplus, softmax and log_softmax are the ones of
+/// tessera/ops.hpp.
+/// @{
+
+using tessera::gelu;
+using tessera::log_softmax;
+using tessera::relu;
+using tessera::sigmoid;
+using tessera::silu;
+using tessera::softmax;
+using tessera::softplus;
+
+/// x where it is positive, else slope x.
+Array leaky_relu(const Operand& x, double negative_slope = 0.01);
+/// x where it is positive, else alpha (exp(x) - 1).
+Array elu(const Operand& x, double alpha = 1);
+/// 1.0507 elu(x, 1.6733): keeps mean 0 and variance 1 (Klambauer et al. 2017).
+Array selu(const Operand& x);
+/// clip(x, 0, 6).
+Array relu6(const Operand& x);
+/// x Phi(x) with the normal distribution function itself; gelu is its approximation by tanh.
+Array exact_gelu(const Operand& x);
+/// x tanh(softplus(x)).
+Array mish(const Operand& x);
+/// log(sigmoid(x)), right for very negative x too.
+Array log_sigmoid(const Operand& x);
+/// x / (1 + |x|).
+Array soft_sign(const Operand& x);
+/// clip(x, -1, 1).
+Array hard_tanh(const Operand& x);
+/// relu6(x + 3) / 6.
+Array hard_sigmoid(const Operand& x);
+/// The first half of an axis times the sigmoid of the second (Dauphin et al. 2017). ShapeError for an odd
+/// extent.
+Array glu(const Operand& x, int axis = -1);
+/// Rows of zeros with a one where the label is: labels (...) give (..., classes). A label outside of
+/// [0, classes) gives zeros.
+Array one_hot(const Operand& labels, std::int64_t classes, Dtype dtype = float32);
+/// @}
+
+/// @name Initializers
+/// Draws whose variance is scale / fan, so that signals neither grow nor fade from layer to layer; the values
+/// of jax.nn.initializers for the same key. A weight is (..., inputs, outputs): fan_in is inputs times the
+/// extents of the leading dims (a window), fan_out likewise. ShapeError for fewer than two dims.
+/// @{
+
+/// What is counted: inputs, outputs, or the mean of both.
+enum class Fan { in, out, average };
+/// normal is cut off at two standard deviations, and widened to have the variance that it is to have.
+enum class Draw { truncated_normal, normal, uniform };
+/// What the named initializers choose.
+struct VarianceScaling {
+  double scale = 1;                    ///< variance times fan
+  Fan fan = Fan::in;                   ///< what it is divided by
+  Draw draw = Draw::truncated_normal;  ///< the distribution
+  int in_axis = -2;                    ///< dim of the inputs: 1 for the kernel of conv
+  int out_axis = -1;                   ///< dim of the outputs: 0 for the kernel of conv
+};
+/// A weight of this shape, float32 or float64.
+Array variance_scaling(const random::Key& key, Shape shape, VarianceScaling options = {},
+                       Dtype dtype = float32, Where = Where::current());
+
+/// LeCun et al. 1998: variance 1 / fan_in. For selu, tanh and linear layers; Flax's default.
+Array lecun_normal(const random::Key& key, const Shape& shape, Dtype dtype = float32,
+                   Where = Where::current());
+/// The same variance, uniform.
+Array lecun_uniform(const random::Key& key, const Shape& shape, Dtype dtype = float32,
+                    Where = Where::current());
+/// Glorot and Bengio 2010 (Xavier): variance 2 / (fan_in + fan_out).
+Array glorot_normal(const random::Key& key, const Shape& shape, Dtype dtype = float32,
+                    Where = Where::current());
+/// The same variance, uniform.
+Array glorot_uniform(const random::Key& key, const Shape& shape, Dtype dtype = float32,
+                     Where = Where::current());
+/// He et al. 2015 (Kaiming): variance 2 / fan_in. For relu and its relatives.
+Array he_normal(const random::Key& key, const Shape& shape, Dtype dtype = float32, Where = Where::current());
+/// The same variance, uniform.
+Array he_uniform(const random::Key& key, const Shape& shape, Dtype dtype = float32, Where = Where::current());
+
+/// How a layer's weight is drawn: any of the functions above, or a function of your own of key, shape and
+/// dtype.
+class Initializer {
+ public:
+  /// From a function.
+  template <class F>
+  requires(std::is_invocable_r_v<Array, F&, const random::Key&, const Shape&, Dtype>) Initializer(F draw)
+      : draw_([draw](const random::Key& key, const Shape& shape, Dtype dtype, Where) mutable {
+          return draw(key, shape, dtype);
+        }) {}
+  /// One that also takes the line to cite.
+  template <class F>
+  requires(std::is_invocable_r_v<Array, F&, const random::Key&, const Shape&, Dtype, Where>)
+      Initializer(F draw)
+      : draw_(std::move(draw)) {}
+  /// A weight.
+  Array operator()(const random::Key& key, const Shape& shape, Dtype dtype, Where where) const {
+    return draw_(key, shape, dtype, where);
+  }
+
+ private:
+  std::function<Array(const random::Key&, const Shape&, Dtype, Where)> draw_;
+};
+/// @}
+
+/// @name Layers
+/// @{
+
+/// x W + b.
+struct Dense {
+  Array weight;  ///< (inputs, outputs)
+  Array bias;    ///< (outputs,)
+  /// (..., inputs) gives (..., outputs).
+  Array operator()(const Operand& x) const;
+};
+/// A layer with drawn weights and a bias of zeros.
+Dense dense(const random::Key& key, std::int64_t inputs, std::int64_t outputs,
+            const Initializer& initializer = lecun_normal, Dtype dtype = float32, Where = Where::current());
+
+/// Layers one behind the other, relu between them.
+using Mlp = std::vector<Dense>;
+/// Layer i is drawn with split(key, number of sizes)[i]: sizes {784, 128, 10} make two. ArgumentError for
+/// fewer than two sizes.
+Mlp mlp(const random::Key& key, const std::vector<std::int64_t>& sizes,
+        const Initializer& initializer = he_normal, Dtype dtype = float32, Where = Where::current());
+/// What the network gives: an activation behind every layer but the last.
+Array apply(
+    const Mlp& network, const Operand& x,
+    const std::function<Array(const Array&)>& activation = [](const Array& h) { return relu(h); });
+/// Committed to a mesh for tensor parallelism along one axis: the first and last layer whole on every rank,
+/// those between in pairs, the first of a pair split by columns and the second by rows, so that one sum over
+/// the axis per pair is all that travels (Shoeybi et al. 2019, Megatron-LM).
+///
+///     x ──W0──relu──W1 | | |──relu──W2 ≡──relu──W3── y        | split columns   ≡ split rows
+Mlp split_in_pairs(Mlp network, const Mesh& mesh, const std::string& axis, Where = Where::current());
+
+/// Mean 0 and variance 1 along the last dim, then scaled and shifted (Ba et al. 2016).
+struct LayerNorm {
+  Array scale;  ///< (features,)
+  Array shift;  ///< (features,)
+  /// Shaped and split as x. Of a split last dim the mean and the variance are added up over ranks.
+  Array operator()(const Operand& x) const;
+};
+/// A layer that scales by 1 and shifts by 0.
+LayerNorm layer_norm(std::int64_t features, Dtype dtype = float32);
+/// (x - mean) / sqrt(var + epsilon) along one axis, the variance divided by n.
+Array standardize(const Operand& x, int axis = -1, double epsilon = 1e-6);
+
+/// A row of a table for each number.
+struct Embedding {
+  Array table;  ///< (numbers, features)
+  /// Integers (...) give (..., features). Numbers out of range are clamped, as take does.
+  Array operator()(const Operand& numbers) const;
+};
+/// A table of normal draws with variance 1 / features.
+Embedding embedding(const random::Key& key, std::int64_t numbers, std::int64_t features,
+                    Dtype dtype = float32, Where = Where::current());
+
+/// Each element is 0 with probability `rate`, else divided by 1 - rate: the mean stays (Srivastava et al.
+/// 2014). The same elements on every layout. For training only. ArgumentError unless 0 <= rate < 1.
+Array dropout(const random::Key& key, const Operand& x, double rate, Where = Where::current());
+/// @}
+
+/// @name Losses
+/// A number per example (the last dim is summed over, but for the elementwise ones): take the mean over the
+/// batch yourself. Where the batch is split, that mean costs one all-reduce of one number.
+/// @{
+
+/// -sum(p log_softmax(logits)) along the last dim, of probabilities p of the logits' shape.
+Array softmax_cross_entropy(const Operand& logits, const Operand& probabilities);
+/// The same of integer labels (...), for logits (..., classes).
+Array softmax_cross_entropy_with_integer_labels(const Operand& logits, const Operand& labels);
+/// Elementwise: -y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)), of labels in [0, 1].
+Array sigmoid_binary_cross_entropy(const Operand& logits, const Operand& labels);
+/// Elementwise: (prediction - target)^2; half of it is Optax's l2_loss.
+Array squared_error(const Operand& predictions, const Operand& targets);
+/// Elementwise: half of the square up to delta, linear from there (Huber 1964). ArgumentError unless
+/// delta > 0.
+Array huber_loss(const Operand& predictions, const Operand& targets, double delta = 1,
+                 Where = Where::current());
+/// The share of examples whose largest logit is that of the label: a scalar.
+Array accuracy(const Operand& logits, const Operand& labels);
+/// @}
+
+/// @name Batches
+/// @{
+
+/// An epoch: all examples once, in random order, a batch at a time. Made by shuffled_batches.
+template <class Tree> class Batches {
+ public:
+  /// For shuffled_batches: arrays (batches, batch, ...).
+  Batches(Tree dealt, std::int64_t count) : dealt_(std::move(dealt)), count_(count) {}
+  std::int64_t size() const { return count_; }  ///< number of batches
+  /// Batch i of [0, size()): arrays (batch, ...), split as was asked for. Sends nothing.
+  Tree operator[](std::int64_t i) const {
+    return tree_map([i](const Array& x) { return x(static_cast<int>(i)); }, dealt_);
+  }
+
+  /// For `for (const auto& [x, y] : batches)`.
+  class Iterator {
+   public:
+    Iterator(const Batches* batches, std::int64_t i) : batches_(batches), i_(i) {}  ///< at batch i
+    Tree operator*() const { return (*batches_)[i_]; }                              ///< the batch
+    /// The next one.
+    Iterator& operator++() { return ++i_, *this; }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    const Batches* batches_;
+    std::int64_t i_;
+  };
+  Iterator begin() const { return {this, 0}; }     ///< the first batch
+  Iterator end() const { return {this, count_}; }  ///< behind the last
+
+ private:
+  Tree dealt_;
+  std::int64_t count_;
+};
+
+/// The order of an epoch, int32 (batches, batch): a permutation of `examples` drawn from the key, without the
+/// examples that do not fill a batch. ArgumentError unless 1 <= batch <= examples.
+Array shuffled_order(const random::Key& key, std::int64_t examples, std::int64_t batch,
+                     Where = Where::current());
+
+namespace detail {
+// Rows picked by an order (batches, batch), each batch lying as its spec says.
+Array deal(const Array& x, const Array& order, const Mesh& mesh, const PartitionSpec& batch_spec);
+std::int64_t common_examples(const std::vector<Array>& leaves, Where);
+}  // namespace detail
+
+/// The examples of a tree of arrays (examples, ...) in random order, the same for every layout and number of
+/// ranks: one key is one order. Each batch lies over the mesh as batch_spec says; P("data") splits the
+/// examples of every batch. The rows are dealt out once per epoch, when the first batch is asked for: each
+/// moves from the rank that holds it to the one that wants it, and nobody holds the whole. ShapeError when
+/// the arrays differ in their number of examples, ArgumentError unless 1 <= batch <= examples; the
+/// examples that do not fill a batch wait for another epoch.
+template <class Tree>
+Batches<Tree> shuffled_batches(const random::Key& key, const Tree& data, std::int64_t batch, const Mesh& mesh,
+                               const PartitionSpec& batch_spec, Where where = Where::current()) {
+  const Array order = shuffled_order(key, detail::common_examples(tree_leaves(data), where), batch, where);
+  return {tree_map([&](const Array& x) { return detail::deal(x, order, mesh, batch_spec); }, data),
+          order.shape()[0]};
+}
+/// @}
+
+}  // namespace tessera::nn

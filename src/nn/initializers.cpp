@@ -1,0 +1,91 @@
+// Weights whose variance fits their number of inputs and outputs, as jax.nn.initializers draws them.
+#include <tessera/nn.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/call.hpp"
+
+namespace tessera::nn {
+namespace {
+
+// The standard deviation of the standard normal distribution within two of its standard deviations.
+constexpr double truncated_deviation = 0.87962566103423978;
+
+struct Fans {
+  double in, out;
+};
+
+int checked_axis(int axis, int ndim) {
+  if (axis < -ndim || axis >= ndim)
+    throw IndexError(call_text() + ": axis " + std::to_string(axis) + " is out of range for " +
+                     std::to_string(ndim) + " dimensions");
+  return axis < 0 ? axis + ndim : axis;
+}
+
+Fans fans_of(const Shape& shape, const VarianceScaling& options) {
+  const int ndim = static_cast<int>(shape.size());
+  if (ndim < 2)
+    throw ShapeError(
+        call_text() + ": the shape " + to_string(shape) +
+        " has no inputs and outputs; a weight has two dimensions or more. A bias starts as zeros");
+  const int in = checked_axis(options.in_axis, ndim), out = checked_axis(options.out_axis, ndim);
+  double window = 1;
+  for (int d = 0; d < ndim; ++d)
+    if (d != in && d != out) window *= static_cast<double>(shape[d]);
+  return {window * static_cast<double>(shape[in]), window * static_cast<double>(shape[out])};
+}
+
+double counted(const Fans& fans, Fan fan) {
+  return fan == Fan::in ? fans.in : fan == Fan::out ? fans.out : (fans.in + fans.out) / 2;
+}
+
+}  // namespace
+
+Array variance_scaling(const random::Key& key, Shape shape, VarianceScaling options, Dtype dtype,
+                       Where where) {
+  const Call call("variance_scaling", where);
+  const double fan = counted(fans_of(shape, options), options.fan);
+  if (!(options.scale > 0))
+    throw ArgumentError(call_text() + ": scale is " + std::to_string(options.scale) +
+                        "; it must be positive");
+  const double variance = options.scale / std::max(fan, 1.0), deviation = std::sqrt(variance);
+  switch (options.draw) {
+    case Draw::uniform: return random::uniform(key, shape, dtype, -1, 1, where) * std::sqrt(3 * variance);
+    case Draw::normal: return random::normal(key, shape, dtype, where) * deviation;
+    case Draw::truncated_normal: break;
+  }
+  return random::truncated_normal(key, -2, 2, shape, dtype, where) * (deviation / truncated_deviation);
+}
+
+Array lecun_normal(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
+  const Call call("lecun_normal", where);
+  return variance_scaling(key, shape, {1, Fan::in, Draw::truncated_normal}, dtype, where);
+}
+
+Array lecun_uniform(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
+  const Call call("lecun_uniform", where);
+  return variance_scaling(key, shape, {1, Fan::in, Draw::uniform}, dtype, where);
+}
+
+Array glorot_normal(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
+  const Call call("glorot_normal", where);
+  return variance_scaling(key, shape, {1, Fan::average, Draw::truncated_normal}, dtype, where);
+}
+
+Array glorot_uniform(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
+  const Call call("glorot_uniform", where);
+  return variance_scaling(key, shape, {1, Fan::average, Draw::uniform}, dtype, where);
+}
+
+Array he_normal(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
+  const Call call("he_normal", where);
+  return variance_scaling(key, shape, {2, Fan::in, Draw::truncated_normal}, dtype, where);
+}
+
+Array he_uniform(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
+  const Call call("he_uniform", where);
+  return variance_scaling(key, shape, {2, Fan::in, Draw::uniform}, dtype, where);
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,281 @@
+// Layers, initializers, activations, losses and batches: the values of JAX 0.10.2 (jax.nn) and Optax 0.2.8,
+// on every layout.
+#include <tessera/nn.hpp>
+#include <tessera/tessera.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tessera {
+namespace {
+
+void expect_close(const Array& got, const std::vector<double>& wanted, double tolerance = 2e-6,
+                  const std::string& what = "") {
+  const auto values = to_vector<double>(got);
+  ASSERT_EQ(values.size(), wanted.size()) << what;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    EXPECT_NEAR(values[i], wanted[i], tolerance * (1 + std::abs(wanted[i]))) << what << " element " << i;
+}
+
+Mesh line() { return make_mesh({device_count()}, {"x"}); }
+
+// The rows of x over all ranks: 7 rows are uneven on every number of ranks but 1 and 7.
+Array split_rows(const Array& x) { return device_put(x, line(), P("x")); }
+
+template <class Error, class F> std::string text_of(F f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was raised";
+}
+
+const std::vector<float> points = {-100, -2, -0.5, 0, 0.5, 2, 100};
+
+struct Activation {
+  std::string name;
+  Array (*function)(const Array&);
+  std::vector<double> values, slopes;
+};
+
+const std::vector<Activation>& activations() {
+  static const std::vector<Activation> rows = {
+      {"leaky_relu",
+       [](const Array& x) { return nn::leaky_relu(x); },
+       {-1, -0.02, -0.005, 0, 0.5, 2, 100},
+       {0.01, 0.01, 0.01, 1, 1, 1, 1}},
+      {"elu",
+       [](const Array& x) { return nn::elu(x); },
+       {-1, -0.864664733, -0.393469334, 0, 0.5, 2, 100},
+       {0, 0.135335267, 0.606530666, 1, 1, 1, 1}},
+      {"selu",
+       [](const Array& x) { return nn::selu(x); },
+       {-1.75809932, -1.52016652, -0.691758215, 0, 0.525350511, 2.10140204, 105.070099},
+       {0, 0.237932846, 1.06634116, 1.75809932, 1.05070102, 1.05070102, 1.05070102}},
+      {"mish",
+       [](const Array& x) { return nn::mish(x); },
+       {0, -0.252501458, -0.220743775, 0, 0.375245243, 1.943959, 100},
+       {0, -0.10835509, 0.289510667, 0.6, 0.886424422, 1.06931782, 1}},
+      {"log_sigmoid",
+       [](const Array& x) { return nn::log_sigmoid(x); },
+       {-100, -2.12692809, -0.974076986, -0.693147182, -0.474076986, -0.126928002, 0},
+       {1, 0.880797029, 0.622459352, 0.5, 0.377540678, 0.119202912, 0}},
+      {"soft_sign",
+       [](const Array& x) { return nn::soft_sign(x); },
+       {-0.990099013, -0.666666687, -0.333333343, 0, 0.333333343, 0.666666687, 0.990099013},
+       {9.80300829e-05, 0.111111119, 0.444444478, 1, 0.444444478, 0.111111119, 9.80300829e-05}},
+      {"hard_tanh",
+       [](const Array& x) { return nn::hard_tanh(x); },
+       {-1, -1, -0.5, 0, 0.5, 1, 1},
+       {0, 0, 1, 1, 1, 0, 0}},
+      {"hard_sigmoid",
+       [](const Array& x) { return nn::hard_sigmoid(x); },
+       {0, 0.166666672, 0.416666687, 0.5, 0.583333373, 0.833333373, 1},
+       {0, 0.166666672, 0.166666672, 0.166666672, 0.166666672, 0.166666672, 0}},
+      {"exact_gelu",
+       [](const Array& x) { return nn::exact_gelu(x); },
+       {0, -0.0455002673, -0.154268771, 0, 0.345731229, 1.95449972, 100},
+       {0, -0.0852318183, 0.13250488, 0.5, 0.86749512, 1.08523178, 1}},
+  };
+  return rows;
+}
+
+TEST(Activations, give_the_values_and_derivatives_of_jax_nn) {
+  for (const auto& [name, function, values, slopes] : activations()) {
+    const Array x = split_rows(array(points));
+    expect_close(function(x), values, 2e-6, name);
+    expect_close(grad([f = function](const Array& at) { return sum(f(at)); })(x), slopes, 2e-6, name + "'");
+  }
+}
+
+TEST(Activations, relu6_stops_at_six) { expect_close(nn::relu6(array(points)), {0, 0, 0, 0, 0.5, 2, 6}); }
+
+TEST(Activations, glu_multiplies_the_halves_of_a_split_axis) {
+  const Array x = device_put(reshape(arange(6.f) - 2, {1, 6}), line(), P(None, "x"));
+  expect_close(nn::glu(x), {-1.4621172, -0.880797, 0});
+}
+
+TEST(OneHot, has_no_one_for_a_label_out_of_range) {
+  expect_close(nn::one_hot(split_rows(array({2, 0, -1, 3})), 3), {0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}, 0);
+  EXPECT_EQ(nn::one_hot(array({2}), 3, int8).dtype(), int8);
+}
+
+TEST(OneHot, refuses_labels_that_are_no_integers) {
+  EXPECT_THAT(text_of<DtypeError>([] { nn::one_hot(array({1.f}), 3); }),
+              testing::AllOf(testing::HasSubstr("one_hot at nn_test.cpp:"), testing::HasSubstr("float32")));
+}
+
+TEST(Initializers, draw_what_jax_draws) {
+  const auto key = random::key(7);
+  expect_close(nn::lecun_normal(key, {3, 2}),
+               {0.281813234, 1.09932637, -0.322084814, -0.0882722884, 0.383296758, 0.209093794});
+  expect_close(nn::lecun_uniform(key, {3, 2}),
+               {0.348179817, 0.94923377, -0.394312859, -0.112082958, 0.461773157, 0.261859179});
+  expect_close(nn::glorot_normal(key, {3, 2}),
+               {0.308710933, 1.20425177, -0.352826238, -0.0966974422, 0.419880569, 0.229050785});
+  expect_close(nn::glorot_uniform(key, {3, 2}),
+               {0.38141188, 1.03983355, -0.431948125, -0.122780733, 0.505847156, 0.28685236});
+  expect_close(nn::he_normal(key, {3, 2}),
+               {0.398544133, 1.55468237, -0.455496758, -0.124835871, 0.542063534, 0.295703322});
+  expect_close(nn::he_uniform(key, {3, 2}),
+               {0.492400616, 1.34241927, -0.557642579, -0.15850924, 0.653045833, 0.37032479});
+}
+
+TEST(Initializers, count_the_window_of_a_convolution) {
+  const Array kernel = nn::variance_scaling(
+      random::key(7), {2, 3, 2},
+      {.scale = 2, .fan = nn::Fan::out, .draw = nn::Draw::normal, .in_axis = 1, .out_axis = 0});
+  expect_close(kernel, {0.319071412, 1.38129842, -0.365036428, -0.0996598378, 0.435221881, 0.23639746,
+                        -0.091446355, -0.158205584, -1.0447861, -0.949224472, -0.232421219, 0.706833303});
+}
+
+TEST(Initializers, refuse_a_shape_without_inputs) {
+  EXPECT_THAT(text_of<ShapeError>([] { nn::he_normal(random::key(0), {3}); }),
+              testing::AllOf(testing::HasSubstr("he_normal at nn_test.cpp:"), testing::HasSubstr("(3,)")));
+}
+
+TEST(Initializers, may_be_a_function_of_ones_own) {
+  const auto halves = [](const random::Key&, const Shape& shape, Dtype dtype) {
+    return full(shape, 0.5, dtype);
+  };
+  const nn::Dense layer = nn::dense(random::key(0), 3, 2, halves);
+  expect_close(layer(split_rows(ones({7, 3}))), std::vector<double>(14, 1.5));
+}
+
+TEST(LayerNorm, has_mean_zero_and_variance_one_on_every_layout) {
+  const Array x = reshape(square(arange(21.f)), {7, 3});
+  std::vector<double> wanted;
+  for (int i = 0; i < 7; ++i) {
+    const double a = std::pow(3 * i, 2), b = std::pow(3 * i + 1, 2), c = std::pow(3 * i + 2, 2);
+    const double middle = (a + b + c) / 3;
+    const double spread =
+        (std::pow(a - middle, 2) + std::pow(b - middle, 2) + std::pow(c - middle, 2)) / 3 + 1e-6;
+    for (const double v : {a, b, c}) wanted.push_back(2 * (v - middle) / std::sqrt(spread) - 1);
+  }
+  nn::LayerNorm layer = nn::layer_norm(3);
+  layer.scale = layer.scale * 2, layer.shift = layer.shift - 1;
+  for (const P& spec : {P(), P("x"), P(None, "x")})
+    expect_close(layer(device_put(x, line(), spec)), wanted, 1e-5);
+}
+
+TEST(Embedding, gives_the_row_of_each_number) {
+  const nn::Embedding layer{split_rows(reshape(arange(10.f), {5, 2}))};
+  expect_close(layer(split_rows(array({4, 0, 4}))), {8, 9, 0, 1, 8, 9}, 0);
+  const auto drawn = nn::embedding(random::key(3), 5, 2);
+  expect_close(drawn.table, to_vector<double>(random::normal(random::key(3), {5, 2}) * (1 / std::sqrt(2.f))),
+               1e-6);
+}
+
+TEST(Dropout, leaves_out_the_same_elements_on_every_layout_and_scales_the_rest) {
+  const auto key = random::key(11);
+  const Array is_kept = random::bernoulli(key, 0.75, {7, 5});
+  std::vector<double> wanted;
+  for (const int kept : to_vector<int>(astype(is_kept, int32))) wanted.push_back(4.0 * kept);
+  for (const P& spec : {P(), P("x"), P(None, "x")})
+    expect_close(nn::dropout(key, device_put(full({7, 5}, 3.f), line(), spec), 0.25), wanted, 1e-6);
+  EXPECT_THAT(text_of<ArgumentError>([&] { nn::dropout(key, ones({2}), 1); }),
+              testing::HasSubstr("rate is 1.0"));
+}
+
+TEST(Losses, are_those_of_optax) {
+  const Array logits = array({{1.f, 2.f, -1.f}, {0.f, 300.f, -300.f}});
+  const Array labels = array({2, 1});
+  for (const P& spec : {P(), P("x"), P(None, "x")}) {
+    const Array x = device_put(logits, line(), spec);
+    expect_close(nn::softmax_cross_entropy_with_integer_labels(x, labels), {3.3490121, 0});
+    expect_close(nn::softmax_cross_entropy(x, nn::one_hot(labels, 3) * 0.9f + 0.1f / 3),
+                 {3.1823454, 30.000004});
+    expect_close(nn::sigmoid_binary_cross_entropy(x, array({{1.f, 0.f, 0.5f}, {1.f, 1.f, 1.f}})),
+                 {0.3132617, 2.126928, 0.81326175, 0.6931472, 0, 300});
+    expect_close(nn::huber_loss(x, 0, 1.5), {0.5, 1.875, 0.5, 0, 448.875, 448.875});
+    expect_close(nn::squared_error(x, 1), {0, 1, 4, 1, 89401, 90601});
+    expect_close(nn::accuracy(x, labels), {0.5}, 0);
+  }
+}
+
+TEST(Losses, an_impossible_class_costs_nothing_where_it_is_not_the_label) {
+  const Array logits = log(array({{0.f, 1.f}}));
+  expect_close(nn::softmax_cross_entropy_with_integer_labels(logits, array({1})), {0}, 0);
+}
+
+TEST(Losses, refuse_labels_of_another_shape) {
+  EXPECT_THAT(text_of<ShapeError>([] {
+                nn::softmax_cross_entropy_with_integer_labels(ones({4, 3}), zeros({4, 3}, int32));
+              }),
+              testing::AllOf(testing::HasSubstr("logits (4, 3)"), testing::HasSubstr("labels (4, 3)")));
+}
+
+TEST(Mlp, computes_the_same_whole_and_split_in_pairs) {
+  const nn::Mlp network = nn::mlp(random::key(1), {6, 9, 7, 10, 3});
+  const Array x = random::normal(random::key(2), {7, 6});
+  Array by_hand = x;
+  for (std::size_t i = 0; i < network.size(); ++i) {
+    by_hand = matmul(by_hand, network[i].weight) + network[i].bias;
+    if (i + 1 < network.size()) by_hand = maximum(by_hand, 0);
+  }
+  const auto wanted = to_vector<double>(by_hand);
+  expect_close(nn::apply(network, split_rows(x)), wanted, 1e-5);
+  const nn::Mlp split = nn::split_in_pairs(network, line(), "x");
+  EXPECT_EQ(split[1].weight.sharding(), NamedSharding(line(), P(None, "x")));
+  EXPECT_EQ(split[2].weight.sharding(), NamedSharding(line(), P("x", None)));
+  expect_close(nn::apply(split, x), wanted, 1e-5);
+}
+
+TEST(Mlp, a_pair_sends_one_sum_and_no_weight) {
+  const nn::Mlp network = nn::split_in_pairs(nn::mlp(random::key(1), {6, 9, 7, 10, 3}), line(), "x");
+  const auto plan =
+      explain([&](const Array& x) { return nn::apply(network, x); }, device_put(ones({5, 6}), line(), P()));
+  EXPECT_EQ(plan.calls(), device_count() > 1 ? 1 : 0);
+  EXPECT_EQ(plan.calls("all-reduce"), plan.calls());
+}
+
+TEST(Batches, hold_every_example_once_and_pairs_stay_together) {
+  const Array x = reshape(arange(46), {23, 2}), y = arange(23);
+  const auto batches =
+      nn::shuffled_batches(random::key(5), std::pair{split_rows(x), split_rows(y)}, 4, line(), P("x"));
+  EXPECT_EQ(batches.size(), 5);
+  std::vector<int> seen;
+  for (const auto& [rows, labels] : batches) {
+    EXPECT_EQ(rows.shape(), (Shape{4, 2}));
+    EXPECT_EQ(rows.sharding(), NamedSharding(line(), P("x")));
+    const auto row_values = to_vector<int>(rows), label_values = to_vector<int>(labels);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(row_values[2 * i], 2 * label_values[i]);
+    seen.insert(seen.end(), label_values.begin(), label_values.end());
+  }
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
+  EXPECT_EQ(seen.size(), 20u);
+  EXPECT_TRUE(seen.front() >= 0 && seen.back() < 23);
+}
+
+TEST(Batches, come_in_the_order_that_jax_draws_whatever_the_layout) {
+  const auto wanted = to_vector<int>(random::permutation(random::key(5), 23)(slice(0, 20)));
+  for (const P& data_spec : {P(), P("x")})
+    for (const P& batch_spec : {P(), P("x")}) {
+      const Array data = device_put(arange(23), line(), data_spec);
+      std::vector<int> seen;
+      for (const Array& batch : nn::shuffled_batches(random::key(5), data, 4, line(), batch_spec)) {
+        const auto values = to_vector<int>(batch);
+        seen.insert(seen.end(), values.begin(), values.end());
+      }
+      EXPECT_EQ(seen, wanted);
+    }
+}
+
+TEST(Batches, refuse_arrays_of_different_length_and_batches_that_do_not_fit) {
+  const auto batches_of = [](std::int64_t rows, std::int64_t batch) {
+    return text_of<UserError>([&] {
+      nn::shuffled_batches(random::key(0), std::pair{ones({7, 2}), ones({rows})}, batch, line(), P("x"));
+    });
+  };
+  EXPECT_THAT(batches_of(6, 2), testing::HasSubstr("shapes (7, 2) and (6,)"));
+  EXPECT_THAT(batches_of(7, 8), testing::HasSubstr("batch is 8; it must lie in 1..7"));
+}
+
+}  // namespace
+}  // namespace tessera
