@@ -1,6 +1,6 @@
 // A tour on real data: 1,797 handwritten digits, spread over the ranks of the job.
 //
-//   mpirun -n 8 tessera_demo [folder of the data]
+//   tessera run -n 8 tessera_demo [folder of the data]
 #include <cmath>
 #include <cstdio>
 
@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
   return tessera::run(argc, argv, [&] {
     if (device_count() != 8)
       throw ArgumentError("tessera_demo: runs on 8 ranks, this job has " + std::to_string(device_count()) +
-                          "; start it with scripts/demo, or mpirun -n 8");
+                          "; start it with scripts/demo, or tessera run -n 8");
     const std::string folder = argc > 1 ? argv[1] : DEMO_DATA;
     const Mesh mesh = make_mesh({4, 2}, {"x", "y"});
     the_devices(mesh);

@@ -1,6 +1,6 @@
 // A low-pass filter for images and volumes: fine detail goes, the rest stays.
 //
-//   mpirun -n 4 lowpass IN.npy|IN.pgm [--cutoff 0.4] [--out filtered] [--verify]
+//   tessera run -n 4 lowpass IN.npy|IN.pgm [--cutoff 0.4] [--out filtered] [--verify]
 //
 // Each frequency is multiplied by exp(-(f / cutoff)^2 / 2), f in units of the highest one: a Gaussian blur
 // over periodic borders. Writes filtered-before.pgm and filtered-after.pgm (of a volume: its middle slice),

@@ -1,6 +1,6 @@
 // Poisson's equation on a periodic box, by Fourier transforms: -laplace(u) = f on [0, 2 pi)^3, u with mean 0.
 //
-//   mpirun -n 4 poisson [--n 128] [--pencils] [--verify] [--explain]
+//   tessera run -n 4 poisson [--n 128] [--pencils] [--verify] [--explain]
 //
 // The solution is known: u = exp(sin x + cos y + sin 2z) less its mean. A smooth function's error falls
 // faster than any power of n, until rounding is all that is left. The division by k^2 happens where the last

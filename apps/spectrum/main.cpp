@@ -1,6 +1,6 @@
 // The power spectrum of a random field in a periodic box, as cosmologists measure it.
 //
-//   mpirun -n 4 spectrum [--n 128] [--slope -2] [--seed 0] [--verify]
+//   tessera run -n 4 spectrum [--n 128] [--slope -2] [--seed 0] [--verify]
 //
 // White noise is given the spectrum P(k) = k^slope by a filter in Fourier space; then the field's own
 // spectrum is measured: the mean of

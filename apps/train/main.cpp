@@ -1,7 +1,7 @@
 // train digits, train mlp: networks that train over a mesh.
 //
-//   mpirun -n 8 train digits --mesh 4x2 --plot loss.svg
-//   mpirun -n 2 train mlp --sizes 784,2048,2048,2048,10 --batch 2048
+//   tessera run -n 8 train digits --mesh 4x2 --plot loss.svg
+//   tessera run -n 2 train mlp --sizes 784,2048,2048,2048,10 --batch 2048
 #include <tessera/tessera.hpp>
 
 #include <sstream>

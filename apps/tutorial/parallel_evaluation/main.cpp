@@ -60,7 +60,7 @@ Array expected_rows() {
 }
 
 void maps(const Examples& e) {
-  step("5", "vmap: all examples at once, on one device");
+  step("5", "vmap: all examples at once, the same on every device");
   const Array batched = vmap(convolve)(e.xs, e.ws);
   show("vmap(convolve)(xs, ws)", batched);
   check(close(batched, expected_rows(), 0), "row i starts with 11 + 45 i");
