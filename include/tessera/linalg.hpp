@@ -14,7 +14,9 @@
 ///
 /// **Communication.** Not collective: every function here records. A factorization sends each panel along
 /// the rows and columns of the grid of ranks, and a solve with few right-hand sides sends sums instead of
-/// the matrix; `explain` says how much.
+/// the matrix; `explain` says how much. Of a tall matrix (n up to 512, and as many rows on each of p ranks)
+/// split by rows, qr, the reduced svd and what stands on it (svdvals, lstsq, pinv, matrix_rank, norm) move
+/// no row: log2 p triangles of n (n + 1) / 2 numbers, and what one rank tells the others of r, u and vh.
 ///
 /// **Numbers.** LU with partial pivoting, Cholesky, Householder QR and two-phase SVD and eigh are backward
 /// stable (Higham, Accuracy and Stability of Numerical Algorithms; LAPACK Users' Guide, chapter 4): what is

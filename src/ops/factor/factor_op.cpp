@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/factor/tall.hpp"
+
 namespace tessera::factor {
 namespace {
 
@@ -55,8 +57,8 @@ Shape batch_shape(const Tile& tile, int matrix_ndim) {
 
 }  // namespace
 
-MatrixDims::MatrixDims(const char* sentence, int like, bool substitutes)
-    : rule(sentence), like(like), substitutes(substitutes) {
+MatrixDims::MatrixDims(const char* sentence, int like, bool substitutes, Tall tall)
+    : rule(sentence), like(like), substitutes(substitutes), tall(tall) {
   for (std::size_t i = 0; i < rule.text.operands(false); ++i) in.push_back(rule.text.letters(false, i));
   for (std::size_t i = 0; i < rule.text.operands(true); ++i) out.push_back(rule.text.letters(true, i));
 }
@@ -171,19 +173,39 @@ std::int64_t shard_bytes(const std::vector<Type>& types, const std::vector<Shard
   return bytes;
 }
 
+std::int64_t matrices_held(const Lowering& l) {
+  const Shape held = l.placed.inputs[0].shard_shape(l.in_types[0].shape);
+  std::int64_t matrices = 1;
+  for (std::size_t d = 0; d < l.lead; ++d) matrices *= held[d];
+  return matrices;
+}
+
+// Of a tall matrix triangles travel; rows only where columns are split too.
+std::vector<TalkCost> cost_of_tall(const Lowering& l, const TallTalk& talk) {
+  const int ranks = l.ranks();
+  auto costs =
+      tall_costs(l.in_types[0], l.axes, ranks, talk.vectors, talk.broadcast_elements, matrices_held(l));
+  if (l.placed.inputs[0].dim_axes(l.in_types[0].shape.ndim()).back().empty()) return costs;
+  auto dealt = shard_bytes({l.in_types[0]}, {l.placed.inputs[0]});
+  if (talk.vectors) dealt += shard_bytes({l.out_types[0]}, {l.placed.outputs[0]});
+  costs.push_back({"all-to-all", l.axes, dealt * (ranks - 1) / ranks, 1});
+  return costs;
+}
+
 // What working together moves: each rank's shards to the block-cyclic layout and back, and panels along the
 // rows and columns of the grid, or sums.
 std::vector<TalkCost> cost_together(const Lowering& l) {
   const int ranks = l.ranks();
   const Type& matrix = l.in_types[0];
+  if (l.dims.tall != nullptr)
+    if (const auto talk = l.dims.tall(matrix, *l.node.params, ranks)) return cost_of_tall(l, *talk);
   const auto dealt = shard_bytes(l.in_types, l.placed.inputs) + shard_bytes(l.out_types, l.placed.outputs);
   const TalkCost deal{"all-to-all", l.axes, dealt * (ranks - 1) / ranks, 1};
   const GridShape grid = grid_for(ranks);
   const std::int64_t n = extent(matrix, 1),
                      block = std::max<std::int64_t>(block_for(n, grid.columns, widest_block(n)), 1);
-  std::int64_t matrix_bytes = extent(matrix, 2) * n * static_cast<std::int64_t>(itemsize(matrix.dtype));
-  const Shape held = l.placed.inputs[0].shard_shape(matrix.shape);
-  for (std::size_t d = 0; d < l.lead; ++d) matrix_bytes *= held[d];
+  const std::int64_t matrix_bytes =
+      matrices_held(l) * extent(matrix, 2) * n * static_cast<std::int64_t>(itemsize(matrix.dtype));
   const std::int64_t panels = n / block + 1, rows = std::max(grid.rows, 1);
   if (l.dims.substitutes && is_few(grid, block, extent(l.in_types[1], 1))) {
     const std::int64_t right_bytes = n == 0 ? 0 : matrix_bytes / n * extent(l.in_types[1], 1);

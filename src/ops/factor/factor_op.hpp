@@ -5,6 +5,7 @@
 //   split, and many matrices          the axes move to a batch dim (an all-to-all), LAPACK, and back
 //   split, and few matrices           the ranks that hold a matrix together factor it together (`talk`)
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,23 @@
 
 namespace tessera::factor {
 
+// How a tall matrix talks (tall.hpp): whether Q is asked for, and how much the first rank tells the others.
+struct TallTalk {
+  bool vectors;
+  std::int64_t broadcast_elements;
+};
+
 // The dims of the op's matrices, by letter.
 struct MatrixDims {
+  using Tall = std::optional<TallTalk> (*)(const Type& matrix, const Params&, int ranks);
+
   // "B.. n n, B.. n c -> B.. n c | whole n". Dims behind the batch dims that are not whole may be split for
   // nothing.
-  explicit MatrixDims(const char* sentence, int like = 0, bool substitutes = false);
+  explicit MatrixDims(const char* sentence, int like = 0, bool substitutes = false, Tall tall = nullptr);
   Rule rule;
   int like;                          // the input whose layout the matrix outputs have
   bool substitutes;                  // only: of few right-hand sides sums travel, not panels of the matrix
+  Tall tall;                         // nullopt: it is not tall, or the op does it the general way
   std::vector<std::string> in, out;  // of each operand, without the batch dims: {"nn", "nc"} -> {"nc"}
 };
 

@@ -6,18 +6,25 @@
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 #include "ops/factor/scalapack.hpp"
+#include "ops/factor/tall.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims("B.. m n -> B.. m u, B.. k, B.. v n | whole m n u k v"),
-    value_dims("B.. m n -> B.. k | whole m n k");
-
 struct SvdParams {
   bool full;
   template <class V> void fields(V&& visit) const { visit("full_matrices", full); }
 };
+
+// Of a tall matrix the svd of r is told to everybody.
+template <bool vectors> std::optional<TallTalk> tall_talk(const Type& a, const Params& p, int ranks) {
+  const std::int64_t m = extent(a, 2), n = extent(a, 1);
+  if (!is_tall(m, n, ranks) || (vectors && p.as<SvdParams>().full && m != n)) return std::nullopt;
+  return TallTalk{vectors, 1 + n + (vectors ? 2 * n * n : 0)};
+}
+const MatrixDims dims("B.. m n -> B.. m u, B.. k, B.. v n | whole m n u k v", 0, false, tall_talk<true>),
+    value_dims("B.. m n -> B.. k | whole m n k", 0, false, tall_talk<false>);
 
 template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const Params& p) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1), k = std::min(m, n);
@@ -102,8 +109,29 @@ void complete_basis(const Grid& column_grid, const Tiles& tiles, T* tile, std::i
   store(column_grid, all, rest, q.layout, q.values.data(), q.ld);
 }
 
+template <class T, bool vectors> void svd_tall(const TalkArgs& args, const Team& team) {
+  const Tile &a = args.local.in[0], &s = args.local.out[vectors ? 1 : 0];
+  const Tiles in = team.tiles_of(args, false, 0), u_tiles = vectors ? team.tiles_of(args, true, 0) : Tiles(),
+              vh_tiles = vectors ? team.tiles_of(args, true, 2) : Tiles();
+  const TallRows rows(team.device_ids, in, a.global[a.global.size() - 2], a.global.back());
+  std::int64_t failed_matrix = -1;
+  for (std::int64_t i = 0; i < team.matrices; ++i) {
+    TallVectors<T> out{u_tiles, nullptr, vh_tiles, nullptr};
+    if constexpr (vectors)
+      out.u = Team::matrix<T>(args.local.out[0], i), out.vh = Team::matrix<T>(args.local.out[2], i);
+    const bool converged = tall_svd(rows, static_cast<const T*>(Team::matrix<T>(a, i)),
+                                    vectors ? &out : nullptr, Team::matrix<real_of<T>>(s, i, 1));
+    if (!converged && failed_matrix < 0) failed_matrix = i;
+  }
+  if (failed_matrix >= 0) throw_not_converged(a, failed_matrix);
+}
+
 template <class T, bool vectors> void svd_together(const TalkArgs& args) {
   const Team team(args, vectors ? dims : value_dims);
+  const auto& global = args.local.in[0].global;
+  if (tall_talk<vectors>({global, args.local.in[0].dtype}, args.local.params,
+                         static_cast<int>(team.device_ids.size())))
+    return svd_tall<T, vectors>(args, team);
   const int ranks = static_cast<int>(team.device_ids.size());
   const Grid grid(team.device_ids, grid_for(ranks));
   const Tile &a = args.local.in[0], &s = args.local.out[vectors ? 1 : 0];

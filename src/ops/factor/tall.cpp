@@ -1,0 +1,309 @@
+#include "ops/factor/tall.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "comm/collectives/collectives.hpp"
+#include "kernels/move/transpose_tile.hpp"
+
+namespace tessera::factor {
+namespace {
+
+int power_below(int ranks) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks))); }
+int rounds_of(int ranks) { return std::countr_zero(static_cast<unsigned>(power_below(ranks))); }
+
+}  // namespace
+
+bool is_tall(std::int64_t m, std::int64_t n, int ranks) {
+  constexpr std::int64_t widest = 512;
+  return n > 0 && m > n && n <= widest && block_size(m, ranks) >= n;
+}
+
+std::vector<TallStep> tall_steps(int ranks, int me) {
+  using enum TallStep::Kind;
+  const int inside = power_below(ranks);
+  if (me >= inside) return {{give, me - inside}, {get_back, me - inside}};
+  std::vector<TallStep> steps;
+  const bool has_guest = me + inside < ranks;
+  if (has_guest) steps.push_back({take, me + inside});
+  for (int bit = 1; bit < inside; bit *= 2) steps.push_back({swap, me ^ bit});
+  if (has_guest) steps.push_back({hand_back, me + inside});
+  return steps;
+}
+
+std::vector<TalkCost> tall_costs(const Type& matrix, const MeshAxes& axes, int ranks, bool vectors,
+                                 std::int64_t broadcast_elements, std::int64_t matrices) {
+  const std::int64_t n = extent(matrix, 1), calls = rounds_of(ranks) + (power_below(ranks) < ranks ? 1 : 0),
+                     inside = calls * triangle_elements(n),
+                     outside = power_below(ranks) < ranks && vectors ? n * n : 0,
+                     bytes = matrices * static_cast<std::int64_t>(itemsize(matrix.dtype));
+  return {{"collective-permute", axes, std::max(inside, outside) * bytes, matrices * calls},
+          {"broadcast", axes, broadcast_elements * bytes, matrices}};
+}
+
+namespace {
+
+template <class T> std::vector<T> packed(const std::vector<T>& r, std::int64_t n) {
+  std::vector<T> triangle;
+  triangle.reserve(triangle_elements(n));
+  for (std::int64_t j = 0; j < n; ++j)
+    triangle.insert(triangle.end(), r.begin() + j * n, r.begin() + j * n + j + 1);
+  return triangle;
+}
+// To the rows from `first` on of a column-major matrix.
+template <class T> void unpack(const std::vector<T>& triangle, std::int64_t n, T* to, std::int64_t ld) {
+  const T* from = triangle.data();
+  for (std::int64_t j = 0; j < n; from += ++j) std::copy(from, from + j + 1, to + j * ld);
+}
+
+// Column-major a (m x n) becomes Q (m x min(m, n)) if `vectors`; r (n x n) gets its triangle.
+template <class T>
+void local_qr(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, std::vector<T>& r, bool vectors) {
+  const std::int64_t k = std::min(m, n);
+  r.assign(n * n, T(0));
+  if (k == 0) return;
+  const int rows = kernels::lapack_int(m, "a number of rows per rank"), columns = static_cast<int>(n),
+            narrow = static_cast<int>(k), step = kernels::lapack_int(ld, "a number of rows per rank");
+  std::vector<T> tau(k), work(64 * n);
+  lapack::geqrf(rows, columns, a, step, tau.data(), work.data(), static_cast<int>(work.size()));
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t i = 0; i <= std::min(j, k - 1); ++i) r[i + j * n] = a[i + j * ld];
+  if (vectors)
+    lapack::orgqr(rows, narrow, narrow, a, step, tau.data(), work.data(), static_cast<int>(work.size()));
+}
+
+// c = a b, all n x n, column-major.
+template <class T>
+std::vector<T> square_product(std::int64_t n, const T* a, std::int64_t lda, const T* b, std::int64_t ldb) {
+  std::vector<T> c(n * n);
+  const int size = static_cast<int>(n);
+  lapack::gemm<T>('N', 'N', size, size, size, T(1), a, static_cast<int>(lda), b, static_cast<int>(ldb), T(0),
+                  c.data(), size);
+  return c;
+}
+
+template <class T> std::vector<T> identity(std::int64_t n) {
+  std::vector<T> result(n * n);
+  for (std::int64_t i = 0; i < n; ++i) result[i + i * n] = T(1);
+  return result;
+}
+
+// A rank on its way through the butterfly.
+template <class T> class Butterfly {
+ public:
+  Butterfly(const comm::Communicator& all, bool vectors, TallFactor<T>& factor)
+      : all_(all), n_(factor.n), vectors_(vectors), factor_(factor) {}
+
+  void run() {
+    for (const TallStep& step : tall_steps(all_.size(), all_.rank())) take_step(step);
+  }
+
+ private:
+  using Kind = TallStep::Kind;
+  void take_step(const TallStep& step) {
+    switch (step.kind) {
+      case Kind::give: return comm::send(all_, std::span<const T>(packed(factor_.r, n_)), step.peer);
+      case Kind::take: return take_from(step.peer);
+      case Kind::swap: return swap_with(step.peer);
+      case Kind::hand_back: return hand_back(step.peer);
+      case Kind::get_back:
+        if (vectors_) comm::receive(all_, std::span<T>(factor_.turn), step.peer);
+    }
+  }
+  // [upper; lower] = z r, z (2n x n).
+  std::vector<T> stacked_qr(const std::vector<T>& upper, const std::vector<T>& lower) {
+    std::vector<T> z(2 * n_ * n_);
+    unpack(upper, n_, z.data(), 2 * n_), unpack(lower, n_, z.data() + n_, 2 * n_);
+    local_qr(2 * n_, n_, z.data(), 2 * n_, factor_.r, vectors_);
+    return z;
+  }
+  void take_from(int guest) {
+    std::vector<T> theirs(triangle_elements(n_));
+    comm::receive(all_, std::span<T>(theirs), guest);
+    z_with_guest_ = stacked_qr(packed(factor_.r, n_), theirs);
+  }
+  void swap_with(int partner) {
+    const auto mine = packed(factor_.r, n_);
+    std::vector<T> theirs(mine.size());
+    const auto bytes = static_cast<std::int64_t>(mine.size() * sizeof(T));
+    comm::send_receive(all_, mine.data(), bytes, partner, theirs.data(), bytes, partner);
+    const bool is_lower = partner < all_.rank();
+    const auto z = is_lower ? stacked_qr(theirs, mine) : stacked_qr(mine, theirs);
+    if (vectors_)
+      factor_.turn = square_product(n_, factor_.turn.data(), n_, z.data() + (is_lower ? n_ : 0), 2 * n_);
+  }
+  void hand_back(int guest) {
+    if (!vectors_) return;
+    const T* z = z_with_guest_.data();
+    const auto of_guest = square_product(n_, z + n_, 2 * n_, factor_.turn.data(), n_);
+    factor_.turn = square_product(n_, z, 2 * n_, factor_.turn.data(), n_);
+    comm::send(all_, std::span<const T>(of_guest), guest);
+  }
+
+  const comm::Communicator& all_;
+  std::int64_t n_;
+  bool vectors_;
+  TallFactor<T>& factor_;
+  std::vector<T> z_with_guest_;
+};
+
+}  // namespace
+
+template <class T> void TallFactor<T>::write_q(T* q, std::int64_t row_step, const T* right) const {
+  const auto whole = right == nullptr ? turn : square_product(n, turn.data(), n, right, n);
+  // Row-major q is q^T in column order.
+  lapack::gemm<T>('T', 'T', static_cast<int>(n), static_cast<int>(rows), static_cast<int>(known), T(1),
+                  whole.data(), static_cast<int>(n), own.data(),
+                  static_cast<int>(std::max<std::int64_t>(rows, 1)), T(0), q, static_cast<int>(row_step));
+}
+
+TallRows::TallRows(const std::vector<int>& ids, const Tiles& held, std::int64_t m, std::int64_t n)
+    : all(&comm::group(ids)),
+      rank(all->rank()),
+      first(0),
+      rows(0),
+      are_in_place(true),
+      tiles(held),
+      layout{{m, block_size(m, static_cast<int>(ids.size())), static_cast<int>(ids.size())}, {n, n, 1}},
+      device_ids(ids) {
+  for (std::size_t r = 0; r < tiles.held.size(); ++r) {
+    const Rectangle& box = tiles.held[r];
+    if (!box.is_empty() && (box.columns.start != 0 || box.columns.stop != n)) are_in_place = false;
+    if (!box.is_empty() && box.rows.start == 0) first = static_cast<int>(r);
+  }
+  if (!are_in_place) first = 0;
+  const Range mine = tiles.held[rank].rows;
+  rows = are_in_place ? std::max<std::int64_t>(mine.size(), 0) : layout.rows.count(rank);
+}
+
+template <class T> TallFactor<T> TallRows::factor(const T* tile, bool vectors) const {
+  const std::int64_t n = layout.columns.extent, ld = std::max<std::int64_t>(rows, 1);
+  TallFactor<T> f{rows, n, std::min(rows, n), Pooled<T>(ld * n), identity<T>(vectors ? n : 0), {}};
+  if (are_in_place)
+    kernels::transpose_plane(reinterpret_cast<std::byte*>(f.own.data()), ld,
+                             reinterpret_cast<const std::byte*>(tile), tiles.row_step, n, rows, sizeof(T));
+  else
+    load(Grid(device_ids, {all->size(), 1}), tiles, tile, layout, f.own.data(), ld);
+  local_qr(rows, n, f.own.data(), ld, f.r, vectors);
+  Butterfly<T>(*all, vectors, f).run();
+  return f;
+}
+
+template <class T>
+void TallRows::store(const TallFactor<T>& f, const T* right, const Tiles& q_tiles, T* q_tile) const {
+  if (are_in_place) return f.write_q(q_tile, q_tiles.row_step, right);
+  Pooled<T> q(rows * f.n), turned(rows * f.n);
+  f.write_q(q.data(), f.n, right);
+  kernels::transpose_plane(reinterpret_cast<std::byte*>(turned.data()), std::max<std::int64_t>(rows, 1),
+                           reinterpret_cast<const std::byte*>(q.data()), f.n, f.n, rows, sizeof(T));
+  factor::store(Grid(device_ids, {all->size(), 1}), q_tiles, q_tile, layout,
+                static_cast<const T*>(turned.data()), std::max<std::int64_t>(rows, 1));
+}
+
+namespace {
+
+template <class T> real_of<T> real_part(T x) {
+  if constexpr (complex_type<T>)
+    return x.real();
+  else
+    return x;
+}
+
+// Signs that Householder's method would have given to the columns of q, from its top n x n block (Ballard et
+// al. 2014: q - signs has an LU factorization without pivoting).
+template <class T> std::vector<T> householder_signs(std::vector<T> top, std::int64_t n) {
+  std::vector<T> signs(n);
+  const auto at = [&](std::int64_t i, std::int64_t j) -> T& { return top[i + j * n]; };
+  for (std::int64_t i = 0; i < n; ++i) {
+    signs[i] = std::signbit(real_part(at(i, i))) ? T(1) : T(-1);
+    at(i, i) -= signs[i];
+    for (std::int64_t r = i + 1; r < n; ++r) at(r, i) /= at(i, i);
+    for (std::int64_t j = i + 1; j < n; ++j)
+      for (std::int64_t r = i + 1; r < n; ++r) at(r, j) -= at(r, i) * at(i, j);
+  }
+  return signs;
+}
+
+template <class T> std::vector<T> signs_of(const TallRows& matrix, const TallFactor<T>& f) {
+  const std::int64_t n = f.n;
+  std::vector<T> signs(n);
+  if (matrix.rank == matrix.first) {
+    std::vector<T> top(n * n);
+    const int size = static_cast<int>(n);
+    lapack::gemm<T>('N', 'N', size, size, size, T(1), f.own.data(), static_cast<int>(f.rows), f.turn.data(),
+                    size, T(0), top.data(), size);
+    signs = householder_signs(std::move(top), n);
+  }
+  comm::broadcast(*matrix.all, std::span<T>(signs), matrix.first);
+  return signs;
+}
+
+// This rank's tile of a small matrix that everybody knows.
+template <class T, class F>
+void store_known(const Rectangle& mine, std::int64_t row_step, T* tile, F&& value) {
+  for (std::int64_t i = mine.rows.start; i < mine.rows.stop; ++i)
+    for (std::int64_t j = mine.columns.start; j < mine.columns.stop; ++j)
+      tile[(i - mine.rows.start) * row_step + (j - mine.columns.start)] = value(i, j);
+}
+
+}  // namespace
+
+template <class T> void tall_qr(const TallRows& matrix, const T* a, const Tiles& q_tiles, T* q_tile,
+                                const Tiles& r_tiles, T* r_tile) {
+  const TallFactor<T> f = matrix.factor(a, true);
+  const std::int64_t n = f.n;
+  auto triangle = packed(f.r, n);
+  comm::broadcast(*matrix.all, std::span<T>(triangle), 0);
+  const auto signs = signs_of(matrix, f);
+  std::vector<T> r(n * n), turned(n * n);
+  unpack(triangle, n, r.data(), n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    turned[i + i * n] = signs[i];
+    for (std::int64_t j = i; j < n; ++j) r[i + j * n] *= signs[i];
+  }
+  matrix.store(f, turned.data(), q_tiles, q_tile);
+  store_known(r_tiles.held[matrix.rank], r_tiles.row_step, r_tile,
+              [&](std::int64_t i, std::int64_t j) { return r[i + j * n]; });
+}
+
+// The first rank's svd of r goes to everybody: computed by each, vectors of equal singular values could
+// differ between different processors.
+template <class T>
+bool tall_svd(const TallRows& matrix, const T* a, const TallVectors<T>* out, real_of<T>* s) {
+  const bool vectors = out != nullptr;
+  const TallFactor<T> f = matrix.factor(a, vectors);
+  const std::int64_t n = f.n, square = vectors ? n * n : 0;
+  std::vector<T> found(1 + n + 2 * square);  // whether it failed, s, u and vh of r, row-major
+  T *const u = found.data() + 1 + n, *const vh = u + square;
+  if (matrix.rank == 0) {
+    std::vector<T> rows(n * n);
+    kernels::transpose_plane(reinterpret_cast<std::byte*>(rows.data()), n,
+                             reinterpret_cast<const std::byte*>(f.r.data()), n, n, n, sizeof(T));
+    const bool failed = kernels::svd(dtype_of<T>(), 1, n, n, false, rows.data(), vectors ? u : nullptr, s,
+                                     vectors ? vh : nullptr)
+                            .happened();
+    found[0] = T(failed ? 1 : 0);
+    for (std::int64_t i = 0; i < n; ++i) found[1 + i] = T(s[i]);
+  }
+  comm::broadcast(*matrix.all, std::span<T>(found), 0);
+  for (std::int64_t i = 0; i < n; ++i) s[i] = real_part(found[1 + i]);
+  if (vectors) {
+    std::vector<T> turned(n * n);  // column-major
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < n; ++j) turned[i + j * n] = u[i * n + j];
+    matrix.store(f, turned.data(), out->u_tiles, out->u);
+    store_known(out->vh_tiles.held[matrix.rank], out->vh_tiles.row_step, out->vh,
+                [&](std::int64_t i, std::int64_t j) { return vh[i * n + j]; });
+  }
+  return found[0] == T(0);
+}
+
+#define TESSERA_INSTANTIATE(T)                                                             \
+  template void tall_qr<T>(const TallRows&, const T*, const Tiles&, T*, const Tiles&, T*); \
+  template bool tall_svd<T>(const TallRows&, const T*, const TallVectors<T>*, real_of<T>*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::factor
