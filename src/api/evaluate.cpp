@@ -125,6 +125,10 @@ std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, con
   std::string wrong;
   try {
     if (make) program = make();
+    // To bind what fits nowhere takes long: a transfer of 64 TiB has a million pieces.
+    constexpr std::int64_t quick_to_bind = 1 << 30;
+    if (const auto bytes = program ? bytes_at_least(*program, process_index()) : 0; bytes > quick_to_bind)
+      wrong = memory_refusal(bytes, what);
   } catch (const std::bad_alloc&) {
     wrong = what + ": there is no memory for its plan";
   }

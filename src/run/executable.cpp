@@ -40,6 +40,32 @@ StepPtr bind(const BindContext& context, const Instruction& i) {
       i.what);
 }
 
+namespace {
+// More than any machine has stays more than any machine has.
+std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
+}
+}  // namespace
+
+std::int64_t bytes_at_least(const Program& program, int me) {
+  std::vector<bool> counts(program.values.size(), true);
+  for (const int v : program.inputs) counts[v] = false;
+  const auto bytes_of = [&](int v) {
+    const auto& value = program.values[v];
+    if (!counts[v] || value.layout.mesh().position(me) < 0) return std::int64_t{0};
+    return box_elements(value.layout.local_box(value.type.shape, me)) *
+           static_cast<std::int64_t>(itemsize(value.type.dtype));
+  };
+  std::int64_t most = 0;
+  for (const auto& i : program.instructions) {
+    std::int64_t bytes = 0;
+    for (const int v : i.outputs) bytes = saturated_sum(bytes, bytes_of(v));
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
 Executable::Executable(Program program, int me) : program_(std::move(program)) {
   bind_values(me);
   bind_steps(me);
@@ -96,14 +122,6 @@ void Executable::find_last_uses() {
       }
   }
 }
-
-namespace {
-// More than any machine has stays more than any machine has.
-std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
-  std::int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
-}
-}  // namespace
 
 void Executable::count_memory() {
   std::vector<bool> is_input(program_.values.size());

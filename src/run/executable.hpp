@@ -45,6 +45,10 @@ class Step {
   std::vector<int> frees;                                              // values whose last use this is
 };
 
+// What the largest instruction's results need on this rank: never more than peak_bytes() of the
+// program once it is bound, and known before.
+std::int64_t bytes_at_least(const Program&, int me);
+
 class Executable {
  public:
   Executable(Program, int me);
