@@ -41,7 +41,9 @@ Array solve(const Operand& a, const Operand& b, SolveOptions options) {
   const Call call("solve", a.where);
   check_options(options);
   const System s = system_of(a, b, true);
-  const factor::SolveHow how{options.block, options.grid_rows};
+  const factor::SolveHow how{.block = options.block,
+                             .grid_rows = options.grid_rows,
+                             .ill_conditioned = static_cast<factor::IllConditioned>(options.ill_conditioned)};
   return as_given(s, options.refine ? solve_refined(s, how) : factor::solve(s.a, s.b, how));
 }
 

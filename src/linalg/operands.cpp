@@ -1,7 +1,5 @@
 #include "linalg/operands.hpp"
 
-#include <limits>
-
 namespace tessera::linalg {
 
 Array matrices(const Operand& a, bool square) {
@@ -47,11 +45,6 @@ Array placed_as(const Array& x, const Array& like) {
   if (!sharding || like.node()->region || (output_of(x).sharding && *output_of(x).sharding == *sharding))
     return x;
   return with_sharding_constraint(x, *sharding);
-}
-
-double epsilon(Dtype dtype) {
-  return real_dtype(dtype) == float32 ? static_cast<double>(std::numeric_limits<float>::epsilon())
-                                      : std::numeric_limits<double>::epsilon();
 }
 
 }  // namespace tessera::linalg

@@ -24,6 +24,6 @@ Array placed_as(const Array& x, const Array& like);
 
 inline std::int64_t rows_of(const Array& a) { return a.shape()[a.shape().size() - 2]; }
 inline std::int64_t columns_of(const Array& a) { return a.shape().back(); }
-double epsilon(Dtype);
+using factor::epsilon;
 
 }  // namespace tessera::linalg

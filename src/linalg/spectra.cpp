@@ -60,7 +60,10 @@ Array lstsq(const Operand& a, const Operand& b) {
   const System s = system_of(a, b, false);
   const auto [u, values, vh] = factor::svd(s.a, false);
   const Array weights = astype(expand_dims(inverse_or_zero(values, rank_tolerance(s.a)), -1), s.a.dtype());
-  return as_given(s, matmul(adjoint(vh), weights * matmul(adjoint(u), s.b)));
+  const Array x = matmul(adjoint(vh), weights * matmul(adjoint(u), s.b));
+  // Whether a column of infinities came out as such would depend on the signs of u's columns.
+  const Array has_numbers = all(isfinite(s.b), Axes{-2}, true);
+  return as_given(s, where(has_numbers, x, full_like(x, std::numeric_limits<double>::quiet_NaN())));
 }
 
 Array pinv(const Operand& operand) {

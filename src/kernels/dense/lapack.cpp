@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 
 #include "kernels/dense/lapack_calls.hpp"
+#include "kernels/dense/magnitude.hpp"
 #include "kernels/dense/panel_factor.hpp"
 #include "kernels/threads.hpp"
 #include "types/buffer.hpp"
@@ -24,15 +26,6 @@ template <class T> void transpose(const T* from, std::int64_t rows, std::int64_t
       for (std::int64_t i = i0; i < std::min(i0 + tile, rows); ++i)
         for (std::int64_t j = j0; j < std::min(j0 + tile, columns); ++j)
           to[j * rows + i] = from[i * columns + j];
-}
-
-template <class T> void fill_nan(T* values, std::int64_t count) {
-  const auto nan = std::numeric_limits<real_of<T>>::quiet_NaN();
-  for (std::int64_t i = 0; i < count; ++i)
-    if constexpr (complex_type<T>)
-      values[i] = {nan, nan};
-    else
-      values[i] = nan;
 }
 
 template <class T> T conjugate(T value) {
@@ -60,70 +53,128 @@ template <class T> int factor_columns(int n, T* a, int ld, int* pivots) {
 // Columns of a large matrix start in different sets of the caches.
 int leading_dimension(int n) { return n >= 256 && n % 64 == 0 ? n + 8 : std::max(n, 1); }
 
-// a's memory read by columns is a^T: it is factored as it lies and used transposed, so that a is copied once
-// and never turned around.
-template <class T> bool solve_one(int n, int k, const T* a, const T* b, T* x, T* factor, T* columns,
-                                  int* pivots, std::int64_t& zero_at) {
-  const int ld = leading_dimension(n);
-  for (std::int64_t i = 0; i < n; ++i) std::copy(a + i * n, a + (i + 1) * n, factor + i * ld);
-  const int info = factor_columns(n, factor, ld, pivots);
-  if (info > 0) {
-    zero_at = info - 1;
-    return false;
+// The columns of b that are not finite have no solution.
+template <class T> void blank_columns_of_nan(std::int64_t n, std::int64_t k, const T* b, T* x) {
+  Magnitude all;
+  all.add(b, n * k);
+  if (all.is_finite()) return;
+  for (std::int64_t j = 0; j < k; ++j) {
+    Magnitude column;
+    for (std::int64_t i = 0; i < n; ++i) column.add(b + i * k + j, 1);
+    if (!column.is_finite())
+      for (std::int64_t i = 0; i < n; ++i) fill_nan(x + i * k + j, 1);
   }
-  if (k == 1) {
-    std::copy(b, b + n, x);
-    lapack::getrs('T', n, 1, factor, ld, pivots, x, n);
-  } else {
-    transpose(b, n, k, columns);
-    lapack::getrs('T', n, k, factor, ld, pivots, columns, n);
-    transpose(columns, k, n, x);
-  }
-  return true;
 }
 
-template <class T>
-Breakdown solve_all(std::int64_t batch, std::int64_t n64, std::int64_t k64, const T* a, const T* b, T* x) {
-  const int n = lapack_int(n64, "a matrix extent"), k = lapack_int(k64, "a number of right-hand sides");
+template <class T> class Solver {
+ public:
+  Solver(std::int64_t n, std::int64_t k)
+      : n_(lapack_int(n, "a matrix extent")),
+        k_(lapack_int(k, "a number of right-hand sides")),
+        ld_(leading_dimension(n_)),
+        memory_(Buffer::allocate(ld_ * n * static_cast<std::int64_t>(sizeof(T)))),
+        columns_(n * std::max<std::int64_t>(k, 1)),
+        pivots_(n) {}
+
+  // a's memory read by columns is a^T: it is factored as it lies and used transposed, so that a is copied
+  // once and never turned around. Returns the pivot that is zero, or -1.
+  std::int64_t run(const T* a, const T* b, T* x, double* rcond) {
+    Magnitude magnitude;
+    for (std::int64_t i = 0; i < n_; ++i) {
+      std::copy(a + i * n_, a + (i + 1) * n_, factor() + i * ld_);
+      magnitude.add(a + i * n_, n_);
+    }
+    if (rcond != nullptr) *rcond = 1;
+    if (!magnitude.is_finite()) {
+      fill_nan(x, size());
+      return -1;
+    }
+    const int exponent = exponent_to_scale<T>(magnitude);
+    if (exponent != 0)
+      for (std::int64_t i = 0; i < n_; ++i) scale(factor() + i * ld_, n_, exponent);
+    if (const int info = factor_columns(n_, factor(), ld_, pivots_.data()); info > 0) return info - 1;
+    substitute(b, x, exponent);
+    blank_columns_of_nan<T>(n_, k_, b, x);
+    if (rcond != nullptr) *rcond = condition(magnitude.scaled(exponent));
+    return -1;
+  }
+
+ private:
+  T* factor() { return reinterpret_cast<T*>(memory_.data()); }
+  std::int64_t size() const { return std::int64_t{n_} * k_; }
+
+  // Of a matrix that was scaled the right-hand sides are scaled too.
+  void substitute(const T* b, T* x, int exponent) {
+    T* const values = k_ == 1 ? x : columns_.data();
+    transpose(b, n_, k_, values);
+    int of_b = 0;
+    if (exponent != 0) {
+      Magnitude magnitude;
+      magnitude.add(b, size());
+      of_b = exponent_to_scale<T>(magnitude);
+      scale(values, size(), of_b);
+    }
+    lapack::getrs('T', n_, k_, factor(), ld_, pivots_.data(), values, n_);
+    if (k_ != 1) transpose(values, k_, n_, x);
+    if (exponent != 0) scale(x, size(), exponent - of_b);
+  }
+
+  // Costs one more right-hand side.
+  double condition(const Magnitude& matrix) {
+    for (std::int64_t i = 0; i < n_; ++i) columns_[i] = static_cast<real_of<T>>(random_sign(i));
+    lapack::getrs('T', n_, 1, factor(), ld_, pivots_.data(), columns_.data(), n_);
+    Magnitude solution;
+    solution.add(columns_.data(), n_);
+    return estimated_rcond(n_, matrix, solution);
+  }
+
+  int n_, k_, ld_;
+  Buffer memory_;
+  std::vector<T> columns_;
+  std::vector<int> pivots_;
+};
+
+template <class T> Breakdown solve_all(std::int64_t batch, std::int64_t n, std::int64_t k, const T* a,
+                                       const T* b, T* x, double* rcond) {
   std::unique_ptr<bool[]> hard;
+  if (rcond != nullptr) std::fill(rcond, rcond + batch, 1.0);
   if constexpr (!complex_type<T>) {
     constexpr std::int64_t worthwhile = 4;  // systems, before a group of lanes pays
     if (n <= largest_small_system && k <= largest_small_system && batch >= worthwhile) {
       hard = std::make_unique<bool[]>(batch);
       solve_small_systems(dtype_of<T>(), batch, n, k, a, b, x, hard.get());
+      Magnitude all;
+      all.add(b, batch * n * k);
+      for (std::int64_t i = 0; i < batch && !all.is_finite(); ++i)
+        blank_columns_of_nan(n, k, b + i * n * k, x + i * n * k);
     }
   }
-  const Buffer memory = Buffer::allocate((leading_dimension(n) * n64) * sizeof(T));
-  std::vector<T> columns(k == 1 ? 0 : static_cast<std::size_t>(n64 * k64));
-  std::vector<int> pivots(n);
+  Solver<T> solver(n, k);
   Breakdown breakdown;
   for (std::int64_t i = 0; i < batch; ++i) {
     if (hard && !hard[i]) continue;
-    std::int64_t zero_at = 0;
-    if (!solve_one(n, k, a + i * n64 * n64, b + i * n64 * k64, x + i * n64 * k64, as<T>(memory.data()),
-                   columns.data(), pivots.data(), zero_at) &&
-        !breakdown.happened())
-      breakdown = {i, zero_at};
+    const std::int64_t zero_at =
+        solver.run(a + i * n * n, b + i * n * k, x + i * n * k, rcond == nullptr ? nullptr : rcond + i);
+    if (zero_at >= 0 && !breakdown.happened()) breakdown = {i, zero_at};
   }
   return breakdown;
 }
 
 template <class T> bool cholesky_one(int n, const T* a, T* l, std::int64_t& bad_at) {
   const auto at = [n](std::int64_t i, std::int64_t j) { return i * n + j; };
+  Magnitude magnitude;
   for (int i = 0; i < n; ++i) {  // the memory of L read by columns is its transpose, upper triangular
+    magnitude.add(a + at(i, 0), i + 1);
     std::copy(a + at(i, 0), a + at(i, 0) + i + 1, l + at(i, 0));
     std::fill(l + at(i, 0) + i + 1, l + at(i, 0) + n, T(0));
   }
+  if (!magnitude.is_finite()) {
+    for (int i = 0; i < n; ++i) fill_nan(l + at(i, 0), i + 1);
+    return true;
+  }
   const int info = lapack::potrf('U', n, l, std::max(n, 1));
-  if (info <= 0) return true;
-  for (int i = 0; i < n; ++i)
-    if (has_nan(a + at(i, 0), i + 1)) {
-      for (int r = 0; r < n; ++r)
-        fill_nan(l + at(r, 0), r + 1), std::fill(l + at(r, 0) + r + 1, l + at(r, 0) + n, T(0));
-      return true;
-    }
   bad_at = info - 1;
-  return false;
+  return info <= 0;
 }
 
 template <class T> class Qr {
@@ -149,6 +200,9 @@ template <class T> class Qr {
           for (int j = 0; j < q_columns_; ++j) q[std::int64_t{i} * q_columns_ + j] = T(i == j ? 1 : 0);
       return;
     }
+    Magnitude magnitude;
+    magnitude.add(a, std::int64_t{m_} * n_);
+    if (!magnitude.is_finite()) return blank(q, r);
     transpose(a, m_, n_, columns_.data());
     lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), work_.data(), static_cast<int>(work_.size()));
     if (r != nullptr)
@@ -162,6 +216,12 @@ template <class T> class Qr {
   }
 
  private:
+  void blank(T* q, T* r) const {
+    if (q != nullptr) fill_nan(q, std::int64_t{m_} * q_columns_);
+    if (r == nullptr) return;
+    std::fill(r, r + std::int64_t{q_columns_} * n_, T(0));
+    for (std::int64_t i = 0; i < k_; ++i) fill_nan(r + i * n_ + i, n_ - i);
+  }
   int m_, n_, k_, q_columns_;
   std::vector<T> columns_, tau_, work_;
 };
@@ -184,12 +244,13 @@ template <class T> class Eigh {
   bool run(const T* a, real_of<T>* w, T* v) {
     if (n_ == 0) return true;
     const std::int64_t n = n_;
-    for (std::int64_t i = 0; i < n; ++i)
-      if (has_nan(a + i * n, i + 1)) {
-        fill_nan(w, n);
-        if (v != nullptr) fill_nan(v, n * n);
-        return true;
-      }
+    Magnitude magnitude;
+    for (std::int64_t i = 0; i < n; ++i) magnitude.add(a + i * n, i + 1);
+    if (!magnitude.is_finite()) {
+      fill_nan(w, n);
+      if (v != nullptr) fill_nan(v, n * n);
+      return true;
+    }
     std::copy(a, a + n * n, matrix_.begin());
     const int info =
         call(w, work_.data(), static_cast<int>(work_.size()), real_work_.data(),
@@ -259,7 +320,9 @@ template <class T> class Svd {
             for (std::int64_t j = 0; j < size; ++j) q[i * size + j] = T(i == j ? 1 : 0);
       return true;
     }
-    if (has_nan(a, std::int64_t{m_} * n_)) {
+    Magnitude magnitude;
+    magnitude.add(a, std::int64_t{m_} * n_);
+    if (!magnitude.is_finite()) {
       fill_nan(s, k_);
       if (u != nullptr) fill_nan(u, std::int64_t{m_} * u_columns_), fill_nan(vh, std::int64_t{v_rows_} * n_);
       return true;
@@ -296,15 +359,26 @@ template <class T> class Svd {
   std::vector<int> int_work_;
 };
 
+// exponent_to_scale; the triangle is looked at only where its diagonal is tiny or huge.
+template <class T> int exponent_of_triangle(std::int64_t n, bool lower, const T* a) {
+  Magnitude diagonal, triangle;
+  for (std::int64_t i = 0; i < n; ++i) diagonal.add(a + i * n + i, 1);
+  if (diagonal.largest != 0 && exponent_to_scale<T>(diagonal) == 0) return 0;
+  for (std::int64_t i = 0; i < n; ++i) triangle.add(a + i * n + (lower ? 0 : i), lower ? i + 1 : n - i);
+  return exponent_to_scale<T>(triangle);
+}
+
 }  // namespace
 
 Breakdown solve(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a, const void* b,
-                void* x) {
+                void* x, double* rcond) {
   if (n == 0 || batch == 0) return {};
-  return visit_inexact(dtype, [&](auto zero) {
+  const auto breakdown = visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    return solve_all(batch, n, k, as<T>(a), as<T>(b), as<T>(x));
+    return solve_all(batch, n, k, as<T>(a), as<T>(b), as<T>(x), rcond);
   });
+  check_refusals();
+  return breakdown;
 }
 
 void lu_factor(Dtype dtype, std::int64_t batch, std::int64_t m64, std::int64_t n64, const void* a, void* lu,
@@ -316,13 +390,28 @@ void lu_factor(Dtype dtype, std::int64_t batch, std::int64_t m64, std::int64_t n
     std::vector<T> columns(m64 * n64);
     const std::int64_t steps = std::min(m, n);
     for (std::int64_t i = 0; i < batch; ++i) {
-      transpose(as<T>(a) + i * m64 * n64, m, n, columns.data());
+      const T* matrix = as<T>(a) + i * m64 * n64;
+      T* result = as<T>(lu) + i * m64 * n64;
       std::int32_t* exchanged = pivots + i * steps;
+      Magnitude magnitude;
+      magnitude.add(matrix, m64 * n64);
+      if (!magnitude.is_finite()) {
+        fill_nan(result, m64 * n64);
+        std::iota(exchanged, exchanged + steps, 0);
+        continue;
+      }
+      const int exponent = exponent_to_scale<T>(magnitude);
+      transpose(matrix, m, n, columns.data());
+      if (exponent != 0) scale(columns.data(), m64 * n64, exponent);
       lapack::getrf(m, n, columns.data(), m, exchanged);
       for (std::int64_t s = 0; s < steps; ++s) --exchanged[s];
-      transpose(columns.data(), n, m, as<T>(lu) + i * m64 * n64);
+      transpose(columns.data(), n, m, result);
+      if (exponent != 0)  // L is that of the matrix as it was
+        for (std::int64_t row = 0; row < std::min(m64, n64); ++row)
+          scale(result + row * n64 + row, n64 - row, -exponent);
     }
   });
+  check_refusals();
 }
 
 Breakdown cholesky(Dtype dtype, std::int64_t batch, std::int64_t n64, const void* a, void* l) {
@@ -337,6 +426,7 @@ Breakdown cholesky(Dtype dtype, std::int64_t batch, std::int64_t n64, const void
         breakdown = {i, bad_at};
     }
   });
+  check_refusals();
   return breakdown;
 }
 
@@ -348,19 +438,33 @@ void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::in
     using T = decltype(zero);
     std::vector<T> conjugated(
         use.conjugate && !use.transpose && complex_type<T> ? static_cast<std::size_t>(n64 * n64) : 0);
+    std::vector<T> scaled;
     for (std::int64_t i = 0; i < batch; ++i) {
       const T* matrix = as<T>(a) + i * n64 * n64;
       if (!conjugated.empty()) {
         std::transform(matrix, matrix + n64 * n64, conjugated.begin(), conjugate<T>);
         matrix = conjugated.data();
       }
+      const T* sides = as<T>(b) + i * n64 * k64;
       T* result = as<T>(x) + i * n64 * k64;
-      std::copy(as<T>(b) + i * n64 * k64, as<T>(b) + (i + 1) * n64 * k64, result);
+      std::copy(sides, sides + n64 * k64, result);
+      const int exponent = use.unit_diagonal ? 0 : exponent_of_triangle(n64, use.lower, matrix);
+      int of_sides = 0;
+      if (exponent != 0) {
+        scaled.assign(matrix, matrix + n64 * n64);
+        scale(scaled.data(), n64 * n64, exponent);
+        matrix = scaled.data();
+        Magnitude magnitude;
+        magnitude.add(sides, n64 * k64);
+        scale(result, n64 * k64, of_sides = exponent_to_scale<T>(magnitude));
+      }
       // By columns the memory holds x^T op(a)^T = b^T with a^T in the opposite triangle.
       const char trans = !use.transpose ? 'N' : use.conjugate ? 'C' : 'T';
       lapack::trsm_right(!use.lower, trans, use.unit_diagonal, k, n, matrix, n, result, k);
+      if (exponent != 0) scale(result, n64 * k64, exponent - of_sides);
     }
   });
+  check_refusals();
 }
 
 void qr(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool complete, const void* a,
@@ -373,6 +477,7 @@ void qr(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool co
       qr.run(as<T>(a) + i * m * n, q ? as<T>(q) + i * m * columns : nullptr,
              r ? as<T>(r) + i * columns * n : nullptr);
   });
+  check_refusals();
 }
 
 Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, void* w, void* v) {
@@ -385,6 +490,7 @@ Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, v
           !breakdown.happened())
         breakdown = {i, 0};
   });
+  check_refusals();
   return breakdown;
 }
 
@@ -401,6 +507,7 @@ Breakdown svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, b
           !breakdown.happened())
         breakdown = {i, 0};
   });
+  check_refusals();
   return breakdown;
 }
 

@@ -1,6 +1,7 @@
 // Factorizations and solves of batches of row-major matrices in one rank's memory. Every function takes
 // `batch` dense matrices after each other; results may not overlap operands. Element types: float32,
-// float64, complex64, complex128.
+// float64, complex64, complex128. A matrix that is not finite where it is read gives NaN, and no exchanges;
+// so does a right-hand side of solve, for itself.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -16,15 +17,15 @@ struct Breakdown {
 };
 
 // x (n, k) with a (n, n) x = b (n, k): LU with partial pivoting. Batches of real matrices up to 32 x 32 are
-// solved several at a time, one per vector lane.
+// solved several at a time, one per vector lane. rcond, unless null: of each matrix an estimate of 1 / (|a|
+// |a^-1|), from one more right-hand side; 1 where small pivots do not give reason to look.
 Breakdown solve(Dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a, const void* b,
-                void* x);
+                void* x, double* rcond = nullptr);
 // L (unit diagonal, below) and U of the (m, n) matrices, and the row that each step exchanged with, counted
 // from 0.
 void lu_factor(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n, const void* a, void* lu,
                std::int32_t* pivots);
-// Lower L with L L^H = a; reads the lower triangle of a, zeroes the upper one of l. A matrix with NaN gives
-// NaN.
+// Lower L with L L^H = a; reads the lower triangle of a, zeroes the upper one of l.
 Breakdown cholesky(Dtype, std::int64_t batch, std::int64_t n, const void* a, void* l);
 
 struct TriangleUse {
@@ -44,8 +45,8 @@ Breakdown eigh(Dtype, std::int64_t batch, std::int64_t n, const void* a, void* w
 Breakdown svd(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full, const void* a, void* u,
               void* s, void* vh);
 
-// Of several real n x n systems at a time (small_systems.cpp). Marks in `hard` (by system) those whose
-// pivots are zero, tiny or NaN: their x is not set.
+// Of several real n x n systems at a time (small_systems.cpp). Marks in `hard` (by system) those that are not
+// finite or whose pivots are zero, tiny or far apart: their x is not set.
 inline constexpr std::int64_t largest_small_system = 32;
 void solve_small_systems(Dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a,
                          const void* b, void* x, bool* hard);

@@ -175,6 +175,10 @@ template <class T> void gemm(char trans_a, char trans_b, int m, int n, int k, T 
 
 }  // namespace lapack
 
+// LAPACK and ScaLAPACK print what they refuse and go on. Here they tell it to the library, whose fault it is:
+// InternalError with what was refused since the last look.
+void check_refusals();
+
 // The size that a workspace query left in work[0].
 template <class T> int queried_size(const T& answer, const char* what) {
   double size = 0;
@@ -185,14 +189,6 @@ template <class T> int queried_size(const T& answer, const char* what) {
   if (size < 16777216.0) return static_cast<int>(size);
   return lapack_int(static_cast<std::int64_t>(size * 1.0000002),
                     what);  // a float32 answer may be rounded down
-}
-
-template <class T> bool has_nan(const T* values, std::int64_t count) {
-  bool found = false;
-  const auto* parts = reinterpret_cast<const real_of<T>*>(values);
-  const std::int64_t n = count * (complex_type<T> ? 2 : 1);
-  for (std::int64_t i = 0; i < n; ++i) found |= parts[i] != parts[i];
-  return found;
 }
 
 }  // namespace tessera::kernels

@@ -56,6 +56,8 @@ template <class R> struct Group {
   }
 
   void eliminate() {
+    R least[width], most[width];  // pivot
+    std::fill_n(least, width, std::numeric_limits<R>::max()), std::fill_n(most, width, R(0));
     for (std::int64_t j = 0; j < n; ++j) {
       R best[width], reciprocal[width], factor[width];
       Row row[width];
@@ -74,6 +76,8 @@ template <class R> struct Group {
       for (int l = 0; l < width; ++l)
         hard[l] |=
             !(best[l] >= std::numeric_limits<R>::min() && best[l] <= std::numeric_limits<R>::max() / 4);
+      for (int l = 0; l < width; ++l)
+        least[l] = std::min(least[l], best[l]), most[l] = std::max(most[l], best[l]);
       for (int l = 0; l < width; ++l) reciprocal[l] = R(1) / at(j, j)[l];
       for (std::int64_t i = j + 1; i < n; ++i) {
         for (int l = 0; l < width; ++l) factor[l] = at(i, j)[l] * reciprocal[l];
@@ -81,6 +85,9 @@ template <class R> struct Group {
       }
       for (int l = 0; l < width; ++l) at(j, j)[l] = reciprocal[l];  // what substitution needs
     }
+    constexpr R far_apart =
+        64 * std::numeric_limits<R>::epsilon();  // of such a one the condition is asked for
+    for (int l = 0; l < width; ++l) hard[l] |= !(least[l] > far_apart * most[l]);
   }
 
   void substitute_back() {

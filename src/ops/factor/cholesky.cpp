@@ -28,6 +28,10 @@ template <class T> void factor_together(const TalkArgs& args) {
   const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
+    if (!magnitude_of(grid, in, Team::matrix<T>(a, i), Part::lower).is_finite()) {
+      fill_nan(grid, out, Team::matrix<T>(l, i), Part::lower);
+      continue;
+    }
     GridMatrix<T> matrix(grid, layout, 0, true);
     load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld, Part::lower);
     const std::int64_t bad = cholesky(grid, matrix);

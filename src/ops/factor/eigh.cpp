@@ -46,12 +46,6 @@ template <class T> bool eigh_alone(const Grid& grid, GridMatrix<T>& a, real_of<T
   return failed == 0;
 }
 
-template <class T> bool any_nan(const Grid& grid, const GridMatrix<T>& a) {
-  std::int32_t found = kernels::has_nan(a.values.data(), a.values.size());
-  comm::all_reduce(*grid.all, ReduceKind::max, int32, &found, &found, 1);
-  return found != 0;
-}
-
 template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
   const Team team(args, vectors ? dims : value_dims);
   const Grid grid(team.device_ids, grid_for(static_cast<int>(team.device_ids.size())));
@@ -63,13 +57,16 @@ template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
   const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    GridMatrix<T> matrix(grid, layout), z(grid, layout);
     real_of<T>* values = Team::matrix<real_of<T>>(w, i, 1);
+    if (!magnitude_of(grid, in, Team::matrix<T>(a, i), Part::lower).is_finite()) {
+      kernels::fill_nan(values, n);  // the iterations might not end
+      if constexpr (vectors)
+        fill_nan(grid, team.tiles_of(args, true, 1), Team::matrix<T>(args.local.out[1], i));
+      continue;
+    }
+    GridMatrix<T> matrix(grid, layout), z(grid, layout);
     load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
-    if (any_nan(grid, matrix)) {  // as LAPACK's users see it; the iterations themselves might not end
-      std::fill(values, values + n, std::numeric_limits<real_of<T>>::quiet_NaN());
-      std::fill(z.values.begin(), z.values.end(), T(std::numeric_limits<real_of<T>>::quiet_NaN()));
-    } else if (n > 0) {
+    if (n > 0) {
       const bool converged = n <= small ? eigh_alone(grid, matrix, values, z) : eigh(grid, matrix, values, z);
       if (!converged && failed_matrix < 0) failed_matrix = i;
     }

@@ -1,7 +1,13 @@
 #include "ops/factor/factor_op.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <limits>
 #include <map>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/session.hpp"
 
 #include "ops/factor/tall.hpp"
 
@@ -293,6 +299,30 @@ void throw_not_positive_definite(const Tile& tile, std::int64_t element, std::in
   throw LinAlgError(
       batch_element_text(tile, element) + " is not positive definite: pivot " + std::to_string(minor) +
       " is not positive. Is it symmetric (Hermitian)? Adding a multiple of the identity may help");
+}
+double epsilon(Dtype dtype) {
+  return real_dtype(dtype) == float32 ? static_cast<double>(std::numeric_limits<float>::epsilon())
+                                      : std::numeric_limits<double>::epsilon();
+}
+
+namespace {
+std::string condition_text(const Tile& tile, std::int64_t element, double rcond) {
+  char numbers[96];
+  std::snprintf(numbers, sizeof numbers, "rcond is about %.0e, below the rounding unit %.0e", rcond,
+                epsilon(tile.dtype));
+  return batch_element_text(tile, element) + " is singular to working precision: " + numbers + " of " +
+         name(tile.dtype) + ". No digit of the solution need be right. Use lstsq for one of least norm" +
+         (real_dtype(tile.dtype) == float32 ? ", or more digits" : "");
+}
+}  // namespace
+
+void throw_ill_conditioned(const Tile& tile, std::int64_t element, double rcond) {
+  throw LinAlgError(condition_text(tile, element, rcond));
+}
+void warn_of_condition(const Tile& tile, std::int64_t element, double rcond, Speaker speaker) {
+  if (std::exchange(state<ConditionWarning>().was_given, true) || speaker == Speaker::another) return;
+  (speaker == Speaker::first_rank ? log_once : log)(LogLevel::warn,
+                                                    "solve: " + condition_text(tile, element, rcond));
 }
 void throw_not_converged(const Tile& tile, std::int64_t element) {
   throw LinAlgError(batch_element_text(tile, element) +

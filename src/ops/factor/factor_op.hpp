@@ -87,10 +87,18 @@ struct FactorParams {
 };
 GridShape grid_shape(const FactorParams&, int ranks);
 
+double epsilon(Dtype);
 // "matrix (2, 0) of the batch": its place in the global array, for errors. "" when there is no batch.
 std::string batch_element_text(const Tile&, std::int64_t element, int matrix_ndim = 2);
 [[noreturn]] void throw_singular(const Tile&, std::int64_t element, std::int64_t pivot);
 [[noreturn]] void throw_not_positive_definite(const Tile&, std::int64_t element, std::int64_t minor);
+[[noreturn]] void throw_ill_conditioned(const Tile&, std::int64_t element, double rcond);
+// Once in a session, by a rank that has the matrix.
+struct ConditionWarning {
+  bool was_given = false;
+};
+enum class Speaker { this_rank, first_rank, another };
+void warn_of_condition(const Tile&, std::int64_t element, double rcond, Speaker);
 [[noreturn]] void throw_not_converged(const Tile&, std::int64_t element);
 
 std::int64_t batch_count(const Tile&, int matrix_ndim = 2);

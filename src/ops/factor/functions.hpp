@@ -5,10 +5,13 @@
 
 namespace tessera::factor {
 
+// What solve does about a matrix whose condition leaves no digit of the solution.
+enum class IllConditioned { accept, warn, refuse };
 struct SolveHow {
-  std::int64_t block = 0;        // of the block-cyclic layout; 0: chosen
-  int grid_rows = 0;             // of the process grid; 0: chosen
-  bool refuse_singular = false;  // of lu_factor: LinAlgError where a pivot is zero
+  std::int64_t block = 0;                                   // of the block-cyclic layout; 0: chosen
+  int grid_rows = 0;                                        // of the process grid; 0: chosen
+  bool refuse_singular = false;                             // of lu_factor: LinAlgError where a pivot is zero
+  IllConditioned ill_conditioned = IllConditioned::accept;  // of solve
 };
 Array solve(const Array& a, const Array& b, SolveHow);        // b: (..., n, k)
 std::pair<Array, Array> lu_factor(const Array& a, SolveHow);  // lu, pivots

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/collectives/collectives.hpp"
 #include "kernels/move/transpose_tile.hpp"
 
 namespace tessera::factor {
@@ -137,11 +138,49 @@ template <class T> void clear_outside(const Tiles& tiles, const Rectangle& box, 
   }
 }
 
+// visit(values, count) of this rank's part, row by row.
+template <class T, class F>
+void each_row(const Tiles& tiles, const Rectangle& box, T* tile, Part part, F&& visit) {
+  for (std::int64_t row = box.rows.start; row < box.rows.stop; ++row) {
+    const std::int64_t from = part == Part::upper ? std::max(row, box.columns.start) : box.columns.start,
+                       to = part == Part::lower ? std::min(row + 1, box.columns.stop) : box.columns.stop;
+    if (from < to)
+      visit(tile + (row - box.rows.start) * tiles.row_step + (from - box.columns.start), to - from);
+  }
+}
+
 template <class T> std::int64_t bytes_of(const Pooled<T>& message) {
   return message.size() * static_cast<std::int64_t>(sizeof(T));
 }
 
 }  // namespace
+
+template <class T>
+kernels::Magnitude magnitude_of_part(const Grid& grid, const Tiles& tiles, const T* tile, Part part) {
+  kernels::Magnitude found;
+  each_row(tiles, tiles.held[grid.rank], tile, part,
+           [&](const T* values, std::int64_t count) { found.add(values, count); });
+  return found;
+}
+
+void combine(const Grid& grid, std::span<kernels::Magnitude> found) {
+  std::vector<double> largest, sums;
+  for (const auto& one : found) {
+    largest.push_back(one.largest);
+    sums.insert(sums.end(), {one.sum, static_cast<double>(one.parts)});
+  }
+  const auto count = static_cast<std::int64_t>(found.size());
+  comm::all_reduce(*grid.all, ReduceKind::max, float64, largest.data(), largest.data(), count);
+  comm::all_reduce(*grid.all, ReduceKind::sum, float64, sums.data(), sums.data(), 2 * count);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    found[i] = {largest[i], sums[2 * i], static_cast<std::int64_t>(sums[2 * i + 1])};
+}
+
+template <class T> void fill_nan(const Grid& grid, const Tiles& tiles, T* tile, Part part) {
+  const Rectangle& mine = tiles.held[grid.rank];
+  each_row(tiles, mine, tile, part, [](T* values, std::int64_t count) { kernels::fill_nan(values, count); });
+  clear_outside(tiles, mine, tile, part);
+}
 
 template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile, const BlockCyclic& layout,
                              T* local, std::int64_t ld, Part part) {
@@ -193,6 +232,8 @@ template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, con
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                            \
+  template kernels::Magnitude magnitude_of_part<T>(const Grid&, const Tiles&, const T*, Part);            \
+  template void fill_nan<T>(const Grid&, const Tiles&, T*, Part);                                         \
   template void load<T>(const Grid&, const Tiles&, const T*, const BlockCyclic&, T*, std::int64_t, Part); \
   template void store<T>(const Grid&, const Tiles&, T*, const BlockCyclic&, const T*, std::int64_t, Part);
 TESSERA_INSTANTIATE(float)

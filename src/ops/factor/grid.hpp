@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "comm/collectives/point_to_point.hpp"
 #include "kernels/dense/lapack_calls.hpp"
+#include "kernels/dense/magnitude.hpp"
 #include "ops/factor/block_cyclic.hpp"
 #include "types/buffer.hpp"
 
@@ -92,6 +94,32 @@ struct Tiles {
 // Which elements move: all, or a triangle with the diagonal (and what shares a block with it). store writes
 // zeros for the others.
 enum class Part { all, lower, upper };
+
+// Of this rank's part of a matrix, or of a triangle with the diagonal.
+template <class T>
+kernels::Magnitude magnitude_of_part(const Grid&, const Tiles&, const T* tile, Part = Part::all);
+// Of what the ranks found: the same on every rank. What several of them hold counts as often. Collective.
+void combine(const Grid&, std::span<kernels::Magnitude>);
+template <class T>
+kernels::Magnitude magnitude_of(const Grid& grid, const Tiles& tiles, const T* tile, Part part = Part::all) {
+  kernels::Magnitude found = magnitude_of_part(grid, tiles, tile, part);
+  combine(grid, {&found, 1});
+  return found;
+}
+// This rank's part of a matrix without numbers: NaN, and zeros beside the triangle.
+template <class T> void fill_nan(const Grid&, const Tiles&, T* tile, Part = Part::all);
+
+// Times 2^exponent: all of it, or the upper triangle with the diagonal.
+template <class T> void scale(const Grid& grid, GridMatrix<T>& matrix, int exponent, Part part) {
+  if (exponent == 0) return;
+  for (std::int64_t j = 0; j < matrix.columns; ++j) {
+    const std::int64_t rows =
+        part == Part::all
+            ? matrix.rows
+            : matrix.layout.rows.count_below(grid.row, matrix.layout.columns.global(grid.column, j) + 1);
+    kernels::scale(matrix.at(0, j), rows, exponent);
+  }
+}
 
 // Tiles -> grid and back. One message per pair of ranks, a round per distance between them, so that the
 // messages in memory at one time are a fraction of a shard.

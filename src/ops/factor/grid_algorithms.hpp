@@ -29,7 +29,7 @@ struct RightSides {
 };
 
 // The lower triangle of a Hermitian matrix -> L with L L^H = A; the strictly upper part of `a` comes out as
-// zeros. Returns the first pivot that is not positive, or -1. NaN goes through.
+// zeros. Returns the first pivot that is not positive, or -1.
 template <class T> std::int64_t cholesky(const Grid&, GridMatrix<T>& a);
 
 // Householder QR on a grid of one row: a's columns are dealt over the ranks. When r_is_there is called, R is

@@ -93,7 +93,7 @@ template <class T> class Cholesky {
       T& status = diagonal.back();
       if (owner_row == grid_.row) {
         T* block = a_.at(rows_.local(start), column);
-        const int info = factor_block(block, w);
+        const int info = lapack::potrf('L', w, block, static_cast<int>(a_.ld));
         for (std::int64_t j = 0; j < width; ++j)
           std::copy(block + j * a_.ld, block + j * a_.ld + width, diagonal.data() + j * width);
         status = T(static_cast<real_of<T>>(info > 0 ? start + info - 1 : -1));
@@ -112,19 +112,6 @@ template <class T> class Cholesky {
       panel.arrival =
           comm::start_broadcast(*grid_.along_row, panel.values.data(),
                                 static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner_column);
-  }
-
-  // NaN is no breakdown: it goes through as NaN.
-  int factor_block(T* block, int width) {
-    bool nan = false;
-    for (int j = 0; j < width; ++j) nan |= kernels::has_nan(block + j * a_.ld + j, width - j);
-    if (nan) {
-      for (int j = 0; j < width; ++j)
-        for (int i = j; i < width; ++i)
-          block[i + j * a_.ld] = T(std::numeric_limits<real_of<T>>::quiet_NaN());
-      return 0;
-    }
-    return lapack::potrf('L', width, block, static_cast<int>(a_.ld));
   }
 
   // Every rank holds the panel's rows of its grid row; its columns need other rows, which ranks of its grid

@@ -53,12 +53,22 @@ template <class T> void factor_together(const TalkArgs& args) {
   std::vector<std::int64_t> pivots;
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
+    auto* exchanges = Team::matrix<std::int32_t>(exchanged, i, 1);
+    const auto magnitude = magnitude_of(grid, in, Team::matrix<T>(a, i));
+    if (!magnitude.is_finite()) {
+      fill_nan(grid, out, Team::matrix<T>(lu_tile, i));
+      std::iota(exchanges, exchanges + std::min(m, n), 0);
+      continue;
+    }
     GridMatrix<T> matrix(grid, layout, 0, true);
     load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
+    const int exponent = kernels::exponent_to_scale<T>(magnitude);
+    scale(grid, matrix, exponent, Part::all);
     const std::int64_t zero_pivot = lu(grid, matrix, 0, true, pivots);
     if (zero_pivot >= 0 && bad_matrix < 0) bad_matrix = i, bad_pivot = zero_pivot;
+    scale(grid, matrix, -exponent, Part::upper);  // L is that of the matrix as it was
     store(grid, out, Team::matrix<T>(lu_tile, i), layout, matrix.values.data(), matrix.ld);
-    std::transform(pivots.begin(), pivots.end(), Team::matrix<std::int32_t>(exchanged, i, 1),
+    std::transform(pivots.begin(), pivots.end(), exchanges,
                    [](std::int64_t p) { return static_cast<std::int32_t>(p); });
   }
   if (bad_matrix >= 0 && params.refuse_singular) throw_singular(a, bad_matrix, bad_pivot);

@@ -73,8 +73,13 @@ template <class T> void factor_together(const TalkArgs& args) {
   }
   const Grid grid(team.device_ids, {1, ranks});
   for (std::int64_t i = 0; i < team.matrices; ++i)
-    factor_panels(grid, in, Team::matrix<T>(a, i), q_tiles, Team::matrix<T>(q, i), r_tiles,
-                  Team::matrix<T>(r, i), m, n, k);
+    if (magnitude_of(grid, in, Team::matrix<T>(a, i)).is_finite()) {
+      factor_panels(grid, in, Team::matrix<T>(a, i), q_tiles, Team::matrix<T>(q, i), r_tiles,
+                    Team::matrix<T>(r, i), m, n, k);
+    } else {
+      fill_nan(grid, q_tiles, Team::matrix<T>(q, i));
+      fill_nan(grid, r_tiles, Team::matrix<T>(r, i), Part::upper);
+    }
 }
 
 void talk(const TalkArgs& args) {

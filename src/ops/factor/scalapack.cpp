@@ -120,6 +120,7 @@ template <class T> bool eigh(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, 
   call();
   work.take_answers(1);
   call();
+  kernels::check_refusals();
   return info == 0;
 }
 
@@ -153,6 +154,7 @@ bool svd(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>* s, Gr
   call();
   work.take_answers(1 + 4 * std::int64_t{std::max(m, n)});
   call();
+  kernels::check_refusals();
   return info == 0;
 }
 

@@ -14,46 +14,160 @@ const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", 1);
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
 
-void kernel(const KernelArgs& args) {
-  const Tile &a = args.in[0], &b = args.in[1], &x = args.out[0];
-  const auto breakdown =
-      kernels::solve(x.dtype, batch_count(b), extent(b, 2), extent(b, 1), a.data, b.data, x.data);
-  if (breakdown.happened()) throw_singular(a, breakdown.matrix, breakdown.index);
+struct SolveParams {
+  FactorParams how;
+  IllConditioned ill_conditioned = IllConditioned::accept;
+  template <class V> void fields(V&& visit) const {
+    how.fields(visit);
+    visit("ill_conditioned", static_cast<int>(ill_conditioned));
+  }
+};
+
+void judge_condition(IllConditioned wanted, const Tile& a, std::int64_t element, double rcond,
+                     Speaker speaker) {
+  if (!(rcond < epsilon(a.dtype))) return;
+  if (wanted == IllConditioned::refuse) throw_ill_conditioned(a, element, rcond);
+  warn_of_condition(a, element, rcond, speaker);
 }
 
+void kernel(const KernelArgs& args) {
+  const Tile &a = args.in[0], &b = args.in[1], &x = args.out[0];
+  const auto wanted = args.params.as<SolveParams>().ill_conditioned;
+  std::vector<double> rcond(wanted == IllConditioned::accept ? 0 : batch_count(b));
+  const auto breakdown = kernels::solve(x.dtype, batch_count(b), extent(b, 2), extent(b, 1), a.data, b.data,
+                                        x.data, rcond.empty() ? nullptr : rcond.data());
+  if (breakdown.happened()) throw_singular(a, breakdown.matrix, breakdown.index);
+  if (rcond.empty()) return;
+  const auto worst = std::min_element(rcond.begin(), rcond.end());
+  judge_condition(wanted, a, worst - rcond.begin(), *worst,
+                  a.box == whole_box(a.global) ? Speaker::first_rank : Speaker::this_rank);
+}
+
+// One system of several ranks: both sides as tiles, and how large they are.
+template <class T> struct Sides {
+  Tiles a_tiles, b_tiles, x_tiles;
+  const T *a, *b;
+  T* x;
+};
+
+// The columns of b that are not finite have no solution.
+template <class T> void blank_columns(const Grid& grid, const Sides<T>& sides, std::int64_t k) {
+  std::vector<std::int32_t> is_bad(k, 0);
+  const Rectangle &held = sides.b_tiles.held[grid.rank], &wanted = sides.x_tiles.held[grid.rank];
+  const auto each = [](const Tiles& tiles, const Rectangle& box, auto* tile, auto&& visit) {
+    for (std::int64_t i = 0; i < box.rows.size(); ++i)
+      for (std::int64_t j = 0; j < box.columns.size(); ++j)
+        visit(tile[i * tiles.row_step + j], box.columns.start + j);
+  };
+  each(sides.b_tiles, held, sides.b, [&](const T& value, std::int64_t column) {
+    kernels::Magnitude one;
+    one.add(&value, 1);
+    is_bad[column] |= !one.is_finite();
+  });
+  comm::all_reduce(*grid.all, ReduceKind::max, int32, is_bad.data(), is_bad.data(), k);
+  each(sides.x_tiles, wanted, sides.x, [&](T& value, std::int64_t column) {
+    if (is_bad[column] != 0) kernels::fill_nan(&value, 1);
+  });
+}
+
+// A system on the grid. With `conditioned` one more right-hand side of random signs shows its condition.
+template <class T> class GridSolve {
+ public:
+  GridSolve(const Grid& grid, const BlockCyclic& layout, std::int64_t k, bool conditioned)
+      : grid_(grid),
+        layout_(layout),
+        k_(k),
+        conditioned_(conditioned),
+        right_(grid, layout.rows, k + (conditioned ? 1 : 0)),
+        right_columns_(right_.layout.columns.count(grid.column)) {}
+
+  // The first pivot that is zero, or -1.
+  std::int64_t run(const Sides<T>& sides) {
+    kernels::Magnitude magnitudes[] = {magnitude_of_part(grid_, sides.a_tiles, sides.a),
+                                       magnitude_of_part(grid_, sides.b_tiles, sides.b)};
+    combine(grid_, magnitudes);
+    const auto& [of_a, of_b] = magnitudes;
+    rcond_ = 1;
+    if (!of_a.is_finite()) {
+      fill_nan(grid_, sides.x_tiles, sides.x);
+      return -1;
+    }
+    GridMatrix<T> matrix(grid_, layout_, right_columns_, true);
+    T* y = matrix.at(0, matrix.columns);
+    load(grid_, sides.a_tiles, sides.a, layout_, matrix.values.data(), matrix.ld);
+    load(grid_, sides.b_tiles, sides.b, right_.layout, y, matrix.ld);
+    const int exponent = kernels::exponent_to_scale<T>(of_a),
+              exponent_of_b = exponent == 0 ? 0 : kernels::exponent_to_scale<T>(of_b);
+    scale(grid_, matrix, exponent, Part::all);
+    scale_sides(matrix, y, exponent_of_b);
+    T* const signs = conditioned_ ? write_signs(matrix, y) : nullptr;
+    if (const auto zero_pivot = lu(grid_, matrix, right_columns_, false, pivots_); zero_pivot >= 0)
+      return zero_pivot;
+    if (right_.few)
+      substitute_few(grid_, matrix, false, false, y, matrix.ld, right_.layout.columns.extent);
+    else
+      substitute(grid_, matrix, false, false, y, matrix.ld, right_columns_);
+    if (conditioned_) rcond_ = condition(of_a.scaled(exponent), signs, matrix.rows);
+    scale_sides(matrix, y, exponent - exponent_of_b);
+    store(grid_, sides.x_tiles, sides.x, right_.layout, y, matrix.ld);
+    if (!of_b.is_finite()) blank_columns(grid_, sides, k_);
+    return -1;
+  }
+  double rcond() const { return rcond_; }
+
+ private:
+  void scale_sides(const GridMatrix<T>& matrix, T* y, int exponent) const {
+    for (std::int64_t j = 0; exponent != 0 && j < right_columns_; ++j)
+      kernels::scale(y + j * matrix.ld, matrix.rows, exponent);
+  }
+  // Where they stand, on the grid column that has them.
+  T* write_signs(const GridMatrix<T>& matrix, T* y) const {
+    if (right_.layout.columns.owner(k_) != grid_.column) return nullptr;
+    T* const signs = y + right_.layout.columns.local(k_) * matrix.ld;
+    for (std::int64_t i = 0; i < matrix.rows; ++i)
+      signs[i] = static_cast<real_of<T>>(kernels::random_sign(layout_.rows.global(grid_.row, i)));
+    return signs;
+  }
+  double condition(const kernels::Magnitude& of_a, const T* signs, std::int64_t rows) const {
+    kernels::Magnitude solution;
+    if (signs != nullptr) solution.add(signs, rows);
+    combine(grid_, {&solution, 1});
+    return kernels::estimated_rcond(layout_.rows.extent, of_a, solution);
+  }
+
+  const Grid& grid_;
+  const BlockCyclic layout_;
+  const std::int64_t k_;
+  const bool conditioned_;
+  const RightSides right_;
+  const std::int64_t right_columns_;
+  std::vector<std::int64_t> pivots_;
+  double rcond_ = 1;
+};
+
 template <class T> void solve_together(const TalkArgs& args) {
-  const auto& how = args.local.params.as<FactorParams>();
+  const auto& [how, wanted] = args.local.params.as<SolveParams>();
   const Team team(args, dims);
   const Grid grid(team.device_ids, grid_shape(how, static_cast<int>(team.device_ids.size())));
   const Tile &a = args.local.in[0], &b = args.local.in[1], &x = args.local.out[0];
   const std::int64_t n = a.global.back();
-  const Tiles a_tiles = team.tiles_of(args, false, 0), b_tiles = team.tiles_of(args, false, 1),
-              x_tiles = team.tiles_of(args, true, 0);
+  Sides<T> sides{
+      team.tiles_of(args, false, 0), team.tiles_of(args, false, 1), team.tiles_of(args, true, 0), {}, {}, {}};
   std::int64_t k = 0;
-  for (const auto& box : b_tiles.held) k = std::max(k, box.columns.stop);
+  for (const auto& box : sides.b_tiles.held) k = std::max(k, box.columns.stop);
   const std::int64_t block = how.block > 0 ? how.block : block_for(n, grid.shape.columns, widest_block(n));
   const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
-  const RightSides right(grid, layout.rows, k);
-  const std::int64_t right_columns = right.layout.columns.count(grid.column);
-  std::int64_t bad_matrix = -1, bad_pivot = -1;
-  std::vector<std::int64_t> pivots;
+  GridSolve<T> solve(grid, layout, k, wanted != IllConditioned::accept && n > 0);
+  std::int64_t bad_matrix = -1, bad_pivot = -1, worst_matrix = 0;
+  double worst = 1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    GridMatrix<T> matrix(grid, layout, right_columns, true);
-    T* y = matrix.at(0, matrix.columns);
-    load(grid, a_tiles, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
-    load(grid, b_tiles, Team::matrix<T>(b, i), right.layout, y, matrix.ld);
-    const std::int64_t zero_pivot = lu(grid, matrix, right_columns, false, pivots);
-    if (zero_pivot >= 0) {
-      if (bad_matrix < 0) bad_matrix = i, bad_pivot = zero_pivot;
-      continue;
-    }
-    if (right.few)
-      substitute_few(grid, matrix, false, false, y, matrix.ld, k);
-    else
-      substitute(grid, matrix, false, false, y, matrix.ld, right_columns);
-    store(grid, x_tiles, Team::matrix<T>(x, i), right.layout, y, matrix.ld);
+    sides.a = Team::matrix<T>(a, i), sides.b = Team::matrix<T>(b, i), sides.x = Team::matrix<T>(x, i);
+    const std::int64_t zero_pivot = solve.run(sides);
+    if (zero_pivot >= 0 && bad_matrix < 0) bad_matrix = i, bad_pivot = zero_pivot;
+    if (solve.rcond() < worst) worst = solve.rcond(), worst_matrix = i;
   }
   if (bad_matrix >= 0) throw_singular(a, bad_matrix, bad_pivot);
+  judge_condition(wanted, a, worst_matrix, worst, grid.rank == 0 ? Speaker::this_rank : Speaker::another);
 }
 
 void talk(const TalkArgs& args) {
@@ -62,7 +176,7 @@ void talk(const TalkArgs& args) {
 
 // x = a^-1 b:  b's cotangent solves with a^T, a's is minus its outer product with x.
 Cotangents vjp(const VjpArgs& v) {
-  const auto& how = v.node.params->as<FactorParams>();
+  const auto& how = v.node.params->as<SolveParams>().how;
   const Array b_bar = solve(transposed(v.in[0]), v.cotangents[0], {how.block, how.grid_rows});
   Cotangents result(2);
   if (v.wanted[0]) result[0] = -matmul(b_bar, transposed(v.out[0]));
@@ -83,7 +197,7 @@ const Registered registered(solve_op);
 }  // namespace
 
 Array solve(const Array& a, const Array& b, SolveHow how) {
-  return record(solve_op, make_params(FactorParams{how.block, how.grid_rows}), {a, b});
+  return record(solve_op, make_params(SolveParams{{how.block, how.grid_rows}, how.ill_conditioned}), {a, b});
 }
 
 }  // namespace tessera::factor

@@ -146,18 +146,18 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
   };
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
+    real_of<T>* values = Team::matrix<real_of<T>>(s, i, 1);
+    if (!magnitude_of(grid, in, Team::matrix<T>(a, i)).is_finite()) {
+      kernels::fill_nan(values, k);
+      if constexpr (vectors)
+        for (const std::size_t side : {0, 2})
+          fill_nan(grid, team.tiles_of(args, true, side), Team::matrix<T>(args.local.out[side], i));
+      continue;
+    }
     GridMatrix<T> matrix(grid, layout(m, n)), u(grid, layout(m, vectors ? k : 0)),
         vh(grid, layout(vectors ? k : 0, n));
-    real_of<T>* values = Team::matrix<real_of<T>>(s, i, 1);
     load(grid, in, Team::matrix<T>(a, i), matrix.layout, matrix.values.data(), matrix.ld);
-    std::int32_t nan = kernels::has_nan(matrix.values.data(), matrix.values.size());
-    comm::all_reduce(*grid.all, ReduceKind::max, int32, &nan, &nan, 1);
-    if (nan != 0) {
-      const auto none = std::numeric_limits<real_of<T>>::quiet_NaN();
-      std::fill(values, values + k, none);
-      std::fill(u.values.begin(), u.values.end(), T(none));
-      std::fill(vh.values.begin(), vh.values.end(), T(none));
-    } else if (k > 0) {
+    if (k > 0) {
       GridMatrix<T>*left = vectors ? &u : nullptr, *right = vectors ? &vh : nullptr;
       const bool converged = largest <= small ? svd_alone(grid, matrix, left, values, right)
                                               : svd(grid, matrix, left, values, right);

@@ -239,6 +239,12 @@ template <class T> std::vector<T> signs_of(const TallRows& matrix, const TallFac
   return signs;
 }
 
+template <class T> bool is_finite(const std::vector<T>& triangle) {
+  kernels::Magnitude magnitude;
+  magnitude.add(triangle.data(), static_cast<std::int64_t>(triangle.size()));
+  return magnitude.is_finite();
+}
+
 // This rank's tile of a small matrix that everybody knows.
 template <class T, class F>
 void store_known(const Rectangle& mine, std::int64_t row_step, T* tile, F&& value) {
@@ -255,6 +261,12 @@ template <class T> void tall_qr(const TallRows& matrix, const T* a, const Tiles&
   const std::int64_t n = f.n;
   auto triangle = packed(f.r, n);
   comm::broadcast(*matrix.all, std::span<T>(triangle), 0);
+  if (!is_finite(triangle)) {  // the matrix was not: every step hands that on
+    const Grid rows(matrix.device_ids, {matrix.all->size(), 1});
+    fill_nan(rows, q_tiles, q_tile);
+    fill_nan(rows, r_tiles, r_tile, Part::upper);
+    return;
+  }
   const auto signs = signs_of(matrix, f);
   std::vector<T> r(n * n), turned(n * n);
   unpack(triangle, n, r.data(), n);

@@ -29,6 +29,7 @@ template <class T> void solve_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &b = args.local.in[1], &x = args.local.out[0];
   const std::int64_t n = a.global.back();
   Tiles a_tiles = team.tiles_of(args, false, 0);
+  const Tiles a_as_given = a_tiles;
   if (t.transpose) a_tiles = a_tiles.transposed();
   a_tiles.conjugate = t.conjugate;
   const bool lower = t.lower != t.transpose;
@@ -42,10 +43,19 @@ template <class T> void solve_together(const TalkArgs& args) {
     GridMatrix<T> matrix(grid, layout), solution(grid, right.layout);
     load(grid, a_tiles, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
     load(grid, b_tiles, Team::matrix<T>(b, i), right.layout, solution.values.data(), solution.ld);
+    kernels::Magnitude magnitudes[] = {
+        magnitude_of_part(grid, a_as_given, Team::matrix<T>(a, i), t.lower ? Part::lower : Part::upper),
+        magnitude_of_part(grid, b_tiles, Team::matrix<T>(b, i))};
+    combine(grid, magnitudes);
+    const int exponent = t.unit_diagonal ? 0 : kernels::exponent_to_scale<T>(magnitudes[0]),
+              of_sides = exponent == 0 ? 0 : kernels::exponent_to_scale<T>(magnitudes[1]);
+    scale(grid, matrix, exponent, Part::all);
+    scale(grid, solution, of_sides, Part::all);
     if (right.few)
       substitute_few(grid, matrix, lower, t.unit_diagonal, solution.values.data(), solution.ld, k);
     else
       substitute(grid, matrix, lower, t.unit_diagonal, solution.values.data(), solution.ld, solution.columns);
+    scale(grid, solution, exponent - of_sides, Part::all);
     store(grid, x_tiles, Team::matrix<T>(x, i), right.layout, solution.values.data(), solution.ld);
   }
 }
