@@ -42,7 +42,7 @@ def source_of(page, text):
             call = f"[](int argc, char** argv) {{ return tessera::run(argc, argv, {name}); }}" if not option(words, "throws", "") else f"docs::throws<tessera::{option(words, 'throws', '')}>({name})"
         rows.append(f'  docs::add("{page}", {line}, {option(words, "ranks", "0")}, {call});')
     register = "const bool registered = [] {\n" + "\n".join(rows) + "\n  return true;\n}();\n"
-    head = "\n".join(dict.fromkeys(["#include <tessera/tessera.hpp>", "#include <cassert>", '#include "docs/blocks.hpp"', *includes]))
+    head = "\n".join(dict.fromkeys(["#include <tessera/tessera.hpp>", "#undef NDEBUG", "#include <cassert>", '#include "docs/blocks.hpp"', *includes]))
     return f"// Made by scripts/site/blocks.py of {page}.\n{head}\n\nnamespace {{\n\nusing namespace tessera;\n\n" + "\n".join(declared + functions) + "\n" + register + "\n}  // namespace\n"
 
 
