@@ -52,7 +52,8 @@ FileName parse_file(const std::string& word) {
   if (ends_with(word, ".npy")) return {Format::npy, word, ""};
   if (ends_with(word, ".mtx")) return {Format::matrix_market, word, ""};
   if (ends_with(word, ".h5") || ends_with(word, ".hdf5"))
-    throw UsageError(tessera::quoted(word) + " names no dataset; write " + word + ":/dataset");
+    throw UsageError(tessera::quoted(word) + " names no dataset; write " +
+                     tessera::quoted(word + ":/dataset"));
   throw UsageError(tessera::quoted(word) +
                    " is no file that tessera knows; there are x.npy, x.h5:/dataset and x.mtx");
 }
@@ -148,10 +149,11 @@ Array load(const std::string& word, const Sharding& sharding) {
 void check_output(const std::string& word) {
   const auto file = parse_file(word);
   if (file.format == Format::matrix_market)
-    throw UsageError("writing Matrix Market is not supported; write " + word.substr(0, word.size() - 4) +
-                     ".npy");
+    throw UsageError("writing Matrix Market is not supported; write " +
+                     tessera::quoted(word.substr(0, word.size() - 4) + ".npy"));
   if (file.format == Format::hdf5 && (file.dataset.empty() || file.dataset.back() == '/'))
-    throw UsageError(tessera::quoted(word) + " names no dataset; write " + file.path + ":/dataset");
+    throw UsageError(tessera::quoted(word) + " names no dataset; write " +
+                     tessera::quoted(file.path + ":/dataset"));
   const auto folder = std::filesystem::path(file.path).parent_path();
   std::error_code none;
   if (!folder.empty() && !std::filesystem::is_directory(folder, none))

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <ostream>
 
+#include "base/text.hpp"
 #include "mesh/devices.hpp"
 #include "mesh/mesh_impl.hpp"
 #include "mesh/text.hpp"
@@ -26,6 +27,8 @@ std::vector<int> ids_of(const std::vector<Device>& devices, std::size_t count) {
   return ids;
 }
 
+constexpr std::int64_t most_devices = 1 << 24;  // what a laptop can plan for
+
 void check_sizes(const char* call, const std::vector<int>& sizes, const std::vector<std::string>& names) {
   if (sizes.size() != names.size())
     throw ShardingError(std::string(call) + ": " + counted(sizes.size(), "size") + " " + listed(sizes) +
@@ -35,13 +38,18 @@ void check_sizes(const char* call, const std::vector<int>& sizes, const std::vec
     if (names[a].empty())
       throw ShardingError(std::string(call) + ": axis " + std::to_string(a) + " has an empty name; name it");
     if (sizes[a] < 1)
-      throw ShardingError(std::string(call) + ": axis '" + names[a] + "' has size " +
+      throw ShardingError(std::string(call) + ": axis " + quoted(names[a]) + " has size " +
                           std::to_string(sizes[a]) + "; sizes are 1 or more");
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(a), names[a]) !=
         names.begin() + static_cast<std::ptrdiff_t>(a))
-      throw ShardingError(std::string(call) + ": two axes are named '" + names[a] + "' in " +
+      throw ShardingError(std::string(call) + ": two axes are named " + quoted(names[a]) + " in " +
                           quoted_list(names) + "; give each its own name");
   }
+  std::int64_t devices = 1;
+  for (const int size : sizes)
+    if ((devices *= size) > most_devices)
+      throw ShardingError(std::string(call) + ": sizes " + listed(sizes) + " hold more than " +
+                          std::to_string(most_devices) + " devices, the most that a mesh may have");
 }
 
 // Positions by device id; empty when the ids count up from the first, the usual case.
@@ -161,7 +169,7 @@ int Mesh::axis_number(const std::string& name) const {
 int Mesh::axis_size(const std::string& name) const {
   const int axis = axis_number(name);
   if (axis < 0)
-    throw ShardingError(to_text(*this) + ": no axis '" + name + "'; " +
+    throw ShardingError(to_text(*this) + ": no axis " + quoted(name) + "; " +
                         known_names(name, impl_->names, "axes"));
   return impl_->sizes[axis];
 }
@@ -207,7 +215,7 @@ std::string to_text(const Mesh& mesh) {
   std::string text = "Mesh(";
   for (int a = 0; a < mesh.ndim(); ++a) {
     const auto i = static_cast<std::size_t>(a);
-    text += (a ? ", '" : "'") + mesh.axis_names()[i] + "': " + std::to_string(mesh.axis_sizes()[i]);
+    text += (a ? ", " : "") + quoted(mesh.axis_names()[i]) + ": " + std::to_string(mesh.axis_sizes()[i]);
   }
   return text + ")";
 }

@@ -77,6 +77,7 @@ class RuleText {
   class Parser;
   class Fit;
 
+  [[noreturn]] static void fail_reading(const std::string& rule, const std::string& why);
   int symbol(char letter) const;  // its number
   bool is_regrouping() const;     // (D..) -> (D..)
   bool is_one_group() const;      // {D..} -> D..

@@ -1,6 +1,8 @@
 // A sharding rule on operands of given shapes.
 #include <tessera/error.hpp>
 
+#include <algorithm>
+
 #include "mesh/rule.hpp"
 
 namespace tessera {
@@ -243,8 +245,17 @@ class RuleText::Fit {
 
 FactorRule RuleText::on(std::span<const Shape> in, std::span<const Shape> out,
                         const RuleReading& reading) const {
-  if (is_one_group_ && reading.order.empty()) return elementwise_rule(in, out);
-  if (is_regrouping_) return reshape_rule(in[0], out[0]);
+  if (is_one_group_ && reading.order.empty()) {
+    if (out.empty() ||
+        std::any_of(in.begin(), in.end(), [&](const Shape& shape) { return shape.size() > out[0].size(); }))
+      fail_reading(text_, "an operand has more dims than the result");
+    return elementwise_rule(in, out);
+  }
+  if (is_regrouping_) {
+    if (in.size() != 1 || out.size() != 1 || in[0].elements() != out[0].elements())
+      fail_reading(text_, "one operand and a result of as many elements");
+    return reshape_rule(in[0], out[0]);
+  }
   return Fit(*this, in, out, reading).rule();
 }
 

@@ -1,28 +1,26 @@
 // Reading rules, and writing them.
 #include <tessera/error.hpp>
 
+#include <algorithm>
 #include <cctype>
 
 #include "mesh/rule.hpp"
 
 namespace tessera {
-namespace {
 
-[[noreturn]] void fail_reading(const std::string& rule, const std::string& why) {
+void RuleText::fail_reading(const std::string& rule, const std::string& why) {
   throw InternalError("sharding rule \"" + rule + "\": " + why);
 }
-
-}  // namespace
 
 class RuleText::Parser {
  public:
   explicit Parser(RuleText& rule) : rule_(rule), rest_(rule.text_) {}
 
   void parse() {
-    rule_.in_ = operands('>');
+    rule_.in_ = operands("->");
     if (rest_.empty()) fail("no '->'");
-    rest_.remove_prefix(1);
-    rule_.out_ = operands('|');
+    rest_.remove_prefix(2);
+    rule_.out_ = operands("|");
     while (!rest_.empty()) {
       rest_.remove_prefix(1);
       clause();
@@ -48,6 +46,7 @@ class RuleText::Parser {
 
   // "i", "k2", "B.."
   int symbol() {
+    if (rest_.empty()) fail("it ends where a factor should stand");
     const auto letter = static_cast<unsigned char>(rest_[0]);
     if (!std::isalpha(letter)) fail("'" + std::string(rest_) + "' does not start with a factor");
     std::size_t length = 1;
@@ -80,10 +79,10 @@ class RuleText::Parser {
     return compound;
   }
 
-  // Up to the character that ends the list: '>' of "->", or '|'.
-  std::vector<Operand> operands(char end) {
+  // Up to what ends the list: "->" or "|".
+  std::vector<Operand> operands(std::string_view end) {
     std::vector<Operand> list(1);
-    const auto is_over = [&] { return rest_.empty() || at(end) || (end == '>' && take('-')); };
+    const auto is_over = [&] { return rest_.empty() || rest_.starts_with(end); };
     while (skip_spaces(), !is_over()) {
       if (take(','))
         list.emplace_back();
@@ -93,7 +92,7 @@ class RuleText::Parser {
         list.back().terms.push_back(term());
     }
     // Nothing before the arrow is no operand; nothing after it is one without dims.
-    if (end == '>' && list.size() == 1 && list[0].terms.empty() && !list[0].is_repeated) list.clear();
+    if (end == "->" && list.size() == 1 && list[0].terms.empty() && !list[0].is_repeated) list.clear();
     return list;
   }
 
@@ -125,6 +124,9 @@ class RuleText::Parser {
       if (symbol.kind == FactorKind::reduce && in_output[s])
         fail("factor " + symbol.name + " is reduced and in an output");
     }
+    for (const auto* list : {&rule_.in_, &rule_.out_})
+      if (std::count_if(list->begin(), list->end(), [](const Operand& o) { return o.is_repeated; }) > 1)
+        fail("two operands are repeated: how often each is does not follow from the shapes");
     rule_.is_regrouping_ = rule_.is_regrouping();
     rule_.is_one_group_ = rule_.is_one_group();
     for (const auto* list : {&rule_.in_, &rule_.out_})

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "base/text.hpp"
 #include "mesh/devices.hpp"
 #include "mesh/sharding_impl.hpp"
 #include "mesh/text.hpp"
@@ -73,12 +74,12 @@ DimAxes resolve(const Mesh& mesh, const PartitionSpec& spec) {
       const int axis = mesh.axis_number(name);
       const auto where = [&] { return "NamedSharding(" + to_text(mesh) + ", " + to_text(spec) + "): "; };
       if (axis < 0)
-        throw ShardingError(where() + "entry " + std::to_string(d) + " names axis '" + name +
-                            "', which the mesh does not have; " +
+        throw ShardingError(where() + "entry " + std::to_string(d) + " names axis " + quoted(name) +
+                            ", which the mesh does not have; " +
                             known_names(name, mesh.axis_names(), "axes"));
       int& taken_by = dim_of_axis[axis];
       if (taken_by >= 0)
-        throw ShardingError(where() + "axis '" + name + "' is used twice, in " +
+        throw ShardingError(where() + "axis " + quoted(name) + " is used twice, in " +
                             (taken_by == static_cast<int>(d)
                                  ? "entry " + std::to_string(d)
                                  : "entries " + std::to_string(taken_by) + " and " + std::to_string(d)) +
@@ -124,7 +125,7 @@ std::string to_text(const PartitionSpec& spec) {
   for (std::size_t d = 0; d < spec.dims().size(); ++d) {
     const auto& names = spec.dims()[d].names();
     text += d ? ", " : "";
-    text += names.empty() ? "None" : names.size() == 1 ? "'" + names[0] + "'" : quoted_list(names);
+    text += names.empty() ? "None" : names.size() == 1 ? quoted(names[0]) : quoted_list(names);
   }
   return text + ")";
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "fuzz/accepts.hpp"
 #include "io/manifest.hpp"
 #include "io/matrix_market_text.hpp"
 #include "io/npy_header.hpp"
@@ -19,21 +20,7 @@ namespace {
 
 using namespace std::string_literals;
 
-void require(bool fact, const char* what) {
-  if (!fact) throw std::logic_error(what);
-}
-
-bool accepts(const std::function<void()>& parse) {
-  try {
-    parse();
-    return true;
-  } catch (const IoError& error) {
-    require(std::string_view(error.what()).size() < 2000, "an error text of more than 2000 bytes");
-    for (const char c : std::string_view(error.what()))
-      require(static_cast<unsigned char>(c) >= 0x20, "a control character in an error text");
-    return false;
-  }
-}
+bool accepts(const std::function<void()>& parse) { return test::accepts<IoError>(parse); }
 
 // --- .npy: the file's first bytes, as the loader reads them -----------------------------------------------
 bool parse_npy(std::string_view file) {
@@ -250,7 +237,11 @@ Parser matrix_market() {
 }  // namespace
 
 const std::vector<Parser>& parsers() {
-  static const std::vector<Parser> all = {npy(), manifest(), matrix_market()};
+  static const std::vector<Parser> all = [] {
+    std::vector<Parser> list{npy(), manifest(), matrix_market()};
+    for (auto& parser : sentence_parsers()) list.push_back(std::move(parser));
+    return list;
+  }();
   return all;
 }
 

@@ -1,5 +1,5 @@
-// The parsers of what comes from outside, each as one function: any bytes in, done or an IoError out. Shared
-// by the seeded mutator (fuzz_test.cpp) and by libFuzzer (libfuzzer.cpp).
+// The parsers, each as one function: any bytes in, done or an error of its kind out. Shared by the seeded
+// mutator (fuzz_test.cpp) and by libFuzzer (libfuzzer.cpp).
 #pragma once
 #include <functional>
 #include <ostream>
@@ -14,10 +14,11 @@ struct Parser {
   std::vector<std::string> seeds;  // whole and right, from which mutants are made
   std::vector<std::string> words;  // pieces that mean something to it
   // Throws std::logic_error where a right answer breaks a promise: a shape whose bytes do not fit 64 bits.
-  // Another exception than IoError is a finding too. True: the input was accepted.
+  // Another exception than the parser's errors is a finding too. True: the input was accepted.
   std::function<bool(std::string_view)> parse;
 };
-const std::vector<Parser>& parsers();
+const std::vector<Parser>& parsers();    // all of them
+std::vector<Parser> sentence_parsers();  // sentences.cpp
 inline void PrintTo(const Parser& parser, std::ostream* out) { *out << parser.name; }
 
 }  // namespace tessera::test

@@ -1,18 +1,17 @@
 // einsum: any number of operands, contracted two at a time in the order that costs the fewest
 // multiplications at each step.
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "ops/build.hpp"
 #include "ops/contract/dot_general.hpp"
+#include "ops/contract/einsum_text.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera {
 namespace {
 
-using Labels = std::vector<int>;  // letters; what an ellipsis stands for is numbered from the last dim
-constexpr int ellipsis_label = -1, first_ellipsis_dim = 1000;
+using Labels = EinsumLabels;
 
 struct Term {
   Array x;
@@ -25,9 +24,20 @@ bool has(const Labels& labels, int label) {
 
 class Einsum {
  public:
-  Einsum(const std::string& expression, std::vector<Array> operands) : expression_(expression) {
-    for (auto& x : operands) check_usable(x);
-    parse(std::move(operands));
+  Einsum(const std::string& expression, const std::vector<Array>& operands) {
+    std::vector<WeakDtype> types;
+    std::vector<Shape> shapes;
+    for (const auto& x : operands) {
+      check_usable(x);
+      types.push_back({x.dtype(), x.is_weakly_typed()});
+      shapes.push_back(x.shape());
+    }
+    auto text = parse_einsum(expression, shapes);
+    const Dtype dtype = promote(types).dtype;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      terms_.push_back({cast_to(operands[i], dtype), std::move(text.terms[i])});
+    output_ = std::move(text.output);
+    sizes_ = std::move(text.sizes);
   }
 
   Array run() {
@@ -44,100 +54,6 @@ class Einsum {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw ArgumentError(call_text() + ": '" + expression_ + "': " + why);
-  }
-
-  Labels parse_labels(const std::string& text) const {
-    Labels labels;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '.') {
-        if (text.compare(i, 3, "...") != 0 || has(labels, ellipsis_label))
-          refuse("an ellipsis is three dots, at most once in a term");
-        labels.push_back(ellipsis_label);
-        i += 2;
-      } else if (std::isalpha(static_cast<unsigned char>(text[i]))) {
-        labels.push_back(text[i]);
-      } else {
-        refuse(std::string("the character '") + text[i] +
-               "' means nothing here; dimensions are named by letters");
-      }
-    }
-    return labels;
-  }
-
-  void parse(std::vector<Array> operands) {
-    std::string text;
-    for (const char c : expression_)
-      if (!std::isspace(static_cast<unsigned char>(c))) text += c;
-    const auto arrow = text.find("->");
-    const bool is_explicit = arrow != std::string::npos;
-    std::vector<std::string> inputs{""};
-    for (const char c : text.substr(0, arrow)) c == ',' ? inputs.push_back("") : inputs.back().push_back(c);
-    if (inputs.size() != operands.size())
-      refuse(std::to_string(inputs.size()) + " terms for " + std::to_string(operands.size()) + " operands");
-    std::vector<WeakDtype> types;
-    for (const auto& x : operands) types.push_back({x.dtype(), x.is_weakly_typed()});
-    const Dtype dtype = promote(types).dtype;
-    int ellipsis_dims = 0;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      Term term{cast_to(operands[i], dtype), {}};
-      const Labels written = parse_labels(inputs[i]);
-      const int ndim = term.x.ndim(), named = static_cast<int>(written.size()) - has(written, ellipsis_label);
-      const int open = ndim - named;
-      if (open < 0 || (open > 0 && !has(written, ellipsis_label)))
-        refuse("the term '" + inputs[i] + "' names " + std::to_string(named) + " dimensions, operand " +
-               std::to_string(i) + " has shape " + to_string(term.x.shape()));
-      for (const int label : written) {
-        if (label != ellipsis_label)
-          term.labels.push_back(label);
-        else
-          for (int k = open; k-- > 0;) term.labels.push_back(first_ellipsis_dim + k);
-      }
-      ellipsis_dims = std::max(ellipsis_dims, open);
-      note_sizes(term, i);
-      terms_.push_back(std::move(term));
-    }
-    for (int k = ellipsis_dims; k-- > 0;) output_.push_back(first_ellipsis_dim + k);
-    const Labels ellipsis_labels = output_;
-    if (is_explicit) {
-      output_.clear();
-      for (const int label : parse_labels(text.substr(arrow + 2))) {
-        if (label == ellipsis_label)
-          output_.insert(output_.end(), ellipsis_labels.begin(), ellipsis_labels.end());
-        else if (has(output_, label))
-          refuse(std::string("'") + static_cast<char>(label) + "' stands twice in the result");
-        else if (!sizes_.contains(label))
-          refuse(std::string("'") + static_cast<char>(label) + "' of the result stands in no operand");
-        else
-          output_.push_back(label);
-      }
-      return;
-    }
-    std::map<int, int> count;  // without "->": what stands once, in alphabetical order
-    for (const auto& term : terms_)
-      for (const int label : term.labels) ++count[label];
-    for (const auto& [label, n] : count)
-      if (n == 1 && label < first_ellipsis_dim) output_.push_back(label);
-  }
-
-  void note_sizes(const Term& term, std::size_t operand) {
-    for (std::size_t d = 0; d < term.labels.size(); ++d) {
-      const auto n = term.x.shape()[d];
-      auto& size = sizes_.try_emplace(term.labels[d], n).first->second;
-      if (size == n || n == 1) continue;
-      if (size != 1) {
-        const std::string what = term.labels[d] < first_ellipsis_dim
-                                     ? std::string("'") + static_cast<char>(term.labels[d]) + "'"
-                                     : "a dimension of the ellipsis";
-        throw ShapeError(call_text() + ": '" + expression_ + "': " + what + " is " + std::to_string(size) +
-                         " in one operand and " + std::to_string(n) + " in operand " +
-                         std::to_string(operand) + " of shape " + to_string(term.x.shape()));
-      }
-      size = n;
-    }
-  }
-
   Array transposed(const Array& x, std::vector<int> permutation) const {
     return transpose(x, std::move(permutation));
   }
@@ -250,7 +166,6 @@ class Einsum {
     return broadcast_to(x, Shape(std::move(extents)));
   }
 
-  std::string expression_;
   std::vector<Term> terms_;
   Labels output_;
   std::map<int, std::int64_t> sizes_;
@@ -260,7 +175,7 @@ class Einsum {
 
 Array einsum_of(const std::string& expression, std::vector<Array> operands, std::source_location where) {
   const Call call("einsum", where);
-  return Einsum(expression, std::move(operands)).run();
+  return Einsum(expression, operands).run();
 }
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/index/slice_range.hpp"
 
 namespace tessera {
 namespace {
@@ -98,23 +99,11 @@ class Parser {
 
   void take_slice(const Slice& s, int d) {
     const auto n = shape_[d];
-    const auto step = s.step.value_or(1);
-    if (step == 0)
+    if (s.step == 0)
       refuse("the step of the slice of dimension " + std::to_string(d) +
              " is 0; use a step that goes from start to stop");
-    const auto lowest = step > 0 ? 0 : -1,
-               highest = step > 0 ? 0 : 1;  // where the walk may stand: [0, n] upwards, [-1, n-1] downwards
-    const auto bound = [&](const std::optional<std::int64_t>& given, std::int64_t otherwise) {
-      if (!given) return otherwise;
-      const auto from_start = *given < 0 ? *given + n : *given;
-      return std::clamp<std::int64_t>(from_start, lowest, n - highest);
-    };
-    const auto start = bound(s.start, step > 0 ? 0 : n - 1), stop = bound(s.stop, step > 0 ? n : -1);
-    const auto length = step > 0 ? stop - start : start - stop;
-    const auto stride = step > 0 ? step : -step;
-    const auto count = length <= 0 ? 0 : (length - 1) / stride + 1;
-    if (count == 0) return add(0, 1, 0, n);
-    add(start, count == 1 ? 1 : step, count, n);
+    const auto range = range_of(s, n);
+    add(range.start, range.step, range.count, n);
   }
 
   void take_array(const Array& indices, int d) {
