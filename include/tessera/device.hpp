@@ -1,6 +1,8 @@
 /// @file
 /// Devices: one MPI rank is one device. Nothing here is collective.
 #pragma once
+#include <tessera/detail/standard.hpp>
+
 #include <iosfwd>
 #include <string>
 #include <vector>

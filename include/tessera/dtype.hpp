@@ -1,6 +1,8 @@
 /// @file
 /// Element types. A dtype is a run-time value; templates stop at the kernel door.
 #pragma once
+#include <tessera/detail/standard.hpp>
+
 #include <complex>
 #include <cstddef>
 #include <cstdint>

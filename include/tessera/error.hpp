@@ -6,6 +6,8 @@
 /// on every rank with the same text. A SystemError comes from the world outside (MPI, files, memory, a
 /// singular matrix); it is agreed before it is raised. An InternalError is a bug in tessera.
 #pragma once
+#include <tessera/detail/standard.hpp>
+
 #include <stdexcept>
 #include <string>
 

@@ -88,6 +88,14 @@ template <class F> class Jitted {
   /// another trace. ShardingError when a committed argument lies elsewhere than in_shardings says;
   /// ArgumentError for option numbers that no argument has.
   template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const;
+  /// Arguments that the function does not take: too few, too many, or of other types. Does not compile.
+  template <class... A>
+  requires(!std::is_invocable_v<F&, const A&...>) detail::WrongArguments operator()(const A&...) const {
+    static_assert(detail::never<F, A...>,
+                  "the transformed function is called with arguments that the function itself does not take: "
+                  "too few, too many, or of other types");
+    return {};
+  }
   /// f traced for these arguments; their values do not matter. Not collective: works on abstract meshes
   /// too.
   template <class... A> Lowered<std::invoke_result_t<F&, const A&...>> lower(const A&... args) const;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <tessera/detail/mapped.hpp>
+#include <tessera/detail/trace.hpp>
 #include <tessera/tree.hpp>
 
 namespace tessera {
@@ -84,6 +85,14 @@ template <class F> class Mapped {
 
   /// f mapped over these arguments. Not collective: records.
   template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const;
+  /// Arguments that the function does not take: too few, too many, or of other types. Does not compile.
+  template <class... A>
+  requires(!std::is_invocable_v<F&, const A&...>) detail::WrongArguments operator()(const A&...) const {
+    static_assert(detail::never<F, A...>,
+                  "the transformed function is called with arguments that the function itself does not take: "
+                  "too few, too many, or of other types");
+    return {};
+  }
 
  private:
   mutable F function_;

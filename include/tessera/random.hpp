@@ -25,12 +25,16 @@
 /// parameters that do not broadcast to the shape, DtypeError for a dtype that cannot be drawn,
 /// ArgumentError for parameters that make no sense.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <source_location>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,8 +55,16 @@ using Where = std::source_location;  ///< the line of the call
 /// The key of a seed: its words (high, low), as JAX with 64-bit integers has them; the same as without for
 /// seeds in [0, 2^32).
 Key key(std::int64_t seed, Where = Where::current());
+/// JAX's older name of key.
+inline Key PRNGKey(std::int64_t seed, Where where = Where::current()) { return key(seed, where); }
 /// n new keys. Never use a key twice: draw from these, and not from the old one.
 std::vector<Key> split(const Key&, int n = 2, Where = Where::current());
+/// As many as the bindings take: auto [a, b] = random::split<2>(key).
+template <std::size_t n> std::array<Key, n> split(const Key& from, Where where = Where::current()) {
+  std::array<Key, n> keys;
+  std::ranges::move(split(from, static_cast<int>(n), where), keys.begin());
+  return keys;
+}
 /// A batch of new keys: data of shape (*shape, 2), to map over. Key i in row-major order is split(key,
 /// n)[i].
 Key split_batch(const Key&, Shape shape, Where = Where::current());
@@ -112,6 +124,10 @@ class DrawShape {
   DrawShape(Shape given) : shape(std::move(given)) {}
   DrawShape(std::optional<Shape> given) : shape(std::move(given)) {}
   DrawShape(std::initializer_list<std::int64_t> extents) : shape(Shape(extents)) {}
+  template <class Extents>
+  requires(!std::is_same_v<Extents, Shape> && std::is_convertible_v<const Extents&, Shape>)
+      DrawShape(const Extents& extents)
+      : shape(Shape(extents)) {}
   std::optional<Shape> shape;  ///< nothing: that of the parameters
 };
 

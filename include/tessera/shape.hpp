@@ -1,6 +1,10 @@
 /// @file
 /// Shapes and half-open index ranges. Nothing here is collective.
 #pragma once
+#include <tessera/detail/standard.hpp>
+
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -16,7 +20,18 @@ class Shape {
   Shape() = default;
   /// From extents: Shape{3, 4}.
   Shape(std::initializer_list<std::int64_t> extents) : extents_(extents) {}
-  explicit Shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {}
+  /// From one extent, zeros(3), or as many as a vector or std::array of integers has.
+  template <std::integral I>
+  requires(!std::same_as<I, bool>) Shape(I extent) : extents_{static_cast<std::int64_t>(extent)} {}
+  Shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {}
+  template <std::integral I>
+  requires(!std::same_as<I, bool>) Shape(const std::vector<I>& extents) {
+    for (const I extent : extents) extents_.push_back(static_cast<std::int64_t>(extent));
+  }
+  template <std::integral I, std::size_t n>
+  requires(!std::same_as<I, bool>) Shape(const std::array<I, n>& extents) {
+    for (const I extent : extents) extents_.push_back(static_cast<std::int64_t>(extent));
+  }
   const std::int64_t* begin() const { return extents_.data(); }                  ///< the first extent
   const std::int64_t* end() const { return extents_.data() + extents_.size(); }  ///< past the last
   std::size_t size() const { return extents_.size(); }                           ///< number of dimensions

@@ -130,8 +130,15 @@ class Sharding {
 std::ostream& operator<<(std::ostream&, const Sharding&);
 
 /// Dimension d is split over the mesh axes that entry d of the spec names; axes that it does not name hold
-/// copies. ShardingError, naming spec, mesh and axis: an axis used twice, an unknown axis.
-Sharding NamedSharding(Mesh, PartitionSpec);
+/// copies. A Sharding like any other: NamedSharding rows(mesh, P("x")) and Sharding rows = NamedSharding(...)
+/// mean the same. ShardingError, naming spec, mesh and axis: an axis used twice, an unknown axis.
+class NamedSharding : public Sharding {
+ public:
+  /// From a mesh and how its axes split an array.
+  NamedSharding(Mesh, PartitionSpec);
+  /// What another array has.
+  NamedSharding(Sharding sharding) : Sharding(std::move(sharding)) {}
+};
 /// All of an array on one device.
 Sharding SingleDeviceSharding(Device);
 

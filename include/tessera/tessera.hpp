@@ -1,6 +1,8 @@
 /// @file
 /// Everything: distributed arrays and what can be done with them.
 #pragma once
+#include <tessera/detail/standard.hpp>
+
 #include <tessera/array.hpp>
 #include <tessera/collectives.hpp>
 #include <tessera/debug.hpp>

@@ -1,17 +1,27 @@
 /// @file
 /// Trees: what transformed functions take and return. A tree is an Array, a number, a tuple, pair, vector,
 /// array or map of trees, or a plain aggregate (up to 16 members) whose members are trees. Arrays are its
-/// leaves; numbers are part of its structure.
+/// leaves; numbers are part of its structure. A class with private members or constructors is a tree when it
+/// names its members, TESSERA_TREE(Net, w, b).
 #pragma once
 #include <array>
 #include <source_location>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <tessera/array.hpp>
 #include <tessera/detail/tree.hpp>
+
+/// Makes a class a tree whose members are those named, in that order; the others are copied along. Stands in
+/// the class, anywhere:  class Net { TESSERA_TREE(Net, w, b)  Array w, b; };  A derived class needs its own.
+#define TESSERA_TREE(Class, ...)                             \
+  friend struct ::tessera::detail::TreeAccess;               \
+  using TesseraTree = Class;                                 \
+  auto tessera_members() { return ::std::tie(__VA_ARGS__); } \
+  auto tessera_members() const { return ::std::tie(__VA_ARGS__); }
 
 namespace tessera {
 

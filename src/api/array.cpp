@@ -4,6 +4,7 @@
 
 #include "api/evaluate.hpp"
 #include "base/session.hpp"
+#include "base/text.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
 #include "mesh/devices.hpp"
@@ -84,14 +85,29 @@ void detail::check_count(std::int64_t count, const Shape& shape, const char* nam
                          std::source_location where) {
   const Call call(name, where);
   if (count != shape.elements())
-    throw ShapeError(call_text() + ": " + std::to_string(count) + " values do not fill the shape " +
-                     to_string(shape) + ", which has " + std::to_string(shape.elements()) + " elements");
+    throw ShapeError(call_text() + ": " + format_count(count, "value") + " do not fill the shape " +
+                     to_string(shape) + ", which has " + format_count(shape.elements(), "element"));
 }
-void detail::throw_ragged(std::size_t row, std::size_t values, std::size_t width,
-                          std::source_location where) {
+void detail::throw_ragged(std::size_t row, std::size_t values, std::size_t width, std::source_location where,
+                          const char* part, const char* of) {
   const Call call("array", where);
-  throw ShapeError(call_text() + ": row " + std::to_string(row) + " has " + std::to_string(values) +
-                   " values, the first row has " + std::to_string(width));
+  throw ShapeError(call_text() + ": " + part + " " + std::to_string(row) + " has " +
+                   format_count(static_cast<std::int64_t>(values), std::string(of, std::strlen(of) - 1)) +
+                   ", the first " + part + " has " + std::to_string(width));
+}
+void detail::copy_extents(const Shape& shape, std::span<std::int64_t> extents, std::source_location where) {
+  const Call call("shape", where);
+  if (shape.size() != extents.size())
+    throw ShapeError(call_text() + ": the array has " + format_count(shape.ndim(), "dimension") + ", " +
+                     to_string(shape) + ", and not " + std::to_string(extents.size()));
+  std::copy(shape.begin(), shape.end(), extents.begin());
+}
+void detail::check_bindings(std::size_t given, std::size_t wanted, const char* name,
+                            std::source_location where) {
+  const Call call(name, where);
+  if (given != wanted)
+    throw ArgumentError(call_text() + ": " + name + "<" + std::to_string(wanted) + "> is given " +
+                        format_count(static_cast<std::int64_t>(given), "array"));
 }
 void HostArray::check_dtype(Dtype dtype, std::source_location where) const {
   const Call call("HostArray::as", where);
@@ -157,8 +173,8 @@ void item_bytes(const Array& x, Dtype dtype, void* out, std::source_location whe
   const Call call("item", where);
   check_usable(x);
   if (x.size() != 1)
-    throw ShapeError(call_text() + ": " + describe(x) + " has " + std::to_string(x.size()) +
-                     " elements; item takes the only element of an array of size 1. Use to_vector for more");
+    throw ShapeError(call_text() + ": " + describe(x) + " has " + format_count(x.size(), "element") +
+                     "; item takes the only element of an array of size 1. Use to_vector for more");
   const HostArray host = to_host(x, dtype);
   std::memcpy(out, host.bytes(), itemsize(dtype));
 }

@@ -93,7 +93,16 @@ std::string format_bytes(std::int64_t bytes) {
 }
 
 std::string format_count(std::int64_t n, std::string_view singular) {
-  return std::to_string(n) + " " + std::string(singular) + (n == 1 ? "" : "s");
+  std::string noun(singular);
+  if (n != 1) {
+    if (noun.ends_with("axis"))
+      noun.replace(noun.size() - 2, 2, "es");
+    else if (noun.ends_with("entry"))
+      noun.replace(noun.size() - 1, 1, "ies");
+    else
+      noun += "s";
+  }
+  return std::to_string(n) + " " + noun;
 }
 
 std::string format_ids(const std::vector<int>& ids) {

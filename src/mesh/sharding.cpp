@@ -131,10 +131,12 @@ std::string to_text(const PartitionSpec& spec) {
 }
 std::ostream& operator<<(std::ostream& out, const PartitionSpec& spec) { return out << to_text(spec); }
 
-Sharding NamedSharding(Mesh mesh, PartitionSpec spec) {
+static std::shared_ptr<const Sharding::Impl> build_named(Mesh mesh, PartitionSpec spec) {
   auto dim_axes = resolve(mesh, spec);
-  return Sharding(build(std::move(mesh), std::move(spec), std::move(dim_axes)));
+  return build(std::move(mesh), std::move(spec), std::move(dim_axes));
 }
+NamedSharding::NamedSharding(Mesh mesh, PartitionSpec spec)
+    : Sharding(build_named(std::move(mesh), std::move(spec))) {}
 
 Sharding SingleDeviceSharding(Device device) {
   auto impl = build(Mesh(NdDevices(device), {}), {}, {});

@@ -34,10 +34,10 @@ std::int64_t checked_product(std::span<const std::int64_t> extents, const std::s
 
 std::int64_t checked_bytes(const Shape& shape, Dtype dtype, const std::string& call) {
   std::vector<std::int64_t> factors = shape.vector();
-  checked_product(factors, call);
+  checked_product(std::span<const std::int64_t>(factors), call);
   factors.push_back(static_cast<std::int64_t>(itemsize(dtype)));
   try {
-    return checked_product(factors, call);
+    return checked_product(std::span<const std::int64_t>(factors), call);
   } catch (const ShapeError&) {
     refuse(shape.vector(), call, "the number of bytes (" + name(dtype) + ")");
   }

@@ -15,7 +15,7 @@ namespace tessera {
 // negative or the product of the others exceeds 2^63 - 1.
 std::int64_t checked_product(std::span<const std::int64_t> extents, const std::string& call);
 inline std::int64_t checked_product(const Shape& shape, const std::string& call) {
-  return checked_product(shape.vector(), call);
+  return checked_product(std::span(shape.begin(), shape.end()), call);
 }
 std::int64_t checked_bytes(const Shape&, Dtype, const std::string& call);
 std::int64_t checked_sum(std::int64_t a, std::int64_t b, const std::string& call);

@@ -6,10 +6,13 @@
 /// collective, but for the two functions at the end. ShapeError for negative extents, and where the bytes
 /// of a shape do not fit 64 bits.
 #pragma once
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <source_location>
 #include <span>
@@ -25,7 +28,13 @@
 namespace tessera {
 
 namespace detail {
-[[noreturn]] void throw_ragged(std::size_t row, std::size_t values, std::size_t width, std::source_location);
+[[noreturn]] void throw_ragged(std::size_t row, std::size_t values, std::size_t width, std::source_location,
+                               const char* part = "row", const char* of = "values");
+template <class T> void append_row(std::initializer_list<T> row, std::size_t width, std::vector<T>& values,
+                                   std::source_location where) {
+  if (row.size() != width) throw_ragged(values.size() / (width ? width : 1), row.size(), width, where);
+  values.insert(values.end(), row.begin(), row.end());
+}
 // The dtype of plain numbers that come without one, as NumPy and JAX (without x64) have it.
 template <class T> constexpr Dtype dtype_of_number() {
   if constexpr (std::is_same_v<T, bool>)
@@ -36,6 +45,17 @@ template <class T> constexpr Dtype dtype_of_number() {
     return float32;
   else
     return complex64;
+}
+}  // namespace detail
+
+/// A number that counts or measures: no bool, no complex number.
+template <class T>
+concept Number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+namespace detail {
+// As the largest there is where it does not fit: a range to there is refused for its length.
+template <std::integral I> constexpr std::int64_t whole(I value) {
+  return std::in_range<std::int64_t>(value) ? static_cast<std::int64_t>(value)
+                                            : std::numeric_limits<std::int64_t>::max();
 }
 }  // namespace detail
 
@@ -82,25 +102,43 @@ Array arange_of(double start, double stop, double step, Dtype dtype,
                 std::source_location where = std::source_location::current());
 Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype,
                 std::source_location where = std::source_location::current());
-/// start, start + step, ... before stop, from 0 and by 1 unless given: int32 of C++ integers, float32 of
-/// floating point. ArgumentError for a step of 0, NaN, values that do not fit int32, or more than 2^63
-/// elements.
-template <class T>
-Array arange(T start, T stop, T step, std::source_location where = std::source_location::current()) {
-  if constexpr (std::is_integral_v<T>)
-    return arange_of(std::int64_t{start}, std::int64_t{stop}, std::int64_t{step}, int32, where);
+/// start, start + step, ... before stop, from 0 and by 1 unless given. The numbers may be of several C++
+/// types. In the dtype, or int32 of C++ integers and float32 as soon as one is of floating point; where the
+/// dtype is of integers, numbers of floating point are cut off towards 0. ArgumentError for a step of 0, NaN,
+/// values that do not fit the dtype, or more than 2^63 elements.
+template <Number A, Number B, Number C>
+Array arange(A start, B stop, C step, Dtype dtype,
+             std::source_location where = std::source_location::current()) {
+  if constexpr (std::is_integral_v<A> && std::is_integral_v<B> && std::is_integral_v<C>)
+    return arange_of(detail::whole(start), detail::whole(stop), detail::whole(step), dtype, where);
   else
-    return arange_of(double{start}, double{stop}, double{step}, float32, where);
+    return arange_of(static_cast<double>(start), static_cast<double>(stop), static_cast<double>(step), dtype,
+                     where);
 }
-template <class T>
-Array arange(T start, T stop, std::source_location where = std::source_location::current()) {
-  return arange(start, stop, T{1}, where);
+template <Number A, Number B, Number C>
+Array arange(A start, B stop, C step, std::source_location where = std::source_location::current()) {
+  return arange(start, stop, step, detail::dtype_of_number<std::common_type_t<A, B, C>>(), where);
 }
-template <class T> Array arange(T stop, std::source_location where = std::source_location::current()) {
-  return arange(T{0}, stop, T{1}, where);
+template <Number A, Number B>
+Array arange(A start, B stop, Dtype dtype, std::source_location where = std::source_location::current()) {
+  return arange(start, stop, 1, dtype, where);
+}
+template <Number A, Number B>
+Array arange(A start, B stop, std::source_location where = std::source_location::current()) {
+  return arange(start, stop, 1, where);
+}
+template <Number T>
+Array arange(T stop, Dtype dtype, std::source_location where = std::source_location::current()) {
+  return arange(0, stop, 1, dtype, where);
+}
+template <Number T> Array arange(T stop, std::source_location where = std::source_location::current()) {
+  return arange(0, stop, 1, where);
 }
 /// num values from start to stop, both included, float32. ArgumentError for a negative num.
 Array linspace(double start, double stop, std::int64_t num = 50,
+               std::source_location where = std::source_location::current());
+/// 50 values in a dtype.
+Array linspace(double start, double stop, Dtype dtype,
                std::source_location where = std::source_location::current());
 /// In a dtype; integers are rounded down. Without the end point the values stop a step before it.
 Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool endpoint = true,
@@ -115,9 +153,9 @@ Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool en
 /// From dense row-major memory, which is copied.
 Array array_from_host(const void* values, Shape shape, Dtype dtype,
                       std::source_location where = std::source_location::current());
-/// From a host array, a span or vector with a shape, a vector, or nested braces: array({{1.f, 2.f}, {3.f,
-/// 4.f}}). The dtype is the C++ type's. ShapeError for rows of different lengths or values that do not fill
-/// the shape.
+/// From a host array, a span or vector with a shape, a vector, or braces nested up to three levels:
+/// array({{1.f, 2.f}, {3.f, 4.f}}). The dtype is the C++ type's. ShapeError for rows of different lengths or
+/// values that do not fill the shape.
 Array array(const HostArray& host, std::source_location where = std::source_location::current());
 template <class T> Array array(std::span<const T> values, Shape shape,
                                std::source_location where = std::source_location::current()) {
@@ -141,13 +179,21 @@ template <class T> Array array(std::initializer_list<std::initializer_list<T>> r
                                std::source_location where = std::source_location::current()) {
   std::vector<T> values;
   const auto width = rows.size() ? rows.begin()->size() : 0;
-  for (const auto& row : rows) {
-    if (row.size() != width)
-      detail::throw_ragged(values.size() / (width ? width : 1), row.size(), width, where);
-    values.insert(values.end(), row.begin(), row.end());
+  for (const auto& row : rows) detail::append_row(row, width, values, where);
+  return array(values, Shape(std::array{rows.size(), width}), where);
+}
+template <class T> Array array(std::initializer_list<std::initializer_list<std::initializer_list<T>>> planes,
+                               std::source_location where = std::source_location::current()) {
+  std::vector<T> values;
+  const auto height = planes.size() ? planes.begin()->size() : 0;
+  const auto width = height ? planes.begin()->begin()->size() : 0;
+  for (const auto& plane : planes) {
+    if (plane.size() != height)
+      detail::throw_ragged(values.size() / (width * height ? width * height : 1), plane.size(), height, where,
+                           "plane", "rows");
+    for (const auto& row : plane) detail::append_row(row, width, values, where);
   }
-  return array(values, Shape{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)},
-               where);
+  return array(values, Shape(std::array{planes.size(), height, width}), where);
 }
 /// @}
 

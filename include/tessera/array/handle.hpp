@@ -1,16 +1,21 @@
 /// @file
 /// Array: a handle on an n-d array that is spread over a mesh of devices.
 #pragma once
+#include <array>
 #include <complex>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
 #include <source_location>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <tessera/dtype.hpp>
+#include <tessera/ops/axes.hpp>
 #include <tessera/shape.hpp>
 #include <tessera/sharding.hpp>
 
@@ -20,9 +25,22 @@ struct Node;
 class At;
 struct Shard;
 struct IndexPart;
+struct IndexHere;
 namespace detail {
-const IndexPart& no_part();                              // stands for a part that was not given
-template <class T> inline constexpr bool never = false;  // so that an assertion waits for its template's use
+// An extent that remembers where it was written: behind a parameter pack there is no room for that.
+struct ExtentHere {
+  template <std::integral I> ExtentHere(I value, std::source_location place = std::source_location::current())
+      : extent(static_cast<std::int64_t>(value)), where(place) {}
+  std::int64_t extent;
+  std::source_location where;
+};
+// The extents one by one; ShapeError unless there are as many.
+void copy_extents(const Shape&, std::span<std::int64_t> extents, std::source_location);
+// ArgumentError unless as many are given.
+void check_bindings(std::size_t given, std::size_t wanted, const char* call, std::source_location);
+const IndexPart& no_part();  // stands for a part that was not given
+template <class... T> inline constexpr bool never =
+    false;  // so that an assertion waits for its template's use
 }  // namespace detail
 
 /// A handle on an n-d array that is spread over a mesh of devices: a value, cheap to copy, row-major.
@@ -65,7 +83,15 @@ class Array {
                   "x(i) = v would change nothing: arrays do not change. Write x = x.at(i).set(v)");
   }
 
-  const Shape& shape() const;    ///< extents of the global array
+  const Shape& shape() const;  ///< extents of the global array
+  /// The extents of n dims, for structured bindings: auto [rows, columns] = x.shape<2>(). ShapeError unless x
+  /// has n.
+  template <std::size_t n>
+  std::array<std::int64_t, n> shape(std::source_location where = std::source_location::current()) const {
+    std::array<std::int64_t, n> extents{};
+    detail::copy_extents(shape(), extents, where);
+    return extents;
+  }
   int ndim() const;              ///< number of dimensions
   std::int64_t size() const;     ///< number of elements of the global array
   Dtype dtype() const;           ///< element type
@@ -95,6 +121,12 @@ class Array {
                    std::source_location where = std::source_location::current()) const;
   template <class... I>
   requires(sizeof...(I) == 0 || sizeof...(I) > 6) Array operator()(const I&... parts) const;
+  /// x[3], x[slice(1, 5)], x[indices]: x(...) with one part. With C++23 with several, x[0, slice()].
+  Array operator[](const IndexHere& part) const;
+#ifdef __cpp_multidimensional_subscript
+  template <class... I>
+  requires(sizeof...(I) > 0) Array operator[](const IndexHere& first, const I&... others) const;
+#endif
   /// The part that is to be replaced, x.at(0, slice()).set(v): see At.
   [[nodiscard]] At at(const IndexPart& a, const IndexPart& b = detail::no_part(),
                       const IndexPart& c = detail::no_part(), const IndexPart& d = detail::no_part(),
@@ -103,6 +135,123 @@ class Array {
   template <class... I>
   requires(sizeof...(I) == 0 || sizeof...(I) > 6) At at(const I&... parts)
   const;
+
+  /// @name Functions as methods
+  /// x.sum(0) is sum(x, 0), x.sum({.axis = 0, .keepdims = true}) the same by name: see the functions.
+  /// @{
+
+  using Where = std::source_location;  ///< the line of the call
+  /// sum(x, axis, keepdims).
+  [[nodiscard]] Array sum(Axes axis = {}, bool keepdims = false, Where where = Where::current()) const;
+  template <std::same_as<AxisOptions> O = AxisOptions>
+  [[nodiscard]] Array sum(O options, Where where = Where::current()) const {
+    return sum(options.axis, options.keepdims, where);
+  }
+  /// prod(x, axis, keepdims).
+  [[nodiscard]] Array prod(Axes axis = {}, bool keepdims = false, Where where = Where::current()) const;
+  template <std::same_as<AxisOptions> O = AxisOptions>
+  [[nodiscard]] Array prod(O options, Where where = Where::current()) const {
+    return prod(options.axis, options.keepdims, where);
+  }
+  /// mean(x, axis, keepdims).
+  [[nodiscard]] Array mean(Axes axis = {}, bool keepdims = false, Where where = Where::current()) const;
+  template <std::same_as<AxisOptions> O = AxisOptions>
+  [[nodiscard]] Array mean(O options, Where where = Where::current()) const {
+    return mean(options.axis, options.keepdims, where);
+  }
+  /// var(x, axis, keepdims).
+  [[nodiscard]] Array var(Axes axis = {}, bool keepdims = false, Where where = Where::current()) const;
+  template <std::same_as<AxisOptions> O = AxisOptions>
+  [[nodiscard]] Array var(O options, Where where = Where::current()) const {
+    return var(options.axis, options.keepdims, where);
+  }
+  /// std(x, axis, keepdims).
+  [[nodiscard]] Array std(Axes axis = {}, bool keepdims = false, Where where = Where::current()) const;
+  template <std::same_as<AxisOptions> O = AxisOptions>
+  [[nodiscard]] Array std(O options, Where where = Where::current()) const {
+    return std(options.axis, options.keepdims, where);
+  }
+  /// max(x, axis, keepdims).
+  [[nodiscard]] Array max(Axes axis = {}, bool keepdims = false, Where where = Where::current()) const;
+  template <std::same_as<AxisOptions> O = AxisOptions>
+  [[nodiscard]] Array max(O options, Where where = Where::current()) const {
+    return max(options.axis, options.keepdims, where);
+  }
+  /// min(x, axis, keepdims).
+  [[nodiscard]] Array min(Axes axis = {}, bool keepdims = false, Where where = Where::current()) const;
+  template <std::same_as<AxisOptions> O = AxisOptions>
+  [[nodiscard]] Array min(O options, Where where = Where::current()) const {
+    return min(options.axis, options.keepdims, where);
+  }
+  /// all(x, axis, keepdims).
+  [[nodiscard]] Array all(Axes axis = {}, bool keepdims = false, Where where = Where::current()) const;
+  template <std::same_as<AxisOptions> O = AxisOptions>
+  [[nodiscard]] Array all(O options, Where where = Where::current()) const {
+    return all(options.axis, options.keepdims, where);
+  }
+  /// any(x, axis, keepdims).
+  [[nodiscard]] Array any(Axes axis = {}, bool keepdims = false, Where where = Where::current()) const;
+  template <std::same_as<AxisOptions> O = AxisOptions>
+  [[nodiscard]] Array any(O options, Where where = Where::current()) const {
+    return any(options.axis, options.keepdims, where);
+  }
+  /// argmax(x), argmax(x, axis, keepdims).
+  [[nodiscard]] Array argmax(Where where = Where::current()) const;
+  [[nodiscard]] Array argmax(int axis, bool keepdims = false, Where where = Where::current()) const;
+  /// argmin(x), argmin(x, axis, keepdims).
+  [[nodiscard]] Array argmin(Where where = Where::current()) const;
+  [[nodiscard]] Array argmin(int axis, bool keepdims = false, Where where = Where::current()) const;
+  /// cumsum(x, axis).
+  [[nodiscard]] Array cumsum(int axis, Where where = Where::current()) const;
+  /// cumprod(x, axis).
+  [[nodiscard]] Array cumprod(int axis, Where where = Where::current()) const;
+  /// reshape(x, shape), or with the extents one by one: x.reshape(2, -1).
+  [[nodiscard]] Array reshape(Shape shape, Where where = Where::current()) const;
+  template <std::integral... I>
+  [[nodiscard]] Array reshape(detail::ExtentHere first, detail::ExtentHere second, I... others) const {
+    return reshape(Shape(std::array{first.extent, second.extent, static_cast<std::int64_t>(others)...}),
+                   first.where);
+  }
+  /// ravel(x).
+  [[nodiscard]] Array ravel(Where where = Where::current()) const;
+  /// transpose(x), transpose(x, permutation).
+  [[nodiscard]] Array transpose(Where where = Where::current()) const;
+  [[nodiscard]] Array transpose(std::vector<int> permutation, Where where = Where::current()) const;
+  /// swapaxes(x, a, b).
+  [[nodiscard]] Array swapaxes(int a, int b, Where where = Where::current()) const;
+  /// squeeze(x, axes).
+  [[nodiscard]] Array squeeze(Axes axes = {}, Where where = Where::current()) const;
+  /// astype(x, dtype).
+  [[nodiscard]] Array astype(Dtype dtype, Where where = Where::current()) const;
+  /// round(x).
+  [[nodiscard]] Array round(Where where = Where::current()) const;
+  /// real(x).
+  [[nodiscard]] Array real(Where where = Where::current()) const;
+  /// imag(x).
+  [[nodiscard]] Array imag(Where where = Where::current()) const;
+  /// conj(x).
+  [[nodiscard]] Array conj(Where where = Where::current()) const;
+  /// copy(x).
+  [[nodiscard]] Array copy(Where where = Where::current()) const;
+  /// dot(x, other).
+  [[nodiscard]] Array dot(const Array& other, Where where = Where::current()) const;
+  /// item<T>(x). Collective over all ranks.
+  template <class T> [[nodiscard]] T item(Where where = Where::current()) const;
+  /// to_vector<T>(x). Collective over all ranks.
+  template <class T> [[nodiscard]] std::vector<T> to_vector(Where where = Where::current()) const;
+  /// @}
+
+  /// if (x), float(x) do not compile: an array is no number, and its value takes a collective call.
+  template <class T>
+  requires(std::is_arithmetic_v<T>) explicit operator T() const {
+    static_assert(
+        detail::never<T> || !std::is_same_v<T, bool>,
+        "an array is no bool: write if (item<bool>(any(x))), or all(x); to choose elements, where(x, "
+        "a, b); in jit, cond(x, f, g)");
+    static_assert(detail::never<T> || std::is_same_v<T, bool>,
+                  "an array is no number: write item<float>(x), which every rank calls");
+    return T();
+  }
 
   const std::shared_ptr<Node>& node() const { return node_; }  ///< for the library: the recorded op
   int output() const { return output_; }                       ///< for the library: which of its outputs

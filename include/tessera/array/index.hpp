@@ -56,6 +56,22 @@ struct IndexPart {
 inline constexpr Ellipsis ellipsis{};  ///< all dims that no other part names
 inline constexpr NoneType newaxis{};   ///< a new dim of extent 1
 
+/// A part between brackets, x[3], which remembers where it was written.
+struct IndexHere {
+  /// From whatever an IndexPart is made of.
+  template <class I>
+  requires(std::is_convertible_v<const I&, IndexPart>)
+      IndexHere(const I& written, std::source_location place = std::source_location::current())
+      : part(written), where(place) {}
+  IndexPart part;              ///< the part
+  std::source_location where;  ///< the line of the brackets
+};
+/// x(part).
+inline Array Array::operator[](const IndexHere& here) const {
+  return (*this)(here.part, detail::no_part(), detail::no_part(), detail::no_part(), detail::no_part(),
+                 detail::no_part(), here.where);
+}
+
 /// x(parts...) with the parts in a vector. Not collective: records.
 Array index(const Array& x, std::vector<IndexPart> parts,
             std::source_location where = std::source_location::current());
@@ -87,6 +103,12 @@ class At {
   std::source_location where_;
 };
 
+#ifdef __cpp_multidimensional_subscript
+template <class... I>
+requires(sizeof...(I) > 0) Array Array::operator[](const IndexHere& first, const I&... others) const {
+  return index(*this, {first.part, IndexPart(others)...}, first.where);
+}
+#endif
 template <class... I>
 requires(sizeof...(I) == 0 || sizeof...(I) > 6) Array Array::operator()(const I&... parts) const {
   return index(*this, {IndexPart(parts)...});

@@ -76,6 +76,10 @@ std::vector<T> to_vector(const Array& x, std::source_location where = std::sourc
     return std::vector<T>(values.begin(), values.end());
   }
 }
+template <class T> T Array::item(std::source_location where) const { return tessera::item<T>(*this, where); }
+template <class T> std::vector<T> Array::to_vector(std::source_location where) const {
+  return tessera::to_vector<T>(*this, where);
+}
 /// This rank's block, row-major and without a copy; empty if it holds none. Valid while a handle on x
 /// lives. Collective over the ranks of x: computes it. DtypeError unless T is the element type.
 template <class T>

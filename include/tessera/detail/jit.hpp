@@ -10,21 +10,23 @@ template <class F> template <class... A>
 std::invoke_result_t<F&, const A&...> Jitted<F>::operator()(const A&... args) const {
   using R = std::invoke_result_t<F&, const A&...>;
   using Args = detail::TraceArgs<F, A...>;
-  const Args converted(args...);
-  auto request = detail::request_of(converted, options_, where_);
-  if (detail::inside_trace(request.leaves)) {
-    const detail::InlinedTrace inlined;
-    return std::apply(*f_, converted);
+  if constexpr (detail::returns_something<F, A...>()) {
+    const Args converted(args...);
+    auto request = detail::request_of(converted, options_, where_);
+    if (detail::inside_trace(request.leaves)) {
+      const detail::InlinedTrace inlined;
+      return std::apply(*f_, converted);
+    }
+    auto& programs = programs_of<R, Args>();
+    std::string signature = structure_key(converted);
+    detail::signature_of(request, signature);
+    auto program = programs.find(signature);
+    if (!program) {
+      detail::report_miss(signature, programs.last_signature);
+      program = programs.add(signature, trace(converted, request).compile());
+    }
+    return program->run(request.leaves);
   }
-  auto& programs = programs_of<R, Args>();
-  std::string signature = structure_key(converted);
-  detail::signature_of(request, signature);
-  auto program = programs.find(signature);
-  if (!program) {
-    detail::report_miss(signature, programs.last_signature);
-    program = programs.add(signature, trace(converted, request).compile());
-  }
-  return program->run(request.leaves);
 }
 template <class F> template <class... A>
 Lowered<std::invoke_result_t<F&, const A&...>> Jitted<F>::lower(const A&... args) const {

@@ -67,10 +67,23 @@ struct InlinedTrace {
 };
 void report_miss(const std::string& key, const std::string& last_key);
 
+// What a transformed function returns for arguments that the function does not take.
+struct WrongArguments {};
+template <class F, class... A>
+concept Takes =
+    std::is_invocable_v<F, A...> && !std::is_same_v<std::invoke_result_t<F, A...>, WrongArguments>;
+// Says once what is wrong with a call; the rest of the call is left out, so that nothing else is said.
+template <class F, class... A> constexpr bool returns_something() {
+  constexpr bool is_void = std::is_void_v<std::invoke_result_t<F&, const A&...>>;
+  static_assert(!is_void,
+                "the transformed function returns nothing: it is traced, and what it does besides returning "
+                "values would be lost. Return the arrays that it computes; print with debug::print");
+  return !is_void;
+}
+
 // A number that the function takes as an Array becomes one; otherwise it is a static argument.
 template <class F, class... A> constexpr bool numbers_become_arrays =
-    (std::is_arithmetic_v<A> || ...) &&
-    std::is_invocable_v<F&, std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>;
+    (std::is_arithmetic_v<A> || ...) && Takes<F&, std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>;
 template <class F, class... A> using TraceArgs =
     std::conditional_t<numbers_become_arrays<F, A...>,
                        std::tuple<std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>,

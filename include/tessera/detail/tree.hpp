@@ -45,11 +45,7 @@ template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf
     if (tree) walk_tree(*tree, leaf, number);
   } else if constexpr (TupleLike<U>) {
     std::apply([&](auto&... child) { (walk_tree(child, leaf, number), ...); }, tree);
-  } else if constexpr (std::is_empty_v<U>) {
-  } else {
-    static_assert(std::is_aggregate_v<U>,
-                  "not a tree: use Array, numbers, tuple, pair, vector, array, map<string, tree> or a plain "
-                  "aggregate of those");
+  } else if constexpr (!std::is_empty_v<U>) {
     with_fields(tree, [&](auto&... child) { (walk_tree(child, leaf, number), ...); });
   }
 }

@@ -1,6 +1,8 @@
 /// @file
 /// Axes of an array, as NumPy's functions take them.
 #pragma once
+#include <tessera/detail/standard.hpp>
+
 #include <concepts>
 #include <initializer_list>
 #include <utility>

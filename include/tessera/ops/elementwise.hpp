@@ -37,7 +37,7 @@ namespace tessera {
 /// negative(x).
 Array operator-(const Operand& x);
 /// logical_not(x).
-Array operator!(const Operand& x);
+Array operator!(const Array& x);
 /// bitwise_invert(x).
 Array operator~(const Operand& x);
 /// add(a, b).
@@ -98,6 +98,8 @@ Array remainder(const Operand& a, const Operand& b);
 /// a to the power b, 1.1 ulp. Of integers by repeated squaring, wrapping around; a negative exponent gives
 /// 0, but for the bases 1 and -1.
 Array power(const Operand& a, const Operand& b);
+/// The same under the name of the C++ library.
+inline Array pow(const Operand& a, const Operand& b) { return power(a, b); }
 /// -x; of unsigned integers modulo 2^bits.
 Array negative(const Operand& x);
 /// x itself.

@@ -22,6 +22,7 @@
 /// where an order is needed, ShapeError as said. All are raised on every rank when recorded.
 #pragma once
 #include <optional>
+#include <utility>
 
 #include <tessera/array.hpp>
 #include <tessera/ops/axes.hpp>
@@ -47,10 +48,17 @@ Array var(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// Divided by n - correction: 1 makes the estimate from a sample unbiased (NumPy's ddof). NaN or infinite
 /// where n <= correction.
 Array var(const Operand& x, Axes axes, bool keepdims, double correction);
-/// sqrt(var(x)). In programs that say `using namespace tessera` write tessera::std.
+/// sqrt(var(x)). In programs that say `using namespace tessera` write stddev, or tessera::std.
 Array std(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// sqrt(var(x)) with its correction.
 Array std(const Operand& x, Axes axes, bool keepdims, double correction);
+/// std under a name that programs which say `using namespace tessera` can write.
+inline Array stddev(const Operand& x, Axes axes = {}, bool keepdims = false) {
+  return std(x, std::move(axes), keepdims);
+}
+inline Array stddev(const Operand& x, Axes axes, bool keepdims, double correction) {
+  return std(x, std::move(axes), keepdims, correction);
+}
 /// The largest element; NaN if there is one. Equal ones share the gradient.
 Array max(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// The smallest element; NaN if there is one. Equal ones share the gradient.

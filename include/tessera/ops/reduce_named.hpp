@@ -30,6 +30,10 @@ template <std::same_as<AxisOptions> O = AxisOptions> Array var(const Operand& x,
 template <std::same_as<AxisOptions> O = AxisOptions> Array std(const Operand& x, O options) {
   return std(x, options.axis, options.keepdims);
 }
+/// stddev(x, axis, keepdims).
+template <std::same_as<AxisOptions> O = AxisOptions> Array stddev(const Operand& x, O options) {
+  return std(x, options.axis, options.keepdims);
+}
 /// max(x, axis, keepdims).
 template <std::same_as<AxisOptions> O = AxisOptions> Array max(const Operand& x, O options) {
   return max(x, options.axis, options.keepdims);

@@ -10,6 +10,9 @@
 /// **Errors.** IndexError for an axis that is out of range, ShapeError and ArgumentError as said. All are
 /// raised on every rank when recorded.
 #pragma once
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <string>
@@ -30,6 +33,8 @@ namespace tessera {
 /// of 4 in (6, 4) to (24), becomes one of the rows: ranks exchange about a block each. ShapeError when the
 /// numbers of elements differ.
 Array reshape(const Operand& x, Shape shape);
+/// The elements in row-major order in one dim: reshape(x, {-1}).
+inline Array ravel(const Operand& x) { return reshape(x, {-1}); }
 /// The axes in the order that the permutation names; reversed without one. Moves nothing: the splits go
 /// along.
 Array transpose(const Operand& x);
@@ -61,6 +66,12 @@ Array stack(std::vector<Array> arrays, int axis = 0,
 /// Equal parts along an axis. ShapeError when it does not divide into that many. Along a split axis the
 /// parts are spread over all ranks again.
 std::vector<Array> split(const Operand& x, int parts, int axis = 0);
+/// As many as the bindings take: auto [left, right] = split<2>(x, 1).
+template <std::size_t n> std::array<Array, n> split(const Operand& x, int axis = 0) {
+  std::array<Array, n> parts;
+  std::ranges::move(split(x, static_cast<int>(n), axis), parts.begin());
+  return parts;
+}
 /// [0:p0], [p0:p1], ... up to the end; places may be negative, and out of range ones are clamped.
 std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, int axis = 0);
 /// @}
@@ -121,6 +132,15 @@ Array diagonal(const Operand& x, int offset = 0);
 /// 1-D.
 std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy",
                             std::source_location where = std::source_location::current());
+/// As many as the bindings take: auto [x, y] = meshgrid<2>({a, b}). ArgumentError for another number of axes.
+template <std::size_t n>
+std::array<Array, n> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy",
+                              std::source_location where = std::source_location::current()) {
+  detail::check_bindings(axes.size(), n, "meshgrid", where);
+  std::array<Array, n> grids;
+  std::ranges::move(meshgrid(std::move(axes), indexing, where), grids.begin());
+  return grids;
+}
 /// x[1:] - x[:-1] along an axis, n times; of bool, where neighbours differ. A split axis sends one slice to
 /// a neighbour each time. ArgumentError for a negative n.
 Array diff(const Operand& x, int n = 1, int axis = -1);

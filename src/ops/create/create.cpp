@@ -52,6 +52,15 @@ static void check_fits(const ScalarValue& value, Dtype dtype) {
   });
 }
 
+static bool fits_integer(__int128 value, Dtype dtype) {
+  return kernels::visit(dtype, [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+      return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
+    else
+      return true;
+  });
+}
+
 Array make_scalar(const ScalarValue& value, Dtype dtype, bool weak) {
   if (!weak) check_fits(value, dtype);
   Buffer buffer = Buffer::allocate(16);
@@ -289,15 +298,10 @@ Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype 
     throw ArgumentError(call_text() + ": more than 2^63 elements; use a larger step");
   const auto n = static_cast<std::int64_t>(count);
   const __int128 last = start + (count - 1) * static_cast<__int128>(step);
-  const auto fits = [](__int128 value) {
-    return value >= std::numeric_limits<std::int32_t>::min() &&
-           value <= std::numeric_limits<std::int32_t>::max();
-  };
-  if (dtype == int32 && n > 0 && !(fits(start) && fits(last)))
-    throw ArgumentError(
-        call_text() + ": the values from " + std::to_string(start) + " to " +
-        std::to_string(static_cast<std::int64_t>(last)) +
-        " do not fit int32; make them of smaller ones, as astype(arange(n), int64) * step + start");
+  if (is_integer(dtype) && n > 0 && !(fits_integer(start, dtype) && fits_integer(last, dtype)))
+    throw ArgumentError(call_text() + ": the values from " + std::to_string(start) + " to " +
+                        std::to_string(static_cast<std::int64_t>(last)) + " do not fit " + name(dtype) +
+                        "; give a wider dtype, as arange(start, stop, step, int64)");
   return record(iota_op,
                 make_params(RangeParams{n, 0, Shape{n}, dtype, static_cast<double>(start),
                                         static_cast<double>(step), start, step}),
@@ -306,6 +310,7 @@ Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype 
 
 Array arange_of(double start, double stop, double step, Dtype dtype, std::source_location where) {
   const Call call("arange", where);
+  if (is_integer(dtype)) return astype(arange_of(start, stop, step, float64, where), dtype);
   if (step == 0 || std::isnan(start) || std::isnan(stop) || std::isnan(step))
     throw ArgumentError(call_text() + ": start " + std::to_string(start) + ", stop " + std::to_string(stop) +
                         ", step " + std::to_string(step) + ": the step must be a number other than 0");
@@ -325,6 +330,9 @@ Array linspace(double start, double stop, std::int64_t num, std::source_location
   return record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float32, start, step, 0, 0}), {});
 }
 
+Array linspace(double start, double stop, Dtype dtype, std::source_location where) {
+  return linspace(start, stop, 50, dtype, true, where);
+}
 Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool endpoint,
                std::source_location where) {
   const Call call("linspace", where);

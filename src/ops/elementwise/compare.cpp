@@ -83,7 +83,9 @@ Array operator>=(const Operand& a, const Operand& b) { return greater_equal(a, b
 Array operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b); }
 Array operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b); }
 Array operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b); }
-Array operator!(const Operand& x) { return logical_not(x); }
+Array operator!(const Array& x) {  // no Operand: one beside the conversion to bool would be ambiguous
+  return logical_not(Operand(x, std::source_location()));
+}
 Array operator~(const Operand& x) { return bitwise_invert(x); }
 
 }  // namespace tessera

@@ -162,7 +162,7 @@ Array broadcast_to(const Operand& x, Shape shape) {
 
 Array Array::T(std::source_location where) const {
   const Call call("T", where);
-  return transpose(*this);
+  return tessera::transpose(*this);
 }
 
 }  // namespace tessera
