@@ -2,12 +2,17 @@
 /// Looking inside a program: how arrays lie, what was communicated, where the time went, where a NaN came
 /// from.
 #pragma once
+#include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <source_location>
+#include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <tessera/array.hpp>
@@ -35,30 +40,70 @@ struct Format {
   std::string text;            ///< the format
   std::source_location where;  ///< of the call
 };
-/// print of texts that are there already. Collective over all ranks. ArgumentError when placeholders and
-/// arguments are not equally many.
-void print_texts(const Format& format, const std::vector<std::string>& arguments);
-/// An argument of print as text. Of an Array: collective over all ranks, computes it.
-std::string text_for_print(const Array& x, std::source_location where);
-inline std::string text_for_print(const std::string& text, std::source_location) { return text; }
-inline std::string text_for_print(const char* text, std::source_location) { return text; }
-std::string text_for_print(double value, std::source_location where);
+/// What print can write: arrays, numbers, texts, and whatever has an operator<< (shapes, dtypes, shardings).
 template <class T>
-requires(std::is_arithmetic_v<T>) std::string
-    text_for_print(T value, [[maybe_unused]] std::source_location where) {
-  if constexpr (std::is_same_v<T, bool>)
-    return value ? "True" : "False";
-  else if constexpr (std::is_integral_v<T>)
-    return std::to_string(value);
-  else
-    return text_for_print(static_cast<double>(value), where);
-}
-/// print("loss {} after {} steps", loss, n): each {} takes the next argument; {{ and }} are braces. Written
-/// once per job, by rank 0. Collective over all ranks: arrays are computed first. Inside a traced function
-/// a value is not known yet: its type is printed instead. ArgumentError when placeholders and arguments are
-/// not equally many.
+concept Streamable = requires(std::ostream& out, const T& x) {
+  out << x;
+};
+/// An argument of print.
+class Printed {
+ public:
+  /// From an array, a number, a text, or through operator<<.
+  Printed(const Array& x) : value(x) {}
+  Printed(bool x) : value(x) {}
+  Printed(std::string x) : value(std::move(x)) {}
+  Printed(const char* x) : value(std::string(x)) {}
+  template <class T>
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, char>) Printed(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      value = static_cast<double>(x);
+    else if constexpr (std::is_signed_v<T>)
+      value = static_cast<std::int64_t>(x);
+    else
+      value = static_cast<std::uint64_t>(x);
+  }
+  template <class R> Printed(std::complex<R> x) : value(std::complex<double>(x)) {}
+  template <class T>
+  requires(Streamable<T> && (!std::is_arithmetic_v<T> || std::is_same_v<T, char>)) Printed(const T& x) {
+    std::ostringstream text;
+    text << x;
+    value = text.str();
+  }
+  /// What it was made from.
+  std::variant<Array, bool, std::int64_t, std::uint64_t, double, std::complex<double>, std::string> value;
+};
+/// print with its arguments in a vector.
+void print_values(const Format& format, std::vector<Printed> arguments);
+/// print("loss {:.4f} after {:>5} steps on {}", loss, n, x.sharding()): each {} takes the next argument; {{
+/// and }} are braces. Behind a colon stands how it is written, as in Python:
+/// [[fill]align][sign][#][0][width] [.precision][type]; of an array that holds for each element. Written
+/// once per job, by rank 0. Collective over all ranks: arrays are computed first.
+///
+/// Inside jit, vmap, shard_map and compiled loops and branches it writes **when the program runs**, each
+/// time, whether a result depends on it or not, as jax.debug.print. Order: in that of the program on each
+/// rank. Inside shard_map and pmap each rank writes its own block behind "[rank 3] ", and lines of several
+/// ranks may come in any order; elsewhere the first device of the mesh writes, for which the value is made
+/// whole there: explain shows what that moves. Inside vmap once per example, in order. What a gradient
+/// computes again is written again. ArgumentError when placeholders and arguments are not equally many, or
+/// for a format that a value cannot have.
 template <class... T> void print(const Format& format, const T&... x) {
-  print_texts(format, {text_for_print(x, format.where)...});
+  print_values(format, {Printed(x)...});
+}
+
+/// callback with a function of a vector.
+void callback_values(std::function<void(const std::vector<HostArray>&)> f, std::vector<Array> values,
+                     std::source_location where = std::source_location::current());
+/// Calls f(values...) as HostArrays: now, on rank 0; inside jit and the like when the program runs, each
+/// time, in order with print: on the first device of the mesh, inside shard_map on every rank with its own
+/// block. f must not call tessera (the program is running). Collective over all ranks where the values are
+/// there: they are computed and gathered.
+template <class F, class... A> void callback(F f, const A&... values) {
+  callback_values(
+      [f = std::move(f)](const std::vector<HostArray>& host) mutable {
+        [&]<std::size_t... i>(std::index_sequence<i...>) { f(host[i]...); }
+        (std::index_sequence_for<A...>{});
+      },
+      {Array(values)...});
 }
 
 /// What this rank has communicated since the scope began. `kind`: all-gather, all-reduce, reduce-scatter,

@@ -10,12 +10,14 @@
 #include "base/recent.hpp"
 #include "base/session.hpp"
 #include "base/settings.hpp"
+#include "base/text.hpp"
 #include "comm/watch/agreement.hpp"
 #include "compile/cost.hpp"
 #include "compile/pipeline.hpp"
 #include "compile/propagate.hpp"
 #include "mesh/devices.hpp"
 #include "ops/collective/prefix.hpp"
+#include "ops/effect/effect.hpp"
 #include "ops/functions.hpp"
 #include "run/replicas.hpp"
 
@@ -26,8 +28,10 @@ namespace {
 
 struct Traces {
   int open = 0;
+  std::vector<std::unique_ptr<EffectScope>> effects;  // of those that are no plain calls
 };
 int& open_traces() { return state<Traces>().open; }
+std::vector<std::unique_ptr<EffectScope>>& open_effects() { return state<Traces>().effects; }
 
 using LeafShardings = std::vector<std::optional<Sharding>>;
 
@@ -82,6 +86,7 @@ class TracedCore {
   std::vector<Array> placeholders;
   std::vector<std::optional<Sharding>> root_layouts;  // out_shardings
   std::vector<bool> committed_roots;
+  std::size_t results = 0;  // of the roots; the token of effects may follow
   std::source_location where;
 };
 
@@ -190,9 +195,13 @@ std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arg
     placeholders.push_back(make_placeholder(output.type, sharding, leaf.node()->region, output.varying));
   }
   ++open_traces();
+  open_effects().push_back(std::make_unique<EffectScope>());
   return placeholders;
 }
-void abandon_trace() { --open_traces(); }
+void abandon_trace() {
+  --open_traces();
+  open_effects().pop_back();
+}
 InlinedTrace::InlinedTrace() { ++open_traces(); }
 InlinedTrace::~InlinedTrace() { --open_traces(); }
 
@@ -210,7 +219,14 @@ TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& pl
     traced->committed_roots.push_back(layout || output_of(results[i]).sharding);
     traced->root_layouts.push_back(std::move(layout));
   }
-  traced->graph = collect(results, false);
+  auto roots = results;
+  if (open_effects().back()->has_effects()) {  // they happen although nobody asks for a value
+    roots.push_back(open_effects().back()->token());
+    traced->root_layouts.emplace_back();
+    traced->committed_roots.push_back(false);
+  }
+  traced->results = results.size();
+  traced->graph = collect(roots, false);
   return traced;
 }
 
@@ -291,7 +307,7 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   const auto& placeholders = core.traced->placeholders;
   if (leaves.size() != placeholders.size())
     throw ArgumentError("the compiled function of " + call_text() + " takes " +
-                        std::to_string(placeholders.size()) + " arrays, but was called with " +
+                        format_count(placeholders.size(), "array") + ", but was called with " +
                         std::to_string(leaves.size()));
   std::vector<Array> pending;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
@@ -348,11 +364,16 @@ std::vector<Sharding> compiled_input_shardings(const CompiledCore& core) {
 }
 std::vector<Sharding> compiled_output_shardings(const CompiledCore& core) {
   std::vector<Sharding> shardings;
-  for (const int v : core.program.outputs) shardings.push_back(core.program.values[v].layout);
+  for (std::size_t i = 0; i < core.traced->results; ++i)
+    shardings.push_back(core.program.values[core.program.outputs[i]].layout);
   return shardings;
 }
 CostAnalysis compiled_cost(const CompiledCore& core) { return cost_of(core.program); }
 MemoryAnalysis compiled_memory(const CompiledCore& core) { return memory_of(core.program); }
-Explanation compiled_explanation(const CompiledCore& core) { return explanation_of(core.program); }
+Explanation compiled_explanation(const CompiledCore& core) {
+  auto explanation = explanation_of(core.program);
+  explanation.outputs.resize(std::min(explanation.outputs.size(), core.traced->results));
+  return explanation;
+}
 
 }  // namespace tessera::detail

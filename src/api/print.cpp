@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdlib>
+#include <cstring>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include <tessera/runtime.hpp>
 
 #include "api/evaluate.hpp"
+#include "api/print.hpp"
 #include "kernels/visit.hpp"
 #include "ops/collective/manual.hpp"
 #include "ops/functions.hpp"
@@ -138,6 +140,29 @@ template <class R> std::vector<std::string> complex_texts(std::span<const std::c
   return texts;
 }
 
+// Each element as the spec says. ArgumentError where it cannot: {:x} of a float.
+std::vector<std::string> element_texts(const HostArray& host, const FormatSpec& spec) {
+  std::vector<std::string> texts;
+  kernels::visit(host.dtype(), [&]<class T>(T) {
+    for (std::int64_t i = 0; i < host.size(); ++i) {
+      std::optional<std::string> text;
+      if constexpr (std::is_same_v<T, bool>)
+        text = formatted(spec, std::string_view(host.bytes()[i] != std::byte{0} ? "True" : "False"));
+      else if constexpr (kernels::is_complex_type<T>)
+        text = formatted(spec, std::complex<double>(host.as<T>()[i]));
+      else if constexpr (std::is_floating_point_v<T>)
+        text = formatted(spec, static_cast<double>(host.as<T>()[i]));
+      else if constexpr (std::is_signed_v<T>)
+        text = formatted(spec, std::int64_t{host.as<T>()[i]});
+      else
+        text = formatted(spec, std::uint64_t{host.as<T>()[i]});
+      if (!text) throw ArgumentError("elements of " + name(host.dtype()) + " cannot be written so");
+      texts.push_back(std::move(*text));
+    }
+  });
+  return texts;
+}
+
 std::vector<std::string> element_texts(const HostArray& host) {
   return kernels::visit(host.dtype(), [&]<class T>(T) -> std::vector<std::string> {
     std::vector<std::string> texts;
@@ -158,27 +183,48 @@ std::vector<std::string> element_texts(const HostArray& host) {
   });
 }
 
-// The array with the middle of each long dim cut out: edge_items at both ends.
-Array corners(Array x, std::vector<bool>& cut) {
-  cut.assign(x.ndim(), false);
-  if (x.size() <= most_elements) return x;
+// Which dims of a large array are shown without their middle.
+std::vector<bool> cut_dims(const Shape& shape) {
+  std::vector<bool> cut;
+  const bool is_large = shape.elements() > most_elements;
+  for (const auto n : shape) cut.push_back(is_large && n > 2 * edge_items);
+  return cut;
+}
+// The array with edge_items at both ends of each cut dim.
+Array corners(Array x, const std::vector<bool>& cut) {
   for (int d = 0; d < x.ndim(); ++d) {
+    if (!cut[d]) continue;
     const auto n = x.shape()[d];
-    if (n <= 2 * edge_items) continue;
     std::vector<IndexPart> head, tail;
     for (int k = 0; k < d; ++k) head.emplace_back(slice()), tail.emplace_back(slice());
     head.emplace_back(slice(None, edge_items));
     tail.emplace_back(slice(n - edge_items, None));
     x = concatenate({index(x, head), index(x, tail)}, d);
-    cut[d] = true;
   }
   return x;
+}
+HostArray corners(const HostArray& x, const std::vector<bool>& cut) {
+  const auto item = itemsize(x.dtype());
+  auto extents = x.shape().vector();
+  for (std::size_t d = 0; d < cut.size(); ++d)
+    if (cut[d]) extents[d] = 2 * edge_items;
+  HostArray shown{Shape(extents), x.dtype()};
+  for (std::int64_t i = 0; i < shown.size(); ++i) {
+    std::int64_t rest = i, from = 0, stride = 1;
+    for (std::size_t d = extents.size(); d-- > 0; stride *= x.shape()[d]) {
+      const auto place = rest % extents[d];
+      rest /= extents[d];
+      from += stride * (cut[d] && place >= edge_items ? x.shape()[d] - 2 * edge_items + place : place);
+    }
+    std::memcpy(shown.bytes() + i * item, x.bytes() + from * item, item);
+  }
+  return shown;
 }
 
 class Printer {
  public:
-  Printer(const HostArray& host, const std::vector<bool>& cut)
-      : shape_(host.shape()), cut_(cut), texts_(element_texts(host)) {
+  Printer(Shape shape, std::vector<bool> cut, std::vector<std::string> texts)
+      : shape_(std::move(shape)), cut_(std::move(cut)), texts_(std::move(texts)) {
     for (const auto& text : texts_) width_ = std::max(width_, text.size());
   }
   std::string text() {
@@ -233,7 +279,7 @@ class Printer {
 namespace {
 
 // Inside a mapped function every rank has a value of its own: all of them, stacked in the order of the mesh.
-std::string text_of_blocks(Array x) {
+std::string text_of_blocks(Array x, const FormatSpec* spec) {
   const Mesh mesh = x.node()->region->mesh;
   if (x.node()->region->uneven) return "Block<" + describe(x) + ">";
   std::string names;
@@ -247,21 +293,40 @@ std::string text_of_blocks(Array x) {
     names = own + (names.empty() ? "" : ", " + names);
     x = exit_region(x, region, {axes}, Shape(std::move(extents)));
   }
-  return "blocks of the ranks along " + names + ":\n" + to_string(x);
+  return "blocks of the ranks along " + names + ":\n" + array_text(x, spec);
+}
+
+std::string text_of_shown(const HostArray& shown, std::vector<bool> cut, const FormatSpec* spec) {
+  return Printer(shown.shape(), std::move(cut), spec ? element_texts(shown, *spec) : element_texts(shown))
+      .text();
+}
+std::string text_of_empty(const Shape& shape) {
+  return "[]" + std::string(shape.ndim() > 1 ? " of shape " + to_string(shape) : "");
 }
 
 }  // namespace
 
-std::string to_string(const Array& x, std::source_location where) {
-  const Call call("to_string", where);
+std::string host_text(const HostArray& x, const FormatSpec* spec) {
+  if (x.size() == 0) return text_of_empty(x.shape());
+  auto cut = cut_dims(x.shape());
+  const HostArray shown = corners(x, cut);
+  return text_of_shown(shown, std::move(cut), spec);
+}
+
+std::string array_text(const Array& x, const FormatSpec* spec) {
   check_usable(x);
   if (x.node()->has_placeholder) return "Traced<" + describe(x) + ">";
-  if (x.node()->region) return text_of_blocks(x);
+  if (x.node()->region) return text_of_blocks(x, spec);
   evaluate({x});
-  if (x.size() == 0) return "[]" + std::string(x.ndim() > 1 ? " of shape " + to_string(x.shape()) : "");
-  std::vector<bool> cut;
-  const HostArray host = to_host(corners(x, cut));
-  return Printer(host, cut).text();
+  if (x.size() == 0) return text_of_empty(x.shape());
+  auto cut = cut_dims(x.shape());
+  const HostArray shown = to_host(corners(x, cut));
+  return text_of_shown(shown, std::move(cut), spec);
+}
+
+std::string to_string(const Array& x, std::source_location where) {
+  const Call call("to_string", where);
+  return array_text(x, nullptr);
 }
 
 void print(const Array& x, std::source_location where) {

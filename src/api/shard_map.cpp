@@ -11,6 +11,7 @@
 #include "ops/collective/axis_env.hpp"
 #include "ops/collective/manual.hpp"
 #include "ops/collective/prefix.hpp"
+#include "ops/effect/effect.hpp"
 
 namespace tessera {
 namespace {
@@ -32,6 +33,7 @@ struct Trace {
   int position;
   std::vector<Array> results;
   std::vector<MetShape> met;
+  Array effects;  // their token; nothing where there are none
 };
 
 class ShardMap final : public detail::MapRule {
@@ -64,6 +66,8 @@ class ShardMap final : public detail::MapRule {
     own.position = me;
     const auto shared = std::make_shared<const Region>(std::move(own));
     const auto traced = trace(call, call.leaves, in, shared);
+    if (traced.effects.node())
+      hand_on_effects(exit_region(brought_inside(traced.effects, shared), shared, {}, Shape{}));
     const auto out = leaves_of(out_specs_, call.result, "out_specs", "the result", region);
     std::vector<Array> results;
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -168,15 +172,17 @@ class ShardMap final : public detail::MapRule {
 
   Trace trace(detail::MappedCall& call, const std::vector<Array>& arguments, const std::vector<Leaf>& in,
               const RegionPtr& region) const {
-    Trace result{region->position, {}, {}};
+    Trace result{region->position, {}, {}, {}};
     ShapeLog log;
     std::vector<Array> blocks;
     for (std::size_t i = 0; i < in.size(); ++i)
       blocks.push_back(enter_region(arguments[i], region, in[i].dims));
     {
       const AxisScope scope(bindings(region));
+      const EffectScope effects(effect_token());
       const UserCode users;
       result.results = call.body(blocks);
+      if (effects.has_effects()) result.effects = effects.token();
     }
     for (const auto& x : result.results) check_usable(x);
     result.met = std::move(log.met);

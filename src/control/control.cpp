@@ -8,6 +8,7 @@
 
 #include "control/control_flow.hpp"
 #include "ops/build.hpp"
+#include "ops/effect/effect.hpp"
 
 namespace tessera::detail {
 namespace {
@@ -99,6 +100,38 @@ class AlikeSteps {
 
 }  // namespace
 
+namespace {
+
+// A loop whose body has effects carries their token behind the user's values. Whether it has is known once
+// the body was called: `record` is called without, and then again.
+using RecordLoop = std::function<Leaves(const LoopCall&, const StepFunction&, Leaves init)>;
+Leaves record_with_effects(LoopCall call, const StepFunction& step, Leaves init, const RecordLoop& record) {
+  const auto n = static_cast<std::ptrdiff_t>(init.size());
+  bool has_effects = false;
+  const StepFunction watched = [&](const Leaves& carried, const Leaves& entries) {
+    const EffectScope effects;
+    auto results = step(carried, entries);
+    has_effects |= effects.has_effects();
+    return results;
+  };
+  auto results = record(call, watched, init);
+  if (!has_effects) return results;
+  const StepFunction carrying = [&](const Leaves& carried, const Leaves& entries) {
+    const EffectScope effects(carried[n]);
+    auto made = step({carried.begin(), carried.begin() + n}, entries);
+    made.insert(made.begin() + n, effects.token());
+    return made;
+  };
+  init.push_back(effect_token());
+  call.leaf_names.emplace_back(" effects");
+  results = record(call, carrying, std::move(init));
+  hand_on_effects(results[n]);
+  results.erase(results.begin() + n);
+  return results;
+}
+
+}  // namespace
+
 bool is_unknown(const Array& x) { return x.node()->has_placeholder || x.node()->region; }
 bool any_unknown(const std::vector<Array>& leaves) {
   return std::any_of(leaves.begin(), leaves.end(), is_unknown);
@@ -144,7 +177,11 @@ std::vector<Array> compiled_scan(const LoopSite& site,
     const UserCode users;
     return step(carried, entries);
   };
-  return record_counted_loop(call_of(site), users_step, init, xs, leading_size(xs, site.where));
+  const auto steps = leading_size(xs, site.where);
+  return record_with_effects(call_of(site), users_step, init,
+                             [&](const LoopCall& loop, const StepFunction& body, Leaves carried) {
+                               return record_counted_loop(loop, body, std::move(carried), xs, steps);
+                             });
 }
 
 std::vector<Array> compiled_fori(const LoopSite& site, int lo, int hi,
@@ -162,7 +199,10 @@ std::vector<Array> compiled_fori(const LoopSite& site, int lo, int hi,
   };
   std::vector<Array> with_index{Array(lo)};
   with_index.insert(with_index.end(), init.begin(), init.end());
-  auto results = record_counted_loop(call, step, std::move(with_index), {}, std::int64_t{hi} - lo);
+  auto results = record_with_effects(
+      call, step, std::move(with_index), [&](const LoopCall& loop, const StepFunction& f, Leaves carried) {
+        return record_counted_loop(loop, f, std::move(carried), {}, std::int64_t{hi} - lo);
+      });
   results.erase(results.begin());
   return results;
 }
@@ -176,7 +216,9 @@ std::optional<Leaves> compiled_alike(const LoopSite& site, int lo, int hi,
     const UserCode users;
     return body(i, values);
   };
+  const EffectScope effects;  // with effects the loop is unrolled
   const auto first = settle_carried(call, init, [&](const Leaves& values) { return users_body(lo, values); });
+  if (effects.has_effects()) return std::nullopt;
   AlikeSteps steps(first, hi - lo);
   for (int i = lo + 1; i < hi; ++i)
     if (!steps.add(i - lo, users_body(i, first.parameters))) return std::nullopt;
@@ -192,7 +234,21 @@ std::vector<Array> compiled_while(const LoopSite& site, const LeafFunction& cond
       return f(values);
     };
   };
-  return record_until_loop(call_of(site), users(condition), users(body), init);
+  const auto users_condition = users(condition), users_body = users(body);
+  const LeafFunction only_reads = [&](const Leaves& values) {
+    const EffectScope effects;
+    auto verdict =
+        users_condition({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(init.size())});
+    if (effects.has_effects())
+      throw ArgumentError(call_text() + ": the condition prints, or calls back; let the body do that");
+    return verdict;
+  };
+  const StepFunction step = [&](const Leaves& values, const Leaves&) { return users_body(values); };
+  return record_with_effects(
+      call_of(site), step, init, [&](const LoopCall& loop, const StepFunction& f, Leaves carried) {
+        return record_until_loop(
+            loop, only_reads, [&f](const Leaves& values) { return f(values, {}); }, std::move(carried));
+      });
 }
 
 std::vector<Array> compiled_cond(const Operand& predicate, const std::function<Leaves()>& where_true,
@@ -204,7 +260,31 @@ std::vector<Array> compiled_cond(const Operand& predicate, const std::function<L
       return branch();
     };
   };
-  return record_branch(predicate.array, users(where_true), users(where_false));
+  const auto on_true = users(where_true), on_false = users(where_false);
+  bool has_effects = false;
+  const auto watched = [&has_effects](const Thunk& branch) -> Thunk {
+    return [&has_effects, &branch] {
+      const EffectScope effects;
+      auto results = branch();
+      has_effects |= effects.has_effects();
+      return results;
+    };
+  };
+  auto results = record_branch(predicate.array, watched(on_true), watched(on_false));
+  if (!has_effects) return results;
+  const Array before = effect_token();
+  const auto carrying = [&before](const Thunk& branch) -> Thunk {
+    return [&before, &branch] {
+      const EffectScope effects(before);
+      auto made = branch();
+      made.push_back(effects.token());
+      return made;
+    };
+  };
+  results = record_branch(predicate.array, carrying(on_true), carrying(on_false));
+  hand_on_effects(results.back());
+  results.pop_back();
+  return results;
 }
 
 std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, std::source_location where) {

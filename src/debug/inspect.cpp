@@ -1,11 +1,8 @@
 // Arrays and counters, shown.
 #include <tessera/debug.hpp>
-#include <tessera/runtime.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
-#include "base/text.hpp"
 #include "comm/watch/traffic.hpp"
 #include "graph/node.hpp"
 
@@ -22,46 +19,6 @@ void inspect_array_sharding(const Array& x, const std::function<void(const Shard
   const Sharding sharding = x.sharding();
   const UserCode users;
   callback(sharding);
-}
-
-std::string text_for_print(const Array& x, std::source_location where) {
-  const Call call("debug::print", where);
-  return x.node() && x.node()->has_placeholder ? describe(x) : to_string(x);
-}
-std::string text_for_print(double value, std::source_location) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
-
-void print_texts(const Format& given, const std::vector<std::string>& arguments) {
-  const Call call("debug::print", given.where);
-  const std::string& format = given.text;
-  std::string text;
-  std::size_t used = 0;
-  for (std::size_t i = 0; i < format.size(); ++i) {
-    const bool doubled = i + 1 < format.size() && format[i] == format[i + 1];
-    if ((format[i] == '{' || format[i] == '}') && doubled) {
-      text += format[i++];
-    } else if (format[i] == '{' && i + 1 < format.size() && format[i + 1] == '}') {
-      if (used < arguments.size()) text += arguments[used];
-      ++used, ++i;
-    } else if (format[i] == '{' || format[i] == '}') {
-      throw ArgumentError(call_text() + ": a single " + quoted(std::string(1, format[i])) + " at byte " +
-                          std::to_string(i) + " of " + quoted(format) +
-                          "; write {} for an argument and {{ or }} for a brace");
-    } else {
-      text += format[i];
-    }
-  }
-  if (used != arguments.size())
-    throw ArgumentError(call_text() + ": " + quoted(format) + " has " +
-                        format_count(static_cast<std::int64_t>(used), "placeholder") + ", but " +
-                        format_count(static_cast<std::int64_t>(arguments.size()), "argument") + " follow" +
-                        (arguments.size() == 1 ? "s" : ""));
-  if (!is_main_process()) return;
-  std::printf("%s\n", text.c_str());
-  std::fflush(stdout);
 }
 
 CommStats::CommStats() { restart(); }

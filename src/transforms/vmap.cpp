@@ -14,6 +14,7 @@
 #include "ops/build.hpp"
 #include "ops/collective/axis_env.hpp"
 #include "ops/collective/prefix.hpp"
+#include "ops/effect/effect.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera {
@@ -237,13 +238,21 @@ std::vector<Array> apply_vmap(detail::MappedCall& call, const VmapRequest& reque
   binding.index = make_placeholder({Shape{}, int32}, std::nullopt, nullptr, 0);
   placeholders.push_back(binding.index);
   values.push_back({arange_of(std::int64_t{0}, request.size, 1, int32), 0});
+  bool has_effects = false;
   {
     const AxisScope scope({std::move(binding)});
+    const EffectScope effects(effect_token());
     const UserCode users;
     results = call.body(inner);
+    has_effects = effects.has_effects();
+    if (has_effects) results.push_back(effects.token());
+  }
+  const auto replayed = replay_batched(results, placeholders, values, request.size, frame);
+  if (has_effects) {
+    hand_on_effects(replayed.back().value);
+    results.pop_back();
   }
   const auto out = result_axes(request.out_axes, call.result, results, request.call + ": out_axes");
-  const auto replayed = replay_batched(results, placeholders, values, request.size, frame);
   std::vector<Array> mapped;
   for (std::size_t i = 0; i < results.size(); ++i)
     mapped.push_back(with_batch_at(replayed[i], out[i], request.size, i, request));

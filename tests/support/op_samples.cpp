@@ -401,6 +401,7 @@ const std::map<std::string, std::string>& ops_tested_elsewhere() {
       {"while_loop", "needs a trace: tests/control"},
       {"cond", "needs a trace: tests/control"},
       {"psum_groups", "tests/ops/collective"},
+      {"effect", "what prints and calls back inside a trace: tests/debug"},
       {"reorder", "the same devices in another order, for pmap: tests/ops/collective"},
       {"pmax_groups", "tests/ops/collective"},
       {"pmin_groups", "tests/ops/collective"},
