@@ -53,16 +53,6 @@ void the_layouts(const Mesh& mesh) {
   show(beside({pictures[1], pictures[4]}));
 }
 
-const char* const shades[] = {"  ", "░░", "▒▒", "▓▓", "██"};
-std::string digit_picture(std::span<const double> pixels) {
-  std::string picture;
-  for (std::size_t p = 0; p < 64; ++p) {
-    picture += shades[std::min<std::size_t>(4, pixels[p] / 16 * 5)];
-    if (p % 8 == 7) picture += "\n";
-  }
-  return picture;
-}
-
 void the_means(const Array& images, const Array& labels) {
   heading(4, "Means: of every pixel, and of each of the ten digits");
   const Array pixels = astype(images, float64);
@@ -80,11 +70,11 @@ void the_means(const Array& images, const Array& labels) {
   const Array is_nearest = astype(distance == min(distance, 1, true), float64);
   const double right = item<double>(mean(sum(is_nearest * is_digit, 1)));
   const auto of_guess = traffic_text(stats);
-  const auto values = to_vector<double>(class_means);
-  for (std::size_t row = 0; row < 2; ++row) {
+  const viz::TerminalOptions small{.columns = 16, .rows = 8, .vmin = 0, .vmax = 16, .colour = false};
+  for (int row = 0; row < 2; ++row) {
     std::vector<std::string> pictures;
-    for (std::size_t d = 5 * row; d < 5 * row + 5; ++d)
-      pictures.push_back(digit_picture(std::span(values).subspan(64 * d, 64)));
+    for (int d = 5 * row; d < 5 * row + 5; ++d)
+      pictures.push_back(viz::terminal(class_means[d].reshape(8, 8), small));
     show(beside(pictures));
   }
   char percent[16];

@@ -21,3 +21,4 @@
 #include <tessera/sharding.hpp>
 #include <tessera/transforms.hpp>
 #include <tessera/visualize.hpp>
+#include <tessera/viz.hpp>

@@ -103,6 +103,11 @@ if(NOT tessera_sleef_FOUND)
   tessera_need("SLEEF 3.5" libsleef-dev sleef-devel sleef sleef "none: build it into the prefix")
 endif()
 
+tessera_find(tessera_png libpng png.h png)  # pictures of arrays
+if(NOT tessera_png_FOUND)
+  tessera_need("libpng 1.6" libpng-dev libpng-devel libpng libpng "libpng")
+endif()
+
 # HDF5: any of its names; without it the functions for .h5 files raise an error that says so.
 string(TOUPPER "${TESSERA_HDF5}" tessera_wanted)
 set(TESSERA_HAS_HDF5 OFF)
@@ -151,7 +156,7 @@ endif()
 
 add_library(tessera_needs INTERFACE IMPORTED GLOBAL)
 target_link_libraries(tessera_needs INTERFACE Threads::Threads)
-foreach(need IN ITEMS OpenMP::OpenMP_CXX tessera_scalapack tessera_blas tessera_fftw tessera_fftwf tessera_highway tessera_sleef tessera_hdf5)
+foreach(need IN ITEMS OpenMP::OpenMP_CXX tessera_scalapack tessera_blas tessera_fftw tessera_fftwf tessera_highway tessera_sleef tessera_png tessera_hdf5)
   if(TARGET ${need})
     target_link_libraries(tessera_needs INTERFACE ${need})
   endif()

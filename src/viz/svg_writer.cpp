@@ -40,6 +40,12 @@ void SvgWriter::line(double x1, double y1, double x2, double y2) {
         << number(y2) << "\" stroke=\"#888888\"/>\n";
 }
 
+void SvgWriter::polyline(const std::vector<std::pair<double, double>>& points, const std::string& colour) {
+  body_ << "<polyline fill=\"none\" stroke=\"" << colour << "\" stroke-width=\"1.5\" points=\"";
+  for (const auto& [x, y] : points) body_ << number(x) << "," << number(y) << " ";
+  body_ << "\"/>\n";
+}
+
 void SvgWriter::reach(double x, double y) {
   width_ = std::max(width_, x);
   height_ = std::max(height_, y);

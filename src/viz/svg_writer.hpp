@@ -2,6 +2,8 @@
 #pragma once
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tessera::viz {
 
@@ -16,6 +18,8 @@ class SvgWriter {
   void text(double x, double y, const std::string& content, const std::string& attributes = "");
   void rect(double x, double y, double width, double height, const std::string& attributes);
   void line(double x1, double y1, double x2, double y2);
+  void polyline(const std::vector<std::pair<double, double>>& points, const std::string& colour);
+  void raw(const std::string& element) { body_ << element; }
   void reach(double x, double y);  // the document includes this point, and a margin beyond
   double width() const { return width_; }
   std::string document(const std::string& title) const;
