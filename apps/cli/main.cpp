@@ -115,7 +115,10 @@ int answer(int argc, char** argv) {
       ->check(CLI::Range(1, 1000000));
   run->prefix_command();
   run->footer(
-      "Example: tessera run -n 8 ./heat --steps 100\nInside a SLURM job the job's own allocation is used: "
+      "Example: tessera run -n 8 ./heat --steps 100\nWith -q (tessera run -q -n 8 ./heat) only the program "
+      "speaks: "
+      "mpirun's dozen lines behind an error are hidden.\nInside a SLURM job the job's own allocation is "
+      "used: "
       "salloc -n 16 tessera run ./heat");
 
   auto* info = app.add_subcommand("info", "devices, hosts, libraries");

@@ -52,7 +52,10 @@ class Rows {
           add(control->parts[p], times * control->steps(), inside_text(i, p) + inside);
         continue;
       }
-      const auto what = (i.op ? i.op->name : std::string("result")) + " at " + site(i.where) + inside;
+      const auto what = (i.call != nullptr ? i.call
+                         : i.op            ? i.op->name
+                                           : std::string("result")) +
+                        " at " + site(i.where) + inside;
       for (const auto& t : traffic_of(i)) add(t, mesh_of(program, i), times, what, rule_text(i));
     }
   }
@@ -67,7 +70,7 @@ class Rows {
     const auto axes = t.axes.empty() ? std::string("-") : axes_text(mesh, t.axes);
     if (calls > most_rows) {
       const double each = collective_seconds(t.kind, t.bytes / t.calls + t.bytes % t.calls, p, machine_);
-      add_row({t.kind, axes, t.bytes * times, static_cast<double>(calls) * each, what, rule});
+      add_row({t.kind, axes, t.bytes * times, static_cast<double>(calls) * each, what, rule, calls});
       return;
     }
     for (std::int64_t call = 0; call < calls; ++call) {
@@ -128,8 +131,10 @@ std::int64_t Explanation::bytes(const std::string& kind) const {
   return total;
 }
 std::int64_t Explanation::calls(const std::string& kind) const {
-  return std::count_if(collectives.begin(), collectives.end(),
-                       [&](const PlannedCollective& c) { return kind.empty() || c.kind == kind; });
+  std::int64_t total = 0;
+  for (const auto& c : collectives)
+    if (kind.empty() || c.kind == kind) total += c.calls;
+  return total;
 }
 
 const Explanation& Explanation::forbid(const std::string& kind) const {
@@ -163,9 +168,9 @@ bool alike(const PlannedCollective& a, const PlannedCollective& b) {
   return a.kind == b.kind && a.axes == b.axes && a.what == b.what;
 }
 
-std::string row_text(const PlannedCollective& c, std::int64_t times) {
-  const std::string kind = c.kind + (times > 1 ? " ×" + std::to_string(times) : "");
-  const int width = times > 1 ? 20 : 19;  // × has two bytes
+std::string row_text(const PlannedCollective& c) {
+  const std::string kind = c.kind + (c.calls > 1 ? " ×" + std::to_string(c.calls) : "");
+  const int width = c.calls > 1 ? 20 : 19;  // × has two bytes
   char row[160];
   std::snprintf(row, sizeof row, "%-*s %-8s %12s %11s  ", width, kind.c_str(), c.axes.c_str(),
                 format_bytes(c.bytes).c_str(), human_seconds(c.seconds).c_str());
@@ -177,10 +182,9 @@ std::string rows_text(const std::vector<PlannedCollective>& rows) {
   std::string text;
   for (std::size_t n = 0; n < rows.size();) {
     PlannedCollective sum = rows[n];
-    std::int64_t times = 1;
-    for (++n; n < rows.size() && alike(rows[n], sum); ++n, ++times)
-      sum.bytes += rows[n].bytes, sum.seconds += rows[n].seconds;
-    text += row_text(sum, times);
+    for (++n; n < rows.size() && alike(rows[n], sum); ++n)
+      sum.bytes += rows[n].bytes, sum.seconds += rows[n].seconds, sum.calls += rows[n].calls;
+    text += row_text(sum);
   }
   return text.empty() ? "(none: nothing moves)\n" : text;
 }

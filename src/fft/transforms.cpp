@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.hpp"
 #include "ops/build.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "types/promotion.hpp"
@@ -28,15 +29,14 @@ std::vector<int> dims_of(const Transform& how, const Operand& x, const FftOption
     const auto count = how.axes != 0 ? how.axes : lengths != 0 ? lengths : static_cast<std::size_t>(ndim);
     for (std::size_t i = 0; i < count; ++i) axes.push_back(static_cast<int>(i) - static_cast<int>(count));
     if (count > static_cast<std::size_t>(ndim) && ndim > 0)
-      throw ArgumentError(call_text() + ": it transforms " + std::to_string(count) + " axes of an array of " +
-                          std::to_string(ndim) + " dimensions, " + describe(x.array));
+      throw ArgumentError(call_text() + ": it transforms " + format_count(count, "axis") +
+                          " of an array of " + format_count(ndim, "dimension") + ", " + describe(x.array));
     if (axes.empty())
       throw ArgumentError(call_text() + ": an array without dimensions has no axis to transform");
   }
   if (how.axes != 0 && axes.size() != how.axes)
-    throw ArgumentError(call_text() + ": it transforms " + std::to_string(how.axes) +
-                        " axes, but options.axes names " + std::to_string(axes.size()) +
-                        ". Use the n-d form, " +
+    throw ArgumentError(call_text() + ": it transforms " + format_count(how.axes, "axis") +
+                        ", but options.axes names " + std::to_string(axes.size()) + ". Use the n-d form, " +
                         (how.kind == FftKind::c2c ? "fftn or ifftn" : "rfftn or irfftn"));
   checked_dims(axes, ndim, false);
   std::vector<int> dims;
@@ -76,7 +76,7 @@ Array transform(const Transform& how, const Operand& x, std::optional<std::int64
               FftPlace::keep, std::nullopt};
   if (!lengths.empty() && lengths.size() != p.dims.size())
     throw ArgumentError(call_text() + ": " + std::to_string(lengths.size()) + " lengths for " +
-                        std::to_string(p.dims.size()) + " axes");
+                        format_count(p.dims.size(), "axis"));
   Shape extents = x.array.shape();
   double points = 1;
   for (std::size_t i = 0; i < p.dims.size(); ++i) {

@@ -1,4 +1,5 @@
 #include "ops/build.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <complex>
@@ -11,7 +12,7 @@ namespace tessera {
 int checked_dim(int axis, int ndim) {
   if (axis < -ndim || axis >= ndim)
     throw IndexError(call_text() + ": axis " + std::to_string(axis) + " is out of range for an array of " +
-                     std::to_string(ndim) + " dimensions; it must be in [" + std::to_string(-ndim) + ", " +
+                     format_count(ndim, "dimension") + "; it must be in [" + std::to_string(-ndim) + ", " +
                      std::to_string(ndim) + ")");
   return axis < 0 ? axis + ndim : axis;
 }

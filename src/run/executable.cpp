@@ -167,7 +167,7 @@ std::string Executable::nans_of(const Instruction& i, const Frame& frame) const 
     std::string names;
     if (const auto* chain = i.as<FusedChain>())
       for (const auto& step : chain->steps) names += (names.empty() ? "" : " + ") + step.op->name;
-    if (names.empty()) names = i.op != nullptr ? i.op->name : "an op";
+    if (names.empty()) names = i.call != nullptr ? i.call : i.op != nullptr ? i.op->name : "an op";
     return names + " at " + site(i.where) + " made " + std::to_string(nans) + " NaN in its block of " +
            std::to_string(local.tile.elements()) + " elements";
   }

@@ -72,6 +72,7 @@ check("settings for machines", ["env", "--json"], 0, test=lambda s: {"name", "va
 check("what is here", ["info", "--json"], 0, test=lambda s: len(json.loads(s)["devices"]) == 1 and "Open MPI" in json.loads(s)["mpi"])
 check("what two ranks have", ["run", "-n", 2, tessera, "info", "--json"], 0, test=lambda s: [d["id"] for d in json.loads(s)["devices"]] == [0, 1])
 check("ranks as mpirun counts them", ["run", "-np", 2, "--", "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK"], 0, "rank 1")
+check("mpirun's own lines are hidden", ["run", "-q", "-n", 2, "sh", "-c", "[ $OMPI_COMM_WORLD_RANK = 0 ] && echo this is wrong >&2; exit 3"], 3, errors=["this is wrong"])
 check("the status of the program", ["run", "-n", 1, "sh", "-c", "exit 7"], 7, err="")
 
 check("a product that moves nothing", ["explain", "matmul", "4096x4096", "4096x1024", "--mesh", "x=4,y=2", "--spec", "x,None", "--spec", "None,y"], 0, "nothing moves")

@@ -105,7 +105,7 @@ TEST(Refusals, NameTheCallAndTheFacts) {
   EXPECT_THAT(text_of_error<ArgumentError>([&] {
                 fft::fftn(x, {.axes = {0}, .s = {4, 4}});
               }),
-              HasSubstr("2 lengths for 1 axes"));
+              HasSubstr("2 lengths for 1 axis"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fft(x, {.out_sharding = fft::given}); }),
               HasSubstr("options.given holds no sharding"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::convolve(x, x, "some"); }),

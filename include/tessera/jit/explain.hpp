@@ -34,11 +34,12 @@ struct PlannedCollective {
   std::string what;        ///< "matmul at train.cpp:12"
   /// Which of its dims are split together: "B.. n -> B.. n | whole n".
   std::string rule = {};
+  std::int64_t calls = 1;  ///< how many the row stands for: past 64 of one op they share a row
 };
 /// What a program would run. Prints as a table.
 class Explanation {
  public:
-  std::vector<PlannedCollective> collectives;  ///< a row for each
+  std::vector<PlannedCollective> collectives;  ///< a row for each, or for many of one op
   std::vector<std::string> outputs;            ///< type and sharding of each result
   CostAnalysis cost;                           ///< arithmetic and traffic
   MemoryAnalysis memory;                       ///< bytes

@@ -2,6 +2,7 @@
 // moves along an unsplit dim moves inside a rank.
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/index/remap_op.hpp"
@@ -129,8 +130,8 @@ Array roll(const Operand& x, std::vector<int> shifts, std::vector<int> axes) {
   check_usable(x.array);
   if (shifts.size() == 1) shifts.resize(axes.size(), shifts[0]);
   if (shifts.size() != axes.size())
-    throw ArgumentError(call_text() + ": " + std::to_string(shifts.size()) + " shifts for " +
-                        std::to_string(axes.size()) + " axes; give one for each, or one for all");
+    throw ArgumentError(call_text() + ": " + format_count(shifts.size(), "shift") + " for " +
+                        format_count(axes.size(), "axis") + "; give one for each, or one for all");
   Array y = x.array;
   for (std::size_t i = 0; i < axes.size(); ++i) y = roll(y, shifts[i], axes[i]);
   return y;

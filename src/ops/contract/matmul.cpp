@@ -1,6 +1,7 @@
 // matmul, dot, vdot, inner, outer, tensordot: names for dot_general.
 #include <numeric>
 
+#include "base/text.hpp"
 #include "ops/build.hpp"
 #include "ops/contract/dot_general.hpp"
 #include "ops/functions.hpp"
@@ -77,8 +78,8 @@ Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, 
   const Call call("tensordot", a.where);
   check_both(a, b);
   if (axes.first.size() != axes.second.size())
-    throw ArgumentError(call_text() + ": " + std::to_string(axes.first.size()) +
-                        " axes of the first operand stand against " + std::to_string(axes.second.size()) +
+    throw ArgumentError(call_text() + ": " + format_count(axes.first.size(), "axis") +
+                        " of the first operand stand against " + std::to_string(axes.second.size()) +
                         " of the second");
   for (int& d : axes.first) d = checked_dim(d, a.array.ndim());
   for (int& d : axes.second) d = checked_dim(d, b.array.ndim());
@@ -89,7 +90,7 @@ Array tensordot(const Operand& a, const Operand& b, int n) {
   const Call call("tensordot", a.where);
   check_both(a, b);
   if (n < 0 || n > a.array.ndim() || n > b.array.ndim())
-    throw ArgumentError(call_text() + ": cannot contract " + std::to_string(n) + " axes of shapes " +
+    throw ArgumentError(call_text() + ": cannot contract " + format_count(n, "axis") + " of shapes " +
                         to_string(a.array.shape()) + " and " + to_string(b.array.shape()));
   std::vector<int> last, first;
   for (int i = 0; i < n; ++i) last.push_back(a.array.ndim() - n + i), first.push_back(i);
@@ -109,8 +110,9 @@ Array vdot(const Operand& a, const Operand& b) {
   check_both(a, b);
   if (a.array.size() != b.array.size())
     throw ShapeError(call_text() + ": " + to_string(a.array.shape()) + " and " + to_string(b.array.shape()) +
-                     " have " + std::to_string(a.array.size()) + " and " + std::to_string(b.array.size()) +
-                     " elements; their flattened elements are paired, so there must be as many");
+                     " have " + std::to_string(a.array.size()) + " and " +
+                     format_count(b.array.size(), "element") +
+                     "; their flattened elements are paired, so there must be as many");
   // Over all dims as they lie: flattened, splits of minor dims would have to move.
   const bool flat_is_longer = a.array.ndim() < b.array.ndim();
   const Array x = flat_is_longer ? reshape(a, b.array.shape()) : a.array,

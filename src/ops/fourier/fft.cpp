@@ -1,5 +1,6 @@
 // The Fourier transform of split arrays: types, stages, gradient and batching in one place.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -46,6 +47,11 @@ void local_kernel(const KernelArgs& args) {
 const OpDef fft_local_op{
     .name = "fft_local",
     .runs = Kernel{local_kernel},
+    .flops =
+        [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
+          const auto& p = params.as<LocalFftParams>();
+          return fft_flops(p.kind, p.dims, in[0].shape, out[0].shape);
+        },
     .works_in_place = true,
 };
 
@@ -104,7 +110,7 @@ Placement place_fft(const PlaceArgs& args) {
 int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& plan, int v,
                   const Sharding& to) {
   const Type in = builder.value(v).type;
-  OnHostParams params{p.kind, p.sign, p.kind == FftKind::c2c ? -1 : p.dims.back(), p.scale, {}};
+  OnHostParams params{p.kind, p.sign, p.kind == FftKind::c2c ? -1 : p.dims.back(), p.scale, {}, 0};
   std::vector<TalkCost> costs;
   std::vector<int> done;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -115,8 +121,9 @@ int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& 
     for (const auto& step : plan_reshard(plan.stages[s].layout, next, between.shape, between.dtype).steps)
       costs.push_back({step_name(step.kind), step.axes, step.bytes, 1});
   }
-  return builder.talk(fft_on_host_op, make_params(std::move(params)), {v}, {type_after(p, in, p.dims)}, {to},
-                      std::move(costs))[0];
+  const Type out = type_after(p, in, p.dims);
+  params.flops = fft_flops(p.kind, p.dims, in.shape, out.shape) / to.mesh().size();
+  return builder.talk(fft_on_host_op, make_params(std::move(params)), {v}, {out}, {to}, std::move(costs))[0];
 }
 
 // The stages as instructions. The scale is worked in by the last one.
@@ -144,6 +151,8 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
     if (stage.across) {
       LineParams line = line_params(p, stage.dims[0]);
       line.scale = scale;
+      line.flops = fft_flops(line.kind, stage.dims, builder.value(v).type.shape, out.shape) /
+                   stage.layout.mesh().size();
       const auto cost =
           line_cost(line, builder.value(v).type, stage.layout, region ? region->manual_axes : none);
       v = builder.talk(fft_line_op, make_params(line), {v}, {out}, {stage.layout}, cost.talk)[0];
@@ -219,12 +228,8 @@ const OpDef fft_op{
     .batch = batch,
     .flops =
         [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
-          double log_points = 0;
-          for (const int d : params.as<FftParams>().dims)
-            for (auto n = std::max(in[0].shape[d], out[0].shape[d]); n > 1; n = (n + 1) / 2) ++log_points;
-          return 5 * log_points *
-                 static_cast<double>(std::max(in[0].shape.elements(), out[0].shape.elements())) /
-                 (params.as<FftParams>().kind == FftKind::c2c ? 1 : 2);
+          const auto& p = params.as<FftParams>();
+          return fft_flops(p.kind, p.dims, in[0].shape, out[0].shape);
         },
     .commit = [](const Params& params) -> std::optional<Mesh> {
       const auto& given = params.as<FftParams>().given;
@@ -234,6 +239,14 @@ const OpDef fft_op{
 const Registered registered_fft(fft_op);
 
 }  // namespace
+
+double fft_flops(FftKind kind, const std::vector<int>& dims, const Shape& in, const Shape& out) {
+  double log_points = 0;
+  for (const int d : dims)
+    log_points += std::log2(static_cast<double>(std::max<std::int64_t>({in[d], out[d], 1})));
+  const auto points = static_cast<double>(std::max(in.elements(), out.elements()));
+  return 5 * points * log_points / (kind == FftKind::c2c ? 1 : 2);
+}
 
 Array record_fft(const Array& x, FftParams p) {
   kernels::keep_fft_wisdom(comm::world().rank() == 0);

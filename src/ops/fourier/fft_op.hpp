@@ -38,6 +38,9 @@ struct FftParams {
   }
 };
 
+// What an FFT is said to cost: 5 N log2 n for each transformed dim of n in N elements, half of it for real
+// ones.
+double fft_flops(kernels::FftKind, const std::vector<int>& dims, const Shape& in, const Shape& out);
 // x of the kind's dtype already: complex, or real for r2c.
 Array record_fft(const Array& x, FftParams);
 // x with these extents: cut off at the end, or followed by zeros.

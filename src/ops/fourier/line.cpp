@@ -344,6 +344,8 @@ void talk(const TalkArgs& args) {
 const OpDef fft_line_op{
     .name = "fft_line",
     .runs = Talk{talk},
+    .flops = [](std::span<const Type>, std::span<const Type>,
+                const Params& params) { return params.as<LineParams>().flops; },
 };
 
 }  // namespace tessera

@@ -23,6 +23,7 @@ struct LineParams {
   int dim = 0;
   std::int64_t length = 0;  // c2r: points of the result
   double scale = 1;
+  double flops = 0;  // of one rank; follows from the rest and the operand
   template <class V> void fields(V&& visit) const {
     visit("kind", kind), visit("sign", sign), visit("dim", dim), visit("length", length),
         visit("scale", scale);

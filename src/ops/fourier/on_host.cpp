@@ -228,6 +228,8 @@ bool runs_on_host(const FftStages& plan, const Sharding& to, const Type& in) {
 const OpDef fft_on_host_op{
     .name = "fft_on_host",
     .runs = Talk{[](const TalkArgs& args) { Stages(args).run(); }},
+    .flops = [](std::span<const Type>, std::span<const Type>,
+                const Params& params) { return params.as<OnHostParams>().flops; },
 };
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/index/slice_range.hpp"
@@ -63,7 +64,7 @@ class Parser {
     if (ellipses > 1) refuse("an index may contain only one ellipsis");
     if (used > shape_.ndim())
       refuse("too many indices: " + std::to_string(used) + " for an array of " +
-             std::to_string(shape_.ndim()) + " dimensions, shape " + to_string(shape_));
+             format_count(shape_.ndim(), "dimension") + ", shape " + to_string(shape_));
     if (ellipses == 0) parts.emplace_back(ellipsis);
     const bool stands_for_none =
         used == shape_.ndim();  // kept even so: what stands on both sides of it is not side by side

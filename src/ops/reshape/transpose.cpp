@@ -1,6 +1,7 @@
 // Permuting dims: the sharding goes along, nothing moves between ranks.
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -63,8 +64,8 @@ Array transpose(const Operand& x, std::vector<int> permutation) {
       throw ShapeError(call_text() + ": the permutation must name each of the " + std::to_string(ndim) +
                        " axes of shape " + to_string(x.array.shape()) + " once");
   if (static_cast<int>(permutation.size()) != ndim)
-    throw ShapeError(call_text() + ": the permutation has " + std::to_string(permutation.size()) +
-                     " entries for " + std::to_string(ndim) + " axes");
+    throw ShapeError(call_text() + ": the permutation has " + format_count(permutation.size(), "entry") +
+                     " for " + format_count(ndim, "axis"));
   if (std::is_sorted(permutation.begin(), permutation.end())) return x.array;
   return record(transpose_op, make_params(TransposeParams{std::move(permutation)}), {x.array});
 }

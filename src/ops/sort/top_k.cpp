@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/sort/order_key.hpp"
@@ -126,7 +127,7 @@ std::pair<Array, Array> top_k(const Operand& x, int k) {
   const auto n = x.array.shape().back();
   if (k < 0 || k > n)
     throw ArgumentError(call_text() + ": k is " + std::to_string(k) + ", but the last dimension of shape " +
-                        to_string(x.array.shape()) + " has " + std::to_string(n) + " elements");
+                        to_string(x.array.shape()) + " has " + format_count(n, "element"));
   auto results = record_all(top_k_op, make_params(TopParams{k}), {x.array});
   return {results[0], results[1]};
 }
