@@ -60,44 +60,44 @@ struct FftOptions {
 
 /// y[k] = sum_j x[j] exp(-2 pi i j k / n) along one axis. With n the operand is cut off or followed by
 /// zeros to n points.
-Array fft(const Operand& x, FftOptions options = {});
-Array fft(const Operand& x, std::int64_t n, FftOptions options = {});
+[[nodiscard]] Array fft(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array fft(const Operand& x, std::int64_t n, FftOptions options = {});
 /// The inverse of fft.
-Array ifft(const Operand& x, FftOptions options = {});
-Array ifft(const Operand& x, std::int64_t n, FftOptions options = {});
+[[nodiscard]] Array ifft(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array ifft(const Operand& x, std::int64_t n, FftOptions options = {});
 /// fft of real numbers: the first n / 2 + 1 parts; the others are their conjugates.
-Array rfft(const Operand& x, FftOptions options = {});
-Array rfft(const Operand& x, std::int64_t n, FftOptions options = {});
+[[nodiscard]] Array rfft(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array rfft(const Operand& x, std::int64_t n, FftOptions options = {});
 /// The inverse of rfft: n real numbers, 2 (m - 1) of m parts unless given.
-Array irfft(const Operand& x, FftOptions options = {});
-Array irfft(const Operand& x, std::int64_t n, FftOptions options = {});
+[[nodiscard]] Array irfft(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array irfft(const Operand& x, std::int64_t n, FftOptions options = {});
 /// fft of a Hermitian signal of which the first half is given: n real numbers, 2 (m - 1) unless given.
-Array hfft(const Operand& x, FftOptions options = {});
-Array hfft(const Operand& x, std::int64_t n, FftOptions options = {});
+[[nodiscard]] Array hfft(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array hfft(const Operand& x, std::int64_t n, FftOptions options = {});
 /// The inverse of hfft.
-Array ihfft(const Operand& x, FftOptions options = {});
-Array ihfft(const Operand& x, std::int64_t n, FftOptions options = {});
+[[nodiscard]] Array ihfft(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array ihfft(const Operand& x, std::int64_t n, FftOptions options = {});
 /// @}
 
 /// @name Along several axes
 /// @{
 
 /// fft along two axes, the last two unless named.
-Array fft2(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array fft2(const Operand& x, FftOptions options = {});
 /// The inverse of fft2.
-Array ifft2(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array ifft2(const Operand& x, FftOptions options = {});
 /// rfft along the last of two axes, fft along the other.
-Array rfft2(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array rfft2(const Operand& x, FftOptions options = {});
 /// The inverse of rfft2.
-Array irfft2(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array irfft2(const Operand& x, FftOptions options = {});
 /// fft along several axes, all unless named.
-Array fftn(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array fftn(const Operand& x, FftOptions options = {});
 /// The inverse of fftn.
-Array ifftn(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array ifftn(const Operand& x, FftOptions options = {});
 /// rfft along the last of the axes, fft along the others.
-Array rfftn(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array rfftn(const Operand& x, FftOptions options = {});
 /// The inverse of rfftn.
-Array irfftn(const Operand& x, FftOptions options = {});
+[[nodiscard]] Array irfftn(const Operand& x, FftOptions options = {});
 /// @}
 
 /// @name Frequencies
@@ -105,17 +105,19 @@ Array irfftn(const Operand& x, FftOptions options = {});
 
 /// The frequencies of fft's parts for n samples that lie d apart: 0, 1 / (n d), ..., negative ones behind
 /// the middle. Uncommitted, float32 unless given. ArgumentError for n below 1 or d = 0.
-Array fftfreq(std::int64_t n, double d = 1.0, std::source_location where = std::source_location::current());
-Array fftfreq(std::int64_t n, double d, Dtype dtype,
-              std::source_location where = std::source_location::current());
+[[nodiscard]] Array fftfreq(std::int64_t n, double d = 1.0,
+                            std::source_location where = std::source_location::current());
+[[nodiscard]] Array fftfreq(std::int64_t n, double d, Dtype dtype,
+                            std::source_location where = std::source_location::current());
 /// The frequencies of rfft's n / 2 + 1 parts; otherwise as fftfreq.
-Array rfftfreq(std::int64_t n, double d = 1.0, std::source_location where = std::source_location::current());
-Array rfftfreq(std::int64_t n, double d, Dtype dtype,
-               std::source_location where = std::source_location::current());
+[[nodiscard]] Array rfftfreq(std::int64_t n, double d = 1.0,
+                             std::source_location where = std::source_location::current());
+[[nodiscard]] Array rfftfreq(std::int64_t n, double d, Dtype dtype,
+                             std::source_location where = std::source_location::current());
 /// Frequency 0 to the middle of the axes, or of all. Only what changes owner travels.
-Array fftshift(const Operand& x, Axes axes = {});
+[[nodiscard]] Array fftshift(const Operand& x, Axes axes = {});
 /// The inverse of fftshift.
-Array ifftshift(const Operand& x, Axes axes = {});
+[[nodiscard]] Array ifftshift(const Operand& x, Axes axes = {});
 /// @}
 
 /// @name Convolution
@@ -126,9 +128,9 @@ Array ifftshift(const Operand& x, Axes axes = {});
 
 /// sum_j a[j] b[k - j] over all dims (scipy.signal.fftconvolve): extents n + m - 1 ("full"), n ("same", the
 /// middle) or |n - m| + 1 ("valid").
-Array convolve(const Operand& a, const Operand& b, const std::string& mode = "full");
+[[nodiscard]] Array convolve(const Operand& a, const Operand& b, const std::string& mode = "full");
 /// sum_j a[j + k] conj(b[j]) (scipy.signal.correlate).
-Array correlate(const Operand& a, const Operand& b, const std::string& mode = "full");
+[[nodiscard]] Array correlate(const Operand& a, const Operand& b, const std::string& mode = "full");
 /// @}
 
 }  // namespace tessera::fft

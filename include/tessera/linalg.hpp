@@ -113,29 +113,29 @@ struct SolveOptions {
 /// exactly one dim less than a and a's leading dims (a stack of vectors). Batch dims broadcast. The
 /// residual |a x - b| is a small multiple of n eps (|a| |x| + |b|), the error that times cond(a).
 /// LinAlgError for a singular matrix; a warning, or an error, for one that is singular to working precision.
-Array solve(const Operand& a, const Operand& b, SolveOptions options = {});
+[[nodiscard]] Array solve(const Operand& a, const Operand& b, SolveOptions options = {});
 /// a = p l u with partial pivoting. A singular matrix is no error.
 LU lu(const Operand& a);
 /// The same, packed as LAPACK's getrf packs it, of square and other matrices.
 LuFactor lu_factor(const Operand& a, SolveOptions options = {});
 /// The x of a x = b from a's factor: two triangular solves.
-Array lu_solve(const LuFactor& factor, const Operand& b);
+[[nodiscard]] Array lu_solve(const LuFactor& factor, const Operand& b);
 /// Lower l with l l^H = a. Only the lower triangle of a is read (and receives the gradient). LinAlgError
 /// unless a is positive definite.
-Array cholesky(const Operand& a);
+[[nodiscard]] Array cholesky(const Operand& a);
 /// The x of l l^H x = b: two triangular solves.
-Array cholesky_solve(const Operand& l, const Operand& b);
+[[nodiscard]] Array cholesky_solve(const Operand& l, const Operand& b);
 /// The x of a x = b for a triangular a. Only the named triangle is read. A zero on the diagonal gives
 /// infinities.
-Array triangular_solve(const Operand& a, const Operand& b, TriangularOptions options = {});
+[[nodiscard]] Array triangular_solve(const Operand& a, const Operand& b, TriangularOptions options = {});
 /// The inverse, by LU. Prefer solve: it is faster and more accurate. LinAlgError for a singular matrix.
-Array inv(const Operand& a);
+[[nodiscard]] Array inv(const Operand& a);
 /// The x of least norm among those that minimize |a x - b|, by SVD; singular values below eps max(m, n)
 /// times the largest count as zero.
-Array lstsq(const Operand& a, const Operand& b);
+[[nodiscard]] Array lstsq(const Operand& a, const Operand& b);
 /// The Moore-Penrose inverse, by SVD; singular values below max(1e-15, eps max(m, n)) times the largest
 /// count as zero.
-Array pinv(const Operand& a);
+[[nodiscard]] Array pinv(const Operand& a);
 /// @}
 
 /// @name Decompositions
@@ -146,47 +146,47 @@ QR qr(const Operand& a);
 /// Singular value decomposition; each value is off by at most a small multiple of n eps times the largest.
 SVD svd(const Operand& a, SvdOptions options = {});
 /// The singular values alone, descending.
-Array svdvals(const Operand& a);
+[[nodiscard]] Array svdvals(const Operand& a);
 /// Eigenvalues and vectors of a Hermitian matrix; only the lower triangle of a is read. Each value is off
 /// by at most a small multiple of n eps |a|.
 Eigh eigh(const Operand& a);
 /// The eigenvalues alone, ascending.
-Array eigvalsh(const Operand& a);
+[[nodiscard]] Array eigvalsh(const Operand& a);
 /// @}
 
 /// @name Numbers that describe a matrix
 /// @{
 
 /// The determinant, by LU: overflows sooner than slogdet.
-Array det(const Operand& a);
+[[nodiscard]] Array det(const Operand& a);
 /// Sign and logarithm of the determinant, by LU.
 SlogDet slogdet(const Operand& a);
 /// Of all elements, as one vector: the Frobenius norm of a matrix. With an order: vector norms over one
 /// axis (any p, 0, inf, -inf), matrix norms over two (1, -1, 2, -2, inf, -inf, "fro", "nuc"). 2, -2 and
 /// "nuc" take an SVD, the others one reduction or two. ArgumentError for another order or number of axes.
-Array norm(const Operand& x);
-Array norm(const Operand& x, double ord, Axes axes = {}, bool keepdims = false);
-Array norm(const Operand& x, const std::string& ord, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array norm(const Operand& x);
+[[nodiscard]] Array norm(const Operand& x, double ord, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array norm(const Operand& x, const std::string& ord, Axes axes = {}, bool keepdims = false);
 /// |a| |a^-1| in the 2-norm (by SVD), or in another norm (by inv).
-Array cond(const Operand& a);
-Array cond(const Operand& a, double ord);
+[[nodiscard]] Array cond(const Operand& a);
+[[nodiscard]] Array cond(const Operand& a, double ord);
 /// An estimate of 1 / cond(a, 1) = 1 / (|a|_1 |a^-1|_1) from the LU factor (Hager and Higham's method, as
 /// LAPACK's gecon): O(n^2) work beside the factorization, never below the true value and rarely above three
 /// times it. 0: singular to working precision; below eps, no digit of a solution need be right. Of a factor
 /// that is there already, with the 1-norms norm(a, 1, {-2, -1}) of what was factored. Has no derivative.
-Array rcond(const Operand& a);
-Array rcond(const LuFactor& factor, const Operand& norm1);
+[[nodiscard]] Array rcond(const Operand& a);
+[[nodiscard]] Array rcond(const LuFactor& factor, const Operand& norm1);
 /// How many singular values are above eps max(m, n) times the largest: int32.
-Array matrix_rank(const Operand& a);
+[[nodiscard]] Array matrix_rank(const Operand& a);
 /// @}
 
 /// @name Functions of a matrix
 /// @{
 
 /// a^n by repeated squaring; of negative n by inv. LinAlgError for a singular matrix then.
-Array matrix_power(const Operand& a, int n);
+[[nodiscard]] Array matrix_power(const Operand& a, int n);
 /// e^a: [13/13] Pade approximation, scaling and squaring (Higham 2005).
-Array expm(const Operand& a);
+[[nodiscard]] Array expm(const Operand& a);
 /// @}
 
 }  // namespace tessera::linalg

@@ -54,26 +54,29 @@ using Where = std::source_location;  ///< the line of the call
 
 /// The key of a seed: its words (high, low), as JAX with 64-bit integers has them; the same as without for
 /// seeds in [0, 2^32).
-Key key(std::int64_t seed, Where = Where::current());
+[[nodiscard]] Key key(std::int64_t seed, Where = Where::current());
 /// JAX's older name of key.
-inline Key PRNGKey(std::int64_t seed, Where where = Where::current()) { return key(seed, where); }
+[[nodiscard]] inline Key PRNGKey(std::int64_t seed, Where where = Where::current()) {
+  return key(seed, where);
+}
 /// n new keys. Never use a key twice: draw from these, and not from the old one.
-std::vector<Key> split(const Key&, int n = 2, Where = Where::current());
+[[nodiscard]] std::vector<Key> split(const Key&, int n = 2, Where = Where::current());
 /// As many as the bindings take: auto [a, b] = random::split<2>(key).
-template <std::size_t n> std::array<Key, n> split(const Key& from, Where where = Where::current()) {
+template <std::size_t n>
+[[nodiscard]] std::array<Key, n> split(const Key& from, Where where = Where::current()) {
   std::array<Key, n> keys;
   std::ranges::move(split(from, static_cast<int>(n), where), keys.begin());
   return keys;
 }
 /// A batch of new keys: data of shape (*shape, 2), to map over. Key i in row-major order is split(key,
 /// n)[i].
-Key split_batch(const Key&, Shape shape, Where = Where::current());
+[[nodiscard]] Key split_batch(const Key&, Shape shape, Where = Where::current());
 /// A key for each value of an integer scalar (modulo 2^32).
-Key fold_in(const Key&, const Array& data, Where = Where::current());
+[[nodiscard]] Key fold_in(const Key&, const Array& data, Where = Where::current());
 /// The key's words, uint32[..., 2].
-Array key_data(const Key&);
+[[nodiscard]] Array key_data(const Key&);
 /// A key of given words. DtypeError or ShapeError unless uint32[..., 2].
-Key wrap_key_data(const Array& data, Where = Where::current());
+[[nodiscard]] Key wrap_key_data(const Array& data, Where = Where::current());
 /// @}
 
 /// How positions in the array become bits. `original` is what JAX did before 0.5
@@ -97,22 +100,22 @@ class ThreefryScope {
 /// @{
 
 /// Random bits: uint8 to uint64.
-Array bits(const Key&, Shape shape = {}, Dtype dtype = uint32, Where = Where::current());
+[[nodiscard]] Array bits(const Key&, Shape shape = {}, Dtype dtype = uint32, Where = Where::current());
 /// Uniform in [minval, maxval), of numbers or arrays: float32 or float64.
-Array uniform(const Key&, Shape shape = {}, Dtype dtype = float32, double minval = 0, double maxval = 1,
-              Where = Where::current());
-Array uniform(const Key&, Shape shape, Dtype dtype, const Array& minval, const Array& maxval,
-              Where = Where::current());
+[[nodiscard]] Array uniform(const Key&, Shape shape = {}, Dtype dtype = float32, double minval = 0,
+                            double maxval = 1, Where = Where::current());
+[[nodiscard]] Array uniform(const Key&, Shape shape, Dtype dtype, const Array& minval, const Array& maxval,
+                            Where = Where::current());
 /// The standard normal distribution: real, or complex with variance 1 in all.
-Array normal(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array normal(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
 /// Integers in [minval, maxval); maxval may be one past the dtype's largest value. minval everywhere when
 /// maxval <= minval.
-Array randint(const Key&, Shape shape, std::int64_t minval, std::int64_t maxval, Dtype dtype = int32,
-              Where = Where::current());
+[[nodiscard]] Array randint(const Key&, Shape shape, std::int64_t minval, std::int64_t maxval,
+                            Dtype dtype = int32, Where = Where::current());
 /// How finely small probabilities are resolved: `high` spends two draws per element.
 enum class Resolution { low, high };
 /// Coins: true with probability p. bool.
-Array bernoulli(const Key&, double p = 0.5, Shape shape = {}, Where = Where::current());
+[[nodiscard]] Array bernoulli(const Key&, double p = 0.5, Shape shape = {}, Where = Where::current());
 
 /// The shape to draw; nothing: the shape that the parameters broadcast to. Parameters must broadcast to the
 /// shape.
@@ -132,13 +135,13 @@ class DrawShape {
 };
 
 /// Coins with a probability each: p is float32 or float64.
-Array bernoulli(const Key&, const Array& p, DrawShape shape = {}, Resolution = Resolution::low,
-                Where = Where::current());
+[[nodiscard]] Array bernoulli(const Key&, const Array& p, DrawShape shape = {}, Resolution = Resolution::low,
+                              Where = Where::current());
 /// -1 or 1, equally likely.
-Array rademacher(const Key&, Shape shape = {}, Dtype dtype = int32, Where = Where::current());
+[[nodiscard]] Array rademacher(const Key&, Shape shape = {}, Dtype dtype = int32, Where = Where::current());
 /// Trials until the first success, from 1, at success probability p.
-Array geometric(const Key&, const Array& p, DrawShape shape = {}, Dtype dtype = int32,
-                Where = Where::current());
+[[nodiscard]] Array geometric(const Key&, const Array& p, DrawShape shape = {}, Dtype dtype = int32,
+                              Where = Where::current());
 /// @}
 
 /// @name Continuous distributions
@@ -147,44 +150,45 @@ Array geometric(const Key&, const Array& p, DrawShape shape = {}, Dtype dtype = 
 /// @{
 
 /// Exponential with rate 1: -log(1 - u).
-Array exponential(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array exponential(const Key&, Shape shape = {}, Dtype dtype = float32,
+                                Where = Where::current());
 /// Gumbel: -log(-log(u)); Resolution::high resolves the upper tail with a second draw.
-Array gumbel(const Key&, Shape shape = {}, Dtype dtype = float32, Resolution = Resolution::low,
-             Where = Where::current());
+[[nodiscard]] Array gumbel(const Key&, Shape shape = {}, Dtype dtype = float32, Resolution = Resolution::low,
+                           Where = Where::current());
 /// Laplace with location 0 and scale 1.
-Array laplace(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array laplace(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
 /// Logistic with location 0 and scale 1.
-Array logistic(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array logistic(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
 /// Cauchy with location 0 and scale 1.
-Array cauchy(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array cauchy(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
 /// Maxwell with scale 1: the length of a normal 3-vector.
-Array maxwell(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array maxwell(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
 /// Maxwell of random sign, scaled and shifted: shape (*shape, *parameters' shape).
-Array double_sided_maxwell(const Key&, const Array& loc, const Array& scale, Shape shape = {},
-                           Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array double_sided_maxwell(const Key&, const Array& loc, const Array& scale, Shape shape = {},
+                                         Dtype dtype = float32, Where = Where::current());
 /// Truncated normal: the standard normal within the open interval (lower, upper).
-Array truncated_normal(const Key&, double lower, double upper, Shape shape = {}, Dtype dtype = float32,
-                       Where = Where::current());
-Array truncated_normal(const Key&, const Array& lower, const Array& upper, DrawShape shape = {},
-                       Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array truncated_normal(const Key&, double lower, double upper, Shape shape = {},
+                                     Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array truncated_normal(const Key&, const Array& lower, const Array& upper, DrawShape shape = {},
+                                     Dtype dtype = float32, Where = Where::current());
 /// Pareto with exponent b, from 1.
-Array pareto(const Key&, const Array& b, DrawShape shape = {}, Dtype dtype = float32,
-             Where = Where::current());
+[[nodiscard]] Array pareto(const Key&, const Array& b, DrawShape shape = {}, Dtype dtype = float32,
+                           Where = Where::current());
 /// Weibull with scale and concentration.
-Array weibull_min(const Key&, const Array& scale, const Array& concentration, Shape shape = {},
-                  Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array weibull_min(const Key&, const Array& scale, const Array& concentration, Shape shape = {},
+                                Dtype dtype = float32, Where = Where::current());
 /// Rayleigh with scale.
-Array rayleigh(const Key&, const Array& scale, DrawShape shape = {}, Dtype dtype = float32,
-               Where = Where::current());
+[[nodiscard]] Array rayleigh(const Key&, const Array& scale, DrawShape shape = {}, Dtype dtype = float32,
+                             Where = Where::current());
 /// exp(sigma z) of a normal z; real or complex.
-Array lognormal(const Key&, const Array& sigma = 1.0, DrawShape shape = {}, Dtype dtype = float32,
-                Where = Where::current());
+[[nodiscard]] Array lognormal(const Key&, const Array& sigma = 1.0, DrawShape shape = {},
+                              Dtype dtype = float32, Where = Where::current());
 /// Triangular on [left, right] with its peak at mode.
-Array triangular(const Key&, const Array& left, const Array& mode, const Array& right, DrawShape shape = {},
-                 Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array triangular(const Key&, const Array& left, const Array& mode, const Array& right,
+                               DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
 /// Wald (inverse Gaussian) with mean, and scale 1.
-Array wald(const Key&, const Array& mean, DrawShape shape = {}, Dtype dtype = float32,
-           Where = Where::current());
+[[nodiscard]] Array wald(const Key&, const Array& mean, DrawShape shape = {}, Dtype dtype = float32,
+                         Where = Where::current());
 /// @}
 
 /// @name By rejection
@@ -193,42 +197,43 @@ Array wald(const Key&, const Array& mean, DrawShape shape = {}, Dtype dtype = fl
 /// @{
 
 /// Gamma with shape alpha and scale 1 (Marsaglia and Tsang 2000).
-Array gamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
-            Where = Where::current());
+[[nodiscard]] Array gamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
+                          Where = Where::current());
 /// The logarithm of a gamma sample, right where the sample itself underflows.
-Array loggamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
-               Where = Where::current());
+[[nodiscard]] Array loggamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
+                             Where = Where::current());
 /// Beta with a and b, in (0, 1).
-Array beta(const Key&, const Array& a, const Array& b, DrawShape shape = {}, Dtype dtype = float32,
-           Where = Where::current());
+[[nodiscard]] Array beta(const Key&, const Array& a, const Array& b, DrawShape shape = {},
+                         Dtype dtype = float32, Where = Where::current());
 /// Dirichlet: alpha (..., k) gives (*shape, k), which sums to 1 along k; shape is that of alpha's leading
 /// dims by default.
-Array dirichlet(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
-                Where = Where::current());
+[[nodiscard]] Array dirichlet(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
+                              Where = Where::current());
 /// Chi-square with df degrees of freedom.
-Array chisquare(const Key&, const Array& df, DrawShape shape = {}, Dtype dtype = float32,
-                Where = Where::current());
+[[nodiscard]] Array chisquare(const Key&, const Array& df, DrawShape shape = {}, Dtype dtype = float32,
+                              Where = Where::current());
 /// Student's t with df degrees of freedom.
-Array t(const Key&, const Array& df, DrawShape shape = {}, Dtype dtype = float32, Where = Where::current());
+[[nodiscard]] Array t(const Key&, const Array& df, DrawShape shape = {}, Dtype dtype = float32,
+                      Where = Where::current());
 /// F with dfnum and dfden degrees of freedom.
-Array f(const Key&, const Array& dfnum, const Array& dfden, DrawShape shape = {}, Dtype dtype = float32,
-        Where = Where::current());
+[[nodiscard]] Array f(const Key&, const Array& dfnum, const Array& dfden, DrawShape shape = {},
+                      Dtype dtype = float32, Where = Where::current());
 /// Density proportional to exp(-|x|^p).
-Array generalized_normal(const Key&, double p, Shape shape = {}, Dtype dtype = float32,
-                         Where = Where::current());
+[[nodiscard]] Array generalized_normal(const Key&, double p, Shape shape = {}, Dtype dtype = float32,
+                                       Where = Where::current());
 /// Uniform in the unit ball of the p-norm in d dimensions: (*shape, d).
-Array ball(const Key&, std::int64_t d, double p = 2, Shape shape = {}, Dtype dtype = float32,
-           Where = Where::current());
+[[nodiscard]] Array ball(const Key&, std::int64_t d, double p = 2, Shape shape = {}, Dtype dtype = float32,
+                         Where = Where::current());
 /// Poisson with mean lambda. JAX's values depend on how many rounds the whole array took; ranks agree on
 /// that number: one all-reduce of 4 bytes per draw.
-Array poisson(const Key&, const Array& lambda, DrawShape shape = {}, Dtype dtype = int32,
-              Where = Where::current());
+[[nodiscard]] Array poisson(const Key&, const Array& lambda, DrawShape shape = {}, Dtype dtype = int32,
+                            Where = Where::current());
 /// Successes in n trials of probability p. Communicates as poisson.
-Array binomial(const Key&, const Array& n, const Array& p, DrawShape shape = {}, Dtype dtype = float32,
-               Where = Where::current());
+[[nodiscard]] Array binomial(const Key&, const Array& n, const Array& p, DrawShape shape = {},
+                             Dtype dtype = float32, Where = Where::current());
 /// Multinomial: p (..., k): how often each of k outcomes occurs in n trials; (*shape, k).
-Array multinomial(const Key&, const Array& n, const Array& p, DrawShape shape = {}, Dtype dtype = float32,
-                  Where = Where::current());
+[[nodiscard]] Array multinomial(const Key&, const Array& n, const Array& p, DrawShape shape = {},
+                                Dtype dtype = float32, Where = Where::current());
 /// @}
 
 /// @name Picking and shuffling
@@ -236,22 +241,23 @@ Array multinomial(const Key&, const Array& n, const Array& p, DrawShape shape = 
 /// @{
 
 /// 0 .. n-1 in random order, int32.
-Array permutation(const Key&, std::int64_t n, Where = Where::current());
+[[nodiscard]] Array permutation(const Key&, std::int64_t n, Where = Where::current());
 /// n is an integer or an array.
-template <std::floating_point T> Array permutation(const Key&, T n, Where = Where::current()) = delete;
+template <std::floating_point T>
+[[nodiscard]] Array permutation(const Key&, T n, Where = Where::current()) = delete;
 /// x shuffled along an axis: its slices as wholes, or each line on its own when independent. ShapeError of
 /// a scalar.
-Array permutation(const Key&, const Array& x, int axis = 0, bool independent = false,
-                  Where = Where::current());
+[[nodiscard]] Array permutation(const Key&, const Array& x, int axis = 0, bool independent = false,
+                                Where = Where::current());
 /// Samples: elements (along axis: slices) of a, or of arange(a) when a is an integer: shape (..., *shape,
 /// ...) with the axis replaced by shape. p: their probabilities, 1-D; equal ones when not given.
 /// ArgumentError when a is empty, or too small to draw without replacement.
-Array choice(const Key&, const Array& a, Shape shape = {}, bool replace = true, std::optional<Array> p = {},
-             int axis = 0, Where = Where::current());
+[[nodiscard]] Array choice(const Key&, const Array& a, Shape shape = {}, bool replace = true,
+                           std::optional<Array> p = {}, int axis = 0, Where = Where::current());
 /// Samples from logits: indices along an axis of them, by the Gumbel trick. shape ends with that of logits
 /// without the axis. Without replacement the leading dims of shape hold different indices.
-Array categorical(const Key&, const Array& logits, int axis = -1, DrawShape shape = {}, bool replace = true,
-                  Where = Where::current());
+[[nodiscard]] Array categorical(const Key&, const Array& logits, int axis = -1, DrawShape shape = {},
+                                bool replace = true, Where = Where::current());
 /// @}
 
 /// @name Vectors and matrices
@@ -261,13 +267,14 @@ Array categorical(const Key&, const Array& logits, int axis = -1, DrawShape shap
 enum class CovarianceFactor { cholesky, eigh, svd };
 /// Normal vectors: mean (..., n), cov (..., n, n): (*shape, n); shape is that of their leading dims by
 /// default. LinAlgError when cov is not positive definite.
-Array multivariate_normal(const Key&, const Array& mean, const Array& cov, DrawShape shape = {},
-                          std::optional<Dtype> dtype = {}, CovarianceFactor = CovarianceFactor::cholesky,
-                          Where = Where::current());
+[[nodiscard]] Array multivariate_normal(const Key&, const Array& mean, const Array& cov, DrawShape shape = {},
+                                        std::optional<Dtype> dtype = {},
+                                        CovarianceFactor = CovarianceFactor::cholesky,
+                                        Where = Where::current());
 /// Orthogonal matrices, (*shape, n, m), uniformly among the matrices with orthonormal columns (rows when m
 /// > n); m = n by default. float or complex.
-Array orthogonal(const Key&, std::int64_t n, Shape shape = {}, Dtype dtype = float32,
-                 std::optional<std::int64_t> m = {}, Where = Where::current());
+[[nodiscard]] Array orthogonal(const Key&, std::int64_t n, Shape shape = {}, Dtype dtype = float32,
+                               std::optional<std::int64_t> m = {}, Where = Where::current());
 /// @}
 
 }  // namespace tessera::random

@@ -63,52 +63,55 @@ template <std::integral I> constexpr std::int64_t whole(I value) {
 /// @{
 
 /// Zeros.
-Array zeros(Shape shape, Dtype dtype = float32, std::source_location where = std::source_location::current());
+[[nodiscard]] Array zeros(Shape shape, Dtype dtype = float32,
+                          std::source_location where = std::source_location::current());
 /// Ones.
-Array ones(Shape shape, Dtype dtype = float32, std::source_location where = std::source_location::current());
+[[nodiscard]] Array ones(Shape shape, Dtype dtype = float32,
+                         std::source_location where = std::source_location::current());
 /// full with the value as bytes, for callers that know its dtype at run time only.
-Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype, const char* call,
-                     std::source_location where);
+[[nodiscard]] Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype,
+                                   const char* call, std::source_location where);
 /// The value everywhere. A number is converted to the dtype; unless given that is int32 of integers, float32
 /// of floating point, bool of bool, complex64 of complex numbers. An array broadcasts. ArgumentError for an
 /// integer that does not fit the dtype.
-template <class T> Array full(Shape shape, T value, Dtype dtype = detail::dtype_of_number<T>(),
-                              std::source_location where = std::source_location::current()) {
+template <class T> [[nodiscard]] Array full(Shape shape, T value, Dtype dtype = detail::dtype_of_number<T>(),
+                                            std::source_location where = std::source_location::current()) {
   return full_from_host(std::move(shape), &value, dtype_of<T>(), dtype, "full", where);
 }
 /// An array's value, broadcast to the shape.
-Array full(Shape shape, const Array& value, std::source_location where = std::source_location::current());
+[[nodiscard]] Array full(Shape shape, const Array& value,
+                         std::source_location where = std::source_location::current());
 /// Zeros with x's shape and dtype.
-Array zeros_like(const Operand& x);
+[[nodiscard]] Array zeros_like(const Operand& x);
 /// Ones with x's shape and dtype.
-Array ones_like(const Operand& x);
+[[nodiscard]] Array ones_like(const Operand& x);
 /// The value with the shape and dtype of `like`.
-template <class T> Array full_like(const Operand& like, T value) {
+template <class T> [[nodiscard]] Array full_like(const Operand& like, T value) {
   return full_from_host(like.array.shape(), &value, dtype_of<T>(), like.array.dtype(), "full_like",
                         like.where);
 }
 /// The identity; or n by m with ones on diagonal k. ShapeError for negative sizes.
-Array eye(std::int64_t n, Dtype dtype = float32,
-          std::source_location where = std::source_location::current());
-Array eye(std::int64_t n, std::int64_t m, int k = 0, Dtype dtype = float32,
-          std::source_location where = std::source_location::current());
+[[nodiscard]] Array eye(std::int64_t n, Dtype dtype = float32,
+                        std::source_location where = std::source_location::current());
+[[nodiscard]] Array eye(std::int64_t n, std::int64_t m, int k = 0, Dtype dtype = float32,
+                        std::source_location where = std::source_location::current());
 /// @}
 
 /// @name Ranges
 /// @{
 
 /// arange with a dtype that is known at run time only.
-Array arange_of(double start, double stop, double step, Dtype dtype,
-                std::source_location where = std::source_location::current());
-Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype,
-                std::source_location where = std::source_location::current());
+[[nodiscard]] Array arange_of(double start, double stop, double step, Dtype dtype,
+                              std::source_location where = std::source_location::current());
+[[nodiscard]] Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype,
+                              std::source_location where = std::source_location::current());
 /// start, start + step, ... before stop, from 0 and by 1 unless given. The numbers may be of several C++
 /// types. In the dtype, or int32 of C++ integers and float32 as soon as one is of floating point; where the
 /// dtype is of integers, numbers of floating point are cut off towards 0. ArgumentError for a step of 0, NaN,
 /// values that do not fit the dtype, or more than 2^63 elements.
 template <Number A, Number B, Number C>
-Array arange(A start, B stop, C step, Dtype dtype,
-             std::source_location where = std::source_location::current()) {
+[[nodiscard]] Array arange(A start, B stop, C step, Dtype dtype,
+                           std::source_location where = std::source_location::current()) {
   if constexpr (std::is_integral_v<A> && std::is_integral_v<B> && std::is_integral_v<C>)
     return arange_of(detail::whole(start), detail::whole(stop), detail::whole(step), dtype, where);
   else
@@ -116,33 +119,36 @@ Array arange(A start, B stop, C step, Dtype dtype,
                      where);
 }
 template <Number A, Number B, Number C>
-Array arange(A start, B stop, C step, std::source_location where = std::source_location::current()) {
+[[nodiscard]] Array arange(A start, B stop, C step,
+                           std::source_location where = std::source_location::current()) {
   return arange(start, stop, step, detail::dtype_of_number<std::common_type_t<A, B, C>>(), where);
 }
 template <Number A, Number B>
-Array arange(A start, B stop, Dtype dtype, std::source_location where = std::source_location::current()) {
+[[nodiscard]] Array arange(A start, B stop, Dtype dtype,
+                           std::source_location where = std::source_location::current()) {
   return arange(start, stop, 1, dtype, where);
 }
 template <Number A, Number B>
-Array arange(A start, B stop, std::source_location where = std::source_location::current()) {
+[[nodiscard]] Array arange(A start, B stop, std::source_location where = std::source_location::current()) {
   return arange(start, stop, 1, where);
 }
-template <Number T>
-Array arange(T stop, Dtype dtype, std::source_location where = std::source_location::current()) {
+template <Number T> [[nodiscard]] Array arange(T stop, Dtype dtype,
+                                               std::source_location where = std::source_location::current()) {
   return arange(0, stop, 1, dtype, where);
 }
-template <Number T> Array arange(T stop, std::source_location where = std::source_location::current()) {
+template <Number T>
+[[nodiscard]] Array arange(T stop, std::source_location where = std::source_location::current()) {
   return arange(0, stop, 1, where);
 }
 /// num values from start to stop, both included, float32. ArgumentError for a negative num.
-Array linspace(double start, double stop, std::int64_t num = 50,
-               std::source_location where = std::source_location::current());
+[[nodiscard]] Array linspace(double start, double stop, std::int64_t num = 50,
+                             std::source_location where = std::source_location::current());
 /// 50 values in a dtype.
-Array linspace(double start, double stop, Dtype dtype,
-               std::source_location where = std::source_location::current());
+[[nodiscard]] Array linspace(double start, double stop, Dtype dtype,
+                             std::source_location where = std::source_location::current());
 /// In a dtype; integers are rounded down. Without the end point the values stop a step before it.
-Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool endpoint = true,
-               std::source_location where = std::source_location::current());
+[[nodiscard]] Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool endpoint = true,
+                             std::source_location where = std::source_location::current());
 /// @}
 
 /// @name From values
@@ -151,39 +157,41 @@ Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool en
 /// @{
 
 /// From dense row-major memory, which is copied.
-Array array_from_host(const void* values, Shape shape, Dtype dtype,
-                      std::source_location where = std::source_location::current());
+[[nodiscard]] Array array_from_host(const void* values, Shape shape, Dtype dtype,
+                                    std::source_location where = std::source_location::current());
 /// From a host array, a span or vector with a shape, a vector, or braces nested up to three levels:
 /// array({{1.f, 2.f}, {3.f, 4.f}}). The dtype is the C++ type's. ShapeError for rows of different lengths or
 /// values that do not fill the shape.
-Array array(const HostArray& host, std::source_location where = std::source_location::current());
-template <class T> Array array(std::span<const T> values, Shape shape,
-                               std::source_location where = std::source_location::current()) {
+[[nodiscard]] Array array(const HostArray& host,
+                          std::source_location where = std::source_location::current());
+template <class T> [[nodiscard]] Array array(std::span<const T> values, Shape shape,
+                                             std::source_location where = std::source_location::current()) {
   detail::check_count(static_cast<std::int64_t>(values.size()), shape, "array", where);
   return array(HostArray(values, shape), where);
 }
-template <class T> Array array(const std::vector<T>& values, Shape shape,
-                               std::source_location where = std::source_location::current()) {
+template <class T> [[nodiscard]] Array array(const std::vector<T>& values, Shape shape,
+                                             std::source_location where = std::source_location::current()) {
   detail::check_count(static_cast<std::int64_t>(values.size()), shape, "array", where);
   return array(HostArray(values, shape), where);
 }
-template <class T>
-Array array(const std::vector<T>& values, std::source_location where = std::source_location::current()) {
+template <class T> [[nodiscard]] Array array(const std::vector<T>& values,
+                                             std::source_location where = std::source_location::current()) {
   return array(HostArray(values, Shape{static_cast<std::int64_t>(values.size())}), where);
 }
-template <class T>
-Array array(std::initializer_list<T> values, std::source_location where = std::source_location::current()) {
+template <class T> [[nodiscard]] Array array(std::initializer_list<T> values,
+                                             std::source_location where = std::source_location::current()) {
   return array(std::vector<T>(values), where);
 }
-template <class T> Array array(std::initializer_list<std::initializer_list<T>> rows,
-                               std::source_location where = std::source_location::current()) {
+template <class T> [[nodiscard]] Array array(std::initializer_list<std::initializer_list<T>> rows,
+                                             std::source_location where = std::source_location::current()) {
   std::vector<T> values;
   const auto width = rows.size() ? rows.begin()->size() : 0;
   for (const auto& row : rows) detail::append_row(row, width, values, where);
   return array(values, Shape(std::array{rows.size(), width}), where);
 }
-template <class T> Array array(std::initializer_list<std::initializer_list<std::initializer_list<T>>> planes,
-                               std::source_location where = std::source_location::current()) {
+template <class T>
+[[nodiscard]] Array array(std::initializer_list<std::initializer_list<std::initializer_list<T>>> planes,
+                          std::source_location where = std::source_location::current()) {
   std::vector<T> values;
   const auto height = planes.size() ? planes.begin()->size() : 0;
   const auto width = height ? planes.begin()->begin()->size() : 0;
@@ -205,15 +213,16 @@ template <class T> Array array(std::initializer_list<std::initializer_list<std::
 /// is the same. Collective over all ranks; sends a few bytes of agreement, no blocks. Raised on every rank:
 /// ShapeError for a block of another shape, DtypeError for dtypes that differ, ArgumentError with the text
 /// of what the callback threw.
-Array make_array_from_callback(Shape shape, Sharding sharding, std::function<HostArray(const Index&)> block,
-                               std::source_location where = std::source_location::current());
+[[nodiscard]] Array make_array_from_callback(Shape shape, Sharding sharding,
+                                             std::function<HostArray(const Index&)> block,
+                                             std::source_location where = std::source_location::current());
 /// A committed array of the blocks that the processes bring, uneven and empty ones included; what a process
 /// outside of the sharding brings does not count. The global shape is worked out from the blocks unless
 /// given. Collective over all ranks; sends the blocks' shapes, no blocks. Errors as
 /// make_array_from_callback.
-Array make_array_from_process_local_data(Sharding sharding, HostArray block,
-                                         std::optional<Shape> global = std::nullopt,
-                                         std::source_location where = std::source_location::current());
+[[nodiscard]] Array make_array_from_process_local_data(
+    Sharding sharding, HostArray block, std::optional<Shape> global = std::nullopt,
+    std::source_location where = std::source_location::current());
 /// @}
 
 }  // namespace tessera

@@ -23,11 +23,11 @@ namespace tessera {
 /// other meshes too, by the cheaper of a chain of collectives and one direct exchange; nothing is gathered
 /// and cut again. An uncommitted x is computed there at once. ShardingError for a spec that does not fit
 /// the shape.
-Array device_put(Operand x, Sharding sharding);
-Array device_put(Operand x, Mesh mesh, PartitionSpec spec);
-Array device_put(Operand x, Device device);
+[[nodiscard]] Array device_put(Operand x, Sharding sharding);
+[[nodiscard]] Array device_put(Operand x, Mesh mesh, PartitionSpec spec);
+[[nodiscard]] Array device_put(Operand x, Device device);
 /// Inside jit: what the planner has to give x, also for what x is computed from. Outside: device_put.
-Array with_sharding_constraint(Operand x, Sharding sharding);
+[[nodiscard]] Array with_sharding_constraint(Operand x, Sharding sharding);
 /// @}
 
 /// @name Values
@@ -41,7 +41,7 @@ Array with_sharding_constraint(Operand x, Sharding sharding);
 /// several trees.
 void eval(const std::vector<Array>& arrays, std::source_location where = std::source_location::current());
 /// The whole value on every rank. Collective over all ranks: gathers x everywhere.
-HostArray to_host(const Array& x, std::source_location where = std::source_location::current());
+[[nodiscard]] HostArray to_host(const Array& x, std::source_location where = std::source_location::current());
 /// NumPy-like text; of large arrays the corners. Collective over all ranks: gathers what is shown.
 std::string to_string(const Array& x, std::source_location where = std::source_location::current());
 /// Writes to_string once per job, by rank 0. Collective over all ranks.
@@ -64,7 +64,8 @@ template <class T> T item(const Array& x, std::source_location where = std::sour
 std::vector<bool> to_bool_vector(const Array& x,
                                  std::source_location where = std::source_location::current());
 /// The whole value on every rank, converted to a dtype. Collective over all ranks.
-HostArray to_host(const Array& x, Dtype dtype, std::source_location where = std::source_location::current());
+[[nodiscard]] HostArray to_host(const Array& x, Dtype dtype,
+                                std::source_location where = std::source_location::current());
 /// All elements in row-major order, converted to T. Collective over all ranks: gathers x everywhere.
 template <class T>
 std::vector<T> to_vector(const Array& x, std::source_location where = std::source_location::current()) {

@@ -31,22 +31,23 @@ namespace tessera {
 
 /// The product of matrices, as numpy.matmul: (..., m, k) by (..., k, n) gives (..., m, n); leading dims
 /// broadcast; a 1-D operand is a row or a column. ShapeError for scalars.
-Array matmul(const Operand& a, const Operand& b);
+[[nodiscard]] Array matmul(const Operand& a, const Operand& b);
 /// The last dim of a with the last but one of b (numpy.dot); of scalars the product.
-Array dot(const Operand& a, const Operand& b);
+[[nodiscard]] Array dot(const Operand& a, const Operand& b);
 /// sum(conj(a) b) of the flattened operands: a scalar.
-Array vdot(const Operand& a, const Operand& b);
+[[nodiscard]] Array vdot(const Operand& a, const Operand& b);
 /// The last dims of both contracted; of scalars the product.
-Array inner(const Operand& a, const Operand& b);
+[[nodiscard]] Array inner(const Operand& a, const Operand& b);
 /// a[i] b[j] of the flattened operands: (size of a, size of b). Of 1-D operands of which at most one is
 /// split nothing moves.
-Array outer(const Operand& a, const Operand& b);
+[[nodiscard]] Array outer(const Operand& a, const Operand& b);
 /// The last n dims of a with the first n of b, or the named axes pairwise. ArgumentError when there are not
 /// as many.
-Array tensordot(const Operand& a, const Operand& b, int n = 2);
-Array tensordot(const Operand& a, const Operand& b, std::pair<std::vector<int>, std::vector<int>> axes);
+[[nodiscard]] Array tensordot(const Operand& a, const Operand& b, int n = 2);
+[[nodiscard]] Array tensordot(const Operand& a, const Operand& b,
+                              std::pair<std::vector<int>, std::vector<int>> axes);
 /// The sum of the main diagonal of the first two dims.
-Array trace(const Operand& x);
+[[nodiscard]] Array trace(const Operand& x);
 /// @}
 
 /// @name Einsum
@@ -63,13 +64,13 @@ struct EinsumExpression {
   std::source_location where;  ///< what error messages cite
 };
 /// einsum with the operands in a vector.
-Array einsum_of(const std::string& expression, std::vector<Array> operands,
-                std::source_location where = std::source_location::current());
+[[nodiscard]] Array einsum_of(const std::string& expression, std::vector<Array> operands,
+                              std::source_location where = std::source_location::current());
 /// numpy.einsum: `einsum("bij,bjk->bik", a, b)`. Without an arrow the letters that stand once, in
 /// alphabetical order; an ellipsis broadcasts; a letter twice in one operand takes its diagonal. Several
 /// operands are contracted pairwise, the cheapest pair first. ArgumentError that names the term for an
 /// expression that means nothing, ShapeError for extents that differ.
-template <class... A> Array einsum(const EinsumExpression& expression, const A&... operands) {
+template <class... A> [[nodiscard]] Array einsum(const EinsumExpression& expression, const A&... operands) {
   return einsum_of(expression.text, {Array(operands)...}, expression.where);
 }
 /// @}
@@ -88,7 +89,7 @@ struct ConvOptions {
 /// (features, channels / groups, taps...) give (images, features, spatial...). Images, features and groups
 /// split freely; split channels leave terms that an all-reduce adds up; of a split spatial dim a rank
 /// fetches only the halo that its block reads. ShapeError and ArgumentError that show both shapes.
-Array conv(const Operand& x, const Operand& kernel, ConvOptions options = {});
+[[nodiscard]] Array conv(const Operand& x, const Operand& kernel, ConvOptions options = {});
 /// @}
 
 }  // namespace tessera

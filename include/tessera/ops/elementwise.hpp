@@ -35,39 +35,39 @@ namespace tessera {
 /// @{
 
 /// negative(x).
-Array operator-(const Operand& x);
+[[nodiscard]] Array operator-(const Operand& x);
 /// logical_not(x).
-Array operator!(const Array& x);
+[[nodiscard]] Array operator!(const Array& x);
 /// bitwise_invert(x).
-Array operator~(const Operand& x);
+[[nodiscard]] Array operator~(const Operand& x);
 /// add(a, b).
-Array operator+(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator+(const Operand& a, const Operand& b);
 /// subtract(a, b).
-Array operator-(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator-(const Operand& a, const Operand& b);
 /// multiply(a, b); the product of matrices is matmul.
-Array operator*(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator*(const Operand& a, const Operand& b);
 /// divide(a, b): of integers float32, as in Python.
-Array operator/(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator/(const Operand& a, const Operand& b);
 /// remainder(a, b): has the sign of b, as in Python.
-Array operator%(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator%(const Operand& a, const Operand& b);
 /// equal(a, b): elementwise; allclose gives one answer.
-Array operator==(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator==(const Operand& a, const Operand& b);
 /// not_equal(a, b).
-Array operator!=(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator!=(const Operand& a, const Operand& b);
 /// less(a, b).
-Array operator<(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator<(const Operand& a, const Operand& b);
 /// less_equal(a, b).
-Array operator<=(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator<=(const Operand& a, const Operand& b);
 /// greater(a, b).
-Array operator>(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator>(const Operand& a, const Operand& b);
 /// greater_equal(a, b).
-Array operator>=(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator>=(const Operand& a, const Operand& b);
 /// bitwise_and(a, b); of bool the logical and.
-Array operator&(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator&(const Operand& a, const Operand& b);
 /// bitwise_or(a, b); of bool the logical or.
-Array operator|(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator|(const Operand& a, const Operand& b);
 /// bitwise_xor(a, b); of bool the exclusive or.
-Array operator^(const Operand& a, const Operand& b);
+[[nodiscard]] Array operator^(const Operand& a, const Operand& b);
 /// a = add(a, b): the handle gets a new value; other handles on the old one keep it.
 Array& operator+=(Array& a, const Operand& b);
 /// a = subtract(a, b): the handle gets a new value; other handles on the old one keep it.
@@ -82,65 +82,65 @@ Array& operator/=(Array& a, const Operand& b);
 /// @{
 
 /// a + b; of bool the logical or.
-Array add(const Operand& a, const Operand& b);
+[[nodiscard]] Array add(const Operand& a, const Operand& b);
 /// a - b; bool counts as int32.
-Array subtract(const Operand& a, const Operand& b);
+[[nodiscard]] Array subtract(const Operand& a, const Operand& b);
 /// a * b; of bool the logical and.
-Array multiply(const Operand& a, const Operand& b);
+[[nodiscard]] Array multiply(const Operand& a, const Operand& b);
 /// a / b, true division: integers become float32, x / 0 is an infinity or NaN.
-Array divide(const Operand& a, const Operand& b);
+[[nodiscard]] Array divide(const Operand& a, const Operand& b);
 /// The quotient rounded down, -7 // 2 = -4. Integers stay integers, x // 0 is 0; floats give an infinity or
 /// NaN. No complex numbers.
-Array floor_divide(const Operand& a, const Operand& b);
+[[nodiscard]] Array floor_divide(const Operand& a, const Operand& b);
 /// a - b * floor(a / b): has the sign of b (Python, numpy.remainder). Of integers 0 when b is 0, of floats
 /// NaN.
-Array remainder(const Operand& a, const Operand& b);
+[[nodiscard]] Array remainder(const Operand& a, const Operand& b);
 /// a to the power b, 1.1 ulp. Of integers by repeated squaring, wrapping around; a negative exponent gives
 /// 0, but for the bases 1 and -1.
-Array power(const Operand& a, const Operand& b);
+[[nodiscard]] Array power(const Operand& a, const Operand& b);
 /// The same under the name of the C++ library.
-inline Array pow(const Operand& a, const Operand& b) { return power(a, b); }
+[[nodiscard]] inline Array pow(const Operand& a, const Operand& b) { return power(a, b); }
 /// -x; of unsigned integers modulo 2^bits.
-Array negative(const Operand& x);
+[[nodiscard]] Array negative(const Operand& x);
 /// x itself.
-Array positive(const Operand& x);
+[[nodiscard]] Array positive(const Operand& x);
 /// |x|; of complex numbers the modulus, a real array. The most negative integer stays as it is.
-Array abs(const Operand& x);
+[[nodiscard]] Array abs(const Operand& x);
 /// -1, 0 or 1; of a complex number z / |z|, 0 at 0; NaN of NaN.
-Array sign(const Operand& x);
+[[nodiscard]] Array sign(const Operand& x);
 /// x * x.
-Array square(const Operand& x);
+[[nodiscard]] Array square(const Operand& x);
 /// Square root: NaN of negative numbers; integers become float32. Correctly rounded.
-Array sqrt(const Operand& x);
+[[nodiscard]] Array sqrt(const Operand& x);
 /// Cube root, also of negative numbers; 1.1 ulp. Real.
-Array cbrt(const Operand& x);
+[[nodiscard]] Array cbrt(const Operand& x);
 /// 1 / sqrt(x), 1.5 ulp.
-Array rsqrt(const Operand& x);
+[[nodiscard]] Array rsqrt(const Operand& x);
 /// 1 / x; integers become float32.
-Array reciprocal(const Operand& x);
+[[nodiscard]] Array reciprocal(const Operand& x);
 /// The largest whole number that is not above x. Integers come back as they are.
-Array floor(const Operand& x);
+[[nodiscard]] Array floor(const Operand& x);
 /// The smallest whole number that is not below x. Integers come back as they are.
-Array ceil(const Operand& x);
+[[nodiscard]] Array ceil(const Operand& x);
 /// The nearest whole number, of two equally near ones the even one; both parts of complex numbers.
-Array round(const Operand& x);
+[[nodiscard]] Array round(const Operand& x);
 /// x without its fraction. Integers come back as they are.
-Array trunc(const Operand& x);
+[[nodiscard]] Array trunc(const Operand& x);
 /// The larger element; NaN if either is NaN. A gradient is shared at a tie.
-Array maximum(const Operand& a, const Operand& b);
+[[nodiscard]] Array maximum(const Operand& a, const Operand& b);
 /// The smaller element; NaN if either is NaN. A gradient is shared at a tie.
-Array minimum(const Operand& a, const Operand& b);
+[[nodiscard]] Array minimum(const Operand& a, const Operand& b);
 /// sqrt(a^2 + b^2) without overflow on the way, 1.5 ulp. Real.
-Array hypot(const Operand& a, const Operand& b);
+[[nodiscard]] Array hypot(const Operand& a, const Operand& b);
 /// |a| with the sign of b. Real.
-Array copysign(const Operand& a, const Operand& b);
+[[nodiscard]] Array copysign(const Operand& a, const Operand& b);
 /// The next number after a towards b. Real; has no derivative.
-Array nextafter(const Operand& a, const Operand& b);
+[[nodiscard]] Array nextafter(const Operand& a, const Operand& b);
 /// minimum(maximum(x, lo), hi): hi where lo > hi. No complex numbers.
-Array clip(const Operand& x, const Operand& lo, const Operand& hi);
+[[nodiscard]] Array clip(const Operand& x, const Operand& lo, const Operand& hi);
 /// Bounded from one side: maximum(x, lo), or minimum(x, hi).
-Array clip(const Operand& x, const Operand& lo, NoneType);
-Array clip(const Operand& x, NoneType, const Operand& hi);
+[[nodiscard]] Array clip(const Operand& x, const Operand& lo, NoneType);
+[[nodiscard]] Array clip(const Operand& x, NoneType, const Operand& hi);
 /// @}
 
 /// @name Exponentials and logarithms
@@ -149,21 +149,21 @@ Array clip(const Operand& x, NoneType, const Operand& hi);
 /// @{
 
 /// e to the power x.
-Array exp(const Operand& x);
+[[nodiscard]] Array exp(const Operand& x);
 /// 2 to the power x.
-Array exp2(const Operand& x);
+[[nodiscard]] Array exp2(const Operand& x);
 /// exp(x) - 1, right for small x too.
-Array expm1(const Operand& x);
+[[nodiscard]] Array expm1(const Operand& x);
 /// Natural logarithm.
-Array log(const Operand& x);
+[[nodiscard]] Array log(const Operand& x);
 /// Logarithm to base 2.
-Array log2(const Operand& x);
+[[nodiscard]] Array log2(const Operand& x);
 /// Logarithm to base 10.
-Array log10(const Operand& x);
+[[nodiscard]] Array log10(const Operand& x);
 /// log(1 + x), right for small x too.
-Array log1p(const Operand& x);
+[[nodiscard]] Array log1p(const Operand& x);
 /// log(exp(a) + exp(b)) without overflow; 2 ulp where a and b have one sign. Real.
-Array logaddexp(const Operand& a, const Operand& b);
+[[nodiscard]] Array logaddexp(const Operand& a, const Operand& b);
 /// @}
 
 /// @name Trigonometric and hyperbolic functions
@@ -172,31 +172,31 @@ Array logaddexp(const Operand& a, const Operand& b);
 /// @{
 
 /// Sine.
-Array sin(const Operand& x);
+[[nodiscard]] Array sin(const Operand& x);
 /// Cosine.
-Array cos(const Operand& x);
+[[nodiscard]] Array cos(const Operand& x);
 /// Tangent.
-Array tan(const Operand& x);
+[[nodiscard]] Array tan(const Operand& x);
 /// Inverse sine, of [-1, 1].
-Array asin(const Operand& x);
+[[nodiscard]] Array asin(const Operand& x);
 /// Inverse cosine, of [-1, 1].
-Array acos(const Operand& x);
+[[nodiscard]] Array acos(const Operand& x);
 /// Inverse tangent.
-Array atan(const Operand& x);
+[[nodiscard]] Array atan(const Operand& x);
 /// The angle of the point (b, a): atan(a / b) in the right quadrant.
-Array atan2(const Operand& a, const Operand& b);
+[[nodiscard]] Array atan2(const Operand& a, const Operand& b);
 /// Hyperbolic sine.
-Array sinh(const Operand& x);
+[[nodiscard]] Array sinh(const Operand& x);
 /// Hyperbolic cosine.
-Array cosh(const Operand& x);
+[[nodiscard]] Array cosh(const Operand& x);
 /// Hyperbolic tangent.
-Array tanh(const Operand& x);
+[[nodiscard]] Array tanh(const Operand& x);
 /// Inverse hyperbolic sine.
-Array asinh(const Operand& x);
+[[nodiscard]] Array asinh(const Operand& x);
 /// Inverse hyperbolic cosine, from 1.
-Array acosh(const Operand& x);
+[[nodiscard]] Array acosh(const Operand& x);
 /// Inverse hyperbolic tangent, of [-1, 1].
-Array atanh(const Operand& x);
+[[nodiscard]] Array atanh(const Operand& x);
 /// @}
 
 /// @name Special functions
@@ -204,15 +204,15 @@ Array atanh(const Operand& x);
 /// @{
 
 /// Error function, 2 ulp.
-Array erf(const Operand& x);
+[[nodiscard]] Array erf(const Operand& x);
 /// 1 - erf(x), right for large x too; 2 ulp.
-Array erfc(const Operand& x);
+[[nodiscard]] Array erfc(const Operand& x);
 /// The inverse of erf: infinities at -1 and 1, NaN outside; 4 ulp.
-Array erf_inv(const Operand& x);
+[[nodiscard]] Array erf_inv(const Operand& x);
 /// log |gamma(x)|, 8 ulp away from its roots; infinite at 0, -1, -2, ...
-Array lgamma(const Operand& x);
+[[nodiscard]] Array lgamma(const Operand& x);
 /// The derivative of lgamma; -inf at 0, NaN at -1, -2, ...
-Array digamma(const Operand& x);
+[[nodiscard]] Array digamma(const Operand& x);
 /// @}
 
 /// @name Activations
@@ -220,28 +220,28 @@ Array digamma(const Operand& x);
 /// @{
 
 /// 1 / (1 + exp(-x)), 2.5 ulp.
-Array sigmoid(const Operand& x);
+[[nodiscard]] Array sigmoid(const Operand& x);
 /// maximum(x, 0); integers stay integers; its derivative at 0 is 0.
-Array relu(const Operand& x);
+[[nodiscard]] Array relu(const Operand& x);
 /// x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2: jax.nn.gelu's default.
-Array gelu(const Operand& x);
+[[nodiscard]] Array gelu(const Operand& x);
 /// x sigmoid(x), also called swish.
-Array silu(const Operand& x);
+[[nodiscard]] Array silu(const Operand& x);
 /// log(1 + exp(x)) without overflow, 3 ulp.
-Array softplus(const Operand& x);
+[[nodiscard]] Array softplus(const Operand& x);
 /// @}
 
 /// @name Complex numbers
 /// @{
 
 /// The real part; a real array comes back as it is.
-Array real(const Operand& x);
+[[nodiscard]] Array real(const Operand& x);
 /// The imaginary part; zeros of a real array.
-Array imag(const Operand& x);
+[[nodiscard]] Array imag(const Operand& x);
 /// The conjugate; a real array comes back as it is.
-Array conj(const Operand& x);
+[[nodiscard]] Array conj(const Operand& x);
 /// re + i im: complex64 of float32, complex128 of float64. Real operands.
-Array make_complex(const Operand& re, const Operand& im);
+[[nodiscard]] Array make_complex(const Operand& re, const Operand& im);
 /// @}
 
 /// @name Comparison
@@ -250,30 +250,30 @@ Array make_complex(const Operand& re, const Operand& im);
 /// @{
 
 /// a == b.
-Array equal(const Operand& a, const Operand& b);
+[[nodiscard]] Array equal(const Operand& a, const Operand& b);
 /// a != b.
-Array not_equal(const Operand& a, const Operand& b);
+[[nodiscard]] Array not_equal(const Operand& a, const Operand& b);
 /// a < b.
-Array less(const Operand& a, const Operand& b);
+[[nodiscard]] Array less(const Operand& a, const Operand& b);
 /// a <= b.
-Array less_equal(const Operand& a, const Operand& b);
+[[nodiscard]] Array less_equal(const Operand& a, const Operand& b);
 /// a > b.
-Array greater(const Operand& a, const Operand& b);
+[[nodiscard]] Array greater(const Operand& a, const Operand& b);
 /// a >= b.
-Array greater_equal(const Operand& a, const Operand& b);
+[[nodiscard]] Array greater_equal(const Operand& a, const Operand& b);
 /// Whether an element is NaN; false of integers.
-Array isnan(const Operand& x);
+[[nodiscard]] Array isnan(const Operand& x);
 /// Whether an element is neither NaN nor infinite.
-Array isfinite(const Operand& x);
+[[nodiscard]] Array isfinite(const Operand& x);
 /// Whether an element is infinite.
-Array isinf(const Operand& x);
+[[nodiscard]] Array isinf(const Operand& x);
 /// |a - b| <= atol + rtol |b| (numpy.isclose). Infinities are close to themselves; NaN to NaN if equal_nan.
-Array isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
-              bool equal_nan = false);
+[[nodiscard]] Array isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
+                            bool equal_nan = false);
 /// Whether all elements are close: one bool on every rank, by one all-reduce of it if the operands are
 /// split.
-Array allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
-               bool equal_nan = false);
+[[nodiscard]] Array allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
+                             bool equal_nan = false);
 /// @}
 
 /// @name Logic and bits
@@ -282,38 +282,38 @@ Array allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double at
 /// @{
 
 /// Whether both are true.
-Array logical_and(const Operand& a, const Operand& b);
+[[nodiscard]] Array logical_and(const Operand& a, const Operand& b);
 /// Whether one is true.
-Array logical_or(const Operand& a, const Operand& b);
+[[nodiscard]] Array logical_or(const Operand& a, const Operand& b);
 /// Whether exactly one is true.
-Array logical_xor(const Operand& a, const Operand& b);
+[[nodiscard]] Array logical_xor(const Operand& a, const Operand& b);
 /// Whether x is 0.
-Array logical_not(const Operand& x);
+[[nodiscard]] Array logical_not(const Operand& x);
 /// The bits that both have.
-Array bitwise_and(const Operand& a, const Operand& b);
+[[nodiscard]] Array bitwise_and(const Operand& a, const Operand& b);
 /// The bits that one has.
-Array bitwise_or(const Operand& a, const Operand& b);
+[[nodiscard]] Array bitwise_or(const Operand& a, const Operand& b);
 /// The bits that exactly one has.
-Array bitwise_xor(const Operand& a, const Operand& b);
+[[nodiscard]] Array bitwise_xor(const Operand& a, const Operand& b);
 /// All bits flipped; of bool the logical not.
-Array bitwise_invert(const Operand& x);
+[[nodiscard]] Array bitwise_invert(const Operand& x);
 /// a shifted left by b bits; 0 when b is not in [0, width).
-Array bitwise_left_shift(const Operand& a, const Operand& b);
+[[nodiscard]] Array bitwise_left_shift(const Operand& a, const Operand& b);
 /// a shifted right by b bits, keeping the sign; 0 or -1 when b is not in [0, width).
-Array bitwise_right_shift(const Operand& a, const Operand& b);
+[[nodiscard]] Array bitwise_right_shift(const Operand& a, const Operand& b);
 /// @}
 
 /// @name Selection and conversion
 /// @{
 
 /// a where the condition is not 0, else b. Both are computed; only the chosen one gets a gradient.
-Array where(const Operand& condition, const Operand& a, const Operand& b);
+[[nodiscard]] Array where(const Operand& condition, const Operand& a, const Operand& b);
 /// x with elements of another dtype. Floats are cut off towards 0 to integers; what does not fit becomes
 /// the nearest end of the range, NaN 0. Integers keep their low bits. Complex numbers lose the imaginary
 /// part. bool is whether an element is not 0. x itself if it has the dtype.
-Array astype(const Operand& x, Dtype dtype);
+[[nodiscard]] Array astype(const Operand& x, Dtype dtype);
 /// A new array with x's values, in memory of its own.
-Array copy(const Operand& x);
+[[nodiscard]] Array copy(const Operand& x);
 /// @}
 
 }  // namespace tessera

@@ -22,23 +22,24 @@ namespace tessera {
 /// The slices of x along an axis that the indices name: the axis gives way to the indices' dims
 /// (numpy.take, out of range ones clamped). The gradient adds up repeated ones. Dims of x and of the
 /// indices that come through keep their splits.
-Array take(const Operand& x, const Operand& indices, int axis);
+[[nodiscard]] Array take(const Operand& x, const Operand& indices, int axis);
 /// What happens to indices out of range: "clip" clamps them; "wrap" counts on around the ends; "fill" gives
 /// NaN, of integers the smallest (of unsigned ones the largest), of bool true, as JAX; "raise" refuses them:
 /// it reads the indices, collective over all ranks, and raises IndexError on every rank, or ArgumentError in
 /// a trace, where they have no values. The other three only record. ArgumentError for another mode.
-Array take(const Operand& x, const Operand& indices, int axis, const std::string& mode);
+[[nodiscard]] Array take(const Operand& x, const Operand& indices, int axis, const std::string& mode);
 /// result[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis; out of range ones are clamped. The
 /// other dims broadcast. Where both are split along the axis, ranks fetch what their indices name.
-Array take_along_axis(const Operand& x, const Operand& indices, int axis);
+[[nodiscard]] Array take_along_axis(const Operand& x, const Operand& indices, int axis);
 /// Where the values would be put into a sorted 1-D array: before equal ones ("left") or behind them
 /// ("right"). int32 (int64 past 2^31 elements); NaN goes to the end. Split like the values; a split sorted
 /// array costs one all-reduce of the result. ShapeError unless sorted is 1-D, ArgumentError for another
 /// side.
-Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side = "left");
+[[nodiscard]] Array searchsorted(const Operand& sorted, const Operand& values,
+                                 const std::string& side = "left");
 /// In an array that is sorted when it is read in the order of `sorter`, as argsort gives it.
-Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side,
-                   const Operand& sorter);
+[[nodiscard]] Array searchsorted(const Operand& sorted, const Operand& values, const std::string& side,
+                                 const Operand& sorter);
 /// Which way sort and argsort go.
 struct SortOptions {
   bool descending = false;  ///< the largest first, NaN before it
@@ -47,14 +48,14 @@ struct SortOptions {
 /// Sorted along an axis, ascending, NaN last; complex numbers by real, then imaginary part. Stable. Whole
 /// lines are sorted by their rank; split ones by all ranks of the line together, each of which sends every
 /// element at most once. Split like x.
-Array sort(const Operand& x, int axis = -1);
-Array sort(const Operand& x, int axis, SortOptions options);
+[[nodiscard]] Array sort(const Operand& x, int axis = -1);
+[[nodiscard]] Array sort(const Operand& x, int axis, SortOptions options);
 /// The places from which sort takes its elements: int32 (int64 past 2^31). Stable. Its derivative is zero.
-Array argsort(const Operand& x, int axis = -1);
-Array argsort(const Operand& x, int axis, SortOptions options);
+[[nodiscard]] Array argsort(const Operand& x, int axis = -1);
+[[nodiscard]] Array argsort(const Operand& x, int axis, SortOptions options);
 /// The k largest of the last axis, the largest first, and their places; of equal ones the first, NaN counts
 /// as largest (jax.lax.top_k). A split axis sends k candidates per rank. ArgumentError unless 0 <= k <=
 /// extent.
-std::pair<Array, Array> top_k(const Operand& x, int k);
+[[nodiscard]] std::pair<Array, Array> top_k(const Operand& x, int k);
 
 }  // namespace tessera

@@ -33,60 +33,60 @@ namespace tessera {
 /// @{
 
 /// The sum. bool counts (int32); integers of 8 and 16 bits are summed in 32; they wrap around.
-Array sum(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array sum(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// The sum of x converted to a dtype, which the result has.
-Array sum(const Operand& x, Axes axes, Dtype dtype, bool keepdims = false);
+[[nodiscard]] Array sum(const Operand& x, Axes axes, Dtype dtype, bool keepdims = false);
 /// The product; dtypes as those of sum. Its gradient is right at zeros too.
-Array prod(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array prod(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// The product of x converted to a dtype, which the result has.
-Array prod(const Operand& x, Axes axes, Dtype dtype, bool keepdims = false);
+[[nodiscard]] Array prod(const Operand& x, Axes axes, Dtype dtype, bool keepdims = false);
 /// The mean; integers become float32.
-Array mean(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array mean(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// The mean square distance from the mean, divided by n (NumPy's ddof = 0). Two passes, so that a large
 /// mean costs no accuracy: two reductions.
-Array var(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array var(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// Divided by n - correction: 1 makes the estimate from a sample unbiased (NumPy's ddof). NaN or infinite
 /// where n <= correction.
-Array var(const Operand& x, Axes axes, bool keepdims, double correction);
+[[nodiscard]] Array var(const Operand& x, Axes axes, bool keepdims, double correction);
 /// sqrt(var(x)). In programs that say `using namespace tessera` write stddev, or tessera::std.
-Array std(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array std(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// sqrt(var(x)) with its correction.
-Array std(const Operand& x, Axes axes, bool keepdims, double correction);
+[[nodiscard]] Array std(const Operand& x, Axes axes, bool keepdims, double correction);
 /// std under a name that programs which say `using namespace tessera` can write.
-inline Array stddev(const Operand& x, Axes axes = {}, bool keepdims = false) {
+[[nodiscard]] inline Array stddev(const Operand& x, Axes axes = {}, bool keepdims = false) {
   return std(x, std::move(axes), keepdims);
 }
-inline Array stddev(const Operand& x, Axes axes, bool keepdims, double correction) {
+[[nodiscard]] inline Array stddev(const Operand& x, Axes axes, bool keepdims, double correction) {
   return std(x, std::move(axes), keepdims, correction);
 }
 /// The largest element; NaN if there is one. Equal ones share the gradient.
-Array max(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array max(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// The smallest element; NaN if there is one. Equal ones share the gradient.
-Array min(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array min(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// max(x) - min(x).
-Array ptp(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array ptp(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// Whether all elements are not 0.
-Array all(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array all(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// Whether an element is not 0.
-Array any(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array any(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// How many elements are not 0 (NaN is not): int32.
-Array count_nonzero(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array count_nonzero(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// log(sum(exp(x))) without overflow: the maximum is taken out first. Two reductions.
-Array logsumexp(const Operand& x, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array logsumexp(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// The middle of the sorted elements, or the mean of the two in the middle; NaN if there is one. Sorts,
 /// also across ranks (see sort). Without an axis: of all elements.
-Array median(const Operand& x);
-Array median(const Operand& x, int axis, bool keepdims = false);
+[[nodiscard]] Array median(const Operand& x);
+[[nodiscard]] Array median(const Operand& x, int axis, bool keepdims = false);
 /// sum(x w) / sum(w); the weights broadcast to x.
-Array average(const Operand& x, const Operand& weights, Axes axes = {}, bool keepdims = false);
+[[nodiscard]] Array average(const Operand& x, const Operand& weights, Axes axes = {}, bool keepdims = false);
 /// The place of the largest element, of the first of equal ones; of the first NaN if there is one. int32
 /// (int64 past 2^31 elements). Without an axis: in the flattened array. A split axis costs two all-reduces
 /// of the result's size.
-Array argmax(const Operand& x);
-Array argmax(const Operand& x, int axis, bool keepdims = false);
+[[nodiscard]] Array argmax(const Operand& x);
+[[nodiscard]] Array argmax(const Operand& x, int axis, bool keepdims = false);
 /// The place of the smallest element; otherwise as argmax.
-Array argmin(const Operand& x);
-Array argmin(const Operand& x, int axis, bool keepdims = false);
+[[nodiscard]] Array argmin(const Operand& x);
+[[nodiscard]] Array argmin(const Operand& x, int axis, bool keepdims = false);
 /// @}
 
 /// How a cumulative function runs along its axis.
@@ -102,27 +102,27 @@ struct CumulativeOptions {
 
 /// exp(x) / sum(exp(x)) along the axis, without overflow. A split axis costs two all-reduces (maximum,
 /// sum).
-Array softmax(const Operand& x, int axis = -1);
+[[nodiscard]] Array softmax(const Operand& x, int axis = -1);
 /// log(softmax(x)), without its loss of digits.
-Array log_softmax(const Operand& x, int axis = -1);
+[[nodiscard]] Array log_softmax(const Operand& x, int axis = -1);
 /// Sums from the start of the axis up to each element; dtypes as those of sum. Of a split axis ranks pass
 /// on the totals of their blocks, slices of extent 1.
-Array cumsum(const Operand& x, int axis);
-Array cumsum(const Operand& x, int axis, CumulativeOptions options);
+[[nodiscard]] Array cumsum(const Operand& x, int axis);
+[[nodiscard]] Array cumsum(const Operand& x, int axis, CumulativeOptions options);
 /// Of all elements, in row-major order: 1-D.
-Array cumsum(const Operand& x);
+[[nodiscard]] Array cumsum(const Operand& x);
 /// Products from the start of the axis up to each element; otherwise as cumsum.
-Array cumprod(const Operand& x, int axis);
-Array cumprod(const Operand& x, int axis, CumulativeOptions options);
+[[nodiscard]] Array cumprod(const Operand& x, int axis);
+[[nodiscard]] Array cumprod(const Operand& x, int axis, CumulativeOptions options);
 /// Of all elements, in row-major order: 1-D.
-Array cumprod(const Operand& x);
+[[nodiscard]] Array cumprod(const Operand& x);
 /// The largest element from the start of the axis up to each; once NaN, NaN. A gradient goes to the first
 /// of equal ones. Of real numbers; otherwise as cumsum.
-Array cummax(const Operand& x, int axis, bool reverse = false);
+[[nodiscard]] Array cummax(const Operand& x, int axis, bool reverse = false);
 /// The smallest element; otherwise as cummax.
-Array cummin(const Operand& x, int axis, bool reverse = false);
+[[nodiscard]] Array cummin(const Operand& x, int axis, bool reverse = false);
 /// log(cumsum(exp(x))) without overflow. Of real numbers; integers become float32.
-Array cumlogsumexp(const Operand& x, int axis, bool reverse = false);
+[[nodiscard]] Array cumlogsumexp(const Operand& x, int axis, bool reverse = false);
 /// @}
 
 }  // namespace tessera

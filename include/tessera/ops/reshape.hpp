@@ -32,24 +32,24 @@ namespace tessera {
 /// and y. Uneven blocks send their neighbours what they are apart. A split that cannot be expressed, as that
 /// of 4 in (6, 4) to (24), becomes one of the rows: ranks exchange about a block each. ShapeError when the
 /// numbers of elements differ.
-Array reshape(const Operand& x, Shape shape);
+[[nodiscard]] Array reshape(const Operand& x, Shape shape);
 /// The elements in row-major order in one dim: reshape(x, {-1}).
-inline Array ravel(const Operand& x) { return reshape(x, {-1}); }
+[[nodiscard]] inline Array ravel(const Operand& x) { return reshape(x, {-1}); }
 /// The axes in the order that the permutation names; reversed without one. Moves nothing: the splits go
 /// along.
-Array transpose(const Operand& x);
-Array transpose(const Operand& x, std::vector<int> permutation);
+[[nodiscard]] Array transpose(const Operand& x);
+[[nodiscard]] Array transpose(const Operand& x, std::vector<int> permutation);
 /// Axes a and b exchanged. Moves nothing.
-Array swapaxes(const Operand& x, int a, int b);
+[[nodiscard]] Array swapaxes(const Operand& x, int a, int b);
 /// One axis at another place, the others in their order. Moves nothing.
-Array moveaxis(const Operand& x, int from, int to);
+[[nodiscard]] Array moveaxis(const Operand& x, int from, int to);
 /// Without the named axes of extent 1, or without all of them. ShapeError if one is longer. Moves nothing.
-Array squeeze(const Operand& x, Axes axes = {});
+[[nodiscard]] Array squeeze(const Operand& x, Axes axes = {});
 /// A new axis of extent 1, which will stand at `axis`. Moves nothing.
-Array expand_dims(const Operand& x, int axis);
+[[nodiscard]] Array expand_dims(const Operand& x, int axis);
 /// x repeated along new leading dims and dims of extent 1. Each rank repeats for its own block; nothing
 /// moves. ShapeError if the shapes do not allow it.
-Array broadcast_to(const Operand& x, Shape shape);
+[[nodiscard]] Array broadcast_to(const Operand& x, Shape shape);
 /// @}
 
 /// @name Joining and splitting
@@ -58,57 +58,57 @@ Array broadcast_to(const Operand& x, Shape shape);
 /// The arrays one after the other along an axis, in their common dtype. The result is split like the
 /// operand with which least has to travel. ArgumentError for no arrays, ShapeError when other extents
 /// differ.
-Array concatenate(std::vector<Array> arrays, int axis = 0,
-                  std::source_location where = std::source_location::current());
+[[nodiscard]] Array concatenate(std::vector<Array> arrays, int axis = 0,
+                                std::source_location where = std::source_location::current());
 /// Arrays of one shape along a new axis; otherwise as concatenate.
-Array stack(std::vector<Array> arrays, int axis = 0,
-            std::source_location where = std::source_location::current());
+[[nodiscard]] Array stack(std::vector<Array> arrays, int axis = 0,
+                          std::source_location where = std::source_location::current());
 /// Equal parts along an axis. ShapeError when it does not divide into that many. Along a split axis the
 /// parts are spread over all ranks again.
-std::vector<Array> split(const Operand& x, int parts, int axis = 0);
+[[nodiscard]] std::vector<Array> split(const Operand& x, int parts, int axis = 0);
 /// As many as the bindings take: auto [left, right] = split<2>(x, 1).
-template <std::size_t n> std::array<Array, n> split(const Operand& x, int axis = 0) {
+template <std::size_t n> [[nodiscard]] std::array<Array, n> split(const Operand& x, int axis = 0) {
   std::array<Array, n> parts;
   std::ranges::move(split(x, static_cast<int>(n), axis), parts.begin());
   return parts;
 }
 /// [0:p0], [p0:p1], ... up to the end; places may be negative, and out of range ones are clamped.
-std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, int axis = 0);
+[[nodiscard]] std::vector<Array> split_at(const Operand& x, std::vector<std::int64_t> places, int axis = 0);
 /// @}
 
 /// @name Shifting, padding, repeating
 /// @{
 
 /// Back to front along the axes, or along all.
-Array flip(const Operand& x, Axes axes = {});
+[[nodiscard]] Array flip(const Operand& x, Axes axes = {});
 /// Elements shifted along an axis; those that leave at one end enter at the other. Along a split axis
 /// neighbours exchange `shift` slices: what a stencil needs, and nothing more.
-Array roll(const Operand& x, int shift, int axis);
+[[nodiscard]] Array roll(const Operand& x, int shift, int axis);
 /// Along several axes, each by its own shift, or all by the one that is given. ArgumentError for another
 /// number of shifts.
-Array roll(const Operand& x, std::vector<int> shifts, std::vector<int> axes);
+[[nodiscard]] Array roll(const Operand& x, std::vector<int> shifts, std::vector<int> axes);
 /// In row-major order, over the ends of rows; the shape stays.
-Array roll(const Operand& x, int shift);
+[[nodiscard]] Array roll(const Operand& x, int shift);
 /// `value` around x: a pair (before, after) for each dim, or one for all. ArgumentError for negative widths
 /// or another number of pairs.
-Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double value = 0);
+[[nodiscard]] Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double value = 0);
 /// numpy.pad's modes: "constant" (`value`), "edge", "reflect" and "symmetric" (mirrored without and with the
 /// edge), "wrap", "linear_ramp" (down to `value`), "maximum", "minimum", "mean", "median" (of the whole
 /// axis), "empty" (zeros). Axis after axis, so that corners are padded padding. ArgumentError for another
 /// mode, ShapeError where an axis without elements had to be continued.
-Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, const std::string& mode,
-          double value = 0);
+[[nodiscard]] Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, const std::string& mode,
+                        double value = 0);
 /// The whole array repeated along each dim (numpy.tile). ArgumentError for negative numbers.
-Array tile(const Operand& x, std::vector<int> repeats);
+[[nodiscard]] Array tile(const Operand& x, std::vector<int> repeats);
 /// Each element n times along an axis (numpy.repeat). ArgumentError for a negative n.
-Array repeat(const Operand& x, int n, int axis);
+[[nodiscard]] Array repeat(const Operand& x, int n, int axis);
 /// Element i counts[i] times. Along a split axis ranks fetch the elements of their blocks of the result.
 /// ArgumentError for a negative count, ShapeError unless there are as many counts as elements, or one.
-Array repeat(const Operand& x, std::vector<std::int64_t> counts, int axis);
+[[nodiscard]] Array repeat(const Operand& x, std::vector<std::int64_t> counts, int axis);
 /// The same with counts that are only known when it runs, and the extent of the result said beforehand:
 /// what is more is cut off, and the last element fills up what is missing (jax.numpy.repeat's
 /// total_repeat_length). ShapeError unless counts is 1-D and as long as the axis.
-Array repeat(const Operand& x, const Operand& counts, int axis, std::int64_t total);
+[[nodiscard]] Array repeat(const Operand& x, const Operand& counts, int axis, std::int64_t total);
 /// @}
 
 /// @name Parts of matrices
@@ -116,12 +116,12 @@ Array repeat(const Operand& x, const Operand& counts, int axis, std::int64_t tot
 /// @{
 
 /// The last two dims' elements on and below diagonal k, zeros elsewhere. Moves nothing.
-Array tril(const Operand& x, int k = 0);
+[[nodiscard]] Array tril(const Operand& x, int k = 0);
 /// The last two dims' elements on and above diagonal k, zeros elsewhere. Moves nothing.
-Array triu(const Operand& x, int k = 0);
+[[nodiscard]] Array triu(const Operand& x, int k = 0);
 /// Diagonal `offset` of the first two dims, as the last dim (NumPy). Split columns cost one all-reduce of
 /// the result.
-Array diagonal(const Operand& x, int offset = 0);
+[[nodiscard]] Array diagonal(const Operand& x, int offset = 0);
 /// @}
 
 /// @name Grids and differences
@@ -130,12 +130,12 @@ Array diagonal(const Operand& x, int offset = 0);
 /// Coordinates of a grid from those of its axes: array i varies along axis i, "xy" with the first two
 /// exchanged (NumPy's default), "ij" as they stand. ArgumentError for another indexing, ShapeError unless
 /// 1-D.
-std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy",
-                            std::source_location where = std::source_location::current());
+[[nodiscard]] std::vector<Array> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy",
+                                          std::source_location where = std::source_location::current());
 /// As many as the bindings take: auto [x, y] = meshgrid<2>({a, b}). ArgumentError for another number of axes.
 template <std::size_t n>
-std::array<Array, n> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy",
-                              std::source_location where = std::source_location::current()) {
+[[nodiscard]] std::array<Array, n> meshgrid(std::vector<Array> axes, const std::string& indexing = "xy",
+                                            std::source_location where = std::source_location::current()) {
   detail::check_bindings(axes.size(), n, "meshgrid", where);
   std::array<Array, n> grids;
   std::ranges::move(meshgrid(std::move(axes), indexing, where), grids.begin());
@@ -143,7 +143,7 @@ std::array<Array, n> meshgrid(std::vector<Array> axes, const std::string& indexi
 }
 /// x[1:] - x[:-1] along an axis, n times; of bool, where neighbours differ. A split axis sends one slice to
 /// a neighbour each time. ArgumentError for a negative n.
-Array diff(const Operand& x, int n = 1, int axis = -1);
+[[nodiscard]] Array diff(const Operand& x, int n = 1, int axis = -1);
 /// @}
 
 }  // namespace tessera
