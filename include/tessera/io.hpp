@@ -12,6 +12,8 @@
 /// ShardingError for a spec that does not fit the shape.
 #pragma once
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -46,6 +48,73 @@ struct FileInfo {
 /// What an .npy file holds, from its header. Not collective.
 FileInfo npy_info(const std::string& path, std::source_location where = std::source_location::current());
 
+/// @name Several arrays in one file
+/// @{
+
+/// Writes an .npz file as numpy.savez does: a zip archive of .npy files, not deflated, with checksums.
+/// Collective over all ranks. Each array is brought into rows first, so that a rank writes one piece of it.
+void save_npz(const std::string& path, const std::map<std::string, Array>& arrays,
+              std::source_location where = std::source_location::current());
+/// Reads one array of an .npz file, as load_npy does. Collective over all ranks. Of numpy.savez_compressed's
+/// files every rank unpacks the whole array and keeps its block, and the checksum is looked at.
+Array load_npz(const std::string& path, const std::string& array, const Sharding& sharding,
+               std::source_location where = std::source_location::current());
+Array load_npz(const std::string& path, const std::string& array,
+               std::source_location where = std::source_location::current());
+/// The arrays of an .npz file, from their headers. Not collective.
+std::map<std::string, FileInfo> npz_info(const std::string& path,
+                                         std::source_location where = std::source_location::current());
+
+/// Writes a .safetensors file, with texts of one's own. Collective over all ranks. DtypeError for
+/// complex128, which the format does not have.
+void save_safetensors(const std::string& path, const std::map<std::string, Array>& tensors,
+                      const std::map<std::string, std::string>& metadata = {},
+                      std::source_location where = std::source_location::current());
+/// Reads one tensor: committed to the sharding, each rank its own block; without one uncommitted, every
+/// rank all of it. Collective over all ranks. F16 and BF16 become float32. IoError for other dtypes that
+/// tessera does not have (F8), and for files whose tensors overlap or leave holes.
+Array load_safetensors(const std::string& path, const std::string& tensor, const Sharding& sharding,
+                       std::source_location where = std::source_location::current());
+Array load_safetensors(const std::string& path, const std::string& tensor,
+                       std::source_location where = std::source_location::current());
+/// The tensors of a .safetensors file, from its header. Not collective.
+std::map<std::string, FileInfo> safetensors_info(
+    const std::string& path, std::source_location where = std::source_location::current());
+/// The texts that were saved beside the tensors. Not collective.
+std::map<std::string, std::string> safetensors_metadata(
+    const std::string& path, std::source_location where = std::source_location::current());
+/// @}
+
+/// @name CSV
+/// @{
+
+/// How a CSV file looks.
+struct CsvOptions {
+  char delimiter = ',';                  ///< between the numbers of a row
+  std::vector<std::string> header = {};  ///< to write: the names of the columns
+  Dtype dtype = float64;                 ///< to read: of the array. No complex one
+};
+/// Writes numbers as text, a row to a line, that read back to the same bits; a vector is one column.
+/// Collective over all ranks, which write their own rows (columns that are split are brought into rows
+/// first). ShapeError for more than two dims, or a header of another length; DtypeError for complex numbers.
+void save_csv(const std::string& path, const Array& x, const CsvOptions& options = {},
+              std::source_location where = std::source_location::current());
+/// Reads a table of numbers: a matrix committed to the sharding, or uncommitted without one. Collective
+/// over all ranks: each looks through the text for the ends of lines, and reads the numbers of its own
+/// rows. A first line with a field that is no number is a header. An empty field is NaN. IoError, with the
+/// line, for rows of different lengths and what is no number of the dtype.
+Array load_csv(const std::string& path, const Sharding& sharding, const CsvOptions& options = {},
+               std::source_location where = std::source_location::current());
+Array load_csv(const std::string& path, const CsvOptions& options = {},
+               std::source_location where = std::source_location::current());
+/// What a CSV file holds; the lines are counted. Not collective.
+FileInfo csv_info(const std::string& path, const CsvOptions& options = {},
+                  std::source_location where = std::source_location::current());
+/// The names of the columns, of a file that has a header; otherwise none. Not collective.
+std::vector<std::string> csv_header(const std::string& path, const CsvOptions& options = {},
+                                    std::source_location where = std::source_location::current());
+/// @}
+
 /// @name HDF5
 /// @{
 
@@ -61,6 +130,9 @@ struct Hdf5LoadOptions {
   /// A foreign file may name other files to read from: raw data outside, virtual datasets, external links.
   /// Without this that is an IoError.
   bool other_files = false;
+  /// A part of the dataset alone, a slice for each of its first dims: {slice(100, 200), slice(0, None, 4)}.
+  /// Steps must be positive. Only that part is read, and it is what the sharding splits.
+  std::vector<Slice> slices = {};
 };
 /// Writes a dataset of an HDF5 file; its groups are made when missing. Collective over all ranks. An
 /// existing file keeps its other datasets (it is copied first, so that a failure leaves it as it was). bool
@@ -92,6 +164,15 @@ Array load_matrix_market(const std::string& path, const Sharding& sharding,
                          std::source_location where = std::source_location::current());
 Array load_matrix_market(const std::string& path,
                          std::source_location where = std::source_location::current());
+/// How save_matrix_market writes.
+struct MatrixMarketOptions {
+  bool coordinate = false;  ///< only the entries that are not zero, each with its place; else all of them
+};
+/// Writes a matrix as Matrix Market text that reads back to the same bits: integer, real or complex,
+/// general. Collective over all ranks, which write their own columns (or rows, of coordinates). ShapeError
+/// unless x has two dims; DtypeError for uint64, of which the format has no numbers.
+void save_matrix_market(const std::string& path, const Array& x, const MatrixMarketOptions& options = {},
+                        std::source_location where = std::source_location::current());
 /// What a Matrix Market file holds, from its header. Not collective.
 FileInfo matrix_market_info(const std::string& path,
                             std::source_location where = std::source_location::current());

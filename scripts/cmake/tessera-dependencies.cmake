@@ -103,6 +103,10 @@ if(NOT tessera_sleef_FOUND)
   tessera_need("SLEEF 3.5" libsleef-dev sleef-devel sleef sleef "none: build it into the prefix")
 endif()
 
+tessera_find(tessera_zlib zlib zlib.h z)  # .npz
+if(NOT tessera_zlib_FOUND)
+  tessera_need("zlib 1.2" zlib1g-dev zlib-devel zlib zlib-api "zlib")
+endif()
 tessera_find(tessera_png libpng png.h png)  # pictures of arrays
 if(NOT tessera_png_FOUND)
   tessera_need("libpng 1.6" libpng-dev libpng-devel libpng libpng "libpng")
@@ -156,7 +160,7 @@ endif()
 
 add_library(tessera_needs INTERFACE IMPORTED GLOBAL)
 target_link_libraries(tessera_needs INTERFACE Threads::Threads)
-foreach(need IN ITEMS OpenMP::OpenMP_CXX tessera_scalapack tessera_blas tessera_fftw tessera_fftwf tessera_highway tessera_sleef tessera_png tessera_hdf5)
+foreach(need IN ITEMS OpenMP::OpenMP_CXX tessera_scalapack tessera_blas tessera_fftw tessera_fftwf tessera_highway tessera_sleef tessera_png tessera_zlib tessera_hdf5)
   if(TARGET ${need})
     target_link_libraries(tessera_needs INTERFACE ${need})
   endif()

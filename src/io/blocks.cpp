@@ -2,6 +2,7 @@
 
 #include <tessera/runtime.hpp>
 
+#include <set>
 #include <sstream>
 
 #include "api/memory.hpp"
@@ -96,22 +97,17 @@ namespace {
 Array with_long_runs(const Array& x) {
   constexpr std::int64_t long_enough = 4096;
   const Sharding sharding = x.sharding();
-  const Mesh mesh = sharding.mesh();
-  if (x.ndim() < 2 || mesh.size() == 1 || x.shape()[0] < mesh.size()) return x;
+  if (x.ndim() < 2 || sharding.mesh().size() == 1 || x.shape()[0] < sharding.mesh().size()) return x;
   const DenseInFile dense{x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())), 0};
-  if (run_bytes(dense, whole_box(sharding.shard_shape(x.shape()))) >= long_enough) return x;
-  std::vector<std::vector<int>> rows(x.ndim());
-  for (int a = 0; a < mesh.ndim(); ++a) rows[0].push_back(a);
-  return device_put(x, Sharding::from_dim_axes(mesh, rows));
+  return run_bytes(dense, whole_box(sharding.shard_shape(x.shape()))) >= long_enough ? x : in_rows(x);
 }
 
 void write_own_box(const std::string& call, const std::string& file_name, const Array& x,
                    std::int64_t offset) {
-  const auto& stored = *output_of(x).stored;
-  if (stored.layout.replica_id(x.shape(), local_devices()[0]) == 0) {
+  const OwnBlock own = own_block(x);
+  if (own.writes) {
     File file(call, file_name, File::Mode::write);
-    write_box(file, {x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())), offset},
-              stored.layout.local_box(x.shape(), process_index()), stored.buffer.data());
+    write_box(file, {x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())), offset}, own.box, own.data);
     file.sync();
   }
   fault_point("written");
@@ -124,39 +120,79 @@ void check_length(const std::string& call, const std::string& file_name, std::in
                   " bytes after all ranks wrote " + std::to_string(needed) + "; check the file system");
 }
 
+// The devices of all the arrays' meshes, ascending.
+std::vector<int> devices_of(const std::vector<Array>& arrays) {
+  std::set<int> ids;
+  for (const Array& x : arrays)
+    for (const int id : output_of(x).stored->layout.mesh().device_ids()) ids.insert(id);
+  if (ids.empty()) ids.insert(0);
+  return {ids.begin(), ids.end()};
+}
+
 }  // namespace
 
-void save_blocks(const std::string& path, const std::string& details, const Array& x,
-                 const Prepare& prepare) {
-  check_usable(x);
+Array in_rows(const Array& x) {
+  const Mesh mesh = x.sharding().mesh();
+  if (x.ndim() == 0 || mesh.size() == 1) return x;
+  std::vector<std::vector<int>> rows(x.ndim());
+  for (int a = 0; a < mesh.ndim(); ++a) rows[0].push_back(a);
+  return device_put(x, Sharding::from_dim_axes(mesh, rows));
+}
+
+OwnBlock own_block(const Array& x) {
+  const auto& stored = *output_of(x).stored;
+  if (stored.layout.mesh().position(process_index()) < 0) return {};
+  return {stored.layout.local_box(x.shape(), process_index()), stored.buffer.data(),
+          stored.layout.replica_id(x.shape(), local_devices()[0]) == 0};
+}
+
+void save_many(const std::string& path, const std::string& details, const std::vector<Array>& arrays,
+               const ManyWriter& writer) {
   const std::string call = call_text();
-  Team team(current_call().name + (" to " + quoted(path)) + details + " of " + name(x.dtype()) +
-            to_string(x.shape()) + ", " + layout_text(x.sharding()));
-  std::optional<Array> placed;
+  std::string common = current_call().name + (" to " + quoted(path)) + details;
+  for (const Array& x : arrays) {
+    check_usable(x);
+    common += " of " + name(x.dtype()) + to_string(x.shape()) + ", " + layout_text(x.sharding());
+  }
+  Team team(common);
+  std::vector<Array> placed;
   team.together([&] {
-    placed = with_long_runs(x);
-    eval({*placed});
+    for (const Array& x : arrays) placed.push_back(writer.by_rows ? in_rows(x) : with_long_runs(x));
+    eval(placed);
   });
-  team.set_members(output_of(*placed).stored->layout.mesh().device_ids());
+  team.set_members(devices_of(placed));
   const NoSizeSignal size_is_an_error;
   std::optional<SavePlace> place;  // on the first rank
   std::string temporary;
-  std::int64_t offset = 0;
+  std::vector<std::int64_t> offsets(arrays.size());
   team.once([&] {
     place.emplace(call, path);
     temporary = place->temporary();
-    offset = prepare(temporary, place->target());
+    offsets = writer.prepare(temporary, place->target());
     fault_point("prepared");
   });
   temporary = team.from_first(temporary);
-  offset = team.from_first(offset);
-  team.members([&] { write_own_box(call, temporary, *placed, offset); });
+  for (auto& offset : offsets) offset = team.from_first(offset);
+  team.members([&] {
+    for (std::size_t i = 0; i < placed.size(); ++i) write_own_box(call, temporary, placed[i], offsets[i]);
+  });
+  if (writer.finish) writer.finish(team, temporary, placed);
   team.once([&] {
-    check_length(call, temporary, offset + x.nbytes());
+    for (std::size_t i = 0; i < placed.size(); ++i)
+      check_length(call, temporary, offsets[i] + placed[i].nbytes());
     place->commit();
     place.reset();
     fault_point("saved");
   });
+}
+
+void save_blocks(const std::string& path, const std::string& details, const Array& x,
+                 const Prepare& prepare) {
+  save_many(path, details, {x},
+            {[&](const std::string& temporary, const std::string& target) {
+               return std::vector<std::int64_t>{prepare(temporary, target)};
+             },
+             nullptr, false});
 }
 
 }  // namespace tessera::io

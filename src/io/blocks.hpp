@@ -6,7 +6,9 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "io/team.hpp"
 #include "types/box.hpp"
 
 namespace tessera::io {
@@ -28,5 +30,27 @@ Array load_blocks(const std::string& what, const std::optional<Sharding>&, const
 using Prepare = std::function<std::int64_t(const std::string& temporary, const std::string& target)>;
 // `details` is what else the ranks must agree on: the dataset, the mode.
 void save_blocks(const std::string& path, const std::string& details, const Array&, const Prepare&);
+
+// Several arrays in one file.
+struct ManyWriter {
+  // As Prepare; one place for each array.
+  std::function<std::vector<std::int64_t>(const std::string& temporary, const std::string& target)> prepare;
+  // Called on every rank when all have written, with the arrays as they lie then: what is known only of the
+  // bytes themselves. May be empty.
+  std::function<void(const Team&, const std::string& temporary, const std::vector<Array>& placed)> finish;
+  // Each rank holds whole rows, so that its part of an array is one run of bytes in the file.
+  bool by_rows = false;
+};
+void save_many(const std::string& path, const std::string& details, const std::vector<Array>&,
+               const ManyWriter&);
+// x with its first dim over all devices of its mesh, in order; what has no dims, or one device, stays.
+Array in_rows(const Array& x);
+// This rank's block of a computed array, and whether it is the rank that writes it.
+struct OwnBlock {
+  Box box;
+  const std::byte* data = nullptr;
+  bool writes = false;
+};
+OwnBlock own_block(const Array& x);
 
 }  // namespace tessera::io

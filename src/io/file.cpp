@@ -52,9 +52,12 @@ File::File(std::string call, std::string path, Mode mode) : call_(std::move(call
   fail(S_ISDIR(facts.st_mode) ? "is a directory" : "is not a regular file (a pipe or a device)",
        "give the path of a file");
 }
+File::File(std::string call, std::string path, std::string content)
+    : call_(std::move(call)), path_(std::move(path)), content_(std::move(content)) {}
 File::File(File&& other) noexcept
     : call_(std::move(other.call_)),
       path_(std::move(other.path_)),
+      content_(std::move(other.content_)),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 File::~File() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -69,16 +72,25 @@ void File::fail_errno(const char* what) const {
 }
 
 std::int64_t File::bytes() const {
+  if (descriptor_ < 0) return static_cast<std::int64_t>(content_.size());
   struct stat facts {};
   if (::fstat(descriptor_, &facts) != 0) fail_errno("cannot be examined");
   return facts.st_size;
 }
 
+std::int64_t File::copy_of_content(void* out, std::int64_t bytes, std::int64_t offset) const {
+  const auto all = static_cast<std::int64_t>(content_.size());
+  const auto count = std::clamp<std::int64_t>(all - offset, 0, bytes);
+  if (count > 0) std::memcpy(out, content_.data() + offset, static_cast<std::size_t>(count));
+  return count;
+}
+
 void File::read(void* out, std::int64_t bytes, std::int64_t offset) const {
   auto* to = static_cast<std::byte*>(out);
   for (std::int64_t done = 0; done < bytes;) {
-    const auto got =
-        ::pread(descriptor_, to + done, std::min(bytes - done, std::int64_t{1} << 30), offset + done);
+    const auto wanted = std::min(bytes - done, std::int64_t{1} << 30);
+    const auto got = descriptor_ < 0 ? copy_of_content(to + done, wanted, offset + done)
+                                     : ::pread(descriptor_, to + done, wanted, offset + done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_errno("cannot be read");
     if (got == 0)

@@ -1,6 +1,7 @@
 // A file that one rank reads or writes at given places. What goes wrong is an IoError with path, facts and
 // mend, on this rank alone: team.hpp makes it everybody's.
 #pragma once
+#include <tessera/error.hpp>
 #include <tessera/shape.hpp>
 
 #include <cstddef>
@@ -17,6 +18,8 @@ class File {
   // `call` opens every message: "load_npy". Only regular files: reading from a pipe or a directory is
   // refused.
   File(std::string call, std::string path, Mode mode);
+  // Bytes in memory that stand for a file, to be read.
+  File(std::string call, std::string path, std::string content);
   ~File();
   File(File&& other) noexcept;
   File(const File&) = delete;
@@ -32,9 +35,22 @@ class File {
 
  private:
   [[noreturn]] void fail_errno(const char* what) const;
-  std::string call_, path_;
+  std::int64_t copy_of_content(void* out, std::int64_t bytes, std::int64_t offset) const;
+  std::string call_, path_, content_;
   int descriptor_ = -1;
 };
+
+// The parsers of headers say fact and mend; here the call and the path are put in front. `mend` is for those
+// that say none.
+template <class Parse> auto parsed(const File& file, const char* mend, Parse parse) {
+  try {
+    return parse();
+  } catch (const IoError& error) {
+    const std::string text = error.what();
+    const auto cut = text.rfind("; ");
+    file.fail(text.substr(0, cut), cut == std::string::npos ? mend : text.substr(cut + 2));
+  }
+}
 
 std::string read_text(const std::string& call, const std::string& path);
 // The entry itself reaches the disk: after a rename or a new file.

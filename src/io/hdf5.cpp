@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "base/call.hpp"
@@ -65,6 +66,7 @@ std::string reason() {
 struct Source {
   std::string call, path, dataset;
   bool other_files = false;
+  std::vector<Slice> slices = {};
   [[noreturn]] void fail(const std::string& facts, const std::string& mend) const {
     throw IoError(call + ": " + tessera::quoted(path) + " " + facts + "; " + mend);
   }
@@ -210,16 +212,49 @@ Handle open_dataset(const Source& source, hid_t file) {
       names.empty() ? "it has none at all" : "it has " + shown(names) + did_you_mean(source.dataset, names));
 }
 
+// The part of a dataset that is asked for: along each dim where it starts, its step, and how much there is.
+struct Part {
+  std::vector<std::int64_t> start, step, count;
+};
+Part part_of(const Source& source, const Shape& shape) {
+  if (source.slices.size() > shape.size())
+    throw IndexError(source.call + ": " +
+                     format_count(static_cast<std::int64_t>(source.slices.size()), "slice") +
+                     " for the dataset " + tessera::quoted(source.dataset) + " of shape " + to_string(shape));
+  Part part;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const Slice slice = d < source.slices.size() ? source.slices[d] : Slice{};
+    const std::int64_t extent = shape[d], step = slice.step.value_or(1);
+    if (step < 1)
+      throw IndexError(source.call + ": the slice of dimension " + std::to_string(d) + " has the step " +
+                       std::to_string(step) +
+                       "; of a file only positive steps are read. Use flip afterwards");
+    const auto bound = [&](std::optional<std::int64_t> at, std::int64_t otherwise) {
+      if (!at) return otherwise;
+      return std::clamp<std::int64_t>(*at < 0 ? *at + extent : *at, 0, extent);
+    };
+    const std::int64_t start = bound(slice.start, 0), stop = bound(slice.stop, extent);
+    part.start.push_back(start);
+    part.step.push_back(step);
+    part.count.push_back(stop > start ? (stop - start - 1) / step + 1 : 0);
+  }
+  return part;
+}
+
 void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, std::byte* out) {
   const Quiet quiet;
   if (is_empty(box)) return;
   const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
   const Handle in_file(H5Dget_space(dataset), H5Sclose);
-  std::vector<hsize_t> start, count;
-  for (const auto& range : box)
-    start.push_back(static_cast<hsize_t>(range.start)), count.push_back(static_cast<hsize_t>(range.size()));
+  const Part part = part_of(source, shape_of_dataset(source, dataset));
+  std::vector<hsize_t> start, step, count;
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    start.push_back(static_cast<hsize_t>(part.start[d] + box[d].start * part.step[d]));
+    step.push_back(static_cast<hsize_t>(part.step[d]));
+    count.push_back(static_cast<hsize_t>(box[d].size()));
+  }
   if (!box.empty())
-    H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+    H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start.data(), step.data(), count.data(), nullptr);
   const hsize_t elements = static_cast<hsize_t>(box_elements(box));
   const Handle in_memory(box.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &elements, nullptr),
                          H5Sclose);
@@ -232,7 +267,7 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
 FileInfo read_info(const Source& source) {
   const Quiet quiet;
   const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
-  return {shape_of_dataset(source, dataset), dtype_of_dataset(source, dataset),
+  return {Shape(part_of(source, shape_of_dataset(source, dataset)).count), dtype_of_dataset(source, dataset),
           "hdf5 dataset " + source.dataset};
 }
 
@@ -343,13 +378,24 @@ void copy_existing(const Source& source, const std::string& target, const std::s
                 "free some space; the file is copied so that a failure cannot damage it");
 }
 
+// As it is asked for: " [10:20, ::2]".
+std::string slices_text(const std::vector<Slice>& slices) {
+  if (slices.empty()) return "";
+  std::vector<std::string> texts;
+  const auto number = [](std::optional<std::int64_t> n) { return n ? std::to_string(*n) : std::string(); };
+  for (const Slice& s : slices)
+    texts.push_back(number(s.start) + ":" + number(s.stop) + (s.step ? ":" + number(s.step) : ""));
+  return " [" + join(texts) + "]";
+}
+
 Array load(const Source& source, const std::optional<Sharding>& sharding) {
   FileInfo info{{}, float32, {}};
   Reader reader;
   reader.header = [&] { return info = read_info(source); };
   reader.block = [&](const Box& box, std::byte* out) { read_hyperslab(source, info, box, out); };
-  return load_blocks(tessera::quoted(source.path) + ", dataset " + tessera::quoted(source.dataset), sharding,
-                     reader);
+  return load_blocks(tessera::quoted(source.path) + ", dataset " + tessera::quoted(source.dataset) +
+                         slices_text(source.slices),
+                     sharding, reader);
 }
 
 }  // namespace
@@ -371,12 +417,12 @@ std::vector<std::string> hdf5_datasets(const std::string& path, std::source_loca
 Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding& sharding,
                 Hdf5LoadOptions options, std::source_location where) {
   const Call call("load_hdf5", where);
-  return load({call_text(), path, dataset, options.other_files}, sharding);
+  return load({call_text(), path, dataset, options.other_files, std::move(options.slices)}, sharding);
 }
 Array load_hdf5(const std::string& path, const std::string& dataset, Hdf5LoadOptions options,
                 std::source_location where) {
   const Call call("load_hdf5", where);
-  return load({call_text(), path, dataset, options.other_files}, std::nullopt);
+  return load({call_text(), path, dataset, options.other_files, std::move(options.slices)}, std::nullopt);
 }
 
 void save_hdf5(const std::string& path, const std::string& dataset, const Array& x, Hdf5SaveOptions options,

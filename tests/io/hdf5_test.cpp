@@ -43,6 +43,22 @@ TEST_F(Hdf5, comes_back_under_any_sharding_from_any_sharding) {
   EXPECT_THAT(entries(), ElementsAre("x.h5"));
 }
 
+TEST_F(Hdf5, a_part_of_a_dataset_is_read_alone) {
+  const Array x = reshape(arange(20 * 7), {20, 7});
+  io::save_hdf5(path("x.h5"), "x", device_put(x, all_rows()));
+  comm::barrier(comm::world());
+  const auto columns = NamedSharding(make_mesh({device_count()}, {"x"}), P(None, "x"));
+  for (const auto& layout : {all_rows(), columns}) {
+    const Array some = io::load_hdf5(path("x.h5"), "x", layout, {.slices = {slice(3, -2, 4), slice(1, 100)}});
+    EXPECT_EQ(some.sharding(), layout);
+    EXPECT_EQ(to_vector<int>(some), to_vector<int>(x(slice(3, -2, 4), slice(1, 100))));
+  }
+  EXPECT_EQ(io::load_hdf5(path("x.h5"), "x", {.slices = {slice(9, 4)}}).shape(), (Shape{0, 7}));
+  EXPECT_THAT(
+      text_of_error<IndexError>([&] { io::load_hdf5(path("x.h5"), "x", {.slices = {slice(0, 5, -1)}}); }),
+      HasSubstr("dimension 0 has the step -1; of a file only positive steps are read"));
+}
+
 TEST_F(Hdf5, mistakes_are_named_on_every_rank) {
   io::save_hdf5(path("x.h5"), "/a/values", device_put(ones({4}), all_rows()));
   comm::barrier(comm::world());

@@ -1,0 +1,154 @@
+// .safetensors: tensors by name, dense, behind a JSON header that says where each lies.
+#include <bit>
+#include <cstring>
+
+#include "base/call.hpp"
+#include "base/text.hpp"
+#include "graph/op.hpp"
+#include "io/archive/safetensors_header.hpp"
+#include "io/blocks.hpp"
+#include "io/file.hpp"
+
+namespace tessera::io {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format's numbers are little-endian");
+
+constexpr const char* mend = "write it again, or check it against the safetensors format";
+
+SafetensorsHeader read_header(const File& file) {
+  const std::int64_t size = file.bytes();
+  std::string first(std::min(size, safetensors_prefix_bytes), '\0');
+  file.read(first.data(), static_cast<std::int64_t>(first.size()), 0);
+  std::string text(parsed(file, mend, [&] { return parse_safetensors_prefix(first, size); }), '\0');
+  file.read(text.data(), static_cast<std::int64_t>(text.size()), safetensors_prefix_bytes);
+  return parsed(file, mend, [&] { return parse_safetensors(text, size); });
+}
+
+const SafeTensor& find(const File& file, const SafetensorsHeader& header, const std::string& tensor) {
+  if (const auto found = header.tensors.find(tensor); found != header.tensors.end()) return found->second;
+  constexpr std::size_t most = 20;
+  std::vector<std::string> names, shown;
+  for (const auto& [name, facts] : header.tensors) {
+    names.push_back(name);
+    if (shown.size() < most) shown.push_back(quoted(name));
+  }
+  file.fail("has no tensor " + quoted(tensor),
+            names.empty()
+                ? "it has none at all"
+                : "it has " + join(shown) +
+                      (names.size() > most ? " and " + std::to_string(names.size() - most) + " more" : "") +
+                      did_you_mean(tensor, names));
+}
+
+FileInfo info_of(const SafeTensor& tensor) {
+  return {tensor.shape, tensor.dtype,
+          std::string("safetensors") + (tensor.stored == StoredAs::float16    ? ", stored as F16"
+                                        : tensor.stored == StoredAs::bfloat16 ? ", stored as BF16"
+                                                                              : "")};
+}
+
+float from_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+// IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits.
+float from_float16(std::uint16_t bits) {
+  const std::uint32_t sign = std::uint32_t{bits} >> 15 << 31, exponent = bits >> 10 & 31,
+                      fraction = bits & 1023;
+  constexpr std::uint32_t rebias = 127 - 15;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0xffU << 23 | fraction << 13);
+  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + rebias) << 23 | fraction << 13);
+  const float tiny = static_cast<float>(fraction) * 0x1p-24f;  // exact: subnormal there, normal here
+  return sign != 0 ? -tiny : tiny;
+}
+
+void read_tensor_box(const File& file, const SafeTensor& tensor, const Box& box, std::byte* out) {
+  const DenseInFile place{tensor.shape, tensor.stored_itemsize(), tensor.begin};
+  if (tensor.stored == StoredAs::same) {
+    read_box(file, place, box, out);
+    if (tensor.dtype == bool_)
+      for (std::int64_t i = 0; i < box_elements(box); ++i)
+        out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
+    return;
+  }
+  std::vector<std::uint16_t> halves(box_elements(box));
+  read_box(file, place, box, reinterpret_cast<std::byte*>(halves.data()));
+  auto* values = reinterpret_cast<float*>(out);
+  for (std::size_t i = 0; i < halves.size(); ++i)
+    values[i] = tensor.stored == StoredAs::float16 ? from_float16(halves[i]) : from_bfloat16(halves[i]);
+}
+
+Array load(const std::string& path, const std::string& name, const std::optional<Sharding>& sharding) {
+  std::optional<File> file;
+  SafeTensor tensor;
+  Reader reader;
+  reader.header = [&] {
+    file.emplace(call_text(), path, File::Mode::read);
+    tensor = find(*file, read_header(*file), name);
+    return info_of(tensor);
+  };
+  reader.block = [&](const Box& box, std::byte* out) { read_tensor_box(*file, tensor, box, out); };
+  return load_blocks(quoted(path) + ", tensor " + quoted(name), sharding, reader);
+}
+
+}  // namespace
+
+void save_safetensors(const std::string& path, const std::map<std::string, Array>& tensors,
+                      const std::map<std::string, std::string>& metadata, std::source_location where) {
+  const Call call("save_safetensors", where);
+  SafetensorsHeader header;
+  std::vector<Array> values;
+  std::string details = ", tensors";
+  std::int64_t at = 0;
+  for (const auto& [name, x] : tensors) {
+    check_usable(x);
+    if (x.dtype() == complex128)
+      throw DtypeError(
+          call_text() + ": " + quoted(name) +
+          " is complex128, which the format does not have; save real and imaginary parts, or astype "
+          "complex64");
+    if (name == "__metadata__")
+      throw ArgumentError(call_text() + ": no tensor can be called \"__metadata__\"");
+    header.tensors[name] = {x.shape(), x.dtype(), StoredAs::same, at, at + x.nbytes()};
+    at += x.nbytes();
+    values.push_back(x);
+    details += " " + quoted(name);
+  }
+  header.metadata = metadata;
+  for (const auto& [key, word] : metadata) details += ", " + quoted(key) + " " + quoted(word);
+  const std::string text = safetensors_header_text(header);
+  save_many(path, details, values,
+            {[&](const std::string& temporary, const std::string&) {
+               File file(call_text(), temporary, File::Mode::create);
+               file.write(text.data(), static_cast<std::int64_t>(text.size()), 0);
+               file.resize(static_cast<std::int64_t>(text.size()) + at);
+               file.sync();
+               std::vector<std::int64_t> places;
+               for (const auto& [name, tensor] : header.tensors)
+                 places.push_back(static_cast<std::int64_t>(text.size()) + tensor.begin);
+               return places;
+             },
+             nullptr, false});
+}
+
+Array load_safetensors(const std::string& path, const std::string& tensor, const Sharding& sharding,
+                       std::source_location where) {
+  const Call call("load_safetensors", where);
+  return load(path, tensor, sharding);
+}
+Array load_safetensors(const std::string& path, const std::string& tensor, std::source_location where) {
+  const Call call("load_safetensors", where);
+  return load(path, tensor, std::nullopt);
+}
+
+std::map<std::string, FileInfo> safetensors_info(const std::string& path, std::source_location where) {
+  const Call call("safetensors_info", where);
+  std::map<std::string, FileInfo> found;
+  for (const auto& [name, tensor] : read_header(File(call_text(), path, File::Mode::read)).tensors)
+    found.emplace(name, info_of(tensor));
+  return found;
+}
+std::map<std::string, std::string> safetensors_metadata(const std::string& path, std::source_location where) {
+  const Call call("safetensors_metadata", where);
+  return read_header(File(call_text(), path, File::Mode::read)).metadata;
+}
+
+}  // namespace tessera::io

@@ -1,0 +1,36 @@
+// The header of a .safetensors file: 8 bytes of length, then JSON that names each tensor's dtype, shape and
+// place in the bytes behind it. Pure: error texts start with the fact, as those of npy_header.hpp.
+#pragma once
+#include <tessera/dtype.hpp>
+#include <tessera/shape.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace tessera::io {
+
+enum class StoredAs { same, float16, bfloat16 };  // the last two are read as float32
+struct SafeTensor {
+  Shape shape;
+  Dtype dtype;
+  StoredAs stored = StoredAs::same;
+  std::int64_t begin = 0, end = 0;  // in the file
+  std::int64_t stored_itemsize() const;
+};
+struct SafetensorsHeader {
+  std::map<std::string, SafeTensor> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+constexpr std::int64_t safetensors_prefix_bytes = 8;
+// How long the JSON is, from the first 8 bytes.
+std::int64_t parse_safetensors_prefix(std::string_view first_bytes, std::int64_t file_bytes);
+// Every byte behind the header must belong to exactly one tensor.
+SafetensorsHeader parse_safetensors(std::string_view json, std::int64_t file_bytes);
+
+// Length and JSON of tensors whose begin and end count from the end of the header, padded to 8 bytes.
+std::string safetensors_header_text(const SafetensorsHeader&);
+
+}  // namespace tessera::io

@@ -1,0 +1,87 @@
+// What stands in a .npy file, or in a member of an archive of such.
+#include "io/npy_file.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/text.hpp"
+#include "kernels/move/copy.hpp"
+#include "types/checked.hpp"
+
+namespace tessera::io {
+
+NpyHeader read_npy_header(const File& file, std::int64_t start, std::int64_t size) {
+  char first[12];
+  const auto count = std::min<std::int64_t>(size, sizeof first);
+  file.read(first, count, start);
+  const auto prefix = parsed(file, "write it again with numpy.save or io::save_npy", [&] {
+    return parse_npy_prefix({first, static_cast<std::size_t>(count)}, size);
+  });
+  std::string dict(prefix.dict_bytes, '\0');
+  file.read(dict.data(), prefix.dict_bytes, start + prefix.dict_offset);
+  NpyHeader header = parsed(file, "write it again with numpy.save or io::save_npy",
+                            [&] { return parse_npy_dict(dict, prefix); });
+  std::int64_t bytes = 0;
+  try {
+    bytes = checked_bytes(header.shape, header.dtype, "load_npy");
+  } catch (const ShapeError&) {
+    file.fail("claims the shape " + to_string(header.shape) + ", whose bytes exceed 2^63",
+              "it is damaged: write it again");
+  }
+  if (bytes > size - header.data_offset)
+    file.fail("has " + std::to_string(size) + " bytes, but its header claims shape " +
+                  to_string(header.shape) + " of " + name(header.dtype) + ", which needs " +
+                  std::to_string(bytes) + " after the header's " + std::to_string(header.data_offset),
+              "it was cut short: copy or write it again");
+  header.bytes_behind = size - header.data_offset - bytes;
+  header.data_offset += start;
+  return header;
+}
+
+namespace {
+
+void reverse_bytes(std::byte* data, std::int64_t count, std::size_t width) {
+  for (std::int64_t i = 0; i < count; ++i, data += width) std::reverse(data, data + width);
+}
+
+// A Fortran-order file is the transposed array in C order: the reversed box of the reversed shape, turned
+// back in memory.
+void read_fortran_box(const File& file, const NpyHeader& header, const Box& box, std::byte* out) {
+  std::vector<std::int64_t> extents(header.shape.begin(), header.shape.end());
+  std::reverse(extents.begin(), extents.end());
+  const Box reversed(box.rbegin(), box.rend());
+  const auto width = itemsize(header.dtype);
+  const auto elements = static_cast<std::size_t>(box_elements(box));
+  const std::unique_ptr<std::byte[]> turned(new std::byte[elements * width]);
+  read_box(file, {Shape(extents), static_cast<std::int64_t>(width), header.data_offset}, reversed,
+           turned.get());
+  std::vector<int> order;
+  for (int d = static_cast<int>(box.size()); d-- > 0;) order.push_back(d);
+  if (elements > 0) kernels::transpose(out, turned.get(), box_shape(reversed), order, width);
+}
+
+}  // namespace
+
+void read_npy_box(const File& file, const NpyHeader& header, const Box& box, std::byte* out) {
+  const auto width = itemsize(header.dtype);
+  if (header.fortran_order && box.size() > 1)
+    read_fortran_box(file, header, box, out);
+  else
+    read_box(file, {header.shape, static_cast<std::int64_t>(width), header.data_offset}, box, out);
+  const auto parts = is_complex(header.dtype) ? 2 : 1;
+  if (header.swap_bytes)
+    reverse_bytes(out, box_elements(box) * parts, width / static_cast<std::size_t>(parts));
+  // A bool is 0 or 1 everywhere in tessera, whatever wrote the file.
+  if (header.dtype == bool_)
+    for (std::int64_t i = 0; i < box_elements(box); ++i)
+      out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
+}
+
+FileInfo npy_file_info(const NpyHeader& header) {
+  return {header.shape, header.dtype,
+          "npy " + std::to_string(header.major) + ".0, " +
+              (header.fortran_order ? "Fortran order" : "C order") +
+              (header.swap_bytes ? ", other byte order" : "")};
+}
+
+}  // namespace tessera::io

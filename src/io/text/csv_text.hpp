@@ -1,0 +1,42 @@
+// A table of numbers as text. What is wrong is an IoError with the path and the line.
+#pragma once
+#include <tessera/io.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/file.hpp"
+#include "types/box.hpp"
+
+namespace tessera::io {
+
+// The fields of a line, without their quotes and the blanks around them.
+std::vector<std::string> csv_fields(std::string_view line, char delimiter);
+
+// A file (or bytes in memory) that the caller keeps. Made in one pass over the text, which counts the rows.
+class CsvText {
+ public:
+  CsvText(const File& file, const CsvOptions& options);
+  const std::vector<std::string>& header() const { return header_; }
+  Shape shape() const { return {rows_, columns_}; }
+  // The box of the table, dense, in options.dtype. Only its rows are looked at again.
+  void read(const Box&, std::byte* out) const;
+
+ private:
+  void note_row(std::string_view line, std::int64_t offset, std::int64_t line_number);
+  template <class T>
+  void read_row(std::string_view line, std::int64_t line_number, Range columns, T* out) const;
+  const File& file_;
+  CsvOptions options_;
+  std::vector<std::string> header_;
+  struct Mark {
+    std::int64_t row, offset, line;
+  };
+  std::vector<Mark> marks_;  // of some rows: where they begin
+  std::int64_t rows_ = 0, columns_ = 0;
+  bool is_first_ = true;
+};
+
+}  // namespace tessera::io

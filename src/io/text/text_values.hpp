@@ -1,0 +1,39 @@
+// Numbers as text that read back to the same bits, and a file of text in which each rank writes its own part.
+#pragma once
+#include <charconv>
+#include <complex>
+#include <functional>
+#include <string>
+#include <type_traits>
+
+#include "io/blocks.hpp"
+
+namespace tessera::io {
+
+// The shortest text that reads back to the same value; complex numbers as "re im".
+template <class T> void append_number(std::string& out, T value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    out += value ? '1' : '0';
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    char text[40];
+    const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+    out.append(text, end);
+  } else {
+    append_number(out, value.real());
+    out += ' ';
+    append_number(out, value.imag());
+  }
+}
+
+// How a block becomes text: its elements in the order of the file, a range of them at a time.
+struct TextWriter {
+  // Appends the text of the block's elements [first, last); how many entries that were.
+  std::function<std::int64_t(const OwnBlock&, std::int64_t first, std::int64_t last, std::string& out)> write;
+  // What stands before, knowing how many entries follow.
+  std::function<std::string(std::int64_t entries)> header;
+};
+// x split along `dim` over all devices, so that the ranks' texts follow each other; all other dims whole.
+void save_text(const std::string& path, const std::string& details, const Array& x, int dim,
+               const TextWriter&);
+
+}  // namespace tessera::io

@@ -1,0 +1,129 @@
+// Numbers as text: CSV read and written, Matrix Market written.
+#include "io/folder.hpp"
+#include "io/text/csv_text.hpp"
+
+namespace tessera::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Csv : public InFolder {};
+class SavedMatrixMarket : public InFolder {};
+
+std::string text_of_file(const std::string& path) {
+  comm::barrier(comm::world());
+  std::ifstream file(path, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+Sharding all_columns() { return NamedSharding(make_mesh({device_count()}, {"x"}), P(None, "x")); }
+
+TEST_F(Csv, a_table_with_a_header_is_read) {
+  const auto file =
+      put("t.csv", "\xef\xbb\xbftime, \"x, in \"\"m\"\"\",y\r\n0,1.5,-2\r\n\r\n1,+2e-3,\n2,nan,inf");
+  EXPECT_THAT(io::csv_header(file), ElementsAre("time", "x, in \"m\"", "y"));
+  EXPECT_EQ(io::csv_info(file).shape, (Shape{3, 3}));
+  for (const auto& layout : {all_rows(), all_columns()}) {
+    const Array x = io::load_csv(file, layout);
+    EXPECT_EQ(x.sharding(), layout);
+    const auto v = to_vector<double>(x);
+    EXPECT_THAT(std::vector<double>(v.begin(), v.begin() + 5), ElementsAre(0, 1.5, -2, 1, 0.002));
+    EXPECT_TRUE(std::isnan(v[5]) && std::isnan(v[7]) && std::isinf(v[8]));
+  }
+}
+
+TEST_F(Csv, a_table_without_a_header_and_with_another_delimiter) {
+  const auto file = put("t.csv", "1;2\n3;4\n");
+  const Array x = io::load_csv(file, all_rows(), {.delimiter = ';', .dtype = int32});
+  EXPECT_EQ(x.dtype(), int32);
+  EXPECT_THAT(to_vector<int>(x), ElementsAre(1, 2, 3, 4));
+  EXPECT_TRUE(io::csv_header(file, {.delimiter = ';'}).empty());
+}
+
+TEST_F(Csv, numpys_savetxt_with_a_header) {
+  const auto file = put("t.csv", "# a b\n1.000000000000000000e+00 2.500000000000000000e+00\n");
+  EXPECT_THAT(io::csv_header(file, {.delimiter = ' '}), ElementsAre("a", "b"));
+  EXPECT_THAT(to_vector<double>(io::load_csv(file, {.delimiter = ' '})), ElementsAre(1, 2.5));
+}
+
+TEST_F(Csv, comes_back_to_the_same_bits_from_any_layout) {
+  const Array x = random::normal(random::key(3), {3000, 3}, float64) * 1e-7;
+  for (const auto& layout : {all_rows(), all_columns()}) {
+    io::save_csv(path("x.csv"), device_put(x, layout), {.header = {"a", "b,c", "d"}});
+    EXPECT_EQ(to_vector<double>(io::load_csv(path("x.csv"), all_columns())), to_vector<double>(x));
+    EXPECT_THAT(io::csv_header(path("x.csv")), ElementsAre("a", "b,c", "d"));
+  }
+  EXPECT_THAT(entries(), ElementsAre("x.csv"));
+}
+
+TEST_F(Csv, is_what_a_spreadsheet_reads) {
+  io::save_csv(path("x.csv"), device_put(array({{1.f, 2.5f}, {-3.f, 1e10f}, {0.f, 0.1f}}), all_rows()),
+               {.header = {"a", "b"}});
+  EXPECT_EQ(text_of_file(path("x.csv")), "a,b\n1,2.5\n-3,1e+10\n0,0.1\n");
+  io::save_csv(path("v.csv"), arange(3));
+  EXPECT_EQ(text_of_file(path("v.csv")), "0\n1\n2\n");
+}
+
+TEST_F(Csv, what_is_wrong_is_refused_with_path_line_and_reason) {
+  const auto refusal = [&](const std::string& text, io::CsvOptions options = {}) {
+    const auto file = put("bad.csv", text);
+    return text_of_error<IoError>([&] { io::load_csv(file, options); });
+  };
+  EXPECT_THAT(refusal("a,b\n1,2\n3\n"),
+              HasSubstr("bad.csv' has in line 3: 1 field, where the first line has 2; check the line"));
+  EXPECT_THAT(refusal("1,2\n3,x\n"), HasSubstr("line 2: 'x' in column 2, which is no float64"));
+  EXPECT_THAT(refusal("1,2\n3,4,5\n"), HasSubstr("3 fields"));
+  EXPECT_THAT(refusal("1\n2.5\n", {.dtype = int32}), HasSubstr("'2.5' in column 1, which is no int32"));
+  EXPECT_THAT(refusal("1\n300\n", {.dtype = uint8}), HasSubstr("which is no uint8"));
+  EXPECT_EQ(io::load_csv(put("empty.csv", "")).shape(), (Shape{0, 0}));
+  EXPECT_EQ(io::load_csv(put("only.csv", "a,b\n")).shape(), (Shape{0, 2}));
+}
+
+TEST_F(Csv, what_cannot_be_a_table_is_refused) {
+  EXPECT_THAT(text_of_error<ShapeError>([&] {
+                io::save_csv(path("x.csv"), zeros({2, 2, 2}));
+              }),
+              HasSubstr("a CSV file is a table, the array has the shape (2, 2, 2)"));
+  EXPECT_THAT(text_of_error<ShapeError>([&] {
+                io::save_csv(path("x.csv"), zeros({2, 2}), {.header = {"a"}});
+              }),
+              HasSubstr("the header has 1 name for 2 columns"));
+  EXPECT_THAT(text_of_error<DtypeError>([&] { io::save_csv(path("x.csv"), zeros({2}, complex64)); }),
+              HasSubstr("has no complex numbers"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::load_csv(path("x.csv"), {.delimiter = '.'}); }),
+              HasSubstr("'.' cannot stand between numbers"));
+}
+
+TEST_F(SavedMatrixMarket, is_written_down_the_columns) {
+  io::save_matrix_market(path("m.mtx"), device_put(array({{1.5, 2.0, 3.0}, {4.0, 5.0, 6.0}}), all_rows()));
+  EXPECT_EQ(text_of_file(path("m.mtx")),
+            "%%MatrixMarket matrix array real general\n2 3\n1.5\n4\n2\n5\n3\n6\n");
+  io::save_matrix_market(path("c.mtx"), device_put(array({{0, 7, 0}, {0, 0, -2}}), all_rows()),
+                         {.coordinate = true});
+  EXPECT_EQ(text_of_file(path("c.mtx")),
+            "%%MatrixMarket matrix coordinate integer general\n2 3 2\n1 2 7\n2 3 -2\n");
+}
+
+TEST_F(SavedMatrixMarket, comes_back_to_the_same_bits) {
+  const Array x = random::normal(random::key(3), {61, 37}, float64);
+  for (const bool coordinate : {false, true}) {
+    io::save_matrix_market(path("m.mtx"), device_put(x, all_rows()), {.coordinate = coordinate});
+    EXPECT_EQ(to_vector<double>(io::load_matrix_market(path("m.mtx"), all_columns())), to_vector<double>(x));
+  }
+  const Array z = astype(x, complex128) * std::complex<double>(0, 1);
+  io::save_matrix_market(path("z.mtx"), device_put(z, all_columns()), {.coordinate = true});
+  EXPECT_EQ(to_vector<std::complex<double>>(io::load_matrix_market(path("z.mtx"), all_rows())),
+            to_vector<std::complex<double>>(z));
+}
+
+TEST_F(SavedMatrixMarket, says_what_the_format_does_not_have) {
+  EXPECT_THAT(text_of_error<ShapeError>([&] { io::save_matrix_market(path("m.mtx"), zeros({2})); }),
+              HasSubstr("a Matrix Market file is a matrix, the array has the shape (2,)"));
+  EXPECT_THAT(text_of_error<DtypeError>([&] {
+                io::save_matrix_market(path("m.mtx"), zeros({2, 2}, uint64));
+              }),
+              HasSubstr("the format has no uint64"));
+}
+
+}  // namespace
+}  // namespace tessera::test
