@@ -5,5 +5,6 @@
 #include <tessera/array/handle.hpp>
 #include <tessera/array/host.hpp>
 #include <tessera/array/index.hpp>
+#include <tessera/array/memory.hpp>
 #include <tessera/array/read.hpp>
 #include <tessera/error.hpp>

@@ -19,6 +19,10 @@ HostArray process_allgather(const HostArray& x, bool tiled = false,
 HostArray process_allgather(const Array& x, bool tiled = false,
                             std::source_location where = std::source_location::current());
 
+/// The whole value of an array on process 0, and a host array of no elements on the others. Collective over
+/// all processes: each sends its blocks to process 0 alone, and nobody else needs the memory.
+HostArray process_gather(const Array& x, std::source_location where = std::source_location::current());
+
 /// The value of process 0 on every process. Collective over all processes: one broadcast. ArgumentError
 /// when shapes or dtypes differ.
 HostArray broadcast_one_to_all(const HostArray& x,

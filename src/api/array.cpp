@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "api/evaluate.hpp"
+#include "api/host_buffer.hpp"
+#include "api/memory.hpp"
 #include "base/session.hpp"
 #include "base/text.hpp"
 #include "kernels/elementwise/elementwise.hpp"
@@ -80,6 +82,22 @@ HostArray::HostArray(Shape shape, Dtype dtype, std::source_location where)
   const Call call("HostArray", where);
   const auto bytes = checked_bytes(shape_, itemsize(dtype), "HostArray");
   data_ = std::shared_ptr<std::byte[]>(new std::byte[std::max<std::int64_t>(bytes, 1)]());
+}
+HostArray HostArray::adopt(void* values, Shape shape, Dtype dtype, std::function<void()> release) {
+  HostArray host;
+  host.shape_ = std::move(shape);
+  host.dtype_ = dtype;
+  host.data_ = std::shared_ptr<std::byte[]>(static_cast<std::byte*>(values),
+                                            [release = std::move(release)](std::byte*) {
+                                              if (release) release();
+                                            });
+  return host;
+}
+std::shared_ptr<std::byte[]> HostArray::take() {
+  if (data_.use_count() != 1) return nullptr;
+  auto memory = std::move(data_);
+  *this = HostArray(Shape{0}, dtype_);
+  return memory;
 }
 void detail::check_count(std::int64_t count, const Shape& shape, const char* name,
                          std::source_location where) {
@@ -190,6 +208,37 @@ Array array_from_host(const void* values, Shape shape, Dtype dtype, std::source_
 }
 Array array(const HostArray& host, std::source_location where) {
   return array_from_host(host.bytes(), host.shape(), host.dtype(), where);
+}
+Array array(HostArray&& host, std::source_location where) {
+  const Call call("array", where);
+  const auto bytes = checked_bytes(host.shape(), itemsize(host.dtype()), "array");
+  const Type type{host.shape(), host.dtype()};
+  Buffer buffer = taken_over(host);
+  if (!buffer) return array_from_host(host.bytes(), type.shape, type.dtype, where);
+  check_memory(bytes, call_text());
+  return make_leaf(type, replicated_everywhere(), std::move(buffer), false);
+}
+
+Buffer taken_over(HostArray& host) {
+  const auto bytes = static_cast<std::size_t>(host.nbytes());
+  auto memory = host.take();
+  if (!memory) return {};
+  std::byte* const data = memory.get();
+  return Buffer::wrap(data, bytes, [memory = std::move(memory)] {});
+}
+
+Shape local_shape(const Array& x) {
+  check_usable(x);
+  const Sharding sharding = x.sharding();
+  const int me = local_devices()[0].id;
+  if (sharding.mesh().position(me) < 0) return Shape(std::vector<std::int64_t>(x.shape().size(), 0));
+  return box_shape(sharding.local_box(x.shape(), me));
+}
+
+std::int64_t release_memory() {
+  const auto before = memory_use().pooled_bytes;
+  release_pooled_memory();
+  return before - memory_use().pooled_bytes;
 }
 
 }  // namespace tessera

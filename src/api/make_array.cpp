@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "api/evaluate.hpp"
+#include "api/host_buffer.hpp"
 #include "base/text.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "comm/watch/agreement.hpp"
@@ -48,11 +49,12 @@ Dtype common_dtype(bool member, Dtype mine, const std::string& what) {
   return Dtype{static_cast<int>(first)};
 }
 
-// A copy of the block, or of nothing; the ranks agree that there was memory for it.
-Buffer copied(const std::string& call, bool member, const HostArray& block) {
-  Buffer buffer;
+// The block's memory where nobody else has it, or a copy; of nothing on a rank outside. The ranks agree that
+// there was memory for it.
+Buffer own_or_copied(const std::string& call, bool member, HostArray& block) {
+  Buffer buffer = member && block.nbytes() > 0 ? taken_over(block) : Buffer();
   std::string wrong;
-  if (member) try {
+  if (member && !buffer) try {
       buffer = Buffer::allocate(block.nbytes());
       if (block.nbytes() > 0) std::memcpy(buffer.data(), block.bytes(), block.nbytes());
     } catch (const std::exception& error) {
@@ -120,7 +122,7 @@ Array make_array_from_callback(Shape shape, Sharding sharding, std::function<Hos
   raise_everywhere<ShapeError>(wrong);
   const Dtype dtype = common_dtype(member, host.dtype(), call + ": the blocks");
   checked_bytes(shape, dtype, call);
-  Buffer buffer = copied(call, member, host);
+  Buffer buffer = own_or_copied(call, member, host);
   return make_leaf({std::move(shape), dtype}, std::move(sharding), std::move(buffer), true);
 }
 
@@ -166,7 +168,7 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
             " does not match: an array of shape " + to_string(*global) + " has there a block of shape " +
             to_string(expected) + ". Blocks are ceil(n/parts) long, the last ones may be shorter";
   raise_everywhere<ShapeError>(wrong);
-  Buffer buffer = copied(call, member, block);
+  Buffer buffer = own_or_copied(call, member, block);
   return make_leaf({std::move(*global), dtype}, std::move(sharding), std::move(buffer), true);
 }
 

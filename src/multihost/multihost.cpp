@@ -97,6 +97,19 @@ HostArray process_allgather(const Array& x, bool tiled, std::source_location whe
   return spread ? to_host(x) : process_allgather(to_host(x), tiled);
 }
 
+HostArray process_gather(const Array& x, std::source_location where) {
+  const Call call("process_gather", where);
+  check_usable(x);
+  const Array on_first = device_put(x, SingleDeviceSharding(devices()[0]));
+  eval({on_first});
+  if (!is_main_process()) return HostArray(Shape{0}, x.dtype());
+  HostArray host(x.shape(), x.dtype());
+  if (host.nbytes() > 0)
+    std::memcpy(host.bytes(), output_of(on_first).stored->buffer.data(),
+                static_cast<std::size_t>(host.nbytes()));
+  return host;
+}
+
 HostArray broadcast_one_to_all(const HostArray& x, std::source_location where) {
   const Call call("broadcast_one_to_all", where);
   const comm::Purpose purpose("multihost::broadcast_one_to_all");

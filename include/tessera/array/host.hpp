@@ -3,10 +3,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <source_location>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tessera/dtype.hpp>
@@ -44,6 +46,21 @@ class HostArray {
     detail::check_count(static_cast<std::int64_t>(values.size()), shape, "HostArray", where);
     copy_from(values.data());
   }
+  /// A moved vector's memory itself, which is neither copied nor zeroed. ShapeError as above.
+  template <class T> HostArray(std::vector<T>&& values, const Shape& shape,
+                               std::source_location where = std::source_location::current())
+      : shape_(shape), dtype_(dtype_of<T>()) {
+    detail::check_count(static_cast<std::int64_t>(values.size()), shape, "HostArray", where);
+    if constexpr (std::is_same_v<T, bool>) {
+      *this = HostArray(static_cast<const std::vector<bool>&>(values), shape, where);
+    } else {
+      const auto owner = std::make_shared<std::vector<T>>(std::move(values));
+      data_ = std::shared_ptr<std::byte[]>(owner, reinterpret_cast<std::byte*>(owner->data()));
+    }
+  }
+  /// Somebody else's memory, dense and row-major, without a copy: `release` is called when nobody looks at it
+  /// any more, which may be on any thread.
+  static HostArray adopt(void* values, Shape shape, Dtype dtype, std::function<void()> release);
   const Shape& shape() const { return shape_; }  ///< extents
   Dtype dtype() const { return dtype_; }         ///< element type
   /// Number of elements.
@@ -59,6 +76,13 @@ class HostArray {
     check_dtype(dtype_of<T>(), where);
     return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
   }
+  /// The same to write to. Copies of this HostArray see what is written.
+  template <class T> std::span<T> as(std::source_location where = std::source_location::current()) {
+    check_dtype(dtype_of<T>(), where);
+    return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(size())};
+  }
+  /// The memory, given away where no copy shares it (the block has no elements then); otherwise nothing.
+  std::shared_ptr<std::byte[]> take();
 
  private:
   void check_dtype(Dtype, std::source_location) const;
