@@ -46,10 +46,10 @@ inline void disagreements(const std::string& number, const Array& x,
                           const std::pair<Sharding, Sharding>& orders) {
   step(number + "a", "operands on different devices");
   show_error<ShardingError>("arrays on devices 0-3 and 4-7 cannot be added",
-                            [&] { device_put(x, halves.first) + device_put(x, halves.second); });
+                            [&] { return device_put(x, halves.first) + device_put(x, halves.second); });
   step(number + "b", "operands on the same devices in another order");
   show_error<ShardingError>("arrays over devices in two orders cannot be added",
-                            [&] { device_put(x, orders.first) + device_put(x, orders.second); });
+                            [&] { return device_put(x, orders.first) + device_put(x, orders.second); });
   step(number + "c", "uncommitted operands go where the others are");
   const Array y = device_put(x, orders.first);
   const Array a = y + ones_like(y), b = y + reshape(arange(y.size()), y.shape());

@@ -83,6 +83,8 @@ class Sharding {
  public:
   /// The sharding that a PositionalSharding means.
   Sharding(const PositionalSharding&);
+  /// What NamedSharding(mesh, spec) makes.
+  explicit Sharding(Mesh, PartitionSpec);
 
   Shape shard_shape(const Shape& global) const;  ///< of the first, largest shard
   /// Of this device's block; ShardingError if it is not in the mesh.
@@ -130,15 +132,9 @@ class Sharding {
 std::ostream& operator<<(std::ostream&, const Sharding&);
 
 /// Dimension d is split over the mesh axes that entry d of the spec names; axes that it does not name hold
-/// copies. A Sharding like any other: NamedSharding rows(mesh, P("x")) and Sharding rows = NamedSharding(...)
-/// mean the same. ShardingError, naming spec, mesh and axis: an axis used twice, an unknown axis.
-class NamedSharding : public Sharding {
- public:
-  /// From a mesh and how its axes split an array.
-  NamedSharding(Mesh, PartitionSpec);
-  /// What another array has.
-  NamedSharding(Sharding sharding) : Sharding(std::move(sharding)) {}
-};
+/// copies. NamedSharding rows(mesh, P("x")), Sharding rows(mesh, P("x")) and auto rows = NamedSharding(mesh,
+/// P("x")) mean the same. ShardingError, naming spec, mesh and axis: an axis used twice, an unknown axis.
+using NamedSharding = Sharding;
 /// All of an array on one device.
 Sharding SingleDeviceSharding(Device);
 

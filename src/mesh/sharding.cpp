@@ -135,8 +135,7 @@ static std::shared_ptr<const Sharding::Impl> build_named(Mesh mesh, PartitionSpe
   auto dim_axes = resolve(mesh, spec);
   return build(std::move(mesh), std::move(spec), std::move(dim_axes));
 }
-NamedSharding::NamedSharding(Mesh mesh, PartitionSpec spec)
-    : Sharding(build_named(std::move(mesh), std::move(spec))) {}
+Sharding::Sharding(Mesh mesh, PartitionSpec spec) : Sharding(build_named(std::move(mesh), std::move(spec))) {}
 
 Sharding SingleDeviceSharding(Device device) {
   auto impl = build(Mesh(NdDevices(device), {}), {}, {});

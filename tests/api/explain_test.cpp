@@ -31,7 +31,9 @@ TEST(Explain, NamesWhatTheUserCalled) {
   const Array x = rows(ones({8 * device_count(), 8}));
   const auto text = to_string(explain([](const Array& a) { return fft::rfftn(a); }, x));
   EXPECT_THAT(text, Not(HasSubstr("fft_on_host")));
-  if (device_count() > 1) EXPECT_THAT(text, HasSubstr("rfftn at explain_test.cpp:"));
+  if (device_count() > 1) {
+    EXPECT_THAT(text, HasSubstr("rfftn at explain_test.cpp:"));
+  }
 }
 TEST(Explain, CountsTheCollectivesThatShareARow) {
   const auto f = [](const Array& x) {

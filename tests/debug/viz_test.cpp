@@ -110,7 +110,9 @@ TEST_F(Viz, a_histogram_counts_every_element_once) {
 TEST_F(Viz, a_picture_in_characters_is_on_rank_0) {
   const auto text = viz::terminal(rows(table()), {.columns = 10, .rows = 7, .colour = false});
   EXPECT_EQ(text.empty(), !is_main_process());
-  if (is_main_process()) EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6);
+  if (is_main_process()) {
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6);
+  }
   EXPECT_EQ(viz::terminal(rows(array({0.f, 1.f, 2.f})), {.rows = 1}), is_main_process() ? " ▄█" : "");
 }
 TEST_F(Viz, refuses_on_every_rank_with_the_line) {

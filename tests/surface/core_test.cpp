@@ -67,8 +67,8 @@ GIVES(Mesh, abstract_mesh({4, 2}, {"x", "y"}));
 
 COMPILES(P(), P("x", "y"), P("x", None), P(axes("x", "y"), None), P{"x", {"y", "z"}}, P(Text("x")));
 COMPILES(P() == P("x"), out << P());
-GIVES(NamedSharding, NamedSharding(mesh, P("x")));
-static_assert(std::is_convertible_v<NamedSharding, Sharding>);
+GIVES(Sharding, NamedSharding(mesh, P("x")));
+static_assert(std::is_same_v<NamedSharding, Sharding>);
 GIVES(Sharding, SingleDeviceSharding(device));
 GIVES(Shape, sharding.shard_shape(shape));
 GIVES(Shape, sharding.local_shape(shape, device));
