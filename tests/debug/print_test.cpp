@@ -69,7 +69,7 @@ TEST(print, of_an_array_the_format_holds_for_each_element) {
 }
 TEST(print, what_is_no_format_is_refused_with_the_line) {
   const auto text = refusal([] { debug::print("{:q}", 1); });
-  EXPECT_THAT(text, AllOf(HasSubstr("has the format ':q'"), HasSubstr("as {:>8.3f}"),
+  EXPECT_THAT(text, AllOf(HasSubstr("has the format 'q'"), HasSubstr("as {:>8.3f}"),
                           HasSubstr("print_test.cpp:" + std::to_string(__LINE__ - 2))));
   EXPECT_THAT(refusal([] { debug::print("{:.3f}", "text"); }),
               HasSubstr("a format that its argument text cannot have"));
@@ -85,10 +85,12 @@ TEST(print, inside_jit_writes_values_each_time_it_runs) {
     debug::print("sum {:.1f} of {}", sum(x), x.shape());
     return x * 2;
   });
-  const auto line = [](const char* value) { return once(std::string("sum ") + value + " of (4)\n"); };
+  const auto line = [](const char* value) { return once(std::string("sum ") + value + " of (4,)\n"); };
   EXPECT_EQ(printed([&] { f(split(arange(4.f))); }), line("6.0"));
   EXPECT_EQ(printed([&] { f(split(ones({4}))); }), line("4.0"));
-  EXPECT_THAT(to_vector<float>(f(split(ones({4})))), ElementsAre(2, 2, 2, 2));
+  std::vector<float> values;
+  printed([&] { values = to_vector<float>(f(split(ones({4})))); });
+  EXPECT_THAT(values, ElementsAre(2, 2, 2, 2));
 }
 TEST(print, inside_jit_comes_in_the_order_of_the_program) {
   const auto f = jit([](const Array& x) {
