@@ -98,7 +98,7 @@ struct Pass {
 class Passes {
  public:
   Passes(Dtype complex, FftKind kind, FftSign sign, std::span<const int> dims, const Shape& in,
-         const Shape& out, double scale)
+         const Shape& out, double scale, FftPlanning planning)
       : complex_(complex),
         kind_(kind),
         sign_(sign),
@@ -106,6 +106,7 @@ class Passes {
         in_(in),
         out_(out),
         scale_(scale),
+        planning_(planning),
         item_(static_cast<std::int64_t>(itemsize(complex))) {
     const int halved = kind == FftKind::c2c ? -1 : dims.back();
     std::vector<int> todo(dims.begin(), dims.end());
@@ -161,7 +162,7 @@ class Passes {
                                ? before
                                : Buffer::allocate(out.elements() * item_ / (kind_ == FftKind::c2r ? 2 : 1));
       src.read(region_box(in_, first, i), before.data(), in_strides);
-      Passes(complex_, kind_, sign_, dims, in, out, scale_).run(before.data(), after.data());
+      Passes(complex_, kind_, sign_, dims, in, out, scale_, planning_).run(before.data(), after.data());
       dst.write(region_box(out_, first, i), after.data(), out_strides);
     });
   }
@@ -254,7 +255,7 @@ class Passes {
   void chunks(const Pass& pass, Place src, Place dst, std::int64_t count) const {
     const Shape &before = shape_before(pass), &after = shape_after(pass);
     const auto size_before = elements_from(pass.first, before), size_after = elements_from(pass.first, after);
-    FftJob job{pass.kind, sign_, {}, {}};
+    FftJob job{pass.kind, sign_, {}, {}, planning_};
     const auto in_strides = row_major_strides(before), out_strides = row_major_strides(after);
     const auto loop_of = [&](int dim) {
       const auto d = static_cast<std::size_t>(dim);
@@ -319,8 +320,8 @@ class Passes {
         for (std::int64_t j = 0; j < n_before; ++j)
           std::memcpy(gathered.data() + j * pitch_in * item_in, src.data + (begin + j * inner) * item_in,
                       row_in);
-      run_fft_plan(complex_, {pass.kind, sign_, {{n, pitch_in, pitch_out}}, {{w, 1, 1}}}, gathered.data(),
-                   done.data(), w == width ? blocks : 1);
+      run_fft_plan(complex_, {pass.kind, sign_, {{n, pitch_in, pitch_out}}, {{w, 1, 1}}, planning_},
+                   gathered.data(), done.data(), w == width ? blocks : 1);
       scale_reals(complex_, done.data(), n_after * pitch_out * (pass.kind == FftKind::c2r ? 1 : 2),
                   scale_of(pass));
       if (dst.tile != nullptr)
@@ -356,6 +357,7 @@ class Passes {
   std::vector<int> dims_;
   const Shape &in_, &out_;
   double scale_;
+  FftPlanning planning_;
   std::int64_t item_;
   std::vector<Pass> passes_;
 };
@@ -363,23 +365,24 @@ class Passes {
 }  // namespace
 
 void fft_dense(Dtype complex, FftKind kind, FftSign sign, std::span<const int> dims, const Shape& in,
-               const Shape& out, const void* src, void* dst, double scale) {
+               const Shape& out, const void* src, void* dst, double scale, FftPlanning planning) {
   if (in.elements() == 0 || out.elements() == 0) return;
-  Passes(complex, kind, sign, dims, in, out, scale)
+  Passes(complex, kind, sign, dims, in, out, scale, planning)
       .run(static_cast<const std::byte*>(src), static_cast<std::byte*>(dst));
 }
 
 void fft_between(Dtype complex, FftKind kind, FftSign sign, std::span<const int> dims, const Shape& in,
                  const Shape& out, const FftTile& src, const FftTile& dst, double scale) {
   if (in.elements() == 0 || out.elements() == 0) return;
-  Passes(complex, kind, sign, dims, in, out, scale).run_between(src, dst);
+  Passes(complex, kind, sign, dims, in, out, scale, FftPlanning::measured).run_between(src, dst);
 }
 
-void fft_lines(Dtype complex, FftSign sign, std::int64_t lines, std::int64_t n, void* data) {
+void fft_lines(Dtype complex, FftSign sign, std::int64_t lines, std::int64_t n, void* data,
+               FftPlanning planning) {
   if (lines == 0 || n <= 1) return;
   const int dims[] = {1};
   const Shape shape{lines, n};
-  fft_dense(complex, FftKind::c2c, sign, dims, shape, shape, data, data, 1);
+  fft_dense(complex, FftKind::c2c, sign, dims, shape, shape, data, data, 1, planning);
 }
 
 }  // namespace tessera::kernels

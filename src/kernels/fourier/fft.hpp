@@ -15,6 +15,10 @@ namespace tessera::kernels {
 enum class FftKind { c2c, r2c, c2r };
 enum class FftSign { forward, backward };
 
+// Measured plans differ from process to process, and their results in the last bit. What several ranks
+// compute for themselves must be equal: it is planned from the shape alone, without what FFTW has learnt.
+enum class FftPlanning { measured, alike };
+
 // One loop of a transform: n points (or n transforms), and how far apart they lie, in elements of the array
 // in question.
 struct FftLoop {
@@ -26,7 +30,7 @@ struct FftLoop {
 // dim, which has n real values on one side and n / 2 + 1 complex ones on the other. The result is multiplied
 // by `scale`. `complex`: complex64 or complex128.
 void fft_dense(Dtype complex, FftKind, FftSign, std::span<const int> dims, const Shape& in, const Shape& out,
-               const void* src, void* dst, double scale);
+               const void* src, void* dst, double scale, FftPlanning = FftPlanning::measured);
 
 // A tile that need not be one piece of memory. What is read or written at a time fits into a cache; each
 // element is read once, before it is written, so that both may be the same memory. Boxes count from the
@@ -43,10 +47,12 @@ void fft_between(Dtype complex, FftKind, FftSign, std::span<const int> dims, con
                  const Shape& out, const FftTile& src, const FftTile& dst, double scale);
 
 // `lines` dense lines of n points each, one after the other, in place.
-void fft_lines(Dtype complex, FftSign, std::int64_t lines, std::int64_t n, void* data);
+void fft_lines(Dtype complex, FftSign, std::int64_t lines, std::int64_t n, void* data,
+               FftPlanning = FftPlanning::measured);
 
-// TESSERA_FFT_PLAN says how FFTW plans. auto: estimated for a shape that is transformed once, measured for
-// one that comes again. Whether this process keeps what was measured for later runs (one per job should).
+// TESSERA_FFT_PLAN says how FFTW plans what it may measure. auto: estimated for a shape that is transformed
+// once, measured for one that comes again. Whether this process keeps what was measured for later runs (one
+// per job should).
 void keep_fft_wisdom(bool);
 
 }  // namespace tessera::kernels

@@ -45,6 +45,9 @@ template <class R> struct Fftw;
     static void destroy(Plan plan) { prefix##destroy_plan(plan); }                                        \
     static int alignment(const void* p) { return prefix##alignment_of((R*)p); }                           \
     static void set_time_limit(double seconds) { prefix##set_timelimit(seconds); }                        \
+    static char* learnt() { return prefix##export_wisdom_to_string(); }                                   \
+    static void forget() { prefix##forget_wisdom(); }                                                     \
+    static void learn(const char* wisdom) { prefix##import_wisdom_from_string(wisdom); }                  \
   };
 TESSERA_FFTW(double, fftw_)
 TESSERA_FFTW(float, fftwf_)
@@ -83,6 +86,21 @@ std::int64_t span_of(const FftJob& job, bool of_input) {
     span += (loop.n - 1) * std::abs(of_input ? loop.in_stride : loop.out_stride);
   return span;
 }
+
+// An estimated plan uses what was measured for its shape, wherever that came from: not while this lives.
+template <class R> class WithoutWisdom {
+ public:
+  WithoutWisdom() : wisdom_(Fftw<R>::learnt(), &std::free) { Fftw<R>::forget(); }
+  ~WithoutWisdom() {
+    Fftw<R>::forget();
+    if (wisdom_ != nullptr) Fftw<R>::learn(wisdom_.get());
+  }
+  WithoutWisdom(const WithoutWisdom&) = delete;
+  WithoutWisdom& operator=(const WithoutWisdom&) = delete;
+
+ private:
+  std::unique_ptr<char, decltype(&std::free)> wisdom_;
+};
 
 template <class R> class Plans {
  public:
@@ -129,6 +147,7 @@ template <class R> class Plans {
                    src == dst,
                    align_in,
                    align_out,
+                   static_cast<std::int64_t>(job.planning),
                    static_cast<std::int64_t>(job.points.size())};
     for (const auto* loops : {&job.points, &job.batch})
       for (const auto& loop : *loops) key.insert(key.end(), {loop.n, loop.in_stride, loop.out_stride});
@@ -136,7 +155,9 @@ template <class R> class Plans {
     Entry* const known = entries_.find(key);
     const bool is_known = known != nullptr;
     const auto& how = settings().fft_plan;
-    const bool measure = how == "measure" || (how == "auto" && (is_known || repeats >= many_repeats));
+    const bool alike = job.planning == FftPlanning::alike;
+    const bool measure =
+        !alike && (how == "measure" || (how == "auto" && (is_known || repeats >= many_repeats)));
     if (is_known && (known->is_measured || !measure)) return known->plan;
     Entry& entry = is_known ? *known : entries_.insert(key, {});
     if (measure) {
@@ -148,8 +169,10 @@ template <class R> class Plans {
       entry.is_measured = true;
       save_at_exit();
     }
-    if (entry.plan == nullptr)
+    if (entry.plan == nullptr) {
+      const auto unlearnt = alike ? std::make_unique<WithoutWisdom<R>>() : nullptr;
       entry.plan = share(make(job, src == dst, align_in, align_out, dst, FFTW_ESTIMATE));
+    }
     if (entry.plan == nullptr) throw InternalError("fft: FFTW has no plan for this transform");
     return entry.plan;
   }

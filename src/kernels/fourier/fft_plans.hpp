@@ -14,6 +14,7 @@ struct FftJob {
   FftKind kind;
   FftSign sign;
   std::vector<FftLoop> points, batch;
+  FftPlanning planning = FftPlanning::measured;
 };
 
 // Runs the job from src to dst (the same memory: in place, for c2c with equal strides). src is kept.

@@ -19,6 +19,7 @@ namespace tessera {
 namespace {
 
 using kernels::FftKind;
+using kernels::FftPlanning;
 using kernels::FftSign;
 
 std::vector<Type> infer(std::span<const Type> in, const Params& params) {
@@ -33,8 +34,10 @@ struct LocalFftParams {
   FftSign sign;
   std::vector<int> dims;
   double scale;
+  FftPlanning planning;
   template <class V> void fields(V&& visit) const {
-    visit("kind", kind), visit("sign", sign), visit("dims", dims), visit("scale", scale);
+    visit("kind", kind), visit("sign", sign), visit("dims", dims), visit("scale", scale),
+        visit("planning", planning);
   }
 };
 
@@ -42,7 +45,7 @@ void local_kernel(const KernelArgs& args) {
   const auto& p = args.params.as<LocalFftParams>();
   const Tile &in = args.in[0], &out = args.out[0];
   kernels::fft_dense(complex_dtype(in.dtype), p.kind, p.sign, p.dims, in.shape(), out.shape(), in.data,
-                     out.data, p.scale);
+                     out.data, p.scale, p.planning);
 }
 const OpDef fft_local_op{
     .name = "fft_local",
@@ -126,6 +129,22 @@ int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& 
   return builder.talk(fft_on_host_op, make_params(std::move(params)), {v}, {out}, {to}, std::move(costs))[0];
 }
 
+// Whether several ranks hold the same block: along each axis of the mesh a value is split, or of the rank
+// (inside a mapped function), or held by all.
+FftPlanning planning_of(const ProgramValue& value, const Sharding& layout, const RegionPtr& region,
+                        std::uint64_t varying) {
+  if (value.everywhere) return FftPlanning::alike;
+  const Mesh mesh = layout.mesh();
+  std::vector<bool> differs(static_cast<std::size_t>(mesh.ndim()));
+  for (const auto& axes : layout.dim_axes(value.type.shape.ndim()))
+    for (const int axis : axes) differs[axis] = true;
+  for (const int axis : manual_axes_of(region))
+    if (!region->check_varying || (varying >> axis & 1) != 0) differs[axis] = true;
+  for (int axis = 0; axis < mesh.ndim(); ++axis)
+    if (!differs[axis] && mesh.axis_sizes()[axis] > 1) return FftPlanning::alike;
+  return FftPlanning::measured;
+}
+
 // The stages as instructions. The scale is worked in by the last one.
 std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
   const auto& p = node.params->as<FftParams>();
@@ -143,6 +162,7 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const auto& stage = plan.stages[s];
     v = builder.reshard(v, stage.layout);
+    const auto planning = planning_of(builder.value(v), stage.layout, region, node.outputs[0].varying);
     done.insert(done.end(), stage.dims.begin(), stage.dims.end());
     const Type out = type_after(p, in_type, done);
     const bool halves = p.kind != FftKind::c2c &&
@@ -153,11 +173,12 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
       line.scale = scale;
       line.flops = fft_flops(line.kind, stage.dims, builder.value(v).type.shape, out.shape) /
                    stage.layout.mesh().size();
+      line.planning = planning;
       const auto cost =
           line_cost(line, builder.value(v).type, stage.layout, region ? region->manual_axes : none);
       v = builder.talk(fft_line_op, make_params(line), {v}, {out}, {stage.layout}, cost.talk)[0];
     } else {
-      const LocalFftParams local{halves ? p.kind : FftKind::c2c, p.sign, stage.dims, scale};
+      const LocalFftParams local{halves ? p.kind : FftKind::c2c, p.sign, stage.dims, scale, planning};
       v = builder.kernel(fft_local_op, make_params(local), {v}, {out}, {stage.layout})[0];
     }
   }

@@ -167,8 +167,8 @@ template <class R> class Line {
     comm::exchange(comm::world(), sends, receives, unpack, args_.label.c_str());
   }
 
-  static void fft_lines(Buffer& data, std::int64_t lines, std::int64_t n, FftSign sign) {
-    kernels::fft_lines(dtype_of<Complex>(), sign, lines, n, data.data());
+  void fft_lines(Buffer& data, std::int64_t lines, std::int64_t n, FftSign sign) const {
+    kernels::fft_lines(dtype_of<Complex>(), sign, lines, n, data.data(), p_.planning);
   }
 
   // Transforms the columns, and leaves the transformed rows; `columns` keeps its memory.
@@ -280,7 +280,7 @@ template <class R> class Line {
     if (root)
       kernels::fft_dense(dtype_of<Complex>(), p_.kind, p_.sign, std::vector<int>{1},
                          in_shape(plan_.in_points), in_shape(plan_.out_points), whole_in.data(),
-                         whole_out.data(), p_.scale);
+                         whole_out.data(), p_.scale, p_.planning);
     move_blocks(out_.data, whole_out.data(), plan_.out_points, item_out, false);
   }
 

@@ -24,9 +24,10 @@ struct LineParams {
   std::int64_t length = 0;  // c2r: points of the result
   double scale = 1;
   double flops = 0;  // of one rank; follows from the rest and the operand
+  kernels::FftPlanning planning = kernels::FftPlanning::measured;
   template <class V> void fields(V&& visit) const {
     visit("kind", kind), visit("sign", sign), visit("dim", dim), visit("length", length),
-        visit("scale", scale);
+        visit("scale", scale), visit("planning", planning);
   }
 };
 LineParams line_params(const FftParams&, int dim);
