@@ -7,7 +7,12 @@
 //     made         y[0]         y[1]         y[2]                     copied into their places
 #include <algorithm>
 #include <cstring>
+#include <set>
 
+#include "base/settings.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/watch/agreement.hpp"
+#include "comm/watch/waiting.hpp"
 #include "run/steps.hpp"
 
 namespace tessera {
@@ -28,15 +33,26 @@ Buffer taken(Frame& frame, const std::vector<int>& inputs, int v, const std::vec
   return is_last_use ? std::move(slot_of(frame, v)) : slot_of(frame, v);
 }
 
+// Whether ranks wait for each other in it.
+bool communicates(const Program& program) {
+  return std::any_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
+    const auto* control = i.control();
+    if (control == nullptr) return i.is<TalkCall>() || !traffic_of(i).empty();
+    return std::any_of(control->parts.begin(), control->parts.end(), communicates);
+  });
+}
+
 bool is_true(const Buffer& verdict) { return verdict.data() != nullptr && *verdict.data() != std::byte{0}; }
 
 class BranchStep final : public ControlStep {
  public:
   BranchStep(const BindContext& context, const Instruction& i, const Control& control)
-      : ControlStep(context, control), inputs_(i.inputs), outputs_(i.outputs) {}
+      : ControlStep(context, control), inputs_(i.inputs), outputs_(i.outputs) {
+    decide_together(context, context.value(inputs_[0]));
+  }
   void run(Frame& frame) override {
     if (!takes_part()) return;
-    auto& chosen = *parts_[is_true(slot_of(frame, inputs_[0])) ? 0 : 1];
+    auto& chosen = *parts_[verdict_of(slot_of(frame, inputs_[0])) ? 0 : 1];
     std::vector<Buffer> operands;
     for (std::size_t i = 1; i < inputs_.size(); ++i)
       operands.push_back(taken(frame, inputs_, inputs_[i], frees));
@@ -152,11 +168,15 @@ class CountedStep final : public LoopStep {
 
 class UntilStep final : public LoopStep {
  public:
-  using LoopStep::LoopStep;
+  UntilStep(const BindContext& context, const Instruction& i, const Control& control)
+      : LoopStep(context, i, control) {
+    const auto& condition = parts_[0]->program();
+    decide_together(context, condition.values[condition.outputs[0]]);
+  }
   void run(Frame& frame) override {
     if (!takes_part()) return;
     auto carried = first_carried(frame);
-    while (is_true(parts_[0]->run_inside(operands_of(carried, frame), frame)[0])) {
+    while (verdict_of(parts_[0]->run_inside(operands_of(carried, frame), frame)[0])) {
       auto operands = operands_of(carried, frame);
       carried.clear();
       carried = parts_[1]->run_inside(std::move(operands), frame);
@@ -188,6 +208,36 @@ std::vector<const Executable*> ControlStep::parts() const {
   std::vector<const Executable*> parts;
   for (const auto& part : parts_) parts.push_back(part.get());
   return parts;
+}
+
+void ControlStep::decide_together(const BindContext& context, const ProgramValue& predicate) {
+  // Where a mapped function's ranks need not be alike, they need not decide alike either.
+  if (predicate.region && !predicate.region->check_varying) return;
+  if (!takes_part() || std::none_of(parts_.begin(), parts_.end(),
+                                    [](const auto& part) { return communicates(part->program()); }))
+    return;
+  std::set<int> devices;
+  for (const auto& part : parts_) devices.insert(part->devices().begin(), part->devices().end());
+  if (devices.size() < 2 || !devices.contains(context.me)) return;
+  const Mesh mesh = predicate.layout.mesh();
+  const std::vector<int> ids(devices.begin(), devices.end());
+  const auto first = std::find_if(ids.begin(), ids.end(),
+                                  [&](int id) { return predicate.everywhere || mesh.position(id) >= 0; });
+  if (first == ids.end()) return;
+  deciding_ = &comm::group(ids);
+  first_ = static_cast<int>(first - ids.begin());
+}
+
+bool ControlStep::verdict_of(const Buffer& mine) const {
+  if (deciding_ == nullptr) return is_true(mine);
+  const comm::Purpose purpose("the verdict of a branch or loop");
+  std::uint8_t verdict = is_true(mine) ? 1 : 0;
+  if (settings().check >= 2)
+    comm::agree(*deciding_, verdict, [&] {
+      return std::string("the condition of a branch or loop is ") + (verdict == 1 ? "true" : "false");
+    });
+  comm::broadcast(*deciding_, &verdict, 1, first_);
+  return verdict == 1;
 }
 
 bool ControlStep::takes_part() const {

@@ -1,5 +1,6 @@
 // How one instruction is bound to a rank, and the kinds of steps that come of it.
 #pragma once
+#include "comm/mpi/communicator.hpp"
 #include "mesh/axes.hpp"
 #include "run/executable.hpp"
 
@@ -35,7 +36,16 @@ class ControlStep : public Step {
 
  protected:
   bool takes_part() const;
+  // Which way all ranks go. The value is replicated, but each rank has computed its own copy: where the parts
+  // communicate, that of the first rank holds for all, or ranks whose copies differ (other processors, other
+  // libraries) would wait for each other for ever. TESSERA_CHECK=2 compares them.
+  bool verdict_of(const Buffer& mine) const;
+  void decide_together(const BindContext&, const ProgramValue& predicate);  // called once, where that is so
   std::vector<std::unique_ptr<Executable>> parts_;
+
+ private:
+  const comm::Communicator* deciding_ = nullptr;  // nullptr: each rank for itself
+  int first_ = 0;                                 // the rank that decides
 };
 
 // "matmul at train.cpp:12": what the watchdog shows.
