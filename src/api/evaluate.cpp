@@ -13,6 +13,7 @@
 #include "base/settings.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
+#include "comm/watch/waiting.hpp"
 #include "compile/pipeline.hpp"
 #include "graph/hooks.hpp"
 #include "run/replicas.hpp"
@@ -113,6 +114,8 @@ std::unique_ptr<Executable> bind_here(Program program, const std::vector<int>& i
 bool agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& ids, bool has_plan) {
   comm::check_not_failed();
   if (!meets_others(ids)) return !has_plan;
+  const auto* op = graph.roots[0].node()->op;
+  const comm::Purpose purpose(op != nullptr ? std::string_view(op->name) : std::string_view());
   return comm::agree(
       comm::group(ids), key.agreed + (nan_check_on() ? 1 : 0),
       [&] { return (nan_check_on() ? "evaluates, looking for NaN,\n" : "evaluates\n") + graph_text(graph); },

@@ -74,6 +74,18 @@ bool can_wait(const Node& node) {
   return node.outputs.size() == 1 && !node.outputs[0].sharding &&
          type.shape.elements() * static_cast<std::int64_t>(itemsize(type.dtype)) > small_bytes;
 }
+// An uncommitted value is a matter of all ranks. Those outside of the meshes that are asked for pass by.
+bool must_wait(const Node& node) {
+  return std::any_of(node.outputs.begin(), node.outputs.end(),
+                     [](const Output& output) { return !output.sharding; });
+}
+bool lies_on_a_part(const std::vector<Array>& roots) {
+  const auto all = replicated_everywhere().mesh().size();
+  return std::all_of(roots.begin(), roots.end(), [&](const Array& root) {
+    const auto& sharding = output_of(root).sharding;
+    return sharding && !sharding->mesh().is_abstract() && sharding->mesh().size() < all;
+  });
+}
 
 bool is_among(const Array& x, const std::vector<Array>& arrays) {
   return std::any_of(arrays.begin(), arrays.end(), [&](const Array& other) {
@@ -102,9 +114,11 @@ std::vector<Array> held_from_outside(const Graph& graph) {
     is_root[root.node()->visit_index] = true;
     asks_committed |= output_of(root).sharding.has_value();
   }
+  const bool on_a_part = lies_on_a_part(graph.roots);
   std::vector<Array> held;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto& node = graph.nodes[n];
+    if (!is_root[n] && on_a_part && must_wait(*node)) continue;
     if (!is_root[n] && asks_committed && can_wait(*node)) continue;
     if (node.use_count() > owners[n] || (is_root[n] && node->outputs.size() > 1))
       for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i) held.emplace_back(node, i);

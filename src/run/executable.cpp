@@ -87,15 +87,25 @@ void Executable::bind_values(int me) {
   }
 }
 
-void Executable::bind_steps(int me) {
+// A constant that every process holds brings nobody in: the ranks outside of the meshes pass by.
+std::set<int> Executable::devices_of_values() const {
+  std::vector<bool> passes_by(program_.values.size());
+  for (const int v : program_.inputs) passes_by[v] = program_.values[v].everywhere;
+  if (std::find(passes_by.begin(), passes_by.end(), false) == passes_by.end())
+    passes_by.assign(passes_by.size(), false);
   std::set<int> devices;
   std::optional<Mesh> last;  // most values lie on one mesh
-  for (const auto& value : program_.values) {
-    const Mesh mesh = value.layout.mesh();
-    if (last && *last == mesh) continue;
+  for (std::size_t v = 0; v < program_.values.size(); ++v) {
+    const Mesh mesh = program_.values[v].layout.mesh();
+    if (passes_by[v] || (last && *last == mesh)) continue;
     devices.insert(mesh.device_ids().begin(), mesh.device_ids().end());
     last = mesh;
   }
+  return devices;
+}
+
+void Executable::bind_steps(int me) {
+  std::set<int> devices = devices_of_values();
   const BindContext context{program_, values_, me};
   for (const auto& i : program_.instructions) {
     steps_.push_back(bind(context, i));

@@ -2,6 +2,7 @@
 // wanted.
 #pragma once
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,6 +68,7 @@ class Executable {
  private:
   std::vector<Buffer> run_to_its_end(std::vector<Buffer> inputs, Frame& failures);
   void bind_values(int me);
+  std::set<int> devices_of_values() const;
   void bind_steps(int me);
   void find_last_uses();
   void plan_overlap();
