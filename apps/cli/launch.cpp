@@ -23,9 +23,24 @@ std::string mpi_program() {
 
 bool in_slurm() { return std::getenv("SLURM_JOB_ID") != nullptr; }
 
+// What ranks on other hosts would not see: mpirun takes along its own settings alone.
+std::vector<std::string> exported() {
+  // One BLAS thread per rank unless the user says otherwise: the ranks share the cores.
+  for (const char* name : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}) setenv(name, "1", 0);
+  std::vector<std::string> words;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry, name = text.substr(0, text.find('='));
+    const bool threads = name == "OPENBLAS_NUM_THREADS" || name == "OMP_NUM_THREADS";
+    if (threads || (name.starts_with("TESSERA_") && name != "TESSERA_MPIRUN"))
+      words.insert(words.end(), {"-x", name});
+  }
+  return words;
+}
+
 // mpirun and its options before the program.
 std::vector<std::string> launcher(const Order& order) {
   std::vector<std::string> words = {mpi_program()};
+  for (auto& word : exported()) words.push_back(std::move(word));
   if (order.ranks > 0) words.insert(words.end(), {"-n", std::to_string(order.ranks)});
   // Inside an allocation mpirun starts one daemon per node through srun, and the job's own limits hold.
   if (!in_slurm()) words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
@@ -35,8 +50,6 @@ std::vector<std::string> launcher(const Order& order) {
 
 // Returns only when the launcher cannot be started.
 int become(std::vector<std::string> words) {
-  // One BLAS thread per rank unless the user says otherwise: the ranks share the cores.
-  for (const char* name : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}) setenv(name, "1", 0);
   if (geteuid() == 0)
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0), setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   std::vector<char*> argv;

@@ -75,6 +75,9 @@ check("ranks as mpirun counts them", ["run", "-np", 2, "--", "sh", "-c", "echo r
 check("mpirun's own lines are hidden", ["run", "-q", "-n", 2, "sh", "-c", "[ $OMPI_COMM_WORLD_RANK = 0 ] && echo this is wrong >&2; exit 3"], 3, errors=["this is wrong"])
 check("the status of the program", ["run", "-n", 1, "sh", "-c", "exit 7"], 7, err="")
 
+check("settings travel to other hosts", ["run", "-n", 2, "x"], 0, "-x TESSERA_TIMEOUT", TESSERA_MPIRUN="echo", TESSERA_TIMEOUT="9")
+check("so do threads", ["run", "-n", 2, "x"], 0, "-x OPENBLAS_NUM_THREADS", TESSERA_MPIRUN="echo")
+
 check("a product that moves nothing", ["explain", "matmul", "4096x4096", "4096x1024", "--mesh", "x=4,y=2", "--spec", "x,None", "--spec", "None,y"], 0, "nothing moves")
 check("a product over 2048 ranks", ["explain", "matmul", "65536x65536", "65536x65536", "--mesh", "x=64,y=32", "--spec", "x,y", "--json"], 0,
       test=lambda s: sorted((c["kind"], c["axes"]) for c in json.loads(s)["collectives"]) == [("all-gather", "x"), ("all-gather", "y")])
