@@ -132,10 +132,13 @@ int run(int argc, char** argv, std::function<void()> body) {
     comm::start(&argc, &argv, start_options({}));
     set_up({});
   } catch (const std::exception& e) {
-    // Before MPI is up every rank would print the same.
+    // What is wrong with the start itself would be printed by every rank; MPI may fail on one of them.
     const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
-    if (rank == nullptr || std::atoi(rank) == 0)
-      std::fprintf(stderr, "tessera: cannot start: %s\n", e.what());
+    const bool everywhere = dynamic_cast<const CommError*>(&e) == nullptr;
+    if (rank == nullptr || std::atoi(rank) == 0 || !everywhere)
+      std::fprintf(stderr, "%stessera: cannot start: %s\n",
+                   everywhere ? "" : ("[rank " + std::string(rank == nullptr ? "0" : rank) + "] ").c_str(),
+                   e.what());
     return status_usage;
   }
   Outcome outcome;

@@ -35,6 +35,23 @@ faults = {
     "different_collectives": (3, {"TESSERA_CHECK": "2"}, 76, 20, {r"ranks 0, 2: all-reduce": 1, r"rank 1: all-reduce": 1}),
     "different_jitted_functions": (4, {"TESSERA_TIMEOUT": "20"}, 76, 20, {r"ranks 0-2: evaluates": 1, "rank 3: evaluates": 1}),
     "too_much_for_one": (3, {}, 0, 20, {"not so": 0}),
+    "address_space_of_one": (3, {}, 0, 20, {"not so": 0}),
+    "circle_of_parts": (3, {"TESSERA_TIMEOUT": "25"}, 76, 10, {
+        r"DisagreementError: the ranks disagree on what comes next, and wait for each other": 1,
+        r"^  rank 0: meets devices 0, 1 for the first time, for sum": 1, r"^  rank 1: meets devices 1, 2": 1, r"^  rank 2: meets devices 0, 2": 1, "TESSERA_TIMEOUT": 0}),
+    "part_against_all": (4, {"TESSERA_TIMEOUT": "25"}, 76, 10, {
+        r"DisagreementError: the ranks disagree": 1, r"^  rank 0: evaluates": 1, r"^  ranks 1-3: evaluates": 1, "TESSERA_TIMEOUT": 0}),
+    "ended_beside_a_part": (3, {"TESSERA_TIMEOUT": "25"}, 76, 10, {
+        r"DisagreementError: the ranks disagree": 1, r"^  ranks 0, 2: the program has ended": 1, r"^  rank 1: meets devices 0, 1": 1}),
+    "error_on_a_part": (4, {}, 70, 8, {"LinAlgError: rank 0: .*cholesky": 1, "DisagreementError": 0}),
+    "error_on_a_part_before_a_save": (4, {}, 70, 8, {"LinAlgError: rank 0: .*cholesky": 1, "DisagreementError": 0}),
+    "error_on_a_part_at_the_end": (4, {}, 70, 8, {"LinAlgError: rank 0: .*cholesky": 1, "DisagreementError": 0}),
+    "error_caught_on_a_part": (4, {}, 0, 8, {"not so": 0, "tessera": 0}),
+    "verdicts_differ": (4, {}, 0, 10, {"not so": 0, "tessera": 0}),
+    "segmentation_fault": (3, {}, 139, 8, {}),
+    "abort": (3, {}, 134, 8, {}),
+    "endless_loop": (3, {"TESSERA_TIMEOUT": "1"}, 0, 20, {
+        r"\[rank 1\] tessera: waits since [\d.]+ s for rank 0 \(process \d+\), which computes": "some", r"\[rank 2\]": 0}),
     "works_alone": (3, {"TESSERA_TIMEOUT": "1.5", "TESSERA_LOG": "error"}, 0, 20, {"tessera": 0}),
     "long_epilogue": (3, {"TESSERA_TIMEOUT": "1.5", "TESSERA_LOG": "error"}, 0, 20, {"tessera": 0}),
     "stopped": (4, {"TESSERA_TIMEOUT": "2"}, 76, 20, {r"rank 1 \(process \d+\) shows no sign of life since [\d.]+ s": 1, r"rank [023] waits since": "some"}),
@@ -68,7 +85,7 @@ settings_of_rank_1 = {
 }
 # What the program is told to do, where that is not the name.
 scenario_of = {
-    "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
+    "endless_loop": "works_alone", "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
     "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "exit_alone": "exit_on_all", "unchecked_on_one": "settings_of_each", "log_of_the_start": "nothing",
 }
 

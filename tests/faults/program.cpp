@@ -1,11 +1,13 @@
 // faulty SCENARIO: a small program that goes wrong in one way. expected.py starts it under mpirun and says
 // how it must end.
 #include <mpi.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <tessera/error.hpp>
 #include <tessera/mpi.hpp>
 #include <tessera/tessera.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -41,6 +43,23 @@ template <class E> bool throws(const std::function<void()>& call) {
     return true;
   }
   return false;
+}
+
+// The first two ranks factorize a matrix that is not positive definite.
+void fail_on_a_part() {
+  const Mesh two(NdDevices{0, 1}, {"x"});
+  if (me() < 2) eval(linalg::cholesky(device_put(eye(4) * -1, two, P("x"))));
+}
+
+void leave_address_space(long bytes) {
+  long pages = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "re")) {
+    require(std::fscanf(file, "%ld", &pages) == 1, "statm can be read");
+    std::fclose(file);
+  }
+  const auto most = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE) + bytes);
+  const rlimit limit{most, most};
+  require(setrlimit(RLIMIT_AS, &limit) == 0, "ulimit -v can be set");
 }
 
 using Body = std::function<void()>;
@@ -128,6 +147,91 @@ const std::map<std::string, Body> inside_run = {
        const auto twice = jit([&](Array v) { return device_put(v, mesh, P()) * 2; });
        require(throws<MemoryError>([&] { eval(twice(x)); }), "all ranks refuse a compiled function");
        require(item<float>(sum(x)) == 1 << 20, "arrays survive that too");
+     }},
+    {"address_space_of_one",
+     [] {
+       const Mesh mesh = make_mesh({device_count()}, {"x"});
+       const Array x = device_put(ones({1 << 20}), mesh, P("x"));
+       eval(x);
+       if (me() == 1) leave_address_space(64 << 20);
+       require(throws<MemoryError>([&] {
+                 eval(broadcast_to(device_put(x, mesh, P()), {64, 1 << 20}) + 1);
+               }),
+               "all ranks refuse what one rank's ulimit -v does not leave");
+       require(item<float>(sum(x)) == 1 << 20, "arrays survive");
+     }},
+    {"circle_of_parts",
+     [] {
+       const int a = me(), b = (a + 1) % device_count();
+       const Mesh two(NdDevices{std::min(a, b), std::max(a, b)}, {"x"});
+       eval(sum(device_put(ones({12}), two, P("x"))));
+     }},
+    {"part_against_all",
+     [] {
+       const Mesh two(NdDevices{0, 1}, {"x"}), all = make_mesh({device_count()}, {"x"});
+       const Array x = device_put(ones({12}), all, P("x"));
+       eval(x);
+       if (me() < 2) eval(device_put(ones({12}), two, P("x")) * 2);  // the part's communicator is made
+       if (me() == 0)
+         eval(sum(device_put(ones({12}), two, P("x"))));
+       else
+         eval(sum(x));
+     }},
+    {"ended_beside_a_part",
+     [] {
+       const Mesh two(NdDevices{0, 1}, {"x"});
+       if (me() == 1) eval(sum(device_put(ones({12}), two, P("x"))));
+     }},
+    {"error_on_a_part",
+     [] {
+       fail_on_a_part();
+       eval(sum(device_put(ones({12}), make_mesh({device_count()}, {"x"}), P("x"))));
+     }},
+    {"error_on_a_part_before_a_save",
+     [] {
+       const Array x = device_put(ones({12}), make_mesh({device_count()}, {"x"}), P("x"));
+       eval(x);
+       fail_on_a_part();
+       io::save_npy("x.npy", x);
+     }},
+    {"error_on_a_part_at_the_end", [] { fail_on_a_part(); }},
+    {"error_caught_on_a_part",
+     [] {
+       const bool caught = throws<LinAlgError>(fail_on_a_part);
+       require(caught == (me() < 2), "the ranks of the mesh see the error, the others pass by");
+       const Array x = device_put(ones({12}), make_mesh({device_count()}, {"x"}), P("x"));
+       require(item<float>(sum(x)) == 12, "all ranks go on together");
+     }},
+    {"verdicts_differ",
+     [] {
+       const Mesh mesh = make_mesh({device_count()}, {"x"});
+       const auto own = [&](float mine) {  // said to be replicated
+         return make_array_from_callback({1}, NamedSharding(mesh, P()), [&](const Index&) -> HostArray {
+           return HostArray(std::vector<float>{mine}, {1});
+         });
+       };
+       const Array limit = reshape(own(me() == 2 ? 7 : 3), {});
+       const Array x = device_put(ones({12}), mesh, P("x"));
+       const auto steps = jit([](Array until, Array block) {
+         return while_loop([&](Array i) { return i < until; },
+                           [&](Array i) { return i + sum(minimum(block, i + 1)) / 12; }, zeros({}, float32));
+       });
+       require(item<float>(steps(limit, x)) == 3, "all ranks stop when the first one does");
+       const auto chosen = jit([](Array until, Array block) {
+         return cond(
+             until < 5.0f, [&](Array b) { return sum(b); }, [&](Array b) { return sum(b * b) * 2; }, block);
+       });
+       require(item<float>(chosen(limit, x)) == 12, "all ranks take the first one's branch");
+     }},
+    {"segmentation_fault",
+     [] {
+       if (me() == 1) std::raise(SIGSEGV);
+       meet();
+     }},
+    {"abort",
+     [] {
+       if (me() == 1) std::abort();
+       meet();
      }},
     {"works_alone",
      [] {

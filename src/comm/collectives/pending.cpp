@@ -25,7 +25,8 @@ Pending::~Pending() {
   if (impl_ == nullptr || std::uncaught_exceptions() > 0 || failure().happened) return;  // ~Requests cancels
   try {
     wait();
-  } catch (const Error&) {  // the next call on the communicator reports it
+  } catch (...) {  // no destructor throws: this rank says so at its next call
+    mark_failed_by_exception("while it waited for what it had started");
   }
 }
 

@@ -37,7 +37,8 @@ bool all_can_read(MPI_Comm host, int host_size) {
   const std::int64_t password = getpid() * std::int64_t{1'000'003} + 17;
   const Card mine{getpid(), static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&password)), password};
   std::vector<Card> cards(host_size);
-  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host);
+  check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host),
+        "MPI_Allgather", "the ranks of this host");
   int works = 1;
   for (const auto& card : cards) {
     std::int64_t found = 0;
@@ -47,8 +48,9 @@ bool all_can_read(MPI_Comm host, int host_size) {
       works = 0;
   }
   int all_work = 0;
-  MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN,
-                host);  // and nobody's password goes before everybody has read it
+  // And nobody's password goes before everybody has read it.
+  check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce",
+        "the ranks of this host");
   return all_work == 1;
 }
 
@@ -60,7 +62,8 @@ void find_readable_ranks(MPI_Comm host, MPI_Comm world) {
   readable().host_of = first_ranks_of_hosts(host_size > 1 && all_can_read(host, host_size), host, world);
   const std::int64_t mine = getpid();
   readable().process_of.resize(readable().host_of.size());
-  MPI_Allgather(&mine, 1, MPI_INT64_T, readable().process_of.data(), 1, MPI_INT64_T, world);
+  check(MPI_Allgather(&mine, 1, MPI_INT64_T, readable().process_of.data(), 1, MPI_INT64_T, world),
+        "MPI_Allgather", "all ranks");
 }
 
 bool reads_directly(int device, int other) {

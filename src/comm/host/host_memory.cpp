@@ -199,7 +199,8 @@ bool all_can_share(MPI_Comm host, int rank, int host_size) {
   int works =
       file >= 0 && pwrite(file, &mine.password, sizeof mine.password, 0) == sizeof mine.password ? 1 : 0;
   std::vector<Card> cards(host_size);
-  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host);
+  check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host),
+        "MPI_Allgather", "the ranks of this host");
   for (const auto& card : cards) {
     const int other = open_file_of(card.process, card.file);
     std::int64_t password = 0;
@@ -209,7 +210,8 @@ bool all_can_share(MPI_Comm host, int rank, int host_size) {
     if (other >= 0) close(other);
   }
   int all_work = 0;
-  MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host);
+  check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce",
+        "the ranks of this host");
   if (file >= 0) close(file);
   return all_work == 1;
 }
@@ -272,10 +274,10 @@ std::vector<int> first_ranks_of_hosts(bool works, MPI_Comm host, MPI_Comm world)
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
   int first = rank;
-  MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host);
+  check(MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce", "the ranks of this host");
   if (!works) first = -1;
   std::vector<int> by_rank(size);
-  MPI_Allgather(&first, 1, MPI_INT, by_rank.data(), 1, MPI_INT, world);
+  check(MPI_Allgather(&first, 1, MPI_INT, by_rank.data(), 1, MPI_INT, world), "MPI_Allgather", "all ranks");
   return by_rank;
 }
 

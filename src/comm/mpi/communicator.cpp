@@ -122,6 +122,13 @@ const Communicator& group(const std::vector<int>& device_ids) {
   MPI_Comm handle = MPI_COMM_NULL;
   if (device_ids.size() > 1) {
     const Waiting waiting("the making of a group", all, 0);
+    const std::function<std::string()> describe = [&] {
+      const auto purpose = current_purpose();
+      return "meets devices " + format_ids(device_ids) + " for the first time" +
+             (purpose.empty() ? "" : ", for " + purpose);
+    };
+    MeetingCount first;
+    const Meeting meeting(first, device_ids, MeetingKind::making, describe);
     MPI_Group everybody, members;
     check(MPI_Comm_group(all.impl().handle, &everybody), "MPI_Comm_group", all);
     check(MPI_Group_incl(everybody, static_cast<int>(device_ids.size()), device_ids.data(), &members),

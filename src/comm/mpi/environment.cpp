@@ -106,7 +106,7 @@ double share_settings(double timeout_s) {
              "settings that must be equal differ between the ranks: rank 0's hold for all.\n" +
                  list_by_text(differ, world().device_ids()));
   }
-  MPI_Bcast(&timeout_s, 1, MPI_DOUBLE, 0, world().impl().handle);
+  check(MPI_Bcast(&timeout_s, 1, MPI_DOUBLE, 0, world().impl().handle), "MPI_Bcast", world());
   return timeout_s;
 }
 
@@ -121,12 +121,14 @@ void meet_this_host(double timeout_s) {
   MPI_Comm_rank(host, &job.host_rank);
   MPI_Comm_size(host, &job.host_size);
   std::string name = HostPage::new_name();
-  MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, host);
+  const char* const neighbours = "the ranks of this host";
+  check(MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, host), "MPI_Bcast", neighbours);
   const std::size_t bytes = place_bytes() * static_cast<std::size_t>(job.host_size);
   if (job.host_rank == 0) environment().page.create(name, bytes);
-  MPI_Barrier(host);
+  check(MPI_Barrier(host), "MPI_Barrier", neighbours);
   if (job.host_rank != 0) environment().page.open(name, bytes);
-  MPI_Barrier(host);
+  claim_place(environment().page.data(), job.host_rank, job.rank);
+  check(MPI_Barrier(host), "MPI_Barrier", neighbours);
   if (job.host_rank == 0) HostPage::unlink(name);
   find_sharing_ranks(host, world().impl().handle);
   find_readable_ranks(host, world().impl().handle);
@@ -297,7 +299,7 @@ int leave(int status, const std::string& what_happened) {
     if (status != 0 && !words.empty()) log(LogLevel::error, words);
     return status;
   }
-  if (status == 0) wait_patiently();
+  status == 0 ? wait_patiently() : stay_out_of_circles();
   auto deadline = status == 0 ? nullptr : end_job_soon(status, words);
   if (settings().check > 0 && status != status_disagreement)
     meet_the_others(status, words);  // a disagreement was that meeting
@@ -305,10 +307,18 @@ int leave(int status, const std::string& what_happened) {
     deadline = end_job_soon(status, words);  // others may go on after it
 
   const Waiting waiting("the end of the program", control(), 0);
+  if (status != 0) stay_out_of_circles();
+  const std::function<std::string()> ending = [] { return std::string("the program has ended"); };
+  const Meeting meeting(control().impl().meetings, control().device_ids(), MeetingKind::agreement, ending);
   const Farewell mine{static_cast<std::uint64_t>(status), hash_bytes(words.data(), words.size())};
   std::vector<Farewell> all(environment().job.size);
-  check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
-        "MPI_Allgather", control());
+  try {
+    check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
+          "MPI_Allgather", control());
+  } catch (const CommError& error) {  // the others wait for this rank, and nothing can be told them any more
+    log(LogLevel::error, status == 0 ? std::string(error.kind()) + ": " + error.what() : words);
+    abort_job(status == 0 ? error.exit_status() : status);
+  }
   print_words(all, words);
   int common = 0;  // the first rank's that failed by itself, if there is one
   for (const Farewell& one : all)

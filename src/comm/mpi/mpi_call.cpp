@@ -12,9 +12,10 @@ namespace tessera::comm {
 
 void check(int code, const char* call, const std::string& where) {
   if (code == MPI_SUCCESS) return;
-  char words[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(code, words, &length);
+  char words[MPI_MAX_ERROR_STRING] = "MPI could not start";
+  int length = 0, initialized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized) MPI_Error_string(code, words, &length);
   const std::string purpose = current_purpose();
   throw CommError(std::string(call) + " failed on " + where + (purpose.empty() ? "" : ", for " + purpose) +
                   ": " + words +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/mpi/communicator.hpp"
+#include "comm/watch/meeting.hpp"
 
 namespace tessera::comm {
 
@@ -17,6 +18,7 @@ struct Communicator::Impl {
   std::vector<int> rank_of;     // by device id, -1 elsewhere
   std::string name;
   int second_rounds = 0;  // started so far: the same on all ranks
+  MeetingCount meetings = {};
 };
 
 // CommError when code is not MPI_SUCCESS: the MPI call, the rank, the group, what it was for, and MPI's own

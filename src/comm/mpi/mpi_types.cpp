@@ -2,6 +2,11 @@
 
 #include <tessera/error.hpp>
 
+#include <array>
+
+#include "base/session.hpp"
+#include "comm/mpi/mpi_call.hpp"
+
 namespace tessera::comm {
 namespace {
 
@@ -15,12 +20,24 @@ template <ReduceKind kind> void combine_for_mpi(void* in, void* inout, int* coun
   combine(kind, dtype_of_mpi(*type), in, inout, inout, *count);
 }
 
+// Made at first use, and given back before MPI ends.
+struct OwnOps {
+  std::array<MPI_Op, 16> of_kind;
+
+  OwnOps() { of_kind.fill(MPI_OP_NULL); }
+  OwnOps(const OwnOps&) = delete;
+  OwnOps& operator=(const OwnOps&) = delete;
+  ~OwnOps() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    for (auto& op : of_kind)
+      if (!finalized && op != MPI_OP_NULL) MPI_Op_free(&op);
+  }
+};
+
 template <ReduceKind kind> MPI_Op own_op() {
-  static const MPI_Op op = [] {
-    MPI_Op made = MPI_OP_NULL;
-    MPI_Op_create(combine_for_mpi<kind>, 1, &made);
-    return made;
-  }();
+  MPI_Op& op = state<OwnOps>().of_kind.at(static_cast<std::size_t>(kind));
+  if (op == MPI_OP_NULL) check(MPI_Op_create(combine_for_mpi<kind>, 1, &op), "MPI_Op_create", world());
   return op;
 }
 

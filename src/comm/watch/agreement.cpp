@@ -78,6 +78,7 @@ bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
   std::uint64_t largest[3];
   {
     const Waiting waiting("agreement", channel, 0);
+    const Meeting meeting(channel.impl().meetings, channel.device_ids(), MeetingKind::agreement, describe);
     check(MPI_Allreduce(mine, largest, 3, MPI_UINT64_T, MPI_MAX, channel.impl().handle), "MPI_Allreduce",
           channel);
   }

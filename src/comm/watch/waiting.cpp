@@ -18,18 +18,12 @@
 #include "base/session.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
+#include "comm/watch/places.hpp"
 
 namespace tessera::comm {
 
-// Times are of the monotonic clock, which all processes of a host share.
-struct Place {
-  std::atomic<std::int64_t> waiting_since_ns;  // 0: computing
-  std::atomic<std::int64_t> expired;           // 1: this rank's wait was too long
-  std::atomic<std::int64_t> heartbeat_ns;      // its watchdog has run: the process is not stopped
-  std::atomic<std::int64_t> progress_ns;       // it has computed, moved bytes of files, or finished a call
-  std::atomic<std::int64_t> process, rank;
-};
 std::size_t place_bytes() { return sizeof(Place); }
 
 namespace {
@@ -74,7 +68,9 @@ struct Watchdog {
   int host_ranks = 1;
   int rank = 0;
   double timeout_s = 0;
-  std::atomic<bool> patient = false;  // this rank's program has ended well
+  std::atomic<bool> patient = false;       // this rank's program has ended well
+  std::atomic<bool> leaves_alone = false;  // it has failed
+  std::atomic<const std::function<std::string()>*> intention = nullptr;
 };
 
 struct Watch {
@@ -158,6 +154,64 @@ std::string describe_silent_ranks(const Watchdog& watchdog, const Place& mine, s
   _exit(76);
 }
 
+// Puts what this rank was about to do into its place.
+void tell(Watch& own) {
+  Attendance& account = own.my_place->attendance;
+  std::string words;
+  try {
+    if (const auto* describe = own.watchdog.intention.load()) words = (*describe)();
+  } catch (const std::exception&) {}
+  if (words.empty()) words = describe_place(own.recorder);
+  copy_text(account.words, words);
+  account.told.store(1, std::memory_order_release);
+}
+
+// Ranks that wait for each other. This one's main thread stands in its meeting for good. The first of them
+// speaks for all.
+[[noreturn]] void end_circle(Watch& own, const std::vector<int>& stuck) {
+  const Watchdog& watchdog = own.watchdog;
+  tell(own);
+  const auto all_told = [&] {
+    return std::all_of(stuck.begin(), stuck.end(), [&](int i) {
+      return watchdog.places[i].attendance.told.load(std::memory_order_acquire) != 0;
+    });
+  };
+  const auto pause = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    own.my_place->heartbeat_ns.store(now_ns(), std::memory_order_relaxed);
+  };
+  Place& first = watchdog.places[stuck.front()];
+  if (&first == own.my_place) {
+    for (int beats = 0; beats < 100 && !all_told(); ++beats) pause();
+    std::vector<std::string> texts;
+    std::vector<int> ranks;
+    for (const int i : stuck) {
+      texts.emplace_back(watchdog.places[i].attendance.words.data());
+      ranks.push_back(static_cast<int>(watchdog.places[i].rank));
+    }
+    log(LogLevel::error,
+        "DisagreementError: the ranks disagree on what comes next, and wait for each other:\n" +
+            list_by_text(texts, ranks) +
+            "\nRanks that share a mesh must evaluate its arrays in the same order; look for a branch "
+            "that depends on the rank.");
+    first.attendance.told.store(2, std::memory_order_release);
+    std::fflush(nullptr);
+  }
+  for (int beats = 0; beats < 150 && first.attendance.told.load(std::memory_order_acquire) != 2; ++beats)
+    pause();
+  _exit(status_disagreement);
+}
+
+void look_for_circles(Watch& own) {
+  const Watchdog& watchdog = own.watchdog;
+  if (watchdog.places == nullptr || own.my_place->attendance.group.load(std::memory_order_relaxed) == 0)
+    return;
+  const auto stuck = stuck_places(watchdog.host_ranks,
+                                  [&](int i) -> const Attendance& { return watchdog.places[i].attendance; });
+  for (const int i : stuck)
+    if (&watchdog.places[i] == own.my_place) end_circle(own, stuck);
+}
+
 // What this process has used so far. A rank that waits polls, which is no work: asked only while it computes.
 struct Work {
   std::int64_t cpu_ns = 0, file_bytes = 0;
@@ -193,6 +247,26 @@ bool somebody_is_silent(const Watchdog& watchdog, std::int64_t timeout_ns) {
   return false;
 }
 
+// A rank that computes is never ended: nobody but its program knows how long that takes. Those who wait for
+// it say so once in a while, so that an endless loop does not look like work.
+void report_long_work(const Watchdog& watchdog, const Place& mine, std::int64_t since) {
+  std::string workers;
+  for (int i = 0; i < watchdog.host_ranks && watchdog.places != nullptr; ++i) {
+    const Place& place = watchdog.places[i];
+    const auto its_wait = place.waiting_since_ns.load(std::memory_order_relaxed);
+    if (its_wait != 0) {
+      if (&place < &mine) return;  // the first who waits speaks
+      continue;
+    }
+    workers += (workers.empty() ? "" : ", ") + std::to_string(place.rank) + " (process " +
+               std::to_string(place.process) + ")";
+  }
+  if (workers.empty()) return;
+  log(LogLevel::warn, "waits since " + seconds_since(since) + " for rank " + workers +
+                          ", which computes or works on files. A rank that works is not ended, however long: "
+                          "if that is an endless loop, look at it with a debugger (gdb -p)");
+}
+
 // On the watchdog's thread, which asks for no state: the session's thread hands it over. A wait is too long
 // when nobody of the host has gone on for so long. A job that was suspended as a whole starts counting anew.
 void watch(Watch& own) {
@@ -200,7 +274,7 @@ void watch(Watch& own) {
   Place& here = *own.my_place;
   const auto timeout_ns = static_cast<std::int64_t>(watchdog.timeout_s * 1e9);
   const auto period = std::chrono::milliseconds(std::clamp<std::int64_t>(timeout_ns / 8'000'000, 20, 250));
-  std::int64_t warned_of = 0, looked_ns = now_ns(), resumed_ns = looked_ns;
+  std::int64_t warned_of = 0, looked_ns = now_ns(), resumed_ns = looked_ns, next_report_ns = 0;
   Work before = work_so_far();
   std::unique_lock lock(watchdog.mutex);
   while (!watchdog.stopping.wait_for(lock, period, [&] { return watchdog.stop; })) {
@@ -212,12 +286,21 @@ void watch(Watch& own) {
     const Work work = since == 0 ? work_so_far() : before;
     if (since == 0 && has_worked(std::exchange(before, work), work, passed))
       here.progress_ns.store(now, std::memory_order_relaxed);
-    if (since == 0) continue;
+    if (since == 0) {
+      next_report_ns = 0;
+      continue;
+    }
+    look_for_circles(own);
     if (watchdog.patient && !somebody_is_silent(watchdog, timeout_ns)) continue;
     const std::int64_t waited = now - std::max({since, resumed_ns, last_progress(watchdog)});
     if (waited > timeout_ns) {
       here.expired = 1;
       report_and_end(own);
+    }
+    if (next_report_ns == 0) next_report_ns = since + timeout_ns;
+    if (now > next_report_ns && waited <= timeout_ns / 4) {
+      next_report_ns = now + (now - since);  // ever more rarely
+      report_long_work(watchdog, here, since);
     }
     if (waited > timeout_ns / 4 && warned_of != since) {
       warned_of = since;
@@ -306,11 +389,31 @@ void start_watchdog(int rank, void* places, int host_ranks, int place, double ti
   own.recorder.calls = 0;  // what the start itself sent does not count
   watchdog.patient = false;
   if (places != nullptr) own.my_place = watchdog.places + place;
+  watchdog.leaves_alone = false;
   own.my_place->process = getpid();
   own.my_place->heartbeat_ns = now_ns();
   own.my_place->rank = rank;
   if (timeout_s > 0) watchdog.thread = std::thread(watch, std::ref(own));
 }
+
+void claim_place(void* places, int place, int rank) {
+  if (places != nullptr) static_cast<Place*>(places)[place].rank = rank;
+}
+
+Place& my_place() { return *own_watch().my_place; }
+PlaceSet places_of(const std::vector<int>& device_ids) {
+  const Watchdog& watchdog = own_watch().watchdog;
+  PlaceSet set{};
+  for (int i = 0; i < std::min(watchdog.host_ranks, most_places) && watchdog.places != nullptr; ++i)
+    if (std::find(device_ids.begin(), device_ids.end(), watchdog.places[i].rank) != device_ids.end())
+      set[static_cast<std::size_t>(i) / 64] |= std::uint64_t{1} << (i % 64);
+  return set;
+}
+void set_intention(const std::function<std::string()>* describe) {
+  own_watch().watchdog.intention = describe;
+}
+void stay_out_of_circles() { own_watch().watchdog.leaves_alone = true; }
+bool stays_out_of_circles() { return own_watch().watchdog.leaves_alone; }
 
 void wait_patiently() { own_watch().watchdog.patient = true; }
 

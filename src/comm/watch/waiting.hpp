@@ -3,8 +3,10 @@
 // Every blocking call of this room stands in a Waiting scope. A thread that makes no MPI calls looks at the
 // scopes of the host's ranks: when one is older than TESSERA_TIMEOUT, and no rank of the host has computed,
 // moved bytes of files or finished a call for so long, every rank of the host prints where it stands and the
-// job ends with status 76. A rank that was stopped is named by the others. What happens on other hosts is not
-// seen here: there TESSERA_TIMEOUT is the longest wait.
+// job ends with status 76. A rank that was stopped is named by the others. A rank that works is waited for
+// as long as it takes; after TESSERA_TIMEOUT a warning names it. Ranks that wait for each other
+// (meeting.hpp) are told at once. What happens on other hosts is not seen here: there TESSERA_TIMEOUT is the
+// longest wait.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -51,6 +53,10 @@ std::size_t place_bytes();
 // places: one per rank of the host, zeroed; nullptr for this process alone. Called by the environment.
 void start_watchdog(int rank, void* places, int host_ranks, int my_place, double timeout_s);
 void stop_watchdog();
+// Which rank has which place, before any of them starts its watchdog.
+void claim_place(void* places, int place, int rank);
+// This rank's program has failed: a deadline of its own ends the job, under its own words.
+void stay_out_of_circles();
 // This rank's program has ended well: it waits for as long as the others live.
 void wait_patiently();
 
