@@ -122,46 +122,98 @@ void DirectReader::flush() {
   mine_.clear();
 }
 
+// Buffers, because they outlive an exception that passes while messages are on their way.
+struct Reading::Impl {
+  Impl(const Communicator& comm, std::span<const std::uint64_t> operands, std::span<const int> readers_,
+       std::span<const int> sources_)
+      : comm(&comm),
+        sources(sources_.begin(), sources_.end()),
+        done(sources_.size()),
+        count(operands.size()),
+        told_room(Buffer::allocate(operands.size_bytes() * sources_.size())),
+        operands_room(Buffer::allocate(operands.size_bytes())),
+        words(Buffer::allocate(readers_.size() + 1)),
+        arrivals(comm),
+        dones(comm),
+        departures(comm) {
+    const auto bytes = static_cast<int>(operands.size_bytes());
+    if (bytes > 0) std::memcpy(operands_room.data(), operands.data(), operands.size_bytes());
+    arrivals.list().assign(sources.size(), MPI_REQUEST_NULL);
+    dones.list().assign(readers_.size(), MPI_REQUEST_NULL);
+    // Of a pair that reads both ways, addresses come before the word that all was read: in the order in
+    // which they are received here.
+    for (std::size_t s = 0; s < sources.size(); ++s)
+      check(MPI_Irecv(told() + s * count, bytes, MPI_BYTE, comm.rank_of(sources[s]), tag_exchange,
+                      comm.impl().handle, &arrivals.list()[s]),
+            "MPI_Irecv", comm);
+    for (const int reader : readers_)
+      departures.send(operands_room.data(), bytes, comm.rank_of(reader), tag_exchange);
+    for (std::size_t r = 0; r < readers_.size(); ++r)
+      check(MPI_Irecv(words.data() + r, 1, MPI_BYTE, comm.rank_of(readers_[r]), tag_exchange,
+                      comm.impl().handle, &dones.list()[r]),
+            "MPI_Irecv", comm);
+  }
+  std::uint64_t* told() { return reinterpret_cast<std::uint64_t*>(told_room.data()); }
+
+  const Communicator* comm;
+  std::vector<int> sources;
+  std::vector<bool> done;
+  std::size_t count;  // operands
+  Buffer told_room, operands_room, words;
+  Requests arrivals, dones, departures;
+};
+
+Reading::Reading(const Communicator& comm, std::span<const std::uint64_t> operands,
+                 std::span<const int> readers, std::span<const int> sources)
+    : impl_(std::make_unique<Impl>(comm, operands, readers, sources)) {}
+Reading::~Reading() = default;
+
+std::span<const std::uint64_t> Reading::operands_of(std::size_t source) {
+  auto& request = impl_->arrivals.list()[source];
+  if (request != MPI_REQUEST_NULL) {
+    const Waiting waiting("the word of a source", *impl_->comm, 0);
+    check(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait", *impl_->comm);
+  }
+  return {impl_->told() + source * impl_->count, impl_->count};
+}
+
+std::size_t Reading::next() {
+  auto& list = impl_->arrivals.list();
+  int source = 0;
+  check(MPI_Waitany(static_cast<int>(list.size()), list.data(), &source, MPI_STATUS_IGNORE), "MPI_Waitany",
+        *impl_->comm);
+  return static_cast<std::size_t>(source);
+}
+
+void Reading::done_with(std::size_t source) {
+  if (impl_->done[source]) return;
+  operands_of(source);  // its word is taken, so that the next one of this pair is not taken for it
+  std::byte* const word = impl_->words.data() + impl_->dones.list().size();
+  impl_->departures.send(word, 1, impl_->comm->rank_of(impl_->sources[source]), tag_exchange);
+  impl_->done[source] = true;
+}
+
+void Reading::finish() {
+  for (std::size_t s = 0; s < impl_->sources.size(); ++s) done_with(s);
+  const Waiting waiting("the last word of readers", *impl_->comm, 0);
+  impl_->dones.wait_all();
+  impl_->departures.wait_all();
+}
+
 void exchange_by_reading(const Communicator& comm, std::span<const std::uint64_t> operands,
                          std::span<const int> readers, std::span<const int> sources, const DirectWork& work,
                          const char* label) {
   const Waiting waiting(label, comm, 0);
-  const auto bytes = static_cast<int>(operands.size_bytes());
-  // Buffers, because they outlive an exception that passes while messages are on their way.
-  const Buffer told_room = Buffer::allocate(operands.size_bytes() * sources.size()),
-               operands_room = Buffer::allocate(operands.size_bytes()),
-               words = Buffer::allocate(readers.size() + 1);
-  auto* told = reinterpret_cast<std::uint64_t*>(told_room.data());
-  if (bytes > 0) std::memcpy(operands_room.data(), operands.data(), operands.size_bytes());
-  std::byte* const done = words.data() + readers.size();
-  Requests arrivals(comm), dones(comm), departures(comm);
-  arrivals.list().assign(sources.size(), MPI_REQUEST_NULL);
-  dones.list().assign(readers.size(), MPI_REQUEST_NULL);
-  // Of a pair that reads both ways, addresses come before the word that all was read: in the order in which
-  // they are received here.
-  for (std::size_t s = 0; s < sources.size(); ++s)
-    check(MPI_Irecv(told + s * operands.size(), bytes, MPI_BYTE, comm.rank_of(sources[s]), tag_exchange,
-                    comm.impl().handle, &arrivals.list()[s]),
-          "MPI_Irecv", comm);
-  for (const int reader : readers)
-    departures.send(operands_room.data(), bytes, comm.rank_of(reader), tag_exchange);
-  for (std::size_t r = 0; r < readers.size(); ++r)
-    check(MPI_Irecv(words.data() + r, 1, MPI_BYTE, comm.rank_of(readers[r]), tag_exchange, comm.impl().handle,
-                    &dones.list()[r]),
-          "MPI_Irecv", comm);
+  Reading reading(comm, operands, readers, sources);
   if (work.meanwhile) work.meanwhile();
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    int s = 0;
-    check(MPI_Waitany(static_cast<int>(sources.size()), arrivals.list().data(), &s, MPI_STATUS_IGNORE),
-          "MPI_Waitany", comm);
-    const auto source = static_cast<std::size_t>(s);
+    const std::size_t source = reading.next();
     DirectReader reader(sources[source]);
-    work.read(source, {told + source * operands.size(), operands.size()}, reader);
+    work.read(source, reading.operands_of(source), reader);
     reader.flush();
-    departures.send(done, 1, comm.rank_of(sources[source]), tag_exchange);
+    reading.done_with(source);
   }
-  dones.wait_all();
-  departures.wait_all();
+  reading.finish();
 }
 
 }  // namespace tessera::comm

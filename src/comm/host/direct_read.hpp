@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,30 @@ class DirectReader {
  private:
   int device_;
   std::vector<iovec> theirs_, mine_;
+};
+
+// Reading in the caller's own order and time, between telling and the last word.
+//
+//   Reading reading(comm, my_operands, readers, sources);
+//   reading.operands_of(s)        waits until sources[s] has told; from then on it may be read
+//   reading.finish()              tells the sources, and returns when nobody reads here any more
+//
+// Collective over those who read or are read. `operands` are as many on each rank.
+class Reading {
+ public:
+  Reading(const Communicator&, std::span<const std::uint64_t> operands, std::span<const int> readers,
+          std::span<const int> sources);
+  ~Reading();
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+  std::span<const std::uint64_t> operands_of(std::size_t source);
+  std::size_t next();                  // of the sources that have told, one not yet returned; waits for it
+  void done_with(std::size_t source);  // not read any more
+  void finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 struct DirectWork {
