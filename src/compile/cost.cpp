@@ -87,6 +87,7 @@ namespace {
 
 std::int64_t peak_inside(const Instruction& i) {
   std::int64_t peak = 0;
+  if (const auto* talk = i.as<TalkCall>()) return talk->temporary_bytes;
   if (const auto* control = i.control())
     for (const auto& part : control->parts) {
       const auto memory = memory_of(part);
@@ -121,15 +122,24 @@ struct Lifetimes {
   }
 };
 
+// Sums over the ranks replace terms that nobody else reads.
+bool runs_in_place(const Instruction& i, std::size_t n, const Lifetimes& lives) {
+  if (!i.is<AllReduce>() || i.inputs.size() != 1) return false;
+  const int b = lives.buffer[i.inputs[0]];
+  return lives.last_use[b] == n && !lives.is_input[b];
+}
+
 // The most that is alive at once, without the inputs.
 std::int64_t peak_of(const Program& program, Lifetimes lives) {
   const auto never = program.instructions.size() + 1;
   std::int64_t live = 0, peak = 0;
   for (std::size_t n = 0; n < program.instructions.size(); ++n) {
     const auto& i = program.instructions[n];
+    std::int64_t made = 0;
     for (const int v : i.outputs)
-      if (lives.buffer[v] == v) live += block_bytes(program.values[v]);
-    peak = std::max(peak, live + peak_inside(i));
+      if (lives.buffer[v] == v) made += block_bytes(program.values[v]);
+    live += made;
+    peak = std::max(peak, live + peak_inside(i) - (runs_in_place(i, n, lives) ? made : 0));
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const int v : *list) {
         const int b = lives.buffer[v];

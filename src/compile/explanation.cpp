@@ -46,6 +46,10 @@ class Rows {
   // Of a program that runs `times` times. Both parts of a branch have rows; its arithmetic is counted by
   // cost_of.
   void add(const Program& program, std::int64_t times, const std::string& inside) {
+    for (auto choice : program.choices) {
+      choice.what += inside;
+      e_.choices.push_back(std::move(choice));
+    }
     for (const auto& i : program.instructions) {
       if (const auto* control = i.control()) {
         for (std::size_t p = 0; p < control->parts.size(); ++p)
@@ -138,12 +142,12 @@ std::int64_t Explanation::calls(const std::string& kind) const {
 }
 
 const Explanation& Explanation::forbid(const std::string& kind) const {
-  static const char* const kinds[] = {"all-gather", "all-reduce",         "reduce-scatter",
-                                      "all-to-all", "collective-permute", "broadcast"};
+  static const char* const kinds[] = {"all-gather",         "all-reduce", "reduce-scatter", "all-to-all",
+                                      "collective-permute", "broadcast",  "panels"};
   if (std::find(std::begin(kinds), std::end(kinds), kind) == std::end(kinds))
-    throw ArgumentError(
-        "forbid: there is no collective '" + kind +
-        "'; name one of all-gather, all-reduce, reduce-scatter, all-to-all, collective-permute, broadcast");
+    throw ArgumentError("forbid: there is no collective '" + kind +
+                        "'; name one of all-gather, all-reduce, reduce-scatter, all-to-all, "
+                        "collective-permute, broadcast, panels");
   if (calls(kind) == 0) return *this;
   std::ostringstream text;
   text << "explain: " << calls(kind) << " " << kind << " would move " << format_bytes(bytes(kind))
@@ -189,6 +193,19 @@ std::string rows_text(const std::vector<PlannedCollective>& rows) {
   return text.empty() ? "(none: nothing moves)\n" : text;
 }
 
+// What was weighed for one product: a line each, the chosen one marked.
+std::string choice_text(const PlannedChoice& choice) {
+  std::string text = "candidates for " + choice.what + "\n";
+  for (const auto& c : choice.candidates) {
+    char numbers[120];
+    std::snprintf(numbers, sizeof numbers, "%11s %12s moved %12s temporary  ",
+                  human_seconds(c.seconds).c_str(), format_bytes(c.bytes).c_str(),
+                  format_bytes(c.temporary_bytes).c_str());
+    text += std::string(c.chosen ? "* " : "  ") + numbers + c.strategy + ": " + c.why + "\n";
+  }
+  return text;
+}
+
 std::string memory_text(const MemoryAnalysis& memory) {
   return "memory per rank: arguments " + format_bytes(memory.argument_bytes) + ", results " +
          format_bytes(memory.output_bytes) + ", temporaries " + format_bytes(memory.temporary_bytes) +
@@ -205,6 +222,7 @@ std::string to_string(const Explanation& e) {
                      rows_text(e.collectives) + totals + memory_text(e.memory);
   for (std::size_t i = 0; i < e.outputs.size(); ++i)
     text += "result " + std::to_string(i) + ": " + e.outputs[i] + "\n";
+  for (const auto& choice : e.choices) text += choice_text(choice);
   return text;
 }
 std::ostream& operator<<(std::ostream& out, const Explanation& e) { return out << to_string(e); }

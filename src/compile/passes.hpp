@@ -17,6 +17,10 @@ Program shrink_constants(const Program&);
 // Equal instructions on equal inputs once.
 Program share_common(const Program&);
 
+// Kernels that can fetch pieces of their operands while they compute do so, where moving them first costs
+// more memory than a few pieces (program/pieces.hpp).
+Program work_by_pieces(const Program&);
+
 // Loops that compute the same values once: a loop whose results are all among another's (a gradient's
 // forward loop, which keeps more) gives way to it. Results of loops that nobody reads are not computed.
 Program merge_loops(const Program&);

@@ -40,7 +40,7 @@ Program compile(const Graph& graph, const Layouts& layouts,
     return program;
   };
   Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
-  program = next(share_common(program), "3-shared");
+  program = next(work_by_pieces(share_common(program)), "3-shared");
   program = next(sink_reductions(merge_loops(program)), "4-loops");
   program = next(fuse(shrink_constants(program)), "5-fused");
   return next(schedule(program), "6-scheduled");

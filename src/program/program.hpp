@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include <tessera/jit/explain.hpp>
+
 #include "base/overloaded.hpp"
 #include "graph/op.hpp"
 #include "mesh/remap.hpp"
@@ -84,6 +86,7 @@ struct RemapMove {
 struct TalkCall {
   ParamsPtr params;
   std::vector<TalkCost> costs;
+  std::int64_t temporary_bytes = 0;
 };
 
 // A branch or a loop: programs of its own.
@@ -118,6 +121,7 @@ struct Program {
   std::vector<Instruction> instructions;
   std::vector<int> inputs;  // values that the caller binds
   std::vector<int> outputs;
+  std::vector<PlannedChoice> choices = {};  // that were made on the way, for explain
 };
 
 // What both loops have: carried values, and how the body computes its results, for finding loops that

@@ -18,6 +18,7 @@ class TalkStep final : public Step {
         inputs_(i.inputs),
         outputs_(i.outputs),
         costs_(call.costs),
+        temporary_bytes_(call.temporary_bytes),
         me_(context.me),
         label_(label_of(i)) {
     for (const int v : inputs_)
@@ -27,6 +28,7 @@ class TalkStep final : public Step {
           out_layouts_.push_back(context.value(v).layout);
     fixed_axes_ = manual_axes_of(context.value(outputs_[0]).region);
   }
+  std::int64_t temporary_bytes() const override { return temporary_bytes_; }
   void run(Frame& frame) override {
     if (!locals_[0].holds) return;
     prepare(frame);
@@ -61,6 +63,7 @@ class TalkStep final : public Step {
   ParamsPtr params_;
   std::vector<int> inputs_, outputs_;
   std::vector<TalkCost> costs_;
+  std::int64_t temporary_bytes_;
   int me_;
   std::string label_;
   std::vector<Tile> in_, out_;

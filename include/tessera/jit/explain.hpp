@@ -26,7 +26,8 @@ struct MemoryAnalysis {
 
 /// One collective that would run.
 struct PlannedCollective {
-  /// "all-gather", "all-reduce", "reduce-scatter", "all-to-all" or "collective-permute".
+  /// "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", or "panels": what a
+  /// product fetches while it computes.
   std::string kind;
   std::string axes;        ///< mesh axes over which ranks talk
   std::int64_t bytes = 0;  ///< the busiest rank receives
@@ -36,10 +37,25 @@ struct PlannedCollective {
   std::string rule = {};
   std::int64_t calls = 1;  ///< how many the row stands for: past 64 of one op they share a row
 };
+/// One way to compute something, as the planner weighed it.
+struct PlannedCandidate {
+  std::string strategy;              ///< "panels of the inner dimension, 12 of 256"
+  double seconds = 0;                ///< predicted, of one rank
+  std::int64_t bytes = 0;            ///< the busiest rank receives
+  std::int64_t temporary_bytes = 0;  ///< beside operands and result
+  bool chosen = false;               ///< what would run
+  std::string why = {};              ///< "over the limit of 24 MiB"
+};
+/// What the planner chose among, for one product.
+struct PlannedChoice {
+  std::string what;                          ///< "matmul at train.cpp:12"
+  std::vector<PlannedCandidate> candidates;  ///< operands moved whole first
+};
 /// What a program would run. Prints as a table.
 class Explanation {
  public:
   std::vector<PlannedCollective> collectives;  ///< a row for each, or for many of one op
+  std::vector<PlannedChoice> choices;          ///< products of operands that do not lie where they are needed
   std::vector<std::string> outputs;            ///< type and sharding of each result
   CostAnalysis cost;                           ///< arithmetic and traffic
   MemoryAnalysis memory;                       ///< bytes

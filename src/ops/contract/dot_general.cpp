@@ -6,21 +6,28 @@
 #include "kernels/dense/gemm.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "mesh/reshard.hpp"
 #include "ops/build.hpp"
+#include "ops/contract/product_plan.hpp"
+#include "ops/contract/ring_sum.hpp"
 #include "ops/functions.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera {
-namespace {
-
-bool has(const std::vector<int>& dims, int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
 
 std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std::vector<int>& batch) {
+  const auto has = [](const std::vector<int>& dims, int d) {
+    return std::find(dims.begin(), dims.end(), d) != dims.end();
+  };
   std::vector<int> dims;
   for (int d = 0; d < ndim; ++d)
     if (!has(contract, d) && !has(batch, d)) dims.push_back(d);
   return dims;
 }
+
+namespace {
+
+bool has(const std::vector<int>& dims, int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
 
 std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   const auto& p = params.as<DotDims>();
@@ -127,8 +134,9 @@ Array operand_cotangent(const Array& g, const Array& other, bool of_first, const
   const int n_batch = static_cast<int>(batch.size()), n_own = static_cast<int>(free_own.size()),
             n_other = static_cast<int>(free_other.size()), n_contract = static_cast<int>(contract.size());
   const auto of_g = range(0, n_batch), summed_of_g = range(of_first ? n_batch + n_own : n_batch, n_other);
-  const Array result = of_first ? dot_general(g, other, {summed_of_g, free_other, of_g, batch_other})
-                                : dot_general(other, g, {free_other, summed_of_g, batch_other, of_g});
+  const Array result = of_first
+                           ? dot_general(g, other, {summed_of_g, free_other, of_g, batch_other, p.options})
+                           : dot_general(other, g, {free_other, summed_of_g, batch_other, of_g, p.options});
   const int own_at = n_batch + (of_first ? 0 : n_contract), contract_at = n_batch + (of_first ? n_own : 0);
   std::vector<int> permutation(ndim);
   for (int i = 0; i < n_batch; ++i) permutation[batch[i]] = i;
@@ -196,6 +204,13 @@ const OpDef dot_op{
 };
 const Registered registered_dot(dot_op);
 
+Pieces dot_pieces(const PieceArgs& args) {
+  if (args.kept != nullptr) return plan_ring_sum(args);
+  const Shape in[] = {args.in[0].shape, args.in[1].shape}, out[] = {args.out.shape};
+  return plan_product(args, rule_of(dot_op)->on(in, out, args.params));
+}
+const CanWorkByPieces dot_by_pieces(dot_op, dot_pieces);
+
 }  // namespace
 
 Array dot_general(const Array& a, const Array& b, DotDims dims) {
@@ -211,9 +226,31 @@ Array dot_general(const Array& a, const Array& b, DotDims dims) {
   };
   check_pairs(dims.contract_a, dims.contract_b, "inner");
   check_pairs(dims.batch_a, dims.batch_b, "batch");
+  const auto& asked = innermost_matmul_options();
+  if (dims.options.algorithm == ProductAlgorithm::automatic) dims.options.algorithm = asked.algorithm;
+  if (dims.options.memory_limit_bytes == 0) dims.options.memory_limit_bytes = asked.memory_limit_bytes;
   const auto dtype =
       promote(WeakDtype{a.dtype(), a.is_weakly_typed()}, WeakDtype{b.dtype(), b.is_weakly_typed()}).dtype;
   return record(dot_op, make_params(std::move(dims)), {cast_to(a, dtype), cast_to(b, dtype)});
+}
+
+double dot_seconds(const Array& a, const Array& b, const DotDims& dims) {
+  const std::vector<Array> operands{a, b};
+  const std::vector<Type> in{type_of(a), type_of(b)};
+  const auto params = make_params(dims);
+  const auto out = infer(in, *params);
+  std::vector<std::optional<Sharding>> shardings{output_of(a).sharding, output_of(b).sharding};
+  const auto mesh = unify_meshes(operands, shardings);
+  double flops = dot_op.flops(in, out, *params);
+  std::int64_t bytes = 0;
+  if (mesh) {
+    const auto placed = place_by(*rule_of(dot_op), {in, out, shardings, *params, *mesh, no_axes, {}}, &bytes);
+    const std::vector<Type> in_blocks{{placed.inputs[0].shard_shape(in[0].shape), in[0].dtype},
+                                      {placed.inputs[1].shard_shape(in[1].shape), in[1].dtype}},
+        out_blocks{{placed.outputs[0].shard_shape(out[0].shape), out[0].dtype}};
+    flops = dot_op.flops(in_blocks, out_blocks, *params);
+  }
+  return byte_seconds * (static_cast<double>(bytes) + flops / flops_per_moved_byte);
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include <tessera/ops/products.hpp>
 #include "graph/op.hpp"
 
 namespace tessera {
@@ -10,15 +11,28 @@ namespace tessera {
 // free dims of b.
 struct DotDims {
   std::vector<int> contract_a, contract_b, batch_a, batch_b;
+  MatmulOptions options = {};
   template <class V> void fields(V&& visit) const {
     visit("contract_a", contract_a);
     visit("contract_b", contract_b);
     visit("batch_a", batch_a);
     visit("batch_b", batch_b);
+    if (options.algorithm != ProductAlgorithm::automatic) visit("algorithm", options.algorithm);
+    if (options.memory_limit_bytes != 0) visit("memory_limit_bytes", options.memory_limit_bytes);
   }
 };
 
-// Operands of one dtype. ShapeError naming both shapes and the dims that differ.
+// The dims of an operand that are neither contracted nor batched.
+std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std::vector<int>& batch);
+
+// Of the innermost MatmulScope; the defaults outside of any.
+const MatmulOptions& innermost_matmul_options();
+
+// Operands of one dtype. ShapeError naming both shapes and the dims that differ. Options that the dims do
+// not bring are those of the innermost MatmulScope.
 Array dot_general(const Array& a, const Array& b, DotDims);
+// What that takes by the planner's constants: bytes that move, the sum over the ranks included, and one
+// rank's arithmetic. The same on all ranks.
+double dot_seconds(const Array& a, const Array& b, const DotDims&);
 
 }  // namespace tessera

@@ -110,24 +110,24 @@ class Einsum {
 
   void contract_cheapest() {
     std::size_t best_i = 0, best_j = 1;
-    double best_cost = -1;
-    for (std::size_t i = 0; i < terms_.size(); ++i)
-      for (std::size_t j = i + 1; j < terms_.size(); ++j) {
-        double cost = 1;
-        for (const int label : terms_[i].labels) cost *= static_cast<double>(sizes_.at(label));
-        for (const int label : terms_[j].labels)
-          if (!has(terms_[i].labels, label)) cost *= static_cast<double>(sizes_.at(label));
-        if (best_cost < 0 || cost < best_cost) best_cost = cost, best_i = i, best_j = j;
-      }
+    double least = -1;
+    for (std::size_t i = 0; terms_.size() > 2 && i < terms_.size(); ++i)
+      for (std::size_t j = i + 1; j < terms_.size(); ++j)
+        if (const double seconds = seconds_of(i, j); least < 0 || seconds < least)
+          least = seconds, best_i = i, best_j = j;
     Term result = contract(best_i, best_j);
     terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(best_j));
     terms_[best_i] = std::move(result);
   }
 
-  Term contract(std::size_t i, std::size_t j) const {
-    const Term &a = terms_[i], &b = terms_[j];
+  struct Pair {
     DotDims dims;
-    Labels batch, free;
+    Labels labels;  // of the result
+  };
+  Pair pair_of(std::size_t i, std::size_t j) const {
+    const Term &a = terms_[i], &b = terms_[j];
+    Pair pair;
+    Labels free;
     for (std::size_t d = 0; d < a.labels.size(); ++d) {
       const auto in_b = std::find(b.labels.begin(), b.labels.end(), a.labels[d]);
       if (in_b == b.labels.end()) {
@@ -135,14 +135,24 @@ class Einsum {
         continue;
       }
       const bool stays = is_needed_beyond(a.labels[d], i, j);
-      (stays ? dims.batch_a : dims.contract_a).push_back(static_cast<int>(d));
-      (stays ? dims.batch_b : dims.contract_b).push_back(static_cast<int>(in_b - b.labels.begin()));
-      if (stays) batch.push_back(a.labels[d]);
+      (stays ? pair.dims.batch_a : pair.dims.contract_a).push_back(static_cast<int>(d));
+      (stays ? pair.dims.batch_b : pair.dims.contract_b).push_back(static_cast<int>(in_b - b.labels.begin()));
+      if (stays) pair.labels.push_back(a.labels[d]);
     }
     for (const int label : b.labels)
       if (!has(a.labels, label)) free.push_back(label);
-    Labels labels = batch;
-    labels.insert(labels.end(), free.begin(), free.end());
+    pair.labels.insert(pair.labels.end(), free.begin(), free.end());
+    return pair;
+  }
+
+  // With the layouts that the terms have: what moves counts beside what is multiplied.
+  double seconds_of(std::size_t i, std::size_t j) const {
+    return dot_seconds(terms_[i].x, terms_[j].x, pair_of(i, j).dims);
+  }
+
+  Term contract(std::size_t i, std::size_t j) const {
+    const Term &a = terms_[i], &b = terms_[j];
+    auto [dims, labels] = pair_of(i, j);
     if (!dims.contract_a.empty()) return {dot_general(a.x, b.x, std::move(dims)), std::move(labels)};
     return {multiply(aligned(a, labels), aligned(b, labels)), labels};  // nothing is summed
   }

@@ -1,6 +1,7 @@
 // matmul, dot, vdot, inner, outer, tensordot: names for dot_general.
 #include <numeric>
 
+#include "base/session.hpp"
 #include "base/text.hpp"
 #include "ops/build.hpp"
 #include "ops/contract/dot_general.hpp"
@@ -15,6 +16,28 @@ void check_both(const Operand& a, const Operand& b) {
 }
 
 }  // namespace
+
+namespace {
+struct InnermostOptions {
+  MatmulOptions options;
+};
+}  // namespace
+
+const MatmulOptions& innermost_matmul_options() { return state<InnermostOptions>().options; }
+
+MatmulScope::MatmulScope(MatmulOptions options) : before_(innermost_matmul_options()) {
+  if (options.memory_limit_bytes < 0)
+    throw ArgumentError("MatmulScope: memory_limit_bytes is " + std::to_string(options.memory_limit_bytes) +
+                        "; it cannot be negative, and 0 stands for the default");
+  state<InnermostOptions>().options = options;
+}
+MatmulScope::~MatmulScope() { state<InnermostOptions>().options = before_; }
+
+Array matmul(const Operand& left, const Operand& right, MatmulOptions options) {
+  const Call call("matmul", left.where);
+  const MatmulScope scope(options);
+  return matmul(left, right);
+}
 
 // NumPy's rule: the last two dims are matrices, the dims before them broadcast; 1-d operands are a row or a
 // column.

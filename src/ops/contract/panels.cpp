@@ -1,0 +1,326 @@
+// A product that fetches its operands in pieces. What lies on the same host is read where it is, just before
+// it is multiplied; other ranks send the next piece while this one is multiplied.
+//
+//   messages   wait(0) | start(1) multiply(0) | wait(1) | start(2) multiply(1) | ...
+//
+// Each rank knows which piece every other works on in which turn (pieces_in_order): nobody asks.
+#include <algorithm>
+#include <complex>
+#include <map>
+
+#include "comm/collectives/pending.hpp"
+#include "comm/host/direct_read.hpp"
+#include "kernels/move/copy.hpp"
+#include "ops/contract/matrices.hpp"
+#include "ops/contract/product_plan.hpp"
+#include "types/buffer.hpp"
+#include "types/strided_box.hpp"
+
+namespace tessera {
+namespace {
+
+// A transfer of one operand, or the part of it that a piece needs.
+struct Part {
+  std::size_t operand;
+  Index box;
+};
+using ByPeer = std::map<int, std::vector<Part>>;
+
+void copy_box(const Tile& to, const Tile& from, const Index& box) {
+  const StridedBox there = destination_box(from, box), here = destination_box(to, box);
+  const auto item = static_cast<std::int64_t>(itemsize(to.dtype));
+  kernels::copy_strided(to.data + here.offset * item, here.strides, from.data + there.offset * item,
+                        there.strides, there.extents, itemsize(to.dtype));
+}
+
+void read_box(comm::DirectReader& reader, const Tile& to, const Tile& from, std::uint64_t address,
+              const Index& box) {
+  const auto item = static_cast<std::int64_t>(itemsize(to.dtype));
+  for_each_run(destination_box(from, box), destination_box(to, box),
+               [&](std::int64_t there, std::int64_t here, std::int64_t elements) {
+                 reader.add(address + static_cast<std::uint64_t>(there * item), to.data + here * item,
+                            static_cast<std::size_t>(elements * item));
+               });
+}
+
+// Blocks of arrays on their way between this rank and others: what is read directly, and messages.
+class Traffic {
+ public:
+  Traffic(const TalkArgs& args, std::vector<Tile> own) : args_(args), own_(std::move(own)) {}
+
+  // The block that a rank gives may be a part of what its memory holds.
+  void add(std::size_t operand, const Sharding& from, const Sharding& to, const Sharding& held) {
+    const Shape& shape = own_[operand].global;
+    const Sharding source[] = {from};
+    const Shape shapes[] = {shape};
+    const auto plan =
+        plan_exchange(identity_remap(shape), source, shapes, to, shape, args_.me, args_.fixed_axes);
+    held_.push_back(held);
+    local_.push_back(plan.local);
+    for (const auto& t : plan.sends) (reads(t.peer) ? read_by_ : sends_)[t.peer].push_back({operand, t.to});
+    for (const auto& t : plan.receives)
+      (reads(t.peer) ? sources_ : receives_)[t.peer].push_back({operand, t.to});
+  }
+
+  bool has_messages() const { return !sends_.empty() || !receives_.empty(); }
+
+  void open() {
+    std::vector<std::uint64_t> operands;
+    for (const auto& tile : own_) operands.push_back(reinterpret_cast<std::uint64_t>(tile.data));
+    std::vector<int> readers;
+    for (const auto& [peer, parts] : read_by_) readers.push_back(peer);
+    for (const auto& [peer, parts] : sources_) source_peers_.push_back(peer);
+    if (!readers.empty() || !source_peers_.empty())
+      reading_ = std::make_unique<comm::Reading>(comm::world(), operands, readers, source_peers_);
+  }
+  void close() {
+    if (reading_) reading_->finish();
+    reading_.reset();
+  }
+
+  void copy_own(std::size_t operand, const Tile& to) const {
+    for (const auto& t : local_[operand])
+      if (const auto box = intersect(t.to, to.box); !is_empty(box)) copy_box(to, own_[operand], box);
+  }
+  // What lies on this host.
+  void read(std::size_t operand, const Tile& to) {
+    for (std::size_t s = 0; s < source_peers_.size(); ++s) {
+      const int peer = source_peers_[s];
+      comm::DirectReader reader(peer);
+      for (const auto& part : sources_.at(peer)) {
+        const auto box = intersect(part.box, to.box);
+        if (part.operand != operand || is_empty(box)) continue;
+        read_box(reader, to, block_at(operand, peer), reading_->operands_of(s)[operand], box);
+      }
+      reader.flush();
+    }
+  }
+
+  // Messages of one turn. need(operand, device): what that device needs in it; nothing: no part of it.
+  template <class Need> void start(Need&& need) {
+    incoming_.clear(), in_rooms_.clear(), out_rooms_.clear();
+    std::vector<comm::Message> sends, receives;
+    for (const auto& [peer, parts] : receives_)
+      if (const auto bytes = bytes_of(parts, need, args_.me); bytes > 0) {
+        in_rooms_.push_back(Buffer::allocate(bytes));
+        incoming_.push_back(peer);
+        receives.push_back({peer, in_rooms_.back().data(), bytes});
+      }
+    for (const auto& [peer, parts] : sends_)
+      if (const auto bytes = bytes_of(parts, need, peer); bytes > 0) {
+        out_rooms_.push_back(Buffer::allocate(bytes));
+        pack(parts, need, peer, out_rooms_.back().data());
+        sends.push_back({peer, out_rooms_.back().data(), bytes});
+      }
+    pending_ = comm::start_exchange(comm::world(), sends, receives, {}, "panels");
+  }
+  void move_on() { pending_.test(); }
+  void wait() { pending_.wait(); }
+  // What has arrived goes where `tile_of(operand)` is.
+  template <class Need, class TileOf> void unpack(Need&& need, TileOf&& tile_of) {
+    for (std::size_t i = 0; i < incoming_.size(); ++i) {
+      std::byte* at = in_rooms_[i].data();
+      for_each_part(receives_.at(incoming_[i]), need, args_.me, [&](std::size_t operand, const Index& box) {
+        const Tile packed{at, own_[operand].dtype, box, own_[operand].global};
+        copy_box(tile_of(operand), packed, box);
+        at += packed.bytes();
+      });
+    }
+    in_rooms_.clear();
+  }
+
+ private:
+  bool reads(int peer) const { return comm::reads_directly(args_.me, peer); }
+  Tile block_at(std::size_t operand, int peer) const {
+    const auto& own = own_[operand];
+    return {nullptr, own.dtype, held_[operand].local_box(own.global, peer), own.global};
+  }
+
+  template <class Need, class Use>
+  void for_each_part(const std::vector<Part>& parts, Need& need, int device, Use&& use) const {
+    for (const auto& part : parts) {
+      const std::optional<Box> needed = need(part.operand, device);
+      if (!needed) continue;
+      if (const auto box = intersect(part.box, *needed); !is_empty(box)) use(part.operand, box);
+    }
+  }
+  template <class Need> std::int64_t bytes_of(const std::vector<Part>& parts, Need& need, int device) const {
+    std::int64_t bytes = 0;
+    for_each_part(parts, need, device, [&](std::size_t operand, const Index& box) {
+      bytes += box_elements(box) * static_cast<std::int64_t>(itemsize(own_[operand].dtype));
+    });
+    return bytes;
+  }
+  template <class Need>
+  void pack(const std::vector<Part>& parts, Need& need, int device, std::byte* to) const {
+    for_each_part(parts, need, device, [&](std::size_t operand, const Index& box) {
+      const Tile packed{to, own_[operand].dtype, box, own_[operand].global};
+      copy_box(packed, own_[operand], box);
+      to += packed.bytes();
+    });
+  }
+
+  const TalkArgs& args_;
+  std::vector<Tile> own_;
+  std::vector<Sharding> held_;
+  std::vector<std::vector<Transfer>> local_;
+  ByPeer sends_, receives_, read_by_, sources_;
+  std::vector<int> source_peers_, incoming_;
+  std::vector<Buffer> in_rooms_, out_rooms_;
+  std::unique_ptr<comm::Reading> reading_;
+  comm::Pending pending_;
+};
+
+class Product {
+ public:
+  Product(const TalkArgs& args, const ProductPlan& plan)
+      : args_(args),
+        plan_(plan),
+        shapes_{args.local.in[0].global, args.local.in[1].global},
+        traffic_(args, {args.local.in[0], args.local.in[1]}) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      traffic_.add(i, args.in_layouts[i], needed(i), args.in_layouts[i]);
+      blocks_.push_back(needed(i).local_box(shapes_[i], args.me));
+    }
+    computed_ = plan.c_computed.local_box(args.local.out[0].global, args.me);
+  }
+
+  void run() {
+    traffic_.open();
+    const auto& mine = turns_of(args_.me);
+    const std::size_t turns = traffic_.has_messages() ? most_turns() : mine.size();
+    if (mine.empty()) clear_result();
+    if (traffic_.has_messages()) start(0);
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      if (turn < mine.size()) read_panels(turn);
+      if (traffic_.has_messages()) receive(turn, turns);
+      if (turn < mine.size()) multiply(turn);
+    }
+    traffic_.wait();
+    traffic_.close();
+    gather_result();
+  }
+
+ private:
+  const Sharding& needed(std::size_t i) const { return i == 0 ? plan_.a_needed : plan_.b_needed; }
+  int cut_dim(std::size_t i) const { return i == 0 ? plan_.dim_a : plan_.dim_b; }
+
+  const std::vector<Range>& turns_of(int device) {
+    const auto found = turns_.find(device);
+    if (found != turns_.end()) return found->second;
+    return turns_.emplace(device, pieces_in_order(plan_, args_.in_layouts, shapes_, device)).first->second;
+  }
+  std::size_t most_turns() {
+    std::size_t most = 0;
+    for (const int device : args_.mesh.device_ids()) most = std::max(most, pieces_of_block(device));
+    return most;
+  }
+  std::size_t pieces_of_block(int device) {
+    const std::size_t owner = plan_.dim_a >= 0 ? 0 : 1;
+    const auto axes = needed(owner).dim_axes(shapes_[owner].ndim())[cut_dim(owner)];
+    if (axes.empty()) return plan_.ends.size();
+    return turns_of(device).size();
+  }
+
+  // The part of an operand that a device multiplies in a turn; nothing when it fetches none in it.
+  std::optional<Box> need(std::size_t operand, int device, std::size_t turn) {
+    const auto& turns = turns_of(device);
+    if (turn >= turns.size() || (cut_dim(operand) < 0 && turn > 0)) return std::nullopt;
+    Box box = needed(operand).local_box(shapes_[operand], device);
+    if (cut_dim(operand) >= 0) box[cut_dim(operand)] = turns[turn];
+    return box;
+  }
+  auto needs_in(std::size_t turn) {
+    return [this, turn](std::size_t operand, int device) { return need(operand, device, turn); };
+  }
+
+  void read_panels(std::size_t turn) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto box = need(i, args_.me, turn);
+      if (!box) continue;  // kept from the first turn
+      const Tile& own = args_.local.in[i];
+      panels_[i] = {nullptr, own.dtype, *box, own.global};
+      if (contains(own.box, *box)) {
+        panels_[i] = own;
+        continue;
+      }
+      const auto bytes = static_cast<std::size_t>(panels_[i].bytes());
+      if (room_bytes_[i] < bytes) {
+        rooms_[i].reset();
+        rooms_[i] = Buffer::allocate(room_bytes_[i] = bytes);
+      }
+      panels_[i].data = rooms_[i].data();
+      traffic_.copy_own(i, panels_[i]);
+      traffic_.read(i, panels_[i]);
+    }
+  }
+  void start(std::size_t turn) { traffic_.start(needs_in(turn)); }
+  void receive(std::size_t turn, std::size_t turns) {
+    traffic_.wait();
+    traffic_.unpack(needs_in(turn), [&](std::size_t operand) { return panels_[operand]; });
+    if (turn + 1 < turns) start(turn + 1);
+  }
+
+  void multiply(std::size_t turn) {
+    const Range piece = turns_of(args_.me)[turn];
+    Box boxes[] = {blocks_[0], blocks_[1], computed_};
+    const int dims[] = {plan_.dim_a, plan_.dim_b, plan_.dim_c};
+    for (std::size_t i = 0; i < 3; ++i)
+      if (dims[i] >= 0) boxes[i][dims[i]] = piece;
+    std::function<void()> meanwhile;
+    if (traffic_.has_messages()) meanwhile = [this] { traffic_.move_on(); };
+    multiply_blocks(args_.local.out[0].dtype, plan_.dims, block_of(panels_[0], boxes[0]),
+                    block_of(panels_[1], boxes[1]), plan_.cut == Cut::inner && turn > 0,
+                    block_of(args_.local.out[0], boxes[2]), meanwhile);
+  }
+
+  // No piece of the contracted dim lies here: the term of this rank is 0.
+  void clear_result() {
+    const auto block = block_of(args_.local.out[0], computed_);
+    const std::complex<double> zero = 0;
+    kernels::fill_strided(block.data, block.strides, &zero, block.extents,
+                          itemsize(args_.local.out[0].dtype));
+  }
+
+  // Where ranks shared the work, each reads what the others computed, straight into place.
+  void gather_result() {
+    if (plan_.c_computed == args_.out_layouts[0]) return;
+    const Tile& c = args_.local.out[0];
+    Traffic shared(args_, {c});
+    shared.add(0, plan_.c_computed, args_.out_layouts[0], args_.out_layouts[0]);
+    shared.open();
+    shared.read(0, c);
+    const auto all = [&](std::size_t, int device) -> std::optional<Box> {
+      return args_.out_layouts[0].local_box(c.global, device);
+    };
+    if (shared.has_messages()) {
+      shared.start(all);
+      shared.wait();
+      shared.unpack(all, [&](std::size_t) { return c; });
+    }
+    shared.close();
+  }
+
+  const TalkArgs& args_;
+  const ProductPlan& plan_;
+  std::vector<Shape> shapes_;
+  Traffic traffic_;
+  std::vector<Box> blocks_;
+  Box computed_;
+  std::map<int, std::vector<Range>> turns_;
+  Tile panels_[2];
+  Buffer rooms_[2];
+  std::size_t room_bytes_[2] = {0, 0};
+};
+
+void talk(const TalkArgs& args) { Product(args, args.local.params.as<ProductPlan>()).run(); }
+
+double flops(std::span<const Type>, std::span<const Type>, const Params& params) {
+  return params.as<ProductPlan>().flops;
+}
+
+}  // namespace
+
+const OpDef product_op{.name = "dot", .runs = Talk{talk}, .flops = flops};
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+// How a product is computed whose operands do not lie where a rank's block of the result needs them. Pure.
+//
+// Moving an operand as a whole takes its memory once more, or p times that. Instead one dim is cut into
+// pieces that are fetched one after the other, from whoever holds them:
+//
+//   inner     c += a[:, piece] b[piece, :]     the block of c stays (SUMMA on a grid, a ring on one axis)
+//   rows      c[piece, :] = a[piece, :] b      b stays
+//   columns   c[:, piece] = a b[:, piece]      a stays
+//
+// Each rank begins with the piece that it holds, so that no two ask the same rank at the same time:
+//
+//   inner, 3 ranks, rows times rows    rank 0: 0 1 2    rank 1: 1 2 0    rank 2: 2 0 1
+//
+// Where a mesh axis would leave ranks computing the same, they share the work along it, and the result is
+// gathered into place.
+#pragma once
+#include "ops/contract/dot_general.hpp"
+#include "program/pieces.hpp"
+
+namespace tessera {
+
+enum class Cut { inner, rows, columns };
+
+struct ProductPlan {
+  DotDims dims;
+  Sharding a_needed, b_needed;  // the blocks that a rank multiplies
+  Sharding c_computed;          // its block of the result: the result's own, or a part of that
+  Cut cut = Cut::inner;
+  int dim_a = -1, dim_b = -1, dim_c = -1;  // the dim that is cut, where an operand has it
+  std::int64_t pieces = 1, width = 0;      // of the longest rank; the widest
+  double flops = 0;                        // of one rank
+  std::vector<std::int64_t> ends = {};     // of the pieces, in the global dim, ascending
+  template <class V> void fields(V&& visit) const {
+    visit("cut", cut);
+    visit("pieces", pieces);
+    visit("width", width);
+    visit("a_needed", a_needed);
+    visit("b_needed", b_needed);
+    visit("c_computed", c_computed);
+  }
+};
+
+// The product's answer to the planner. The talk that it names is product_op.
+Pieces plan_product(const PieceArgs&, const FactorRule&);
+extern const OpDef product_op;
+
+// What a rank may hold beside operands and result, and a time by the planner's constants.
+std::int64_t product_limit(const PieceArgs&);
+double product_seconds(double flops, std::int64_t moved_bytes);
+
+// [0, extent) cut at `marks` (ascending; block boundaries), longer parts evenly into at most `width`, shorter
+// ones joined up to it, but not across `hard` marks. The ends of the pieces.
+std::vector<std::int64_t> piece_ends(std::int64_t extent, const std::vector<std::int64_t>& marks,
+                                     const std::vector<std::int64_t>& hard, std::int64_t width);
+
+// The pieces of one device in its order. `lie`: the operands' layouts.
+std::vector<Range> pieces_in_order(const ProductPlan&, std::span<const Sharding> lie,
+                                   std::span<const Shape> shapes, int device);
+
+}  // namespace tessera

@@ -1,0 +1,177 @@
+// How products are planned whose operands do not lie where they are needed: on abstract meshes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tessera/jit.hpp>
+#include <tessera/ops/products.hpp>
+
+#include "ops/contract/product_plan.hpp"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+
+Array placed(Shape shape, const Mesh& mesh, P spec, Dtype dtype = float32) {
+  return device_put(zeros(std::move(shape), dtype), mesh, std::move(spec));
+}
+const auto product = [](Array a, Array b) { return matmul(a, b); };
+
+const PlannedCandidate& chosen(const Explanation& e) {
+  for (const auto& candidate : e.choices.at(0).candidates)
+    if (candidate.chosen) return candidate;
+  throw std::logic_error("nothing was chosen");
+}
+
+TEST(PieceEnds, LongPartsAreCutEvenly) {
+  EXPECT_THAT(piece_ends(10, {}, {}, 4), ElementsAre(3, 6, 10));
+  EXPECT_THAT(piece_ends(10, {}, {}, 10), ElementsAre(10));
+}
+TEST(PieceEnds, PiecesEndWhereBlocksEnd) {
+  EXPECT_THAT(piece_ends(12, {5}, {}, 3), ElementsAre(2, 5, 7, 9, 12));
+}
+TEST(PieceEnds, ShortBlocksAreJoined) {
+  EXPECT_THAT(piece_ends(12, {2, 4, 6, 8, 10}, {}, 5), ElementsAre(4, 8, 12));
+}
+TEST(PieceEnds, NothingIsJoinedAcrossHardMarks) {
+  EXPECT_THAT(piece_ends(12, {2, 4, 6, 8, 10}, {6}, 5), ElementsAre(4, 6, 10, 12));
+}
+TEST(PieceEnds, NothingHasNoPieces) { EXPECT_THAT(piece_ends(0, {}, {}, 5), ElementsAre()); }
+
+TEST(ProductPlan, MatricesOf400000OnAHundredThousandRanksTakeAFewPanels) {
+  const Mesh big = abstract_mesh({400, 250}, {"x", "y"});
+  const auto e = explain(product, placed({400'000, 400'000}, big, P("x", "y")),
+                         placed({400'000, 400'000}, big, P("x", "y")));
+  EXPECT_LE(e.memory.temporary_bytes, 4 * mebibyte) << e;
+  EXPECT_EQ(e.calls("all-gather"), 0) << e;
+  EXPECT_GT(e.bytes("panels"), 0) << e;
+  EXPECT_LE(e.cost.flops, 1.01 * 2 * 400'000. * 400'000. * 400'000. / 100'000) << e;
+}
+
+TEST(ProductPlan, RowsTimesRowsHoldAFewPanelsOfTheOtherOperand) {
+  const Mesh row = abstract_mesh({64}, {"x"});
+  const std::int64_t n = 65'536, block = n * n * 8 / 64;
+  const auto e = explain(product, placed({n, n}, row, P("x", None), float64),
+                         placed({n, n}, row, P("x", None), float64));
+  EXPECT_LE(e.memory.temporary_bytes, 3 * block / 8) << e;
+  EXPECT_EQ(e.bytes("panels"), 63 * block) << e;
+}
+
+TEST(ProductPlan, EveryPairOfLayoutsKeepsToTheMemoryOfItsBlocks) {
+  const std::int64_t n = 8192;
+  for (const int ranks : {2, 4, 8, 64}) {
+    const Mesh line = abstract_mesh({ranks}, {"x"});
+    const Mesh grid =
+        ranks == 2 ? abstract_mesh({2, 1}, {"x", "y"}) : abstract_mesh({ranks / 2, 2}, {"x", "y"});
+    for (const Mesh& mesh : {line, grid}) {
+      const std::string last = mesh.ndim() == 2 ? "y" : "x";
+      const std::vector<P> specs = {P("x", None), P(None, last), P()};
+      for (const P& of_a : specs)
+        for (const P& of_b : specs) {
+          const auto e =
+              explain(product, placed({n, n}, mesh, of_a, float64), placed({n, n}, mesh, of_b, float64));
+          const auto blocks = e.memory.argument_bytes + e.memory.output_bytes;
+          EXPECT_LE(e.memory.temporary_bytes, blocks / 8 + 8 * mebibyte) << mesh << of_a << of_b << "\n" << e;
+        }
+    }
+  }
+}
+
+TEST(ProductPlan, SmallOperandsAreMovedWhole) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  const auto e =
+      explain(product, placed({256, 256}, line, P("x", None)), placed({256, 256}, line, P("x", None)));
+  EXPECT_EQ(e.calls("all-gather"), 1) << e;
+  EXPECT_THAT(chosen(e).strategy, HasSubstr("moved whole"));
+}
+
+TEST(ProductPlan, ExplainListsTheCandidatesAndWhyOneWon) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  const auto e = explain(product, placed({16'384, 16'384}, line, P("x", None)),
+                         placed({16'384, 16'384}, line, P("x", None)));
+  ASSERT_EQ(e.choices.size(), 1u) << e;
+  EXPECT_EQ(e.choices[0].candidates.size(), 3u) << e;
+  EXPECT_EQ(e.choices[0].candidates[0].temporary_bytes, 1024 * mebibyte) << e;
+  EXPECT_THAT(e.choices[0].candidates[0].why, HasSubstr("over the limit of 96.0 MiB"));
+  EXPECT_THAT(chosen(e).strategy, HasSubstr("panels of the"));
+  EXPECT_THAT(to_string(e), HasSubstr("candidates for dot at product_test.cpp"));
+}
+
+TEST(ProductPlan, TheLimitIsTheUsersWhereOneIsGiven) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  const auto limited = [](Array a, Array b) { return matmul(a, b, {.memory_limit_bytes = 3 * mebibyte}); };
+  const auto e =
+      explain(limited, placed({2048, 2048}, line, P("x", None)), placed({2048, 2048}, line, P("x", None)));
+  EXPECT_LE(e.memory.temporary_bytes, 3 * mebibyte) << e;
+  EXPECT_EQ(e.bytes("panels"), 3 * 4 * mebibyte) << e;
+}
+
+TEST(ProductPlan, AnAlgorithmCanBeAskedFor) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  const Array a = placed({512, 512}, line, P("x", None)), b = placed({512, 512}, line, P("x", None));
+  const auto strategy = [&](ProductAlgorithm algorithm) {
+    return chosen(explain([&](Array x, Array y) { return matmul(x, y, {.algorithm = algorithm}); }, a, b))
+        .strategy;
+  };
+  EXPECT_THAT(strategy(ProductAlgorithm::whole), HasSubstr("moved whole"));
+  EXPECT_THAT(strategy(ProductAlgorithm::inner_panels), HasSubstr("panels of the inner dimension"));
+  EXPECT_THAT(strategy(ProductAlgorithm::column_panels), HasSubstr("panels of the columns"));
+  EXPECT_THAT(strategy(ProductAlgorithm::row_panels), HasSubstr("moved whole"));  // a's rows all lie here
+}
+
+TEST(ProductPlan, RanksThatHoldTheSameShareALargeProduct) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  const std::int64_t n = 2048;
+  const auto e = explain(product, placed({n, n}, line, P()), placed({n, n}, line, P()));
+  EXPECT_LE(e.cost.flops, 1.01 * 2 * 2048. * 2048. * 2048. / 4) << e;
+  EXPECT_EQ(e.bytes("all-gather"), 3 * n * n * 4 / 4) << e;
+  EXPECT_EQ(e.memory.temporary_bytes, 0) << e;
+  EXPECT_EQ(matmul(placed({n, n}, line, P()), placed({n, n}, line, P())).sharding(),
+            NamedSharding(line, P()));
+}
+
+TEST(ProductPlan, NoPairOfLayoutsRepeatsTheWork) {
+  const std::int64_t n = 4096;
+  const Mesh grid = abstract_mesh({2, 2}, {"x", "y"});
+  const std::vector<P> specs = {P(axes("x", "y"), None), P(None, axes("x", "y")), P("x", "y"), P()};
+  for (const P& of_a : specs)
+    for (const P& of_b : specs) {
+      const auto e =
+          explain(product, placed({n, n}, grid, of_a, float64), placed({n, n}, grid, of_b, float64));
+      EXPECT_LE(e.cost.flops, 1.01 * 2 * 4096. * 4096. * 4096. / 4) << of_a << of_b << "\n" << e;
+    }
+}
+
+TEST(ProductPlan, ASumOfWhichRanksKeepBlocksGrowsAlongARing) {
+  const Mesh line = abstract_mesh({8}, {"x"});
+  const std::int64_t n = 8192, block = n * n * 4 / 8;
+  const auto e = jit(product, {.out_shardings = NamedSharding(line, P("x", None))})
+                     .lower(placed({n, n}, line, P(None, "x")), placed({n, n}, line, P("x", None)))
+                     .compile()
+                     .explanation();
+  EXPECT_EQ(e.calls(), 1) << e;
+  EXPECT_EQ(e.bytes("reduce-scatter"), 7 * block) << e;
+  EXPECT_LE(e.memory.temporary_bytes, 3 * block / 8) << e;
+}
+
+TEST(ProductPlan, SmallReplicatedProductsSendNothing) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  EXPECT_EQ(explain(product, placed({64, 64}, line, P()), placed({64, 64}, line, P())).bytes(), 0);
+}
+
+TEST(ProductPlan, AnOperandThatOthersNeedWholeIsMovedOnce) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  const auto both = [&](Array a, Array b) {
+    const Array whole = device_put(b, line, P());
+    return std::vector<Array>{matmul(a, whole), whole};
+  };
+  const auto e =
+      explain(both, placed({8192, 8192}, line, P("x", None)), placed({8192, 8192}, line, P("x", None)));
+  EXPECT_EQ(e.calls("all-gather"), 1) << e;
+  EXPECT_EQ(e.calls("panels"), 0) << e;
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,297 @@
+// Products by every algorithm, on pairs of layouts over all ranks, against the product on one rank. Values
+// are small integers: sums are exact in any order.
+#include <tessera/grad.hpp>
+#include <tessera/jit.hpp>
+#include <tessera/maps.hpp>
+#include <tessera/ops/products.hpp>
+
+#include "base/settings.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/host/direct_read.hpp"
+#include "support/layouts.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera::test {
+namespace {
+
+constexpr ProductAlgorithm algorithms[] = {ProductAlgorithm::whole, ProductAlgorithm::inner_panels,
+                                           ProductAlgorithm::row_panels, ProductAlgorithm::column_panels};
+
+// In pieces as small as there are.
+MatmulOptions by(ProductAlgorithm algorithm) { return {algorithm, 1}; }
+
+Array integers(const Shape& shape, Dtype dtype, int seed) {
+  return make(shape, dtype, [&](const Position& at) {
+    return static_cast<double>((flat(at, shape) * 5 + flat(at, shape) / 7 + seed) % 7) - 3;
+  });
+}
+
+Mesh grid() {
+  const int n = static_cast<int>(devices().size());
+  int rows = 1;
+  for (int d = 2; d * d <= n; ++d)
+    if (n % d == 0) rows = d;
+  return make_mesh({rows, n / rows}, {"x", "y"});
+}
+
+std::vector<P> layouts() {
+  return {P(axes("x", "y"), None),
+          P(None, axes("x", "y")),
+          P("x", "y"),
+          P(),
+          P("y", "x"),
+          P("y", None),
+          P(None, "x")};
+}
+
+std::string name_of(ProductAlgorithm algorithm) { return std::to_string(static_cast<int>(algorithm)); }
+
+std::string text_of_spec(const P& spec) {
+  std::ostringstream text;
+  text << spec;
+  return text.str();
+}
+
+struct Case {
+  Shape a, b;
+  Dtype dtype;
+};
+
+// On all pairs of layouts, or a sample of them.
+void expect_all_alike(const Case& c, unsigned one_in, unsigned seed) {
+  const Array a = integers(c.a, c.dtype, 1), b = integers(c.b, c.dtype, 2);
+  const auto expected = to_vector<double>(astype(matmul(a, b), float64));
+  std::mt19937 random(seed);
+  for (const P& of_a : layouts())
+    for (const P& of_b : layouts())
+      for (const auto algorithm : algorithms) {
+        if (random() % one_in != 0) continue;
+        const Array product = matmul(device_put(a, grid(), of_a), device_put(b, grid(), of_b), by(algorithm));
+        ASSERT_EQ(to_vector<double>(astype(product, float64)), expected)
+            << text_of_spec(of_a) << " . " << text_of_spec(of_b) << ", algorithm " << name_of(algorithm)
+            << "\n"
+            << program_of(product);
+      }
+}
+
+TEST(Product, EveryAlgorithmGivesTheSameOnAnyLayouts) {
+  expect_all_alike({{193, 257}, {257, 131}, float64}, 3, 1);
+}
+TEST(Product, TheSameWhereRanksSendMessages) {
+  const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
+  expect_all_alike({{193, 257}, {257, 131}, float32}, 4, 2);
+}
+TEST(Product, TheSameWhereMessagesTravelInPieces) {
+  const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
+  const SettingScope limit("TESSERA_MESSAGE_LIMIT", "1000");
+  expect_all_alike({{67, 131}, {131, 71}, float32}, 12, 3);
+}
+TEST(Product, IntegersAndBooleansToo) {
+  expect_all_alike({{70, 139}, {139, 73}, int32}, 12, 4);
+  expect_all_alike({{70, 139}, {139, 73}, bool_}, 12, 5);
+}
+TEST(Product, ComplexNumbersToo) { expect_all_alike({{70, 139}, {139, 73}, complex64}, 12, 6); }
+TEST(Product, TinyAndEmptyOperands) {
+  for (const Case& c : std::vector<Case>{{{1, 1}, {1, 1}, float64},
+                                         {{3, 5}, {5, 2}, float64},
+                                         {{5, 0}, {0, 7}, float64},
+                                         {{0, 5}, {5, 3}, float64},
+                                         {{4, 300}, {300, 0}, float64},
+                                         {{1, 1000}, {1000, 1}, float32}})
+    expect_all_alike(c, 12, 7);
+}
+
+TEST(Product, BatchesAndMatricesSplitOverDifferentAxes) {
+  const Shape sa{6, 70, 139}, sb{6, 139, 66};
+  const Array a = integers(sa, float64, 1), b = integers(sb, float64, 2);
+  const auto expected = to_vector<double>(matmul(a, b));
+  const std::vector<P> specs = {P("x", "y", None), P("x", None, "y"), P("y", None, None), P(None, "x", "y"),
+                                P()};
+  for (const P& of_a : specs)
+    for (const P& of_b : specs)
+      for (const auto algorithm : algorithms) {
+        const Array product = matmul(device_put(a, grid(), of_a), device_put(b, grid(), of_b), by(algorithm));
+        ASSERT_EQ(to_vector<double>(product), expected)
+            << text_of_spec(of_a) << " . " << text_of_spec(of_b) << ", algorithm " << name_of(algorithm);
+      }
+}
+
+TEST(Product, DimsInAnyOrderAndSeveralOfThem) {
+  std::mt19937 random(8);
+  const Shape sa{7, 40, 9, 33}, sb{33, 11, 40, 5};
+  const Array a = integers(sa, float64, 1), b = integers(sb, float64, 2);
+  const auto contracted = std::pair<std::vector<int>, std::vector<int>>{{1, 3}, {2, 0}};
+  const auto expected = to_vector<double>(tensordot(a, b, contracted));
+  for (int round = 0; round < 24; ++round) {
+    const Mesh mesh = random_mesh(random);
+    const auto of_a = random_sharding(random, mesh, 4), of_b = random_sharding(random, mesh, 4);
+    const MatmulScope scope(by(algorithms[round % 4]));
+    ASSERT_EQ(to_vector<double>(tensordot(device_put(a, of_a), device_put(b, of_b), contracted)), expected)
+        << text_of(of_a) << " . " << text_of(of_b) << ", algorithm " << round % 4;
+  }
+}
+
+TEST(Product, TransposedOperandsAreReadWhereTheyLie) {
+  const Array a = integers({257, 193}, float64, 1), b = integers({131, 257}, float64, 2);
+  const auto expected = to_vector<double>(matmul(a.T(), b.T()));
+  for (const P& of_a : layouts())
+    for (const auto algorithm : algorithms) {
+      const Array product =
+          matmul(device_put(a, grid(), of_a).T(), device_put(b, grid(), P("x", "y")).T(), by(algorithm));
+      ASSERT_EQ(to_vector<double>(product), expected)
+          << text_of_spec(of_a) << ", algorithm " << name_of(algorithm);
+    }
+}
+
+TEST(Product, SumsOfWhichRanksKeepBlocksGrowAlongARing) {
+  const int ranks = static_cast<int>(devices().size());
+  const Mesh line = make_mesh({ranks}, {"x"});
+  struct Kept {
+    Shape a, b;
+    P of_a, of_b, of_c;
+  };
+  const std::vector<Kept> cases = {
+      {{193, 257}, {257, 131}, P(None, "x"), P("x", None), P("x", None)},
+      {{193, 257}, {257, 131}, P(None, "x"), P("x", None), P(None, "x")},
+      {{5, 70, 139}, {5, 139, 66}, P(None, None, "x"), P(None, "x", None), P(None, "x", None)},
+      {{24, 20, 139}, {24, 139, 6}, P(None, None, "x"), P(None, "x", None), P("x", None, None)},
+      {{3, 257}, {257, 2}, P(None, "x"), P("x", None), P("x", None)},
+      {{193, 1}, {1, 131}, P(None, "x"), P("x", None), P("x", None)}};
+  for (const auto& c : cases)
+    for (const Dtype dtype : {float64, int32}) {
+      const Array a = integers(c.a, dtype, 1), b = integers(c.b, dtype, 2);
+      const auto expected = to_vector<double>(astype(matmul(a, b), float64));
+      const Array terms =
+          matmul(device_put(a, line, c.of_a), device_put(b, line, c.of_b), {.memory_limit_bytes = 1});
+      const Array kept = device_put(terms, line, c.of_c);
+      EXPECT_EQ(to_vector<double>(astype(kept, float64)), expected) << text_of_spec(c.of_c) << "\n"
+                                                                    << program_of(kept);
+    }
+}
+
+TEST(Product, RanksThatHoldTheSameShareTheWork) {
+  const std::int64_t n = 512;
+  const Array a = integers({n, n}, float32, 1), b = integers({n, n}, float32, 2);
+  const auto expected = to_vector<float>(matmul(a, b));
+  const Mesh line = make_mesh({static_cast<int>(devices().size())}, {"x"});
+  for (const char* collectives : {"auto", "mpi"}) {
+    const SettingScope scope("TESSERA_COLLECTIVES", collectives);
+    const Array product = matmul(device_put(a, line, P()), device_put(b, line, P()));
+    EXPECT_EQ(to_vector<float>(product), expected);
+    EXPECT_EQ(product.sharding(), NamedSharding(line, P()));
+  }
+}
+
+TEST(Product, GradientsAreTheSameByPanels) {
+  const Array a = integers({193, 257}, float64, 1), b = integers({257, 131}, float64, 2),
+              weight = integers({193, 131}, float64, 3);
+  const auto loss = [&](const Array& x, const Array& y) { return sum(matmul(x, y) * weight); };
+  const auto expected = to_vector<double>(matmul(weight, b.T()));
+  for (const auto algorithm : algorithms) {
+    const MatmulScope scope(by(algorithm));
+    const Array x = device_put(a, grid(), P("x", "y")), y = device_put(b, grid(), P("x", "y"));
+    EXPECT_EQ(to_vector<double>(grad(loss)(x, y)), expected) << name_of(algorithm);
+    EXPECT_EQ(to_vector<double>(jit(grad(loss))(x, y)), expected) << name_of(algorithm);
+  }
+}
+
+TEST(Product, BatchedByVmapIsTheSameByPanels) {
+  const Array a = integers({3, 70, 139}, float64, 1), b = integers({139, 66}, float64, 2);
+  const auto expected = to_vector<double>(matmul(a, b));
+  for (const auto algorithm : algorithms) {
+    const MatmulScope scope(by(algorithm));
+    const auto f = vmap([&](const Array& x) { return matmul(x, device_put(b, grid(), P("x", "y"))); });
+    EXPECT_EQ(to_vector<double>(f(device_put(a, grid(), P(None, "x", "y")))), expected) << name_of(algorithm);
+  }
+}
+
+// Panels on one host are read directly, and nothing else is: what was read is what explain says.
+TEST(Product, WhatIsReadIsWhatWasPredicted) {
+  const int ranks = static_cast<int>(devices().size());
+  const Array a = integers({192, 384}, float64, 1), b = integers({384, 192}, float64, 2);
+  for (const P& of_a : layouts())
+    for (const P& of_b : layouts()) {
+      const Array x = device_put(a, grid(), of_a), y = device_put(b, grid(), of_b);
+      eval(x, y);
+      const auto f = [](const Array& p, const Array& q) {
+        return matmul(p, q, by(ProductAlgorithm::inner_panels));
+      };
+      const auto predicted = explain(f, x, y);
+      if (predicted.calls("panels") == 0 || predicted.calls() != predicted.calls("panels")) continue;
+      if (ranks > 1 && !comm::reads_directly(0, 1))
+        GTEST_SKIP() << "ranks do not read each other's memory here";
+      const auto before = comm::bytes_read_directly();
+      const Array product = f(x, y);
+      eval(product);
+      const std::int64_t mine = comm::bytes_read_directly() - before;
+      std::int64_t most = 0;
+      comm::all_reduce(comm::world(), ReduceKind::max, int64, &mine, &most, 1);
+      EXPECT_EQ(most, predicted.bytes("panels")) << text_of_spec(of_a) << " . " << text_of_spec(of_b);
+    }
+}
+
+TEST(Product, TemporariesStayWithinTheLimit) {
+  const std::int64_t n = 1024, limit = std::int64_t{1} << 20;
+  const Array a = device_put(full({n, n}, 1.0), grid(), P(axes("x", "y"), None)),
+              b = device_put(full({n, n}, 2.0), grid(), P(axes("x", "y"), None));
+  eval(a, b);
+  const auto before = memory_use().live_bytes;
+  reset_peak_memory();
+  const Array product = matmul(a, b, {.memory_limit_bytes = limit});
+  eval(product);
+  const std::int64_t block = product.sharding().shard_shape(product.shape()).elements() * 8;
+  EXPECT_LE(memory_use().peak_bytes, before + block + limit + limit / 8);
+}
+
+// Operands, result and 15 %: measured, for each pair of {row, column, block, replicated}.
+TEST(Product, APairOfLayoutsTakesTheMemoryOfItsBlocks) {
+  const auto ranks = devices().size();
+  if (ranks != 2 && ranks != 4 && ranks != 8)
+    GTEST_SKIP() << "blocks of 1024 rows are as large as the pool gives at 2, 4 and 8";
+  const std::int64_t n = 1024;
+  const std::vector<P> specs = {P(axes("x", "y"), None), P(None, axes("x", "y")), P("x", "y"), P()};
+  for (const P& of_a : specs)
+    for (const P& of_b : specs) {
+      const Array a = device_put(full({n, n}, 1.0), grid(), of_a),
+                  b = device_put(full({n, n}, 2.0), grid(), of_b);
+      eval(a, b);
+      const auto bytes_of = [&](const Array& x) {
+        return x.sharding().shard_shape(x.shape()).elements() * 8;
+      };
+      const auto result = bytes_of(matmul(a, b)), operands = bytes_of(a) + bytes_of(b);
+      const auto before = memory_use().live_bytes;
+      reset_peak_memory();
+      const Array product = matmul(a, b, {.memory_limit_bytes = (operands + result) / 16});
+      eval(product);
+      EXPECT_LE(memory_use().peak_bytes - before, result + (operands + result) * 15 / 100)
+          << text_of_spec(of_a) << " . " << text_of_spec(of_b) << "\n"
+          << program_of(matmul(a, b, {.memory_limit_bytes = (operands + result) / 16}));
+    }
+}
+
+TEST(MatmulScope, ANegativeLimitIsRefused) {
+  EXPECT_THAT(error_of<ArgumentError>([] { MatmulScope scope({.memory_limit_bytes = -1}); }),
+              ::testing::HasSubstr("memory_limit_bytes is -1"));
+}
+
+TEST(MultiDot, IsTheProductInTheCheapestOrder) {
+  const Array a = integers({7, 50}, float64, 1), b = integers({50, 6}, float64, 2),
+              c = integers({6, 40}, float64, 3), v = integers({40}, float64, 4);
+  EXPECT_EQ(to_vector<double>(multi_dot({a, b, c, v})),
+            to_vector<double>(matmul(matmul(matmul(a, b), c), v)));
+  const auto chain = [](Array x, Array y, Array z) { return multi_dot({x, y, z}); };
+  const auto flops = explain(chain, a, b, integers({6}, float64, 4)).cost.flops;
+  EXPECT_EQ(flops, 2. * (50 * 6 + 7 * 50));  // from the right
+}
+TEST(MultiDot, RefusesWhatIsNoChain) {
+  const Array a = integers({2, 3}, float64, 1);
+  EXPECT_THAT(error_of<ArgumentError>([&] { multi_dot({a}); }), ::testing::HasSubstr("at least two"));
+  EXPECT_THAT(error_of<ShapeError>([&] { multi_dot({a, a}); }), ::testing::HasSubstr("inner sizes differ"));
+  EXPECT_THAT(error_of<ShapeError>([&] {
+                multi_dot({a, integers({3}, float64, 1), a});
+              }),
+              ::testing::HasSubstr("only the first and the last"));
+}
+
+}  // namespace
+}  // namespace tessera::test
