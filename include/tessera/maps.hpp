@@ -25,10 +25,11 @@ namespace tessera {
 /// 0   {0, None}   {0, {None, 1}}
 class AxesTree {
  public:
-  /// A dimension, None, or a list in braces.
+  /// A dimension, None, or a list in braces or a vector.
   AxesTree(int axis) : is_leaf_(true), axis_(axis) {}
   AxesTree(NoneType) : is_leaf_(true) {}
   AxesTree(std::initializer_list<AxesTree> children) : children_(children) {}
+  explicit AxesTree(std::vector<AxesTree> children) : children_(std::move(children)) {}
   bool is_leaf() const { return is_leaf_; }                            ///< whether it is no list
   const std::optional<int>& value() const { return axis_; }            ///< of a leaf; nothing for None
   const std::vector<AxesTree>& children() const { return children_; }  ///< of a list
@@ -41,9 +42,10 @@ class AxesTree {
 /// The same for specs: P("x")   {P("x"), P()}   {P("x"), {P(), P("x")}}
 class SpecTree {
  public:
-  /// A spec, or a list in braces.
+  /// A spec, or a list in braces or a vector.
   SpecTree(PartitionSpec spec) : is_leaf_(true), spec_(std::move(spec)) {}
   SpecTree(std::initializer_list<SpecTree> children) : children_(children) {}
+  explicit SpecTree(std::vector<SpecTree> children) : children_(std::move(children)) {}
   bool is_leaf() const { return is_leaf_; }                            ///< whether it is no list
   const PartitionSpec& value() const { return spec_; }                 ///< of a leaf
   const std::vector<SpecTree>& children() const { return children_; }  ///< of a list
