@@ -1,0 +1,31 @@
+# The Python package, where Python, NumPy and pybind11 are there. TESSERA_PYTHON=ON makes their absence an error.
+set(TESSERA_PYTHON AUTO CACHE STRING "Build the Python package: ON, OFF, or AUTO for where pybind11 and NumPy are there")
+
+# The interpreter of the package is the first that has NumPy: another one on the path would find nothing to import.
+function(tessera_find_python_with_numpy result)
+  foreach(candidate python3 /usr/bin/python3)
+    execute_process(COMMAND ${candidate} -c "import sys, numpy; print(sys.executable)" OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE status
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(status EQUAL 0)
+      set(${result} ${found} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+if(NOT TESSERA_PYTHON STREQUAL "OFF")
+  if(NOT Python_EXECUTABLE)
+    tessera_find_python_with_numpy(Python_EXECUTABLE)
+  endif()
+  if(Python_EXECUTABLE)
+    find_package(Python 3.9 COMPONENTS Interpreter Development.Module QUIET)
+    find_package(pybind11 2.10 CONFIG QUIET)
+  endif()
+  if(Python_Development.Module_FOUND AND pybind11_FOUND)
+    add_subdirectory(src/python ${PROJECT_BINARY_DIR}/python/build)
+  elseif(TESSERA_PYTHON STREQUAL "AUTO")
+    message(STATUS "No Python package: it needs Python with NumPy, its headers and pybind11 (scripts/setup installs them)")
+  else()
+    message(FATAL_ERROR "TESSERA_PYTHON=${TESSERA_PYTHON}: Python with NumPy, its headers or pybind11 is missing; scripts/setup installs them")
+  endif()
+endif()

@@ -1,0 +1,327 @@
+// Array as Python's object: its facts, operators, indices, values and memory.
+#include <tessera/array.hpp>
+#include <tessera/debug.hpp>
+#include <tessera/error.hpp>
+#include <tessera/ops.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "graph/node.hpp"
+#include "python/convert.hpp"
+#include "python/module.hpp"
+
+namespace tessera::python {
+namespace {
+
+PyTypeObject*& array_type() {
+  static PyTypeObject* type = nullptr;
+  return type;
+}
+
+// Dense memory that NumPy reads in place: a copy of the whole value, or one rank's block itself.
+struct Block {
+  std::shared_ptr<const void> keeps;
+  const void* data;
+  Shape shape;
+  Dtype dtype;
+  bool read_only;
+};
+Block block_of(const HostArray& host) {
+  auto keeps = std::make_shared<HostArray>(host);
+  const void* data = keeps->bytes();
+  return {std::move(keeps), data, host.shape(), host.dtype(), false};
+}
+Block local_block(const Array& x) {
+  const auto where = here();
+  const py::gil_scoped_release unlocked;
+  std::int64_t elements = 0;
+  const auto* data = detail::local_bytes(x, x.dtype(), elements, where);
+  const Sharding sharding = x.sharding();
+  const Device me = local_devices()[0];
+  const bool holds = sharding.mesh().contains(me);
+  Shape shape =
+      holds ? sharding.local_shape(x.shape(), me) : Shape(std::vector<std::int64_t>(x.shape().size()));
+  return {std::make_shared<Array>(x), data, std::move(shape), x.dtype(), true};
+}
+Block whole_value(const Array& x) {
+  const auto where = here();
+  const py::gil_scoped_release unlocked;
+  return block_of(to_host(x, where));
+}
+
+py::buffer_info memory_of(const Block& block) {
+  static const char* const formats[] = {"?", "b", "h", "i", "q", "B", "H", "I", "Q", "f", "d", "Zf", "Zd"};
+  const auto item = static_cast<py::ssize_t>(itemsize(block.dtype));
+  std::vector<py::ssize_t> extents(block.shape.begin(), block.shape.end()), strides(extents.size(), item);
+  for (std::size_t d = extents.size(); d-- > 1;)
+    strides[d - 1] = strides[d] * std::max<py::ssize_t>(extents[d], 1);
+  return py::buffer_info(const_cast<void*>(block.data), item, formats[block.dtype.code],
+                         static_cast<py::ssize_t>(extents.size()), extents, strides, block.read_only);
+}
+
+// ---- indices ----
+
+// x[mask]: how many elements that picks is only known by looking.
+void append_mask(py::handle mask, std::vector<IndexPart>& parts) {
+  const py::module_ numpy = py::module_::import("numpy");
+  const Array* array = array_in(mask);
+  const py::object host = array != nullptr ? numpy.attr("asarray")(whole_value(*array))
+                                           : py::reinterpret_borrow<py::object>(mask);
+  for (const auto places : numpy.attr("nonzero")(host)) {
+    Value value;
+    read_value(places, value);
+    parts.emplace_back(astype(value, int32));
+  }
+}
+bool is_bool_array(py::handle part) {
+  if (const Array* array = array_in(part)) return is_bool(array->dtype());
+  return PyObject_HasAttrString(part.ptr(), "__array_interface__") == 1 &&
+         part.attr("dtype").attr("kind").cast<std::string>() == "b";
+}
+std::optional<std::int64_t> bound(PyObject* object) {
+  if (object == Py_None) return std::nullopt;
+  py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(object));
+  if (!number) throw py::error_already_set();
+  int overflow = 0;
+  const auto value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  return overflow > 0 ? INT64_MAX : overflow < 0 ? INT64_MIN + 1 : value;
+}
+void append_part(py::handle part, std::vector<IndexPart>& parts, bool reads);
+// A list in an index stands for an array, as in NumPy.
+void append_list(py::handle list, std::vector<IndexPart>& parts, bool reads) {
+  const py::object array = py::module_::import("tessera._create").attr("asarray")(list);
+  if (py::len(list) > 0) return append_part(array, parts, reads);
+  Value none;
+  read_value(array, none);
+  parts.emplace_back(astype(none, int32));
+}
+void append_part(py::handle part, std::vector<IndexPart>& parts, bool reads) {
+  PyObject* object = part.ptr();
+  if (PyList_Check(object)) return append_list(part, parts, reads);
+  if (object == Py_None) {
+    parts.emplace_back(None);
+  } else if (object == Py_Ellipsis) {
+    parts.emplace_back(ellipsis);
+  } else if (PySlice_Check(object)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(object);
+    const auto step = bound(slice->step);
+    if (step == 0) throw py::value_error("slice step cannot be zero");
+    parts.emplace_back(Slice{bound(slice->start), bound(slice->stop), step});
+  } else if (PyBool_Check(object)) {
+    throw py::type_error("a bool is no index: write x[None] for x[True], or index by an array of bools");
+  } else if (array_in(part) == nullptr && PyIndex_Check(object) &&
+             PyObject_HasAttrString(object, "__len__") != 1) {
+    parts.emplace_back(*bound(object));
+  } else if (is_bool_array(part)) {
+    if (reads) return append_mask(part, parts);
+    Value mask;
+    read_value(part, mask);
+    parts.emplace_back(mask.array);
+  } else {
+    Value value;
+    if (!read_value(part, value))
+      throw py::type_error(
+          "an index is an integer, a slice, ..., None, or an array of integers or bools; not " +
+          py::repr(part).cast<std::string>());
+    parts.emplace_back(value.array);
+  }
+}
+std::vector<IndexPart> parts_of(py::handle index, bool reads) {
+  std::vector<IndexPart> parts;
+  if (!PyTuple_Check(index.ptr())) {
+    append_part(index, parts, reads);
+    return parts;
+  }
+  for (const auto part : py::reinterpret_borrow<py::tuple>(index)) append_part(part, parts, reads);
+  return parts;
+}
+
+struct AtIndexer {
+  Array array;
+};
+
+using Binary = Array (*)(const Operand&, const Operand&);
+struct BinaryOperator {
+  const char* name;  // "add": __add__, __radd__
+  Binary function;
+  const char* reflected;  // nullptr: "r" + name
+};
+constexpr BinaryOperator binary_operators[] = {
+    {"add", &add, nullptr},
+    {"sub", &subtract, nullptr},
+    {"mul", &multiply, nullptr},
+    {"truediv", &divide, nullptr},
+    {"floordiv", &floor_divide, nullptr},
+    {"mod", &remainder, nullptr},
+    {"pow", &power, nullptr},
+    {"matmul", &matmul, nullptr},
+    {"and", &bitwise_and, nullptr},
+    {"or", &bitwise_or, nullptr},
+    {"xor", &bitwise_xor, nullptr},
+    {"lshift", &bitwise_left_shift, nullptr},
+    {"rshift", &bitwise_right_shift, nullptr},
+    {"eq", &equal, "eq"},
+    {"ne", &not_equal, "ne"},
+    {"lt", &less, "gt"},
+    {"le", &less_equal, "ge"},
+    {"gt", &greater, "lt"},
+    {"ge", &greater_equal, "le"},
+};
+
+void bind_operators(py::class_<Array>& type) {
+  for (const auto& [name, function, reflected] : binary_operators) {
+    const auto f = function;
+    type.def((std::string("__") + name + "__").c_str(), [f](Value a, Value b) { return f(a, b); },
+             py::is_operator());
+    if (reflected == nullptr)
+      type.def((std::string("__r") + name + "__").c_str(), [f](Value a, Value b) { return f(b, a); },
+               py::is_operator());
+  }
+  type.def("__neg__", [](Value x) { return negative(x); });
+  type.def("__pos__", [](Value x) { return positive(x); });
+  type.def("__abs__", [](Value x) { return tessera::abs(x); });
+  type.def("__invert__", [](Value x) { return bitwise_invert(x); });
+  type.attr("__hash__") = py::none();  // equality is elementwise
+}
+
+void bind_indices(py::module_& m, py::class_<Array>& type) {
+  type.def("__getitem__",
+           [](const Array& x, py::handle index) { return tessera::index(x, parts_of(index, true), here()); });
+  py::class_<AtIndexer>(m, "AtIndexer").def("__getitem__", [](const AtIndexer& at, py::handle index) {
+    return At(at.array, parts_of(index, false), here());
+  });
+  type.def_property_readonly(
+      "at", [](const Array& x) { return AtIndexer{x}; },
+      "x.at[0, :].set(v): a new array in which that part is replaced.");
+  py::class_<At>(m, "At")
+      .def("get", &At::get)
+      .def("set", [](const At& at, Value v) { return at.set(v); })
+      .def("add", [](const At& at, Value v) { return at.add(v); })
+      .def("subtract", [](const At& at, Value v) { return at.subtract(v); })
+      .def("multiply", [](const At& at, Value v) { return at.multiply(v); })
+      .def("mul", [](const At& at, Value v) { return at.multiply(v); })
+      .def("divide", [](const At& at, Value v) { return at.divide(v); })
+      .def("min", [](const At& at, Value v) { return at.min(v); })
+      .def("max", [](const At& at, Value v) { return at.max(v); });
+}
+
+template <class T> T item_of(const Array& x) {
+  const auto where = here();
+  const py::gil_scoped_release unlocked;
+  return item<T>(x, where);
+}
+py::object python_item(const Array& x) {
+  if (is_bool(x.dtype())) return py::bool_(item_of<bool>(x));
+  if (x.dtype() == uint64) return py::int_(item_of<std::uint64_t>(x));
+  if (is_integer(x.dtype())) return py::int_(item_of<std::int64_t>(x));
+  if (is_complex(x.dtype())) return py::cast(item_of<std::complex<double>>(x));
+  return py::float_(item_of<double>(x));
+}
+
+void bind_values(py::class_<Array>& type) {
+  type.def("item", &python_item,
+           "The one element of an array of size 1, as a Python number. Collective over all ranks.");
+  type.def("__bool__", [](const Array& x) { return item_of<bool>(x); });
+  type.def("__float__", [](const Array& x) { return item_of<double>(x); });
+  type.def("__complex__", [](const Array& x) { return item_of<std::complex<double>>(x); });
+  type.def("__int__", [](const Array& x) { return py::int_(python_item(x)); });
+  type.def("__index__", [](const Array& x) -> py::object {
+    if (!is_integer(x.dtype()) || x.ndim() != 0)
+      throw py::type_error("only an array of integers without dimensions is an index");
+    return python_item(x);
+  });
+  type.def("__str__", [](const Array& x) {
+    const auto where = here();
+    const py::gil_scoped_release unlocked;
+    return to_string(x, where);
+  });
+  type.def("_host", &whole_value);
+  type.def("_local", &local_block);
+  type.def(
+      "block_until_ready",
+      [](py::object self) {
+        const Array x = *array_in(self);
+        const auto where = here();
+        {
+          const py::gil_scoped_release unlocked;
+          eval({x}, where);
+        }
+        return self;
+      },
+      "Computes the value. Collective over the ranks of the array's mesh.");
+  type.def_property_readonly(
+      "addressable_shards",
+      [](const Array& x) {
+        const auto where = here();
+        const py::gil_scoped_release unlocked;
+        return x.addressable_shards(where);
+      },
+      "This process's blocks. Collective over the devices of the array: computes the value.");
+  type.def(
+      "delete", [](Array& x) { x.delete_(here()); },
+      "Frees the memory on this rank; later uses raise ArgumentError.");
+}
+
+bool is_traced(const Array& x) { return x.node() && (x.node()->traced || x.node()->region); }
+
+}  // namespace
+
+const Array* array_in(py::handle object) {
+  if (Py_TYPE(object.ptr()) != array_type()) return nullptr;
+  auto* instance = reinterpret_cast<py::detail::instance*>(object.ptr());
+  return static_cast<const Array*>(instance->simple_value_holder[0]);
+}
+
+void bind_arrays(py::module_& m) {
+  py::class_<Block>(m, "Block", py::buffer_protocol()).def_buffer(&memory_of);
+  py::class_<Array> type(m, "Array", py::dynamic_attr());
+  array_type() = reinterpret_cast<PyTypeObject*>(type.ptr());
+  type.def_property_readonly(
+          "shape", [](const Array& x) { return tuple_of(x.shape()); }, "Extents of the global array.")
+      .def_property_readonly("ndim", &Array::ndim, "Number of dimensions.")
+      .def_property_readonly("size", &Array::size, "Number of elements of the global array.")
+      .def_property_readonly("dtype", &Array::dtype, "Element type.")
+      .def_property_readonly("weak_type", &Array::is_weakly_typed,
+                             "Whether it takes the dtype of what it meets, as plain numbers do.")
+      .def_property_readonly("nbytes", &Array::nbytes, "Bytes of the global array.")
+      .def_property_readonly(
+          "itemsize", [](const Array& x) { return itemsize(x.dtype()); }, "Bytes of one element.")
+      .def_property_readonly("sharding", &Array::sharding, "Where the value lies.")
+      .def_property_readonly("committed", &Array::is_committed, "Whether it stays where it is.")
+      .def_property_readonly("is_fully_replicated", &Array::is_fully_replicated,
+                             "Whether every device holds all of it.")
+      .def_property_readonly("_traced", &is_traced)
+      .def_property_readonly(
+          "T", [](const Array& x) { return x.T(here()); }, "The dims in reverse order.")
+      .def("devices", &Array::devices, "That hold a part.")
+      .def("is_deleted", &Array::is_deleted, "Whether delete or donation took the value.")
+      .def("__len__",
+           [](const Array& x) {
+             if (x.ndim() == 0) throw py::type_error("an array without dimensions has no length");
+             return x.shape()[0];
+           })
+      .def("_describe", [](const Array& x) {
+        std::ostringstream text;
+        text << x.sharding();
+        return text.str();
+      });
+  bind_operators(type);
+  bind_indices(m, type);
+  bind_values(type);
+  py::class_<Shard>(m, "Shard")
+      .def_readonly("device", &Shard::device)
+      .def_readonly("replica_id", &Shard::replica_id)
+      .def_readonly("data", &Shard::data)
+      .def_property_readonly("index", [](const Shard& shard) {
+        py::tuple slices(shard.index.size());
+        for (std::size_t d = 0; d < shard.index.size(); ++d)
+          slices[d] = py::slice(py::int_(shard.index[d].start), py::int_(shard.index[d].stop), py::none());
+        return slices;
+      });
+}
+
+}  // namespace tessera::python

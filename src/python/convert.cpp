@@ -1,0 +1,197 @@
+#include "python/convert.hpp"
+
+#include <tessera/error.hpp>
+
+#include <cstring>
+#include <map>
+
+#include "python/module.hpp"
+
+namespace tessera::python {
+namespace {
+
+py::module_ numpy() { return py::module_::import("numpy"); }
+
+bool has_dtype(py::handle object) {
+  return !PyType_Check(object.ptr()) && PyObject_HasAttrString(object.ptr(), "__array_interface__") == 1;
+}
+
+// NumPy's arrays and scalars have a dtype of their own; plain numbers follow what they meet.
+bool read_number(py::handle from, Value& into) {
+  PyObject* object = from.ptr();
+  if (PyBool_Check(object)) {
+    into.array = Array(object == Py_True, into.where);
+  } else if (PyLong_Check(object)) {
+    int overflow = 0;
+    const auto value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow != 0) {
+      PyErr_SetString(PyExc_OverflowError,
+                      "a plain integer has at most 64 bits: use a float, or an array of uint64");
+      throw py::error_already_set();
+    }
+    into.array = Array(static_cast<std::int64_t>(value), into.where);
+  } else if (PyFloat_CheckExact(object)) {
+    into.array = Array(PyFloat_AS_DOUBLE(object), into.where);
+  } else if (PyComplex_CheckExact(object)) {
+    into.array = Array(std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)),
+                       into.where);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool read_value(py::handle from, Value& into) {
+  into.where = here();
+  if (const Array* array = array_in(from)) {
+    into.array = *array;
+    return true;
+  }
+  if (read_number(from, into)) return true;
+  if (!has_dtype(from)) return false;
+  const HostArray host = host_array(from);
+  into.array = array_from_host(host.bytes(), host.shape(), host.dtype(), into.where);
+  return true;
+}
+
+bool read_dtype(py::handle from, DtypeValue& into) {
+  if (py::isinstance<Dtype>(from)) {
+    into.value = from.cast<Dtype>();
+    return true;
+  }
+  PyObject* object = from.ptr();
+  const std::pair<PyTypeObject*, Dtype> plain[] = {
+      {&PyBool_Type, bool_}, {&PyLong_Type, int32}, {&PyFloat_Type, float32}, {&PyComplex_Type, complex64}};
+  for (const auto& [type, dtype] : plain)
+    if (object == reinterpret_cast<PyObject*>(type)) {
+      into.value = dtype;
+      return true;
+    }
+  std::string text;
+  if (PyUnicode_Check(object)) {
+    text = from.cast<std::string>();
+  } else if (PyType_Check(object) || PyObject_HasAttrString(object, "itemsize")) {
+    try {
+      text = py::str(numpy().attr("dtype")(from).attr("name"));
+    } catch (py::error_already_set&) {
+      return false;
+    }
+  } else {
+    return false;
+  }
+  try {
+    into.value = text == "bool_" ? bool_ : dtype_from_name(text);
+  } catch (const ArgumentError& error) {
+    throw py::type_error(error.what());
+  }
+  return true;
+}
+
+bool read_shape(py::handle from, ShapeValue& into) {
+  std::vector<std::int64_t> extents;
+  const auto append = [&](py::handle extent) {
+    if (PyBool_Check(extent.ptr()) || !PyIndex_Check(extent.ptr())) return false;
+    extents.push_back(py::int_(py::reinterpret_borrow<py::object>(extent)).cast<std::int64_t>());
+    return true;
+  };
+  if (PyTuple_Check(from.ptr()) || PyList_Check(from.ptr())) {
+    for (const auto extent : py::reinterpret_borrow<py::sequence>(from))
+      if (!append(extent)) return false;
+  } else if (array_in(from) != nullptr || !append(from)) {
+    return false;
+  }
+  into.value = Shape(std::move(extents));
+  return true;
+}
+
+bool read_axes(py::handle from, AxesValue& into) {
+  if (from.is_none()) return true;
+  ShapeValue numbers;
+  if (!read_shape(from, numbers)) return false;
+  into.value.values.assign(numbers.value.begin(), numbers.value.end());
+  return true;
+}
+
+bool read_key(py::handle from, KeyValue& into) {
+  if (py::isinstance<random::Key>(from)) {
+    into.value = from.cast<random::Key>();
+    return true;
+  }
+  Value value;
+  if (PyLong_Check(from.ptr()) || !read_value(from, value)) return false;
+  into.value = random::wrap_key_data(value.array, value.where);
+  return true;
+}
+
+bool read_sharding(py::handle from, ShardingValue& into) {
+  if (py::isinstance<Sharding>(from))
+    into.value = from.cast<Sharding>();
+  else if (py::isinstance<PositionalSharding>(from))
+    into.value = Sharding(from.cast<PositionalSharding>());
+  else if (py::isinstance<Device>(from))
+    into.value = SingleDeviceSharding(from.cast<Device>());
+  return into.value.has_value();
+}
+
+bool read_names(py::handle from, NamesValue& into) {
+  if (PyUnicode_Check(from.ptr())) {
+    into.names = {from.cast<std::string>()};
+    return true;
+  }
+  if (!PyTuple_Check(from.ptr()) && !PyList_Check(from.ptr())) return false;
+  for (const auto name : py::reinterpret_borrow<py::sequence>(from)) {
+    if (!PyUnicode_Check(name.ptr())) return false;
+    into.names.push_back(name.cast<std::string>());
+  }
+  return true;
+}
+
+HostArray host_array(py::handle from) {
+  const py::object dense = numpy().attr("ascontiguousarray")(from);
+  const py::object dtype = dense.attr("dtype");
+  const auto kind = dtype.attr("kind").cast<std::string>();
+  const auto text = dtype.attr("name").cast<std::string>();
+  static const char* const known =
+      "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 ";
+  if (std::strstr(known, (text + " ").c_str()) == nullptr || std::strchr("biufc", kind[0]) == nullptr) {
+    PyErr_SetString(
+        PyExc_TypeError,
+        ("an array of NumPy's dtype " + text + " has no counterpart; the dtypes are " + known).c_str());
+    throw py::error_already_set();
+  }
+  // A scalar stays one: ascontiguousarray makes it 1-D.
+  const py::object native = dense.attr("astype")(dtype.attr("newbyteorder")("="), py::arg("copy") = false);
+  HostArray host(Shape(py::cast<std::vector<std::int64_t>>(numpy().attr("shape")(from))),
+                 dtype_from_name(text), here());
+  const py::buffer_info memory = py::buffer(native).request();
+  if (host.nbytes() > 0) std::memcpy(host.bytes(), memory.ptr, static_cast<std::size_t>(host.nbytes()));
+  return host;
+}
+
+py::object numpy_dtype(Dtype dtype) { return numpy().attr("dtype")(name(dtype)); }
+
+py::object named_tuple(const char* type, const char* fields, py::tuple values) {
+  static auto* const types = new std::map<std::string, py::object>();
+  auto& known = (*types)[type];
+  if (!known) {
+    known = py::module_::import("collections").attr("namedtuple")(type, fields);
+    known.attr("__module__") = "tessera";
+  }
+  return known(*values);
+}
+
+py::tuple tuple_of(const Shape& shape) {
+  py::tuple extents(shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) extents[i] = py::int_(shape[i]);
+  return extents;
+}
+
+std::vector<Array> arrays_of(const std::vector<Value>& values) {
+  std::vector<Array> arrays;
+  for (const auto& value : values) arrays.push_back(value.array);
+  return arrays;
+}
+
+}  // namespace tessera::python

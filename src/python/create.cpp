@@ -1,0 +1,148 @@
+// Making arrays and placing them: what takes Python's own values.
+#include <tessera/array.hpp>
+#include <tessera/ops.hpp>
+
+#include <string>
+#include <vector>
+
+#include "python/convert.hpp"
+#include "python/families.hpp"
+#include "python/module.hpp"
+
+namespace tessera::python {
+namespace {
+
+// The value and its dtype as C++ has them, for a number of any kind.
+Array full_of(ShapeValue shape, Value value, std::optional<DtypeValue> dtype) {
+  const Array& x = value.array;
+  if (!x.is_weakly_typed()) {
+    const Array given = dtype ? astype(value, dtype->value) : x;
+    return full(shape.value, given, value.where);
+  }
+  const Dtype wanted = dtype ? dtype->value : x.dtype();
+  if (is_bool(x.dtype())) {
+    const bool v = item<bool>(x, value.where);
+    return full_from_host(shape.value, &v, bool_, wanted, "full", value.where);
+  }
+  if (is_integer(x.dtype())) {
+    const auto v = item<std::int64_t>(x, value.where);
+    return full_from_host(shape.value, &v, int64, wanted, "full", value.where);
+  }
+  if (is_floating(x.dtype())) {
+    const double v = item<double>(x, value.where);
+    return full_from_host(shape.value, &v, float64, wanted, "full", value.where);
+  }
+  const auto v = item<std::complex<double>>(x, value.where);
+  return full_from_host(shape.value, &v, complex128, wanted, "full", value.where);
+}
+
+void bind_placement(py::module_& m) {
+  m.def("device_put_leaf", [](Value x, ShardingValue target) { return device_put(x, *target.value); });
+  m.def("with_sharding_constraint_leaf",
+        [](Value x, ShardingValue target) { return with_sharding_constraint(x, *target.value); });
+  m.def("eval_leaves", [](std::vector<Value> values) {
+    const auto arrays = arrays_of(values);
+    const auto where = here();
+    const py::gil_scoped_release unlocked;
+    eval(arrays, where);
+  });
+  m.def(
+      "make_array_from_callback",
+      [](ShapeValue shape, ShardingValue sharding, py::function block) {
+        const auto where = here();
+        const Held function{py::object(block)};
+        const py::gil_scoped_release unlocked;
+        return make_array_from_callback(
+            shape.value, *sharding.value,
+            [&](const Index& index) {
+              const py::gil_scoped_acquire locked;
+              py::tuple slices(index.size());
+              for (std::size_t d = 0; d < index.size(); ++d)
+                slices[d] = py::slice(py::int_(index[d].start), py::int_(index[d].stop), py::none());
+              return host_array(function.get()(slices));
+            },
+            where);
+      },
+      py::arg("shape"), py::arg("sharding"), py::arg("data_callback"),
+      "A committed array whose blocks the callback makes: it is called with the slices of this process's "
+      "block. Collective over all ranks.");
+  m.def(
+      "make_array_from_process_local_data",
+      [](ShardingValue sharding, py::object block, std::optional<ShapeValue> global) {
+        const HostArray host = host_array(block);
+        const auto where = here();
+        const std::optional<Shape> shape = global ? std::optional<Shape>(global->value) : std::nullopt;
+        const py::gil_scoped_release unlocked;
+        return make_array_from_process_local_data(*sharding.value, host, shape, where);
+      },
+      py::arg("sharding"), py::arg("local_data"), py::arg("global_shape") = py::none(),
+      "A committed array of the blocks that the processes bring. Collective over all ranks.");
+}
+
+}  // namespace
+
+void bind_create(py::module_& m) {
+  m.def("array_from_numpy", [](py::object x) {
+    const HostArray host = host_array(x);
+    return array(host, here());
+  });
+  m.def(
+      "zeros", [](ShapeValue shape, DtypeValue dtype) { return zeros(shape.value, dtype.value, here()); },
+      py::arg("shape"), py::arg("dtype") = "float32", "Zeros.");
+  m.def(
+      "ones", [](ShapeValue shape, DtypeValue dtype) { return ones(shape.value, dtype.value, here()); },
+      py::arg("shape"), py::arg("dtype") = "float32", "Ones.");
+  m.def("full", &full_of, py::arg("shape"), py::arg("fill_value"), py::arg("dtype") = py::none(),
+        "The value everywhere.");
+  m.def(
+      "eye",
+      [](std::int64_t n, std::optional<std::int64_t> columns, int k, DtypeValue dtype) {
+        return eye(n, columns.value_or(n), k, dtype.value, here());
+      },
+      py::arg("n_rows"), py::arg("n_cols") = py::none(), py::arg("k") = 0, py::arg("dtype") = "float32",
+      "Ones on diagonal k.");
+  m.def("arange_integers", [](std::int64_t start, std::int64_t stop, std::int64_t step, DtypeValue dtype) {
+    return arange_of(start, stop, step, dtype.value, here());
+  });
+  m.def("arange_floats", [](double start, double stop, double step, DtypeValue dtype) {
+    return arange_of(start, stop, step, dtype.value, here());
+  });
+  m.def(
+      "linspace",
+      [](double start, double stop, std::int64_t num, DtypeValue dtype, bool endpoint) {
+        return linspace(start, stop, num, dtype.value, endpoint, here());
+      },
+      py::arg("start"), py::arg("stop"), py::arg("num") = 50, py::arg("dtype") = "float32",
+      py::arg("endpoint") = true, "num values from start to stop.");
+  m.def("clip_lower", [](Value x, Value lo) { return clip(x, lo, None); });
+  m.def("clip_upper", [](Value x, Value hi) { return clip(x, None, hi); });
+  m.def(
+      "einsum",
+      [](const std::string& expression, py::args operands) {
+        std::vector<Array> arrays;
+        for (const auto operand : operands) {
+          Value value;
+          if (!read_value(operand, value)) throw py::type_error("einsum takes arrays behind the expression");
+          arrays.push_back(value.array);
+        }
+        return einsum_of(expression, std::move(arrays), here());
+      },
+      py::arg("expression"), "numpy.einsum.");
+  py::class_<random::Key>(m, "Key")
+      .def_property_readonly("data", [](const random::Key& key) { return key.data; })
+      .def_property_readonly("shape",
+                             [](const random::Key& key) {
+                               const auto& all = key.data.shape().vector();
+                               return tuple_of(Shape(std::vector<std::int64_t>(all.begin(), all.end() - 1)));
+                             })
+      .def("__len__",
+           [](const random::Key& key) {
+             if (key.data.ndim() < 2) throw py::type_error("a single key has no length");
+             return key.data.shape()[0];
+           })
+      .def("__getitem__",
+           [](const random::Key& key, std::int64_t i) { return random::Key{index(key.data, {i}, here())}; });
+  bind_placement(m);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,126 @@
+// Pictures, counted communication, profiles, checkpoints.
+#include <tessera/debug.hpp>
+#include <tessera/io.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "python/families.hpp"
+#include "python/module.hpp"
+#include "python/trees.hpp"
+
+namespace tessera::python {
+namespace {
+
+debug::VisualizeOptions visualize_options(bool use_color, double scale, int min_width, int max_width) {
+  debug::VisualizeOptions options;
+  options.use_color = use_color;
+  options.scale = scale;
+  options.min_width = min_width;
+  options.max_width = max_width;
+  return options;
+}
+
+void bind_checkpoints(py::module_& m) {
+  namespace checkpoint = io::checkpoint;
+  py::module_ part = m.def_submodule("checkpoint");
+  part.def(
+      "save",
+      [](const std::string& directory, int step, py::handle tree) {
+        std::vector<Array> leaves;
+        const auto structure = text_of(flatten(tree, leaves, Numbers::leaves));
+        const auto where = here();
+        const py::gil_scoped_release unlocked;
+        checkpoint::detail::save_leaves(directory, step, leaves, structure, where);
+      },
+      py::arg("directory"), py::arg("step"), py::arg("tree"),
+      "Writes a tree of arrays. Collective over all ranks.");
+  part.def(
+      "restore",
+      [](const std::string& directory, py::handle like, std::optional<int> step) {
+        std::vector<Array> leaves;
+        const Tree tree = flatten(like, leaves, Numbers::leaves);
+        const auto structure = text_of(tree);
+        const auto where = here();
+        std::vector<Array> restored;
+        {
+          const py::gil_scoped_release unlocked;
+          restored = checkpoint::detail::restore_leaves(directory, step, leaves, structure, where);
+        }
+        return rebuild(tree, restored);
+      },
+      py::arg("directory"), py::arg("like"), py::arg("step") = py::none(),
+      "Reads the latest (or the given) step, each leaf as its counterpart in `like`. Collective over all "
+      "ranks.");
+  part.def(
+      "latest_step", [](const std::string& directory) { return checkpoint::latest_step(directory, here()); },
+      py::arg("directory"));
+  part.def(
+      "latest_whole_step",
+      [](const std::string& directory) {
+        const auto where = here();
+        const py::gil_scoped_release unlocked;
+        return checkpoint::latest_whole_step(directory, where);
+      },
+      py::arg("directory"), "Collective over all ranks.");
+}
+
+}  // namespace
+
+py::object whole(const HostArray& host) {
+  const py::module_ numpy = py::module_::import("numpy");
+  const py::object flat = numpy.attr("frombuffer")(
+      py::bytes(reinterpret_cast<const char*>(host.bytes()), static_cast<std::size_t>(host.nbytes())),
+      py::arg("dtype") = numpy_dtype(host.dtype()));
+  return flat.attr("reshape")(tuple_of(host.shape())).attr("copy")();
+}
+
+void bind_debug(py::module_& m) {
+  py::module_ part = m.def_submodule("debug");
+  part.def(
+      "sharding_text",
+      [](ShapeValue shape, ShardingValue sharding, bool use_color, double scale, int min_width,
+         int max_width) {
+        return debug::visualize_sharding(shape.value, *sharding.value,
+                                         visualize_options(use_color, scale, min_width, max_width), here());
+      },
+      py::arg("shape"), py::arg("sharding"), py::arg("use_color") = true, py::arg("scale") = 1.0,
+      py::arg("min_width") = 9, py::arg("max_width") = 80);
+  part.def("sharding_html", [](ShapeValue shape, ShardingValue sharding) {
+    return debug::sharding_html(shape.value, *sharding.value, here());
+  });
+  part.def("sharding_svg", [](ShapeValue shape, ShardingValue sharding) {
+    return debug::sharding_svg(shape.value, *sharding.value, here());
+  });
+  part.def("print_texts", [](const std::string& format, const std::vector<std::string>& texts) {
+    debug::print_texts(debug::Format(format, here()), texts);
+  });
+  part.def("text_for_print", [](Value x) {
+    const py::gil_scoped_release unlocked;
+    return debug::text_for_print(x.array, x.where);
+  });
+  part.def("set_nan_check", &debug::set_nan_check, py::arg("on"),
+           "From now on every computed value is searched for NaN.");
+  py::class_<debug::CommStats>(part, "CommStats")
+      .def(py::init<>())
+      .def(
+          "calls", [](const debug::CommStats& s, const std::string& kind) { return s.calls(kind); },
+          py::arg("kind") = "")
+      .def(
+          "bytes", [](const debug::CommStats& s, const std::string& kind) { return s.bytes(kind); },
+          py::arg("kind") = "")
+      .def("kinds", &debug::CommStats::kinds)
+      .def("restart", &debug::CommStats::restart)
+      .def("__enter__", [](py::object self) { return self.attr("restart")(), self; })
+      .def("__exit__", [](py::handle, py::args) {});
+  py::class_<debug::profile>(part, "Profile")
+      .def(py::init<std::string>(), py::arg("trace_path") = "")
+      .def("table", &debug::profile::table)
+      .def("seconds", &debug::profile::seconds)
+      .def("steps", &debug::profile::steps)
+      .def("write", &debug::profile::write);
+  bind_checkpoints(m);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,38 @@
+// Functions of the same arguments, as tables: what the generated files fill in.
+#pragma once
+#include "python/convert.hpp"
+
+namespace tessera::python {
+
+struct UnaryRow {
+  const char* name;
+  const char* x;
+  Array (*function)(const Operand&);
+  const char* doc;
+};
+struct BinaryRow {
+  const char* name;
+  const char *a, *b;
+  Array (*function)(const Operand&, const Operand&);
+  const char* doc;
+};
+
+template <std::size_t n> void bind_rows(py::module_& m, const UnaryRow (&rows)[n]) {
+  for (const auto& row : rows) {
+    const auto f = row.function;
+    m.def(
+        row.name, [f](Value x) { return f(x); }, row.doc, py::arg(row.x));
+  }
+}
+template <std::size_t n> void bind_rows(py::module_& m, const BinaryRow (&rows)[n]) {
+  for (const auto& row : rows) {
+    const auto f = row.function;
+    m.def(
+        row.name, [f](Value a, Value b) { return f(a, b); }, row.doc, py::arg(row.a), py::arg(row.b));
+  }
+}
+
+// A NumPy array over the memory of a host array.
+py::object whole(const HostArray&);
+
+}  // namespace tessera::python

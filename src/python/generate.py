@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""generate.py OUT HEADER...: bindings of the functions that public headers declare, one .cpp per header, and their list.
+
+A function becomes a Python function of the same name with the header's contract as its docstring. Parameters keep
+their names; an options struct is spread into keyword arguments, a struct of results becomes a named tuple, an
+enumeration is given by name. Functions of the same shape of arguments (all elementwise ones) share one lambda.
+What a declaration cannot say (templates, Python's own signatures) is bound by hand.
+"""
+import pathlib
+import re
+import sys
+
+# header -> (C++ namespace, Python submodule)
+places = {
+    "linalg.hpp": ("linalg", "linalg"), "fft.hpp": ("fft", "fft"), "random.hpp": ("random", "random"), "io.hpp": ("io", "io"),
+    "multihost.hpp": ("multihost", "multihost"),
+}
+# The parameter of a C++ type: (what the lambda takes, how it is handed on, the stub's type).
+types = {
+    "Operand": ("Value", "{}", "ArrayLike"), "Array": ("Value", "{}.array", "ArrayLike"),
+    "Axes": ("AxesValue", "{}.value", "Axes"), "Dtype": ("DtypeValue", "{}.value", "DtypeLike"),
+    "Shape": ("ShapeValue", "{}.value", "Shape"), "Key": ("KeyValue", "{}.value", "Key"),
+    "Sharding": ("ShardingValue", "*{}.value", "Sharding"), "HostArray": ("py::object", "host_array({})", "ArrayLike"),
+    "DrawShape": ("std::optional<ShapeValue>", "({0} ? random::DrawShape({0}->value) : random::DrawShape())", "Shape | None"),
+    "std::vector<Array>": ("std::vector<Value>", "arrays_of({})", "Sequence[ArrayLike]"),
+    "std::optional<Array>": ("std::optional<Value>", "({0} ? std::optional<Array>({0}->array) : std::nullopt)", "ArrayLike | None"),
+    "std::optional<Dtype>": ("std::optional<DtypeValue>", "({0} ? std::optional<Dtype>({0}->value) : std::nullopt)", "DtypeLike | None"),
+    "std::optional<std::int64_t>": ("std::optional<std::int64_t>", "{}", "int | None"),
+    "int": ("int", "{}", "int"), "std::int64_t": ("std::int64_t", "{}", "int"), "bool": ("bool", "{}", "bool"),
+    "double": ("double", "{}", "float"), "std::string": ("std::string", "{}", "str"),
+    "std::vector<int>": ("std::vector<int>", "{}", "Sequence[int]"),
+    "std::vector<std::int64_t>": ("std::vector<std::int64_t>", "{}", "Sequence[int]"),
+    "std::vector<std::pair<int, int>>": ("std::vector<std::pair<int, int>>", "{}", "Sequence[tuple[int, int]]"),
+    "std::pair<std::vector<int>, std::vector<int>>": ("std::pair<std::vector<int>, std::vector<int>>", "{}", "tuple[Sequence[int], Sequence[int]]"),
+}
+option_types = {
+    "bool": "bool", "int": "int", "std::int64_t": "int", "double": "float", "std::string": "str", "std::vector<int>": "Sequence[int]",
+    "std::vector<std::int64_t>": "Sequence[int]", "std::vector<std::pair<int, int>>": "Sequence[tuple[int, int]]",
+    "std::optional<Dtype>": "DtypeLike", "std::optional<Sharding>": "Sharding", "std::optional<int>": "int",
+}
+results = {
+    "Array": "Array", "std::vector<Array>": "list[Array]", "std::pair<Array, Array>": "tuple[Array, Array]", "Key": "Key", "std::vector<Key>": "list[Key]",
+    "void": "None", "std::vector<std::string>": "list[str]", "HostArray": "numpy.ndarray", "int": "int", "bool": "bool", "double": "float",
+    "std::string": "str",
+}
+# NumPy's and JAX's names of parameters and fields where C++ has another.
+renamed = {"axes": "axis", "permutation": "axes", "extent": "shape"}
+fields_of = {"QR": "Q R", "SVD": "U S Vh", "Eigh": "eigenvalues eigenvectors"}
+# Words of Python that are names of functions here.
+reserved = {"lambda": "lam", "from": "source", "in": "operand"}
+
+
+def comments_and_code(text):
+    """Lines as ('doc', text) and ('code', text)."""
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if stripped.startswith("///"):
+            if not stripped.startswith("///<"):
+                yield "doc", stripped[3:].removeprefix(" ")
+        elif not stripped.startswith(("//", "#")):
+            yield "code", re.sub(r"//.*", "", stripped)
+            behind = re.search(r"///< ?(.*)", stripped)
+            if behind:
+                yield "behind", behind.group(1)
+
+
+class Header:
+    """The declarations of one header: functions, structs of fields, enumerations."""
+
+    def __init__(self, path):
+        self.functions, self.structs, self.enums = [], {}, {}
+        doc, statement, depth, skipping = [], "", 0, None
+        for kind, text in comments_and_code(path.read_text()):
+            if kind == "doc":
+                if text.startswith("@"):
+                    doc = []
+                elif not statement:
+                    doc.append(text)
+                continue
+            if kind == "behind":
+                continue
+            if not text:
+                if not statement:
+                    doc = []
+                continue
+            statement = f"{statement} {text}".strip()
+            if re.match(r"(inline )?namespace [\w:]+ \{$|\}$", statement):
+                skipping = "detail" if statement.startswith("namespace detail") else None if statement == "}" else skipping
+                statement, doc = "", []
+                continue
+            depth = statement.count("{") - statement.count("}")
+            is_body = re.match(r"(template|class|struct|enum|inline|requires|concept)\b", statement)
+            if depth > 0 or statement.count("(") > statement.count(")") or not (statement.endswith(";") or (statement.endswith("}") and is_body)):
+                continue
+            if skipping is None:
+                self.take(statement, " ".join(doc) if False else "\n".join(doc))
+            statement, doc = "", doc if statement.startswith("template") else []
+
+    def take(self, statement, doc):
+        enum = re.match(r"enum class (\w+) \{ ?([^}]*)\}", statement)
+        if enum:
+            self.enums[enum.group(1)] = [word.strip() for word in enum.group(2).split(",") if word.strip()]
+            return
+        struct = re.match(r"struct (\w+) \{(.*)\};$", statement)
+        if struct:
+            fields = re.findall(r"([\w:<>, ]+?) (\w+)(?: ?= ?[^;]*)?;", struct.group(2))
+            self.structs[struct.group(1)] = [(kind.strip(), name) for kind, name in fields]
+            return
+        found = re.match(r"((?:const )?[\w:]+(?:<.*?>+)?) (\w+)\((.*)\);$", statement)
+        if not found or re.match(r"(template|class|using|friend|return|extern)\b", statement) or "operator" in statement:
+            return
+        parameters = [parameter(text) for text in split_commas(found.group(3))]
+        if not doc and self.functions and self.functions[-1].name == found.group(2):
+            doc = self.functions[-1].doc
+        self.functions.append(Function(found.group(1), found.group(2), parameters, doc))
+
+
+def split_commas(text):
+    parts, depth, current = [], 0, ""
+    for c in text:
+        depth += (c in "<({") - (c in ">)}")
+        if c == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += c
+    return parts + [current.strip()] if current.strip() else parts
+
+
+def parameter(text):
+    """(type, name, default or None)."""
+    declaration, _, default = text.partition(" = ")
+    found = re.match(r"(?:const )?([\w:]+(?:<.*>)?)(?: ?&)?(?: (\w+))?$", declaration.strip())
+    if not found:
+        return declaration, "", default or None
+    return found.group(1), found.group(2) or "", default or None
+
+
+class Function:
+    def __init__(self, result, name, parameters, doc):
+        self.result, self.name, self.parameters, self.doc = result, name, parameters, doc
+
+
+class Writer:
+    """The bindings of one header."""
+
+    def __init__(self, header, namespace, submodule):
+        self.header, self.namespace, self.submodule = header, namespace, submodule
+        self.lines, self.stubs, self.bound, self.left_out = [], [], [], []
+        self.qualified = "tessera::" + (f"{namespace}::" if namespace else "")
+
+    def default_text(self, kind, default):
+        if default == "{}":
+            return "py::none()" if kind in ("Axes", "DrawShape") or kind.startswith("std::optional") else "py::tuple()"
+        if kind == "Dtype":
+            return f'"{default.removesuffix("_")}"'
+        if kind == "Array":
+            return default
+        return default
+
+    def argument(self, kind, name, default):
+        """(lambda parameter, expression, [py::arg], [stub], setup lines), or None for a type that is not known."""
+        name = name or kind.split("::")[-1].lower()
+        python_name = reserved.get(name, renamed.get(name, name))
+        if kind in ("std::source_location", "Where", "CallSite"):
+            return None, "here()", [], [], []
+        if kind in self.header.enums:
+            names = ", ".join(f'{{"{value}", {self.qualified}{kind}::{value}}}' for value in self.header.enums[kind])
+            shown = default.split("::")[-1] if default else None
+            python_name = {"resolution": "mode", "covariancefactor": "method"}.get(name, name)
+            arg = f'py::arg("{python_name}")' + (f' = "{shown}"' if shown else "")
+            return f"std::string {name}", f'choose<{self.qualified}{kind}>("{python_name}", {name}, {{{names}}})', [arg], [f"{python_name}: str" + (f' = "{shown}"' if shown else "")], []
+        if kind in self.header.structs and kind.endswith("Options"):
+            return self.options(kind, name or "options")
+        if kind in self.header.structs and kind not in types:
+            fields = self.header.structs[kind]
+            values = ", ".join(f"{name}[{i}].array" for i in range(len(fields)))
+            return f"std::vector<Value> {name}", f"({self.qualified}{kind}{{{values}}})", [f'py::arg("{python_name}")'], [f"{python_name}: Sequence[ArrayLike]"], []
+        if kind not in types:
+            return None
+        takes, passes, stub = types[kind]
+        arg = f'py::arg("{python_name}")'
+        if default is not None:
+            arg += f" = {self.default_text(kind, default)}"
+            stub += " = ..."
+        return f"{takes} {name}", passes.format(name), [arg], [f"{python_name}: {stub}"], []
+
+    def options(self, kind, name):
+        takes, args, stubs, setup = [], [], [], [f"{self.qualified}{kind} {name};"]
+        for field_kind, field in self.header.structs[kind]:
+            if field_kind in self.header.enums:
+                names = ", ".join(f'{{"{value}", {self.qualified}{field_kind}::{value}}}' for value in self.header.enums[field_kind])
+                takes.append(f"std::optional<std::string> {field}")
+                setup.append(f'if ({field}) {name}.{field} = choose<{self.qualified}{field_kind}>("{field}", *{field}, {{{names}}});')
+                stub = "str"
+            elif field_kind in option_types:
+                inner = field_kind.removeprefix("std::optional<").removesuffix(">") if field_kind.startswith("std::optional<") else field_kind
+                inner = {"Dtype": "DtypeValue", "Sharding": "ShardingValue"}.get(inner, inner)
+                takes.append(f"std::optional<{inner}> {field}")
+                setup.append(f"set_option({name}.{field}, {field});")
+                stub = option_types[field_kind]
+            else:
+                return None
+            args.append(f'py::arg("{field}") = py::none()')
+            stubs.append(f"{field}: {stub} | None = None")
+        return ", ".join(takes), name, args, stubs, setup
+
+    def returned(self, function, call):
+        kind = function.result
+        if kind in self.header.structs:
+            if kind == "FileInfo":
+                return [f"const auto info = {call};", 'return named_tuple("FileInfo", "shape dtype detail", py::make_tuple(tuple_of(info.shape), info.dtype, info.detail));'], "FileInfo"
+            if kind == "Key":
+                return [f"return {call};"], "Key"
+            fields = [field for _, field in self.header.structs[kind]]
+            names = fields_of.get(kind, " ".join(fields))
+            values = ", ".join(f"result.{field}" for field in fields)
+            return [f"auto result = {call};", f'return named_tuple("{kind}", "{names}", py::make_tuple({values}));'], f"tuple[{', '.join(['Array'] * len(fields))}]"
+        if kind == "HostArray":
+            return [f"const HostArray result = {call};", "return whole(result);"], "numpy.ndarray"
+        if kind not in results:
+            return None
+        return [f"return {call};" if kind != "void" else f"{call};"], results[kind]
+
+    def add(self, function):
+        arguments = [self.argument(*p) for p in function.parameters]
+        if any(a is None for a in arguments):
+            self.left_out.append(f"{function.name}({', '.join(p[0] for p in function.parameters)})")
+            return
+        call = f"{self.qualified}{function.name}({', '.join(a[1] for a in arguments)})"
+        returned = self.returned(function, call)
+        if returned is None:
+            self.left_out.append(f"{function.name} -> {function.result}")
+            return
+        body, result = returned
+        takes = ", ".join(a[0] for a in arguments if a[0])
+        args = [arg for a in arguments for arg in a[2]]
+        stubs = [stub for a in arguments for stub in a[3]]
+        setup = [line for a in arguments for line in a[4]]
+        waits = "Collective over" in function.doc and "Not collective" not in function.doc
+        if waits and not any("python" in line or "named_tuple" in line or "whole(" in line for line in body):
+            setup.append("const auto where = here();")
+            body = [line.replace("here()", "where") for line in body]
+            setup.append("const py::gil_scoped_release unlocked;")
+        extra = "".join(f", {arg}" for arg in args)
+        self.lines.append(f'  m.def("{function.name}", []({takes}) {{')
+        self.lines += [f"    {line}" for line in setup + body]
+        self.lines.append(f'  }}, {c_string(function.doc)}{extra});')
+        self.stubs.append((function.name, stubs, result, function.doc))
+        self.bound.append(function.name)
+
+    def write(self, out):
+        tables = {"Array(Operand)": [], "Array(Operand, Operand)": []}
+        for function in self.header.functions:
+            signature = f"{function.result}({', '.join(p[0] for p in function.parameters)})"
+            plain = all(p[2] is None for p in function.parameters)
+            if signature in tables and plain:
+                tables[signature].append(function)
+            else:
+                self.add(function)
+        text = ["// Generated from the public headers."]
+        text += [f"#include <tessera/{self.path}>", "#include <tessera/multihost.hpp>", "", '#include "python/convert.hpp"', '#include "python/module.hpp"', '#include "python/families.hpp"', "",
+                 "namespace tessera::python {", f"void bind_{self.unit}(py::module_& m) {{"]
+        for signature, functions in tables.items():
+            if not functions:
+                continue
+            operands = signature.count("Operand")
+            struct = "UnaryRow" if operands == 1 else "BinaryRow"
+            text.append(f"  static constexpr {struct} {struct.lower()}s[] = {{")
+            for function in functions:
+                names = [reserved.get(p[1], p[1]) for p in function.parameters]
+                text.append(f'      {{"{function.name}", {", ".join(chr(34) + n + chr(34) for n in names)}, &{self.qualified}{function.name}, {c_string(function.doc)}}},')
+                self.stubs.append((function.name, [f"{n}: ArrayLike" for n in names], "Array", function.doc))
+                self.bound.append(function.name)
+            text.append("  };")
+            text.append(f"  bind_rows(m, {struct.lower()}s);")
+        text += self.lines + ["}", "}  // namespace tessera::python", ""]
+        write_if_changed(out / f"bind_{self.unit}.cpp", "\n".join(text))
+
+
+def c_string(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def write_if_changed(path, text):
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def stub_text(writers):
+    """A .pyi per submodule."""
+    files = {}
+    for writer in writers:
+        lines = files.setdefault(writer.submodule, [])
+        counts = {}
+        for name, *_ in writer.stubs:
+            counts[name] = counts.get(name, 0) + 1
+        for name, parameters, result, doc in writer.stubs:
+            if counts[name] > 1:
+                lines.append("@overload")
+            lines.append(f"def {name}({', '.join(parameters)}) -> {result}:")
+            quoted = doc.replace("\\", "\\\\").replace('"""', "'''")
+            lines.append(f'    """{quoted}"""' if doc else "    ...")
+    return files
+
+
+def main():
+    out, headers = pathlib.Path(sys.argv[1]), [pathlib.Path(h) for h in sys.argv[2:]]
+    out.mkdir(parents=True, exist_ok=True)
+    writers = []
+    for path in headers:
+        namespace, submodule = places.get(path.name, ("", ""))
+        writer = Writer(Header(path), namespace, submodule)
+        writer.path = "/".join(path.parts[path.parts.index("tessera", path.parts.index("include")) + 1:])
+        writer.unit = path.stem
+        writer.write(out)
+        writers.append(writer)
+    families = ["// Generated from the public headers.", '#include "python/module.hpp"', "", "namespace tessera::python {"]
+    families += [f"void bind_{w.unit}(py::module_&);" for w in writers]
+    families += ["void bind_families(py::module_& m) {"]
+    for w in writers:
+        target = "m" if not w.submodule else f'm.def_submodule("{w.submodule}")'
+        families.append(f"  {{ auto part = {target}; bind_{w.unit}(part); }}")
+    families += ["}", "}  // namespace tessera::python", ""]
+    write_if_changed(out / "bind_families.cpp", "\n".join(families))
+    write_if_changed(out / "left_out.txt", "\n".join(f"{w.path}: {line}" for w in writers for line in w.left_out) + "\n")
+    for submodule, lines in stub_text(writers).items():
+        write_if_changed(out / f"stubs_{submodule or 'ops'}.txt", "\n".join(lines) + "\n")
+
+
+main()

@@ -1,0 +1,285 @@
+// jit, lower, compile, explain: the type-erased half of jit.hpp under Python's calls.
+#include <tessera/jit.hpp>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/module.hpp"
+#include "python/trees.hpp"
+
+namespace tessera::python {
+namespace {
+
+ShardingTree sharding_tree(py::handle from) {
+  if (from.is_none()) return {};
+  ShardingValue sharding;
+  if (read_sharding(from, sharding)) return ShardingTree(*sharding.value);
+  std::vector<ShardingTree> children;
+  if (PyDict_Check(from.ptr())) {
+    for (const auto key : py::module_::import("builtins").attr("sorted")(from))
+      children.push_back(sharding_tree(from[key]));
+  } else if (PyTuple_Check(from.ptr()) || PyList_Check(from.ptr())) {
+    for (const auto child : from) children.push_back(sharding_tree(child));
+  } else {
+    throw py::type_error(
+        "a sharding is a NamedSharding, a PositionalSharding, a device, None, or a tuple, list or dict of "
+        "those; not " +
+        py::repr(from).cast<std::string>());
+  }
+  return ShardingTree(std::move(children));
+}
+
+struct Program {
+  detail::CompiledPtr core;
+  Tree result;
+  std::vector<bool> donated;
+};
+struct Traced {
+  detail::TracedPtr core;
+  Tree result;
+  std::vector<bool> donated;
+};
+
+std::vector<Array> call_program(const Program& program, const std::vector<Array>& leaves) {
+  const py::gil_scoped_release unlocked;
+  return detail::call_compiled(*program.core, leaves, program.donated);
+}
+
+class JitFunction {
+ public:
+  JitFunction(py::function f, JitOptions options, std::set<std::string> static_names,
+              std::source_location where)
+      : f_(std::move(f)),
+        options_(std::move(options)),
+        static_names_(std::move(static_names)),
+        where_(where) {}
+
+  py::object operator()(py::args args, py::kwargs kwargs) {
+    Call call = read(args, kwargs);
+    if (detail::inside_trace(call.request.leaves)) {
+      const detail::InlinedTrace inlined;
+      return f_(*args, **kwargs);
+    }
+    detail::signature_of(call.request, call.signature);
+    auto program = programs_.find(call.signature);
+    if (!program) {
+      detail::report_miss(call.signature, programs_.last_signature);
+      Traced traced = trace(call);
+      program = programs_.add(call.signature, compile(traced));
+    }
+    return rebuild(program->result, call_program(*program, call.request.leaves));
+  }
+  Traced lower(py::args args, py::kwargs kwargs) {
+    Call call = read(args, kwargs);
+    return trace(call);
+  }
+  static Program compile(const Traced& traced) {
+    const py::gil_scoped_release unlocked;
+    return {detail::compile_traced(traced.core), traced.result, traced.donated};
+  }
+  const py::function& function() const { return f_; }
+
+ private:
+  struct Call {
+    Arguments arguments;             // positional ones, then those by name
+    std::vector<std::string> names;  // of the latter
+    detail::TraceRequest request;
+    std::string signature;
+  };
+
+  bool is_static(int n, std::size_t count) const {
+    return detail::names_argument(options_.static_argnums, n, count);
+  }
+
+  void add(Call& call, py::handle argument, bool is_static, const std::string& name) {
+    auto& arguments = call.arguments;
+    if (is_static) {
+      arguments.trees.push_back({Tree::Kind::other, {}, py::reinterpret_borrow<py::object>(argument), {}});
+    } else {
+      arguments.trees.push_back(flatten(argument, call.request.leaves, Numbers::leaves));
+      if (!arguments.trees.back().has_only_arrays())
+        throw py::type_error("jit: argument " + name + " holds " + py::repr(argument).cast<std::string>() +
+                             ", which is no array, number or container of those; name it in static_argnums "
+                             "or static_argnames");
+    }
+    call.request.leaf_argument.resize(call.request.leaves.size(),
+                                      static_cast<int>(arguments.trees.size()) - 1);
+    append_text(arguments.trees.back(), call.signature);
+    call.signature += ';';
+  }
+
+  Call read(const py::args& args, const py::kwargs& kwargs) {
+    Call call;
+    call.request.options = options_;
+    call.request.where = where_;
+    for (std::size_t i = 0; i < args.size(); ++i)
+      add(call, args[i], !options_.static_argnums.empty() && is_static(static_cast<int>(i), args.size()),
+          std::to_string(i));
+    if (kwargs.size() > 0) {
+      std::map<std::string, py::handle> by_name;
+      for (const auto& [name, value] : kwargs) by_name[name.cast<std::string>()] = value;
+      for (const auto& [name, value] : by_name) {
+        call.names.push_back(name);
+        call.signature += name + "=";
+        add(call, value, static_names_.contains(name), name);
+      }
+    }
+    return call;
+  }
+
+  Traced trace(Call& call) {
+    detail::TreeShape shape;
+    for (const auto& tree : call.arguments.trees) shape.children.push_back(shape_of(tree));
+    const auto placeholders = detail::start_trace(call.request, shape);
+    const detail::TraceEnd end;
+    const py::tuple all = call.arguments.rebuilt(placeholders);
+    const std::size_t positional = all.size() - call.names.size();
+    py::dict by_name;
+    for (std::size_t i = 0; i < call.names.size(); ++i) by_name[py::str(call.names[i])] = all[positional + i];
+    const py::tuple args = all[py::slice(0, static_cast<py::ssize_t>(positional), 1)];
+    const py::object result = f_(*args, **by_name);
+    std::vector<Array> leaves;
+    Tree tree = flatten(result, leaves, Numbers::leaves);
+    std::vector<bool> donated;
+    for (const int argument : call.request.leaf_argument)
+      donated.push_back(detail::names_argument(options_.donate_argnums, argument, shape.children.size()));
+    auto core = detail::finish_trace(call.request, placeholders, leaves, shape_of(tree));
+    return {std::move(core), std::move(tree), std::move(donated)};
+  }
+
+  py::function f_;
+  JitOptions options_;
+  std::set<std::string> static_names_;
+  std::source_location where_;
+  detail::Programs<Program> programs_;
+};
+
+py::object call_compiled_program(const Program& program, py::args args, py::kwargs kwargs) {
+  std::vector<Array> leaves;
+  for (const auto argument : args) flatten(argument, leaves, Numbers::leaves);
+  std::map<std::string, py::handle> by_name;
+  for (const auto& [name, value] : kwargs) by_name[name.cast<std::string>()] = value;
+  for (const auto& [name, value] : by_name) flatten(value, leaves, Numbers::leaves);
+  return rebuild(program.result, call_program(program, leaves));
+}
+
+py::dict cost_of(const Program& program) {
+  const auto cost = detail::compiled_cost(*program.core);
+  py::dict facts;
+  facts["flops"] = cost.flops;
+  facts["bytes accessed"] = cost.bytes_accessed;
+  facts["communication bytes"] = cost.communication_bytes;
+  facts["communication calls"] = cost.communication_calls;
+  return facts;
+}
+
+void bind_explanation(py::module_& m) {
+  py::class_<PlannedCollective>(m, "PlannedCollective")
+      .def_readonly("kind", &PlannedCollective::kind)
+      .def_readonly("axes", &PlannedCollective::axes)
+      .def_readonly("bytes", &PlannedCollective::bytes)
+      .def_readonly("seconds", &PlannedCollective::seconds)
+      .def_readonly("what", &PlannedCollective::what)
+      .def_readonly("rule", &PlannedCollective::rule);
+  py::class_<MemoryAnalysis>(m, "MemoryAnalysis")
+      .def_readonly("argument_bytes", &MemoryAnalysis::argument_bytes)
+      .def_readonly("output_bytes", &MemoryAnalysis::output_bytes)
+      .def_readonly("temporary_bytes", &MemoryAnalysis::temporary_bytes)
+      .def_readonly("peak_bytes", &MemoryAnalysis::peak_bytes);
+  py::class_<Explanation>(m, "Explanation")
+      .def_readonly("collectives", &Explanation::collectives)
+      .def_readonly("outputs", &Explanation::outputs)
+      .def_readonly("memory", &Explanation::memory)
+      .def_readonly("predicted_seconds", &Explanation::predicted_seconds)
+      .def(
+          "bytes",
+          [](const Explanation& e, const std::string& kind) {
+            return kind.empty() ? e.bytes() : e.bytes(kind);
+          },
+          py::arg("kind") = "")
+      .def(
+          "calls", [](const Explanation& e, const std::string& kind) { return e.calls(kind); },
+          py::arg("kind") = "")
+      .def(
+          "forbid",
+          [](py::object self, const std::string& kind) {
+            return self.cast<const Explanation&>().forbid(kind), self;
+          },
+          "ShardingError when such a collective would run.")
+      .def(
+          "limit_bytes",
+          [](py::object self, std::int64_t budget) {
+            return self.cast<const Explanation&>().limit_bytes(budget), self;
+          },
+          "ShardingError when more would move per rank.")
+      .def("__str__", [](const Explanation& e) { return to_string(e); })
+      .def("__repr__", [](const Explanation& e) { return to_string(e); });
+}
+
+}  // namespace
+
+void bind_jit(py::module_& m) {
+  bind_explanation(m);
+  py::class_<Program>(m, "Compiled")
+      .def("__call__", &call_compiled_program)
+      .def(
+          "as_text", [](const Program& p) { return detail::compiled_text(*p.core); },
+          "The program of one rank, a line per instruction.")
+      .def_property_readonly("input_shardings",
+                             [](const Program& p) { return detail::compiled_input_shardings(*p.core); })
+      .def_property_readonly("output_shardings",
+                             [](const Program& p) { return detail::compiled_output_shardings(*p.core); })
+      .def("cost_analysis", &cost_of)
+      .def("memory_analysis", [](const Program& p) { return detail::compiled_memory(*p.core); })
+      .def("explanation", [](const Program& p) { return detail::compiled_explanation(*p.core); });
+  py::class_<Traced>(m, "Lowered")
+      .def(
+          "as_text", [](const Traced& t) { return detail::traced_text(*t.core); },
+          "The recorded ops, with global shapes.")
+      .def("compile", &JitFunction::compile, "Plans it: propagates shardings, partitions, fuses, schedules.");
+  py::class_<JitFunction>(m, "JitFunction", py::dynamic_attr())
+      .def(
+          py::init([](py::function f, py::object in_shardings, py::object out_shardings,
+                      std::vector<int> donate, std::vector<int> statics, std::set<std::string> static_names) {
+            return std::make_unique<JitFunction>(
+                std::move(f),
+                JitOptions{sharding_tree(in_shardings), sharding_tree(out_shardings), std::move(donate),
+                           std::move(statics)},
+                std::move(static_names), here());
+          }))
+      .def("__call__", &JitFunction::operator())
+      .def("__get__",
+           [](py::object self, py::object instance, py::object) -> py::object {
+             if (instance.is_none()) return self;
+             return py::module_::import("functools").attr("partial")(self, instance);
+           })
+      .def("lower", &JitFunction::lower,
+           "The function traced for these arguments; their values do not matter.")
+      .def_property_readonly("__wrapped__", &JitFunction::function);
+  m.def("eval_shape", [](py::function f, py::args args, py::kwargs kwargs) {
+    Arguments arguments;
+    for (const auto argument : args) arguments.add(argument, Numbers::leaves);
+    detail::TraceRequest request{arguments.leaves, {}, {}, here()};
+    detail::TreeShape shape;
+    for (std::size_t i = 0; i < arguments.trees.size(); ++i) {
+      shape.children.push_back(shape_of(arguments.trees[i]));
+      request.leaf_argument.resize(arguments.first_leaf[i + 1], static_cast<int>(i));
+    }
+    const auto placeholders = detail::start_trace(request, shape);
+    const detail::TraceEnd end;
+    const py::tuple traced = arguments.rebuilt(placeholders);
+    const py::object result = f(*traced, **kwargs);
+    std::vector<Array> leaves;
+    Tree tree = flatten(result, leaves, Numbers::leaves);
+    py::list types;
+    for (const auto& leaf : leaves) types.append(py::make_tuple(tuple_of(leaf.shape()), leaf.dtype()));
+    return py::make_tuple(types, std::move(tree));
+  });
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,281 @@
+// Dtypes, devices, meshes, specs and shardings: descriptions, which nobody else need agree to.
+#include <tessera/error.hpp>
+#include <tessera/mesh.hpp>
+#include <tessera/sharding.hpp>
+#include <tessera/visualize.hpp>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "python/convert.hpp"
+#include "python/module.hpp"
+
+namespace tessera::python {
+namespace {
+
+template <class T> std::string printed(const T& value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+// Devices in the shape in which they were given: a list of lists, or what NumPy makes of it.
+NdDevices devices_of(py::handle from) {
+  std::vector<int> sizes, ids;
+  const py::module_ numpy = py::module_::import("numpy");
+  const py::object grid = numpy.attr("asarray")(from, py::arg("dtype") = "object");
+  for (const auto size : grid.attr("shape")) sizes.push_back(size.cast<int>());
+  for (const auto device : grid.attr("ravel")().attr("tolist")())
+    ids.push_back(py::isinstance<Device>(device) ? device.cast<Device>().id : device.cast<int>());
+  return NdDevices(std::move(sizes), std::move(ids));
+}
+
+PartitionSpec spec_of(py::args entries) {
+  std::vector<DimSpec> dims;
+  for (const auto entry : entries) {
+    NamesValue names;
+    if (entry.is_none())
+      dims.emplace_back(None);
+    else if (read_names(entry, names))
+      dims.emplace_back(std::move(names.names));
+    else
+      throw py::type_error("an entry of a PartitionSpec is None, an axis name or a tuple of names; not " +
+                           py::repr(entry).cast<std::string>());
+  }
+  return PartitionSpec(std::move(dims));
+}
+py::tuple entries_of(const PartitionSpec& spec) {
+  py::list entries;
+  for (const auto& dim : spec.dims()) {
+    const auto& names = dim.names();
+    if (names.empty())
+      entries.append(py::none());
+    else if (names.size() == 1)
+      entries.append(names[0]);
+    else
+      entries.append(py::tuple(py::cast(names)));
+  }
+  return entries;
+}
+
+py::tuple slices_of(const Index& index) {
+  py::tuple slices(index.size());
+  for (std::size_t d = 0; d < index.size(); ++d)
+    slices[d] = py::slice(py::int_(index[d].start), py::int_(index[d].stop), py::none());
+  return slices;
+}
+
+void bind_dtypes(py::module_& m) {
+  py::class_<Dtype> type(m, "dtype");
+  type.def(py::init([](DtypeValue from) { return from.value; }))
+      .def_property_readonly("name", [](Dtype d) { return name(d); })
+      .def_property_readonly("itemsize", [](Dtype d) { return itemsize(d); })
+      .def_property_readonly("dtype", &numpy_dtype, "NumPy's: numpy takes these dtypes for its own.")
+      .def_property_readonly("kind",
+                             [](Dtype d) {
+                               return is_bool(d)               ? "b"
+                                      : is_signed_integer(d)   ? "i"
+                                      : is_unsigned_integer(d) ? "u"
+                                      : is_floating(d)         ? "f"
+                                                               : "c";
+                             })
+      .def("__repr__", [](Dtype d) { return "tessera." + name(d); })
+      .def("__str__", [](Dtype d) { return name(d); })
+      .def("__hash__", [](Dtype d) { return py::hash(py::str(name(d))); })
+      .def("__eq__",
+           [](Dtype a, py::handle b) {
+             DtypeValue other;
+             try {
+               return !b.is_none() && read_dtype(b, other) && other.value == a;
+             } catch (const py::type_error&) {
+               return false;  // no name of a dtype
+             }
+           })
+      .def("__reduce__", [type](Dtype d) { return py::make_tuple(type, py::make_tuple(name(d))); });
+  for (int code = 0; code < dtype_count; ++code)
+    m.attr(code == 0 ? "bool" : name(Dtype{code}).c_str()) = Dtype{code};
+}
+
+void bind_devices(py::module_& m) {
+  py::class_<Device>(m, "Device")
+      .def_readonly("id", &Device::id)
+      .def_readonly("process_index", &Device::process_index)
+      .def_readonly("host", &Device::host)
+      .def_property_readonly("platform", [](const Device&) { return "cpu"; })
+      .def("__repr__", &printed<Device>)
+      .def("__hash__", [](const Device& d) { return d.id; })
+      .def("__lt__", [](const Device& a, const Device& b) { return a < b; })
+      .def("__eq__",
+           [](const Device& a, py::handle b) { return py::isinstance<Device>(b) && b.cast<Device>() == a; });
+  m.def(
+      "devices", [](py::handle) { return devices(); }, py::arg("backend") = py::none(),
+      "All of the job, by id.");
+  m.def("local_devices", &local_devices, "This process's: one.");
+  m.def("device_count", &device_count, "How many devices the job has.");
+}
+
+void bind_meshes(py::module_& m) {
+  py::class_<Mesh>(m, "Mesh")
+      .def(py::init(
+               [](py::handle devices, NamesValue names) { return Mesh(devices_of(devices), names.names); }),
+           py::arg("devices"), py::arg("axis_names"))
+      .def_property_readonly(
+          "shape",
+          [](const Mesh& mesh) {
+            py::dict sizes;
+            for (const auto& [name, size] : mesh.shape()) sizes[py::str(name)] = size;
+            return sizes;
+          },
+          "Axis name to size, in axis order.")
+      .def_property_readonly("axis_names",
+                             [](const Mesh& mesh) { return py::tuple(py::cast(mesh.axis_names())); })
+      .def_property_readonly("axis_sizes",
+                             [](const Mesh& mesh) { return py::tuple(py::cast(mesh.axis_sizes())); })
+      .def_property_readonly("size", &Mesh::size)
+      .def_property_readonly("ndim", &Mesh::ndim)
+      .def_property_readonly("device_ids", &Mesh::device_ids)
+      .def_property_readonly(
+          "devices",
+          [](const Mesh& mesh) {
+            const py::module_ numpy = py::module_::import("numpy");
+            const py::object flat = numpy.attr("empty")(mesh.size(), py::arg("dtype") = "object");
+            const auto all = mesh.devices();
+            for (std::size_t i = 0; i < all.size(); ++i) flat[py::int_(i)] = py::cast(all[i]);
+            return flat.attr("reshape")(mesh.axis_sizes());
+          },
+          "An array of NumPy's with the devices.")
+      .def_property_readonly("is_abstract", &Mesh::is_abstract)
+      .def("__enter__", [](py::object mesh) { return mesh; })
+      .def("__exit__", [](py::handle, py::args) {})
+      .def("__repr__", &printed<Mesh>)
+      .def("__hash__", &Mesh::hash)
+      .def("__eq__",
+           [](const Mesh& a, py::handle b) { return py::isinstance<Mesh>(b) && b.cast<Mesh>() == a; })
+      .def(
+          "picture", [](const Mesh& mesh) { return debug::mesh_picture(mesh); },
+          "The devices as a text grid.");
+  m.def(
+      "make_mesh",
+      [](ShapeValue sizes, NamesValue names, std::optional<std::vector<Device>> given) {
+        return make_mesh(std::vector<int>(sizes.value.begin(), sizes.value.end()), names.names,
+                         given ? *given : devices());
+      },
+      py::arg("axis_shapes"), py::arg("axis_names"), py::arg("devices") = py::none(),
+      "The first of the devices, as a grid with named axes.");
+  m.def(
+      "abstract_mesh",
+      [](ShapeValue sizes, NamesValue names) {
+        return abstract_mesh(std::vector<int>(sizes.value.begin(), sizes.value.end()), names.names);
+      },
+      py::arg("axis_shapes"), py::arg("axis_names"), "For planning: any size, no processes behind it.");
+  m.def(
+      "create_device_mesh",
+      [](ShapeValue sizes) {
+        const NdDevices grid = create_device_mesh(std::vector<int>(sizes.value.begin(), sizes.value.end()));
+        const py::module_ numpy = py::module_::import("numpy");
+        const auto all = devices();
+        const py::object flat = numpy.attr("empty")(grid.ids().size(), py::arg("dtype") = "object");
+        for (std::size_t i = 0; i < grid.ids().size(); ++i)
+          flat[py::int_(i)] = py::cast(all[static_cast<std::size_t>(grid.ids()[i])]);
+        return flat.attr("reshape")(grid.sizes());
+      },
+      py::arg("mesh_shape"), "All devices, ordered so that the last axis stays on one host.");
+}
+
+void bind_shardings(py::module_& m) {
+  py::class_<PartitionSpec>(m, "PartitionSpec")
+      .def(py::init(&spec_of))
+      .def("__repr__", &printed<PartitionSpec>)
+      .def("__len__", [](const PartitionSpec& spec) { return spec.dims().size(); })
+      .def("__iter__", [](const PartitionSpec& spec) { return py::iter(entries_of(spec)); })
+      .def("__getitem__",
+           [](const PartitionSpec& spec, py::handle i) { return py::object(entries_of(spec)[i]); })
+      .def("__hash__", [](const PartitionSpec& spec) { return py::hash(entries_of(spec)); })
+      .def("__eq__", [](const PartitionSpec& a, py::handle b) {
+        return py::isinstance<PartitionSpec>(b) && b.cast<PartitionSpec>() == a;
+      });
+  py::class_<Sharding>(m, "Sharding")
+      .def_property_readonly("mesh", &Sharding::mesh)
+      .def_property_readonly("spec", &Sharding::spec)
+      .def_property_readonly("device_set", &Sharding::device_set)
+      .def_property_readonly("num_devices", &Sharding::num_devices)
+      .def_property_readonly("is_fully_replicated", &Sharding::is_fully_replicated)
+      .def(
+          "is_equivalent_to",
+          [](const Sharding& a, ShardingValue b, int ndim) { return a.is_equivalent_to(b, ndim); },
+          py::arg("other"), py::arg("ndim"))
+      .def(
+          "shard_shape",
+          [](const Sharding& s, ShapeValue shape) { return tuple_of(s.shard_shape(shape.value)); },
+          py::arg("global_shape"), "Of the first, largest shard.")
+      .def(
+          "local_shape",
+          [](const Sharding& s, ShapeValue shape, const Device& d) {
+            return tuple_of(s.local_shape(shape.value, d));
+          },
+          py::arg("global_shape"), py::arg("device"))
+      .def(
+          "devices_indices_map",
+          [](const Sharding& s, ShapeValue shape) {
+            py::dict places;
+            for (const auto& [device, index] : s.devices_indices_map(shape.value))
+              places[py::cast(device)] = slices_of(index);
+            return places;
+          },
+          py::arg("global_shape"))
+      .def("memory_bytes", [](const Sharding& s, ShapeValue shape, DtypeValue dtype,
+                              const Device& d) { return s.memory_bytes(shape.value, dtype.value, d); })
+      .def("__repr__", &printed<Sharding>)
+      .def("__hash__", &Sharding::hash)
+      .def("__eq__", [](const Sharding& a, py::handle b) {
+        ShardingValue other;
+        return !py::isinstance<Device>(b) && read_sharding(b, other) && a == *other.value;
+      });
+  m.def(
+      "NamedSharding",
+      [](Mesh mesh, PartitionSpec spec) { return NamedSharding(std::move(mesh), std::move(spec)); },
+      py::arg("mesh"), py::arg("spec"),
+      "Dimension d is split over the mesh axes that entry d of the spec names.");
+  m.def("SingleDeviceSharding", &SingleDeviceSharding, py::arg("device"), "All of an array on one device.");
+  py::class_<PositionalSharding>(m, "PositionalSharding")
+      .def(py::init([](py::handle devices) { return PositionalSharding(devices_of(devices)); }),
+           py::arg("devices"))
+      .def_property_readonly("shape", [](const PositionalSharding& s) { return tuple_of(s.shape()); })
+      .def_property_readonly("ndim", &PositionalSharding::ndim)
+      .def_property_readonly("T", &PositionalSharding::T)
+      .def("reshape",
+           [](const PositionalSharding& s, py::args sizes) {
+             std::vector<int> flat;
+             for (const auto size : sizes)
+               if (PyLong_Check(size.ptr()))
+                 flat.push_back(size.cast<int>());
+               else
+                 flat = size.cast<std::vector<int>>();
+             return s.reshape(flat);
+           })
+      .def("transpose", [](const PositionalSharding& s,
+                           py::args axes) { return s.transpose(axes.cast<std::vector<int>>()); })
+      .def(
+          "replicate",
+          [](const PositionalSharding& s, std::optional<int> axis, bool keepdims) {
+            return axis ? s.replicate(*axis, keepdims) : s.replicate();
+          },
+          py::arg("axis") = py::none(), py::arg("keepdims") = true)
+      .def("__repr__", &printed<PositionalSharding>)
+      .def("__eq__", [](const PositionalSharding& a, py::handle b) {
+        ShardingValue other;
+        return !py::isinstance<Device>(b) && read_sharding(b, other) && Sharding(a) == *other.value;
+      });
+}
+
+}  // namespace
+
+void bind_layouts(py::module_& m) {
+  bind_dtypes(m);
+  bind_devices(m);
+  bind_meshes(m);
+  bind_shardings(m);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,101 @@
+// vmap, pmap and shard_map: a MapRule (detail/mapped.hpp) around Python's functions.
+#include <tessera/maps.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/module.hpp"
+#include "python/trees.hpp"
+
+namespace tessera::python {
+namespace {
+
+// The children of a tuple, a list, or (in order of its sorted keys) a dict; false for anything else.
+template <class T, class Read> bool read_children(py::handle from, std::vector<T>& children, Read read) {
+  if (PyDict_Check(from.ptr())) {
+    for (const auto key : py::module_::import("builtins").attr("sorted")(from))
+      children.push_back(read(from[key]));
+    return true;
+  }
+  if (!PyTuple_Check(from.ptr()) && !PyList_Check(from.ptr())) return false;
+  for (const auto child : from) children.push_back(read(child));
+  return true;
+}
+
+AxesTree axes_tree(py::handle from) {
+  if (from.is_none()) return AxesTree(None);
+  if (PyLong_Check(from.ptr()) && !PyBool_Check(from.ptr())) return AxesTree(from.cast<int>());
+  std::vector<AxesTree> children;
+  if (read_children(from, children, &axes_tree)) return AxesTree(std::move(children));
+  throw py::type_error("in_axes and out_axes are an axis, None, or a tuple, list or dict of those; not " +
+                       py::repr(from).cast<std::string>());
+}
+
+SpecTree spec_tree(py::handle from) {
+  if (py::isinstance<PartitionSpec>(from)) return SpecTree(from.cast<PartitionSpec>());
+  if (from.is_none()) return SpecTree(PartitionSpec());
+  std::vector<SpecTree> children;
+  if (read_children(from, children, &spec_tree)) return SpecTree(std::move(children));
+  throw py::type_error("in_specs and out_specs are a PartitionSpec, or a tuple, list or dict of those; not " +
+                       py::repr(from).cast<std::string>());
+}
+
+class MappedFunction {
+ public:
+  MappedFunction(py::function f, std::shared_ptr<const detail::MapRule> rule)
+      : f_(std::move(f)), rule_(std::move(rule)) {}
+  py::object operator()(py::args args, py::kwargs kwargs) const {
+    Arguments arguments;
+    detail::MappedCall call;
+    for (const auto argument : args) {
+      arguments.add(argument, Numbers::structure);
+      call.args.children.push_back(shape_of(arguments.trees.back()));
+      append_text(arguments.trees.back(), call.structure);
+    }
+    call.leaves = arguments.leaves;
+    Tree result;
+    call.body = [&](const std::vector<Array>& leaves) {
+      std::vector<Array> results;
+      result = flatten(f_(*arguments.rebuilt(leaves), **kwargs), results, Numbers::leaves);
+      call.result = shape_of(result);
+      return results;
+    };
+    const auto leaves = rule_->apply(call);
+    return rebuild(result, leaves);
+  }
+  const py::function& function() const { return f_; }
+
+ private:
+  py::function f_;
+  std::shared_ptr<const detail::MapRule> rule_;
+};
+
+}  // namespace
+
+void bind_maps(py::module_& m) {
+  py::class_<MappedFunction>(m, "MappedFunction", py::dynamic_attr())
+      .def("__call__", &MappedFunction::operator())
+      .def_property_readonly("__wrapped__", &MappedFunction::function);
+  m.def("vmap", [](py::function f, py::handle in_axes, py::handle out_axes, std::string axis_name,
+                   std::optional<int> axis_size) {
+    return MappedFunction(
+        f, detail::vmap_rule({axes_tree(in_axes), axes_tree(out_axes), std::move(axis_name), axis_size},
+                             here()));
+  });
+  m.def("pmap", [](py::function f, std::string axis_name, py::handle in_axes, py::handle out_axes,
+                   std::vector<Device> devices, std::vector<int> donate) {
+    return MappedFunction(f, detail::pmap_rule({std::move(axis_name), axes_tree(in_axes), axes_tree(out_axes),
+                                                std::move(devices), std::move(donate)},
+                                               here()));
+  });
+  m.def("shard_map", [](py::function f, Mesh mesh, py::handle in_specs, py::handle out_specs, bool check_vma,
+                        std::vector<std::string> axis_names) {
+    return MappedFunction(f,
+                          detail::shard_map_rule(std::move(mesh), spec_tree(in_specs), spec_tree(out_specs),
+                                                 {std::move(axis_names), check_vma}, here()));
+  });
+}
+
+}  // namespace tessera::python

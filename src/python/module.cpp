@@ -1,0 +1,19 @@
+#include "python/module.hpp"
+
+PYBIND11_MODULE(_core, m) {
+  using namespace tessera::python;
+  m.doc() = "What tessera's package is made of; import tessera instead.";
+  bind_errors(m);
+  bind_runtime(m);
+  bind_layouts(m);
+  bind_arrays(m);
+  bind_create(m);
+  bind_families(m);
+  bind_collectives(m);
+  bind_trees(m);
+  bind_jit(m);
+  bind_gradients(m);
+  bind_maps(m);
+  bind_control(m);
+  bind_debug(m);
+}

@@ -1,0 +1,29 @@
+// The parts of the module: each file binds one subject.
+#pragma once
+#include <pybind11/pybind11.h>
+
+#include <tessera/array.hpp>
+#include <tessera/jit/explain.hpp>
+
+namespace tessera::python {
+
+namespace py = pybind11;
+
+void bind_errors(py::module_&);
+void bind_runtime(py::module_&);
+void bind_layouts(py::module_&);
+void bind_arrays(py::module_&);
+void bind_create(py::module_&);
+void bind_families(py::module_&);  // generated from the public headers
+void bind_collectives(py::module_&);
+void bind_trees(py::module_&);
+void bind_jit(py::module_&);
+void bind_gradients(py::module_&);
+void bind_maps(py::module_&);
+void bind_control(py::module_&);
+void bind_debug(py::module_&);
+
+// The array in a Python object, or nullptr. Two loads: every argument of every op is asked.
+const Array* array_in(py::handle);
+
+}  // namespace tessera::python

@@ -1,0 +1,101 @@
+#include "python/place.hpp"
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace tessera::python {
+namespace {
+
+// What libstdc++'s source_location points to. The test of cited lines would fail on another layout.
+struct Line {
+  const char* file;
+  const char* function;
+  unsigned line, column;
+};
+static_assert(sizeof(std::source_location) == sizeof(const Line*));
+
+// Where a code object stands at one of its instructions. Code objects are kept: their addresses stay theirs.
+struct Place {
+  PyCodeObject* code = nullptr;
+  int instruction = -1;
+  const Line* line = nullptr;  // nullptr: the package's own
+};
+
+struct Places {
+  std::string package;
+  std::map<std::pair<std::string, int>, Line> lines;  // never moved, and never given back: nodes keep them
+  std::map<PyCodeObject*, bool> is_own;
+  std::array<Place, 1024> recent;
+};
+Places& places() {
+  static auto* const all = new Places();  // nodes outlive the interpreter
+  return *all;
+}
+
+int instruction_of(PyFrameObject* frame) {
+#if PY_VERSION_HEX >= 0x030b0000
+  return PyFrame_GetLasti(frame);
+#else
+  return PyFrame_GetLineNumber(frame);
+#endif
+}
+
+bool is_own(PyCodeObject* code) {
+  auto [found, is_new] = places().is_own.try_emplace(code, false);
+  if (is_new) {
+    Py_INCREF(code);
+    const auto& folder = places().package;
+    const auto file = pybind11::handle(code->co_filename).cast<std::string>();
+    found->second = !folder.empty() && file.starts_with(folder);
+  }
+  return found->second;
+}
+
+Place look_up(PyFrameObject* frame, PyCodeObject* code, int instruction) {
+  if (is_own(code)) return {code, instruction, nullptr};
+  const auto file = pybind11::handle(code->co_filename).cast<std::string>();
+  const int number = PyFrame_GetLineNumber(frame);
+  const auto [found, is_new] = places().lines.try_emplace({file, number});
+  if (is_new) found->second = {found->first.first.c_str(), "", static_cast<unsigned>(number), 0};
+  return {code, instruction, &found->second};
+}
+
+const Line* line_of(PyFrameObject* frame) {
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  const int instruction = instruction_of(frame);
+  const auto slot = (reinterpret_cast<std::uintptr_t>(code) >> 4) * 31 + static_cast<unsigned>(instruction);
+  Place& place = places().recent[slot % places().recent.size()];
+  if (place.code != code || place.instruction != instruction) place = look_up(frame, code, instruction);
+  Py_DECREF(code);
+  return place.line;
+}
+
+}  // namespace
+
+std::source_location here() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  Py_XINCREF(frame);
+  const Line* line = nullptr;
+  while (frame != nullptr && (line = line_of(frame)) == nullptr) {
+    PyFrameObject* caller = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = caller;
+  }
+  Py_XDECREF(frame);
+  return std::bit_cast<std::source_location>(line);
+}
+
+void set_package_folder(std::string folder) { places().package = std::move(folder); }
+
+std::string line_text(const std::source_location& where) {
+  return where.line() == 0 ? std::string() : format_site(where);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,91 @@
+// MPI up at import, down at the end of the process: a Python program has no main of ours to stand around it.
+#include <tessera/mpi.hpp>
+#include <tessera/runtime.hpp>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "comm/mpi/environment.hpp"
+#include "python/convert.hpp"
+#include "python/module.hpp"
+
+namespace tessera::python {
+namespace {
+
+// What the program ends with, if an exception left it.
+struct Ending {
+  std::string words;
+  int status = 0;
+  bool has_ended = false;
+};
+Ending& ending() {
+  static auto* const one = new Ending();
+  return *one;
+}
+
+// Every rank passes here, with whatever status it leaves: from the interpreter's end, or from exit.
+int end_runtime(int status) {
+  if (!comm::is_started()) return status;
+  auto& [words, failed_with, has_ended] = ending();
+  if (failed_with != 0) status = failed_with;
+  if (status != 0 && words.empty()) words = "the program ended with status " + std::to_string(status);
+  int common = status_failed;
+  try {
+    common = comm::leave(status, words);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tessera: %s\n", error.what());
+  }
+  comm::finish();
+  return common;
+}
+
+void at_exit(int status, void*) {
+  const int common = end_runtime(status);
+  if (common == status) return;
+  std::fflush(nullptr);
+  _exit(common);
+}
+
+void start() {
+  static int argc = 0;
+  static char* no_words[] = {nullptr};
+  static char** argv = no_words;
+  new Runtime(argc, argv);                                  // ended by at_exit
+  static const int registered = on_exit(at_exit, nullptr);  // runs before the runtime's own
+  static_cast<void>(registered);
+}
+
+// On a communicator of mpi4py's, given by the address of its MPI_Comm.
+void start_on(std::uintptr_t address) {
+  static_assert(sizeof(MPI_Comm) <= sizeof(std::uintptr_t));
+  new auto(Runtime::attach(*reinterpret_cast<MPI_Comm*>(address)));
+}
+
+}  // namespace
+
+void bind_runtime(py::module_& m) {
+  m.def("start", &start, "Starts MPI, unless mpi4py has. Collective over all processes.");
+  m.def("attach", &start_on);
+  m.def("is_started", &comm::is_started);
+  m.def("set_package_folder", &set_package_folder);
+  m.def(
+      "fail",
+      [](const std::string& words, int status) {
+        ending().words = words;
+        ending().status = status;
+      },
+      "An exception has left the program: its text, and the status that the job ends with.");
+  m.def(
+      "end", [] { return end_runtime(0); }, py::call_guard<py::gil_scoped_release>());
+  m.def("process_index", &process_index, "This process's rank. Not collective.");
+  m.def("process_count", &process_count, "How many processes the job has. Not collective.");
+  m.def("is_main_process", &is_main_process, "Whether this is rank 0. Not collective.");
+  m.def(
+      "here", [] { return line_text(here()); }, "The line of the caller, as errors cite it.");
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,50 @@
+"""tessera: arrays that are spread over the processes of an MPI job, with the names of NumPy, the array API standard and JAX.
+
+    import tessera as ts                                        # starts MPI, unless mpi4py has
+    mesh = ts.make_mesh((4, 2), ("x", "y"))                     # 8 processes as a grid
+    a = ts.device_put(ts.ones((64, 1000)), ts.NamedSharding(mesh, ts.P("x", None)))
+    b = ts.matmul(a, a.T)                                       # recorded; its sharding is known at once
+    print(ts.device_get(ts.mean(b)))                            # computed now
+
+Start it as `tessera run -n 8 python3 program.py`, or `mpirun -n 8 python3 program.py`; by itself it has one device.
+Every process runs the whole program. What reads a value (float(x), print(x), numpy.asarray(x)) is collective.
+"""
+from . import _runtime  # starts the runtime before anything else asks for devices
+from . import _core
+from ._core import (  # noqa: F401
+    Array, Compiled, Device, Explanation, Key, Lowered, Mesh, NamedSharding, PartitionSpec, PositionalSharding, Shard, Sharding,
+    SingleDeviceSharding, abstract_mesh, create_device_mesh, device_count, devices, is_main_process, local_devices, make_array_from_callback,
+    make_array_from_process_local_data, make_mesh, process_count, process_index)
+from ._core.errors import (  # noqa: F401
+    ArgumentError, AxisNameError, CommError, DtypeError, Error, InternalError, IoError, LinAlgError, NanError, ShapeError, ShardingError, ThreadError,
+    UserError)
+from ._core.errors import IndexError as TesseraIndexError, MemoryError as TesseraMemoryError, SystemError as TesseraSystemError  # noqa: F401
+from ._ops import *  # noqa: F401,F403
+from ._create import *  # noqa: F401,F403
+from ._standard import *  # noqa: F401,F403
+from . import _methods  # noqa: F401  gives Array its methods
+from ._transforms import *  # noqa: F401,F403
+from ._place import *  # noqa: F401,F403
+from . import debug, fft, io, lax, linalg, multihost, nn, random, sharding, tree_util  # noqa: F401
+from .debug import CommStats, explain  # noqa: F401
+from .lax import stop_gradient  # noqa: F401
+from .tree_util import tree_map  # noqa: F401
+
+tree = tree_util
+
+P = PartitionSpec
+ndarray = Array
+local_device_count = lambda: 1  # noqa: E731  one process is one device
+
+# The standard's constants and dtypes.
+from math import e, inf, nan, pi  # noqa: E402,F401
+newaxis = None
+bool = _core.bool  # noqa: A001
+int8, int16, int32, int64 = _core.int8, _core.int16, _core.int32, _core.int64
+uint8, uint16, uint32, uint64 = _core.uint8, _core.uint16, _core.uint32, _core.uint64
+float32, float64, complex64, complex128 = _core.float32, _core.float64, _core.complex64, _core.complex128
+bool_ = bool
+dtype = _core.dtype
+
+__version__ = "0.1.0"
+__array_api_version__ = "2024.12"

@@ -1,0 +1,206 @@
+"""Making arrays: the standard's creation functions, NumPy's, and what goes to and from NumPy."""
+import re as _re
+
+import numpy as _np
+
+from . import _core
+from ._core import eye as _eye, linspace as _linspace
+from ._core import Array
+
+__all__ = ["array", "asarray", "arange", "empty", "empty_like", "eye", "identity", "from_dlpack", "full", "full_like", "linspace", "ones", "ones_like", "zeros",
+           "zeros_like", "device_get", "copy_to_numpy", "logspace", "geomspace", "tri"]
+
+
+def _array(x):
+    return x if isinstance(x, Array) else asarray(x)
+
+
+def words_of(function):
+    """The docstring of a binding without the signatures in front of it."""
+    return "\n".join(line for line in (function.__doc__ or "").split("\n") if not _re.match(r"(?:\d+\. )?\w+\(.*\) -> |\w+\(\*args, \*\*kwargs\)|Overloaded function", line)).strip()
+
+
+def _has_arrays(values):
+    return any(isinstance(v, Array) or (isinstance(v, (list, tuple)) and _has_arrays(v)) for v in values)
+
+
+def _numpy_of(values):
+    """Nested lists as one NumPy array: floats become float32, integers int32, as plain numbers do in expressions."""
+    try:
+        host = _np.asarray(values)
+    except ValueError as error:
+        raise _core.errors.ShapeError(f"array at {_core.here()}: the lists are ragged: {error}") from None
+    if host.dtype == object:
+        raise TypeError(f"array at {_core.here()}: {type(values).__name__} holds what is no number; arrays hold numbers and bools")
+    if isinstance(values, (_np.ndarray, _np.generic)) or _holds_numpy(values):
+        return host
+    short = {"f": _np.float32, "c": _np.complex64}
+    if host.dtype.kind in short:
+        return host.astype(short[host.dtype.kind])
+    if host.dtype.kind in "iu":
+        limits = _np.iinfo(_np.int32)
+        if host.size and (host.min() < limits.min or host.max() > limits.max):
+            raise OverflowError(f"array at {_core.here()}: integers beyond int32 need a dtype: array(values, dtype=tessera.int64)")
+        return host.astype(_np.int32)
+    return host
+
+
+def _holds_numpy(values):
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    return isinstance(values, (_np.ndarray, _np.generic))
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None, sharding=None):
+    """An array of numbers, nested lists, NumPy arrays, or what exports DLPack or a buffer; the same on every process. Placed, if a sharding is given."""
+    if isinstance(obj, Array):
+        x = obj
+        if dtype is not None and x.dtype != dtype:
+            if copy is False:
+                raise ValueError("asarray: another dtype needs a copy, and copy=False forbids it")
+            x = _core.astype(x, dtype)
+        elif copy:
+            x = _core.copy(x)
+    elif isinstance(obj, (list, tuple)) and _has_arrays(obj):
+        x = _core.stack([asarray(v) for v in obj])
+        if dtype is not None:
+            x = _core.astype(x, dtype)
+    else:
+        if copy is False:
+            raise ValueError("asarray: what comes from outside is copied into tessera's own memory; copy=False cannot be kept")
+        if dtype is not None and isinstance(obj, (bool, int, float, complex)) and not isinstance(obj, _np.generic):
+            x = _core.full((), obj, dtype=dtype)
+        else:
+            if hasattr(obj, "__dlpack__") and not isinstance(obj, _np.ndarray):
+                obj = _np.from_dlpack(obj)
+            wanted = None if dtype is None else _core.dtype(dtype)
+            if wanted is not None and not isinstance(obj, (_np.ndarray, _np.generic)) and not _holds_numpy(obj):
+                x = _core.array_from_numpy(_checked_cast(obj, wanted))
+            else:
+                x = _core.array_from_numpy(_numpy_of(obj))
+                if wanted is not None and x.dtype != wanted:
+                    x = _core.astype(x, wanted)
+    where = sharding if sharding is not None else device
+    return x if where is None else _core.device_put_leaf(x, where)
+
+
+def _checked_cast(values, wanted):
+    try:
+        host = _np.asarray(values)
+        if host.dtype.kind in "iu" and wanted.kind in "iu" and host.size:
+            limits = _np.iinfo(wanted.dtype)
+            if host.min() < limits.min or host.max() > limits.max:
+                raise OverflowError(f"array at {_core.here()}: a value does not fit {wanted}")
+        return host.astype(wanted.dtype)
+    except ValueError as error:
+        raise _core.errors.ShapeError(f"array at {_core.here()}: {error}") from None
+
+
+def array(obj, dtype=None, copy=True, sharding=None):
+    """numpy.array: see asarray."""
+    return asarray(obj, dtype=dtype, copy=True if isinstance(obj, Array) and copy else None, sharding=sharding)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """An array of what exports DLPack. What comes from outside is copied."""
+    if isinstance(x, Array):
+        return _core.copy(x) if copy else x
+    if copy is False:
+        raise ValueError("from_dlpack: what comes from outside is copied into tessera's own memory; copy=False cannot be kept")
+    return asarray(_np.from_dlpack(x), device=device)
+
+
+def _placed(x, device):
+    return x if device is None else _core.device_put_leaf(x, device)
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """start, start + step, ... before stop: int32 of integers, float32 of floats, unless a dtype is given."""
+    if stop is None:
+        start, stop = 0, start
+    start, stop, step = (v.item() if isinstance(v, Array) else v for v in (start, stop, step))
+    are_integers = all(isinstance(v, (int, _np.integer)) for v in (start, stop, step))
+    wanted = _core.dtype(dtype) if dtype is not None else _core.int32 if are_integers else _core.float32
+    make = _core.arange_integers if are_integers and wanted.kind in "iu" else _core.arange_floats
+    return _placed(make(start, stop, step, wanted), device)
+
+
+def empty(shape, *, dtype=None, device=None):
+    """Zeros: memory is not handed out with what it held before."""
+    return _placed(_core.zeros(shape, dtype=dtype or _core.float32), device)
+
+
+def _like(make):
+    def function(x, /, *args, dtype=None, device=None, shape=None):
+        x = asarray(x)
+        made = make(x.shape if shape is None else shape, *args, dtype=x.dtype if dtype is None else dtype)
+        return _core.device_put_leaf(made, device) if device is not None else made
+    return function
+
+
+empty_like = _like(_core.zeros)
+zeros_like = _like(_core.zeros)
+ones_like = _like(_core.ones)
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    """The value with the shape and dtype of x."""
+    x = asarray(x)
+    return _placed(_core.full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype), device)
+
+
+def _with_device(make, doc):
+    def function(shape, *args, dtype=None, device=None, **options):
+        return _placed(make(shape, *args, **({} if dtype is None else {"dtype": dtype}), **options), device)
+    function.__doc__ = doc
+    return function
+
+
+zeros = _with_device(_core.zeros, "Zeros, float32 unless a dtype is given.")
+ones = _with_device(_core.ones, "Ones, float32 unless a dtype is given.")
+full = _with_device(_core.full, "The value everywhere. Of a plain number the dtype is int32, float32, bool or complex64 unless given.")
+
+
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+    """Ones on diagonal k."""
+    return _placed(_eye(n_rows, n_cols, k, dtype or _core.float32), device)
+
+
+def identity(n, dtype=None):
+    """The identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True):
+    """num values from start to stop."""
+    if isinstance(start, complex) or isinstance(stop, complex):
+        start, stop = complex(start), complex(stop)
+        re, im = (_linspace(a, b, num, _core.float64, endpoint) for a, b in ((start.real, stop.real), (start.imag, stop.imag)))
+        return _placed(_core.astype(_core.make_complex(re, im), dtype or _core.complex64), device)
+    return _placed(_linspace(float(start), float(stop), num, dtype or _core.float32, endpoint), device)
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None):
+    """base to the powers of linspace."""
+    return _core.astype(_core.power(base, linspace(start, stop, num, endpoint=endpoint)), dtype or _core.float32)
+
+
+def geomspace(start, stop, num=50, endpoint=True, dtype=None):
+    """num values from start to stop, each the same multiple of the one before."""
+    return _core.astype(_core.exp(linspace(_np.log(start), _np.log(stop), num, endpoint=endpoint)), dtype or _core.float32)
+
+
+def tri(n, m=None, k=0, dtype=None):
+    """Ones on and below diagonal k."""
+    return _core.tril(ones((n, n if m is None else m), dtype=dtype), k)
+
+
+def device_get(tree):
+    """The whole value as NumPy arrays, on every process. Collective: gathers."""
+    from .tree_util import tree_map
+    return tree_map(copy_to_numpy, tree)
+
+
+def copy_to_numpy(x):
+    """One array's whole value as a NumPy array of its own. Collective: gathers."""
+    return _np.asarray(x._host())

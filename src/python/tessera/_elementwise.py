@@ -1,0 +1,121 @@
+"""Elementwise functions by the standard's and NumPy's names."""
+import builtins
+import math
+
+from . import _core
+from ._core import Array
+from ._create import _array
+from ._dtypes import finfo
+from ._searching import nonzero
+
+__all__ = ["acos", "acosh", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "array_equal", "asin", "asinh",
+           "astype", "atan", "atan2", "atanh", "bitwise_left_shift", "bitwise_not", "bitwise_right_shift", "clip", "conjugate", "deg2rad", "divmod",
+           "fmax", "fmin", "invert", "iscomplexobj", "left_shift", "logical_not", "nan_to_num", "pow", "rad2deg", "right_shift", "select", "signbit",
+           "where", "logaddexp2", "float_power", "logical_xor", "true_divide", "mod", "absolute", "is_array", "imag", "real", "isreal", "iscomplex",
+           "sinc", "floor_divide", "exclusive_or"]
+
+acos, acosh, asin, asinh, atan, atan2, atanh = _core.acos, _core.acosh, _core.asin, _core.asinh, _core.atan, _core.atan2, _core.atanh
+arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh = acos, acosh, asin, asinh, atan, atan2, atanh
+conjugate, pow, true_divide, mod, absolute = _core.conj, _core.power, _core.divide, _core.remainder, _core.abs
+bitwise_not = invert = _core.bitwise_invert
+left_shift = bitwise_left_shift = _core.bitwise_left_shift
+right_shift = bitwise_right_shift = _core.bitwise_right_shift
+logical_not, logical_xor, imag, real, floor_divide = _core.logical_not, _core.logical_xor, _core.imag, _core.real, _core.floor_divide
+exclusive_or = _core.bitwise_xor
+
+
+def is_array(x):
+    """Whether x is one of tessera's arrays."""
+    return isinstance(x, Array)
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """x with elements of another dtype."""
+    converted = _core.astype(x, dtype)
+    return converted if device is None else _core.device_put_leaf(converted, device)
+
+
+def clip(x, /, min=None, max=None):
+    """Between the bounds, with x's dtype; None: no bound."""
+    x = _array(x)
+    if min is None and max is None:
+        return _core.copy(x)
+    if min is None:
+        bounded = _core.clip_upper(x, max)
+    elif max is None:
+        bounded = _core.clip_lower(x, min)
+    else:
+        bounded = _core.clip(x, min, max)
+    return bounded
+
+
+def where(condition, x1=None, x2=None, /):
+    """x1 where the condition holds, else x2; the places where it holds, without them."""
+    if x1 is None:
+        return nonzero(condition)
+    return _core.where(condition, x1, x2)
+
+
+def select(conditions, choices, default=0):
+    """The first choice whose condition holds."""
+    result = default
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        result = _core.where(condition, choice, result)
+    return result
+
+
+def signbit(x, /):
+    """Whether the sign is negative, of -0 and NaN too."""
+    x = _array(x)
+    return _core.less(_core.copysign(_core.astype(1, x.dtype), x), 0)
+
+
+def divmod(a, b, /):
+    """(floor_divide, remainder)."""
+    return _core.floor_divide(a, b), _core.remainder(a, b)
+
+
+deg2rad = lambda x: _core.multiply(x, math.pi / 180)  # noqa: E731
+rad2deg = lambda x: _core.multiply(x, 180 / math.pi)  # noqa: E731
+isreal = lambda x: _core.equal(_core.imag(x), 0)  # noqa: E731
+iscomplex = lambda x: _core.not_equal(_core.imag(x), 0)  # noqa: E731
+iscomplexobj = lambda x: _array(x).dtype.kind == "c"  # noqa: E731
+float_power = lambda a, b: _core.power(_core.astype(a, _core.float32) if _array(a).dtype.kind in "biu" else a, b)  # noqa: E731
+logaddexp2 = lambda a, b: _core.logaddexp(_core.multiply(a, math.log(2)), _core.multiply(b, math.log(2))) / math.log(2)  # noqa: E731
+
+
+def sinc(x):
+    """sin(pi x) / (pi x)."""
+    x = _core.multiply(x, math.pi)
+    safe = _core.where(_core.equal(x, 0), 1, x)
+    return _core.where(_core.equal(x, 0), 1, _core.sin(safe) / safe)
+
+
+def fmax(a, b):
+    """The larger element; the other one where one is NaN."""
+    return _core.where(_core.isnan(a), b, _core.where(_core.isnan(b), a, _core.maximum(a, b)))
+
+
+def fmin(a, b):
+    """The smaller element; the other one where one is NaN."""
+    return _core.where(_core.isnan(a), b, _core.where(_core.isnan(b), a, _core.minimum(a, b)))
+
+
+def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
+    """NaN and infinities replaced by numbers."""
+    x = _array(x)
+    limits = finfo(x.dtype)
+    x = _core.where(_core.isnan(x), nan, x)
+    x = _core.where(_core.equal(x, math.inf), limits.max if posinf is None else posinf, x)
+    return _core.where(_core.equal(x, -math.inf), limits.min if neginf is None else neginf, x)
+
+
+def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether all elements are close. Collective: reads the answer."""
+    return builtins.bool(_core.allclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a, b):
+    """Whether shapes and elements are the same. Collective: reads the answer."""
+    a, b = _array(a), _array(b)
+    return a.shape == b.shape and builtins.bool(_core.all(_core.equal(a, b)))

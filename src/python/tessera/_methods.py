@@ -1,0 +1,157 @@
+"""What Array has beside its operators: NumPy's methods, the standard's protocols, and how it shows itself."""
+import numpy as _np
+
+from . import _core, _create, _standard
+from ._core import Array
+
+_shown_elements = 1000
+
+
+def _array_namespace(self, /, *, api_version=None):
+    """The module with the standard's functions."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"the array API standard {api_version} is not implemented; 2024.12 is")
+    import tessera
+    return tessera
+
+
+def _is_whole_here(x):
+    """Whether this process holds all of it."""
+    return not x.committed or x.is_fully_replicated or x.sharding.num_devices == 1 and _core.process_count() == 1
+
+
+def _block(self, call):
+    if self._traced:
+        raise _core.errors.ArgumentError(f"{call} at {_core.here()}: the array belongs to a function that is being traced and has no value yet; "
+                                         "return it, or use lax.cond, where and debug.print")
+    if not _is_whole_here(self):
+        raise TypeError(f"{call} at {_core.here()}: the array {self.shape} is split over {self.sharding.num_devices} devices ({self.sharding.spec}), "
+                        "and its memory would have to be gathered: ask for that with tessera.device_get(x), or take this process's block, x.addressable_shards[0].data")
+    return self._local()
+
+
+def _array_protocol(self, dtype=None, copy=None):
+    """numpy.asarray(x): this process's memory where it holds all of x, without a copy; otherwise a TypeError."""
+    host = _np.asarray(_block(self, "numpy.asarray"))
+    if dtype is not None and host.dtype != _np.dtype(dtype):
+        return host.astype(dtype)
+    return host.copy() if copy else host
+
+
+class _Writable:
+    """DLPack has no read-only memory: consumers must not write."""
+
+    def __init__(self, host):
+        self.host = host
+        self.__array_interface__ = {**host.__array_interface__, "data": (host.__array_interface__["data"][0], False)}
+
+
+def _writable_view(host):
+    return _np.asarray(_Writable(host))
+
+
+def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """This process's memory, without a copy, for arrays that it holds all of. Consumers must not write."""
+    if stream is not None:
+        raise ValueError("__dlpack__: memory of the CPU has no streams")
+    if dl_device is not None and tuple(dl_device) != (1, 0):
+        raise BufferError(f"__dlpack__: arrays are in the memory of the CPU, not on device {dl_device}")
+    host = _np.asarray(_block(self, "__dlpack__"))
+    return (host.copy() if copy else _writable_view(host)).__dlpack__()
+
+
+def _dlpack_device(self):
+    return (1, 0)
+
+
+def _values(self):
+    if self._traced:
+        return None
+    return _np.array2string(_np.asarray(self._host()), separator=", ", prefix="Array(") if self.size <= _shown_elements else None
+
+
+def _repr(self):
+    """Values of small arrays, dtype and sharding. Collective over all ranks, as print is."""
+    if self.is_deleted():
+        return f"Array(shape={self.shape}, deleted)"
+    values = _values(self)
+    facts = [f"shape={self.shape}"] if values is None else [values]
+    if values is not None and self.size == 0:
+        facts.append(f"shape={self.shape}")
+    facts.append(f"dtype={self.dtype}")
+    if self.committed and self.sharding.num_devices > 1:
+        facts.append(f"sharding={self.sharding.spec}")
+    if self._traced:
+        facts.append("traced")
+    return f"Array({', '.join(facts)})"
+
+
+def _repr_html(self):
+    """The picture of the sharding, above the values."""
+    import html
+    picture = _core.debug.sharding_html(self.shape, self.sharding) if self.ndim else ""
+    return f"{picture}<pre>{html.escape(repr(self))}</pre>"
+
+
+def _iter(self):
+    if self.ndim == 0:
+        raise TypeError("an array without dimensions cannot be iterated over")
+    return (self[i] for i in range(self.shape[0]))
+
+
+def _setitem(self, index, value):
+    raise TypeError("arrays do not change: write x = x.at[index].set(value)")
+
+
+def _device(self):
+    """One device, or the sharding of an array that several hold."""
+    devices = self.devices() if self.committed else ()
+    return None if not self.committed else next(iter(devices)) if len(devices) == 1 else self.sharding
+
+
+def _to_device(self, device, /, *, stream=None):
+    if device is None:
+        return self
+    return _core.device_put_leaf(self, device)
+
+
+def _reshape(self, *shape, copy=None):
+    return _core.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+
+
+def _transpose(self, *axes):
+    axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+    return _core.transpose(self, list(axes)) if axes else _core.transpose(self)
+
+
+def _matrix_transpose(self):
+    return _standard.matrix_transpose(self)
+
+
+def _contains(self, value):
+    return bool(_core.any(_core.equal(self, value)))
+
+
+Array.__array_namespace__ = _array_namespace
+Array.__array__ = _array_protocol
+Array.__array_priority__ = 100
+Array.__dlpack__, Array.__dlpack_device__ = _dlpack, _dlpack_device
+Array.__repr__, Array._repr_html_ = _repr, _repr_html
+Array.__iter__, Array.__setitem__, Array.__contains__ = _iter, _setitem, _contains
+Array.device, Array.to_device = property(_device), _to_device
+Array.reshape, Array.transpose = _reshape, _transpose
+Array.mT = property(_matrix_transpose)
+Array.real, Array.imag = property(lambda self: _core.real(self)), property(lambda self: _core.imag(self))
+Array.flatten = Array.ravel = lambda self: _core.reshape(self, (-1,))
+Array.tolist = lambda self: _np.asarray(self._host()).tolist()
+Array.copy = lambda self: _core.copy(self)
+Array.addressable_data = lambda self, index=0: self.addressable_shards[index].data
+Array.__copy__ = Array.__deepcopy__ = lambda self, *_: self
+Array.__divmod__ = lambda self, other: _standard.divmod(self, other)
+Array.__rdivmod__ = lambda self, other: _standard.divmod(other, self)
+Array.__round__ = lambda self, digits=0: _core.round(self) if not digits else _core.round(self * 10.0 ** digits) / 10.0 ** digits
+
+for _name in ("astype", "sum", "prod", "mean", "max", "min", "all", "any", "var", "std", "ptp", "argmax", "argmin", "cumsum", "cumprod", "squeeze", "swapaxes", "take", "repeat",
+              "clip", "sort", "argsort", "diagonal", "trace", "nonzero", "searchsorted", "round", "conj", "dot"):
+    setattr(Array, _name, getattr(_standard, _name, None) or getattr(_core, _name))
+Array.conjugate = Array.conj

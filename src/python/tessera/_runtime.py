@@ -1,0 +1,37 @@
+"""MPI up when the package is imported; down, in order, when the process ends."""
+import atexit
+import os
+import sys
+import traceback
+
+from . import _core
+
+_core.set_package_folder(os.path.dirname(os.path.abspath(__file__)) + os.sep)
+
+
+def _report(kind, error, trace, print_it=sys.__excepthook__):
+    """An exception has left the program on this process: its traceback is printed once per job, and the job ends."""
+    is_interactive = hasattr(sys, "ps1") or sys.flags.interactive
+    if is_interactive or _core.process_count() == 1:
+        print_it(kind, error, trace)
+        return
+    words = "".join(traceback.format_exception(kind, error, trace)).rstrip()
+    _core.fail(words, getattr(error, "exit_status", 1))
+
+
+def _finish():
+    """MPI that mpi4py has started ends with the interpreter: tessera has to end before it. Otherwise exit's own hook, which knows the status."""
+    if "mpi4py.MPI" in sys.modules:
+        _core.end()
+
+
+def attach(communicator):
+    """tessera on an mpi4py communicator, whose processes become the devices. Before anything else of tessera is used. Collective over it."""
+    from mpi4py import MPI
+    _core.end()
+    _core.attach(MPI._addressof(communicator))
+
+
+_core.start()
+atexit.register(_finish)
+sys.excepthook = _report

@@ -1,0 +1,313 @@
+"""Shapes: reshaping, joining, splitting, shifting, repeating, parts of matrices."""
+import builtins
+import operator
+
+import numpy as _np
+
+from . import _core
+from ._core import Array
+from ._create import _array, asarray
+
+__all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "column_stack", "concat",
+           "concatenate", "diag", "diagonal", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "mT",
+           "matrix_transpose", "meshgrid", "moveaxis", "ndim", "pad", "permute_dims", "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90",
+           "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "tril", "triu", "unstack", "vsplit", "vstack",
+           "triu_indices", "tril_indices"]
+
+def shape(x):
+    """Extents."""
+    return _array(x).shape
+
+
+def ndim(x):
+    """Number of dimensions."""
+    return _array(x).ndim
+
+
+def size(x, axis=None):
+    """Number of elements, or the extent of an axis."""
+    return _array(x).size if axis is None else _array(x).shape[axis]
+
+
+def reshape(x, /, shape, *, copy=None):
+    """The elements in row-major order in another shape; one extent may be -1."""
+    return _core.reshape(x, shape)
+
+
+def ravel(x):
+    """1-D, in row-major order."""
+    return _core.reshape(x, (-1,))
+
+
+def permute_dims(x, /, axes):
+    """The axes in the order that the permutation names."""
+    return _core.transpose(x, list(axes))
+
+
+def transpose(x, axes=None):
+    """The axes in another order, reversed without one."""
+    return _core.transpose(x) if axes is None else _core.transpose(x, list(axes))
+
+
+def matrix_transpose(x, /):
+    """The last two axes exchanged."""
+    if _array(x).ndim < 2:
+        raise _core.errors.ShapeError(f"matrix_transpose at {_core.here()}: an array of {_array(x).ndim} dimensions is no matrix")
+    return _core.swapaxes(x, -2, -1)
+
+
+mT = matrix_transpose
+swapaxes = _core.swapaxes
+
+
+def moveaxis(x, source, destination, /):
+    """Axes at other places, the others in their order."""
+    x = _array(x)
+    source = [source] if isinstance(source, int) else list(source)
+    destination = [destination] if isinstance(destination, int) else list(destination)
+    if len(source) != len(destination):
+        raise ValueError("moveaxis: as many destinations as sources")
+    for a in source + destination:
+        if not -x.ndim <= a < x.ndim:
+            raise _core.errors.IndexError(f"moveaxis at {_core.here()}: axis {a} is out of range for {x.ndim} dimensions")
+    source, destination = [a % x.ndim for a in source], [a % x.ndim for a in destination]
+    order = [a for a in range(x.ndim) if a not in source]
+    for to, of in sorted(zip(destination, source)):
+        order.insert(to, of)
+    return _core.transpose(x, order)
+
+
+def rollaxis(x, axis, start=0):
+    """One axis before another one."""
+    n = _array(x).ndim
+    axis, start = axis % n, start if start >= 0 else start + n
+    return moveaxis(x, axis, start - 1 if axis < start else start)
+
+
+def squeeze(x, /, axis=None):
+    """Without the named axes of extent 1, or without all of them."""
+    if axis == ():
+        return _array(x)
+    return _core.squeeze(x, axis)
+
+
+def expand_dims(x, /, axis=0):
+    """New axes of extent 1, which will stand at `axis`."""
+    if isinstance(axis, int):
+        return _core.expand_dims(x, axis)
+    x = _array(x)
+    for a in sorted(a % (x.ndim + len(axis)) for a in axis):
+        x = _core.expand_dims(x, a)
+    return x
+
+
+def broadcast_to(x, /, shape):
+    """x repeated along new leading dims and dims of extent 1."""
+    return _core.broadcast_to(x, shape)
+
+
+def broadcast_shapes(*shapes):
+    """The shape that arrays of these shapes have together."""
+    return _np.broadcast_shapes(*shapes)
+
+
+def broadcast_arrays(*arrays):
+    """The arrays in their common shape."""
+    arrays = [_array(a) for a in arrays]
+    try:
+        common = _np.broadcast_shapes(*(a.shape for a in arrays))
+    except ValueError:
+        raise _core.errors.ShapeError(f"broadcast_arrays at {_core.here()}: shapes {', '.join(str(a.shape) for a in arrays)} do not broadcast") from None
+    return [a if a.shape == common else _core.broadcast_to(a, common) for a in arrays]
+
+
+def atleast_1d(x):
+    """With one dimension at least."""
+    x = _array(x)
+    return _core.reshape(x, (1,)) if x.ndim == 0 else x
+
+
+def atleast_2d(x):
+    """With two dimensions at least."""
+    x = _array(x)
+    return _core.reshape(x, (1, -1)) if x.ndim < 2 else x
+
+
+def concatenate(arrays, /, axis=0, dtype=None):
+    """The arrays one after the other along an axis; of their elements in a row without one."""
+    arrays = [_array(a) for a in arrays]
+    if axis is None:
+        arrays, axis = [_core.reshape(a, (-1,)) for a in arrays], 0
+    joined = _core.concatenate(arrays, axis)
+    return joined if dtype is None else _core.astype(joined, dtype)
+
+
+def concat(arrays, /, *, axis=0):
+    """The arrays one after the other along an axis."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays, /, *, axis=0):
+    """Arrays of one shape along a new axis."""
+    return _core.stack([_array(a) for a in arrays], axis)
+
+
+def hstack(arrays):
+    """Side by side."""
+    arrays = [atleast_1d(a) for a in arrays]
+    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
+
+
+def vstack(arrays):
+    """One below the other."""
+    return concatenate([atleast_2d(a) for a in arrays], 0)
+
+
+def dstack(arrays):
+    """Along the third axis."""
+    return concatenate([_core.reshape(a, a.shape + (1,)) if a.ndim == 2 else a for a in map(atleast_2d, arrays)], 2)
+
+
+def column_stack(arrays):
+    """1-D arrays as columns."""
+    return concatenate([_core.reshape(a, (-1, 1)) if _array(a).ndim < 2 else a for a in arrays], 1)
+
+
+def append(x, values, axis=None):
+    """values behind x."""
+    return concatenate([x, values], axis)
+
+
+def unstack(x, /, *, axis=0):
+    """The slices along an axis, as a tuple."""
+    x = _array(x)
+    if x.ndim == 0:
+        raise _core.errors.ShapeError(f"unstack at {_core.here()}: an array without dimensions has no slices")
+    moved = moveaxis(x, axis, 0)
+    return tuple(moved[i] for i in range(moved.shape[0]))
+
+
+def split(x, parts, axis=0):
+    """Equal parts along an axis, or [0:p0], [p0:p1], ... for a list of places."""
+    return _core.split(x, parts, axis) if isinstance(parts, int) else _core.split_at(x, [operator.index(p) for p in parts], axis)
+
+
+def array_split(x, parts, axis=0):
+    """Parts that differ by one at most."""
+    if not isinstance(parts, int):
+        return split(x, parts, axis)
+    each, more = divmod_int(_array(x).shape[axis], parts)
+    places = [n * each + builtins.min(n, more) for n in range(1, parts)]
+    return _core.split_at(x, places, axis)
+
+
+divmod_int = builtins.divmod
+hsplit = lambda x, parts: split(x, parts, 0 if _array(x).ndim == 1 else 1)  # noqa: E731
+vsplit = lambda x, parts: split(x, parts, 0)  # noqa: E731
+dsplit = lambda x, parts: split(x, parts, 2)  # noqa: E731
+
+
+def flip(x, /, axis=None):
+    """Back to front along the axes, or along all."""
+    return _core.flip(x, axis)
+
+
+fliplr = lambda x: _core.flip(x, 1)  # noqa: E731
+flipud = lambda x: _core.flip(x, 0)  # noqa: E731
+
+
+def rot90(x, k=1, axes=(0, 1)):
+    """Turned by 90 degrees k times, from the first axis towards the second."""
+    k %= 4
+    if k == 0:
+        return _array(x)
+    if k == 2:
+        return _core.flip(x, axes)
+    order = list(range(_array(x).ndim))
+    order[axes[0]], order[axes[1]] = order[axes[1]], order[axes[0]]
+    return _core.transpose(_core.flip(x, axes[1]), order) if k == 1 else _core.flip(_core.transpose(x, order), axes[1])
+
+
+def roll(x, /, shift, axis=None):
+    """Elements shifted along axes; those that leave at one end enter at the other."""
+    if axis is None:
+        return _core.roll(x, shift if isinstance(shift, int) else builtins.sum(shift))
+    if isinstance(shift, int) and isinstance(axis, int):
+        return _core.roll(x, shift, axis)
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    return _core.roll(x, [shift] if isinstance(shift, int) else list(shift), axes)
+
+
+def pad(x, pad_width, mode="constant", constant_values=0, end_values=0, **_):
+    """Elements around x, by NumPy's modes."""
+    x = _array(x)
+    if isinstance(pad_width, int):
+        widths = [(pad_width, pad_width)]
+    else:
+        widths = [(w, w) if isinstance(w, int) else tuple(w) * (2 // len(w)) for w in pad_width]
+        if len(pad_width) == 2 and builtins.all(isinstance(w, int) for w in pad_width):
+            widths = [tuple(pad_width)]
+    if len(widths) == 1:
+        widths = widths * x.ndim
+    return _core.pad(x, widths, mode, float(end_values if mode == "linear_ramp" else constant_values))
+
+
+def tile(x, repetitions, /):
+    """The whole array repeated along each dim."""
+    return _core.tile(x, [repetitions] if isinstance(repetitions, int) else list(repetitions))
+
+
+def repeat(x, repeats, /, *, axis=None, total_repeat_length=None):
+    """Each element so many times along an axis; without one, of the elements in a row."""
+    x = _array(x)
+    if axis is None:
+        x, axis = _core.reshape(x, (-1,)), 0
+    if total_repeat_length is not None:
+        return _core.repeat(x, asarray(repeats), axis, total_repeat_length)
+    if isinstance(repeats, Array):
+        repeats = _np.asarray(repeats._host()).tolist()
+    return _core.repeat(x, repeats if isinstance(repeats, (int, list)) else _np.asarray(repeats).tolist(), axis)
+
+
+def tril(x, /, *, k=0):
+    """The elements on and below diagonal k, zeros elsewhere."""
+    return _core.tril(x, k)
+
+
+def triu(x, /, *, k=0):
+    """The elements on and above diagonal k, zeros elsewhere."""
+    return _core.triu(x, k)
+
+
+def tril_indices(n, k=0, m=None):
+    """Rows and columns of the elements on and below diagonal k."""
+    return tuple(asarray(i.astype(_np.int32)) for i in _np.tril_indices(n, k, m))
+
+
+def triu_indices(n, k=0, m=None):
+    """Rows and columns of the elements on and above diagonal k."""
+    return tuple(asarray(i.astype(_np.int32)) for i in _np.triu_indices(n, k, m))
+
+
+def diagonal(x, offset=0, axis1=0, axis2=1):
+    """A diagonal of two axes, as the last axis."""
+    return _core.diagonal(moveaxis(x, (axis1, axis2), (0, 1)), offset)
+
+
+def diag(x, k=0):
+    """The diagonal of a matrix, or the matrix with that diagonal."""
+    x = _array(x)
+    if x.ndim == 2:
+        return _core.diagonal(x, k)
+    n = x.shape[0] + builtins.abs(k)
+    rows = _core.pad(x, [(0, k) if k >= 0 else (-k, 0)])  # column j of the result comes from row j - k
+    return _core.multiply(_core.reshape(rows if k >= 0 else rows, (n, 1)), _core.eye(n, n, k, x.dtype))
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """Coordinates of a grid from those of its axes."""
+    return _core.meshgrid([_array(a) for a in arrays], indexing) if arrays else []
+
+
+def _along(x, axis, part):
+    return x[(builtins.slice(None),) * (axis % x.ndim) + (part,)]

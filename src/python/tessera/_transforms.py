@@ -1,0 +1,174 @@
+"""Transformations of functions: jit, gradients, maps."""
+import functools as _functools
+
+from . import _core
+from ._core import jvp  # noqa: F401
+
+__all__ = ["jit", "grad", "value_and_grad", "vjp", "jvp", "jacrev", "jacfwd", "jacobian", "hessian", "vmap", "pmap", "shard_map", "checkpoint", "remat", "custom_vjp", "eval_shape",
+           "ShapeDtypeStruct", "make_jaxpr_text"]
+
+
+def _named(function, like):
+    """Its name and docstring, where it has some."""
+    for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+        try:
+            setattr(function, attribute, getattr(like, attribute))
+        except (AttributeError, TypeError):
+            pass
+    return function
+
+
+def _numbers(given):
+    return [] if given is None else [given] if isinstance(given, int) else list(given)
+
+
+def jit(fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None, static_argnames=None, donate_argnums=None):
+    """fun, traced at the first call with a signature, planned as a whole, and only run afterwards.
+
+    fun must not depend on values (see where and lax.cond) nor have effects but its results. The shardings of the arguments and
+    out_shardings pull in both directions. Not collective; the calls are, over the ranks of the arguments' meshes.
+    """
+    if fun is None:
+        return _functools.partial(jit, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
+                                  static_argnames=static_argnames, donate_argnums=donate_argnums)
+    if not callable(fun):
+        raise TypeError(f"jit takes a function, not {fun!r}")
+    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames or ())
+    jitted = _core.JitFunction(fun, in_shardings, out_shardings, _numbers(donate_argnums), _numbers(static_argnums), names)
+    return _named(jitted, fun)
+
+
+def _gradient(make):
+    @_functools.wraps(make)
+    def transform(fun=None, /, argnums=0, has_aux=False):
+        if fun is None:
+            return _functools.partial(transform, argnums=argnums, has_aux=has_aux)
+        inner = make(fun, argnums, has_aux)
+        return _functools.wraps(fun)(lambda *args, **kwargs: inner(*args, **kwargs))
+    return transform
+
+
+@_gradient
+def grad(fun, argnums, has_aux):
+    """The gradient of the scalar fun(*args) with respect to the chosen arguments. Not collective: records."""
+    return _core.grad(fun, argnums, has_aux)
+
+
+@_gradient
+def value_and_grad(fun, argnums, has_aux):
+    """(fun(*args), gradient); with has_aux fun returns (value, aux)."""
+    return _core.value_and_grad(fun, argnums, has_aux)
+
+
+def jacrev(fun, argnums=0):
+    """Per leaf of the chosen arguments the array d fun / d leaf of shape fun's shape + leaf's shape."""
+    return _core.jacrev(fun, argnums)
+
+
+jacfwd = jacobian = jacrev  # the same arrays; tessera has one way to compute them
+
+
+def hessian(fun, argnums=0):
+    """Per leaf x of the chosen arguments the array d2 fun / dx2 of shape x.shape + x.shape."""
+    return _core.hessian(fun, argnums)
+
+
+def vjp(fun, *primals, has_aux=False):
+    """(fun(*primals), pullback): pullback(cotangents) gives a tuple of cotangents, one per argument."""
+    return _core.vjp(fun, has_aux, *primals)
+
+
+def vmap(fun=None, /, in_axes=0, out_axes=0, axis_name="", axis_size=None):
+    """fun on every example along the mapped dimensions at once. Not collective: calls record."""
+    if fun is None:
+        return _functools.partial(vmap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name, axis_size=axis_size)
+    return _named(_core.vmap(fun, in_axes, out_axes, axis_name or "", axis_size), fun)
+
+
+def pmap(fun=None, /, axis_name="", *, in_axes=0, out_axes=0, devices=None, donate_argnums=None, static_broadcasted_argnums=()):
+    """Example i of the mapped dimensions on device i. Not collective: calls record."""
+    if fun is None:
+        return _functools.partial(pmap, axis_name=axis_name, in_axes=in_axes, out_axes=out_axes, devices=devices, donate_argnums=donate_argnums,
+                                  static_broadcasted_argnums=static_broadcasted_argnums)
+    return _named(_core.pmap(fun, axis_name or "", in_axes, out_axes, list(devices or []), _numbers(donate_argnums)), fun)
+
+
+def shard_map(fun=None, /, mesh=None, in_specs=None, out_specs=None, check_vma=True, axis_names=(), check_rep=None):
+    """fun written for one rank: it sees this rank's block of each argument, as its spec says, and returns its blocks of the results."""
+    if fun is None:
+        return _functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma, axis_names=axis_names, check_rep=check_rep)
+    if mesh is None or in_specs is None or out_specs is None:
+        raise TypeError("shard_map needs mesh, in_specs and out_specs")
+    specs = in_specs if isinstance(in_specs, (tuple, list)) else (in_specs,)
+    check = check_vma if check_rep is None else check_rep
+    return _named(_core.shard_map(fun, mesh, specs, out_specs, check, list(axis_names)), fun)
+
+
+def checkpoint(fun, **_):
+    """fun, but its backward pass computes fun's intermediate values again instead of keeping them."""
+    return _functools.wraps(fun)(lambda *args: _core.checkpointed(fun, *args))
+
+
+remat = checkpoint
+
+
+class custom_vjp:
+    """fun with a backward pass of its own: defvjp(fwd, bwd), fwd(*args) -> (result, residuals), bwd(residuals, cotangent) -> one cotangent per argument."""
+
+    def __init__(self, fun, nondiff_argnums=()):
+        self.fun, self.nondiff = fun, tuple(nondiff_argnums)
+        self.fwd = self.bwd = None
+        _functools.update_wrapper(self, fun)
+
+    def defvjp(self, fwd, bwd):
+        self.fwd, self.bwd = fwd, bwd
+
+    def __call__(self, *args):
+        if self.fwd is None:
+            raise AttributeError(f"custom_vjp: {self.__name__} has no backward pass yet; call {self.__name__}.defvjp(fwd, bwd)")
+        if not self.nondiff:
+            return _core.with_own_backward(self.fun, self.fwd, self.bwd, *args)
+        fixed = {n: args[n] for n in self.nondiff}
+        watched = [a for n, a in enumerate(args) if n not in fixed]
+
+        def whole(values):
+            rest = iter(values)
+            return [fixed[n] if n in fixed else next(rest) for n in range(len(args))]
+
+        return _core.with_own_backward(lambda *v: self.fun(*whole(v)), lambda *v: self.fwd(*whole(v)),
+                                       lambda residuals, cotangent: self.bwd(*fixed.values(), residuals, cotangent), *watched)
+
+
+class ShapeDtypeStruct:
+    """What is known of an array without its value."""
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = tuple(shape), _core.dtype(dtype)
+        self.ndim = len(self.shape)
+
+    def __repr__(self):
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
+
+    def __eq__(self, other):
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self):
+        return hash((self.shape, str(self.dtype)))
+
+
+def eval_shape(fun, *args, **kwargs):
+    """Shapes and dtypes of fun(*args) without computing it. Not collective."""
+    from .tree_util import tree_map
+    args = [tree_map(lambda leaf: leaf, a) if not isinstance(a, ShapeDtypeStruct) else _core.zeros(a.shape, a.dtype) for a in args]
+    types, definition = _core.eval_shape(fun, *args, **kwargs)
+    return definition.unflatten([ShapeDtypeStruct(shape, dtype) for shape, dtype in types])
+
+
+def make_jaxpr_text(fun, *args, **kwargs):
+    """The ops that fun records for these arguments, as text."""
+    return jit(fun).lower(*args, **kwargs).as_text()
+
+
+# checkpoint is JAX's transformation; files of the same name are kept beside it: checkpoint.save(directory, step, tree).
+checkpoint.save, checkpoint.restore = _core.checkpoint.save, _core.checkpoint.restore
+checkpoint.latest_step, checkpoint.latest_whole_step = _core.checkpoint.latest_step, _core.checkpoint.latest_whole_step

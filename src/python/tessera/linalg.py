@@ -1,0 +1,116 @@
+"""The standard's linalg extension, and numpy.linalg's names."""
+import math as _math
+
+from . import _core, _standard
+from ._core.linalg import *  # noqa: F401,F403
+from ._core import outer as _outer, matmul  # noqa: F401
+from ._core.errors import LinAlgError  # noqa: F401
+from ._standard import cross, diagonal as _diagonal, matrix_transpose, tensordot, vecdot  # noqa: F401
+
+_l = _core.linalg
+
+
+def outer(x1, x2, /):
+    """x1[i] x2[j] of two vectors."""
+    if _standard.ndim(x1) != 1 or _standard.ndim(x2) != 1:
+        raise _core.errors.ShapeError(f"linalg.outer at {_core.here()}: operands have {_standard.ndim(x1)} and {_standard.ndim(x2)} dimensions; it takes vectors")
+    return _outer(x1, x2)
+
+
+def cholesky(x, /, *, upper=False):
+    """Lower l with l l^H = x, or upper u with u^H u = x."""
+    lower = _l.cholesky(x)
+    return _core.conj(matrix_transpose(lower)) if upper else lower
+
+
+def diagonal(x, /, *, offset=0):
+    """The diagonals of the last two axes."""
+    return _diagonal(x, offset, -2, -1)
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """The sums of the diagonals of the last two axes."""
+    return _standard.sum(diagonal(x, offset=offset), -1, dtype)
+
+
+def matrix_power(x, n, /):
+    """x to the power n."""
+    return _l.matrix_power(x, n)
+
+
+def qr(x, /, *, mode="reduced"):
+    """x = Q R: "reduced", or "complete" with a square Q."""
+    if mode == "reduced":
+        return _l.qr(x)
+    if mode != "complete":
+        raise ValueError(f"qr: there is no mode '{mode}'; the modes are 'reduced' and 'complete'")
+    m, n = x.shape[-2:]
+    if m <= n:
+        return _l.qr(x)
+    wide = _standard.concatenate([x, _core.broadcast_to(_core.eye(m, m, 0, x.dtype), x.shape[:-2] + (m, m))], -1)
+    full = _l.qr(wide)
+    return type(full)(full.Q, full.R[..., :n])
+
+
+def svd(x, /, *, full_matrices=True, compute_uv=True):
+    """x = U diag(S) Vh."""
+    return _l.svd(x, full_matrices) if compute_uv else _l.svdvals(x)
+
+
+def _tolerance(x, s, rtol, default):
+    given = default if rtol is None else rtol
+    return _core.multiply(_core.max(s, -1, True), _core.expand_dims(given, -1) if isinstance(given, _core.Array) and given.ndim else given)
+
+
+def pinv(x, /, *, rtol=None):
+    """The Moore-Penrose inverse."""
+    if rtol is None:
+        return _l.pinv(x)
+    u, s, vh = _l.svd(x, False)
+    inverse = _core.where(_core.greater(s, _tolerance(x, s, rtol, 0)), 1 / _core.where(_core.equal(s, 0), 1, s), 0)
+    return _core.matmul(_core.conj(matrix_transpose(vh)) * _core.expand_dims(inverse, -2), _core.conj(matrix_transpose(u)))
+
+
+def matrix_rank(x, /, *, rtol=None, tol=None):
+    """How many singular values are above rtol times the largest."""
+    if rtol is None:
+        return _l.matrix_rank(x)
+    s = _l.svdvals(x)
+    return _core.count_nonzero(_core.greater(s, _tolerance(x, s, rtol, 0)), -1)
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """Norms of the last two axes."""
+    if ord == 0:
+        raise ValueError("matrix_norm: 0 is no order of a matrix norm")
+    return _l.norm(x, ord if isinstance(ord, str) else float(ord), (-2, -1), keepdims)
+
+
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """Norms over one axis, over several as if they were one, or of all elements."""
+    x = _standard._array(x)
+    if axis is None or not isinstance(axis, int):
+        axes = tuple(range(x.ndim)) if axis is None else tuple(a % x.ndim for a in axis)
+        rest = [d for d in range(x.ndim) if d not in axes]
+        flat = _core.reshape(_core.transpose(x, rest + list(axes)) if x.ndim else x, [x.shape[d] for d in rest] + [_math.prod(x.shape[d] for d in axes)])
+        result = _l.norm(flat, float(ord), -1, False)
+        return _core.reshape(result, [1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else result
+    return _l.norm(x, float(ord), axis, keepdims)
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """numpy.linalg.norm."""
+    x = _standard._array(x)
+    if ord is None:
+        return vector_norm(x, axis=axis, keepdims=keepdims)
+    return _l.norm(x, ord if isinstance(ord, str) else float(ord), axis, keepdims)
+
+
+def lu(a):
+    """(p, l, u) with a = p l u."""
+    return _l.lu(a)
+
+
+def solve_triangular(a, b, lower=False, trans=0, unit_diagonal=False):
+    """scipy.linalg.solve_triangular."""
+    return _l.triangular_solve(a, b, lower=lower, transpose=trans not in (0, "N"), unit_diagonal=unit_diagonal)

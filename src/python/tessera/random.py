@@ -1,0 +1,31 @@
+"""JAX's random keys and values, bit for bit."""
+from . import _core
+from ._core.random import *  # noqa: F401,F403
+from ._core import Key  # noqa: F401
+
+_r = _core.random
+
+
+def key(seed):
+    """A key from a seed."""
+    return _r.key(int(seed))
+
+
+PRNGKey = key
+
+
+def split(key, num=2):
+    """New keys from one; num may be a shape."""
+    return _r.split(key, num) if isinstance(num, int) else _r.split_batch(key, num)
+
+
+def choice(key, a, shape=(), replace=True, p=None, axis=0):
+    """Elements of a, or of range(a), with replacement or without, by probabilities p."""
+    if isinstance(a, int):
+        a = _core.arange_integers(0, a, 1, _core.int32)
+    return _r.choice(key, a, shape, replace, p, axis)
+
+
+def shuffle(key, x, axis=0):
+    """permutation(key, x)."""
+    return _r.permutation(key, x, axis)

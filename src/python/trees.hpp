@@ -1,0 +1,66 @@
+// Trees of Python's values: what transformed functions take and return.
+//
+// Lists, tuples, named tuples, dicts (in order of their sorted keys), None, dataclasses, random keys, and
+// classes that are registered. Arrays (NumPy's too) are leaves. A plain number is a leaf, a weakly typed
+// array, or part of the structure, as the caller says; anything else is part of the structure.
+#pragma once
+#include <tessera/tree.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/convert.hpp"
+
+namespace tessera::python {
+
+enum class Numbers { leaves, structure };
+
+class Tree {
+ public:
+  enum class Kind { array, none, tuple, list, dict, named_tuple, dataclass, key, registered, other };
+  Kind kind = Kind::none;
+  py::object type;  // of named tuples, dataclasses and registered classes
+  // Keys of a dict, fields of a dataclass, what a registered class keeps; of `other` the value itself.
+  py::object names;
+  std::vector<Tree> children;
+
+  bool has_only_arrays() const;  // no value but arrays, None and containers
+};
+
+// The leaves are appended.
+Tree flatten(py::handle object, std::vector<Array>& leaves, Numbers numbers);
+// The tree with leaf(n) in place of leaf n.
+py::object rebuild(const Tree&, const std::function<py::object(std::size_t)>& leaf, std::size_t& next);
+py::object rebuild(const Tree&, const std::vector<Array>& leaves, std::size_t& next);
+py::object rebuild(const Tree&, const std::vector<Array>& leaves);
+
+detail::TreeShape shape_of(const Tree&);
+// Equal texts mean equal structure; values that are part of it count by equality and type, and must be
+// hashable.
+void append_text(const Tree&, std::string& text);
+std::string text_of(const Tree&);
+// "[0]['bias']", a name per leaf.
+void append_leaf_names(const Tree&, const std::string& path, std::vector<std::string>& names);
+
+// The arguments of a call, a tree each, and their leaves.
+struct Arguments {
+  std::vector<Tree> trees;
+  std::vector<Array> leaves;
+  std::vector<std::size_t> first_leaf;  // of each argument, and past the last
+  void add(py::handle argument, Numbers numbers);
+  py::tuple rebuilt(const std::vector<Array>& with) const;
+};
+
+// What C++ may keep beyond the interpreter's end, and release on any thread.
+template <class T> std::shared_ptr<T> kept(T value) {
+  return std::shared_ptr<T>(new T(std::move(value)), [](T* held) {
+    if (!Py_IsInitialized()) return;  // the process ends: its objects are gone
+    const py::gil_scoped_acquire locked;
+    delete held;
+  });
+}
+
+}  // namespace tessera::python

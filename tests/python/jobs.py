@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""jobs.py MPIEXEC: whole jobs of Python programs, and how they end: what is printed, once, and with what status."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+mpiexec = sys.argv.pop(1)
+environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def run(ranks, program, timeout=120):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program.py")
+        with open(path, "w") as file:
+            file.write(program)
+        command = [sys.executable, path] if ranks == 0 else [mpiexec, "-n", str(ranks), sys.executable, path]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Jobs(unittest.TestCase):
+    def test_without_mpirun_there_is_one_device(self):
+        self.assertEqual(run(0, "import tessera as ts\nprint(ts.device_count(), float(ts.sum(ts.ones(3))))")[:2], (0, "1 3.0\n"))
+
+    def test_a_job_that_is_done_ends_with_0_and_no_words(self):
+        status, out, err = run(3, "import tessera as ts\nx = ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((3,), ('x',)), ts.P('x')))\nts.debug.print('sum {}', ts.sum(x))")
+        self.assertEqual((status, out, err), (0, "sum 6.0\n", ""))
+
+    def test_an_exception_on_all_ranks_is_printed_once(self):
+        status, _, err = run(3, "import tessera as ts\nts.ones(2) + ts.ones(3)\n")
+        self.assertNotEqual(status, 0)
+        self.assertEqual(err.count("Traceback (most recent call last)"), 1, err)
+        self.assertEqual(err.count("add at program.py:2"), 1, err)
+
+    def test_an_exception_on_one_rank_ends_the_job(self):
+        status, _, err = run(3, "import tessera as ts\nif ts.process_index() == 1: raise ValueError('only here')\nfloat(ts.sum(ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((3,), ('x',)), ts.P('x')))))\n")
+        self.assertNotEqual(status, 0)
+        self.assertEqual(err.count("only here"), 2, err)  # the line of the program, and the exception
+        self.assertEqual(err.count("Traceback (most recent call last)"), 1, err)
+
+    def test_a_rank_that_leaves_early_ends_the_job(self):
+        status, _, err = run(3, "import sys\nimport tessera as ts\nif ts.process_index() == 2: sys.exit(5)\nfloat(ts.sum(ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((3,), ('x',)), ts.P('x')))))\n")
+        self.assertNotEqual(status, 0)
+        self.assertIn("status 5", err)
+
+    def test_ranks_that_ask_for_different_things_are_told(self):
+        status, _, err = run(2, "import tessera as ts\nx = ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((2,), ('x',)), ts.P('x')))\nfloat(ts.sum(x) if ts.process_index() else ts.max(x))\n")
+        self.assertNotEqual(status, 0)
+        self.assertIn("program.py:3", err)
+
+    def test_the_status_of_a_program_alone(self):
+        self.assertEqual(run(0, "import sys, tessera\nsys.exit(3)")[0], 3)
+        status, _, err = run(0, "import tessera as ts\nts.reshape(ts.ones(6), (4,))")
+        self.assertEqual((status, err.count("Traceback")), (70 if status == 70 else 1, 1))
+
+    def test_beside_mpi4py(self):
+        try:
+            import mpi4py  # noqa: F401
+        except ImportError:
+            self.skipTest("no mpi4py")
+        for first, second in (("from mpi4py import MPI", "import tessera as ts"), ("import tessera as ts", "from mpi4py import MPI")):
+            status, out, err = run(2, f"{first}\n{second}\nassert MPI.COMM_WORLD.allreduce(1) == 2\nts.debug.print('{{}}', ts.device_count())")
+            self.assertEqual((status, out, err), (0, "2\n", ""))
+        program = "from mpi4py import MPI\nimport tessera as ts\nhalf = MPI.COMM_WORLD.Split(MPI.COMM_WORLD.rank % 2)\nts._runtime.attach(half)\nassert ts.device_count() == 2\n"
+        self.assertEqual(run(4, program)[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,329 @@
+"""The tutorials' cells at 8 processes: JAX's programs with `jax` and `jax.numpy` imported from here, and smaller sizes."""
+import contextlib
+import functools
+import io
+import unittest
+from typing import NamedTuple, Tuple
+
+import numpy as np
+
+import tessera as jax
+import tessera as jnp
+from layouts import values
+from tessera import lax
+from tessera.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+shard_map = jax.shard_map
+process_allgather = jax.device_get
+
+
+def same(found, expected, tolerance=1e-4):
+    np.testing.assert_allclose(values(found), expected, rtol=tolerance, atol=tolerance)
+
+
+def picture(x):
+    """What visualize_array_sharding prints: on the first process alone."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        jax.debug.visualize_array_sharding(x, use_color=False)
+    return out.getvalue()
+
+
+class Params(NamedTuple):
+    weight: jnp.ndarray
+    bias: jnp.ndarray
+
+
+class ParallelEvaluation(unittest.TestCase):
+    """JAX 101, 06."""
+
+    n_devices = jax.device_count()
+    w = np.array([2.0, 3.0, 4.0])
+    xs = np.arange(5 * n_devices).reshape(-1, 5)
+    ws = np.stack([w] * n_devices)
+
+    def convolve(self, x, w):
+        output = []
+        for i in range(1, len(x) - 1):
+            output.append(jnp.dot(x[i - 1:i + 2], w))
+        return jnp.array(output)
+
+    def test_convolutions(self):
+        once = [[11 + 45 * d + 9 * k for k in range(3)] for d in range(8)]
+        same(self.convolve(np.arange(5), self.w), [11, 20, 29])
+        same(jax.vmap(self.convolve)(self.xs, self.ws), once)
+        same(jax.pmap(self.convolve)(self.xs, self.ws), once)
+        same(jax.pmap(self.convolve)(self.xs, jax.pmap(self.convolve)(self.xs, self.ws))[:3], [[78, 138, 198], [1188, 1383, 1578], [3648, 3978, 4308]])
+        same(jax.pmap(self.convolve, in_axes=(0, None))(self.xs, self.w), once)
+
+    def test_normalized_convolutions(self):
+        def normalized_convolution(x, w):
+            output = self.convolve(x, w)
+            return output / jax.lax.psum(output, axis_name="p")
+
+        for mapped in (jax.pmap, jax.vmap):
+            out = mapped(normalized_convolution, axis_name="p")(self.xs, self.ws)
+            same(out[0], [0.00816024, 0.01408451, 0.019437], 1e-6)
+            same(out[7], [0.24183977, 0.23591548, 0.23056298], 1e-6)
+
+    def test_training(self):
+        n_devices = self.n_devices
+
+        def init(rng) -> Params:
+            weights_key, bias_key = jax.random.split(rng)
+            weight = jax.random.normal(weights_key, ())
+            bias = jax.random.normal(bias_key, ())
+            return Params(weight, bias)
+
+        def loss_fn(params: Params, xs: jnp.ndarray, ys: jnp.ndarray) -> jnp.ndarray:
+            pred = params.weight * xs + params.bias
+            return jnp.mean((pred - ys) ** 2)
+
+        LEARNING_RATE = 0.005
+
+        @functools.partial(jax.pmap, axis_name="num_devices")
+        def update(params: Params, xs: jnp.ndarray, ys: jnp.ndarray) -> Tuple[Params, jnp.ndarray]:
+            loss, grads = jax.value_and_grad(loss_fn)(params, xs, ys)
+            grads = jax.lax.pmean(grads, axis_name="num_devices")
+            loss = jax.lax.pmean(loss, axis_name="num_devices")
+            new_params = jax.tree_map(lambda param, g: param - g * LEARNING_RATE, params, grads)
+            return new_params, loss
+
+        np.random.seed(0)  # every process draws the same
+        true_w, true_b = 2, -1
+        xs = np.random.normal(size=(128, 1)).astype(np.float32)
+        ys = xs * true_w + true_b + np.float32(0.5) * np.random.normal(size=(128, 1)).astype(np.float32)
+        params = init(jax.random.PRNGKey(123))
+        replicated_params = jax.tree_map(lambda x: jnp.array([x] * n_devices), params)
+
+        def split(arr):
+            return arr.reshape(n_devices, arr.shape[0] // n_devices, *arr.shape[1:])
+
+        x_split, y_split = split(xs), split(ys)
+        losses = []
+        for i in range(300):
+            replicated_params, loss = update(replicated_params, x_split, y_split)
+            if i % 100 == 0:
+                losses.append(f"Step {i:3d}, loss: {float(loss[0]):.3f}")
+        params = jax.device_get(jax.tree_map(lambda x: x[0], replicated_params))
+        w, b = float(values(init(jax.random.PRNGKey(123)).weight)), float(values(init(jax.random.PRNGKey(123)).bias))
+        for _ in range(300):  # the same by hand
+            residual = w * xs + b - ys
+            w, b = w - LEARNING_RATE * 2 * float((residual * xs).mean()), b - LEARNING_RATE * 2 * float(residual.mean())
+        self.assertAlmostEqual(float(params.weight), w, places=3)
+        self.assertAlmostEqual(float(params.bias), b, places=3)
+        self.assertEqual(len(losses), 3)
+
+
+class DistributedArrays(unittest.TestCase):
+    """Distributed arrays and automatic parallelization."""
+
+    n = 64
+
+    def test_layouts_and_their_pictures(self):
+        mesh = jax.make_mesh((4, 2), ("a", "b"))
+        x = jax.random.normal(jax.random.key(0), (self.n, self.n))
+        for spec, blocks in ((P("a", "b"), 8), (P("b", "a"), 8), (P("a", None), 4), (P(None, "b"), 2), (P(None, "a"), 4), (P(("a", "b"), None), 8)):
+            y = jax.device_put(x, NamedSharding(mesh, spec))
+            shown = picture(y)
+            if jax.is_main_process():
+                self.assertEqual(shown.count("CPU"), blocks, shown)
+            else:
+                self.assertEqual(shown, "")
+            self.assertEqual(jnp.sin(y).sharding, y.sharding)
+
+    def test_a_product_follows_its_operands(self):
+        mesh = jax.make_mesh((4, 2), ("a", "b"))
+        x = jax.random.normal(jax.random.key(0), (self.n, self.n))
+        y = jax.device_put(x, NamedSharding(mesh, P("a", None)))
+        z = jax.device_put(x, NamedSharding(mesh, P(None, "b")))
+        w = jnp.dot(y, z)
+        self.assertEqual(w.sharding, NamedSharding(mesh, P("a", "b")))
+        x_single = jax.device_put(x, jax.devices()[0])
+        same(w, process_allgather(jnp.dot(x_single, x_single)), 1e-3)
+        self.assertEqual(jnp.copy(w).sharding, w.sharding)
+
+    def test_explicit_layouts_do_not_mix(self):
+        x = jax.random.normal(jax.random.key(0), (self.n, self.n))
+        y = jax.device_put(x, NamedSharding(Mesh(jax.devices()[:4], "x"), P("x")))
+        z = jax.device_put(x, NamedSharding(Mesh(jax.devices()[4:], "x"), P("x")))
+        self.assertRaises(ValueError, lambda: y + z)
+        devices = jax.devices()
+        permuted_devices = [devices[i] for i in [0, 1, 2, 3, 6, 7, 4, 5]]
+        y = jax.device_put(x, NamedSharding(Mesh(devices, "x"), P("x")))
+        z = jax.device_put(x, NamedSharding(Mesh(permuted_devices, "x"), P("x")))
+        self.assertRaises(ValueError, lambda: y + z)
+        y + jnp.ones_like(y)
+        y + jnp.arange(y.size).reshape(y.shape)
+
+    def test_constraints_inside_jit(self):
+        mesh = jax.make_mesh((4, 2), ("x", "y"))
+        x = jax.device_put(jax.random.normal(jax.random.key(0), (self.n, self.n)), NamedSharding(mesh, P("x", "y")))
+        for spec in (P("y", "x"), P()):
+            @jax.jit
+            def f(x):
+                x = x + 1
+                y = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, spec))  # noqa: B023
+                return y
+
+            self.assertEqual(f(x).sharding, NamedSharding(mesh, spec))
+
+    def test_a_network_with_batch_and_model_parallelism(self):
+        def predict(params, inputs):
+            for W, b in params:
+                outputs = jnp.dot(inputs, W) + b
+                inputs = jnp.maximum(outputs, 0)
+            return outputs
+
+        def loss(params, batch):
+            inputs, targets = batch
+            predictions = predict(params, inputs)
+            return jnp.mean(jnp.sum((predictions - targets) ** 2, axis=-1))
+
+        loss_jit = jax.jit(loss)
+        gradfun = jax.jit(jax.grad(loss))
+
+        def init_layer(key, n_in, n_out):
+            k1, k2 = jax.random.split(key)
+            W = jax.random.normal(k1, (n_in, n_out)) / jnp.sqrt(n_in)
+            b = jax.random.normal(k2, (n_out,))
+            return W, b
+
+        def init_model(key, layer_sizes, batch_size):
+            key, *keys = jax.random.split(key, len(layer_sizes))
+            params = list(map(init_layer, keys, layer_sizes[:-1], layer_sizes[1:]))
+            key, *keys = jax.random.split(key, 3)
+            inputs = jax.random.normal(keys[0], (batch_size, layer_sizes[0]))
+            targets = jax.random.normal(keys[1], (batch_size, layer_sizes[-1]))
+            return params, (inputs, targets)
+
+        params0, batch0 = init_model(jax.random.key(0), [20, 64, 64, 64, 10], 64)
+        first = float(loss_jit(params0, batch0))
+        finals = []
+
+        def train(params, batch):
+            step_size = 1e-3
+            for _ in range(5):
+                grads = gradfun(params, batch)
+                params = [(W - step_size * dW, b - step_size * db) for (W, b), (dW, db) in zip(params, grads)]
+            finals.append(float(loss_jit(params, batch)))
+            return params
+
+        train(params0, batch0)
+        mesh = jax.make_mesh((8,), ("batch",))
+        batch = jax.device_put(batch0, NamedSharding(mesh, P("batch")))
+        params = jax.device_put(params0, NamedSharding(mesh, P()))
+        self.assertAlmostEqual(float(loss_jit(params, batch)), first, places=2)
+        train(params, batch)
+
+        mesh = jax.make_mesh((4, 2), ("batch", "model"))
+        batch = jax.device_put(batch0, NamedSharding(mesh, P("batch", None)))
+        replicated = NamedSharding(mesh, P())
+        (W1, b1), (W2, b2), (W3, b3), (W4, b4) = params0
+        W1, b1, b3, W4, b4 = jax.device_put((W1, b1, b3, W4, b4), replicated)
+        W2 = jax.device_put(W2, NamedSharding(mesh, P(None, "model")))
+        b2 = jax.device_put(b2, NamedSharding(mesh, P("model")))
+        W3 = jax.device_put(W3, NamedSharding(mesh, P("model", None)))
+        params = train(((W1, b1), (W2, b2), (W3, b3), (W4, b4)), batch)
+        self.assertEqual(params[1][0].sharding, W2.sharding)
+        self.assertEqual(params[2][0].sharding, W3.sharding)
+        self.assertLess(finals[0], first)
+        np.testing.assert_allclose(finals, finals[0], rtol=1e-4)
+
+    def test_random_draws_send_nothing(self):
+        @jax.jit
+        def f(key, x):
+            numbers = jax.random.uniform(key, x.shape)
+            return x + numbers
+
+        key = jax.random.key(42)
+        x = jax.device_put(jnp.arange(24), NamedSharding(Mesh(jax.devices(), "x"), P("x")))
+        f_exe = f.lower(key, x).compile()
+        self.assertNotIn("collective-permute", f_exe.as_text())
+        same(f(key, x), np.arange(24) + values(jax.random.uniform(key, (24,))))
+
+
+class Workshop(unittest.TestCase):
+    """Distributed sharding and visualization: its cells, and solutions of its exercises."""
+
+    def test_layouts(self):
+        mesh = jax.make_mesh((8,), ("x"))
+        a = jax.random.normal(jax.random.key(0), (16, 16))
+        a_sharded = lax.with_sharding_constraint(a, NamedSharding(mesh, P("x")))
+        self.assertEqual(a_sharded.sharding.shard_shape((16, 16)), (2, 16))
+        half_mesh = jax.make_mesh((4,), ("x"), devices=jax.devices()[:4])
+        a_2 = lax.with_sharding_constraint(a, NamedSharding(half_mesh, P("x")))
+        shown = picture(a_2)
+        if jax.is_main_process():
+            self.assertEqual(shown.count("CPU"), 4)
+        mesh2d = jax.make_mesh((2, 4), ("x", "y"))
+        same(lax.with_sharding_constraint(a, NamedSharding(mesh2d, P("y", "x"))), values(a))
+
+    def test_batched_solvers(self):
+        As = [jax.random.normal(jax.random.PRNGKey(i), (16, 16)) for i in range(8)]
+        bs = [jax.random.normal(jax.random.PRNGKey(i + 8), (16,)) for i in range(8)]
+        mesh = jax.make_mesh((8,), ("x",))
+        sharding = NamedSharding(mesh, P("x"))
+        As_sharded = lax.with_sharding_constraint(jnp.stack(As), sharding)
+        bs_sharded = lax.with_sharding_constraint(jnp.stack(bs), sharding)
+
+        @functools.partial(shard_map, mesh=mesh, in_specs=(P("x"), P("x")), out_specs=P("x"))
+        def batch_solvers(A, b):
+            return jnp.expand_dims(jnp.linalg.solve(A[0], b[0]), 0)
+
+        x_sharded = batch_solvers(As_sharded, bs_sharded)
+        x_s = process_allgather(x_sharded)
+        b_hat = [jnp.dot(A, x) for A, x in zip(As, x_s)]
+        assert all(jnp.allclose(b_hat[i], bs[i], rtol=1e-3, atol=1e-3) for i in range(8))
+
+    def test_products_by_hand(self):
+        A = jax.random.normal(jax.random.PRNGKey(0), (16, 16))
+        B = jax.random.normal(jax.random.PRNGKey(1), (16, 16))
+        mesh = jax.make_mesh((4, 2), ("x", "y"))
+        put = lambda m, *spec: lax.with_sharding_constraint(m, NamedSharding(mesh, P(*spec)))  # noqa: E731
+        cases = [(("x",), (None, "y"), ("x", "y"), False), (("x",), (), ("x",), False), ((), (None, "y"), (None, "y"), False), (("x", "y"), ("y", None), ("x", None), True)]
+        for left, right, out, reduces in cases:
+            @functools.partial(shard_map, mesh=mesh, in_specs=(P(*left), P(*right)), out_specs=P(*out))
+            def product(a, b):
+                c = a @ b
+                return lax.psum(c, "y") if reduces else c  # noqa: B023
+
+            A_sharded, B_sharded = put(A, *left), put(B, *right)
+            C = product(A_sharded, B_sharded)
+            assert jnp.allclose(C, A_sharded @ B_sharded, atol=1e-4)
+            self.assertEqual((A_sharded @ B_sharded).sharding, C.sharding)
+
+    def test_fourier_transforms_and_solvers_stay_distributed(self):
+        mesh = jax.make_mesh((4, 2), ("x", "y"))
+        A = jax.random.normal(jax.random.PRNGKey(0), (16, 16, 16))
+        A_sharded = lax.with_sharding_constraint(A, NamedSharding(mesh, P("x", "y")))
+        global_fft = jnp.fft.fftn(A_sharded)
+        same(global_fft, np.fft.fftn(values(A)), 1e-3)
+        self.assertEqual(global_fft.sharding, A_sharded.sharding)
+        self.assertNotIn("all-gather", jax.jit(jnp.fft.fftn).lower(A_sharded).compile().as_text())
+        self.assertEqual(A_sharded[..., 0].sharding, NamedSharding(mesh, P("x", "y")))
+        M = lax.with_sharding_constraint(jax.random.normal(jax.random.PRNGKey(0), (16, 16)), NamedSharding(jax.make_mesh((8, 1), ("x", "y")), P("x", None)))
+        b = jax.random.normal(jax.random.PRNGKey(1), (16,))
+        assert jnp.allclose(jnp.dot(M, jnp.linalg.solve(M, b)), b, atol=1e-3, rtol=1e-3)
+
+    def test_an_lu_decomposition_by_hand(self):
+        def lu_decomposition(A):
+            n = A.shape[0]
+            L, U, P_ = jnp.eye(n), A, jnp.eye(n)
+            for i in range(n):
+                pivot = jnp.argmax(jnp.abs(U[i:, i])) + i
+                U = lax.cond(pivot != i, lambda U: U.at[[i, pivot], :].set(U[[pivot, i], :]), lambda U: U, U)  # noqa: B023
+                P_ = lax.cond(pivot != i, lambda P: P.at[[i, pivot], :].set(P[[pivot, i], :]), lambda P: P, P_)  # noqa: B023
+                L = lax.cond(pivot != i, lambda L: L.at[[i, pivot], :i].set(L[[pivot, i], :i]), lambda L: L, L)  # noqa: B023
+                for j in range(i + 1, n):
+                    L = L.at[j, i].set(U[j, i] / U[i, i])
+                    U = U.at[j, i:].set(U[j, i:] - L[j, i] * U[i, i:])
+            return P_, L, U
+
+        A = jax.random.normal(jax.random.PRNGKey(0), (4, 4))
+        P_, L, U = lu_decomposition(A)
+        same(P_ @ A, values(L @ U), 1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
