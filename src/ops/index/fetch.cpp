@@ -39,6 +39,31 @@ std::int64_t total(const Counts& counts) {
   return sum;
 }
 
+// A list sorted by owner: how many entries each rank owns, their numbers, and their positions there.
+struct ByOwner {
+  Counts count, entries, positions;
+};
+ByOwner sorted_by_owner(const FetchList& list, std::size_t ranks) {
+  ByOwner sorted{Counts(ranks, 0), {}, {}};
+  for (const int owner : list.owner)
+    if (owner >= 0) ++sorted.count[owner];
+  Counts next(ranks, 0);
+  sorted.entries.resize(total(sorted.count));
+  sorted.positions.resize(sorted.entries.size());
+  for (std::size_t r = 1; r < ranks; ++r) next[r] = next[r - 1] + sorted.count[r - 1];
+  for (std::size_t i = 0; i < list.owner.size(); ++i) {
+    if (list.owner[i] < 0) continue;
+    const auto at = next[list.owner[i]]++;
+    sorted.entries[at] = static_cast<std::int64_t>(i);
+    sorted.positions[at] = list.position[i];
+  }
+  return sorted;
+}
+std::int64_t before(const Counts& counts, std::size_t rank) {
+  return total({counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(rank)});
+}
+std::byte* bytes_of(Counts& counts) { return reinterpret_cast<std::byte*>(counts.data()); }
+
 }  // namespace
 
 void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, kernels::AxisView own,
@@ -48,29 +73,15 @@ void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, k
   const auto item = static_cast<std::int64_t>(itemsize(dtype)), row_bytes = own.outer * own.inner * item;
   if (row_bytes == 0) return;
 
-  // The list sorted by owner: places in the result, and positions at the owner.
-  Counts asked(ranks, 0), granted(ranks, 0);
-  for (const int owner : list.owner)
-    if (owner >= 0) ++asked[owner];
-  Counts next(ranks, 0), places(total(asked)), questions(places.size());
-  for (std::size_t r = 1; r < ranks; ++r) next[r] = next[r - 1] + asked[r - 1];
-  for (std::size_t i = 0; i < list.owner.size(); ++i) {
-    if (list.owner[i] < 0) continue;
-    const auto at = static_cast<std::size_t>(next[list.owner[i]]++);
-    places[at] = static_cast<std::int64_t>(i);
-    questions[at] = list.position[i];
-  }
-
+  auto [asked, places, questions] = sorted_by_owner(list, ranks);
+  Counts granted(ranks, 0);
   const Counts one(ranks, sizeof(std::int64_t));
-  exchange_blocks(comm, reinterpret_cast<std::byte*>(asked.data()), one,
-                  reinterpret_cast<std::byte*>(granted.data()), one, "gather: counts");
+  exchange_blocks(comm, bytes_of(asked), one, bytes_of(granted), one, "gather: counts");
   granted[me] = asked[me];
   Counts answers(total(granted));
-  exchange_blocks(comm, reinterpret_cast<std::byte*>(questions.data()), scaled(asked, 8),
-                  reinterpret_cast<std::byte*>(answers.data()), scaled(granted, 8), "gather: positions");
-  std::copy_n(questions.begin() + total({asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(me)}),
-              asked[me],
-              answers.begin() + total({granted.begin(), granted.begin() + static_cast<std::ptrdiff_t>(me)}));
+  exchange_blocks(comm, bytes_of(questions), scaled(asked, 8), bytes_of(answers), scaled(granted, 8),
+                  "gather: positions");
+  std::copy_n(questions.begin() + before(asked, me), asked[me], answers.begin() + before(granted, me));
 
   Buffer leaving = Buffer::allocate(total(granted) * row_bytes),
          arrived = Buffer::allocate(total(asked) * row_bytes);
@@ -91,6 +102,63 @@ void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, k
     kernels::scatter("set", dtype, out, {own.outer, wanted, own.inner},
                      std::span(places.data() + offset, asked[r]), rows);
   }
+}
+
+void deliver(const comm::Communicator& comm, const FetchList& list, Dtype dtype, kernels::AxisView rows_view,
+             const std::byte* rows,
+             const std::function<void(std::span<const std::int64_t>, const std::byte*)>& put) {
+  const auto ranks = static_cast<std::size_t>(comm.size()), me = static_cast<std::size_t>(comm.rank());
+  const auto item = static_cast<std::int64_t>(itemsize(dtype)),
+             row_bytes = rows_view.outer * rows_view.inner * item;
+  if (row_bytes == 0) return;
+  auto [sent, entries, places] = sorted_by_owner(list, ranks);
+  Counts received(ranks, 0);
+  const Counts one(ranks, sizeof(std::int64_t));
+  exchange_blocks(comm, bytes_of(sent), one, bytes_of(received), one, "scatter: counts");
+  received[me] = sent[me];
+  Counts positions(total(received));
+  exchange_blocks(comm, bytes_of(places), scaled(sent, 8), bytes_of(positions), scaled(received, 8),
+                  "scatter: positions");
+  std::copy_n(places.begin() + before(sent, me), sent[me], positions.begin() + before(received, me));
+  Buffer leaving = Buffer::allocate(total(sent) * row_bytes),
+         arrived = Buffer::allocate(total(received) * row_bytes);
+  for (std::size_t r = 0; r < ranks; ++r)
+    kernels::gather(leaving.data() + before(sent, r) * row_bytes, rows, rows_view,
+                    std::span(entries.data() + before(sent, r), sent[r]), item);
+  exchange_blocks(comm, leaving.data(), scaled(sent, row_bytes), arrived.data(), scaled(received, row_bytes),
+                  "scatter: rows");
+  for (std::size_t r = 0; r < ranks; ++r) {
+    if (received[r] == 0) continue;
+    const std::byte* from = r == me ? leaving.data() + before(sent, me) * row_bytes
+                                    : arrived.data() + before(received, r) * row_bytes;
+    put(std::span(positions.data() + before(received, r), received[r]), from);
+  }
+}
+
+Counts ask(const comm::Communicator& comm, const FetchList& list, std::int64_t item,
+           const std::byte* questions,
+           const std::function<void(const std::byte*, std::int64_t, std::int64_t*)>& answer) {
+  const auto ranks = static_cast<std::size_t>(comm.size()), me = static_cast<std::size_t>(comm.rank());
+  auto [sent, entries, unused] = sorted_by_owner(list, ranks);
+  Counts received(ranks, 0);
+  const Counts one(ranks, sizeof(std::int64_t));
+  exchange_blocks(comm, bytes_of(sent), one, bytes_of(received), one, "questions: counts");
+  received[me] = sent[me];
+  Buffer leaving = Buffer::allocate(total(sent) * item), arrived = Buffer::allocate(total(received) * item);
+  kernels::gather(leaving.data(), questions, {1, static_cast<std::int64_t>(list.owner.size()), 1}, entries,
+                  item);
+  exchange_blocks(comm, leaving.data(), scaled(sent, item), arrived.data(), scaled(received, item),
+                  "questions");
+  if (sent[me] > 0)
+    std::memcpy(arrived.data() + before(received, me) * item, leaving.data() + before(sent, me) * item,
+                sent[me] * item);
+  Counts answers(total(received)), back(total(sent));
+  answer(arrived.data(), total(received), answers.data());
+  exchange_blocks(comm, bytes_of(answers), scaled(received, 8), bytes_of(back), scaled(sent, 8), "answers");
+  std::copy_n(answers.begin() + before(received, me), sent[me], back.begin() + before(sent, me));
+  Counts result(list.owner.size(), 0);
+  for (std::size_t i = 0; i < entries.size(); ++i) result[entries[i]] = back[i];
+  return result;
 }
 
 }  // namespace tessera

@@ -3,6 +3,8 @@
 #include <tessera/dtype.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "comm/mpi/communicator.hpp"
@@ -26,5 +28,18 @@ struct FetchList {
 // the rows that it wants from others.
 void fetch(const comm::Communicator&, const FetchList&, Dtype, kernels::AxisView own_block,
            const std::byte* x, std::byte* out);
+
+// The other way: row i of rows (outer, entries, inner) goes to row position[i] of the block of rank
+// owner[i]; those of owner -1 go nowhere. put(positions, rows) is called once per sender, in the order of
+// the ranks, for rows (outer, positions, inner). Collective, with the same three exchanges.
+void deliver(const comm::Communicator&, const FetchList&, Dtype, kernels::AxisView rows_view,
+             const std::byte* rows,
+             const std::function<void(std::span<const std::int64_t>, const std::byte*)>& put);
+
+// Questions of `item` bytes go to their owners, numbers come back, 0 from owner -1. answer(questions, how
+// many, numbers) is called once. Collective: the counts, the questions, the answers.
+std::vector<std::int64_t> ask(
+    const comm::Communicator&, const FetchList&, std::int64_t item, const std::byte* questions,
+    const std::function<void(const std::byte*, std::int64_t, std::int64_t*)>& answer);
 
 }  // namespace tessera

@@ -1,11 +1,17 @@
 // searchsorted. A value's place in an array that is split over ranks is the sum of its places in the blocks,
-// so no rank needs more than its own block of the sorted array.
+// so no rank needs more than its own block of the sorted array. Where the values are split over the same mesh
+// axes, each is sent to the one rank in whose block its place lies, and its place comes back.
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
+#include "comm/collectives/collectives.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/groups.hpp"
+#include "ops/index/fetch.hpp"
 
 namespace tessera {
 namespace {
@@ -39,13 +45,77 @@ void kernel(const KernelArgs& a) {
   }
 }
 
+const Rule search_rule("B.. n, B.. V.. -> B.. V.. | sum n");
+
+// One sorted array, and values that are split over some of its mesh axes: by the rule one of both would
+// become whole.
+std::optional<Placement> place_questions(const PlaceArgs& args) {
+  if (params_of(args.params).batch > 0 || args.wanted || !args.shardings[0] || !args.shardings[1] ||
+      !(args.shardings[0]->mesh() == args.mesh) || !(args.shardings[1]->mesh() == args.mesh))
+    return std::nullopt;
+  const auto table = args.shardings[0]->dim_axes(1)[0];
+  bool shares_an_axis = false;
+  for (const auto& dim : args.shardings[1]->dim_axes(args.in[1].shape.ndim()))
+    for (const int a : dim) shares_an_axis |= std::find(table.begin(), table.end(), a) != table.end();
+  if (!shares_an_axis) return std::nullopt;
+  return Placement{{*args.shardings[0], *args.shardings[1]}, {*args.shardings[1]}, {}, ReduceKind::sum};
+}
+std::int64_t question_bytes(const PlaceArgs& args, const Sharding& values) {
+  const auto item = static_cast<std::int64_t>(itemsize(args.in[1].dtype) + sizeof(std::int64_t));
+  return values.shard_shape(args.in[1].shape).elements() * item;
+}
+Placement place_search(const PlaceArgs& args) {
+  std::int64_t bytes = 0;
+  auto placement = place_by(search_rule, args, &bytes);
+  if (auto asking = place_questions(args); asking && question_bytes(args, asking->inputs[1]) < bytes)
+    return std::move(*asking);
+  return placement;
+}
+
+// Split, and yet nothing is left to be added up.
+std::vector<TalkCost> question_cost(const PlaceArgs& args, const Placement& placement) {
+  const int batch = params_of(args.params).batch;
+  const auto axes = placement.inputs[0].dim_axes(args.in[0].shape.ndim())[batch];
+  if (axes.empty() || !placement.partial_axes.empty()) return {};
+  return {{"all-to-all", axes, question_bytes(args, placement.inputs[1]), 2}};
+}
+
+// A value's place lies in the last block that begins below it ("left"; or not above it, "right"): all of the
+// blocks before that count, none behind it.
+void talk(const TalkArgs& args) {
+  const auto& a = args.local;
+  const bool right = params_of(a.params).right;
+  const Tile &sorted = a.in[0], &values = a.in[1], &out = a.out[0];
+  const auto& comm = group_of_dim(args.in_layouts[0], 0, 1, args.me);
+  const auto extent = sorted.global[0], own = sorted.elements();
+  const auto item = static_cast<std::int64_t>(itemsize(sorted.dtype));
+  std::vector<std::byte> first(item), firsts(comm.size() * item);
+  if (own > 0) std::memcpy(first.data(), sorted.data, item);
+  comm::all_gather(comm, first.data(), item, firsts.data());
+  std::int64_t blocks = 0;  // that hold something
+  while (blocks < comm.size() && block_range(extent, comm.size(), blocks).size() > 0) ++blocks;
+  std::vector<std::int64_t> begun(values.elements());
+  kernels::searchsorted(sorted.dtype, firsts.data(), blocks, values.data, values.elements(), right,
+                        begun.data());
+  FetchList list;
+  for (const auto n : begun) list.add(static_cast<int>(n) - 1, 0);
+  const auto start = sorted.box[0].start;
+  const auto places =
+      ask(comm, list, item, values.data, [&](const std::byte* asked, std::int64_t n, std::int64_t* at) {
+        kernels::searchsorted(sorted.dtype, sorted.data, own, asked, n, right, at);
+        for (std::int64_t i = 0; i < n; ++i) at[i] += start;
+      });
+  const void* from = places.data();
+  if (!places.empty()) kernels::find_cast(int64, out.dtype)(&from, out.data, values.elements());
+}
+
 const OpDef searchsorted_op{
     .name = "searchsorted",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[1].shape, in[0].shape.back() > std::numeric_limits<std::int32_t>::max() ? int64 : int32}};
     },
-    .sharding = Rule("B.. n, B.. V.. -> B.. V.. | sum n"),
-    .runs = Kernel{kernel},
+    .sharding = Place{place_search, &search_rule},
+    .runs = Talk{.together = talk, .cost = question_cost, .alone = kernel},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(2); },  // a step function
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);

@@ -1,0 +1,105 @@
+// Lists that lie split over ranks: entries travel to the block that they name, and the list is not gathered.
+#include <tessera/debug.hpp>
+#include <tessera/transforms.hpp>
+
+#include "support/layouts.hpp"
+
+namespace tessera::test {
+namespace {
+
+using Update = Array (*)(const Array& x, const Array& list, const Array& v);
+const std::pair<const char*, Update> updates[] = {
+    {"set", [](const Array& x, const Array& i, const Array& v) { return x.at(i).set(v); }},
+    {"add", [](const Array& x, const Array& i, const Array& v) { return x.at(i).add(v); }},
+    {"multiply", [](const Array& x, const Array& i, const Array& v) { return x.at(i).multiply(v); }},
+    {"min", [](const Array& x, const Array& i, const Array& v) { return x.at(i).min(v); }},
+    {"max", [](const Array& x, const Array& i, const Array& v) { return x.at(i).max(v); }}};
+
+Mesh line() { return make_mesh({device_count()}, {"x"}); }
+
+TEST(SplitList, UpdatesAsUnsplit) {
+  std::mt19937 random(5);
+  const Array x =
+      make({13, 3}, float64, [](const Position& at) { return static_cast<double>(at[0] * 3 + at[1]); });
+  const Array list = arange(11) * 7 % 17 - 3;  // repeated, from the end, and out of range
+  const Array v =
+      make({11, 3}, float64, [](const Position& at) { return static_cast<double>(at[0] * 2 - at[1]) / 4; });
+  for (const auto& [name, update] : updates) {
+    const auto expected = to_vector<double>(update(x, list, v));
+    for (int round = 0; round < 6; ++round) {
+      const Mesh mesh = random_mesh(random);
+      const Array y = update(device_put(x, random_sharding(random, mesh, 2)),
+                             device_put(list, random_sharding(random, mesh, 1)),
+                             device_put(v, random_sharding(random, mesh, 2)));
+      EXPECT_EQ(to_vector<double>(y), expected) << name << " round " << round;
+    }
+  }
+}
+
+TEST(SplitList, OfTwoDimsAndTwoArrays) {
+  const auto f = [](const Array& x, const Array& i, const Array& j, const Array& v) {
+    return x.at(i, j).set(v);
+  };
+  const Array x = zeros({6, 9}), i = reshape(arange(20) % 6, {4, 5}), j = reshape(arange(20) * 5 % 9, {4, 5});
+  const Array v = astype(reshape(arange(20), {4, 5}), float32);
+  const auto expected = to_vector<float>(f(x, i, j, v));
+  const auto put = [](const Array& a) { return device_put(a, line(), P(None, "x")); };
+  EXPECT_EQ(to_vector<float>(f(put(x), put(i), put(j), put(v))), expected);
+}
+
+TEST(SplitList, IsNotGathered) {
+  if (device_count() == 1) GTEST_SKIP() << "nothing is split";
+  const std::int64_t n = 1000 * device_count();
+  const Array x = device_put(zeros({n}), line(), P("x")), v = device_put(ones({n}), line(), P("x"));
+  const Array list = device_put((arange(static_cast<int>(n)) + 1) % static_cast<int>(n), line(), P("x"));
+  for (const auto& [name, update] : updates) {
+    const auto text = program_of(update(x, list, v));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("all-gather"))) << name;
+    EXPECT_THAT(text, testing::HasSubstr("all-to-all")) << name;
+  }
+}
+
+TEST(SplitList, SearchesASplitTableAsUnsplit) {
+  std::mt19937 random(6);
+  const Array table = array({-4, -4, -1, 0, 0, 0, 2, 5, 5, 9, 11}), values = reshape(arange(24) - 8, {6, 4});
+  for (const std::string side : {"left", "right"}) {
+    const auto expected = to_vector<int>(searchsorted(table, values, side));
+    for (int round = 0; round < 8; ++round) {
+      const Mesh mesh = random_mesh(random);
+      const Array places = searchsorted(device_put(table, random_sharding(random, mesh, 1)),
+                                        device_put(values, random_sharding(random, mesh, 2)), side);
+      EXPECT_EQ(to_vector<int>(places), expected) << side << " round " << round;
+    }
+  }
+}
+
+TEST(SplitList, SearchesWithoutGathering) {
+  if (device_count() == 1) GTEST_SKIP() << "nothing is split";
+  const int n = 1000 * device_count();
+  const Array table = device_put(arange(n), line(), P("x")),
+              values = device_put(arange(n) - 5, line(), P("x"));
+  const auto text = program_of(searchsorted(table, values));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("all-gather")));
+}
+
+// ---- gradients where several entries name one place ----
+std::vector<double> gradient_of_updates(Update update, const std::vector<double>& v) {
+  const Array x = array({2.0, 3.0, 5.0}), list = array({1, 1, 2}), weights = array({1.0, 10.0, 100.0});
+  return to_vector<double>(grad([&](const Array& u) { return sum(update(x, list, u) * weights); })(array(v)));
+}
+
+TEST(Repeated, OfAProductEachGetsTheOthers) {
+  EXPECT_EQ(gradient_of_updates(updates[2].second, {7, 11, 13}), (std::vector<double>{330, 210, 500}));
+  EXPECT_EQ(gradient_of_updates(updates[2].second, {0, 11, 13}), (std::vector<double>{330, 0, 500}));
+  EXPECT_EQ(gradient_of_updates(updates[2].second, {0, 0, 13}), (std::vector<double>{0, 0, 500}));
+}
+TEST(Repeated, OfASetTheLastOneCounts) {
+  EXPECT_EQ(gradient_of_updates(updates[0].second, {7, 11, 13}), (std::vector<double>{0, 10, 100}));
+}
+TEST(Repeated, OfAnExtremumEqualOnesShare) {
+  EXPECT_EQ(gradient_of_updates(updates[4].second, {7, 7, 1}), (std::vector<double>{5, 5, 0}));
+  EXPECT_EQ(gradient_of_updates(updates[4].second, {3, 1, 5}), (std::vector<double>{5, 0, 50}));
+}
+
+}  // namespace
+}  // namespace tessera::test
