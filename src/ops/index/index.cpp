@@ -1,4 +1,6 @@
 // x(0, slice(), i): a slice, which is one exchange of boxes, then a gather by the index arrays.
+#include <tessera/ops/sized.hpp>
+
 #include <algorithm>
 #include <numeric>
 
@@ -31,9 +33,70 @@ std::vector<int> arrays_in_place(const ParsedIndex& p) {
   return order;
 }
 
+namespace {
+
+bool is_mask(const IndexPart& part) {
+  return part.kind == IndexPart::Kind::array && part.array.node() && is_bool(part.array.dtype());
+}
+
+// The dims that the parts name, newaxis and ellipsis none.
+int dims_named(std::span<const IndexPart> parts) {
+  int dims = 0;
+  for (const auto& part : parts)
+    if (is_mask(part))
+      dims += part.array.ndim();
+    else
+      dims += part.kind != IndexPart::Kind::newaxis && part.kind != IndexPart::Kind::ellipsis;
+  return dims;
+}
+
+void check_mask(const Array& x, const Array& mask, int first) {
+  const auto& shape = x.shape();
+  const bool fits = mask.ndim() > 0 && first >= 0 && first + mask.ndim() <= x.ndim() &&
+                    std::equal(mask.shape().begin(), mask.shape().end(), shape.begin() + first);
+  if (!fits)
+    throw IndexError(call_text() + ": the mask has shape " + to_string(mask.shape()) + ", the array " +
+                     to_string(shape) +
+                     "; a mask has the extents of the dimensions that it chooses from, here " +
+                     "from dimension " + std::to_string(first));
+}
+
+// Every mask as the places that it chooses, an index array per dim.
+std::vector<IndexPart> with_masks_as_places(const Array& x, const std::vector<IndexPart>& parts,
+                                            std::source_location where) {
+  std::vector<IndexPart> result;
+  int first = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].kind == IndexPart::Kind::ellipsis)
+      first = x.ndim() - dims_named(std::span(parts).subspan(i + 1));
+    else
+      first += dims_named(std::span(parts).subspan(i, 1));
+    if (!is_mask(parts[i])) {
+      result.push_back(parts[i]);
+      continue;
+    }
+    check_mask(x, parts[i].array, first - parts[i].array.ndim());
+    for (auto& places : nonzero(Operand(parts[i].array, where))) result.emplace_back(std::move(places));
+  }
+  return result;
+}
+
+// x(mask): the chosen slices go straight to their place in the result.
+Array chosen_by(const Array& x, const Array& mask, std::source_location where) {
+  check_mask(x, mask, 0);
+  std::vector<std::int64_t> extents{mask.size()};
+  extents.insert(extents.end(), x.shape().begin() + mask.ndim(), x.shape().end());
+  return compress(Operand(reshape(mask, Shape{mask.size()}), where), reshape(x, Shape(std::move(extents))),
+                  0);
+}
+
+}  // namespace
+
 Array index(const Array& x, std::vector<IndexPart> parts, std::source_location where) {
   const Call call("index", where);
   check_usable(x);
+  if (parts.size() == 1 && is_mask(parts[0])) return chosen_by(x, parts[0].array, where);
+  if (std::any_of(parts.begin(), parts.end(), is_mask)) parts = with_masks_as_places(x, parts, where);
   const auto p = parse_index(x.shape(), std::move(parts));
   const Array y = static_slice(x, p);
   if (p.arrays.empty()) return y;

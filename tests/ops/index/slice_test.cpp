@@ -126,7 +126,8 @@ TEST(Slice, ErrorsSayWhichIndexDoesNotFitAndWhere) {
   EXPECT_THAT(error_of<IndexError>([&] { x(slice(0, 3, 0)); }),
               HasSubstr("step of the slice of dimension 0 is 0"));
   EXPECT_THAT(error_of<IndexError>([&] { x(zeros({2})); }), HasSubstr("must hold integers, not float32"));
-  EXPECT_THAT(error_of<IndexError>([&] { x(x > 0); }), HasSubstr("bool selects a number of elements"));
+  EXPECT_THAT(error_of<IndexError>([&] { x.at(x > 0, 0).set(1); }),
+              HasSubstr("bool selects a number of elements"));
 }
 
 TEST(Concatenate, AnyShardingsGiveWhatLoopsGive) {

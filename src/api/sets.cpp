@@ -1,0 +1,128 @@
+// What is different, and sets: a sort brings equal values side by side, a mask marks the first of each, and
+// what it chooses is the result.
+#include "api/sized.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+#include "ops/sort/sort_by_key.hpp"
+
+namespace tessera {
+namespace {
+
+Array usable(const Array& x) {
+  check_usable(x);
+  if (is_complex(x.dtype())) throw DtypeError(call_text() + ": complex numbers have no order");
+  return flattened(x);
+}
+
+// Both flattened and in their common dtype.
+std::pair<Array, Array> alike(const Operand& a, const Operand& b) {
+  const Array x = usable(a.array), y = usable(b.array);
+  const Dtype dtype =
+      promote(WeakDtype{x.dtype(), x.is_weakly_typed()}, WeakDtype{y.dtype(), y.is_weakly_typed()}).dtype;
+  return {cast_to(x, dtype), cast_to(y, dtype)};
+}
+
+// Of sorted values, the first of equal ones.
+Array first_of_each(const Array& sorted) {
+  if (sorted.size() == 0) return zeros({0}, bool_);
+  const Array later = sorted(slice(1, None)), earlier = sorted(slice(None, -1));
+  Array differs = not_equal(later, earlier);
+  if (is_inexact(sorted.dtype())) differs = differs & !(isnan(later) & isnan(earlier));
+  return concatenate({ones({1}, bool_), differs}, 0);
+}
+
+// The values that the mask chooses; filled up with the smallest one.
+Array chosen_values(const Array& mask, const Array& sorted, const SizedOptions& options, std::int64_t size) {
+  const Array chosen = compress_rows(mask, sorted, size, fill_of(options, sorted.dtype()));
+  if (!options.size || options.fill_value || sorted.size() == 0) return chosen;
+  return where(places(size) < sum(mask, {}, int64), chosen, sorted(0));
+}
+
+Array chosen_of_sorted(const Array& mask, const Array& sorted, const SizedOptions& options,
+                       std::source_location where) {
+  return chosen_values(mask, sorted, options, size_of_chosen(mask, options, where));
+}
+
+Array is_among(const Array& x, const Array& sorted) {
+  if (sorted.size() == 0) return zeros(x.shape(), bool_);
+  return equal(take(sorted, searchsorted(sorted, x), 0), x);
+}
+
+}  // namespace
+
+Array unique(const Operand& x, SizedOptions options) {
+  const Call call("unique", x.where);
+  const Array sorted = sort(usable(x.array), 0);
+  return chosen_of_sorted(first_of_each(sorted), sorted, options, x.where);
+}
+
+UniqueAll unique_all(const Operand& x, SizedOptions options) {
+  const Call call("unique_all", x.where);
+  const Array flat = usable(x.array);
+  const auto n = flat.size();
+  const auto [sorted, from] = sort_by_key(flat, places(n));
+  const Array first = first_of_each(sorted);
+  const auto size = size_of_chosen(first, options, x.where);
+  const Array starts = compress_rows(first, places(n), size, {0, n, true});
+  const Array ends =
+      size == 0 ? starts : concatenate({starts(slice(1, None)), full({1}, n, starts.dtype())}, 0);
+  // A sized result may be cut off: then its last value ends where the next one that is not shown begins.
+  const Array value_at = cumsum(first, 0) - 1;
+  const Array counts = options.size
+                           ? zeros({size}, starts.dtype()).at(value_at).add(ones({n}, starts.dtype()))
+                           : ends - starts;
+  return {chosen_values(first, sorted, options, size), compress_rows(first, from, size),
+          reshape(zeros({n}, value_at.dtype()).at(from).set(value_at), x.array.shape()), counts};
+}
+
+std::pair<Array, Array> unique_counts(const Operand& x, SizedOptions options) {
+  const Call call("unique_counts", x.where);
+  auto all = unique_all(x, options);
+  return {std::move(all.values), std::move(all.counts)};
+}
+std::pair<Array, Array> unique_inverse(const Operand& x, SizedOptions options) {
+  const Call call("unique_inverse", x.where);
+  auto all = unique_all(x, options);
+  return {std::move(all.values), std::move(all.inverse)};
+}
+
+Array union1d(const Operand& a, const Operand& b, SizedOptions options) {
+  const Call call("union1d", a.where);
+  const auto [x, y] = alike(a, b);
+  const Array sorted = sort(concatenate({x, y}, 0), 0);
+  return chosen_of_sorted(first_of_each(sorted), sorted, options, a.where);
+}
+Array intersect1d(const Operand& a, const Operand& b, SizedOptions options) {
+  const Call call("intersect1d", a.where);
+  const auto [x, y] = alike(a, b);
+  const Array sorted = sort(x, 0);
+  return chosen_of_sorted(first_of_each(sorted) & is_among(sorted, sort(y, 0)), sorted, options, a.where);
+}
+Array setdiff1d(const Operand& a, const Operand& b, SizedOptions options) {
+  const Call call("setdiff1d", a.where);
+  const auto [x, y] = alike(a, b);
+  const Array sorted = sort(x, 0);
+  return chosen_of_sorted(first_of_each(sorted) & !is_among(sorted, sort(y, 0)), sorted, options, a.where);
+}
+Array setxor1d(const Operand& a, const Operand& b, SizedOptions options) {
+  const Call call("setxor1d", a.where);
+  const auto [x, y] = alike(a, b);
+  const Array sorted = sort(concatenate({x, y}, 0), 0);
+  const Array in_one = not_equal(is_among(sorted, sort(x, 0)), is_among(sorted, sort(y, 0)));
+  return chosen_of_sorted(first_of_each(sorted) & in_one, sorted, options, a.where);
+}
+
+Array isin(const Operand& x, const Operand& test, bool invert) {
+  const Call call("isin", x.where);
+  check_usable(x.array);
+  const auto [flat, among] = alike(x, test);
+  const Array found = is_among(reshape(flat, x.array.shape()), sort(among, 0));
+  return invert ? !found : found;
+}
+Array in1d(const Operand& x, const Operand& test, bool invert) {
+  const Call call("in1d", x.where);
+  check_usable(x.array);
+  return isin(flattened(x.array), test, invert);
+}
+
+}  // namespace tessera

@@ -1,0 +1,240 @@
+#include "ops/index/compress.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/collectives/collectives.hpp"
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+#include "ops/groups.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera {
+namespace {
+
+struct CompressParams {
+  int batch;  // leading dims that mask and x share
+  std::int64_t size;
+  ScalarValue fill;
+  template <class V> void fields(V&& visit) const {
+    visit("batch", batch);
+    visit("size", size);
+    visit("fill", fill.is_integer ? std::complex<double>(static_cast<double>(fill.integer)) : fill.floating);
+    visit("fill_integer", fill.integer);
+  }
+};
+const CompressParams& params_of(const Params& p) { return p.as<CompressParams>(); }
+
+RuleReading read_dims(const Params& params, std::span<const Shape>) {
+  return {{{{'B', params_of(params).batch}}}, {}};
+}
+
+std::vector<Type> infer(std::span<const Type> in, const Params& params) {
+  Shape shape = in[1].shape;
+  shape[params_of(params).batch] = params_of(params).size;
+  return {{shape, in[1].dtype}};
+}
+
+// The block of x as lines of slices, and how many of each line this rank's mask chooses.
+struct Lines {
+  std::int64_t lines = 1, extent = 0, slice_bytes = 0;
+  std::vector<std::int64_t> chosen;
+};
+Lines lines_of(const KernelArgs& a) {
+  const auto batch = static_cast<std::size_t>(params_of(a.params).batch);
+  const Tile &mask = a.in[0], &x = a.in[1];
+  Lines l;
+  for (std::size_t d = 0; d < batch; ++d) l.lines *= x.box[d].size();
+  l.extent = x.box[batch].size();
+  l.slice_bytes = static_cast<std::int64_t>(itemsize(x.dtype));
+  for (std::size_t d = batch + 1; d < x.box.size(); ++d) l.slice_bytes *= x.box[d].size();
+  const auto* chosen = mask.as<std::uint8_t>();
+  for (std::int64_t r = 0; r < l.lines; ++r)
+    l.chosen.push_back(std::count_if(chosen + r * l.extent, chosen + (r + 1) * l.extent,
+                                     [](std::uint8_t is_chosen) { return is_chosen != 0; }));
+  return l;
+}
+
+// The chosen slices of this rank, line after line.
+Buffer packed(const KernelArgs& a, const Lines& l) {
+  const Tile &mask = a.in[0], &x = a.in[1];
+  std::int64_t total = 0;
+  for (const auto n : l.chosen) total += n;
+  Buffer result = Buffer::allocate(total * l.slice_bytes);
+  std::byte* to = result.data();
+  const auto* chosen = mask.as<std::uint8_t>();
+  const auto bytes = static_cast<std::size_t>(l.slice_bytes);
+  for (std::int64_t i = 0; i < l.lines * l.extent; ++i) {
+    if (chosen[i] == 0) continue;
+    std::memcpy(to, x.data + i * l.slice_bytes, bytes);
+    to += bytes;
+  }
+  return result;
+}
+
+void fill_all(const Tile& out, const ScalarValue& value) {
+  std::byte element[16] = {};
+  write_scalar(value, out.dtype, element);
+  const auto item = itemsize(out.dtype);
+  for (std::int64_t i = 0; i < out.elements(); ++i)
+    std::memcpy(out.data + i * static_cast<std::int64_t>(item), element, item);
+}
+
+// Places of the result, as runs: rank r's slices of a line begin where those of lower ranks end.
+//
+//   rank 0 chooses 3, rank 1 chooses 1, rank 2 chooses 4; blocks of the result hold 3 each
+//   0 0 0 | 1 2 2 | 2 2       rank 2 keeps its last two and sends two to rank 1
+class Runs {
+ public:
+  Runs(std::vector<std::int64_t> counts, std::int64_t lines, std::int64_t ranks, std::int64_t size)
+      : counts_(std::move(counts)), starts_(counts_.size(), 0), lines_(lines), ranks_(ranks), size_(size) {
+    for (std::int64_t r = 1; r < ranks; ++r)
+      for (std::int64_t l = 0; l < lines; ++l)
+        starts_[r * lines + l] = starts_[(r - 1) * lines + l] + counts_[(r - 1) * lines + l];
+  }
+  // Of line l: what `from` has for the block of `to`, in places of the result.
+  Range of(std::int64_t l, std::int64_t from, std::int64_t to) const {
+    const auto start = starts_[from * lines_ + l];
+    const Range block = block_range(size_, ranks_, to);
+    const auto first = std::max(start, block.start);
+    return {first, std::max(first, std::min(start + counts_[from * lines_ + l], block.stop))};
+  }
+  std::int64_t start(std::int64_t l, std::int64_t from) const { return starts_[from * lines_ + l]; }
+  // Whether every line has as many slices as the result.
+  bool reach_the_end() const {
+    for (std::int64_t l = 0; l < lines_; ++l)
+      if (start(l, ranks_ - 1) + counts_[(ranks_ - 1) * lines_ + l] < size_) return false;
+    return true;
+  }
+  std::int64_t between(std::int64_t from, std::int64_t to) const {
+    std::int64_t slices = 0;
+    for (std::int64_t l = 0; l < lines_; ++l) slices += of(l, from, to).size();
+    return slices;
+  }
+
+ private:
+  std::vector<std::int64_t> counts_, starts_;  // [rank][line]
+  std::int64_t lines_, ranks_, size_;
+};
+
+// What goes to rank `to`, or (unpacking) what came from rank `from`.
+void pack_for(const Runs& runs, const Lines& l, std::int64_t me, std::int64_t to, const std::byte* own,
+              std::byte* message) {
+  for (std::int64_t line = 0; line < l.lines; ++line) {
+    const Range run = runs.of(line, me, to);
+    const auto bytes = run.size() * l.slice_bytes;
+    if (bytes > 0)
+      std::memcpy(message, own + (run.start - runs.start(line, me)) * l.slice_bytes,
+                  static_cast<std::size_t>(bytes));
+    message += bytes;
+    own += l.chosen[line] * l.slice_bytes;
+  }
+}
+void unpack_from(const Runs& runs, const Lines& l, std::int64_t from, std::int64_t me, Range block,
+                 const std::byte* message, std::byte* out) {
+  for (std::int64_t line = 0; line < l.lines; ++line) {
+    const Range run = runs.of(line, from, me);
+    const auto bytes = run.size() * l.slice_bytes;
+    if (bytes > 0)
+      std::memcpy(out + (line * block.size() + run.start - block.start) * l.slice_bytes, message,
+                  static_cast<std::size_t>(bytes));
+    message += bytes;
+  }
+}
+
+void alone(const KernelArgs& a) {
+  const auto& p = params_of(a.params);
+  const Lines l = lines_of(a);
+  const Runs runs(l.chosen, l.lines, 1, p.size);
+  if (!runs.reach_the_end()) fill_all(a.out[0], p.fill);
+  const Buffer own = packed(a, l);
+  std::vector<std::byte> message(static_cast<std::size_t>(runs.between(0, 0) * l.slice_bytes));
+  pack_for(runs, l, 0, 0, own.data(), message.data());
+  unpack_from(runs, l, 0, 0, {0, p.size}, message.data(), a.out[0].data);
+}
+
+void together(const TalkArgs& args) {
+  const KernelArgs& a = args.local;
+  const auto& p = params_of(a.params);
+  const auto& comm = group_of_dim(args.in_layouts[1], p.batch, static_cast<int>(a.in[1].box.size()), args.me);
+  const Lines l = lines_of(a);
+  const std::int64_t ranks = comm.size(), me = comm.rank();
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks * l.lines));
+  comm::all_gather(comm, l.chosen.data(), l.lines * static_cast<std::int64_t>(sizeof(std::int64_t)),
+                   counts.data());
+  const Runs runs(std::move(counts), l.lines, ranks, p.size);
+  const Buffer own = packed(a, l);
+  std::vector<Buffer> leaving(static_cast<std::size_t>(ranks)), arriving(static_cast<std::size_t>(ranks));
+  std::vector<comm::Message> sends, receives;
+  std::vector<std::int64_t> sources;
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    const auto out_bytes = runs.between(me, r) * l.slice_bytes,
+               in_bytes = runs.between(r, me) * l.slice_bytes;
+    leaving[r] = Buffer::allocate(out_bytes);
+    pack_for(runs, l, me, r, own.data(), leaving[r].data());
+    if (r == me) continue;
+    arriving[r] = Buffer::allocate(in_bytes);
+    if (out_bytes > 0) sends.push_back({comm.device_ids()[r], leaving[r].data(), out_bytes});
+    if (in_bytes > 0) {
+      receives.push_back({comm.device_ids()[r], arriving[r].data(), in_bytes});
+      sources.push_back(r);
+    }
+  }
+  const Range block = block_range(p.size, ranks, me);
+  if (!runs.reach_the_end()) fill_all(a.out[0], p.fill);
+  unpack_from(runs, l, me, me, block, leaving[me].data(), a.out[0].data);
+  comm::exchange(
+      comm, sends, receives,
+      [&](std::size_t i) {
+        unpack_from(runs, l, sources[i], me, block, arriving[sources[i]].data(), a.out[0].data);
+      },
+      args.label.c_str());
+}
+
+// At most all of a block of the result comes from elsewhere.
+std::vector<TalkCost> cost(const PlaceArgs& args, const Placement& placement) {
+  const int batch = params_of(args.params).batch;
+  const auto axes = placement.inputs[1].dim_axes(args.in[1].shape.ndim());
+  if (axes[batch].empty()) return {};
+  const auto rows = placement.outputs[0].shard_shape(args.out[0].shape).elements() *
+                    static_cast<std::int64_t>(itemsize(args.out[0].dtype));
+  return {{"all-to-all", axes[batch], rows}};
+}
+
+// Slice i of x went to the place that counts the chosen ones up to it.
+Cotangents vjp(const VjpArgs& v) {
+  const auto& p = params_of(*v.node.params);
+  const Array &mask = v.in[0], &x = v.in[1], &g = v.cotangents[0];
+  if (p.size == 0 || x.shape()[p.batch] == 0) return {Array(), zeros_like(x)};
+  const Array place = cumsum(mask, p.batch) - 1;
+  auto extents = mask.shape().vector();
+  extents.resize(x.shape().size(), 1);
+  const Shape beside(extents);
+  const Array back = p.batch == 0 ? take(g, place, 0) : take_along_axis(g, reshape(place, beside), p.batch);
+  return {Array(), where(reshape(mask & (place < p.size), beside), back, zeros_like(back))};
+}
+
+Batched batch(const BatchArgs& args) {
+  auto p = params_of(*args.node.params);
+  ++p.batch;
+  return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)})},
+          {0}};
+}
+
+const OpDef compress_op{
+    .name = "compress",
+    .infer = infer,
+    .sharding = Rule("B.. n, B.. n R.. -> B.. ~n R..", read_dims),
+    .runs = Talk{.together = together, .cost = cost, .alone = alone},
+    .vjp = vjp,
+    .batch = batch,
+};
+const Registered registered(compress_op);
+
+}  // namespace
+
+Array compress_rows(const Array& mask, const Array& x, std::int64_t size, ScalarValue fill) {
+  return record(compress_op, make_params(CompressParams{0, size, fill}), {mask, x});
+}
+
+}  // namespace tessera
