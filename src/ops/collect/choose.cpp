@@ -1,0 +1,115 @@
+// Choosing between arrays, orders by several keys, and places in a shape.
+#include <tessera/ops/arrange.hpp>
+
+#include <limits>
+
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+
+Array select(const std::vector<Array>& conditions, const std::vector<Array>& choices,
+             const Operand& otherwise, std::source_location where) {
+  const Call call("select", where);
+  if (conditions.size() != choices.size() || conditions.empty())
+    throw ArgumentError(call_text() + ": " + std::to_string(conditions.size()) + " conditions and " +
+                        std::to_string(choices.size()) + " choices; give a choice for each condition");
+  Array result = otherwise.array;
+  for (std::size_t i = conditions.size(); i-- > 0;)
+    result = tessera::where(conditions[i], choices[i], result);
+  return result;
+}
+
+Array choose(const Operand& indices, const std::vector<Array>& choices, const std::string& mode) {
+  const Call call("choose", indices.where);
+  check_usable(indices.array);
+  if (choices.empty()) throw ArgumentError(call_text() + ": there are no choices");
+  if (mode != "clip" && mode != "wrap")
+    throw ArgumentError(call_text() + ": there is no mode '" + mode + "'; take clip or wrap");
+  if (!is_integer(indices.array.dtype()))
+    throw DtypeError(call_text() + ": the indices have dtype " + name(indices.array.dtype()) +
+                     "; they must be integers");
+  const auto n = static_cast<std::int64_t>(choices.size());
+  const Array at = mode == "wrap" ? remainder(indices, n) : clip(indices, std::int64_t{0}, n - 1);
+  Array result = choices.back();
+  for (std::int64_t i = n - 1; i-- > 0;) result = where(at == i, choices[i], result);
+  return n == 1 ? broadcast_to(result, broadcast_shapes(result.shape(), at.shape())) : result;
+}
+
+// From the least important key to the most important one, each sort leaving the order of equals as it was.
+Array lexsort(const std::vector<Array>& keys, int axis, std::source_location where) {
+  const Call call("lexsort", where);
+  if (keys.empty()) throw ArgumentError(call_text() + ": there are no keys");
+  for (const auto& key : keys) {
+    check_usable(key);
+    if (key.shape() != keys[0].shape())
+      throw ShapeError(call_text() + ": the keys have shapes " + to_string(keys[0].shape()) + " and " +
+                       to_string(key.shape()) + "; all must have one shape");
+  }
+  Array order = argsort(keys[0], axis);
+  for (std::size_t k = 1; k < keys.size(); ++k)
+    order = take_along_axis(order, argsort(take_along_axis(keys[k], order, axis), axis), axis);
+  return order;
+}
+
+namespace {
+void check_kth(const Operand& x, int kth, int axis) {
+  check_usable(x.array);
+  const auto n = x.array.shape()[checked_dim(axis, x.array.ndim())];
+  if (kth < -n || kth >= n)
+    throw IndexError(call_text() + ": kth " + std::to_string(kth) +
+                     " is out of range for an axis of extent " + std::to_string(n));
+}
+}  // namespace
+
+Array partition(const Operand& x, int kth, int axis) {
+  const Call call("partition", x.where);
+  check_kth(x, kth, axis);
+  return sort(x, axis);
+}
+Array argpartition(const Operand& x, int kth, int axis) {
+  const Call call("argpartition", x.where);
+  check_kth(x, kth, axis);
+  return argsort(x, axis);
+}
+
+std::vector<Array> unravel_index(const Operand& places, Shape shape) {
+  const Call call("unravel_index", places.where);
+  check_usable(places.array);
+  if (shape.ndim() == 0) throw ShapeError(call_text() + ": a shape without dimensions has no places");
+  Array rest = places.array;
+  std::vector<Array> result(shape.size());
+  for (std::size_t d = shape.size(); d-- > 1;) {
+    const auto n = std::max<std::int64_t>(shape[d], 1);
+    result[d] = remainder(rest, n);
+    rest = floor_divide(rest, n);
+  }
+  result[0] = rest;
+  return result;
+}
+
+Array ravel_multi_index(const std::vector<Array>& numbers, Shape shape, std::source_location where) {
+  const Call call("ravel_multi_index", where);
+  if (numbers.size() != shape.size() || numbers.empty())
+    throw ArgumentError(call_text() + ": " + std::to_string(numbers.size()) +
+                        " arrays of numbers for the shape " + to_string(shape) +
+                        "; give one for each dimension");
+  Array place = numbers[0];
+  for (std::size_t d = 1; d < shape.size(); ++d) place = place * shape[d] + numbers[d];
+  return place;
+}
+
+Array indices(Shape shape, Dtype dtype, std::source_location where) {
+  const Call call("indices", where);
+  std::vector<Array> rows;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    std::vector<std::int64_t> aligned(shape.size(), 1);
+    aligned[d] = shape[d];
+    rows.push_back(broadcast_to(
+        reshape(arange_of(std::int64_t{0}, shape[d], std::int64_t{1}, dtype), Shape(aligned)), shape));
+  }
+  if (rows.empty()) return zeros({0}, dtype);
+  return stack(std::move(rows), 0);
+}
+
+}  // namespace tessera

@@ -1,0 +1,160 @@
+// Samples of functions: derivatives, integrals, convolutions. What a formula reaches over comes by rolls,
+// slices and conv, which exchange halos.
+#include <tessera/ops/numeric.hpp>
+
+#include <algorithm>
+
+#include "ops/build.hpp"
+#include "ops/functions.hpp"
+
+namespace tessera {
+namespace {
+
+Array inexact(const Array& x) {
+  check_usable(x);
+  return cast_to(x, to_inexact(x.dtype()));
+}
+Array part_of(const Array& x, int dim, const IndexPart& part) {
+  std::vector<IndexPart> parts(dim, IndexPart(slice()));
+  parts.push_back(part);
+  return index(x, std::move(parts));
+}
+At at_part(const Array& x, int dim, const IndexPart& part) {
+  std::vector<IndexPart> parts(dim, IndexPart(slice()));
+  parts.push_back(part);
+  return At(x, std::move(parts));
+}
+
+Array derivative_along(const Array& x, int dim, double spacing) {
+  const auto n = x.shape()[dim];
+  if (n < 2)
+    throw ShapeError(call_text() + ": axis " + std::to_string(dim) + " of shape " + to_string(x.shape()) +
+                     " has fewer than the two samples that a difference needs");
+  const auto slab = [&](std::int64_t i) { return part_of(x, dim, slice(i, i + 1)); };
+  const Array central = (roll(x, -1, dim) - roll(x, 1, dim)) / (2 * spacing);
+  const Array with_first = at_part(central, dim, slice(0, 1)).set((slab(1) - slab(0)) / spacing);
+  return at_part(with_first, dim, slice(n - 1, n)).set((slab(n - 1) - slab(n - 2)) / spacing);
+}
+
+// The places of the full convolution that a mode keeps, of n elements with a kernel of m <= n.
+struct Padding {
+  std::int64_t before, after;
+};
+Padding padding_of(const std::string& mode, std::int64_t m) {
+  if (mode == "full") return {m - 1, m - 1};
+  if (mode == "valid") return {0, 0};
+  if (mode == "same") return {m / 2, (m - 1) / 2};
+  throw ArgumentError(call_text() + ": there is no mode '" + mode + "'; take full, same or valid");
+}
+
+void check_line(const Array& x, const char* what) {
+  check_usable(x);
+  if (x.ndim() != 1 || x.size() == 0)
+    throw ShapeError(call_text() + ": " + what + " has shape " + to_string(x.shape()) +
+                     "; it must have one dimension, and hold an element");
+}
+
+// sum over k of x[i + k] taps[k]: x the longer one.
+Array slid(const Array& x, const Array& taps, Padding padding) {
+  const Array y = conv(reshape(x, Shape{1, 1, x.size()}), reshape(taps, Shape{1, 1, taps.size()}),
+                       {.padding = {{static_cast<int>(padding.before), static_cast<int>(padding.after)}}});
+  return reshape(y, Shape{y.size()});
+}
+
+}  // namespace
+
+Array gradient(const Operand& x, int axis, double spacing) {
+  const Call call("gradient", x.where);
+  const Array samples = inexact(x.array);
+  return derivative_along(samples, checked_dim(axis, samples.ndim()), spacing);
+}
+std::vector<Array> gradient(const Operand& x, double spacing) {
+  const Call call("gradient", x.where);
+  const Array samples = inexact(x.array);
+  std::vector<Array> result;
+  for (int d = 0; d < samples.ndim(); ++d) result.push_back(derivative_along(samples, d, spacing));
+  return result;
+}
+
+Array trapezoid(const Operand& y, double dx, int axis) {
+  const Call call("trapezoid", y.where);
+  const Array samples = inexact(y.array);
+  const int dim = checked_dim(axis, samples.ndim());
+  const auto n = samples.shape()[dim];
+  if (n < 2) return sum(zeros_like(samples), dim);
+  // Whole sum less half of both ends: nothing moves but a partial sum.
+  return (sum(samples, dim) - 0.5 * (part_of(samples, dim, 0) + part_of(samples, dim, -1))) * dx;
+}
+Array trapezoid(const Operand& y, const Operand& x, int axis) {
+  const Call call("trapezoid", y.where);
+  const Array samples = inexact(y.array);
+  check_usable(x.array);
+  const int dim = checked_dim(axis, samples.ndim());
+  Array places = x.array;
+  if (places.ndim() == 1) {
+    std::vector<std::int64_t> aligned(samples.shape().size(), 1);
+    aligned[dim] = places.size();
+    places = reshape(places, Shape(std::move(aligned)));
+  }
+  if (places.ndim() != samples.ndim() || places.shape()[dim] != samples.shape()[dim])
+    throw ShapeError(call_text() + ": the samples have shape " + to_string(samples.shape()) +
+                     ", their places " + to_string(x.array.shape()) +
+                     "; give one for each sample along axis " + std::to_string(dim));
+  const auto later = [&](const Array& a) { return part_of(a, dim, slice(1, None)); };
+  const auto earlier = [&](const Array& a) { return part_of(a, dim, slice(None, -1)); };
+  return sum(0.5 * (later(places) - earlier(places)) * (later(samples) + earlier(samples)), dim);
+}
+
+Array convolve(const Operand& a, const Operand& v, const std::string& mode) {
+  const Call call("convolve", a.where);
+  check_line(a.array, "the first array");
+  check_line(v.array, "the second array");
+  const bool is_shorter = a.array.size() < v.array.size();
+  const Array &line = is_shorter ? v.array : a.array, &taps = is_shorter ? a.array : v.array;
+  const auto padding = padding_of(mode, taps.size());
+  return slid(line, flip(taps, 0), {padding.before, padding.after});
+}
+Array correlate(const Operand& a, const Operand& v, const std::string& mode) {
+  const Call call("correlate", a.where);
+  check_line(a.array, "the first array");
+  check_line(v.array, "the second array");
+  const Array taps = conj(v);
+  if (a.array.size() >= v.array.size()) return slid(a.array, taps, padding_of(mode, v.array.size()));
+  return flip(slid(taps, a.array, padding_of(mode, a.array.size())), 0);
+}
+
+Array kron(const Operand& a, const Operand& b) {
+  const Call call("kron", a.where);
+  check_usable(a.array);
+  check_usable(b.array);
+  const int ndim = std::max(a.array.ndim(), b.array.ndim());
+  std::vector<std::int64_t> outer, inner, product;
+  for (int d = -ndim; d < 0; ++d) {
+    const auto m = a.array.ndim() + d >= 0 ? a.array.shape()[a.array.ndim() + d] : 1,
+               n = b.array.ndim() + d >= 0 ? b.array.shape()[b.array.ndim() + d] : 1;
+    outer.insert(outer.end(), {m, 1});
+    inner.insert(inner.end(), {1, n});
+    product.push_back(m * n);
+  }
+  return reshape(reshape(a, Shape(std::move(outer))) * reshape(b, Shape(std::move(inner))),
+                 Shape(std::move(product)));
+}
+
+Array cross(const Operand& a, const Operand& b) {
+  const Call call("cross", a.where);
+  check_usable(a.array);
+  check_usable(b.array);
+  for (const Array* x : {&a.array, &b.array})
+    if (x->ndim() == 0 || x->shape().back() != 3)
+      throw ShapeError(call_text() + ": the arrays have shapes " + to_string(a.array.shape()) + " and " +
+                       to_string(b.array.shape()) + "; the last extent of both must be 3");
+  const auto turned = [](const Array& x, int by) { return roll(x, by, -1); };
+  return turned(a.array, -1) * turned(b.array, -2) - turned(a.array, -2) * turned(b.array, -1);
+}
+
+Array vecdot(const Operand& a, const Operand& b, int axis) {
+  const Call call("vecdot", a.where);
+  return sum(conj(a) * b.array, axis);
+}
+
+}  // namespace tessera
