@@ -1,5 +1,7 @@
 // Transcendental functions and the activations of neural networks. Derivatives write g for the cotangent, x
 // for the operand, y for the result.
+#include <tessera/ops/special.hpp>
+
 #include <cmath>
 
 #include "ops/elementwise/define.hpp"
@@ -79,11 +81,10 @@ const ElementwiseOp erfc_op{map<"erfc">, DtypeRule::floating, "1 - erf(x), exact
 const ElementwiseOp erf_inv_op{
     map<"erf_inv">, DtypeRule::floating, "y with erf(y) = x", reals(-0.8, 0.8),
     derivative([](A g, A, A y) { return g * exp(y * y) * 0.88622692545275801365; })};
-const ElementwiseOp lgamma_op{map<"lgamma">, DtypeRule::floating, "logarithm of |gamma(x)|",
-                              reals(0.4, 4).differentiable_once(),
+const ElementwiseOp lgamma_op{map<"lgamma">, DtypeRule::floating, "logarithm of |gamma(x)|", reals(0.4, 4),
                               derivative([](A g, A x, A) { return g * digamma(x); })};
 const ElementwiseOp digamma_op{map<"digamma">, DtypeRule::floating, "derivative of lgamma", reals(0.4, 4),
-                               no_derivative("the trigamma function is not provided")};
+                               derivative([](A g, A x, A) { return g * polygamma(1, x); })};
 const ElementwiseOp sqrt_op{map<"sqrt">, DtypeRule::inexact, "square root",
                             reals(0.3, 3).complexes(0.3, 0.9).within(1, std::sqrt),
                             derivative([](A g, A, A y) { return g * 0.5 / y; })};
