@@ -148,9 +148,14 @@ Array source_cotangent(const VjpArgs& v, int source) {
       for (std::size_t d = 0; d < piece.to.size(); ++d)
         start.push_back(piece.offset[d] + piece.step[d] * piece.to[d].start), step.push_back(piece.step[d]),
             first.push_back(piece.to[d].start);
-      const Array part =
+      Array part =
           remap(RemapName::slice,
                 slice_params(first, std::vector<std::int64_t>(first.size(), 1), box_shape(piece.to)), {g});
+      for (std::size_t d = 0; d < step.size(); ++d) {
+        if (step[d] != 0) continue;
+        part = sum(part, static_cast<int>(d), true);  // one element of the source, read again and again
+        step[d] = 1;
+      }
       add(unslice(part, start, step, x.shape(), layout));
       continue;
     }
