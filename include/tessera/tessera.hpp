@@ -15,6 +15,7 @@
 #include <tessera/mesh.hpp>
 #include <tessera/multihost.hpp>
 #include <tessera/ops.hpp>
+#include <tessera/ops/numpy.hpp>
 #include <tessera/ops/products.hpp>
 #include <tessera/random.hpp>
 #include <tessera/runtime.hpp>
