@@ -14,26 +14,27 @@
 #include "ops/build.hpp"
 
 namespace tessera {
+
+void throw_type_mismatch(const LoopCall& call, std::size_t i, const Type& init, const std::string& described,
+                         const Array& result) {
+  const auto leaf = i < call.leaf_names.size() && !call.leaf_names[i].empty()
+                        ? "carried value" + call.leaf_names[i]
+                        : "carried value " + std::to_string(i);
+  const bool same_shape = init.shape == result.shape();
+  const std::string what = call_text() + ": the body must return what it is given, but " + leaf +
+                           " goes in as " + to_string(init) + described + " and comes back as " +
+                           to_string(type_of(result)) + " from " + site(result.node()->where) + ". ";
+  if (same_shape)
+    throw DtypeError(what + "Convert the result with astype(..., " + name(init.dtype) + "), or begin with " +
+                     name(result.dtype()));
+  throw ShapeError(what + "Reshape or reduce the result, or begin with an array of its shape");
+}
+
 namespace {
 
 constexpr int most_rounds = 8;
 
-[[noreturn]] void throw_type_mismatch(const LoopCall& call, std::size_t i, const Array& init,
-                                      const Array& result) {
-  const auto leaf = i < call.leaf_names.size() && !call.leaf_names[i].empty()
-                        ? "carried value" + call.leaf_names[i]
-                        : "carried value " + std::to_string(i);
-  const bool same_shape = init.shape() == result.shape();
-  const std::string what = call_text() + ": the body must return what it is given, but " + leaf +
-                           " goes in as " + to_string(type_of(init)) + " (" + describe(init) +
-                           ") and comes back as " + to_string(type_of(result)) + " from " +
-                           site(result.node()->where) + ". ";
-  if (same_shape)
-    throw DtypeError(what + "Convert the result with astype(..., " + name(init.dtype()) +
-                     "), or begin with " + name(result.dtype()));
-  throw ShapeError(what + "Reshape or reduce the result, or begin with an array of its shape");
-}
-
+std::string described(const Array& x) { return " (" + describe(x) + ")"; }
 std::uint64_t missing_axes(const Array& x, std::uint64_t varying) { return varying & ~output_of(x).varying; }
 
 class Settling {
@@ -82,7 +83,8 @@ class Settling {
     for (std::size_t i = 0; i < init_.size(); ++i) {
       auto& kind = kinds_[i];
       Array& result = traced.results[i];
-      if (result.shape() != init_[i].shape()) throw_type_mismatch(call_, i, init_[i], result);
+      if (result.shape() != init_[i].shape())
+        throw_type_mismatch(call_, i, type_of(init_[i]), described(init_[i]), result);
       changed |= adapt_type(i, result);
       const auto& output = output_of(result);
       if (!kind.sharding && output.sharding) kind.sharding = output.sharding, changed = true;
@@ -113,7 +115,8 @@ class Settling {
       result = cast_to(result, type.dtype);
       return false;
     }
-    if (!type.weak || both != given.dtype) throw_type_mismatch(call_, i, init_[i], result);
+    if (!type.weak || both != given.dtype)
+      throw_type_mismatch(call_, i, type_of(init_[i]), described(init_[i]), result);
     init_[i] = cast_to(init_[i], given.dtype);
     type = {type.shape, given.dtype, false};
     return true;

@@ -160,6 +160,50 @@ void check_condition(const Array& condition, std::source_location where) {
                      "; it must be bool: compare it, as x > 0");
 }
 
+std::vector<CarriedLeaf> carried_leaves(const Leaves& init) {
+  std::vector<CarriedLeaf> carried;
+  for (const auto& x : init)
+    carried.push_back(x.node() ? CarriedLeaf{x.shape(), x.dtype(), x.is_weakly_typed(), true}
+                               : CarriedLeaf{});
+  return carried;
+}
+
+bool settle_step(const LoopSite& site, std::vector<CarriedLeaf>& carried, Leaves& returned) {
+  const auto refuse = [&](std::size_t i) {
+    const Call call(site.call, site.where);
+    throw_type_mismatch(call_of(site), i, {carried[i].shape, carried[i].dtype}, "", returned[i]);
+  };
+  if (returned.size() != carried.size()) {
+    const Call call(site.call, site.where);
+    throw ArgumentError(call_text() +
+                        ": the body must return what it is given: " + std::to_string(carried.size()) +
+                        " arrays go in, " + std::to_string(returned.size()) + " come back");
+  }
+  bool changed = false;
+  for (std::size_t i = 0; i < carried.size(); ++i) {
+    auto& kind = carried[i];
+    if (!returned[i].node()) continue;
+    if (!kind.is_known) kind = carried_leaves({returned[i]})[0];
+    if (returned[i].shape() != kind.shape) refuse(i);
+    const auto dtype = returned[i].dtype();
+    const bool is_weak = returned[i].is_weakly_typed();
+    if (dtype == kind.dtype) {
+      kind.is_weak = kind.is_weak && is_weak;
+      continue;
+    }
+    const auto both = promote({kind.dtype, kind.is_weak}, {dtype, is_weak}).dtype;
+    if (is_weak && both == kind.dtype) {
+      returned[i] = cast_to(returned[i], kind.dtype);
+      changed = true;
+    } else if (kind.is_weak && both == dtype) {
+      kind.dtype = dtype, kind.is_weak = is_weak;
+    } else {
+      refuse(i);
+    }
+  }
+  return changed;
+}
+
 void check_same_structure(const LoopSite& site, const std::string& given, const std::string& returned) {
   if (given == returned) return;
   const Call call(site.call, site.where);

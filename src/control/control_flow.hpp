@@ -39,6 +39,9 @@ struct CarriedValues {
   std::vector<Array> results;           // of one step; the first ones are carried on
   std::uint64_t before = 0;             // what was recorded up to this serial is outside the body
 };
+// Of what is carried: goes in as `init`, `described` says where that came from, comes back as another type.
+[[noreturn]] void throw_type_mismatch(const LoopCall&, std::size_t leaf, const Type& init,
+                                      const std::string& described, const Array& result);
 CarriedValues settle_carried(const LoopCall&, std::vector<Array> init, const LeafFunction& body);
 
 // The mesh of the first committed value; one that spans all devices of `functions` where they use more.

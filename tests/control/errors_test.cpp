@@ -78,6 +78,45 @@ TEST(BadInput, ACarriedValueThatChanges) {
   EXPECT_THAT(error_of<ShapeError>([&] { jit(g)(spread({10, 3})); }), HasSubstr("f64[6]"));
 }
 
+// Outside a trace and in short loops, which run step by step.
+TEST(BadInput, ACarriedValueThatChangesIsRefusedInEveryLoop) {
+  const auto doubled = [](const Array&, const Array& v) { return concatenate({v, v}, 0); };
+  for (const int steps : {1, 2, 9}) {
+    const auto f = [&](const Array& x) { return fori_loop(0, steps, doubled, x); };
+    EXPECT_THAT(error_of<ShapeError>([&] { f(spread({3})); }), HasSubstr("comes back as f64[6]")) << steps;
+    EXPECT_THAT(error_of<ShapeError>([&] { jit(f)(spread({3})); }), HasSubstr("comes back as f64[6]"))
+        << steps;
+  }
+  EXPECT_THAT(error_of<DtypeError>([&] {
+                fori_loop(
+                    0, 2, [](int, const Array& v) { return astype(v, float32); }, spread({3}));
+              }),
+              HasSubstr("astype(..., float64)"));
+  EXPECT_THAT(error_of<ShapeError>([&] {
+                scan(
+                    [](const Array& c, const Array& v) {
+                      return std::pair{concatenate({c, c}, 0), v};
+                    },
+                    spread({3}), spread({4}));
+              }),
+              HasSubstr("f64[6]"));
+  EXPECT_THAT(error_of<DtypeError>([&] {
+                while_loop([](const Array& v) { return sum(v) > -1; },
+                           [](const Array& v) { return astype(v, int32); }, spread({3}));
+              }),
+              HasSubstr("while_loop"));
+}
+
+TEST(Carried, ANumberTakesTheDtypeOfWhatItMeets) {
+  const Array grown = fori_loop(
+      0, 3, [](int, const Array& v) { return v + ones({}, float64); }, Array(1));
+  EXPECT_EQ(grown.dtype(), float64);
+  const Array kept = fori_loop(
+      0, 2, [](int, const Array&) { return Array(2.5); }, ones({}, float64));
+  EXPECT_EQ(kept.dtype(), float64);
+  EXPECT_FALSE(kept.is_weakly_typed());
+}
+
 TEST(BadInput, NumbersThatChange) {
   const auto f = [](const Array& x) {
     return fori_loop(

@@ -26,7 +26,10 @@ template <class F, class T> T fori_loop(int lo, int hi, F body, T init, std::sou
       return detail::with_leaves(init, *results);
     }
   }
-  for (int i = lo; i < hi; ++i) init = body(i, std::move(init));
+  if (lo >= hi) return init;
+  const auto site = detail::site_of_loop("fori_loop", where, init);
+  auto carried = detail::carried_leaves(leaves);
+  for (int i = lo; i < hi; ++i) init = detail::settled_step<T>(site, carried, body(i, std::move(init)));
   return init;
 }
 
@@ -55,13 +58,15 @@ std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location wher
     C carry = detail::with_leaves(init, results, next);
     return Result{std::move(carry), detail::with_leaves(last->second, results, next)};
   }
+  const auto site = detail::site_of_loop("scan", where, init);
+  auto kinds = detail::carried_leaves(carried);
   std::vector<std::vector<Array>> rows;
   auto carry = std::move(init);
   for (std::int64_t i = 0; i < steps; ++i) {
     std::vector<Array> entries;
     for (const auto& x : leaves) entries.push_back(detail::leading_entry(x, i, where));
     last.emplace(f(std::move(carry), detail::with_leaves(xs, entries)));
-    carry = last->first;
+    carry = detail::settled_step<C>(site, kinds, last->first);
     rows.push_back(tree_leaves(last->second));
   }
   return Result{std::move(carry), detail::with_leaves(last->second, detail::stack_leaves(rows, where))};
@@ -86,16 +91,17 @@ std::invoke_result_t<F&, const A&...> cond(const Operand& predicate, F f, G g, c
 
 template <class C, class F, class T> T while_loop(C condition, F body, T init, std::source_location where) {
   const auto leaves = tree_leaves(init);
+  const auto site = detail::site_of_loop("while_loop", where, init);
   if (!detail::any_unknown(leaves)) {
+    auto carried = detail::carried_leaves(leaves);
     while (true) {
       const Array go_on = condition(init);
       detail::check_condition(go_on, where);
       if (detail::is_unknown(go_on)) break;  // closes over a traced value: compiled below
       if (!item<bool>(go_on, where)) return init;
-      init = body(std::move(init));
+      init = detail::settled_step<T>(site, carried, body(std::move(init)));
     }
   }
-  const auto site = detail::site_of_loop("while_loop", where, init);
   const auto results = detail::compiled_while(
       site,
       [&](const std::vector<Array>& values) {

@@ -43,6 +43,16 @@ Leaves compiled_while(const LoopSite&, const LeafFunction& condition, const Leaf
                       const Leaves& init);
 Leaves compiled_cond(const Operand& predicate, const std::function<Leaves()>& where_true,
                      const std::function<Leaves()>& where_false);
+// What a loop that runs step by step carries: shapes and dtypes are the same after each step, as in a
+// compiled one.
+struct CarriedLeaf {
+  Shape shape;
+  Dtype dtype;
+  bool is_weak = false, is_known = false;  // not known: an empty handle, which the body may be about to fill
+};
+std::vector<CarriedLeaf> carried_leaves(const Leaves& init);
+// Checks what a body returned. True: a number took the dtype that is carried.
+bool settle_step(const LoopSite&, std::vector<CarriedLeaf>& carried, Leaves& returned);
 void check_same_structure(const LoopSite&, const std::string& given, const std::string& returned);
 
 // A body whose first parameter is an Array. One with `auto` is called with a number, as outside a trace.
@@ -84,6 +94,10 @@ template <class T> LoopSite site_of_loop(const char* call, std::source_location 
   LoopSite site{call, where, {}};
   append_leaf_names(init, "", site.leaf_names);
   return site;
+}
+template <class T> T settled_step(const LoopSite& site, std::vector<CarriedLeaf>& carried, T returned) {
+  auto leaves = tree_leaves(returned);
+  return settle_step(site, carried, leaves) ? with_leaves(returned, leaves) : std::move(returned);
 }
 // The leaves of what a body returned, which must be a tree like what it was given.
 template <class T> Leaves leaves_like(const LoopSite& site, const T& given, const T& returned) {
