@@ -101,6 +101,9 @@ Array astype(const Operand& x, Dtype dtype) {
 
   check_usable(x.array);
   if (x.array.dtype() == dtype && !x.array.is_weakly_typed()) return x.array;
+  // A number keeps the digits that were written: astype(0.1, float64) is not 0.1f.
+  if (const auto number = scalar_value(x.array); number && is_inexact(dtype))
+    return make_scalar(*number, dtype, false);
   return record(cast_op.def, make_params(CastParams{dtype}), {x.array});
 }
 
