@@ -25,7 +25,10 @@ class ExchangeStep final : public Step {
         kind_(collective_kind(i)),
         label_(label_of(i)),
         fill_(std::move(fill)),
-        work_(plan_work(context, inputs_, output_, map)) {}
+        work_(plan_work(context, inputs_, output_, map)) {
+    takes_part_ = out_.holds;
+    for (const int v : inputs_) takes_part_ = takes_part_ || context.local(v).holds;
+  }
 
   void run(Frame& frame) override {
     auto& result = frame.slots[output_];
@@ -39,7 +42,7 @@ class ExchangeStep final : public Step {
       if (!kind_.empty()) comm::count(kind_, work_.received_bytes);
     } else {
       for (const auto& block : work_.local) copy_local(frame, result, block);
-      if (!kind_.empty() && kind_ != "all-slice") comm::count(kind_, 0);
+      if (takes_part_ && !kind_.empty() && kind_ != "all-slice") comm::count(kind_, 0);
     }
   }
 
@@ -121,6 +124,8 @@ class ExchangeStep final : public Step {
   std::vector<int> inputs_;
   int output_;
   LocalValue out_;
+  bool takes_part_ =
+      false;  // holds some of what goes in or comes out: a rank outside of both meshes does not
   std::size_t item_;
   std::string kind_, label_;
   std::vector<std::byte> fill_;

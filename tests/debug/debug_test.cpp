@@ -9,6 +9,19 @@ using testing::HasSubstr;
 
 class Debug : public InFolder {};
 
+TEST_F(Debug, comm_stats_count_nothing_on_ranks_outside_of_the_mesh) {
+  const int p = device_count();
+  if (p < 3) return;
+  std::vector<Device> first = devices();
+  first.pop_back();
+  const Mesh mesh = make_mesh({p - 1}, {"x"}, first);
+  const Array x = block_until_ready(device_put(arange(7 * p), mesh, P("x")));
+  const debug::CommStats stats;
+  eval(device_put(x, mesh, P()), sum(x), roll(x, 1, 0), sort(-x));
+  const bool is_outside = process_index() == p - 1;
+  EXPECT_EQ(stats.calls() == 0, is_outside);
+}
+
 TEST_F(Debug, comm_stats_count_what_this_rank_received_since_they_began) {
   const int n = device_count();
   const Array x = device_put(ones({4 * n}), all_rows());
