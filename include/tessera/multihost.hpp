@@ -13,9 +13,9 @@ namespace tessera::multihost {
 /// ArgumentError, on every process, when shapes or dtypes differ.
 HostArray process_allgather(const HostArray& x, bool tiled = false,
                             std::source_location where = std::source_location::current());
-/// Collective over all processes. The whole value of an array that is spread over processes, whatever
-/// `tiled` says. An array that each process holds for itself (uncommitted, or a job of one process) is
-/// gathered as a HostArray.
+/// Collective over all processes. The whole value of an array that is spread over processes: with `tiled`
+/// only, ArgumentError without (as JAX). An array that each process holds for itself (uncommitted, or a job
+/// of one process) is gathered as a HostArray.
 HostArray process_allgather(const Array& x, bool tiled = false,
                             std::source_location where = std::source_location::current());
 

@@ -54,6 +54,7 @@ std::set<Device> Array::devices() const { return sharding().device_set(); }
 bool Array::is_deleted() const { return node_ && output_of(*this).deleted; }
 void Array::delete_(std::source_location where) {
   const Call call("delete_", where);
+  if (is_deleted()) return;
   check_usable(*this);
   auto& output = mutable_output_of(*this);
   output.deleted = true;

@@ -194,6 +194,36 @@ struct OtherTree : IoError {
   using IoError::IoError;
 };
 
+// Where leaf number n stands in a tree, from the tree's text: "{bias:*,layers:(*,*,),}" has ['bias'],
+// ['layers'][0] and ['layers'][1]. "" of a tree that is one array.
+std::string name_of_leaf(const std::string& structure, std::size_t n) {
+  struct Level {
+    bool is_map;
+    int number = 0;
+    std::string key = {};
+  };
+  std::vector<Level> levels;
+  for (std::size_t i = 0; i < structure.size(); ++i) {
+    const char c = structure[i];
+    if (c == '\'') i = std::min(structure.find('\'', i + 1), structure.size());
+    if (c == ')' || c == '}') levels.pop_back();
+    if (c == '(' || c == '{') levels.push_back({c == '{'});
+    if (c == ',') ++levels.back().number;
+    const bool entry_begins = (c == '{' || c == ',') && levels.back().is_map && structure[i + 1] != '}';
+    if (entry_begins) {
+      const auto colon = structure.find(':', i);
+      levels.back().key = structure.substr(i + 1, colon - i - 1);
+      i = colon;
+    }
+    if (c != '*' || n-- > 0) continue;
+    std::string name;
+    for (const auto& level : levels)
+      name += level.is_map ? "['" + level.key + "']" : "[" + std::to_string(level.number) + "]";
+    return name;
+  }
+  return "";
+}
+
 void check_alike(const Manifest& manifest, const std::string& folder, const std::vector<Array>& like,
                  const std::string& structure) {
   if (manifest.structure != structure || manifest.leaves.size() != like.size()) {
@@ -205,10 +235,10 @@ void check_alike(const Manifest& manifest, const std::string& folder, const std:
   for (std::size_t n = 0; n < like.size(); ++n) {
     const auto& leaf = manifest.leaves[n];
     if (!(leaf.shape == like[n].shape()) || leaf.dtype != like[n].dtype())
-      throw OtherTree(call_text() + ": array " + std::to_string(n) + " of " + tessera::quoted(folder) +
-                      " is " + name(leaf.dtype) + to_string(leaf.shape) + ", asked for is " +
-                      name(like[n].dtype()) + to_string(like[n].shape()) +
-                      "; give a tree like the one that was saved");
+      throw OtherTree(call_text() + ": the array " + name_of_leaf(structure, n) +
+                      (structure == "*" ? "" : " ") + "of " + tessera::quoted(folder) + " is " +
+                      name(leaf.dtype) + to_string(leaf.shape) + ", asked for is " + name(like[n].dtype()) +
+                      to_string(like[n].shape()) + "; give a tree like the one that was saved");
   }
 }
 

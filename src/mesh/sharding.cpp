@@ -165,6 +165,11 @@ Sharding::Sharding(const PositionalSharding& positional) {
 
 void Sharding::check_fits(const Shape& global, const char* call) const {
   const std::size_t entries = impl_->spec.dims().size();
+  if (impl_->positional && !is_fully_replicated() && impl_->positional->ndim() < global.ndim())
+    throw ShardingError(std::string(call) + ": " + to_text(*this) + " has " +
+                        counted(static_cast<std::size_t>(impl_->positional->ndim()), "dimension") +
+                        ", fewer than the " + counted(global.size(), "dimension") + " of an array of shape " +
+                        to_string(global) + "; reshape it to one entry for each, 1 where nothing is split");
   if (entries <= global.size() || (impl_->positional && is_fully_replicated())) return;
   throw ShardingError(std::string(call) + ": " + to_text(*this) + " has " + counted(entries, "entry") +
                       ", more than the " + counted(global.size(), "dimension") + " of an array of shape " +

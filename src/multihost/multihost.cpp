@@ -94,7 +94,12 @@ HostArray process_allgather(const Array& x, bool tiled, std::source_location whe
   const Call call("process_allgather", where);
   check_usable(x);
   const bool spread = output_of(x).sharding.has_value() && process_count() > 1;
-  return spread ? to_host(x) : process_allgather(to_host(x), tiled);
+  if (!spread) return process_allgather(to_host(x), tiled);
+  if (!tiled)
+    throw ArgumentError(call_text() + ": " + describe(x) +
+                        " is spread over processes, which hold one value together and have nothing to stack; "
+                        "say process_allgather(x, true), or to_host(x)");
+  return to_host(x);
 }
 
 HostArray process_gather(const Array& x, std::source_location where) {

@@ -80,6 +80,12 @@ TEST_F(Checkpoint, other_trees_shapes_and_dtypes_are_refused) {
   EXPECT_THAT(
       text_of_error<IoError>([&] { io::checkpoint::restore(folder_, device_put(zeros({10}), all_rows())); }),
       HasSubstr("is int32(10,), asked for is float32(10,)"));
+  using Tree = std::map<std::string, std::vector<Array>>;
+  io::checkpoint::save(folder_, 3, Tree{{"bias", {x}}, {"layers", {x, x}}});
+  EXPECT_THAT(text_of_error<IoError>([&] {
+                io::checkpoint::restore(folder_, Tree{{"bias", {x}}, {"layers", {x, x(slice(0, 4))}}}, 3);
+              }),
+              HasSubstr("the array ['layers'][1] of "));
   EXPECT_THAT(text_of_error<IoError>([&] { io::checkpoint::restore(folder_, x, 2); }),
               HasSubstr("has no step 2; it has 1"));
 }

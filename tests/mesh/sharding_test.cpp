@@ -212,5 +212,14 @@ TEST_F(ShardingTest, positional_blocks_lie_where_the_picture_says) {
   }
 }
 
+TEST_F(ShardingTest, APositionalShardingHasAnEntryForEachDimension) {
+  const Sharding grid = PositionalSharding(devices()).reshape(4, 2);
+  EXPECT_NE(error_of([&] {
+              grid.shard_shape({8, 8, 8});
+            }).find("fewer than the 3 dimensions"),
+            std::string::npos);
+  EXPECT_EQ(Sharding(PositionalSharding(devices()).replicate()).shard_shape({8, 8, 8}), (Shape{8, 8, 8}));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -44,6 +44,8 @@ TEST(Multihost, ProcessAllgatherOfASpreadArrayIsItsValue) {
   EXPECT_EQ(whole.shape(), Shape{3 * p + 1});
   EXPECT_EQ(whole.as<int>()[3 * p], 3 * p);
   EXPECT_EQ(multihost::process_allgather(arange(2)).shape(), (Shape{p, 2}));
+  EXPECT_THAT(error_of<ArgumentError>([&] { multihost::process_allgather(x); }),
+              HasSubstr("process_allgather(x, true)"));
 }
 
 TEST(Multihost, BroadcastOneToAllGivesTheValueOfProcess0) {

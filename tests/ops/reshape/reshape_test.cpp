@@ -33,6 +33,17 @@ TEST(Reshape, OfAnyShardingKeepsTheOrder) {
     }
 }
 
+TEST(Transpose, AnErrorShowsThePermutationAsItWasGiven) {
+  EXPECT_THAT(error_of<ShapeError>([] {
+                transpose(ones({2, 3, 4}), {0, -1, 2});
+              }),
+              testing::HasSubstr("the permutation [0,-1,2]"));
+  EXPECT_THAT(error_of<ShapeError>([] {
+                transpose(ones({2, 3, 4}), {-1, 0});
+              }),
+              testing::HasSubstr("the permutation [-1,0]"));
+}
+
 TEST(Reshape, OfUnevenRowsSendsNeighboursWhatIsApart) {
   const int p = device_count();
   const Mesh mesh = make_mesh({p}, {"x"});
