@@ -2,11 +2,13 @@
 #include "ops/elementwise/define.hpp"
 
 #include <tessera/collectives.hpp>
+#include <tessera/control/lax.hpp>
 #include <tessera/fft.hpp>
 #include <tessera/grad.hpp>
 #include <tessera/linalg.hpp>
 #include <tessera/maps.hpp>
 #include <tessera/ops.hpp>
+#include <tessera/ops/numpy.hpp>
 #include <tessera/random.hpp>
 
 #include <algorithm>
@@ -81,6 +83,36 @@ void elementwise(Table& t) {
       [](In x) -> Out { return {astype(astype(x[0], float32), float64)}; }, Smooth::no);
 }
 
+void windows(Table& t) {
+  t.add("reduce_window", {{{7, 5}, 0.5, 2}}, [](In x) -> Out {
+    return {reduce_window(x[0], "sum", {3, 2}, {.strides = {2, 1}, .padding = {{1, 1}, {0, 1}}}),
+            reduce_window(x[0], "max", {2, 5}), reduce_window(x[0], "prod", {3, 1})};
+  });
+  t.add("conv_transpose", {{{2, 4, 5}}, {{4, 3, 3}}}, [](In x) -> Out {
+    return {conv_transpose(x[0], x[1], {.strides = {2}, .padding = {{1, 0}}})};
+  });
+  t.add("shifted", {{{7, 5}}}, [](In x) -> Out {
+    return {shifted(x[0], 2, 0), shifted(x[0], -1, 1, Boundary::reflect), shifted(x[0], 2, 0, Boundary::edge),
+            shifted(x[0], -3, 0, Boundary::constant, 1.5), shifted(x[0], 2, 1, Boundary::symmetric)};
+  });
+}
+
+void statistics(Table& t) {
+  t.add("quantile", {{{7, 5}}}, [](In x) -> Out {
+    return {quantile(x[0], array({0.1, 0.6}), 0), nanquantile(x[0], 0.3, {0, 1}, "hazen")};
+  });
+  t.add(
+      "interp", {{{6}, -1, 5}},
+      [](In x) -> Out {
+        return {interp(x[0], array({0.0, 1.0, 3.0, 4.0}), array({2.0, -1.0, 0.5, 3.0}))};
+      },
+      Smooth::once);
+  t.add("cov", {{{4, 7}}}, [](In x) -> Out { return {cov(x[0]), corrcoef(x[0])}; });
+  t.add("gradient_convolve", {{{7}}, {{3}}}, [](In x) -> Out {
+    return {gradient(x[0], 0), convolve(x[0], x[1]), correlate(x[0], x[1], "same"), trapezoid(x[0])};
+  });
+}
+
 void reductions(Table& t) {
   t.add("sum", {{{5, 3}}}, [](In x) -> Out { return {sum(x[0]), sum(x[0], 0), sum(x[0], {-1}, true)}; });
   t.add("sum_complex", {{{5, 3}, -2, 2, complex128}}, [](In x) -> Out { return {sum(x[0], 0)}; });
@@ -133,6 +165,22 @@ void shapes(Table& t) {
 }
 
 void indexing(Table& t) {
+  t.add("compress", {{{7, 3}}}, [](In x) -> Out {
+    const Array mask = arange(7) % 3 != 1;
+    return {compress(mask, x[0], 0, {.size = 5}), compress(mask, x[0], 0, {.size = 3}),
+            compress(mask, x[0], 0, {.size = 9, .fill_value = 2})};
+  });
+  t.add("dynamic_slices", {{{7, 5}}, {{3, 2}}}, [](In x) -> Out {
+    return {dynamic_slice(x[0], {arange(9)(3), Array(1)}, {3, 2}),
+            dynamic_update_slice(x[0], x[1], {arange(9)(2), Array(-4)})};
+  });
+  t.add(
+      "bitcast", {{{5, 3}}, {{4, 2}, -9, 9, int32}},
+      [](In x) -> Out {
+        return {bitcast_convert_type(x[0], int64), bitcast_convert_type(x[0], int32),
+                bitcast_convert_type(x[1], int64)};
+      },
+      Smooth::no);
   t.add("slice", {{{7, 5}}}, [](In x) -> Out {
     return {x[0](slice(1, 6, 2)), x[0](slice(), slice(None, None, -1)), x[0](3),
             x[0](ellipsis, newaxis, slice(1, 3))};
@@ -385,8 +433,8 @@ double value_at(const OperandSample& operand, std::int64_t rank, std::int64_t n,
 const std::vector<OpSample>& op_samples() {
   static const auto rows = [] {
     Table t;
-    elementwise(t), reductions(t), shapes(t), indexing(t), sorting(t), contractions(t), convolutions(t),
-        linear_algebra(t), collectives(t), fourier(t), creation(t);
+    elementwise(t), reductions(t), windows(t), statistics(t), shapes(t), indexing(t), sorting(t),
+        contractions(t), convolutions(t), linear_algebra(t), collectives(t), fourier(t), creation(t);
     return std::move(t.rows);
   }();
   return rows;
