@@ -22,6 +22,15 @@ debug::VisualizeOptions visualize_options(bool use_color, double scale, int min_
   return options;
 }
 
+// Arrays and numbers keep their kind, so that formats apply to them; all else is printed as Python writes it.
+debug::Printed printed_value(const py::object& value) {
+  if (py::isinstance<Array>(value)) return value.cast<Array>();
+  if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
+  if (py::isinstance<py::int_>(value)) return value.cast<std::int64_t>();
+  if (py::isinstance<py::float_>(value)) return value.cast<double>();
+  return std::string(py::str(value));
+}
+
 void bind_checkpoints(py::module_& m) {
   namespace checkpoint = io::checkpoint;
   py::module_ part = m.def_submodule("checkpoint");
@@ -93,12 +102,12 @@ void bind_debug(py::module_& m) {
   part.def("sharding_svg", [](ShapeValue shape, ShardingValue sharding) {
     return debug::sharding_svg(shape.value, *sharding.value, here());
   });
-  part.def("print_texts", [](const std::string& format, const std::vector<std::string>& texts) {
-    debug::print_texts(debug::Format(format, here()), texts);
-  });
-  part.def("text_for_print", [](Value x) {
+  part.def("print_values", [](const std::string& format, const std::vector<py::object>& values) {
+    std::vector<debug::Printed> printed;
+    for (const py::object& value : values) printed.push_back(printed_value(value));
+    const debug::Format written(format, here());
     const py::gil_scoped_release unlocked;
-    return debug::text_for_print(x.array, x.where);
+    debug::print_values(written, std::move(printed));
   });
   part.def("set_nan_check", &debug::set_nan_check, py::arg("on"),
            "From now on every computed value is searched for NaN.");

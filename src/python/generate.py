@@ -97,6 +97,7 @@ class Header:
             statement, doc = "", doc if statement.startswith("template") else []
 
     def take(self, statement, doc):
+        statement = statement.replace("[[nodiscard]] ", "")
         enum = re.match(r"enum class (\w+) \{ ?([^}]*)\}", statement)
         if enum:
             self.enums[enum.group(1)] = [word.strip() for word in enum.group(2).split(",") if word.strip()]
@@ -260,7 +261,7 @@ class Writer:
                 self.add(function)
         text = ["// Generated from the public headers."]
         text += [f"#include <tessera/{self.path}>", "#include <tessera/multihost.hpp>", "", '#include "python/convert.hpp"', '#include "python/module.hpp"', '#include "python/families.hpp"', "",
-                 "namespace tessera::python {", f"void bind_{self.unit}(py::module_& m) {{"]
+                 "namespace tessera::python {", f"void bind_{self.unit}([[maybe_unused]] py::module_& m) {{"]
         for signature, functions in tables.items():
             if not functions:
                 continue

@@ -43,11 +43,11 @@ class MatmulScope {
 };
 
 /// matmul(a, b), computed as the options say.
-Array matmul(const Operand& a, const Operand& b, MatmulOptions options);
+[[nodiscard]] Array matmul(const Operand& a, const Operand& b, MatmulOptions options);
 /// The product of two or more matrices, multiplied in the order of the fewest multiplications
 /// (numpy.linalg.multi_dot); the first and the last may be 1-D. ArgumentError for fewer than two operands,
 /// ShapeError for other dims or extents that do not match.
-Array multi_dot(const std::vector<Array>& operands,
-                std::source_location where = std::source_location::current());
+[[nodiscard]] Array multi_dot(const std::vector<Array>& operands,
+                              std::source_location where = std::source_location::current());
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 """Looking inside a program: how arrays lie, what was communicated, where the time went, where a NaN came from."""
 import contextlib as _contextlib
+import string as _string
 import sys as _sys
 
 from . import _core
@@ -30,9 +31,22 @@ def inspect_array_sharding(x, *, callback):
 
 
 def print(format, *args, **kwargs):  # noqa: A001
-    """The format with {} for each argument, or {name}, written once per job. Collective over all ranks: arrays are computed first."""
-    text = lambda v: _d.text_for_print(v) if isinstance(v, _core.Array) else str(v)  # noqa: E731
-    _show(format.format(*(text(v) for v in args), **{n: text(v) for n, v in kwargs.items()}))
+    """The format with {} for each argument, or {name}, {:.3f}, written once per job by rank 0. Collective over all ranks: arrays are
+    computed first. Inside jit and the like it writes when the program runs, as jax.debug.print."""
+    text, values, taken = "", [], 0
+    for literal, field, spec, _ in _string.Formatter().parse(format):
+        text += literal.replace("{", "{{").replace("}", "}}")
+        if field is None:
+            continue
+        if field == "":
+            if taken >= len(args):
+                raise ValueError(f"debug.print: the format {format!r} has more {{}} than the {len(args)} arguments")
+            values.append(args[taken])
+            taken += 1
+        else:
+            values.append(args[int(field)] if field.isdigit() else kwargs[field])
+        text += "{:" + spec + "}" if spec else "{}"
+    _d.print_values(text, values)
 
 
 @_contextlib.contextmanager
