@@ -104,8 +104,9 @@ void detail::check_count(std::int64_t count, const Shape& shape, const char* nam
                          std::source_location where) {
   const Call call(name, where);
   if (count != shape.elements())
-    throw ShapeError(call_text() + ": " + format_count(count, "value") + " do not fill the shape " +
-                     to_string(shape) + ", which has " + format_count(shape.elements(), "element"));
+    throw ShapeError(call_text() + ": " + format_count(count, "value") + (count == 1 ? " does" : " do") +
+                     " not fill the shape " + to_string(shape) + ", which has " +
+                     format_count(shape.elements(), "element"));
 }
 void detail::throw_ragged(std::size_t row, std::size_t values, std::size_t width, std::source_location where,
                           const char* part, const char* of) {

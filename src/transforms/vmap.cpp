@@ -11,6 +11,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/text.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/axis_env.hpp"
 #include "ops/collective/prefix.hpp"
@@ -215,8 +216,8 @@ std::vector<std::optional<int>> result_axes(const AxesTree& axes, const detail::
     const int ndim = leaves[i].ndim() + 1;
     if (*dims[i] < -ndim || *dims[i] >= ndim)
       throw IndexError(what + ": axis " + std::to_string(*dims[i]) + " is out of range for result array " +
-                       std::to_string(i) + ", which has " + std::to_string(ndim) +
-                       " dimensions with the mapped one");
+                       std::to_string(i) + ", which has " + format_count(ndim, "dimension") +
+                       " with the mapped one");
     if (*dims[i] < 0) *dims[i] += ndim;
   }
   return dims;

@@ -294,7 +294,7 @@ TEST(VmapErrors, NameTheSizesAndTheWayOut) {
   expect_error<ArgumentError>([&] { vmap(add, {.out_axes = None})(data({3}), data({3})); },
                               {"result 0", "out_axes is None"});
   expect_error<IndexError>([&] { vmap(add, {.out_axes = 1})(data({3}), data({3})); },
-                           {"out_axes", "axis 1", "1 dimensions"});
+                           {"out_axes", "axis 1", "1 dimension"});
   expect_error<AxisNameError>([&] { psum(data({3}), "i"); },
                               {"psum", "'i'", "no axis name is bound", "vmap", "shard_map", "pmap"});
   expect_error<AxisNameError>(
