@@ -16,7 +16,7 @@ FAULTS = {
     "a link that leads nowhere": ("scripts/site/pages/faq.md", "\n[there](nowhere.md)\n", "scripts/site/pages/faq.md: nowhere.md does not exist"),
     "a place that is not on the page": ("scripts/site/pages/faq.md", "\n[there](limits.md#nowhere)\n", "limits.html#nowhere: there is no such place"),
     "a command that is not there": ("scripts/site/pages/faq.md", "\n`tessera fly`\n", "there is no command 'tessera fly'"),
-    "a setting that is not there": ("scripts/site/pages/faq.md", "\n`TESSERA_WINGS=2`\n", "there is no setting TESSERA_WINGS"),
+    "a setting that is not there": ("scripts/site/pages/faq.md", "\n`TESSERA_" + "WINGS=2`\n", "there is no setting TESSERA_" + "WINGS"),
     "a script that is not there": ("scripts/site/pages/faq.md", "\n`scripts/fly`\n", "there is no scripts/fly"),
     "a row of the cheat sheets with a cell too many": ("scripts/site/cheatsheet.tsv", "a\tb\tc\td\te\n", "has 5 cells"),
     "a comment that Doxygen cannot read": ("include/tessera/device.hpp", "namespace tessera {\n/// \\nosuchcommand\nint strange();\n}\n", "nosuchcommand"),
