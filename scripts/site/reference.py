@@ -154,6 +154,8 @@ class Reference:
         if tag == "ref":
             address = self.links.get(node.get("refid"))
             return (f'<a href="{address}">{inner}</a>' if address else inner) + tail
+        if tag == "ulink" and not re.match(r"https?:", node.get("url")):  # branches[i](args...) is no link
+            return f"[{inner}]({html.escape(node.get('url'))}){tail}"
         if tag == "ulink":
             return f'<a href="{html.escape(node.get("url"))}">{inner}</a>{tail}'
         if tag in ("verbatim", "preformatted", "programlisting"):
