@@ -2,8 +2,10 @@
 #pragma once
 #include <tessera/tessera.hpp>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cli {
@@ -21,7 +23,7 @@ struct Order {
   std::string what;                // explain: matmul, fft, solve, reshard
   std::string dtype = "float32";   // of operands that are only shapes
   std::vector<int> axes;           // fft
-  bool inverse = false, real = false, json = false, as_text = false, calibrate = false;
+  bool inverse = false, real = false, json = false, as_text = false, calibrate = false, verbose = false;
   int ranks = 0;
   std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
 };
@@ -29,6 +31,10 @@ struct Order {
 int run_program(const Order&);  // does not return when it works
 int run_again_as_ranks(const Order&, int argc, char** argv);
 int show_info(const Order&);
+int show_file(const Order&);
+int show_stats(const Order&);
+int show_plot(const Order&);
+int decompose(const std::string& command, const Order&);  // svd, eigh
 int show_settings(const Order&);
 int show_shard(const Order&);
 int compute(const std::string& command, const Order&);
@@ -45,7 +51,7 @@ tessera::Mesh job_mesh(const Order&);
 tessera::Mesh planning_mesh(const Order&);  // abstract
 tessera::PartitionSpec spec_of(const Order&, std::size_t operand);
 
-// ---- files: x.npy, x.h5:/dataset, x.mtx ----
+// ---- files: x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.csv, x.mtx ----
 tessera::io::FileInfo file_info(const std::string& name);
 bool is_shape(const std::string& word);
 tessera::io::FileInfo operand_info(const std::string& word,
@@ -53,8 +59,24 @@ tessera::io::FileInfo operand_info(const std::string& word,
 tessera::Array load(const std::string& name, const tessera::Sharding&);
 void check_output(const std::string& name);  // before any work: UsageError, IoError
 void save(const std::string& name, const tessera::Array&);
+// What is in a file, or a folder of checkpoints, without its data.
+using NamedInfo = std::pair<std::string, tessera::io::FileInfo>;
+struct FileContents {
+  std::string kind;
+  std::vector<NamedInfo> arrays;                           // "" where the file is one array
+  std::vector<std::string> others;                         // what is there, but cannot be read
+  std::vector<std::pair<std::string, std::string>> facts;  // "latest step": "40"
+};
+FileContents contents_of(const std::string& name);
+std::vector<NamedInfo> checkpoint_leaves(const std::string& folder, int step);
 
 bool under_launcher();
+// -v: what is being done, on stderr, once per job.
+void tell(const Order&, const std::string& what);
+// {"x": 4, "y": 2}, in the order of the axes.
+nlohmann::ordered_json mesh_json(const tessera::Mesh&);
+// x.npy in the layout that the words ask for.
+tessera::Array load_operand(const Order&, std::size_t operand, const tessera::Mesh&);
 // What `work` refuses in the words of --mesh, --spec or --dtype is wrong usage.
 template <class Work> auto of_words(Work&& work) {
   try {

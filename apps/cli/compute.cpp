@@ -9,7 +9,7 @@
 namespace cli {
 
 using namespace tessera;
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 namespace {
 
@@ -68,18 +68,27 @@ Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const 
 
 }  // namespace
 
+Array load_operand(const Order& order, std::size_t n, const Mesh& mesh) {
+  const auto info = file_info(order.operands[n]);
+  const Sharding layout = layout_of(order, n, info.shape, mesh);
+  tell(order, "reading " + order.operands[n] + ": " + name(info.dtype) + to_string(info.shape) + " (" +
+                  info.detail + "), " + text_of(layout.spec()) + " over " + text_of(mesh));
+  return load(order.operands[n], layout);
+}
+
 // Collective: called inside tessera::run.
 int compute(const std::string& command, const Order& order) {
   check_operands(command, order);
   const Mesh mesh = job_mesh(order);
   std::vector<Array> x;
-  for (std::size_t n = 0; n < order.operands.size(); ++n)
-    x.push_back(load(order.operands[n], layout_of(order, n, file_info(order.operands[n]).shape, mesh)));
+  for (std::size_t n = 0; n < order.operands.size(); ++n) x.push_back(load_operand(order, n, mesh));
+  tell(order, command);
   debug::CommStats stats;
   const auto start = std::chrono::steady_clock::now();
   const Array result = apply(command, order, x, mesh);
   eval(result);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  tell(order, "writing " + order.output);
   save(order.output, result);
   if (!is_main_process()) return 0;
   if (order.json)
@@ -88,7 +97,7 @@ int compute(const std::string& command, const Order& order) {
                              {"shape", result.shape().vector()},
                              {"dtype", name(result.dtype())},
                              {"spec", text_of(result.sharding().spec())},
-                             {"mesh", text_of(mesh)},
+                             {"mesh", mesh_json(mesh)},
                              {"seconds", seconds},
                              {"collectives", stats.calls()},
                              {"bytes_received_by_rank_0", stats.bytes()}}

@@ -23,8 +23,9 @@ constexpr const char* examples = R"(Examples:
   tessera explain matmul 4096x4096 4096x1024 --mesh x=4,y=2 --spec x,None --spec None,y
   tessera run -n 4 tessera matmul a.npy b.h5:/group/b -o c.npy
   tessera reshard a.npy -o b.npy --mesh x=2 --spec x,None --spec None,x
+  tessera info model.safetensors                    what is in a file
 
-Files are x.npy, x.h5:/dataset and x.mtx. A spec names, per dimension, the mesh axes that split it: x,None  x+y,None.
+Files are x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.csv and x.mtx. A spec names, per dimension, the mesh axes that split it: x,None  x+y,None.
 Exit status: 0 done, 1 failed, 2 wrong usage.)";
 
 int refuse(const CLI::App& app, const std::string& text) {
@@ -65,6 +66,11 @@ void add_json(CLI::App* command, Order& order) {
   command->add_flag("--json", order.json, "one JSON document on stdout");
 }
 
+void add_ranks(CLI::App* command, Order& order) {
+  command->add_option("-n,--np", order.ranks, "start that many ranks")->check(CLI::Range(1, 1000000));
+  command->add_flag("-v,--verbose", order.verbose, "say on stderr what is being done");
+}
+
 int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "run") {
@@ -77,14 +83,21 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   if (command == "env") return apps::is_first_rank() ? cli::show_settings(order) : 0;
   if (command == "shard") return apps::is_first_rank() ? cli::show_shard(order) : 0;
   if (command == "explain") return apps::is_first_rank() ? cli::explain(order) : 0;
+  if (command == "info" && !order.operands.empty()) return apps::is_first_rank() ? cli::show_file(order) : 0;
   if (command == "info") return in_runtime(app, argc, argv, [&] { return cli::show_info(order); });
   if (command == "bench") {
     if (!order.calibrate) return cli::run_benchmark(app.get_subcommands().front()->remaining());
     return in_runtime(app, argc, argv, [&] { return cli::calibrate(order); });
   }
-  cli::check_output(order.output);
+  const bool is_archive = (command == "svd" || command == "eigh") && order.output.ends_with(".npz");
+  if (!order.output.empty() && !is_archive) cli::check_output(order.output);
   if (order.ranks > 0 && !cli::under_launcher()) return cli::run_again_as_ranks(order, argc, argv);
-  return in_runtime(app, argc, argv, [&] { return cli::compute(command, order); });
+  return in_runtime(app, argc, argv, [&] {
+    if (command == "stats") return cli::show_stats(order);
+    if (command == "plot") return cli::show_plot(order);
+    if (command == "svd" || command == "eigh") return cli::decompose(command, order);
+    return cli::compute(command, order);
+  });
 }
 
 }  // namespace
@@ -121,8 +134,13 @@ int answer(int argc, char** argv) {
       "used: "
       "salloc -n 16 tessera run ./heat");
 
-  auto* info = app.add_subcommand("info", "devices, hosts, libraries");
+  auto* info =
+      app.add_subcommand("info", "devices, hosts, libraries; or what is in a file, without its data");
+  info->add_option("file", order.operands,
+                   "x.npy, x.npz, x.h5, x.safetensors, x.csv, x.mtx, or a folder of checkpoints")
+      ->expected(0, 1);
   add_json(info, order);
+  info->footer("Example: tessera info model.safetensors");
   auto* env = app.add_subcommand("env", "the settings TESSERA_*, their values and meanings");
   add_json(env, order);
 
@@ -132,17 +150,31 @@ int answer(int argc, char** argv) {
   add_layout(shard, order), add_json(shard, order);
   shard->footer("Example: tessera shard 10x6 --mesh x=4,y=2 --spec x,y");
 
+  const std::string files = "x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.csv, x.mtx";
+  for (const auto& [name, what, output] :
+       {std::tuple{"stats", "least, largest, mean, deviation, zeros and NaNs of an array", ""},
+        {"plot", "a picture of a curve or an image in the terminal", ""},
+        {"svd", "singular values; with -o x.npz also the vectors (u, s, vh)",
+         "x.npz, or a file for the values"},
+        {"eigh", "eigenvalues of a symmetric matrix; with -o x.npz also the vectors (w, v)",
+         "x.npz, or a file for the values"}}) {
+    auto* command = app.add_subcommand(name, what);
+    command->add_option("file", order.operands, files)->required()->expected(1);
+    if (*output != '\0') command->add_option("-o,--output", order.output, output);
+    add_ranks(command, order), add_layout(command, order), add_json(command, order);
+    command->footer(std::string("Example: tessera ") + name + " a.npy -n 4" +
+                    (*output != '\0' ? " -o parts.npz" : ""));
+  }
+
   for (const auto& [name, what, operands] :
        {std::tuple{"matmul", "C = A B", 2},
         {"fft", "n-dimensional Fourier transform", 1},
         {"solve", "x with A x = b", 2},
         {"reshard", "the same array in another layout or file; the second --spec is the new one", 1}}) {
     auto* command = app.add_subcommand(name, what);
-    command->add_option("files", order.operands, "x.npy, x.h5:/dataset, x.mtx")
-        ->required()
-        ->expected(operands);
-    command->add_option("-o,--output", order.output, "x.npy or x.h5:/dataset")->required();
-    command->add_option("-n,--np", order.ranks, "start that many ranks")->check(CLI::Range(1, 1000000));
+    command->add_option("files", order.operands, files)->required()->expected(operands);
+    command->add_option("-o,--output", order.output, files)->required();
+    add_ranks(command, order);
     if (std::string(name) == "fft") {
       command->add_flag("--inverse", order.inverse, "the inverse transform");
       command->add_flag("--real", order.real, "real input (with --inverse: real output)");

@@ -23,7 +23,17 @@ extern const char* const build_id;
 namespace cli {
 
 using namespace tessera;
-using nlohmann::json;
+using json = nlohmann::ordered_json;
+
+void tell(const Order& order, const std::string& what) {
+  if (order.verbose && is_main_process()) std::fprintf(stderr, "tessera: %s\n", what.c_str());
+}
+
+json mesh_json(const Mesh& mesh) {
+  json axes = json::object();
+  for (const auto& [name, size] : mesh.shape()) axes[name] = size;
+  return axes;
+}
 
 namespace {
 
@@ -119,7 +129,7 @@ int show_shard(const Order& order) {
     }
     std::printf("%s\n", json{{"shape", info.shape.vector()},
                              {"dtype", name(info.dtype)},
-                             {"mesh", text_of(mesh)},
+                             {"mesh", mesh_json(mesh)},
                              {"spec", text_of(sharding.spec())},
                              {"bytes_per_device", largest},
                              {"blocks", blocks}}

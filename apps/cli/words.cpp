@@ -1,6 +1,5 @@
-// The small languages of the command line: shapes, meshes, specs, file names.
+// The small languages of the command line: shapes, meshes, specs.
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/text.hpp"
 #include "commands.hpp"
@@ -32,30 +31,6 @@ std::int64_t parse_count(const std::string& word, const std::string& where, std:
     throw UsageError(tessera::quoted(word) + " in " + tessera::quoted(where) + " is no number from " +
                      std::to_string(least) + " up");
   return value;
-}
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-enum class Format { npy, hdf5, matrix_market };
-struct FileName {
-  Format format;
-  std::string path, dataset;
-};
-FileName parse_file(const std::string& word) {
-  for (const std::string ending : {".h5:", ".hdf5:"}) {
-    const auto at = word.find(ending);
-    if (at != std::string::npos)
-      return {Format::hdf5, word.substr(0, at + ending.size() - 1), word.substr(at + ending.size())};
-  }
-  if (ends_with(word, ".npy")) return {Format::npy, word, ""};
-  if (ends_with(word, ".mtx")) return {Format::matrix_market, word, ""};
-  if (ends_with(word, ".h5") || ends_with(word, ".hdf5"))
-    throw UsageError(tessera::quoted(word) + " names no dataset; write " +
-                     tessera::quoted(word + ":/dataset"));
-  throw UsageError(tessera::quoted(word) +
-                   " is no file that tessera knows; there are x.npy, x.h5:/dataset and x.mtx");
 }
 
 }  // namespace
@@ -124,49 +99,6 @@ PartitionSpec spec_of(const Order& order, std::size_t operand) {
     return order.mesh.empty() ? P("x")
                               : PartitionSpec(std::vector<DimSpec>{DimSpec(parse_mesh(order.mesh)[0].first)});
   return parse_spec(order.specs[std::min(operand, order.specs.size() - 1)]);
-}
-
-io::FileInfo file_info(const std::string& word) {
-  const auto file = parse_file(word);
-  switch (file.format) {
-    case Format::npy: return io::npy_info(file.path, {});
-    case Format::hdf5: return io::hdf5_info(file.path, file.dataset, {});
-    default: return io::matrix_market_info(file.path, {});
-  }
-}
-io::FileInfo operand_info(const std::string& word, const std::string& dtype) {
-  if (is_shape(word)) return {parse_shape(word), of_words([&] { return dtype_from_name(dtype); }), "a shape"};
-  return file_info(word);
-}
-Array load(const std::string& word, const Sharding& sharding) {
-  const auto file = parse_file(word);
-  switch (file.format) {
-    case Format::npy: return io::load_npy(file.path, sharding, {});
-    case Format::hdf5: return io::load_hdf5(file.path, file.dataset, sharding, {}, {});
-    default: return io::load_matrix_market(file.path, sharding, {});
-  }
-}
-void check_output(const std::string& word) {
-  const auto file = parse_file(word);
-  if (file.format == Format::matrix_market)
-    throw UsageError("writing Matrix Market is not supported; write " +
-                     tessera::quoted(word.substr(0, word.size() - 4) + ".npy"));
-  if (file.format == Format::hdf5 && (file.dataset.empty() || file.dataset.back() == '/'))
-    throw UsageError(tessera::quoted(word) + " names no dataset; write " +
-                     tessera::quoted(file.path + ":/dataset"));
-  const auto folder = std::filesystem::path(file.path).parent_path();
-  std::error_code none;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, none))
-    throw IoError("there is no folder " + tessera::quoted(folder.string()) + " to write " +
-                  tessera::quoted(file.path) + " into; make it first");
-}
-void save(const std::string& word, const Array& x) {
-  const auto file = parse_file(word);
-  switch (file.format) {
-    case Format::npy: return io::save_npy(file.path, x, {});
-    case Format::hdf5: return io::save_hdf5(file.path, file.dataset, x, {}, {});
-    default: check_output(word);
-  }
 }
 
 std::string without_places(const std::string& text) {

@@ -50,7 +50,7 @@ check("a mesh that is none", ["shard", "8x8", "--mesh", "x=4y=2"], 2, err="'4y=2
 check("a mesh of no devices", ["shard", "8x8", "--mesh", "x=0"], 2, err="from 1 up")
 check("an axis that the mesh lacks", ["shard", "8x8", "--mesh", "x=4", "--spec", "q"], 2, err="'q'")
 check("a file that is not there", ["shard", "none.npy", "--mesh", "x=4"], 1, err="No such file")
-check("a file of an unknown kind", ["shard", "x.txt", "--mesh", "x=4"], 2, err="x.npy, x.h5:/dataset and x.mtx")
+check("a file of an unknown kind", ["shard", "x.txt", "--mesh", "x=4"], 2, err="x.safetensors:tensor, x.csv and x.mtx")
 check("an unknown dtype", ["shard", "8x8", "--dtype", "foo"], 2, err="foo")
 check("an axis used twice", ["explain", "matmul", "8x8", "8x8", "--mesh", "x=2", "--spec", "x,x"], 2, err="used twice")
 check("two axes of one name", ["shard", "8x8", "--mesh", "x=2,x=2"], 2, err="'x'")
@@ -60,7 +60,7 @@ check("more specs than operands", ["matmul", "a.npy", "b.npy", "-o", "c.npy", "-
 check("a word that is neither file nor shape", ["shard", "x"], 2, err="'x' is no file")
 check("an extent beyond 64 bits", ["shard", "99999999999999999999x3"], 2, err="does not fit 64 bits")
 check("the version", ["--version"], 0, "tessera 0.")
-check("a file that cannot be written", ["reshard", images, "-o", "b.mtx", "-n", 2], 2, err="Matrix Market is not supported")
+check("a file without the name of its array", ["reshard", images, "-o", "b.npz", "-n", 2], 2, err="names no array; write b.npz:array")
 check("a folder that is not there", ["reshard", images, "-o", "no/b.npy", "-n", 2], 1, err="there is no folder 'no'")
 check("too many ranks", ["matmul", "a", "b", "-o", "c", "-n", "99999999999999999999"], 2, err="-n")
 check("no program to run", ["run", "-n", "2"], 2, err="program")
@@ -108,6 +108,31 @@ check("ranks that are killed", ["reshard", images, "-o", "b.npy", "-n", 2], 1, T
       errors=["tessera: the 2 ranks were ended by signal 9 (Killed)"])
 (folder / "long.npy").write_bytes(images.read_bytes() + b"more")
 check("bytes behind an array are named once", ["reshard", "long.npy", "-o", "b.npy"], 0, errors=["tessera: load_npy: 'long.npy' has 4 bytes after its array; they are ignored"])
+for number, name in enumerate(["x.npz:a", "x.safetensors:a", "x.csv", "x.mtx"]):
+    check(f"into {name}", ["reshard", images, "-o", name, "-n", 2], 0, name)
+    check(f"out of {name}", ["stats", name, "--json"], 0, test=lambda s: (json.loads(s)["shape"], json.loads(s)["max"]) == ([1797, 64], 16))
+check("what is in a file", ["info", images], 0, "uint8(1797, 64)  112 KiB  npy 1.0, C order")
+check("what is in an archive", ["info", "x.npz", "--json"], 0, test=lambda s: [(a["name"], a["shape"], a["dtype"]) for a in json.loads(s)["arrays"]] == [("a", [1797, 64], "uint8")])
+check("what is in an HDF5 file", ["info", "c.h5"], 0, "/digits/images  uint8(1797, 64)")
+check("what is in no file", ["info", "none.npz"], 1, err="No such file")
+check("what is in a folder without checkpoints", ["info", "."], 1, err="without a complete checkpoint")
+check("the numbers of a file on two ranks", ["stats", "p.npy", "-n", 2], 0, "mean      13.5")
+check("a picture of a file", ["plot", "p.npy"], 0, "p.npy: float64(2, 2)")
+check("no picture of three dimensions", ["plot", "c.h5:/none"], 1, err="no dataset")
+(folder / "s.mtx").write_text("%%MatrixMarket matrix array real general\n2 2\n2\n1\n1\n2\n")
+check("eigenvalues", ["eigh", "s.mtx", "-o", "parts.npz", "-n", 2, "--json"], 0,
+      test=lambda s: [round(v, 12) for v in json.loads(s)["values"]] == [1, 3] and json.loads(s)["mesh"] == {"x": 2})
+check("eigenvectors are in the archive", ["info", "parts.npz"], 0, "v  float64(2, 2)")
+check("singular values", ["svd", "s.mtx", "-o", "s.csv"], 0, "singular values of s.mtx: 2 values")
+check("what is being done", ["svd", "s.mtx", "-v"], 0, errors=["tessera: reading s.mtx: float64(2, 2) (matrix market, array), P('x') over Mesh('x': 1)", "tessera: svd", "tessera: done"])
+check("a mesh for machines", ["shard", "8x8", "--mesh", "y=4,x=2", "--spec", "x", "--json"], 0, test=lambda s: list(json.loads(s)["mesh"].items()) == [("y", 4), ("x", 2)])
+helped = run(["--help"])[1]
+commands = [line.split()[0] for line in helped.split("Subcommands:")[1].split("Examples:")[0].splitlines() if line.startswith("  ") and line[2] != " "]
+for file in ["tessera.bash", "tessera.1"]:
+    missing = [command for command in commands if command not in (pathlib.Path(__file__).parent.parent.parent / "apps/cli" / file).read_text()]
+    if missing or len(commands) < 14:
+        failures += 1
+        print(f"{file}: knows nothing of {missing} among {commands}")
 check("a dataset without a name", ["reshard", images, "-o", "c.h5"], 2, err="names no dataset")
 subprocess.run(["rm", "-r", folder], check=True)
 print(f"{failures} of the command line's checks failed")

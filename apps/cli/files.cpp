@@ -1,0 +1,163 @@
+// The files that the command line knows, by the ends of their names.
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace tessera;
+
+namespace {
+
+enum class Format { npy, npz, hdf5, safetensors, csv, matrix_market };
+struct Kind {
+  const char* ending;
+  Format format;
+  const char* member;  // what a name behind a colon names; null where the file is one array
+};
+constexpr Kind kinds[] = {{".npy", Format::npy, nullptr},
+                          {".npz", Format::npz, "array"},
+                          {".h5", Format::hdf5, "dataset"},
+                          {".hdf5", Format::hdf5, "dataset"},
+                          {".safetensors", Format::safetensors, "tensor"},
+                          {".csv", Format::csv, nullptr},
+                          {".mtx", Format::matrix_market, nullptr}};
+
+struct FileName {
+  Format format;
+  std::string path, member;
+};
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+FileName parse_file(const std::string& word) {
+  for (const Kind& kind : kinds) {
+    const std::string ending = kind.ending;
+    if (kind.member == nullptr) {
+      if (ends_with(word, ending)) return {kind.format, word, ""};
+      continue;
+    }
+    if (const auto at = word.find(ending + ":"); at != std::string::npos)
+      return {kind.format, word.substr(0, at + ending.size()), word.substr(at + ending.size() + 1)};
+    if (ends_with(word, ending))
+      throw UsageError(tessera::quoted(word) + " names no " + kind.member + "; write " + word +
+                       (kind.format == Format::hdf5 ? ":/" : ":") + kind.member +
+                       ", or see what it holds with "
+                       "tessera info");
+  }
+  throw UsageError(tessera::quoted(word) +
+                   " is no file that tessera knows; there are x.npy, x.npz:array, x.h5:/dataset, "
+                   "x.safetensors:tensor, x.csv and x.mtx");
+}
+
+}  // namespace
+
+io::FileInfo file_info(const std::string& word) {
+  const auto file = parse_file(word);
+  const auto member_of = [&](const std::map<std::string, io::FileInfo>& members) {
+    const auto found = members.find(file.member);
+    if (found != members.end()) return found->second;
+    std::vector<std::string> names;
+    for (const auto& [name, info] : members) names.push_back(name);
+    throw IoError(tessera::quoted(file.path) + " has no array " + tessera::quoted(file.member) + "; it has " +
+                  join(names) + did_you_mean(file.member, names));
+  };
+  switch (file.format) {
+    case Format::npy: return io::npy_info(file.path, {});
+    case Format::npz: return member_of(io::npz_info(file.path, {}));
+    case Format::safetensors: return member_of(io::safetensors_info(file.path, {}));
+    case Format::csv: return io::csv_info(file.path, {}, {});
+    case Format::hdf5: return io::hdf5_info(file.path, file.member, {});
+    default: return io::matrix_market_info(file.path, {});
+  }
+}
+io::FileInfo operand_info(const std::string& word, const std::string& dtype) {
+  if (is_shape(word)) return {parse_shape(word), of_words([&] { return dtype_from_name(dtype); }), "a shape"};
+  return file_info(word);
+}
+
+Array load(const std::string& word, const Sharding& sharding) {
+  const auto file = parse_file(word);
+  switch (file.format) {
+    case Format::npy: return io::load_npy(file.path, sharding, {});
+    case Format::npz: return io::load_npz(file.path, file.member, sharding, {});
+    case Format::safetensors: return io::load_safetensors(file.path, file.member, sharding, {});
+    case Format::csv: return io::load_csv(file.path, sharding, {}, {});
+    case Format::hdf5: return io::load_hdf5(file.path, file.member, sharding, {}, {});
+    default: return io::load_matrix_market(file.path, sharding, {});
+  }
+}
+
+void check_output(const std::string& word) {
+  const auto file = parse_file(word);
+  if (file.format == Format::hdf5 && (file.member.empty() || file.member.back() == '/'))
+    throw UsageError(tessera::quoted(word) + " names no dataset; write " + file.path + ":/dataset");
+  const auto folder = std::filesystem::path(file.path).parent_path();
+  std::error_code none;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, none))
+    throw IoError("there is no folder " + tessera::quoted(folder.string()) + " to write " +
+                  tessera::quoted(file.path) + " into; make it first");
+}
+
+void save(const std::string& word, const Array& x) {
+  const auto file = parse_file(word);
+  switch (file.format) {
+    case Format::npy: return io::save_npy(file.path, x, {});
+    case Format::npz: return io::save_npz(file.path, {{file.member, x}}, {});
+    case Format::safetensors: return io::save_safetensors(file.path, {{file.member, x}}, {}, {});
+    case Format::csv: return io::save_csv(file.path, x, {}, {});
+    case Format::hdf5: return io::save_hdf5(file.path, file.member, x, {}, {});
+    default: return io::save_matrix_market(file.path, x, {}, {});
+  }
+}
+
+namespace {
+
+std::vector<NamedInfo> in_order(const std::map<std::string, io::FileInfo>& members) {
+  return {members.begin(), members.end()};
+}
+
+// The leaves of the latest step.
+FileContents checkpoint_contents(const std::string& path) {
+  FileContents found{"checkpoint", {}, {}, {}};
+  const auto latest = io::checkpoint::latest_step(path, {});
+  if (!latest) throw IoError(tessera::quoted(path) + " is a folder without a complete checkpoint");
+  found.facts.emplace_back("latest step", std::to_string(*latest));
+  for (auto& leaf : checkpoint_leaves(path, *latest)) found.arrays.push_back(std::move(leaf));
+  return found;
+}
+
+}  // namespace
+
+FileContents contents_of(const std::string& word) {
+  if (std::filesystem::is_directory(word)) return checkpoint_contents(word);
+  if (ends_with(word, ".npz")) return {"npz", in_order(io::npz_info(word, {})), {}, {}};
+  if (ends_with(word, ".safetensors")) {
+    FileContents found{"safetensors", in_order(io::safetensors_info(word, {})), {}, {}};
+    for (const auto& [key, text] : io::safetensors_metadata(word, {})) found.facts.emplace_back(key, text);
+    return found;
+  }
+  if (ends_with(word, ".h5") || ends_with(word, ".hdf5")) {
+    FileContents found{"hdf5", {}, {}, {}};
+    for (const auto& dataset : io::hdf5_datasets(word, {})) try {
+        found.arrays.emplace_back(dataset, io::hdf5_info(word, dataset, {}));
+      } catch (const IoError& error) {  // texts, or what else tessera does not read
+        found.others.emplace_back(dataset);
+      }
+    return found;
+  }
+  FileContents found{"", {{"", file_info(word)}}, {}, {}};
+  const auto file = parse_file(word);
+  found.kind = file.format == Format::npy             ? "npy"
+               : file.format == Format::csv           ? "csv"
+               : file.format == Format::matrix_market ? "matrix market"
+                                                      : "one array";
+  if (file.format == Format::csv && !io::csv_header(word, {}, {}).empty())
+    found.facts.emplace_back("columns", join(io::csv_header(word, {}, {})));
+  return found;
+}
+
+}  // namespace cli

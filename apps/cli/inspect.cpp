@@ -1,0 +1,168 @@
+// info FILE, stats, plot, svd, eigh: what is in a file, and what its numbers are like.
+#include <cstdio>
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "commands.hpp"
+#include "io/file.hpp"
+#include "io/manifest.hpp"
+#include "picture.hpp"
+
+namespace cli {
+
+using namespace tessera;
+using json = nlohmann::ordered_json;
+
+std::vector<NamedInfo> checkpoint_leaves(const std::string& folder, int step) {
+  char name_of_step[32];
+  std::snprintf(name_of_step, sizeof name_of_step, "/step_%08d", step);
+  const std::string place = folder + name_of_step, path = place + "/manifest.json";
+  const auto manifest = io::checkpoint::parse_manifest(io::read_text("info", path));
+  std::vector<NamedInfo> leaves;
+  for (std::size_t i = 0; i < manifest.leaves.size(); ++i) {
+    const auto& leaf = manifest.leaves[i];
+    leaves.emplace_back(
+        "leaf " + std::to_string(i),
+        io::FileInfo{leaf.shape, leaf.dtype,
+                     format_count(static_cast<std::int64_t>(leaf.blocks.size()), "block") + " of " +
+                         format_count(static_cast<std::int64_t>(manifest.files.size()), "rank")});
+  }
+  return leaves;
+}
+
+namespace {
+
+std::int64_t bytes_of(const io::FileInfo& info) {
+  return info.shape.elements() * static_cast<std::int64_t>(itemsize(info.dtype));
+}
+
+json contents_json(const std::string& path, const FileContents& contents) {
+  json arrays = json::array(), facts = json::object();
+  for (const auto& [name_of_array, info] : contents.arrays)
+    arrays.push_back({{"name", name_of_array},
+                      {"shape", info.shape.vector()},
+                      {"dtype", name(info.dtype)},
+                      {"bytes", bytes_of(info)},
+                      {"detail", info.detail}});
+  for (const auto& [key, value] : contents.facts) facts[key] = value;
+  return {{"path", path},
+          {"kind", contents.kind},
+          {"arrays", arrays},
+          {"others", contents.others},
+          {"facts", facts}};
+}
+
+}  // namespace
+
+int show_file(const Order& order) {
+  const std::string& path = order.operands[0];
+  const FileContents contents = contents_of(path);
+  if (order.json) {
+    std::printf("%s\n", contents_json(path, contents).dump(2).c_str());
+    return 0;
+  }
+  std::printf("%s: %s, %s\n", path.c_str(), contents.kind.c_str(),
+              format_count(static_cast<std::int64_t>(contents.arrays.size()), "array").c_str());
+  for (const auto& [key, value] : contents.facts) std::printf("  %s: %s\n", key.c_str(), value.c_str());
+  for (const auto& [name_of_array, info] : contents.arrays)
+    std::printf("  %s%s%s%s  %s  %s\n", name_of_array.c_str(), name_of_array.empty() ? "" : "  ",
+                name(info.dtype).c_str(), to_string(info.shape).c_str(), format_bytes(bytes_of(info)).c_str(),
+                info.detail.c_str());
+  for (const auto& other : contents.others)
+    std::printf("  %s  (no numbers that tessera reads)\n", other.c_str());
+  return 0;
+}
+
+// ---- collective, inside tessera::run ----
+
+int show_stats(const Order& order) {
+  const Mesh mesh = job_mesh(order);
+  const Array loaded = load_operand(order, 0, mesh);
+  if (is_complex(loaded.dtype()))
+    throw UsageError("stats: " + tessera::quoted(order.operands[0]) +
+                     " is complex, and complex numbers have no order");
+  const Array x = astype(loaded, float64);
+  const Array is_number = isfinite(x), numbers = where(is_number, x, zeros_like(x));
+  const Array count = sum(astype(is_number, int64)), average = sum(numbers) / astype(count, float64);
+  const Array spread = where(is_number, square(x - average), zeros_like(x));
+  const double inf = std::numeric_limits<double>::infinity();
+  const bool is_empty = x.size() == 0;
+  const std::vector<std::pair<const char*, Array>> rows{
+      {"min", is_empty ? average : min(where(is_number, x, full_like(x, inf)))},
+      {"max", is_empty ? average : max(where(is_number, x, full_like(x, -inf)))},
+      {"mean", average},
+      {"std", sqrt(sum(spread) / astype(count, float64))}};
+  json facts = {{"path", order.operands[0]}, {"shape", x.shape().vector()}, {"dtype", name(loaded.dtype())}};
+  for (const auto& [label, value] : rows) facts[label] = item<double>(value);
+  facts["zeros"] = item<std::int64_t>(sum(astype(x == 0, int64)));
+  facts["nan"] = item<std::int64_t>(sum(astype(isnan(x), int64)));
+  facts["infinite"] = x.size() - item<std::int64_t>(count) - facts["nan"].get<std::int64_t>();
+  if (!is_main_process()) return 0;
+  if (order.json) {
+    std::printf("%s\n", facts.dump(2).c_str());
+    return 0;
+  }
+  std::printf("%s: %s%s\n", order.operands[0].c_str(), name(loaded.dtype()).c_str(),
+              to_string(x.shape()).c_str());
+  for (const auto& [label, value] : facts.items())
+    if (value.is_number_float())
+      std::printf("  %-9s %.17g\n", label.c_str(), value.get<double>());
+    else if (value.is_number())
+      std::printf("  %-9s %s\n", label.c_str(), value.dump().c_str());
+  return 0;
+}
+
+int show_plot(const Order& order) {
+  const Array x = load_operand(order, 0, job_mesh(order));
+  if (x.ndim() < 1 || x.ndim() > 2 || x.size() == 0)
+    throw UsageError("plot: " + tessera::quoted(order.operands[0]) + " has the shape " +
+                     to_string(x.shape()) +
+                     "; a curve has one dimension, an image two, and neither is empty");
+  const Array shown = is_complex(x.dtype()) ? abs(x) : x;
+  apps::picture(order.operands[0] + ": " + name(x.dtype()) + to_string(x.shape()), shown);
+  return 0;
+}
+
+int decompose(const std::string& command, const Order& order) {
+  const Mesh mesh = job_mesh(order);
+  const Array a = load_operand(order, 0, mesh);
+  tell(order, command);
+  const bool all = order.output.ends_with(".npz");
+  std::map<std::string, Array> parts;
+  if (command == "svd" && all) {
+    const auto [u, s, vh] = linalg::svd(a, {.full_matrices = false});
+    parts = {{"u", u}, {"s", s}, {"vh", vh}};
+  } else if (command == "svd") {
+    parts = {{"s", linalg::svdvals(a)}};
+  } else if (all) {
+    const auto [w, v] = linalg::eigh(a);
+    parts = {{"w", w}, {"v", v}};
+  } else {
+    parts = {{"w", linalg::eigvalsh(a)}};
+  }
+  const Array& values = parts.at(command == "svd" ? "s" : "w");
+  const auto numbers = to_vector<double>(values);
+  tell(order, order.output.empty() ? "done" : "writing " + order.output);
+  if (all)
+    io::save_npz(order.output, parts, {});
+  else if (!order.output.empty())
+    save(order.output, values);
+  if (!is_main_process()) return 0;
+  if (order.json) {
+    std::printf(
+        "%s\n",
+        json{{"command", command}, {"output", order.output}, {"mesh", mesh_json(mesh)}, {"values", numbers}}
+            .dump(2)
+            .c_str());
+    return 0;
+  }
+  constexpr std::size_t most = 10;
+  std::printf("%s of %s: %s\n", command == "svd" ? "singular values" : "eigenvalues",
+              order.operands[0].c_str(),
+              format_count(static_cast<std::int64_t>(numbers.size()), "value").c_str());
+  for (std::size_t i = 0; i < std::min(most, numbers.size()); ++i) std::printf("  %.15g\n", numbers[i]);
+  if (numbers.size() > most) std::printf("  ... %zu more\n", numbers.size() - most);
+  return 0;
+}
+
+}  // namespace cli

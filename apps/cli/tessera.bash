@@ -1,0 +1,26 @@
+# Words of the command `tessera` for bash.
+_tessera() {
+  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
+  local commands="run info env shard stats plot svd eigh matmul fft solve reshard explain bench"
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "$commands --help --version" -- "$word"))
+    return
+  fi
+  local layout="--mesh --spec --json" ranks="--np --verbose"
+  local options
+  case $command in
+    run) options="--np" ;;
+    info | env) options="--json" ;;
+    shard) options="--dtype $layout" ;;
+    stats | plot) options="$ranks $layout" ;;
+    svd | eigh | matmul | solve | reshard) options="--output $ranks $layout" ;;
+    fft) options="--output --inverse --real --axes $ranks $layout" ;;
+    explain) options="matmul fft solve reshard --dtype --inverse --real --axes --text $layout" ;;
+    bench) options="--calibrate --filter --ranks --json --list" ;;
+  esac
+  case $word in
+    -*) COMPREPLY=($(compgen -W "$options --help" -- "$word")) ;;
+    *) COMPREPLY=($([ "$command" = explain ] && compgen -W "${options%% --*}" -- "$word"; compgen -f -- "$word")) ;;
+  esac
+}
+complete -o filenames -F _tessera tessera
