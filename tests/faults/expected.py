@@ -2,6 +2,7 @@
 """expected.py --list | expected.py MPIEXEC PROGRAM NAME: one way to go wrong, and how the job must end: status, words, time."""
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -63,6 +64,10 @@ faults = {
     "save_on_one": (3, {}, 76, 5, {"rank 0: save_npy to 'x.npy'": 1, "ranks 1, 2: x": 1}),
     "callback_on_one": (3, {}, 70, 5, {r"^tessera: ArgumentError: rank 1: make_array_from_callback at program\.cpp:\d+: the callback failed at .*: no such part": 1, r"\[rank": 0}),
     "different_constants": (3, {}, 76, 5, {r"ranks 0, 2: evaluates\n.*parameter = 2\.5": 1, r"rank 1: evaluates\n.*parameter = 3\.5": 1}),
+    "interrupted": (3, {}, "nonzero", 10, {"terminate called": 0}),
+    "terminated": (3, {}, "nonzero", 10, {"terminate called": 0}),
+    "no_single_copy": (3, {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}, 0, 20, {"not so": 0}),
+    "small_shared_memory": (3, {}, 0, 20, {"not so": 0}),
     "killed": (3, {}, 137, 8, {}),
     "slow_but_right": (3, {"TESSERA_TIMEOUT": "6", "TESSERA_LOG": "error"}, 0, 8, {"tessera": 0}),
     "second_runtime": (2, {}, 0, 5, {"not so": 0}),
@@ -83,9 +88,14 @@ settings_of_rank_1 = {
     "unchecked_on_one": {"TESSERA_CHECK": "0", "TESSERA_NAN_CHECK": "1"},
     "too_much_for_one": {"TESSERA_MEM_LIMIT": "5M"},
 }
+# Sent to mpirun while the ranks work.
+signal_of = {"interrupted": signal.SIGINT, "terminated": signal.SIGTERM}
+# A /dev/shm of 1 MiB, of its own: for root only.
+in_small_memory = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"', "sh"]
 # What the program is told to do, where that is not the name.
 scenario_of = {
-    "endless_loop": "works_alone", "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
+    "endless_loop": "works_alone", "interrupted": "works_alone", "terminated": "works_alone", "no_single_copy": "settings_of_each",
+    "small_shared_memory": "settings_of_each", "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
     "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "exit_alone": "exit_on_all", "unchecked_on_one": "settings_of_each", "log_of_the_start": "nothing",
 }
 
@@ -102,12 +112,21 @@ def main():
     if name in settings_of_rank_1:
         own = [word for key, value in settings_of_rank_1[name].items() for word in ("-x", f"{key}={value}")]
         command = [mpiexec, "-n", "1"] + work + [":", "-n", "1"] + own + work + [":", "-n", str(ranks - 2)] + work
+    if name == "small_shared_memory":
+        if subprocess.run(in_small_memory + ["true"], capture_output=True).returncode != 0:
+            return 77
+        command = in_small_memory + command
     start = time.monotonic()
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
-    except subprocess.TimeoutExpired as hang:
-        print(f"{name}: hangs\n{(hang.stderr or b'').decode()}")
-        return 1
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace") as done:
+        if name in signal_of:
+            time.sleep(1.5)
+            done.send_signal(signal_of[name])
+        try:
+            _, stderr = done.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            done.kill()
+            print(f"{name}: hangs\n{done.communicate()[1]}")
+            return 1
     took_s = time.monotonic() - start
     complaints = []
     if done.returncode != status and not (status == "nonzero" and done.returncode != 0):
@@ -115,13 +134,13 @@ def main():
     if took_s > most_s:
         complaints.append(f"took {took_s:.1f} s, more than {most_s}")
     for pattern, times in words.items():
-        found = len(re.findall(pattern, done.stderr, re.MULTILINE))
+        found = len(re.findall(pattern, stderr, re.MULTILINE))
         if found != times and not (times == "some" and found > 0):
             complaints.append(f"/{pattern}/ stands {found} times in stderr, not {times}")
     for complaint in complaints:
         print(f"{name}: {complaint}")
     if complaints:
-        print(done.stderr)
+        print(stderr)
     return 1 if complaints else 0
 
 
