@@ -242,8 +242,8 @@ TEST(call_site, fourier_transforms) {
       {__LINE__, "rfftfreq", [] { rfftfreq(0); }},
       {__LINE__, "fftshift", [] { fftshift(vector(), 1); }},
       {__LINE__, "ifftshift", [] { ifftshift(vector(), 1); }},
-      {__LINE__, "convolve", [] { convolve(vector(), matrix()); }},
-      {__LINE__, "correlate", [] { correlate(vector(), matrix()); }},
+      {__LINE__, "convolve", [] { fft::convolve(vector(), matrix()); }},
+      {__LINE__, "correlate", [] { fft::correlate(vector(), matrix()); }},
   });
 }
 
