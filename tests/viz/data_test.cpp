@@ -87,7 +87,7 @@ TEST(axes, have_round_numbers) {
 }
 // Whatever the numbers and the room for them, no label touches its neighbour.
 TEST(axes, have_labels_that_keep_clear_of_each_other) {
-  for (const double low : {0.0, -1.0, 1e-7, 123456.0, -98765.4})
+  for (const double low : {0.0, -1.0, 1e-7, 123456.0, -98765.4, 1e20})
     for (const double span : {1e-6, 0.37, 1.0, 999.0, 3e9})
       for (const double pixels : {20.0, 80.0, 300.0, 900.0}) {
         const Axis axis{low, low + span, false, 0, pixels};
@@ -99,6 +99,9 @@ TEST(axes, have_labels_that_keep_clear_of_each_other) {
           EXPECT_LT(right, left) << low << " + " << span << " on " << pixels;
         }
       }
+}
+TEST(axes, may_count_downwards) {
+  EXPECT_THAT(labels(ticks_of({8, 0, false, 0, 500}, 6)), ElementsAre("0", "2", "4", "6", "8"));
 }
 TEST(axes, leave_room_for_the_widest_label) {
   const Chart narrow({"", "", "", 400, 300}, {0, 1}, {0, 1}), wide({"", "", "", 400, 300}, {0, 1}, {0, 1e9});

@@ -16,7 +16,9 @@ std::string label_of(double value, double step) {
   char text[40];
   const double size = std::max(std::fabs(value), step);
   if (size >= 1e5 || size < 1e-3) {
-    std::snprintf(text, sizeof text, "%.3g", value);
+    const int digits =
+        static_cast<int>(std::floor(std::log10(size)) - std::floor(std::log10(step) + 1e-9)) + 1;
+    std::snprintf(text, sizeof text, "%.*g", std::clamp(digits, 1, 15), value);
   } else {
     const int decimals = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
     std::snprintf(text, sizeof text, "%.*f", decimals, value == 0 ? 0.0 : value);
@@ -34,6 +36,7 @@ std::vector<Tick> linear_ticks(double low, double high, int most) {
       break;
     }
   std::vector<Tick> ticks;
+  if (std::max(std::fabs(low), std::fabs(high)) / step > 1e13) return ticks;  // too close to be told apart
   for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
     ticks.push_back({k * step, label_of(k * step, step)});
   return ticks;
@@ -71,8 +74,8 @@ double Axis::pixel(double value) const {
 }
 
 std::vector<Tick> ticks_of(const Axis& axis, int most) {
-  return axis.logarithmic ? logarithmic_ticks(axis.low, axis.high, most)
-                          : linear_ticks(axis.low, axis.high, most);
+  const auto [low, high] = std::minmax(axis.low, axis.high);  // rows of an image are counted downwards
+  return axis.logarithmic ? logarithmic_ticks(low, high, most) : linear_ticks(low, high, most);
 }
 
 std::vector<Tick> ticks_that_fit(const Axis& axis, bool across) {
@@ -88,10 +91,14 @@ std::vector<Tick> ticks_that_fit(const Axis& axis, bool across) {
                                    : label_size + gap / 2;
       fits &= apart >= needed;
     }
-    if (fits) return ticks;
+    if (fits && !ticks.empty()) return ticks;
   }
   auto ticks = ticks_of(axis, 2);
-  if (ticks.size() > 1) ticks = {ticks.front()};
+  if (ticks.empty()) {
+    const double step = std::max({std::fabs(axis.high - axis.low), std::fabs(axis.low) * 1e-12, 1e-300});
+    ticks.push_back({axis.low, label_of(axis.low, step)});
+  }
+  ticks.resize(1);
   return ticks;
 }
 
