@@ -61,9 +61,9 @@ TEST(bindings, shape) {
   EXPECT_EQ(columns, 3);
 }
 TEST(bindings, shape_of_another_number_of_dims_is_refused) {
-  EXPECT_THAT(
-      text_of<ShapeError>([] { return grid().shape<3>(); }),
-      AllOf(HasSubstr("the array has 2 dimensions, (2, 3), and not 3"), HasSubstr(line(__LINE__ - 1))));
+  const auto text = text_of<ShapeError>([] { return grid().shape<3>(); });
+  const auto here = line(__LINE__ - 1);
+  EXPECT_THAT(text, AllOf(HasSubstr("the array has 2 dimensions, (2, 3), and not 3"), HasSubstr(here)));
 }
 
 // ---- making arrays ----
@@ -117,14 +117,11 @@ TEST(braces, nest_to_three_levels) {
   EXPECT_EQ(array({{1, 2, 3}}).shape(), (Shape{1, 3}));
 }
 TEST(braces, planes_of_different_sizes_are_refused) {
-  EXPECT_THAT(text_of<ShapeError>([] {
-                return array({{{1, 2}, {3, 4}}, {{5, 6}}});
-              }),
-              AllOf(HasSubstr("plane 1 has 1 row, the first plane has 2"), HasSubstr(line(__LINE__ - 1))));
-  EXPECT_THAT(text_of<ShapeError>([] {
-                return array({{{1, 2}, {3, 4}}, {{5, 6}, {7}}});
-              }),
-              HasSubstr("row 3 has 1 value, the first row has 2"));
+  const auto text = text_of<ShapeError>([] { return array({{{1, 2}, {3, 4}}, {{5, 6}}}); });
+  const auto here = line(__LINE__ - 1);
+  EXPECT_THAT(text, AllOf(HasSubstr("plane 1 has 1 row, the first plane has 2"), HasSubstr(here)));
+  const auto rows = text_of<ShapeError>([] { return array({{{1, 2}, {3, 4}}, {{5, 6}, {7}}}); });
+  EXPECT_THAT(rows, HasSubstr("row 3 has 1 value, the first row has 2"));
 }
 
 // ---- other names ----
