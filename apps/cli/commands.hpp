@@ -23,7 +23,8 @@ struct Order {
   std::string what;                // explain: matmul, fft, solve, reshard
   std::string dtype = "float32";   // of operands that are only shapes
   std::vector<int> axes;           // fft
-  bool inverse = false, real = false, json = false, as_text = false, calibrate = false, verbose = false;
+  bool inverse = false, real = false, json = false, as_text = false, calibrate = false, verbose = false,
+       verify = false;
   int ranks = 0;
   std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
 };

@@ -1,6 +1,7 @@
 // matmul, fft, solve, reshard on files; explain: what they would move.
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -66,6 +67,20 @@ Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const 
   });
 }
 
+// HPL's, in the infinity norm; of several right-hand sides the worst.
+double hpl_residual(const Array& a, const Array& x, const Array& b) {
+  const auto largest = [](const Array& columns) { return max(abs(columns), 0); };
+  const Array norm_a = max(sum(abs(a), -1)), residual = largest(matmul(a, x) - b);
+  const double eps = real_dtype(x.dtype()) == float32 ? std::numeric_limits<float>::epsilon()
+                                                      : std::numeric_limits<double>::epsilon();
+  const Array scale = astype(norm_a * largest(x) + largest(b), float64) *
+                      (eps * static_cast<double>(std::max<std::int64_t>(a.shape()[0], 1)));
+  // 0 / 0 of an empty or a zero right-hand side is no residual.
+  const Array worst = max(where(residual == 0, zeros_like(scale), astype(residual, float64) / scale));
+  return item<double>(worst);
+}
+constexpr double largest_residual = 16;
+
 }  // namespace
 
 Array load_operand(const Order& order, std::size_t n, const Mesh& mesh) {
@@ -90,25 +105,32 @@ int compute(const std::string& command, const Order& order) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   tell(order, "writing " + order.output);
   save(order.output, result);
-  if (!is_main_process()) return 0;
-  if (order.json)
-    std::printf("%s\n", json{{"command", command},
-                             {"output", order.output},
-                             {"shape", result.shape().vector()},
-                             {"dtype", name(result.dtype())},
-                             {"spec", text_of(result.sharding().spec())},
-                             {"mesh", mesh_json(mesh)},
-                             {"seconds", seconds},
-                             {"collectives", stats.calls()},
-                             {"bytes_received_by_rank_0", stats.bytes()}}
-                            .dump(2)
-                            .c_str());
-  else
-    std::printf("%s: %s%s, %s over %s, %.3g s, %s, %s received by rank 0\n", order.output.c_str(),
-                name(result.dtype()).c_str(), to_string(result.shape()).c_str(),
-                text_of(result.sharding().spec()).c_str(), text_of(mesh).c_str(), seconds,
-                format_count(stats.calls(), "collective").c_str(), format_bytes(stats.bytes()).c_str());
-  return 0;
+  const auto moved = stats.calls();
+  const auto received = stats.bytes();
+  const double residual = order.verify ? hpl_residual(x[0], result, x[1]) : 0;
+  const int status = residual < largest_residual ? 0 : 1;
+  if (!is_main_process()) return status;
+  if (order.json) {
+    json answer = {{"command", command},
+                   {"output", order.output},
+                   {"shape", result.shape().vector()},
+                   {"dtype", name(result.dtype())},
+                   {"spec", text_of(result.sharding().spec())},
+                   {"mesh", mesh_json(mesh)},
+                   {"seconds", seconds},
+                   {"collectives", moved},
+                   {"bytes_received_by_rank_0", received}};
+    if (order.verify) answer["hpl_residual"] = residual, answer["verified"] = status == 0;
+    std::printf("%s\n", answer.dump(2).c_str());
+    return status;
+  }
+  std::printf("%s: %s%s, %s over %s, %.3g s, %s, %s received by rank 0\n", order.output.c_str(),
+              name(result.dtype()).c_str(), to_string(result.shape()).c_str(),
+              text_of(result.sharding().spec()).c_str(), text_of(mesh).c_str(), seconds,
+              format_count(moved, "collective").c_str(), format_bytes(received).c_str());
+  if (order.verify)
+    std::printf("HPL's residual %.3g, %s (16 is the limit)\n", residual, status == 0 ? "PASSED" : "FAILED");
+  return status;
 }
 
 int explain(const Order& order) {

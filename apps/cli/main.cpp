@@ -180,6 +180,10 @@ int answer(int argc, char** argv) {
       command->add_flag("--real", order.real, "real input (with --inverse: real output)");
       command->add_option("--axes", order.axes, "the dimensions to transform (default: all)")->delimiter(',');
     }
+    if (std::string(name) == "solve")
+      command->add_flag("--verify", order.verify,
+                        "print HPL's residual |Ax - b| / (eps (|A| |x| + |b|) n), in the largest norms; exit "
+                        "status 1 unless it is below 16");
     add_layout(command, order), add_json(command, order);
     command->footer(std::string("Example: tessera ") + name +
                     (operands == 2 ? " a.npy b.npy -o out.npy -n 4" : " a.npy -o out.npy -n 4"));

@@ -99,6 +99,13 @@ check("a product of files", ["matmul", "a.mtx", "a.mtx", "-o", "p.npy", "-n", 2,
 if (folder / "p.npy").exists() and (folder / "p.npy").read_bytes()[-32:] != b"".join(struct.pack("<d", v) for v in (7, 10, 15, 22)):
     failures += 1
     print("matmul: [[1 2] [3 4]] squared is not [[7 10] [15 22]]")
+(folder / "b.mtx").write_text("%%MatrixMarket matrix array real general\n2 1\n5\n11\n")
+check("a verified solution", ["solve", "a.mtx", "b.mtx", "-o", "x.npy", "-n", 2, "--verify"], 0, "PASSED (16 is the limit)")
+check("the residual as a number", ["solve", "a.mtx", "b.mtx", "-o", "x.npy", "--verify", "--json"], 0,
+      test=lambda s: json.loads(s)["verified"] and 0 <= json.loads(s)["hpl_residual"] < 1)
+(folder / "nan.mtx").write_text("%%MatrixMarket matrix array real general\n2 1\nnan\n11\n")
+check("a solution that is none", ["solve", "a.mtx", "nan.mtx", "-o", "x.npy", "--verify"], 1, "HPL's residual nan, FAILED")
+check("nothing to verify", ["matmul", "a.mtx", "a.mtx", "-o", "p.npy", "--verify"], 2, err="--verify")
 check("shapes that do not fit", ["matmul", images, images, "-o", "e.npy"], 1, err="inner sizes differ")
 check("one line says what is wrong with a job of several ranks", ["matmul", images, images, "-o", "e.npy", "-n", 3], 1,
       errors=["tessera: matmul: the inner sizes differ: dimension 1 of (1797, 64) is 64, dimension 0 of (1797, 64) is 1797. Transpose or reshape one of them"])
