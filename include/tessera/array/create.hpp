@@ -6,6 +6,7 @@
 /// collective, but for the two functions at the end. ShapeError for negative extents, and where the bytes
 /// of a shape do not fit 64 bits.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -197,8 +198,8 @@ template <class T>
   const auto width = height ? planes.begin()->begin()->size() : 0;
   for (const auto& plane : planes) {
     if (plane.size() != height)
-      detail::throw_ragged(values.size() / (width * height ? width * height : 1), plane.size(), height, where,
-                           "plane", "rows");
+      detail::throw_ragged(values.size() / std::max<std::size_t>(width * height, 1), plane.size(), height,
+                           where, "plane", "rows");
     for (const auto& row : plane) detail::append_row(row, width, values, where);
   }
   return array(values, Shape(std::array{planes.size(), height, width}), where);
