@@ -243,32 +243,6 @@ TEST(Product, TemporariesStayWithinTheLimit) {
   EXPECT_LE(memory_use().peak_bytes, before + block + limit + limit / 8);
 }
 
-// Operands, result and 15 %: measured, for each pair of {row, column, block, replicated}.
-TEST(Product, APairOfLayoutsTakesTheMemoryOfItsBlocks) {
-  const auto ranks = devices().size();
-  if (ranks != 2 && ranks != 4 && ranks != 8)
-    GTEST_SKIP() << "blocks of 1024 rows are as large as the pool gives at 2, 4 and 8";
-  const std::int64_t n = 1024;
-  const std::vector<P> specs = {P(axes("x", "y"), None), P(None, axes("x", "y")), P("x", "y"), P()};
-  for (const P& of_a : specs)
-    for (const P& of_b : specs) {
-      const Array a = device_put(full({n, n}, 1.0), grid(), of_a),
-                  b = device_put(full({n, n}, 2.0), grid(), of_b);
-      eval(a, b);
-      const auto bytes_of = [&](const Array& x) {
-        return x.sharding().shard_shape(x.shape()).elements() * 8;
-      };
-      const auto result = bytes_of(matmul(a, b)), operands = bytes_of(a) + bytes_of(b);
-      const auto before = memory_use().live_bytes;
-      reset_peak_memory();
-      const Array product = matmul(a, b, {.memory_limit_bytes = (operands + result) / 16});
-      eval(product);
-      EXPECT_LE(memory_use().peak_bytes - before, result + (operands + result) * 15 / 100)
-          << text_of_spec(of_a) << " . " << text_of_spec(of_b) << "\n"
-          << program_of(matmul(a, b, {.memory_limit_bytes = (operands + result) / 16}));
-    }
-}
-
 TEST(MatmulScope, ANegativeLimitIsRefused) {
   EXPECT_THAT(error_of<ArgumentError>([] { MatmulScope scope({.memory_limit_bytes = -1}); }),
               ::testing::HasSubstr("memory_limit_bytes is -1"));
