@@ -83,6 +83,13 @@ void elementwise(Table& t) {
       [](In x) -> Out { return {astype(astype(x[0], float32), float64)}; }, Smooth::no);
 }
 
+// Of two operands, differentiable in one.
+void special(Table& t) {
+  t.add("zeta_by_q", {{{5, 3}, 0.6, 3}}, [](In x) -> Out { return {zeta(2.5, x[0])}; });
+  t.add("polygamma_by_x", {{{5, 3}, 0.6, 3}}, [](In x) -> Out { return {polygamma(2, x[0])}; });
+  t.add("ldexp_by_x", {{{5, 3}}}, [](In x) -> Out { return {ldexp(x[0], 3), frexp(x[0]).first}; });
+}
+
 void windows(Table& t) {
   t.add("reduce_window", {{{7, 5}, 0.5, 2}}, [](In x) -> Out {
     return {reduce_window(x[0], "sum", {3, 2}, {.strides = {2, 1}, .padding = {{1, 1}, {0, 1}}}),
@@ -433,7 +440,7 @@ double value_at(const OperandSample& operand, std::int64_t rank, std::int64_t n,
 const std::vector<OpSample>& op_samples() {
   static const auto rows = [] {
     Table t;
-    elementwise(t), reductions(t), windows(t), statistics(t), shapes(t), indexing(t), sorting(t),
+    elementwise(t), reductions(t), special(t), windows(t), statistics(t), shapes(t), indexing(t), sorting(t),
         contractions(t), convolutions(t), linear_algebra(t), collectives(t), fourier(t), creation(t);
     return std::move(t.rows);
   }();

@@ -1,4 +1,5 @@
-// Special functions, and functions of the parts of numbers. Derivatives write g for the cotangent.
+// Special functions, and functions of the parts of numbers. Derivatives write g for the cotangent. What has none by
+// its first or second operand is tried on integers; tests/support has samples of its derivative by the other.
 #include <tessera/ops/special.hpp>
 
 #include "ops/create/scalar.hpp"
@@ -50,10 +51,10 @@ const ElementwiseOp betainc_by_a_op{map<"betainc_grad_a">, floating,
                                     reals({0.6, 3}, {0.7, 3}, {0.1, 0.9}),
                                     no_derivative("betainc is differentiated once by its first operands")};
 const ElementwiseOp zeta_op{
-    map<"zeta">, floating, "Hurwitz's zeta function", reals({2, 2}, {0.6, 3}, {}),
+    map<"zeta">, floating, "Hurwitz's zeta function", integers(2, 5),
     derivative(NoDerivative{}, [](A g, A s, A q, A) { return -g * s * zeta(s + 1, q); })};
 const ElementwiseOp polygamma_op{
-    map<"polygamma">, floating, "a derivative of digamma", reals({1, 1}, {0.6, 3}, {}),
+    map<"polygamma">, floating, "a derivative of digamma", integers(1, 4),
     derivative(NoDerivative{}, [](A g, A n, A x, A) { return g * polygamma(n + 1, x); })};
 
 const ElementwiseOp i0_op{map<"i0">, floating, "modified Bessel function of order 0", reals(-2, 2),
@@ -74,7 +75,7 @@ const ElementwiseOp i1e_op{map<"i1e">, floating, "exp(-|x|) i1(x)", reals(0.3, 3
 const ElementwiseOp fmod_op{
     map<"fmod">, floating, "remainder with the sign of a", reals({2, 7}, {1.1, 1.9}, {}),
     derivative([](A g, A, A, A) { return g; }, [](A g, A a, A b, A) { return -g * trunc(a / b); })};
-const ElementwiseOp ldexp_op{map<"ldexp">, floating, "x 2^n", reals({-2, 2}, {3, 3}, {}),
+const ElementwiseOp ldexp_op{map<"ldexp">, floating, "x 2^n", integers(-3, 3),
                              derivative([](A g, A, A n, A) { return ldexp(g, n); }, NoDerivative{})};
 const ElementwiseOp frexp_op{map<"frexp_exponent">, floating, "n of x = m 2^n, |m| in [0.5, 1)", reals(),
                              piecewise_constant()};

@@ -76,7 +76,7 @@ TEST(SplitList, SearchesASplitTableAsUnsplit) {
 TEST(SplitList, SearchesWithoutGathering) {
   if (device_count() == 1) GTEST_SKIP() << "nothing is split";
   const int n = 1000 * device_count();
-  const Array table = device_put(arange(n), line(), P("x")),
+  const Array table = device_put(arange(4 * n), line(), P("x")),
               values = device_put(arange(n) - 5, line(), P("x"));
   const auto text = program_of(searchsorted(table, values));
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("all-gather")));
