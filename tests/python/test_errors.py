@@ -133,10 +133,10 @@ class Threads(unittest.TestCase):
         thread = threading.Thread(target=work)
         try:
             thread.start()
-            x = ts.random.normal(ts.random.key(0), (700, 700))
+            x = ts.random.normal(ts.random.key(0), (400, 400))
             counted = [count[0]]
             for _ in range(5):
-                x = x @ x / 700
+                x = x @ x / 400
             x.block_until_ready()
             counted.append(count[0])
             ts.device_get(x)

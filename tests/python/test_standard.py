@@ -88,6 +88,10 @@ class Statistics(unittest.TestCase):
                         found = getattr(ts, name)(x, axis=axis, keepdims=keepdims)
                         assert_same(found, expected, 1e-4, dtype=name not in ("argmax", "argmin", "count_nonzero"))
 
+    def test_no_axes_reduce_nothing(self):
+        for name in ("sum", "prod", "max", "min", "mean", "all", "any", "std", "var", "count_nonzero"):
+            assert_same(getattr(ts, name)(ts.asarray(real), axis=()), getattr(np, name)(real, axis=()), dtype=name != "count_nonzero")
+
     def test_dtypes_of_sums(self):
         for dtype, expected in (("int8", ts.int32), ("int16", ts.int32), ("int32", ts.int32), ("int64", ts.int64), ("uint8", ts.uint32), ("uint64", ts.uint64), ("float32", ts.float32), ("complex128", ts.complex128)):
             x = ts.ones(3, dtype=dtype)
@@ -188,6 +192,7 @@ class Searching(unittest.TestCase):
             assert_same(ts.unique_values(x), np.unique(whole))
             assert_same(ts.where(x > 2, x, 0), np.where(whole > 2, whole, 0))
             assert_same(ts.isin(x, ts.array([4, 9])), np.isin(whole, [4, 9]))
+            self.assertEqual(ts.unique_values(ts.array([np.nan, 1, np.nan])).shape, (3,))
             assert_same(ts.bincount(ts.abs(x)), np.bincount(np.abs(whole).ravel()).astype(np.int32))
 
 

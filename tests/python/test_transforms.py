@@ -183,6 +183,9 @@ class Maps(unittest.TestCase):
         f = ts.pmap(lambda r: r / lax.psum(r, "i"), axis_name="i")
         assert_same(f(x), x / x.sum(0))
         self.assertEqual(len(f(x).devices()), n)
+        power = ts.pmap(lambda r, k: r ** k, static_broadcasted_argnums=1)
+        assert_same(power(x, 2), x ** 2)
+        assert_same(power(x, 3), x ** 3, 1e-4)
 
     def test_shard_map_sees_blocks(self):
         n = ts.device_count()

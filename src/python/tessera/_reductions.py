@@ -11,10 +11,16 @@ __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_n
            "max", "mean", "median", "min", "nanmax", "nanmean", "nanmin", "nansum", "percentile", "prod", "ptp", "quantile", "std", "sum", "trace",
            "trapezoid", "var", "log_softmax", "softmax", "logsumexp", "cummax", "cummin", "cumlogsumexp", "square_sum"]
 
+def _over(x, axis, keepdims):
+    """axis=() reduces nothing: that is a reduction over a new axis of extent 1."""
+    return (_core.expand_dims(_array(x), _array(x).ndim), -1, False) if axis == () else (x, axis, keepdims)
+
+
 def _reduction(function):
     def reduce(x, /, axis=None, dtype=None, keepdims=False, where=None):
         if where is not None:
             raise TypeError(f"{function.__name__} has no where=; write {function.__name__}(where(mask, x, neutral))")
+        x, axis, keepdims = _over(x, axis, keepdims)
         return function(x, axis, keepdims) if dtype is None else function(x, axis, dtype, keepdims)
     reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
     return reduce
@@ -25,6 +31,7 @@ sum, prod = _reduction(_core.sum), _reduction(_core.prod)
 
 def _plain(function, name=None):
     def reduce(x, /, axis=None, keepdims=False, *, dtype=None):
+        x, axis, keepdims = _over(x, axis, keepdims)
         return function(x if dtype is None else _core.astype(_array(x), dtype), axis, keepdims)
     reduce.__name__, reduce.__doc__ = name or function.__name__, words_of(function)
     return reduce
@@ -37,11 +44,13 @@ count_nonzero = _plain(_core.count_nonzero)
 
 def var(x, /, axis=None, *, correction=None, ddof=None, keepdims=False):
     """The mean square distance from the mean, divided by n - correction."""
+    x, axis, keepdims = _over(x, axis, keepdims)
     return _core.var(x, axis, keepdims, float(correction if correction is not None else ddof or 0))
 
 
 def std(x, /, axis=None, *, correction=None, ddof=None, keepdims=False):
     """sqrt(var(x))."""
+    x, axis, keepdims = _over(x, axis, keepdims)
     return _core.std(x, axis, keepdims, float(correction if correction is not None else ddof or 0))
 
 

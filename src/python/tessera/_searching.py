@@ -62,14 +62,14 @@ def flatnonzero(x):
     return nonzero(ravel(x))[0]
 
 
-def _unique_parts(x):
+def _unique_parts(x, equal_nan=False):
     host = _host(x)
-    values, first, inverse, counts = _np.unique(host, return_index=True, return_inverse=True, return_counts=True)
+    values, first, inverse, counts = _np.unique(host, return_index=True, return_inverse=True, return_counts=True, equal_nan=equal_nan)
     return values, first.astype(_np.int32), inverse.reshape(host.shape).astype(_np.int32), counts.astype(_np.int32)
 
 
 def unique_all(x, /):
-    """Values, first places, inverse and counts. Collective, as nonzero; so are the three that follow."""
+    """Values, first places, inverse and counts; each NaN is a value of its own. Collective, as nonzero; so are the three that follow."""
     return _core_named("UniqueAll", "values indices inverse_indices counts", *_unique_parts(x))
 
 
@@ -92,7 +92,7 @@ def unique_values(x, /):
 
 def unique(x, return_index=False, return_inverse=False, return_counts=False):
     """numpy.unique. Collective: gathers x."""
-    parts = [asarray(p) for p in _unique_parts(x)]
+    parts = [asarray(p) for p in _unique_parts(x, equal_nan=True)]
     wanted = [parts[0]] + [p for p, asked in zip(parts[1:], (return_index, return_inverse, return_counts)) if asked]
     return wanted[0] if len(wanted) == 1 else tuple(wanted)
 

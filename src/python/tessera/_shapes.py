@@ -238,7 +238,7 @@ def roll(x, /, shift, axis=None):
     return _core.roll(x, [shift] if isinstance(shift, int) else list(shift), axes)
 
 
-def pad(x, pad_width, mode="constant", constant_values=0, end_values=0, **_):
+def pad(x, pad_width, mode="constant", constant_values=0, end_values=0):
     """Elements around x, by NumPy's modes."""
     x = _array(x)
     if isinstance(pad_width, int):

@@ -90,7 +90,28 @@ def pmap(fun=None, /, axis_name="", *, in_axes=0, out_axes=0, devices=None, dona
     if fun is None:
         return _functools.partial(pmap, axis_name=axis_name, in_axes=in_axes, out_axes=out_axes, devices=devices, donate_argnums=donate_argnums,
                                   static_broadcasted_argnums=static_broadcasted_argnums)
-    return _named(_core.pmap(fun, axis_name or "", in_axes, out_axes, list(devices or []), _numbers(donate_argnums)), fun)
+    options = (out_axes, list(devices or []), _numbers(donate_argnums))
+    if static_broadcasted_argnums != () and static_broadcasted_argnums is not None:
+        return _functools.wraps(fun)(_pmap_with_statics(fun, axis_name or "", in_axes, options, _numbers(static_broadcasted_argnums)))
+    return _named(_core.pmap(fun, axis_name or "", in_axes, *options), fun)
+
+
+def _pmap_with_statics(fun, axis_name, in_axes, options, static):
+    """One mapped function for each set of static values."""
+    known = {}
+
+    def call(*args):
+        fixed = {n % len(args): args[n] for n in static}
+        mapped = known.get(key := tuple(fixed.items()))
+        if mapped is None:
+            def whole(*rest):
+                values = iter(rest)
+                return fun(*(fixed[n] if n in fixed else next(values) for n in range(len(args))))
+            axes = in_axes if isinstance(in_axes, int) else tuple(a for n, a in enumerate(in_axes) if n not in fixed)
+            mapped = known[key] = _core.pmap(whole, axis_name, axes, *options)
+        return mapped(*(a for n, a in enumerate(args) if n not in fixed))
+
+    return call
 
 
 def shard_map(fun=None, /, mesh=None, in_specs=None, out_specs=None, check_vma=True, axis_names=(), check_rep=None):
@@ -104,8 +125,8 @@ def shard_map(fun=None, /, mesh=None, in_specs=None, out_specs=None, check_vma=T
     return _named(_core.shard_map(fun, mesh, specs, out_specs, check, list(axis_names)), fun)
 
 
-def checkpoint(fun, **_):
-    """fun, but its backward pass computes fun's intermediate values again instead of keeping them."""
+def checkpoint(fun, *, prevent_cse=True):
+    """fun, but its backward pass computes fun's intermediate values again instead of keeping them, whatever prevent_cse says."""
     return _functools.wraps(fun)(lambda *args: _core.checkpointed(fun, *args))
 
 

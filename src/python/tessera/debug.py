@@ -30,7 +30,7 @@ def inspect_array_sharding(x, *, callback):
     callback(x.sharding)
 
 
-def print(format, *args, **kwargs):  # noqa: A001
+def print(format, *args, ordered=False, **kwargs):  # noqa: A001
     """The format with {} for each argument, or {name}, {:.3f}, written once per job by rank 0. Collective over all ranks: arrays are
     computed first. Inside jit and the like it writes when the program runs, as jax.debug.print."""
     text, values, taken = "", [], 0

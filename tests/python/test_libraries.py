@@ -1,0 +1,148 @@
+"""Files, checkpoints, debugging, random draws, networks' functions, other processes."""
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+
+import numpy as np
+
+import tessera as ts
+from layouts import assert_same, spread, values
+
+rows = np.arange(42, dtype=np.float32).reshape(7, 6)
+
+
+class Folder(unittest.TestCase):
+    """A folder that all processes share: the first one makes it."""
+
+    def setUp(self):
+        name = tempfile.mkdtemp() if ts.is_main_process() else ""
+        letters = np.frombuffer(name.encode().ljust(200), np.uint8)
+        self.folder = bytes(ts.multihost.broadcast_one_to_all(letters)).decode().strip()
+
+    def tearDown(self):
+        ts.multihost.sync_global_devices("done")
+        if ts.is_main_process():
+            import shutil
+            shutil.rmtree(self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+
+class Files(Folder):
+    def test_npy_from_every_layout_to_every_layout(self):
+        for x in spread(rows):
+            ts.io.save_npy(self.path("a.npy"), x)
+            np.testing.assert_array_equal(np.load(self.path("a.npy")), rows)
+            if x.committed:
+                again = ts.io.load_npy(self.path("a.npy"), x.sharding)
+                self.assertEqual(again.sharding, x.sharding)
+                assert_same(again, rows)
+        assert_same(ts.io.load_npy(self.path("a.npy")), rows)
+        info = ts.io.npy_info(self.path("a.npy"))
+        self.assertEqual((info.shape, info.dtype), ((7, 6), ts.float32))
+
+    def test_hdf5(self):
+        for x in spread(rows):
+            ts.io.save_hdf5(self.path("a.h5"), "group/a", x, mode="replace")
+        assert_same(ts.io.load_hdf5(self.path("a.h5"), "group/a"), rows)
+        self.assertEqual([n.strip("/") for n in ts.io.hdf5_datasets(self.path("a.h5"))], ["group/a"])
+        self.assertRaises(OSError, lambda: ts.io.save_hdf5(self.path("a.h5"), "group/a", ts.ones(1), mode="append"))
+        self.assertRaises(ValueError, lambda: ts.io.save_hdf5(self.path("a.h5"), "b", ts.ones(1), mode="rub out"))
+
+    def test_checkpoints_of_trees(self):
+        for x in spread(rows):
+            tree = {"layers": [(x, x * 2)], "step": ts.array(3), "none": None}
+            directory = self.path(f"checkpoints{len(os.listdir(self.folder))}")
+            ts.multihost.sync_global_devices("named")
+            ts.checkpoint.save(directory, 3, tree)
+            self.assertEqual(ts.checkpoint.latest_step(directory), 3)
+            again = ts.checkpoint.restore(directory, ts.tree_map(lambda a: a * 0, tree))
+            assert_same(again["layers"][0][1], rows * 2)
+            self.assertEqual(again["layers"][0][0].sharding, x.sharding)
+            self.assertIsNone(again["none"])
+
+
+class Debugging(unittest.TestCase):
+    def printed(self, call):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            call()
+        return out.getvalue()
+
+    def test_what_is_printed_is_printed_once(self):
+        text = self.printed(lambda: ts.debug.print("loss {} of {name}", ts.array(2.5), name="x"))
+        self.assertEqual(text, "loss 2.5 of x\n" if ts.is_main_process() else "")
+        text = self.printed(lambda: ts.debug.visualize_sharding((8, 8), ts.SingleDeviceSharding(ts.devices()[0]), use_color=False))
+        self.assertEqual("CPU 0" in text, ts.is_main_process())
+
+    def test_communication_is_counted_and_explained(self):
+        n = ts.device_count()
+        x = ts.device_put(ts.ones((n, 4)), ts.NamedSharding(ts.make_mesh((n,), ("x",)), ts.P("x")))
+        x.block_until_ready()
+        with ts.CommStats() as stats:
+            ts.sum(x, axis=0).block_until_ready()
+        self.assertEqual(stats.calls("all-reduce"), 1 if n > 1 else 0)
+        explained = ts.explain(lambda a: ts.sum(a, axis=0), x)
+        self.assertEqual(explained.calls("all-reduce"), stats.calls("all-reduce"))
+        if n > 1:
+            self.assertRaises(ValueError, lambda: explained.forbid("all-reduce"))
+            self.assertEqual(explained.collectives[0].axes, "x")
+        self.assertIs(explained.forbid("all-to-all"), explained)
+
+    def test_profiles_and_nan_checks(self):
+        with ts.debug.profile() as scope:
+            ts.sum(ts.ones(3) + 1).block_until_ready()
+        self.assertGreater(scope.steps(), 0)
+        with ts.debug.debug_nans():
+            self.assertRaises(FloatingPointError, lambda: ts.log(ts.array([-1.0])).block_until_ready())
+        self.assertTrue(np.isnan(float(ts.log(ts.array(-1.0)))))
+
+
+class Random(unittest.TestCase):
+    def test_keys_are_the_words_of_their_seed(self):
+        self.assertEqual(ts.random.key_data(ts.random.key(7)).tolist(), [0, 7])
+        self.assertEqual(ts.random.key_data(ts.random.PRNGKey(2 ** 32 + 5)).tolist(), [1, 5])
+
+    def test_draws(self):
+        key = ts.random.key(1)
+        for draw, shape in ((ts.random.uniform(key, (40, 5), minval=2.0, maxval=3.0), (40, 5)), (ts.random.normal(key, (50,), dtype=ts.float64), (50,)), (ts.random.randint(key, (30,), 5, 9), (30,)),
+                            (ts.random.bernoulli(key, 0.5, (20,)), (20,)), (ts.random.permutation(key, 10), (10,)), (ts.random.choice(key, 5, (4,), replace=False), (4,)),
+                            (ts.random.categorical(key, ts.zeros((3, 4))), (3,)), (ts.random.gamma(key, 2.0, (6,)), (6,)), (ts.random.truncated_normal(key, -1.0, 1.0, (9,)), (9,))):
+            self.assertEqual(draw.shape, shape)
+        uniform = values(ts.random.uniform(key, (1000,), minval=2.0, maxval=3.0))
+        self.assertTrue(((uniform >= 2) & (uniform < 3)).all() and abs(uniform.mean() - 2.5) < 0.05)
+        self.assertEqual(sorted(values(ts.random.permutation(key, 10))), list(range(10)))
+        keys = ts.random.split(key, 3)
+        self.assertEqual(len(keys), 3)
+        many = ts.vmap(lambda k: ts.random.normal(k, (2,)))(ts.random.split(key, (4,)))
+        self.assertEqual(many.shape, (4, 2))
+
+
+class Networks(unittest.TestCase):
+    def test_functions(self):
+        host = rows / 10 - 2
+        for x in spread(host):
+            assert_same(ts.nn.relu(x), np.maximum(host, 0))
+            assert_same(ts.nn.softmax(x), np.exp(host) / np.exp(host).sum(-1, keepdims=True))
+            assert_same(ts.nn.logsumexp(x, axis=0), np.log(np.exp(host).sum(0)))
+            assert_same(ts.nn.leaky_relu(x), np.where(host >= 0, host, 0.01 * host))
+            assert_same(ts.nn.elu(x), np.where(host > 0, host, np.expm1(host)))
+            assert_same(ts.nn.silu(x), host / (1 + np.exp(-host)))
+        assert_same(ts.nn.one_hot(ts.array([2, 0]), 3), np.eye(3, dtype=np.float32)[[2, 0]])
+
+
+class Processes(unittest.TestCase):
+    def test_gathering_and_agreeing(self):
+        mine = np.full((2,), ts.process_index(), np.int32)
+        np.testing.assert_array_equal(ts.multihost.process_allgather(mine), np.repeat(np.arange(ts.process_count(), dtype=np.int32), 2).reshape(-1, 2))
+        np.testing.assert_array_equal(ts.multihost.broadcast_one_to_all(mine), [0, 0])
+        ts.multihost.assert_equal(np.ones(2))
+        if ts.process_count() > 1:
+            self.assertRaises(ValueError, lambda: ts.multihost.assert_equal(mine))
+
+
+if __name__ == "__main__":
+    unittest.main()
