@@ -22,7 +22,7 @@ TEST(Explain, CountsFiveNLogNOfAnFft) {
   for (const Array& x : {astype(ones({n, m}), complex64), rows(astype(ones({n, m}), complex64))}) {
     const auto cost = explain([](const Array& a) { return fft::fft2(a); }, x).cost;
     const double own = x.is_committed() ? expected : expected * device_count();
-    EXPECT_NEAR(cost.flops, own, 0.05 * own) << "what else is counted is small beside it";
+    EXPECT_NEAR(cost.flops, own, 0.1 * own) << "what else is counted is small beside it";
   }
   const auto real = explain([](const Array& a) { return fft::rfft2(a); }, rows(ones({n, m}))).cost;
   EXPECT_NEAR(real.flops, expected / 2, 0.15 * expected);
