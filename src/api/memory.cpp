@@ -31,10 +31,17 @@ std::int64_t cgroup_limit() {
   std::int64_t limit = std::min(number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
                                 number_in("/sys/fs/cgroup/memory.max"));
   std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    if (!line.starts_with("0::/")) continue;
-    for (std::string path = line.substr(3); !path.empty(); path.resize(path.find_last_of('/')))
-      limit = std::min(limit, number_in("/sys/fs/cgroup" + path + "/memory.max"));
+  const auto up_from = [&](std::string path, const std::string& root, const char* name) {
+    for (; path.starts_with('/'); path.resize(path.find_last_of('/')))
+      limit = std::min(limit, number_in(root + path + name));
+  };
+  for (std::string line; std::getline(groups, line);) {  // 0::/a/b, or 7:memory:/a/b
+    const auto controllers = line.find(':') + 1, place = line.find(':', controllers) + 1;
+    if (line.starts_with("0::"))
+      up_from(line.substr(place), "/sys/fs/cgroup", "/memory.max");
+    else if (("," + line.substr(controllers, place - 1 - controllers) + ",").find(",memory,") !=
+             std::string::npos)
+      up_from(line.substr(place), "/sys/fs/cgroup/memory", "/memory.limit_in_bytes");
   }
   return limit;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """expected.py --list | expected.py MPIEXEC PROGRAM NAME: one way to go wrong, and how the job must end: status, words, time."""
+import atexit
 import os
 import re
 import signal
@@ -37,6 +38,7 @@ faults = {
     "different_jitted_functions": (4, {"TESSERA_TIMEOUT": "20"}, 76, 20, {r"ranks 0-2: evaluates": 1, "rank 3: evaluates": 1}),
     "too_much_for_one": (3, {}, 0, 20, {"not so": 0}),
     "address_space_of_one": (3, {}, 0, 20, {"not so": 0}),
+    "group_of_little_memory": (3, {}, 0, 20, {"not so": 0}),
     "circle_of_parts": (3, {"TESSERA_TIMEOUT": "25"}, 76, 10, {
         r"DisagreementError: the ranks disagree on what comes next, and wait for each other": 1,
         r"^  rank 0: meets devices 0, 1 for the first time, for sum": 1, r"^  rank 1: meets devices 1, 2": 1, r"^  rank 2: meets devices 0, 2": 1, "TESSERA_TIMEOUT": 0}),
@@ -100,6 +102,23 @@ scenario_of = {
 }
 
 
+def make_memory_group(limit):
+    """The folder of a cgroup of this process's own; None where that is not allowed."""
+    for root, limit_name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = f"{root}/tessera-test-{os.getpid()}"
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        try:
+            with open(f"{group}/{limit_name}", "w") as file:
+                file.write(str(limit))
+            return group
+        except OSError:
+            os.rmdir(group)
+    return None
+
+
 def main():
     if sys.argv[1] == "--list":
         print(";".join(faults))
@@ -116,6 +135,12 @@ def main():
         if subprocess.run(in_small_memory + ["true"], capture_output=True).returncode != 0:
             return 77
         command = in_small_memory + command
+    if name == "group_of_little_memory":
+        group = make_memory_group(600 << 20)
+        if group is None:
+            return 77
+        command = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"] + command
+        atexit.register(os.rmdir, group)
     start = time.monotonic()
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace") as done:
         if name in signal_of:

@@ -160,6 +160,16 @@ const std::map<std::string, Body> inside_run = {
                "all ranks refuse what one rank's ulimit -v does not leave");
        require(item<float>(sum(x)) == 1 << 20, "arrays survive");
      }},
+    {"group_of_little_memory",
+     [] {
+       const Array x = device_put(ones({1 << 20}), make_mesh({device_count()}, {"x"}), P("x"));
+       eval(x);
+       require(throws<MemoryError>([&] {
+                 eval(broadcast_to(device_put(x, x.sharding().mesh(), P()), {64, 1 << 20}) + 1);
+               }),
+               "all ranks refuse what their cgroup does not hold");
+       require(item<float>(sum(x)) == 1 << 20, "arrays survive");
+     }},
     {"circle_of_parts",
      [] {
        const int a = me(), b = (a + 1) % device_count();
