@@ -43,8 +43,8 @@ FileName parse_file(const std::string& word) {
     if (const auto at = word.find(ending + ":"); at != std::string::npos)
       return {kind.format, word.substr(0, at + ending.size()), word.substr(at + ending.size() + 1)};
     if (ends_with(word, ending))
-      throw UsageError(tessera::quoted(word) + " names no " + kind.member + "; write " + word +
-                       (kind.format == Format::hdf5 ? ":/" : ":") + kind.member +
+      throw UsageError(tessera::quoted(word) + " names no " + kind.member + "; write " +
+                       tessera::quoted(word + (kind.format == Format::hdf5 ? ":/" : ":") + kind.member) +
                        ", or see what it holds with "
                        "tessera info");
   }
@@ -94,7 +94,8 @@ Array load(const std::string& word, const Sharding& sharding) {
 void check_output(const std::string& word) {
   const auto file = parse_file(word);
   if (file.format == Format::hdf5 && (file.member.empty() || file.member.back() == '/'))
-    throw UsageError(tessera::quoted(word) + " names no dataset; write " + file.path + ":/dataset");
+    throw UsageError(tessera::quoted(word) + " names no dataset; write " +
+                     tessera::quoted(file.path + ":/dataset"));
   const auto folder = std::filesystem::path(file.path).parent_path();
   std::error_code none;
   if (!folder.empty() && !std::filesystem::is_directory(folder, none))

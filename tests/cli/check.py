@@ -60,7 +60,7 @@ check("more specs than operands", ["matmul", "a.npy", "b.npy", "-o", "c.npy", "-
 check("a word that is neither file nor shape", ["shard", "x"], 2, err="'x' is no file")
 check("an extent beyond 64 bits", ["shard", "99999999999999999999x3"], 2, err="does not fit 64 bits")
 check("the version", ["--version"], 0, "tessera 0.")
-check("a file without the name of its array", ["reshard", images, "-o", "b.npz", "-n", 2], 2, err="names no array; write b.npz:array")
+check("a file without the name of its array", ["reshard", images, "-o", "b.npz", "-n", 2], 2, err="names no array; write 'b.npz:array'")
 check("a folder that is not there", ["reshard", images, "-o", "no/b.npy", "-n", 2], 1, err="there is no folder 'no'")
 check("too many ranks", ["matmul", "a", "b", "-o", "c", "-n", "99999999999999999999"], 2, err="-n")
 check("no program to run", ["run", "-n", "2"], 2, err="program")
