@@ -1,5 +1,6 @@
-// Special functions, and functions of the parts of numbers. Derivatives write g for the cotangent. What has none by
-// its first or second operand is tried on integers; tests/support has samples of its derivative by the other.
+// Special functions, and functions of the parts of numbers. Derivatives write g for the cotangent. What has
+// none by its first or second operand is tried on integers; tests/support has samples of its derivative by
+// the other.
 #include <tessera/ops/special.hpp>
 
 #include "ops/create/scalar.hpp"
