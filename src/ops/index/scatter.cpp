@@ -125,6 +125,8 @@ std::optional<Placement> place_delivery(const PlaceArgs& args, const GatherParam
   bytes = placement.inputs.back().shard_shape(updates).elements() *
               static_cast<std::int64_t>(itemsize(args.in.back().dtype)) +
           placement.inputs[1].shard_shape(list).elements() * static_cast<std::int64_t>(sizeof(std::int64_t));
+  const auto parts = devices_along(args.mesh, axes[dim]);
+  bytes = bytes / parts * (parts - 1);  // as many as stay at home where places are spread evenly
   return placement;
 }
 

@@ -67,8 +67,11 @@ std::int64_t question_bytes(const PlaceArgs& args, const Sharding& values) {
 Placement place_search(const PlaceArgs& args) {
   std::int64_t bytes = 0;
   auto placement = place_by(search_rule, args, &bytes);
-  if (auto asking = place_questions(args); asking && question_bytes(args, asking->inputs[1]) < bytes)
-    return std::move(*asking);
+  auto asking = place_questions(args);
+  if (!asking) return placement;
+  const auto parts = devices_along(args.mesh, asking->inputs[0].dim_axes(1)[0]);
+  // A part of them is answered at home where values are spread evenly.
+  if (question_bytes(args, asking->inputs[1]) / parts * (parts - 1) < bytes) return std::move(*asking);
   return placement;
 }
 
