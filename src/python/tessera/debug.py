@@ -3,6 +3,8 @@ import contextlib as _contextlib
 import string as _string
 import sys as _sys
 
+import numpy as _np
+
 from . import _core
 from ._core.debug import CommStats, set_nan_check, sharding_html, sharding_svg, sharding_text  # noqa: F401
 
@@ -46,7 +48,25 @@ def print(format, *args, ordered=False, **kwargs):  # noqa: A001
         else:
             values.append(args[int(field)] if field.isdigit() else kwargs[field])
         text += "{:" + spec + "}" if spec else "{}"
-    _d.print_values(text, values)
+    if _d.prints_later():
+        _d.print_values(text, values)
+    else:  # through sys.stdout, which notebooks and tests take over
+        _show(text.format(*(_Written(v) for v in values)))
+
+
+class _Written:
+    """An argument of print, as Python's format wants it; of an array the format holds for each element."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __format__(self, spec):
+        if not isinstance(self.value, _core.Array):
+            return format(self.value, spec)
+        if not spec:
+            return str(self.value)
+        host = _np.asarray(self.value._host())
+        return _np.array2string(host, formatter={"all": lambda x: format(x, spec)})
 
 
 @_contextlib.contextmanager
