@@ -36,8 +36,8 @@ struct Ellipsis {};
 ///     x(ellipsis, 0)  all dims in between          x(newaxis) a new dim of extent 1
 ///     x(indices)      the slices that an integer array names; out of range ones are clamped, as in JAX
 ///
-/// Several index arrays broadcast against each other. A bool mask cannot be read by (its shape would depend
-/// on values): use where, or x.at(mask).
+/// Several index arrays broadcast against each other. x(mask), a bool array of x's first extents, takes
+/// what is true: it counts, collective over all ranks; in a trace compress(mask, x, {.size = n}).
 struct IndexPart {
   enum class Kind { integer, slice, ellipsis, newaxis, array };  ///< which of the five
   /// A number: the dim goes.
@@ -47,7 +47,7 @@ struct IndexPart {
   IndexPart(const Slice& s) : kind(Kind::slice), slice(s) {}  ///< slice(...)
   IndexPart(const Ellipsis&) : kind(Kind::ellipsis) {}        ///< ellipsis
   IndexPart(NoneType) : kind(Kind::newaxis) {}                ///< newaxis
-  IndexPart(const Array& a) : kind(Kind::array), array(a) {}  ///< an integer array
+  IndexPart(const Array& a) : kind(Kind::array), array(a) {}  ///< an integer array, or a mask
   Kind kind;                                                  ///< which of the following counts
   std::int64_t integer = 0;                                   ///< of Kind::integer
   Slice slice;                                                ///< of Kind::slice
