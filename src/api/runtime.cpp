@@ -19,6 +19,7 @@
 #include "base/text.hpp"
 #include "comm/mpi/environment.hpp"
 #include "comm/watch/agreement.hpp"
+#include "kernels/dense/blas_target.hpp"
 #include "kernels/threads.hpp"
 #include "mesh/devices.hpp"
 
@@ -45,6 +46,8 @@ void share_cores(int wanted) {
   if (wanted == 0) wanted = settings().threads;
   const int threads = wanted > 0 ? wanted : std::max(1, job.cores / job.host_size);
   kernels::set_threads(wanted);  // they use one where nobody asks for more
+  if (const auto target = kernels::retarget_blas(); !target.empty())
+    log_once(LogLevel::info, "OpenBLAS does not know this CPU; it uses its kernels for " + target);
   if (openblas_set_num_threads != nullptr && std::getenv("OPENBLAS_NUM_THREADS") == nullptr)
     openblas_set_num_threads(threads);
   if (omp_set_num_threads != nullptr && (wanted > 0 || std::getenv("OMP_NUM_THREADS") == nullptr))
