@@ -1,0 +1,144 @@
+#include "kernels/dense/lapack.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "kernels/dense/lapack_calls.hpp"
+#include "kernels/dense/magnitude.hpp"
+#include "kernels/dense/row_major.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+template <class T> bool cholesky_one(int n, const T* a, T* l, std::int64_t& bad_at) {
+  const auto at = [n](std::int64_t i, std::int64_t j) { return i * n + j; };
+  Magnitude magnitude;
+  for (int i = 0; i < n; ++i) {  // the memory of L read by columns is its transpose, upper triangular
+    magnitude.add(a + at(i, 0), i + 1);
+    std::copy(a + at(i, 0), a + at(i, 0) + i + 1, l + at(i, 0));
+    std::fill(l + at(i, 0) + i + 1, l + at(i, 0) + n, T(0));
+  }
+  if (!magnitude.is_finite()) {
+    for (int i = 0; i < n; ++i) fill_nan(l + at(i, 0), i + 1);
+    return true;
+  }
+  const int info = lapack::potrf('U', n, l, std::max(n, 1));
+  bad_at = info - 1;
+  return info <= 0;
+}
+
+template <class T> class Qr {
+ public:
+  Qr(std::int64_t m, std::int64_t n, bool complete)
+      : m_(lapack_int(m, "a matrix extent")),
+        n_(lapack_int(n, "a matrix extent")),
+        k_(std::min(m_, n_)),
+        q_columns_(complete ? m_ : k_) {
+    columns_.resize(m * std::max<std::int64_t>(n_, q_columns_));
+    tau_.resize(std::max(k_, 1));
+    if (m_ == 0 || n_ == 0) return;
+    T answer[2] = {};
+    lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), &answer[0], -1);
+    lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), &answer[1], -1);
+    work_.resize(
+        std::max({queried_size(answer[0], "a workspace"), queried_size(answer[1], "a workspace"), 1}));
+  }
+  void run(const T* a, T* q, T* r) {
+    if (k_ == 0) {  // nothing to factor: Q is the identity
+      if (q != nullptr)
+        for (int i = 0; i < m_; ++i)
+          for (int j = 0; j < q_columns_; ++j) q[std::int64_t{i} * q_columns_ + j] = T(i == j ? 1 : 0);
+      return;
+    }
+    Magnitude magnitude;
+    magnitude.add(a, std::int64_t{m_} * n_);
+    if (!magnitude.is_finite()) return blank(q, r);
+    transpose(a, m_, n_, columns_.data());
+    lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), work_.data(), static_cast<int>(work_.size()));
+    if (r != nullptr)
+      for (int i = 0; i < q_columns_; ++i)
+        for (int j = 0; j < n_; ++j)
+          r[std::int64_t{i} * n_ + j] = i <= j && i < k_ ? columns_[std::int64_t{j} * m_ + i] : T(0);
+    if (q == nullptr) return;
+    lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(),
+                  static_cast<int>(work_.size()));
+    transpose(columns_.data(), q_columns_, m_, q);
+  }
+
+ private:
+  void blank(T* q, T* r) const {
+    if (q != nullptr) fill_nan(q, std::int64_t{m_} * q_columns_);
+    if (r == nullptr) return;
+    std::fill(r, r + std::int64_t{q_columns_} * n_, T(0));
+    for (std::int64_t i = 0; i < k_; ++i) fill_nan(r + i * n_ + i, n_ - i);
+  }
+  int m_, n_, k_, q_columns_;
+  std::vector<T> columns_, tau_, work_;
+};
+
+}  // namespace
+
+void lu_factor(Dtype dtype, std::int64_t batch, std::int64_t m64, std::int64_t n64, const void* a, void* lu,
+               std::int32_t* pivots) {
+  const int m = lapack_int(m64, "a matrix extent"), n = lapack_int(n64, "a matrix extent");
+  if (m == 0 || n == 0) return;
+  visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> columns(m64 * n64);
+    const std::int64_t steps = std::min(m, n);
+    for (std::int64_t i = 0; i < batch; ++i) {
+      const T* matrix = as<T>(a) + i * m64 * n64;
+      T* result = as<T>(lu) + i * m64 * n64;
+      std::int32_t* exchanged = pivots + i * steps;
+      Magnitude magnitude;
+      magnitude.add(matrix, m64 * n64);
+      if (!magnitude.is_finite()) {
+        fill_nan(result, m64 * n64);
+        std::iota(exchanged, exchanged + steps, 0);
+        continue;
+      }
+      const int exponent = exponent_to_scale<T>(magnitude);
+      transpose(matrix, m, n, columns.data());
+      if (exponent != 0) scale(columns.data(), m64 * n64, exponent);
+      lapack::getrf(m, n, columns.data(), m, exchanged);
+      for (std::int64_t s = 0; s < steps; ++s) --exchanged[s];
+      transpose(columns.data(), n, m, result);
+      if (exponent != 0)  // L is that of the matrix as it was
+        for (std::int64_t row = 0; row < std::min(m64, n64); ++row)
+          scale(result + row * n64 + row, n64 - row, -exponent);
+    }
+  });
+  check_refusals();
+}
+
+Breakdown cholesky(Dtype dtype, std::int64_t batch, std::int64_t n64, const void* a, void* l) {
+  const int n = lapack_int(n64, "a matrix extent");
+  Breakdown breakdown;
+  visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t i = 0; i < batch && n > 0; ++i) {
+      std::int64_t bad_at = 0;
+      if (!cholesky_one(n, as<T>(a) + i * n64 * n64, as<T>(l) + i * n64 * n64, bad_at) &&
+          !breakdown.happened())
+        breakdown = {i, bad_at};
+    }
+  });
+  check_refusals();
+  return breakdown;
+}
+
+void qr(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool complete, const void* a,
+        void* q, void* r) {
+  visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Qr<T> qr(m, n, complete);
+    const std::int64_t columns = complete ? m : std::min(m, n);
+    for (std::int64_t i = 0; i < batch; ++i)
+      qr.run(as<T>(a) + i * m * n, q ? as<T>(q) + i * m * columns : nullptr,
+             r ? as<T>(r) + i * columns * n : nullptr);
+  });
+  check_refusals();
+}
+
+}  // namespace tessera::kernels

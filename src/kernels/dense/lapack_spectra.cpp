@@ -1,0 +1,179 @@
+#include "kernels/dense/lapack.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/dense/lapack_calls.hpp"
+#include "kernels/dense/magnitude.hpp"
+#include "kernels/dense/row_major.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+// Row-major memory read by columns is the conjugate of a Hermitian matrix: same eigenvalues, conjugate
+// eigenvectors.
+template <class T> class Eigh {
+ public:
+  Eigh(std::int64_t n, bool vectors)
+      : n_(lapack_int(n, "a matrix extent")), job_(vectors ? 'V' : 'N'), matrix_(n * n) {
+    if (n_ == 0) return;
+    T size{};
+    real_of<T> real_size = 0, w = 0;
+    int int_size = 0;
+    call(&w, &size, -1, &real_size, -1, &int_size, -1);
+    work_.resize(std::max(queried_size(size, "a workspace"), 1));
+    real_work_.resize(std::max(queried_size(real_size, "a workspace"), 1));
+    int_work_.resize(std::max(int_size, 1));
+  }
+  bool run(const T* a, real_of<T>* w, T* v) {
+    if (n_ == 0) return true;
+    const std::int64_t n = n_;
+    Magnitude magnitude;
+    for (std::int64_t i = 0; i < n; ++i) magnitude.add(a + i * n, i + 1);
+    if (!magnitude.is_finite()) {
+      fill_nan(w, n);
+      if (v != nullptr) fill_nan(v, n * n);
+      return true;
+    }
+    std::copy(a, a + n * n, matrix_.begin());
+    const int info =
+        call(w, work_.data(), static_cast<int>(work_.size()), real_work_.data(),
+             static_cast<int>(real_work_.size()), int_work_.data(), static_cast<int>(int_work_.size()));
+    if (info != 0) return false;
+    if (v != nullptr) {
+      transpose(matrix_.data(), n, n, v);
+      if constexpr (complex_type<T>)
+        for (std::int64_t i = 0; i < n * n; ++i) v[i] = std::conj(v[i]);
+    }
+    return true;
+  }
+
+ private:
+  int call(real_of<T>* w, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork, [[maybe_unused]] int lrwork,
+           int* iwork, int liwork) {
+    int info = 0;
+    const char uplo = 'U';
+    if constexpr (std::is_same_v<T, float>)
+      ssyevd_(&job_, &uplo, &n_, matrix_.data(), &n_, w, work, &lwork, iwork, &liwork, &info);
+    else if constexpr (std::is_same_v<T, double>)
+      dsyevd_(&job_, &uplo, &n_, matrix_.data(), &n_, w, work, &lwork, iwork, &liwork, &info);
+    else if constexpr (std::is_same_v<T, c32>)
+      cheevd_(&job_, &uplo, &n_, matrix_.data(), &n_, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info);
+    else
+      zheevd_(&job_, &uplo, &n_, matrix_.data(), &n_, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info);
+    return info;
+  }
+  int n_;
+  char job_;
+  std::vector<T> matrix_, work_;
+  std::vector<real_of<T>> real_work_;
+  std::vector<int> int_work_;
+};
+
+// a read by columns is a^T = U' S V'^H, so V'^H read by rows is u and U' read by rows is vh: nothing is
+// turned around.
+template <class T> class Svd {
+ public:
+  Svd(std::int64_t m, std::int64_t n, bool full, bool vectors)
+      : m_(lapack_int(m, "a matrix extent")),
+        n_(lapack_int(n, "a matrix extent")),
+        k_(std::min(m_, n_)),
+        job_(!vectors ? 'N'
+             : full   ? 'A'
+                      : 'S'),
+        u_columns_(full ? m_ : k_),
+        v_rows_(full ? n_ : k_),
+        matrix_(m * n) {
+    if (k_ == 0) return;
+    const std::int64_t small = k_, large = std::max(m_, n_);
+    int_work_.resize(8 * small);
+    if constexpr (complex_type<T>)
+      real_work_.resize(
+          vectors ? std::max(5 * small * small + 5 * small, 2 * large * small + 2 * small * small + small)
+                  : 7 * small);
+    T size{};
+    real_of<T> s = 0;
+    call(nullptr, &s, nullptr, &size, -1);
+    work_.resize(std::max(queried_size(size, "a workspace"), 1));
+  }
+  bool run(const T* a, T* u, real_of<T>* s, T* vh) {
+    if (k_ == 0) {
+      for (auto [q, size] : {std::pair{u, u_columns_}, std::pair{vh, v_rows_}})
+        if (q != nullptr)
+          for (std::int64_t i = 0; i < size; ++i)
+            for (std::int64_t j = 0; j < size; ++j) q[i * size + j] = T(i == j ? 1 : 0);
+      return true;
+    }
+    Magnitude magnitude;
+    magnitude.add(a, std::int64_t{m_} * n_);
+    if (!magnitude.is_finite()) {
+      fill_nan(s, k_);
+      if (u != nullptr) fill_nan(u, std::int64_t{m_} * u_columns_), fill_nan(vh, std::int64_t{v_rows_} * n_);
+      return true;
+    }
+    std::copy(a, a + std::int64_t{m_} * n_, matrix_.begin());
+    return call(vh, s, u, work_.data(), static_cast<int>(work_.size())) == 0;
+  }
+
+ private:
+  int call(T* left, real_of<T>* s, T* right, T* work, int lwork) {
+    int info = 0;
+    T none{};
+    if (left == nullptr) left = right = &none;
+    const int ld_right = std::max(u_columns_, 1);
+    if constexpr (std::is_same_v<T, float>)
+      sgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
+              int_work_.data(), &info);
+    else if constexpr (std::is_same_v<T, double>)
+      dgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
+              int_work_.data(), &info);
+    else if constexpr (std::is_same_v<T, c32>)
+      cgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
+              real_work_.data(), int_work_.data(), &info);
+    else
+      zgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
+              real_work_.data(), int_work_.data(), &info);
+    return info;
+  }
+  int m_, n_, k_;
+  char job_;
+  int u_columns_, v_rows_;
+  std::vector<T> matrix_, work_;
+  std::vector<real_of<T>> real_work_;
+  std::vector<int> int_work_;
+};
+
+}  // namespace
+
+Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, void* w, void* v) {
+  Breakdown breakdown;
+  visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Eigh<T> eigh(n, v != nullptr);
+    for (std::int64_t i = 0; i < batch; ++i)
+      if (!eigh.run(as<T>(a) + i * n * n, as<real_of<T>>(w) + i * n, v ? as<T>(v) + i * n * n : nullptr) &&
+          !breakdown.happened())
+        breakdown = {i, 0};
+  });
+  check_refusals();
+  return breakdown;
+}
+
+Breakdown svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full, const void* a,
+              void* u, void* s, void* vh) {
+  Breakdown breakdown;
+  const std::int64_t k = std::min(m, n), u_size = m * (full ? m : k), v_size = (full ? n : k) * n;
+  visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Svd<T> svd(m, n, full, u != nullptr);
+    for (std::int64_t i = 0; i < batch; ++i)
+      if (!svd.run(as<T>(a) + i * m * n, u ? as<T>(u) + i * u_size : nullptr, as<real_of<T>>(s) + i * k,
+                   u ? as<T>(vh) + i * v_size : nullptr) &&
+          !breakdown.happened())
+        breakdown = {i, 0};
+  });
+  check_refusals();
+  return breakdown;
+}
+
+}  // namespace tessera::kernels

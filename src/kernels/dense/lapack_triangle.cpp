@@ -1,0 +1,68 @@
+#include "kernels/dense/lapack.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/dense/lapack_calls.hpp"
+#include "kernels/dense/magnitude.hpp"
+#include "kernels/dense/row_major.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+template <class T> T conjugate(T value) {
+  if constexpr (complex_type<T>)
+    return std::conj(value);
+  else
+    return value;
+}
+
+// exponent_to_scale; the triangle is looked at only where its diagonal is tiny or huge.
+template <class T> int exponent_of_triangle(std::int64_t n, bool lower, const T* a) {
+  Magnitude diagonal, triangle;
+  for (std::int64_t i = 0; i < n; ++i) diagonal.add(a + i * n + i, 1);
+  if (diagonal.largest != 0 && exponent_to_scale<T>(diagonal) == 0) return 0;
+  for (std::int64_t i = 0; i < n; ++i) triangle.add(a + i * n + (lower ? 0 : i), lower ? i + 1 : n - i);
+  return exponent_to_scale<T>(triangle);
+}
+
+}  // namespace
+
+void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::int64_t k64, TriangleUse use,
+                      const void* a, const void* b, void* x) {
+  const int n = lapack_int(n64, "a matrix extent"), k = lapack_int(k64, "a number of right-hand sides");
+  if (n == 0 || k == 0) return;
+  visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> conjugated(
+        use.conjugate && !use.transpose && complex_type<T> ? static_cast<std::size_t>(n64 * n64) : 0);
+    std::vector<T> scaled;
+    for (std::int64_t i = 0; i < batch; ++i) {
+      const T* matrix = as<T>(a) + i * n64 * n64;
+      if (!conjugated.empty()) {
+        std::transform(matrix, matrix + n64 * n64, conjugated.begin(), conjugate<T>);
+        matrix = conjugated.data();
+      }
+      const T* sides = as<T>(b) + i * n64 * k64;
+      T* result = as<T>(x) + i * n64 * k64;
+      std::copy(sides, sides + n64 * k64, result);
+      const int exponent = use.unit_diagonal ? 0 : exponent_of_triangle(n64, use.lower, matrix);
+      int of_sides = 0;
+      if (exponent != 0) {
+        scaled.assign(matrix, matrix + n64 * n64);
+        scale(scaled.data(), n64 * n64, exponent);
+        matrix = scaled.data();
+        Magnitude magnitude;
+        magnitude.add(sides, n64 * k64);
+        scale(result, n64 * k64, of_sides = exponent_to_scale<T>(magnitude));
+      }
+      // By columns the memory holds x^T op(a)^T = b^T with a^T in the opposite triangle.
+      const char trans = !use.transpose ? 'N' : use.conjugate ? 'C' : 'T';
+      lapack::trsm_right(!use.lower, trans, use.unit_diagonal, k, n, matrix, n, result, k);
+      if (exponent != 0) scale(result, n64 * k64, exponent - of_sides);
+    }
+  });
+  check_refusals();
+}
+
+}  // namespace tessera::kernels
