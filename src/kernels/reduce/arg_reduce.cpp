@@ -2,24 +2,13 @@
 #include <cstring>
 
 #include "kernels/move/copy.hpp"
+#include "kernels/reduce/order.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::kernels {
 namespace {
 
-template <class T> bool is_nan(const T& x) {
-  if constexpr (is_complex_type<T>)
-    return x.real() != x.real() || x.imag() != x.imag();
-  else
-    return x != x;
-}
-template <class T> bool less(const T& a, const T& b) {
-  if constexpr (is_complex_type<T>)
-    return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
-  else
-    return a < b;
-}
 // Whether `candidate`, which comes later, replaces `best`.
 template <bool max, class T> bool better(const T& candidate, const T& best) {
   if (is_nan(best)) return false;

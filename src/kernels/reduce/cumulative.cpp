@@ -6,24 +6,12 @@
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
+#include "kernels/reduce/order.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::kernels {
 namespace {
-
-template <class T> bool is_nan(const T& x) {
-  if constexpr (is_complex_type<T>)
-    return x.real() != x.real() || x.imag() != x.imag();
-  else
-    return x != x;
-}
-template <class T> bool less(const T& a, const T& b) {
-  if constexpr (is_complex_type<T>)
-    return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
-  else
-    return a < b;
-}
 
 struct Sum {
   template <class T> static T of(const T& a, const T& b) {

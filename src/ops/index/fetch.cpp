@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "comm/collectives/collectives.hpp"
 #include "types/buffer.hpp"
@@ -14,7 +15,7 @@ using Counts = std::vector<std::int64_t>;
 // Block r of `out` to rank r; what rank r sends arrives as block r of `in`. Sizes in bytes; this rank's own
 // block is left alone.
 void exchange_blocks(const comm::Communicator& comm, std::byte* out, const Counts& out_bytes, std::byte* in,
-                     const Counts& in_bytes, const char* label) {
+                     const Counts& in_bytes, const std::string& label) {
   std::vector<comm::Message> sends, receives;
   for (int r = 0; r < comm.size(); ++r) {
     const auto sent = out_bytes[r], received = in_bytes[r];
@@ -25,7 +26,7 @@ void exchange_blocks(const comm::Communicator& comm, std::byte* out, const Count
     in += received;
   }
   comm::exchange(
-      comm, sends, receives, [](std::size_t) {}, label);
+      comm, sends, receives, [](std::size_t) {}, label.c_str());
 }
 
 Counts scaled(const Counts& counts, std::int64_t by) {
@@ -64,6 +65,28 @@ std::int64_t before(const Counts& counts, std::size_t rank) {
 }
 std::byte* bytes_of(Counts& counts) { return reinterpret_cast<std::byte*>(counts.data()); }
 
+// How many entries each rank wants of this one, and their positions here, by rank. `what` names the steps.
+struct Wanted {
+  Counts count, positions;
+};
+Counts exchange_counts(const comm::Communicator& comm, Counts& sent, const std::string& what) {
+  Counts received(sent.size(), 0);
+  const Counts one(sent.size(), sizeof(std::int64_t));
+  exchange_blocks(comm, bytes_of(sent), one, bytes_of(received), one, what + ": counts");
+  received[comm.rank()] = sent[comm.rank()];
+  return received;
+}
+Wanted exchange_positions(const comm::Communicator& comm, ByOwner& list, const std::string& what) {
+  const std::size_t me = comm.rank();
+  Wanted wanted{exchange_counts(comm, list.count, what), {}};
+  wanted.positions.resize(total(wanted.count));
+  exchange_blocks(comm, bytes_of(list.positions), scaled(list.count, 8), bytes_of(wanted.positions),
+                  scaled(wanted.count, 8), what + ": positions");
+  std::copy_n(list.positions.begin() + before(list.count, me), list.count[me],
+              wanted.positions.begin() + before(wanted.count, me));
+  return wanted;
+}
+
 }  // namespace
 
 void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, kernels::AxisView own,
@@ -73,15 +96,9 @@ void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, k
   const auto item = static_cast<std::int64_t>(itemsize(dtype)), row_bytes = own.outer * own.inner * item;
   if (row_bytes == 0) return;
 
-  auto [asked, places, questions] = sorted_by_owner(list, ranks);
-  Counts granted(ranks, 0);
-  const Counts one(ranks, sizeof(std::int64_t));
-  exchange_blocks(comm, bytes_of(asked), one, bytes_of(granted), one, "gather: counts");
-  granted[me] = asked[me];
-  Counts answers(total(granted));
-  exchange_blocks(comm, bytes_of(questions), scaled(asked, 8), bytes_of(answers), scaled(granted, 8),
-                  "gather: positions");
-  std::copy_n(questions.begin() + before(asked, me), asked[me], answers.begin() + before(granted, me));
+  ByOwner questions = sorted_by_owner(list, ranks);
+  const auto [granted, answers] = exchange_positions(comm, questions, "gather");
+  const Counts &asked = questions.count, &places = questions.entries;
 
   Buffer leaving = Buffer::allocate(total(granted) * row_bytes),
          arrived = Buffer::allocate(total(asked) * row_bytes);
@@ -111,15 +128,9 @@ void deliver(const comm::Communicator& comm, const FetchList& list, Dtype dtype,
   const auto item = static_cast<std::int64_t>(itemsize(dtype)),
              row_bytes = rows_view.outer * rows_view.inner * item;
   if (row_bytes == 0) return;
-  auto [sent, entries, places] = sorted_by_owner(list, ranks);
-  Counts received(ranks, 0);
-  const Counts one(ranks, sizeof(std::int64_t));
-  exchange_blocks(comm, bytes_of(sent), one, bytes_of(received), one, "scatter: counts");
-  received[me] = sent[me];
-  Counts positions(total(received));
-  exchange_blocks(comm, bytes_of(places), scaled(sent, 8), bytes_of(positions), scaled(received, 8),
-                  "scatter: positions");
-  std::copy_n(places.begin() + before(sent, me), sent[me], positions.begin() + before(received, me));
+  ByOwner places = sorted_by_owner(list, ranks);
+  const auto [received, positions] = exchange_positions(comm, places, "scatter");
+  const Counts &sent = places.count, &entries = places.entries;
   Buffer leaving = Buffer::allocate(total(sent) * row_bytes),
          arrived = Buffer::allocate(total(received) * row_bytes);
   for (std::size_t r = 0; r < ranks; ++r)
@@ -140,10 +151,7 @@ Counts ask(const comm::Communicator& comm, const FetchList& list, std::int64_t i
            const std::function<void(const std::byte*, std::int64_t, std::int64_t*)>& answer) {
   const auto ranks = static_cast<std::size_t>(comm.size()), me = static_cast<std::size_t>(comm.rank());
   auto [sent, entries, unused] = sorted_by_owner(list, ranks);
-  Counts received(ranks, 0);
-  const Counts one(ranks, sizeof(std::int64_t));
-  exchange_blocks(comm, bytes_of(sent), one, bytes_of(received), one, "questions: counts");
-  received[me] = sent[me];
+  const Counts received = exchange_counts(comm, sent, "questions");
   Buffer leaving = Buffer::allocate(total(sent) * item), arrived = Buffer::allocate(total(received) * item);
   kernels::gather(leaving.data(), questions, {1, static_cast<std::int64_t>(list.owner.size()), 1}, entries,
                   item);
