@@ -6,30 +6,20 @@
 
 #include <cmath>
 
+#include "support/equal.hpp"
+#include "support/errors.hpp"
+
 namespace {
 
 using namespace tessera;
-using testing::HasSubstr;
+using test::expect_equal;
+using test::expect_error;
 
 Array data(Shape shape, int seed = 1) {
   std::vector<float> values;
   for (std::int64_t i = 0; i < shape.elements(); ++i)
     values.push_back(static_cast<float>((i * 7 + seed * 5) % 13 - 4));
   return array(HostArray(values, shape));
-}
-void expect_equal(const Array& got, const Array& wanted, const std::string& what, double tolerance = 0) {
-  ASSERT_EQ(got.shape(), wanted.shape()) << what;
-  const auto a = to_vector<double>(got), b = to_vector<double>(wanted);
-  for (std::size_t i = 0; i < a.size(); ++i)
-    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << what << " element " << i;
-}
-template <class Error, class F> void expect_error(F f, const std::vector<std::string>& parts) {
-  try {
-    f();
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    for (const auto& part : parts) EXPECT_THAT(error.what(), HasSubstr(part));
-  }
 }
 
 Mesh line() { return make_mesh({device_count()}, {"x"}); }

@@ -3,6 +3,7 @@
 #include <tessera/linalg.hpp>
 
 #include "control/loops.hpp"
+#include "support/errors.hpp"
 
 namespace tessera::test {
 namespace {
@@ -41,15 +42,6 @@ TEST(Profile, StepsInsideALoopAreCountedOnce) {
   EXPECT_GE(profile.steps(), 60);
   EXPECT_LE(profile.steps(), 65);
   EXPECT_THAT(profile.table(), Not(HasSubstr("scan at")));
-}
-
-template <class E, class F> std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(BadInput, ACarriedValueThatChanges) {

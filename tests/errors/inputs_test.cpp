@@ -8,21 +8,12 @@
 
 #include <functional>
 
+#include "support/errors.hpp"
+
 namespace tessera::test {
 namespace {
 
 using testing::HasSubstr;
-
-template <class Error> std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another error: ") + error.what();
-  }
-  return "no error";
-}
 
 TEST(Inputs, arrays_of_two_meshes_are_refused_with_both_named) {
   if (device_count() < 2) GTEST_SKIP() << "there is one mesh";

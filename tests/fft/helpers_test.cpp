@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "fft/reference.hpp"
+#include "support/errors.hpp"
 
 namespace tessera::test {
 namespace {
@@ -77,38 +78,28 @@ TEST(Convolutions, AreTheSums) {
   }
 }
 
-template <class Error, class F> std::string text_of_error(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no such error";
-}
-
 TEST(Refusals, NameTheCallAndTheFacts) {
   const Array x = ones({4, 6}), z = astype(x, complex64);
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fft(x, {.norm = "unitary"}); }),
+  EXPECT_THAT(error_of<ArgumentError>([&] { fft::fft(x, {.norm = "unitary"}); }),
               HasSubstr("no norm \"unitary\"; it is backward, ortho or forward"));
-  EXPECT_THAT(text_of_error<IndexError>([&] { fft::fft(x, {.axes = {2}}); }),
-              HasSubstr("axis 2 is out of range"));
-  EXPECT_THAT(text_of_error<IndexError>([&] { fft::fftn(x, {.axes = {0, -2}}); }), HasSubstr("twice"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fft(x, 0); }), HasSubstr("0 points along axis 1"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::irfft(ones({3, 1})); }), HasSubstr("pass n"));
-  EXPECT_THAT(text_of_error<DtypeError>([&] { fft::rfftn(z); }), HasSubstr("Use fftn, or take real(x)"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fft2(x, {.axes = {0}}); }),
+  EXPECT_THAT(error_of<IndexError>([&] { fft::fft(x, {.axes = {2}}); }), HasSubstr("axis 2 is out of range"));
+  EXPECT_THAT(error_of<IndexError>([&] { fft::fftn(x, {.axes = {0, -2}}); }), HasSubstr("twice"));
+  EXPECT_THAT(error_of<ArgumentError>([&] { fft::fft(x, 0); }), HasSubstr("0 points along axis 1"));
+  EXPECT_THAT(error_of<ArgumentError>([&] { fft::irfft(ones({3, 1})); }), HasSubstr("pass n"));
+  EXPECT_THAT(error_of<DtypeError>([&] { fft::rfftn(z); }), HasSubstr("Use fftn, or take real(x)"));
+  EXPECT_THAT(error_of<ArgumentError>([&] { fft::fft2(x, {.axes = {0}}); }),
               HasSubstr("it transforms 2 axes, but options.axes names 1"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] {
+  EXPECT_THAT(error_of<ArgumentError>([&] {
                 fft::fftn(x, {.s = {4, 4, 4}});
               }),
               HasSubstr("3 axes of an array of 2 dimensions"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] {
+  EXPECT_THAT(error_of<ArgumentError>([&] {
                 fft::fftn(x, {.axes = {0}, .s = {4, 4}});
               }),
               HasSubstr("2 lengths for 1 axis"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::fft(x, {.out_sharding = fft::given}); }),
+  EXPECT_THAT(error_of<ArgumentError>([&] { fft::fft(x, {.out_sharding = fft::given}); }),
               HasSubstr("options.given holds no sharding"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { fft::convolve(x, x, "some"); }),
+  EXPECT_THAT(error_of<ArgumentError>([&] { fft::convolve(x, x, "some"); }),
               HasSubstr("full, same or valid"));
 }
 

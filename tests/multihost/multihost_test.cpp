@@ -6,19 +6,13 @@
 
 #include <limits>
 
+#include "support/errors.hpp"
+
 namespace {
 
 using namespace tessera;
+using test::error_of;
 using testing::HasSubstr;
-
-template <class Error, class F> std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Multihost, ProcessAllgatherStacksOrConcatenates) {
   const int p = process_count();

@@ -10,8 +10,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "support/errors.hpp"
+
 namespace tessera {
 namespace {
+
+using test::error_of;
 
 void expect_close(const Array& got, const std::vector<double>& wanted, double tolerance = 2e-6,
                   const std::string& what = "") {
@@ -25,15 +29,6 @@ Mesh line() { return make_mesh({device_count()}, {"x"}); }
 
 // The rows of x over all ranks: 7 rows are uneven on every number of ranks but 1 and 7.
 Array split_rows(const Array& x) { return device_put(x, line(), P("x")); }
-
-template <class Error, class F> std::string text_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was raised";
-}
 
 const std::vector<float> points = {-100, -2, -0.5, 0, 0.5, 2, 100};
 
@@ -106,7 +101,7 @@ TEST(OneHot, has_no_one_for_a_label_out_of_range) {
 }
 
 TEST(OneHot, refuses_labels_that_are_no_integers) {
-  EXPECT_THAT(text_of<DtypeError>([] { nn::one_hot(array({1.f}), 3); }),
+  EXPECT_THAT(error_of<DtypeError>([] { nn::one_hot(array({1.f}), 3); }),
               testing::AllOf(testing::HasSubstr("one_hot at nn_test.cpp:"), testing::HasSubstr("float32")));
 }
 
@@ -135,7 +130,7 @@ TEST(Initializers, count_the_window_of_a_convolution) {
 }
 
 TEST(Initializers, refuse_a_shape_without_inputs) {
-  EXPECT_THAT(text_of<ShapeError>([] { nn::he_normal(random::key(0), {3}); }),
+  EXPECT_THAT(error_of<ShapeError>([] { nn::he_normal(random::key(0), {3}); }),
               testing::AllOf(testing::HasSubstr("he_normal at nn_test.cpp:"), testing::HasSubstr("(3,)")));
 }
 
@@ -178,7 +173,7 @@ TEST(Dropout, leaves_out_the_same_elements_on_every_layout_and_scales_the_rest) 
   for (const int kept : to_vector<int>(astype(is_kept, int32))) wanted.push_back(4.0 * kept);
   for (const P& spec : {P(), P("x"), P(None, "x")})
     expect_close(nn::dropout(key, device_put(full({7, 5}, 3.f), line(), spec), 0.25), wanted, 1e-6);
-  EXPECT_THAT(text_of<ArgumentError>([&] { nn::dropout(key, ones({2}), 1); }),
+  EXPECT_THAT(error_of<ArgumentError>([&] { nn::dropout(key, ones({2}), 1); }),
               testing::HasSubstr("rate is 1.0"));
 }
 
@@ -204,7 +199,7 @@ TEST(Losses, an_impossible_class_costs_nothing_where_it_is_not_the_label) {
 }
 
 TEST(Losses, refuse_labels_of_another_shape) {
-  EXPECT_THAT(text_of<ShapeError>([] {
+  EXPECT_THAT(error_of<ShapeError>([] {
                 nn::softmax_cross_entropy_with_integer_labels(ones({4, 3}), zeros({4, 3}, int32));
               }),
               testing::AllOf(testing::HasSubstr("logits (4, 3)"), testing::HasSubstr("labels (4, 3)")));
@@ -269,7 +264,7 @@ TEST(Batches, come_in_the_order_that_jax_draws_whatever_the_layout) {
 
 TEST(Batches, refuse_arrays_of_different_length_and_batches_that_do_not_fit) {
   const auto batches_of = [](std::int64_t rows, std::int64_t batch) {
-    return text_of<UserError>([&] {
+    return error_of<UserError>([&] {
       nn::shuffled_batches(random::key(0), std::pair{ones({7, 2}), ones({rows})}, batch, line(), P("x"));
     });
   };

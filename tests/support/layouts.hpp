@@ -16,6 +16,7 @@
 #include "compile/graph.hpp"
 #include "compile/pipeline.hpp"
 #include "graph/node.hpp"
+#include "support/errors.hpp"
 
 namespace tessera::test {
 
@@ -100,18 +101,5 @@ inline void expect_elements(const Array& x, const Shape& shape,
 
 // What would run to compute x.
 inline std::string program_of(const Array& x) { return program_text(compile(collect({x}, false))); }
-
-template <class E, class F> std::string error_of(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "another error: " << error.what();
-    return "";
-  }
-  ADD_FAILURE() << "no error";
-  return "";
-}
 
 }  // namespace tessera::test

@@ -8,20 +8,14 @@
 
 #include <tessera/tessera.hpp>
 
+#include "support/errors.hpp"
+
 namespace tessera::test {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-template <class E, class F> std::string text_of(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was raised";
-}
 Array grid() { return reshape(arange(6.f), {2, 3}); }
 Array split_range(int n) {
   return device_put(arange(static_cast<float>(n)), make_mesh({device_count()}, {"x"}), P("x"));
@@ -44,14 +38,14 @@ TEST(reductions, braces_without_names_are_axes) {
 }
 
 TEST(numbers, one_that_does_not_fit_the_array_is_refused) {
-  EXPECT_THAT(text_of<ArgumentError>([] { return array({1}) + 3000000000; }),
+  EXPECT_THAT(error_of<ArgumentError>([] { return array({1}) + 3000000000; }),
               HasSubstr("the number 3000000000 does not fit int32"));
-  EXPECT_THAT(text_of<ArgumentError>([] { return array({1}) - 3000000000; }), HasSubstr("int32"));
+  EXPECT_THAT(error_of<ArgumentError>([] { return array({1}) - 3000000000; }), HasSubstr("int32"));
 }
 TEST(numbers, one_that_does_not_fit_the_dtype_of_full_is_refused) {
-  EXPECT_THAT(text_of<ArgumentError>([] { return full({2}, 3000000000, int32); }),
+  EXPECT_THAT(error_of<ArgumentError>([] { return full({2}, 3000000000, int32); }),
               HasSubstr("the number 3000000000 does not fit int32"));
-  EXPECT_THAT(text_of<ArgumentError>([] { return full({}, 128, int8); }), HasSubstr("-128 to 127"));
+  EXPECT_THAT(error_of<ArgumentError>([] { return full({}, 128, int8); }), HasSubstr("-128 to 127"));
 }
 TEST(numbers, the_last_that_fit_are_taken) {
   EXPECT_THAT(to_vector<int>(full({1}, 2147483647, int32)), ElementsAre(2147483647));
@@ -69,7 +63,7 @@ TEST(while_loop, a_condition_that_is_no_bool_is_refused) {
   const auto loop = [] {
     return while_loop([](Array x) { return x; }, [](Array x) { return x - 1.f; }, Array(full({}, 3.f)));
   };
-  EXPECT_THAT(text_of<DtypeError>(loop), HasSubstr("it must be bool: compare it, as x > 0"));
+  EXPECT_THAT(error_of<DtypeError>(loop), HasSubstr("it must be bool: compare it, as x > 0"));
 }
 
 TEST(take, clip_takes_the_first_and_the_last) {
@@ -98,7 +92,7 @@ TEST(take, fill_covers_whole_slices_of_the_axis) {
   EXPECT_TRUE(std::isnan(values[3]));
 }
 TEST(take, raise_says_how_many_are_outside) {
-  EXPECT_THAT(text_of<IndexError>([] {
+  EXPECT_THAT(error_of<IndexError>([] {
                 return take(split_range(5), array({4, 5, -6}), 0, "raise");
               }),
               HasSubstr("2 of 3 indices are out of range for dimension 0 of extent 5"));
@@ -106,10 +100,11 @@ TEST(take, raise_says_how_many_are_outside) {
 }
 TEST(take, raise_is_refused_in_a_trace) {
   const auto f = jit([](Array i) { return take(arange(5.f), i, 0, "raise"); });
-  EXPECT_THAT(text_of<ArgumentError>([&] { return f(array({1})); }), HasSubstr("while a function is traced"));
+  EXPECT_THAT(error_of<ArgumentError>([&] { return f(array({1})); }),
+              HasSubstr("while a function is traced"));
 }
 TEST(take, another_mode_is_refused) {
-  EXPECT_THAT(text_of<ArgumentError>([] { return take(grid(), 0, 0, "clamp"); }),
+  EXPECT_THAT(error_of<ArgumentError>([] { return take(grid(), 0, 0, "clamp"); }),
               HasSubstr("there is no mode \"clamp\"; take clip, wrap, fill or raise"));
 }
 

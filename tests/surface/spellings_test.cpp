@@ -10,22 +10,17 @@
 
 #include <tessera/tessera.hpp>
 
+#include "support/errors.hpp"
+
 // Not tessera's own namespace: what stands here is found as in a user's program.
 using namespace tessera;
 
 namespace {
 
+using test::error_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-template <class E, class F> std::string text_of(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was raised";
-}
 std::string line(unsigned number) { return "spellings_test.cpp:" + std::to_string(number); }
 Array grid() { return reshape(arange(6.f), {2, 3}); }
 
@@ -52,7 +47,7 @@ TEST(bindings, meshgrid) {
   EXPECT_THAT(to_vector<int>(j), ElementsAre(0, 1, 0, 1, 0, 1));
 }
 TEST(bindings, meshgrid_of_another_number_of_axes_is_refused) {
-  EXPECT_THAT(text_of<ArgumentError>([] { return meshgrid<2>({arange(3)}); }),
+  EXPECT_THAT(error_of<ArgumentError>([] { return meshgrid<2>({arange(3)}); }),
               AllOf(HasSubstr("meshgrid<2> is given 1 array"), HasSubstr(line(__LINE__ - 1))));
 }
 TEST(bindings, shape) {
@@ -61,7 +56,7 @@ TEST(bindings, shape) {
   EXPECT_EQ(columns, 3);
 }
 TEST(bindings, shape_of_another_number_of_dims_is_refused) {
-  const auto text = text_of<ShapeError>([] { return grid().shape<3>(); });
+  const auto text = error_of<ShapeError>([] { return grid().shape<3>(); });
   const auto here = line(__LINE__ - 1);
   EXPECT_THAT(text, AllOf(HasSubstr("the array has 2 dimensions, (2, 3), and not 3"), HasSubstr(here)));
 }
@@ -81,7 +76,7 @@ TEST(shapes, one_number_a_vector_or_an_array) {
   EXPECT_EQ(reshape(grid(), 6).shape(), Shape{6});
 }
 TEST(shapes, a_negative_extent_is_refused) {
-  EXPECT_THAT(text_of<ShapeError>([] { return zeros(-3); }), HasSubstr(line(__LINE__)));
+  EXPECT_THAT(error_of<ShapeError>([] { return zeros(-3); }), HasSubstr(line(__LINE__)));
 }
 TEST(arange, numbers_of_several_types) {
   EXPECT_THAT(to_vector<float>(arange(0, 1, 0.25)), ElementsAre(0, 0.25f, 0.5f, 0.75f));
@@ -98,9 +93,9 @@ TEST(arange, takes_a_dtype) {
   EXPECT_THAT(to_vector<int>(arange(0, 2.5, 0.5, int32)), ElementsAre(0, 0, 1, 1, 2));
 }
 TEST(arange, values_that_do_not_fit_the_dtype_are_refused) {
-  EXPECT_THAT(text_of<ArgumentError>([] { return arange(300, int8); }),
+  EXPECT_THAT(error_of<ArgumentError>([] { return arange(300, int8); }),
               AllOf(HasSubstr("do not fit int8"), HasSubstr(line(__LINE__ - 1))));
-  EXPECT_THAT(text_of<ArgumentError>([] { return arange(-1, 2, uint32); }), HasSubstr("do not fit uint32"));
+  EXPECT_THAT(error_of<ArgumentError>([] { return arange(-1, 2, uint32); }), HasSubstr("do not fit uint32"));
 }
 TEST(linspace, takes_a_dtype_and_numbers_of_several_types) {
   EXPECT_EQ(linspace(0, 1.5, 4, float64).dtype(), float64);
@@ -117,10 +112,10 @@ TEST(braces, nest_to_three_levels) {
   EXPECT_EQ(array({{1, 2, 3}}).shape(), (Shape{1, 3}));
 }
 TEST(braces, planes_of_different_sizes_are_refused) {
-  const auto text = text_of<ShapeError>([] { return array({{{1, 2}, {3, 4}}, {{5, 6}}}); });
+  const auto text = error_of<ShapeError>([] { return array({{{1, 2}, {3, 4}}, {{5, 6}}}); });
   const auto here = line(__LINE__ - 1);
   EXPECT_THAT(text, AllOf(HasSubstr("plane 1 has 1 row, the first plane has 2"), HasSubstr(here)));
-  const auto rows = text_of<ShapeError>([] { return array({{{1, 2}, {3, 4}}, {{5, 6}, {7}}}); });
+  const auto rows = error_of<ShapeError>([] { return array({{{1, 2}, {3, 4}}, {{5, 6}, {7}}}); });
   EXPECT_THAT(rows, HasSubstr("row 3 has 1 value, the first row has 2"));
 }
 
@@ -189,10 +184,10 @@ TEST(methods, arrange_as_the_functions_do) {
   EXPECT_THAT(x.copy().to_vector<int>(), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 TEST(methods, errors_name_the_users_line) {
-  EXPECT_THAT(text_of<IndexError>([] { return grid().sum(5); }), HasSubstr(line(__LINE__)));
-  EXPECT_THAT(text_of<ShapeError>([] { return grid().reshape(4, 2); }), HasSubstr(line(__LINE__)));
-  EXPECT_THAT(text_of<ShapeError>([] { return grid().reshape({4, 2}); }), HasSubstr(line(__LINE__)));
-  EXPECT_THAT(text_of<ShapeError>([] { return grid().item<float>(); }), HasSubstr(line(__LINE__)));
+  EXPECT_THAT(error_of<IndexError>([] { return grid().sum(5); }), HasSubstr(line(__LINE__)));
+  EXPECT_THAT(error_of<ShapeError>([] { return grid().reshape(4, 2); }), HasSubstr(line(__LINE__)));
+  EXPECT_THAT(error_of<ShapeError>([] { return grid().reshape({4, 2}); }), HasSubstr(line(__LINE__)));
+  EXPECT_THAT(error_of<ShapeError>([] { return grid().item<float>(); }), HasSubstr(line(__LINE__)));
 }
 TEST(brackets, are_index_expressions_of_one_part) {
   const Array x = grid();
@@ -201,7 +196,7 @@ TEST(brackets, are_index_expressions_of_one_part) {
   EXPECT_EQ(x[slice(0, 1)].shape(), (Shape{1, 3}));
   EXPECT_EQ(x[newaxis].shape(), (Shape{1, 2, 3}));
   EXPECT_THAT(to_vector<float>(x[array({1, 0})]), ElementsAre(3, 4, 5, 0, 1, 2));
-  EXPECT_THAT(text_of<IndexError>([] { return grid()[7]; }), HasSubstr(line(__LINE__)));
+  EXPECT_THAT(error_of<IndexError>([] { return grid()[7]; }), HasSubstr(line(__LINE__)));
 }
 
 // ---- trees ----

@@ -9,10 +9,12 @@
 
 #include <cmath>
 
+#include "support/errors.hpp"
+
 namespace {
 
 using namespace tessera;
-using testing::HasSubstr;
+using test::expect_error;
 
 // Values that differ everywhere, within (0.1, 1.9), so that logarithms and roots are defined.
 Array data(Shape shape, int seed = 1) {
@@ -265,14 +267,6 @@ TEST(VmapNames, PsumOfNumbersAndOfWhatAllShare) {
 }
 
 // ---- errors ----
-template <class Error, class F> void expect_error(F f, const std::vector<std::string>& parts) {
-  try {
-    f();
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    for (const auto& part : parts) EXPECT_THAT(error.what(), HasSubstr(part));
-  }
-}
 
 TEST(VmapErrors, NameTheSizesAndTheWayOut) {
   const auto add = [](const Array& a, const Array& b) { return a + b; };

@@ -1,4 +1,5 @@
 #include "pictures.hpp"
+#include "support/errors.hpp"
 
 #include <chrono>
 #include <cmath>
@@ -8,6 +9,7 @@
 namespace tessera::debug {
 namespace {
 
+using ::tessera::test::error_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -316,15 +318,6 @@ TEST_F(VisualizeTest, no_picture_loses_a_label_or_leaves_its_width) {
 }
 
 // ---- bad input ----
-
-template <class Raised> std::string error_of(auto&& call) {
-  try {
-    call();
-  } catch (const Raised& error) {
-    return error.what();
-  }
-  return "no such error";
-}
 
 TEST_F(VisualizeTest, bad_options_and_shardings_that_do_not_fit_are_refused) {
   Sharding sharding = over({2, 2}, {"x", "y"}, P("x", "y"));
