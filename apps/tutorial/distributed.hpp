@@ -40,6 +40,49 @@ inline void compare_with_one_device(const Array& x, const Array& y, const Array&
   timed("dot on eight devices", [&] { return dot(y, z); });
 }
 
+/// x under six specs: `mesh_sharding` is the helper that fills in the mesh.
+inline void six_specs(const std::string& number, const Mesh& mesh, const Array& x) {
+  step(number, "a helper that fills in the mesh; six specs");
+  const auto mesh_sharding = [&](const P& spec) { return NamedSharding(mesh, spec); };
+  int i = 0;
+  for (const P& spec :
+       {P("a", "b"), P("b", "a"), P("a", None), P(None, "b"), P(None, "a"), P(axes("a", "b"), None)}) {
+    step(number + "." + std::to_string(++i), text_of(spec));
+    const Array y = device_put(x, mesh_sharding(spec));
+    picture("y", y);
+    check(y.sharding() == mesh_sharding(spec), "y lies as the spec says");
+  }
+}
+
+/// sin of x, the product of x as row blocks and as column blocks, the same on one device, a copy: four steps.
+inline void computation_follows(int first_step, const Array& x, const Sharding& rows,
+                                const Sharding& columns) {
+  step(std::to_string(first_step), "sin, input and output");
+  picture("input sharding", x);
+  picture("output sharding", sin(x));
+  check(sin(x).sharding() == x.sharding(), "they are the same");
+
+  step(std::to_string(first_step + 1), "dot of row blocks and column blocks");
+  const Array y = device_put(x, rows), z = device_put(x, columns);
+  picture("lhs sharding", y);
+  picture("rhs sharding", z);
+  eval(y, z);
+  const debug::CommStats stats;
+  const Array w = block_until_ready(dot(y, z));
+  const auto bytes = stats.bytes();
+  picture("out sharding", w);
+  check(bytes == 0, "the product moves no byte");
+  check(w.sharding() == x.sharding(), "it is cut as rows by columns");
+
+  step(std::to_string(first_step + 2), "one device and eight: values and times");
+  compare_with_one_device(x, y, z);
+
+  step(std::to_string(first_step + 3), "a copy");
+  const Array w_copy = copy(w);
+  picture("copy(w)", w_copy);
+  check(w_copy.sharding() == w.sharding(), "it lies as w does");
+}
+
 /// Two errors, and operands that cannot disagree. `halves` and `orders` are pairs of placements of x.
 inline void disagreements(const std::string& number, const Array& x,
                           const std::pair<Sharding, Sharding>& halves,

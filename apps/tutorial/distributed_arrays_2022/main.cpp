@@ -78,45 +78,12 @@ void named(const Array& x) {
   say(debug::mesh_picture(mesh));
   picture("NamedSharding(mesh, P(\"a\", \"b\"))", device_put(x, NamedSharding(mesh, P("a", "b"))));
 
-  step("16", "a helper that fills in the mesh; six specs");
-  const auto mesh_sharding = [&](const P& spec) { return NamedSharding(mesh, spec); };
-  int i = 0;
-  for (const P& spec :
-       {P("a", "b"), P("b", "a"), P("a", None), P(None, "b"), P(None, "a"), P(axes("a", "b"), None)}) {
-    step("16." + std::to_string(++i), text_of(spec));
-    const Array y = device_put(x, mesh_sharding(spec));
-    picture("y", y);
-    check(y.sharding() == mesh_sharding(spec), "y lies as the spec says");
-  }
+  six_specs("16", mesh, x);
 }
 
 // ---- 4. Computation follows data ----
 void computation(const Array& start, const PositionalSharding& grid) {
-  step("17", "sin, input and output");
-  const Array x = device_put(start, grid);
-  picture("input sharding", x);
-  picture("output sharding", sin(x));
-  check(sin(x).sharding() == x.sharding(), "they are the same");
-
-  step("18", "dot of row blocks and column blocks");
-  const Array y = device_put(x, grid.replicate(1)), z = device_put(x, grid.replicate(0));
-  picture("lhs sharding", y);
-  picture("rhs sharding", z);
-  eval(y, z);
-  const debug::CommStats stats;
-  const Array w = block_until_ready(dot(y, z));
-  const auto bytes = stats.bytes();
-  picture("out sharding", w);
-  check(bytes == 0, "the product moves no byte");
-  check(w.sharding() == Sharding(grid), "it is cut as rows by columns");
-
-  step("19", "one device and eight: values and times");
-  compare_with_one_device(x, y, z);
-
-  step("20", "a copy");
-  const Array w_copy = copy(w);
-  picture("copy(w)", w_copy);
-  check(w_copy.sharding() == w.sharding(), "it lies as w does");
+  computation_follows(17, device_put(start, grid), grid.replicate(1), grid.replicate(0));
 }
 
 void disagreement(const Array& x) {
