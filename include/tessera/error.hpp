@@ -84,6 +84,24 @@ struct CommError : SystemError {
   using SystemError::SystemError;
   const char* kind() const noexcept override { return "CommError"; }
 };
+/// The ranks were asked to do different things, before any of it was done. Raised on every rank that was
+/// asked.
+struct DisagreementError : CommError {
+  using CommError::CommError;
+  const char* kind() const noexcept override { return "DisagreementError"; }
+  int exit_status() const noexcept override { return status_disagreement; }
+};
+/// This rank has failed alone before (its first error says how), while the others went on without it, and is
+/// asked to talk to them. Raised on this rank; let it end the program, which ends the job.
+struct FailedJobError : CommError {
+  /// `status`: that of the first error.
+  FailedJobError(const std::string& text, int status) : CommError(text), status_(status) {}
+  const char* kind() const noexcept override { return "FailedJobError"; }
+  int exit_status() const noexcept override { return status_; }
+
+ private:
+  int status_;
+};
 /// A file cannot be read or written, or does not hold what it should.
 struct IoError : SystemError {
   using SystemError::SystemError;

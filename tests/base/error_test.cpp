@@ -2,14 +2,12 @@
 #include <gtest/gtest.h>
 #include <tessera/error.hpp>
 
-#include "comm/watch/agreement.hpp"
-
 namespace tessera {
 namespace {
 
-template <class E> std::string kind_when_caught_as_error() {
+template <class E> std::string kind_when_caught_as_error(auto... more) {
   try {
-    throw E("text");
+    throw E("text", more...);
   } catch (const Error& error) {
     return error.kind();
   }
@@ -28,7 +26,8 @@ TEST(Errors, NameTheirTypeHoweverTheyAreCaught) {
   EXPECT_EQ(kind_when_caught_as_error<MemoryError>(), "MemoryError");
   EXPECT_EQ(kind_when_caught_as_error<LinAlgError>(), "LinAlgError");
   EXPECT_EQ(kind_when_caught_as_error<NanError>(), "NanError");
-  EXPECT_EQ(kind_when_caught_as_error<comm::DisagreementError>(), "DisagreementError");
+  EXPECT_EQ(kind_when_caught_as_error<DisagreementError>(), "DisagreementError");
+  EXPECT_EQ(kind_when_caught_as_error<FailedJobError>(70), "FailedJobError");
 }
 
 TEST(Errors, KnowTheStatusThatAJobEndsWith) {
@@ -38,7 +37,8 @@ TEST(Errors, KnowTheStatusThatAJobEndsWith) {
   EXPECT_EQ(MemoryError("").exit_status(), 71);
   EXPECT_EQ(IoError("").exit_status(), 74);
   EXPECT_EQ(CommError("").exit_status(), 70);
-  EXPECT_EQ(comm::DisagreementError("").exit_status(), 76);
+  EXPECT_EQ(DisagreementError("").exit_status(), 76);
+  EXPECT_EQ(FailedJobError("", 71).exit_status(), 71);
 }
 
 TEST(Errors, ABugInTesseraSaysThatItIsOne) {

@@ -12,12 +12,7 @@
 
 namespace tessera::comm {
 
-// The ranks were asked to do different things. Raised on every rank of the communicator.
-struct DisagreementError : CommError {
-  using CommError::CommError;
-  const char* kind() const noexcept override { return "DisagreementError"; }
-  int exit_status() const noexcept override { return status_disagreement; }
-};
+using tessera::DisagreementError;
 
 // Returns when every rank of the communicator brings the same fingerprint. Otherwise every rank throws
 // DisagreementError, whose text shows the distinct descriptions and who has which; describe() is called only

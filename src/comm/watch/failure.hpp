@@ -8,16 +8,6 @@
 
 namespace tessera::comm {
 
-// This rank has failed before, and is asked to talk. Raised on this rank.
-struct FailedJobError : CommError {
-  FailedJobError(const std::string& text, int status) : CommError(text), status_(status) {}
-  const char* kind() const noexcept override { return "FailedJobError"; }
-  int exit_status() const noexcept override { return status_; }
-
- private:
-  int status_;
-};
-
 struct Failure {
   bool happened = false;
   int status = status_failed;
