@@ -48,6 +48,8 @@ void bind_errors(py::module_& m) {
       {"ThreadError", &typeid(ThreadError), "UserError", PyExc_RuntimeError},
       {"SystemError", &typeid(SystemError), "Error", nullptr},
       {"CommError", &typeid(CommError), "SystemError", PyExc_RuntimeError},
+      {"DisagreementError", &typeid(DisagreementError), "CommError", nullptr},
+      {"FailedJobError", &typeid(FailedJobError), "CommError", nullptr},
       {"IoError", &typeid(IoError), "SystemError", PyExc_OSError},
       {"MemoryError", &typeid(MemoryError), "SystemError", PyExc_MemoryError},
       {"LinAlgError", &typeid(LinAlgError), "SystemError", PyExc_ArithmeticError},
