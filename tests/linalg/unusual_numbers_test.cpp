@@ -254,9 +254,9 @@ TEST(Condition, solve_warns_once_where_no_digit_need_be_right) {
 
 TEST(Condition, solve_refuses_such_a_matrix_where_that_is_asked_for) {
   for (const auto& layout : all_layouts())
-    for (const std::int64_t k : {1, 40}) {
+    for (const auto& [n, k] : {std::pair{14, 1}, {14, 40}, {12, 1}}) {
       const Array x =
-          linalg::solve(device_put(hilbert(14).array(), layout), device_put(ones({14, k}, float64), layout),
+          linalg::solve(device_put(hilbert(n).array(), layout), device_put(ones({n, k}, float64), layout),
                         {.ill_conditioned = linalg::IllConditioned::refuse});
       const std::string text = linalg_error([&] { eval({x}); });
       if (!takes_part(layout)) continue;
@@ -291,6 +291,17 @@ TEST(Condition, healthy_matrices_and_what_nobody_asks_about_are_solved_in_silenc
     });
     EXPECT_EQ(text, "") << text_of(layout);
   }
+}
+
+TEST(Condition, a_random_float32_system_of_a_thousand_is_healthy) {
+  const std::int64_t n = 1000;  // n * epsilon would be above its rcond
+  const Array a = random_matrix<float>(n, n, 7).array(), b = ones({n});
+  EXPECT_LT(item<float>(linalg::rcond(a)), static_cast<float>(n) * eps<float>());
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  for (const auto& spec : {P(), P("x")})
+    EXPECT_NO_THROW(eval(
+        {linalg::solve(device_put(a, mesh, spec), b, {.ill_conditioned = linalg::IllConditioned::refuse})}))
+        << text_of(NamedSharding(mesh, spec));
 }
 
 TEST(Condition, a_gradient_of_solve_warns_no_more_than_solve) {

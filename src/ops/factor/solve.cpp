@@ -23,6 +23,8 @@ struct SolveParams {
   }
 };
 
+// The limit is epsilon whatever n is, as in LAPACK's xGESVX (info = n + 1), SciPy and MATLAB: n * epsilon
+// would speak of most float32 systems of a thousand, which are solved to several digits.
 void judge_condition(IllConditioned wanted, const Tile& a, std::int64_t element, double rcond,
                      Speaker speaker) {
   if (!(rcond < epsilon(a.dtype))) return;
