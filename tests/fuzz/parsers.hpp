@@ -17,8 +17,9 @@ struct Parser {
   // Another exception than the parser's errors is a finding too. True: the input was accepted.
   std::function<bool(std::string_view)> parse;
 };
-const std::vector<Parser>& parsers();    // all of them
-std::vector<Parser> sentence_parsers();  // sentences.cpp
+const std::vector<Parser>& parsers();     // all of them
+std::vector<Parser> container_parsers();  // containers.cpp
+std::vector<Parser> sentence_parsers();   // sentences.cpp
 inline void PrintTo(const Parser& parser, std::ostream* out) { *out << parser.name; }
 
 }  // namespace tessera::test

@@ -9,100 +9,28 @@
 #include "base/text.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "graph/op.hpp"
-#include "io/archive/zip.hpp"
+#include "io/archive/npz_archive.hpp"
 #include "io/blocks.hpp"
 #include "io/npy_file.hpp"
 
 namespace tessera::io {
 namespace {
 
-constexpr const char* mend = "write it again with numpy.savez or io::save_npz";
-
-struct Archive {
-  File file;
-  ZipDirectory directory;
-  std::vector<ZipMember> members;
-  explicit Archive(const std::string& path) : file(call_text(), path, File::Mode::read) {
-    const std::int64_t size = file.bytes(), at_end = std::min(size, zip_most_at_end);
-    std::string tail(at_end, '\0');
-    file.read(tail.data(), at_end, size - at_end);
-    directory = parsed(file, mend, [&] { return parse_zip_end(tail, size); });
-    std::string text(directory.bytes, '\0');
-    file.read(text.data(), directory.bytes, directory.offset);
-    members = parsed(file, mend, [&] { return parse_zip_directory(text, directory); });
-  }
-  static std::string array_name(const std::string& member) {
-    return member.ends_with(".npy") ? member.substr(0, member.size() - 4) : member;
-  }
-  const ZipMember& find(const std::string& name) const {
-    std::vector<std::string> names;
-    for (const ZipMember& member : members) {
-      if (array_name(member.name) == name) return member;
-      names.push_back(array_name(member.name));
-    }
-    std::vector<std::string> shown;
-    for (const auto& known : names) shown.push_back(quoted(known));
-    file.fail("has no array " + quoted(name),
-              names.empty() ? "it has none at all" : "it has " + join(shown) + did_you_mean(name, names));
-  }
-  std::int64_t data_of(const ZipMember& member) const {
-    std::string first(zip_local_bytes, '\0');
-    file.read(first.data(), zip_local_bytes, member.header);
-    return parsed(file, mend, [&] { return parse_zip_local(first, member, directory); });
-  }
-};
-
-// The whole of a deflated member.
-std::string inflated(const Archive& archive, const ZipMember& member) {
-  const auto damaged = [&](const std::string& what) {
-    archive.file.fail("has a damaged member " + quoted(member.name) + ": " + what, mend);
-  };
-  constexpr std::int64_t best_ratio = 1032;  // of deflate
-  if (member.bytes > 64 + member.stored_bytes * best_ratio) damaged("it claims more bytes than it can hold");
-  check_memory(member.bytes, call_text() + " of " + quoted(member.name));
-  std::string content(member.bytes, '\0'), piece;
-  z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) damaged("zlib cannot start");
-  const std::int64_t start = archive.data_of(member);
-  std::int64_t taken = 0, filled = 0;
-  int state = Z_OK;
-  constexpr std::int64_t step = 1 << 20;
-  while (state == Z_OK) {
-    if (stream.avail_in == 0 && taken < member.stored_bytes) {
-      piece.resize(std::min(step, member.stored_bytes - taken));
-      archive.file.read(piece.data(), static_cast<std::int64_t>(piece.size()), start + taken);
-      taken += static_cast<std::int64_t>(piece.size());
-      stream.next_in = reinterpret_cast<Bytef*>(piece.data());
-      stream.avail_in = static_cast<uInt>(piece.size());
-    }
-    const std::int64_t room = std::min(step, member.bytes - filled);
-    unsigned char nothing = 0;
-    stream.next_out = room > 0 ? reinterpret_cast<Bytef*>(content.data() + filled) : &nothing;
-    stream.avail_out = room > 0 ? static_cast<uInt>(room) : 1;
-    const auto before = stream.avail_out;
-    state = inflate(&stream, Z_NO_FLUSH);
-    filled += before - stream.avail_out;
-    if (filled > member.bytes) break;
-  }
-  inflateEnd(&stream);
-  if (state != Z_STREAM_END || filled != member.bytes) damaged("its data do not unpack to their size");
-  uLong sum = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
-  if (sum != member.crc) damaged("its checksum is another one");
-  return content;
-}
-
 // A member, ready to be read as a .npy file.
 struct OpenMember {
-  std::optional<Archive> archive;
+  std::optional<NpzArchive> archive;
   std::optional<File> unpacked;
   NpyHeader header;
   OpenMember(const std::string& path, const std::string& name) {
-    archive.emplace(path);
+    archive.emplace(File(call_text(), path, File::Mode::read));
     const ZipMember& member = archive->find(name);
-    if (member.is_deflated) unpacked.emplace(call_text(), path, inflated(*archive, member));
+    if (member.is_deflated) {
+      check_memory(member.bytes, call_text() + " of " + quoted(member.name));
+      unpacked.emplace(call_text(), path, archive->inflated(member));
+    }
     header = read_npy_header(file(), member.is_deflated ? 0 : archive->data_of(member), member.bytes);
   }
-  const File& file() const { return unpacked ? *unpacked : archive->file; }
+  const File& file() const { return unpacked ? *unpacked : archive->file(); }
 };
 
 Array load(const std::string& path, const std::string& array, const std::optional<Sharding>& sharding) {
@@ -225,10 +153,10 @@ Array load_npz(const std::string& path, const std::string& array, std::source_lo
 
 std::map<std::string, FileInfo> npz_info(const std::string& path, std::source_location where) {
   const Call call("npz_info", where);
-  const Archive archive(path);
+  const NpzArchive archive(File(call_text(), path, File::Mode::read));
   std::map<std::string, FileInfo> found;
-  for (const ZipMember& member : archive.members) {
-    const std::string name = Archive::array_name(member.name);
+  for (const ZipMember& member : archive.members()) {
+    const std::string name = NpzArchive::array_name(member.name);
     FileInfo info = npy_file_info(OpenMember(path, name).header);
     info.detail += member.is_deflated ? ", deflated" : ", stored";
     found.emplace(name, std::move(info));

@@ -122,6 +122,10 @@ ZipMember read_record(Fields& fields, const ZipDirectory& directory) {
            " does not lie before the directory");
   if (!member.is_deflated && member.stored_bytes != member.bytes)
     refuse("is a damaged zip archive: the member " + quoted(member.name) + " has two different sizes");
+  constexpr std::int64_t best_ratio = 1032, least_bytes = 64;  // of deflate
+  if (member.is_deflated && (member.bytes - least_bytes) / best_ratio > member.stored_bytes)
+    refuse("is a damaged zip archive: the member " + quoted(member.name) +
+           " claims more bytes than it can hold");
   return member;
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t marked_every = 1024;  // rows
 constexpr std::size_t longest_shown = 80;
+constexpr const char* mend = "check the line, or the delimiter";
 
 std::string shown(std::string_view text) {
   return text.size() <= longest_shown ? quoted(text) : quoted(text.substr(0, longest_shown)) + " ...";
@@ -134,25 +135,29 @@ void CsvText::note_row(std::string_view line, std::int64_t offset, std::int64_t 
       return;
     }
   }
+  // A row of too few fields is told when it is read; but a file of few bytes claims no large table.
+  if (static_cast<std::int64_t>(line.size()) + 1 < columns_)
+    fail_fields(static_cast<std::int64_t>(csv_fields(line, options_.delimiter).size()), line_number);
   if (rows_++ % marked_every == 0) marks_.push_back({rows_ - 1, offset, line_number});
+}
+
+void CsvText::fail_fields(std::int64_t fields, std::int64_t line_number) const {
+  file_.fail("has in line " + std::to_string(line_number) + ": " + format_count(fields, "field") +
+                 ", where the first line has " + std::to_string(columns_),
+             mend);
 }
 
 template <class T>
 void CsvText::read_row(std::string_view line, std::int64_t line_number, Range columns, T* out) const {
-  const std::string mend = "check the line, or the delimiter";
-  const std::string at = "line " + std::to_string(line_number) + ": ";
   std::int64_t column = 0;
   for_fields(line, options_.delimiter, [&](std::string_view field) {
     if (column >= columns.start && column < columns.stop && !parse_value(field, out[column - columns.start]))
-      file_.fail("has in " + at + shown(field) + " in column " + std::to_string(column + 1) +
-                     ", which is no " + name(options_.dtype),
+      file_.fail("has in line " + std::to_string(line_number) + ": " + shown(field) + " in column " +
+                     std::to_string(column + 1) + ", which is no " + name(options_.dtype),
                  mend);
     ++column;
   });
-  if (column != columns_)
-    file_.fail("has in " + at + format_count(column, "field") + ", where the first line has " +
-                   std::to_string(columns_),
-               mend);
+  if (column != columns_) fail_fields(column, line_number);
 }
 
 void CsvText::read(const Box& box, std::byte* out) const {

@@ -26,6 +26,7 @@ class CsvText {
 
  private:
   void note_row(std::string_view line, std::int64_t offset, std::int64_t line_number);
+  [[noreturn]] void fail_fields(std::int64_t fields, std::int64_t line_number) const;
   template <class T>
   void read_row(std::string_view line, std::int64_t line_number, Range columns, T* out) const;
   const File& file_;

@@ -1,0 +1,271 @@
+// Files of several arrays, and tables as text.
+#include <tessera/error.hpp>
+
+#include <zlib.h>
+
+#include <cstring>
+#include <stdexcept>
+
+#include "fuzz/accepts.hpp"
+#include "fuzz/parsers.hpp"
+#include "io/archive/npz_archive.hpp"
+#include "io/archive/safetensors_header.hpp"
+#include "io/npy_file.hpp"
+#include "io/text/csv_text.hpp"
+#include "types/checked.hpp"
+
+namespace tessera::test {
+namespace {
+
+using namespace std::string_literals;
+
+bool accepts(const std::function<void()>& parse) { return test::accepts<IoError>(parse); }
+std::string bytes_of(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
+  return text;
+}
+
+// --- .npz: the archive, and the header of each array in it -----------------------------------------------
+void check_header(const io::File& file, std::int64_t start, std::int64_t bytes) {
+  const auto header = io::read_npy_header(file, start, bytes);
+  const auto needed = checked_bytes(header.shape, header.dtype, "fuzz");
+  require(header.data_offset >= start && header.data_offset + needed + header.bytes_behind == start + bytes,
+          "the values lie in their member");
+}
+bool parse_npz(std::string_view bytes) {
+  return accepts([&] {
+    const io::NpzArchive archive(io::File("load_npz", "a.npz", std::string(bytes)));
+    for (const auto& member : archive.members()) {
+      const auto name = io::NpzArchive::array_name(member.name);
+      require(io::NpzArchive::array_name(archive.find(name).name) == name, "its arrays are found");
+      const auto start = archive.data_of(member);
+      require(start >= 0 && start + member.stored_bytes <= archive.file().bytes(), "it lies in the file");
+      if (!member.is_deflated) {
+        check_header(archive.file(), start, member.bytes);
+        continue;
+      }
+      require(member.bytes <= 1096 + 1032 * member.stored_bytes, "it claims no more than deflate can pack");
+      const io::File unpacked("load_npz", "a.npz", archive.inflated(member));
+      require(unpacked.bytes() == member.bytes, "it unpacks to its size");
+      check_header(unpacked, 0, member.bytes);
+    }
+  });
+}
+std::string deflated(const std::string& content) {
+  z_stream stream{};
+  std::string packed(content.size() + 64, '\0');
+  if (deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) return {};
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+std::string npy_file(const Shape& shape, Dtype dtype) {
+  return io::npy_header_text(shape, dtype) + std::string(checked_bytes(shape, dtype, "fuzz"), '\7');
+}
+// As numpy writes small ones: 32-bit sizes, deflated or not.
+std::string small_archive(const std::string& name, const std::string& content, bool packs) {
+  const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
+  const auto stored = packs ? deflated(content) : content;
+  const auto facts = bytes_of(20, 2) + bytes_of(0, 2) + bytes_of(packs ? 8 : 0, 2) + bytes_of(0x210000, 4) +
+                     bytes_of(crc, 4) + bytes_of(stored.size(), 4) + bytes_of(content.size(), 4) +
+                     bytes_of(name.size(), 2) + bytes_of(0, 2);
+  const auto local = "PK\3\4" + facts + name + stored;
+  const auto record = "PK\1\2" + bytes_of(20, 2) + facts + bytes_of(0, 14) + name;
+  return local + record + "PK\5\6" + bytes_of(0, 4) + bytes_of(1, 2) + bytes_of(1, 2) +
+         bytes_of(record.size(), 4) + bytes_of(local.size(), 4) + bytes_of(0, 2);
+}
+// As io::save_npz writes them: 64-bit sizes.
+std::string large_archive(const std::vector<std::pair<std::string, std::string>>& files) {
+  std::vector<io::ZipMember> members;
+  std::string text;
+  for (const auto& [name, content] : files) {
+    const auto size = static_cast<std::int64_t>(content.size());
+    const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
+    members.push_back(
+        {name, false, static_cast<std::uint32_t>(crc), size, size, static_cast<std::int64_t>(text.size())});
+    text += io::zip_local_header(members.back()) + content;
+  }
+  return text + io::zip_directory(members, static_cast<std::int64_t>(text.size()));
+}
+Parser npz() {
+  const auto a = npy_file({3, 4}, float32), b = npy_file({}, complex128), c = npy_file({0, 7}, bool_);
+  return {"npz",
+          {small_archive("a.npy", a, false), small_archive("a.npy", a, true),
+           large_archive({{"a.npy", a}, {"b.npy", b}, {"c", c}}), large_archive({})},
+          {"PK\1\2",
+           "PK\3\4",
+           "PK\5\6",
+           "PK\6\6",
+           "PK\6\7",
+           "\xff\xff\xff\xff",
+           "\xff\xff",
+           "\xff",
+           "\0"s,
+           "\0\0\0\0"s,
+           "\0\0\0\0\0\0\0\0"s,
+           "\1\0"s,
+           "\1\0\x10\0"s,
+           "\x08\0"s,
+           "\xff\xff\xff\xff\xff\xff\xff\x3f",
+           "\xff\xff\xff\xff\xff\xff\xff\xff",
+           "a.npy",
+           ".npy",
+           "\x93NUMPY",
+           "9223372036854775807",
+           "\x1b[2J",
+           "../"},
+          parse_npz};
+}
+
+// --- .safetensors ------------------------------------------------------------------------------------------
+// What is read relies on: each byte behind the header is of one tensor, and each has the bytes of its shape.
+void check_tensors(const io::SafetensorsHeader& header, std::int64_t first, std::int64_t end) {
+  std::int64_t total = 0;
+  for (const auto& [name, tensor] : header.tensors) {
+    require(first <= tensor.begin && tensor.begin <= tensor.end && tensor.end <= end,
+            "a tensor lies in its file");
+    const auto bytes =
+        checked_bytes(tensor.shape, static_cast<std::size_t>(tensor.stored_itemsize()), "fuzz");
+    require(bytes == tensor.end - tensor.begin, "a tensor has the bytes of its shape");
+    total += bytes;
+    for (const auto& [other, beside] : header.tensors)
+      require(name == other || tensor.end <= beside.begin || beside.end <= tensor.begin,
+              "no two tensors overlap");
+  }
+  require(total == end - first, "each byte belongs to a tensor");
+}
+bool parse_safetensors_file(std::string_view file) {
+  return accepts([&] {
+    const auto size = static_cast<std::int64_t>(file.size());
+    const auto length = io::parse_safetensors_prefix(file.substr(0, 8), size);
+    require(length >= 0 && 8 + length <= size, "the header lies in the file");
+    check_tensors(io::parse_safetensors(file.substr(8, static_cast<std::size_t>(length)), size), 8 + length,
+                  size);
+  });
+}
+// The length before a changed header is right again in half of the inputs, and more bytes follow it.
+bool parse_safetensors_input(std::string_view input) {
+  const bool as_it_is = parse_safetensors_file(input);
+  const auto open = input.find('{'), close = input.rfind('}');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return as_it_is;
+  const std::string json(input.substr(open, close + 1 - open));
+  std::string fitted = bytes_of(json.size(), 8) + json;
+  fitted.append(24, '\0');  // what the seeds' tensors need
+  return parse_safetensors_file(fitted) || as_it_is;
+}
+Parser safetensors() {
+  Parser parser{"safetensors", {}, {}, parse_safetensors_input};
+  io::SafetensorsHeader one, two;
+  one.tensors["w"] = {Shape{2, 3}, float32, io::StoredAs::same, 0, 24};
+  two.tensors["a"] = {Shape{2, 2}, float32, io::StoredAs::bfloat16, 0, 8};
+  two.tensors["b"] = {Shape{}, float64, io::StoredAs::same, 8, 16};
+  two.tensors["c"] = {Shape{0, 5}, bool_, io::StoredAs::same, 16, 16};
+  two.tensors["d"] = {Shape{8}, int8, io::StoredAs::same, 16, 24};
+  two.metadata["format"] = "pt";
+  for (const auto& header : {one, two})
+    parser.seeds.push_back(io::safetensors_header_text(header) + std::string(24, '\1'));
+  parser.words = {"{",
+                  "}",
+                  "[",
+                  "]",
+                  ",",
+                  ":",
+                  "null",
+                  "-1",
+                  "0",
+                  "8",
+                  "16",
+                  "24",
+                  "1e3",
+                  "true",
+                  "9223372036854775807",
+                  "\"a\"",
+                  "\"b\"",
+                  "\"F16\"",
+                  "\"F64\"",
+                  "18446744073709551615",
+                  "\"I8\"",
+                  "\"F8_E4M3\"",
+                  "\"dtype\"",
+                  "\"shape\"",
+                  "\"data_offsets\"",
+                  "[0,24]",
+                  "\"__metadata__\"",
+                  "\"\\u001b\"",
+                  "\xff",
+                  "4611686018427387904",
+                  std::string(20, '['),
+                  "\0"s};
+  return parser;
+}
+
+// --- CSV ---------------------------------------------------------------------------------------------------
+bool parse_table(std::string_view text, const io::CsvOptions& options) {
+  return accepts([&] {
+    const io::File file("load_csv", "t.csv", std::string(text));
+    const io::CsvText table(file, options);
+    const auto rows = table.shape()[0], columns = table.shape()[1];
+    require(rows >= 0 && columns >= 0, "no extent is negative");
+    require(rows * columns <= file.bytes() + rows + 1, "no more numbers than the text has room for");
+    require(table.header().empty() || static_cast<std::int64_t>(table.header().size()) == columns,
+            "a column has a name");
+    std::vector<std::byte> whole(
+        static_cast<std::size_t>(checked_bytes(table.shape(), options.dtype, "fuzz")));
+    table.read({{0, rows}, {0, columns}}, whole.data());
+    // The lower right quarter alone has the same values.
+    const Box part = {{rows / 2, rows}, {columns / 2, columns}};
+    const auto width = static_cast<std::int64_t>(itemsize(options.dtype));
+    std::vector<std::byte> quarter(static_cast<std::size_t>(box_elements(part) * width));
+    table.read(part, quarter.data());
+    for (std::int64_t row = 0; row < part[0].size() && part[1].size() > 0; ++row)
+      require(std::memcmp(quarter.data() + row * part[1].size() * width,
+                          whole.data() + ((part[0].start + row) * columns + part[1].start) * width,
+                          static_cast<std::size_t>(part[1].size() * width)) == 0,
+              "a part has the values of the whole");
+  });
+}
+bool parse_csv(std::string_view text) {
+  const bool by_commas = parse_table(text, {.delimiter = ',', .dtype = float64});
+  return parse_table(text, {.delimiter = ';', .dtype = int32}) || by_commas;
+}
+Parser csv() {
+  return {"csv",
+          {"1,2,3\n4,5,6\n", "x,\"y, z\",\"\"\"w\"\"\"\r\n1e3,-2.5,\r\n\r\n+3,nan,inf", "# a; b\n1;2\n-3;4\n",
+           "\xef\xbb\xbf"
+           "0.5, 1 , \"2\"\n",
+           "7", ""},
+          {",",
+           ";",
+           "\n",
+           "\r\n",
+           "\"",
+           "\"\"",
+           "#",
+           " ",
+           "\t",
+           "-",
+           "+",
+           "nan",
+           "inf",
+           "1e999",
+           "0x1p3",
+           "9223372036854775807",
+           "\xef\xbb\xbf",
+           "\0"s,
+           ",,,,,,,,",
+           "\x1b[2J",
+           "true"},
+          parse_csv};
+}
+
+}  // namespace
+
+std::vector<Parser> container_parsers() { return {npz(), safetensors(), csv()}; }
+
+}  // namespace tessera::test
