@@ -140,6 +140,17 @@ std::vector<IndexPart> parts_of(py::handle index, bool reads) {
   return parts;
 }
 
+// x[True], or a mask without dimensions: a new axis of extent 1 or 0.
+bool is_lone_bool(py::handle part) {
+  const Array* array = array_in(part);
+  return PyBool_Check(part.ptr()) || (array != nullptr && is_bool(array->dtype()) && array->ndim() == 0);
+}
+int is_true(py::handle part) {
+  const int found = PyObject_IsTrue(part.ptr());
+  if (found < 0) throw py::error_already_set();
+  return found;
+}
+
 struct AtIndexer {
   Array array;
 };
@@ -189,8 +200,12 @@ void bind_operators(py::class_<Array>& type) {
 }
 
 void bind_indices(py::module_& m, py::class_<Array>& type) {
-  type.def("__getitem__",
-           [](const Array& x, py::handle index) { return tessera::index(x, parts_of(index, true), here()); });
+  type.def("__getitem__", [](const Array& x, py::handle part) {
+    const auto where = here();
+    if (is_lone_bool(part))
+      return tessera::index(tessera::index(x, {None}, where), {slice(0, is_true(part))}, where);
+    return tessera::index(x, parts_of(part, true), where);
+  });
   py::class_<AtIndexer>(m, "AtIndexer").def("__getitem__", [](const AtIndexer& at, py::handle index) {
     return At(at.array, parts_of(index, false), here());
   });
@@ -228,7 +243,9 @@ void bind_values(py::class_<Array>& type) {
   type.def("__bool__", [](const Array& x) { return item_of<bool>(x); });
   type.def("__float__", [](const Array& x) { return item_of<double>(x); });
   type.def("__complex__", [](const Array& x) { return item_of<std::complex<double>>(x); });
-  type.def("__int__", [](const Array& x) { return py::int_(python_item(x)); });
+  type.def("__int__", [](const Array& x) {
+    return py::reinterpret_steal<py::object>(PyNumber_Long(python_item(x).ptr()));  // of a bool too
+  });
   type.def("__index__", [](const Array& x) -> py::object {
     if (!is_integer(x.dtype()) || x.ndim() != 0)
       throw py::type_error("only an array of integers without dimensions is an index");

@@ -142,6 +142,12 @@ void bind_create(py::module_& m) {
            })
       .def("__getitem__",
            [](const random::Key& key, std::int64_t i) { return random::Key{index(key.data, {i}, here())}; });
+  // How keys are made into bits, until it is set again: jax_threefry_partitionable.
+  m.def("set_threefry", [](bool is_partitionable) {
+    static auto* const scope = new std::optional<random::ThreefryScope>();
+    scope->reset();
+    if (!is_partitionable) scope->emplace(random::Threefry::original);
+  });
   bind_placement(m);
 }
 

@@ -1,9 +1,7 @@
 // tessera's errors as Python's: each is also of the built-in type that Python's users expect.
 #include <tessera/error.hpp>
 
-#include <array>
 #include <string>
-#include <typeinfo>
 #include <utility>
 
 #include "python/convert.hpp"
@@ -14,13 +12,15 @@ namespace {
 
 struct Kind {
   const char* name;
-  const std::type_info* type;
+  bool (*is)(const Error*);
   const char* parent;  // among these
   PyObject* built_in;
 };
+template <class T> bool is_a(const Error* error) { return dynamic_cast<const T*>(error) != nullptr; }
 
+// The most special first: the library has kinds of its own below those of error.hpp.
 struct Types {
-  std::vector<std::pair<const std::type_info*, PyObject*>> known;
+  std::vector<std::pair<bool (*)(const Error*), PyObject*>> known;
 };
 Types& types() {
   static auto* const all = new Types();
@@ -28,8 +28,9 @@ Types& types() {
 }
 
 PyObject* python_type_of(const Error& error) {
-  for (const auto& [type, python] : types().known)
-    if (*type == typeid(error)) return python;
+  const auto& known = types().known;
+  for (auto kind = known.rbegin(); kind != known.rend(); ++kind)
+    if (kind->first(&error)) return kind->second;
   return PyExc_RuntimeError;
 }
 
@@ -37,24 +38,24 @@ PyObject* python_type_of(const Error& error) {
 
 void bind_errors(py::module_& m) {
   const Kind kinds[] = {
-      {"Error", &typeid(Error), nullptr, PyExc_Exception},
-      {"UserError", &typeid(UserError), "Error", nullptr},
-      {"ShapeError", &typeid(ShapeError), "UserError", PyExc_ValueError},
-      {"DtypeError", &typeid(DtypeError), "UserError", PyExc_TypeError},
-      {"ShardingError", &typeid(ShardingError), "UserError", PyExc_ValueError},
-      {"AxisNameError", &typeid(AxisNameError), "UserError", PyExc_NameError},
-      {"IndexError", &typeid(IndexError), "UserError", PyExc_IndexError},
-      {"ArgumentError", &typeid(ArgumentError), "UserError", PyExc_ValueError},
-      {"ThreadError", &typeid(ThreadError), "UserError", PyExc_RuntimeError},
-      {"SystemError", &typeid(SystemError), "Error", nullptr},
-      {"CommError", &typeid(CommError), "SystemError", PyExc_RuntimeError},
-      {"DisagreementError", &typeid(DisagreementError), "CommError", nullptr},
-      {"FailedJobError", &typeid(FailedJobError), "CommError", nullptr},
-      {"IoError", &typeid(IoError), "SystemError", PyExc_OSError},
-      {"MemoryError", &typeid(MemoryError), "SystemError", PyExc_MemoryError},
-      {"LinAlgError", &typeid(LinAlgError), "SystemError", PyExc_ArithmeticError},
-      {"NanError", &typeid(NanError), "SystemError", PyExc_FloatingPointError},
-      {"InternalError", &typeid(InternalError), "Error", PyExc_RuntimeError},
+      {"Error", &is_a<Error>, nullptr, PyExc_Exception},
+      {"UserError", &is_a<UserError>, "Error", nullptr},
+      {"ShapeError", &is_a<ShapeError>, "UserError", PyExc_ValueError},
+      {"DtypeError", &is_a<DtypeError>, "UserError", PyExc_TypeError},
+      {"ShardingError", &is_a<ShardingError>, "UserError", PyExc_ValueError},
+      {"AxisNameError", &is_a<AxisNameError>, "UserError", PyExc_NameError},
+      {"IndexError", &is_a<IndexError>, "UserError", PyExc_IndexError},
+      {"ArgumentError", &is_a<ArgumentError>, "UserError", PyExc_ValueError},
+      {"ThreadError", &is_a<ThreadError>, "UserError", PyExc_RuntimeError},
+      {"SystemError", &is_a<SystemError>, "Error", nullptr},
+      {"CommError", &is_a<CommError>, "SystemError", PyExc_RuntimeError},
+      {"DisagreementError", &is_a<DisagreementError>, "CommError", nullptr},
+      {"FailedJobError", &is_a<FailedJobError>, "CommError", nullptr},
+      {"IoError", &is_a<IoError>, "SystemError", PyExc_OSError},
+      {"MemoryError", &is_a<MemoryError>, "SystemError", PyExc_MemoryError},
+      {"LinAlgError", &is_a<LinAlgError>, "SystemError", PyExc_ArithmeticError},
+      {"NanError", &is_a<NanError>, "SystemError", PyExc_FloatingPointError},
+      {"InternalError", &is_a<InternalError>, "Error", PyExc_RuntimeError},
   };
   py::module_ errors = m.def_submodule("errors");
   for (const Kind& kind : kinds) {
@@ -64,7 +65,7 @@ void bind_errors(py::module_& m) {
     const std::string full_name = std::string("tessera.") + kind.name;
     PyObject* type = PyErr_NewException(full_name.c_str(), py::tuple(bases).ptr(), nullptr);
     if (type == nullptr) throw py::error_already_set();
-    types().known.emplace_back(kind.type, type);
+    types().known.emplace_back(kind.is, type);
     errors.attr(kind.name) = py::reinterpret_steal<py::object>(type);
     Py_INCREF(type);
   }

@@ -179,11 +179,15 @@ class Writer:
         if kind not in types:
             return None
         takes, passes, stub = types[kind]
+        setup = []
+        if kind == "HostArray":  # read while the interpreter's lock is held
+            setup = [f"if (array_in({name}) != nullptr) throw py::reference_cast_error();  // for the overload that takes arrays"]
+            setup, passes = [*setup, f"const HostArray {name}_here = host_array({name});"], f"{name}_here"
         arg = f'py::arg("{python_name}")'
         if default is not None:
             arg += f" = {self.default_text(kind, default)}"
             stub += " = ..."
-        return f"{takes} {name}", passes.format(name), [arg], [f"{python_name}: {stub}"], []
+        return f"{takes} {name}", passes.format(name), [arg], [f"{python_name}: {stub}"], setup
 
     def options(self, kind, name):
         takes, args, stubs, setup = [], [], [], [f"{self.qualified}{kind} {name};"]
@@ -238,10 +242,13 @@ class Writer:
         stubs = [stub for a in arguments for stub in a[3]]
         setup = [line for a in arguments for line in a[4]]
         waits = "Collective over" in function.doc and "Not collective" not in function.doc
-        if waits and not any("python" in line or "named_tuple" in line or "whole(" in line for line in body):
+        if waits and not any("named_tuple" in line for line in body):
             setup.append("const auto where = here();")
             body = [line.replace("here()", "where") for line in body]
-            setup.append("const py::gil_scoped_release unlocked;")
+            if function.result == "HostArray":
+                body = ["HostArray result;", "{", "  const py::gil_scoped_release unlocked;", f"  {body[0].removeprefix('const HostArray ')}", "}", body[1]]
+            else:
+                setup.append("const py::gil_scoped_release unlocked;")
         extra = "".join(f", {arg}" for arg in args)
         self.lines.append(f'  m.def("{function.name}", []({takes}) {{')
         self.lines += [f"    {line}" for line in setup + body]

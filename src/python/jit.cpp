@@ -109,7 +109,7 @@ class JitFunction {
     }
     call.request.leaf_argument.resize(call.request.leaves.size(),
                                       static_cast<int>(arguments.trees.size()) - 1);
-    append_text(arguments.trees.back(), call.signature);
+    append_text(arguments.trees.back(), Text::exact, call.signature);
     call.signature += ';';
   }
 

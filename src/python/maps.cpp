@@ -52,7 +52,7 @@ class MappedFunction {
     for (const auto argument : args) {
       arguments.add(argument, Numbers::structure);
       call.args.children.push_back(shape_of(arguments.trees.back()));
-      append_text(arguments.trees.back(), call.structure);
+      append_text(arguments.trees.back(), Text::exact, call.structure);
     }
     call.leaves = arguments.leaves;
     Tree result;

@@ -7,7 +7,7 @@
 namespace tessera::python {
 namespace {
 
-// Classes that were registered: type -> (flatten, unflatten). And values that are part of structures:
+// Classes that were registered: type -> (flatten, unflatten). And what is part of structures: a type, or
 // (type, value) -> number.
 struct Registry {
   py::dict classes, values;
@@ -15,6 +15,13 @@ struct Registry {
 Registry& registry() {
   static auto* const one = new Registry();
   return *one;
+}
+
+// The same for equal objects of one type, and for no others.
+std::string number_of(const py::object& object) {
+  auto& values = registry().values;
+  if (!values.contains(object)) values[object] = py::int_(values.size());
+  return "#" + py::cast<std::string>(py::str(values[object]));
 }
 
 Tree container(Tree::Kind kind, py::object type, py::object names) {
@@ -163,37 +170,32 @@ detail::TreeShape shape_of(const Tree& tree) {
   return shape;
 }
 
-void append_text(const Tree& tree, std::string& text) {
-  if (tree.kind == Tree::Kind::array) {
-    text += '*';
+void append_text(const Tree& tree, Text form, std::string& text) {
+  if (tree.kind == Tree::Kind::array || tree.kind == Tree::Kind::none) {
+    text += tree.kind == Tree::Kind::array ? "*" : "None";
     return;
   }
-  if (tree.kind == Tree::Kind::none) {
-    text += "None";
-    return;
-  }
-  if (tree.type)
-    text += py::cast<std::string>(tree.type.attr("__qualname__")) + "#" +
-            std::to_string(reinterpret_cast<std::uintptr_t>(tree.type.ptr()));
-  if (tree.kind == Tree::Kind::other || tree.kind == Tree::Kind::registered) {
-    auto& values = registry().values;
-    const py::tuple key = py::make_tuple(py::type::of(tree.names), tree.names);
-    if (!values.contains(key)) values[key] = py::int_(values.size());
-    text += "=" + py::cast<std::string>(py::str(values[key]));
-    if (tree.kind == Tree::Kind::other) return;
-  }
+  if (tree.kind == Tree::Kind::key) text += "key";
+  if (tree.kind == Tree::Kind::named_tuple || tree.kind == Tree::Kind::dataclass ||
+      tree.kind == Tree::Kind::registered)
+    text +=
+        form == Text::exact ? number_of(tree.type) : py::cast<std::string>(tree.type.attr("__qualname__"));
+  if (tree.kind == Tree::Kind::other || tree.kind == Tree::Kind::registered)
+    text += "=" + (form == Text::exact ? number_of(py::make_tuple(py::type::of(tree.names), tree.names))
+                                       : py::cast<std::string>(py::repr(tree.names)));
+  if (tree.kind == Tree::Kind::other) return;
   const char open = tree.kind == Tree::Kind::list ? '[' : tree.kind == Tree::Kind::dict ? '{' : '(';
   text += open;
   for (std::size_t i = 0; i < tree.children.size(); ++i) {
     if (tree.kind == Tree::Kind::dict) text += py::cast<std::string>(py::repr(py::list(tree.names)[i])) + ":";
-    append_text(tree.children[i], text);
+    append_text(tree.children[i], form, text);
     text += ',';
   }
   text += open == '[' ? ']' : open == '{' ? '}' : ')';
 }
-std::string text_of(const Tree& tree) {
+std::string text_of(const Tree& tree, Text form) {
   std::string text;
-  append_text(tree, text);
+  append_text(tree, form, text);
   return text;
 }
 
@@ -237,7 +239,8 @@ void bind_trees(py::module_& m) {
                  },
                  next);
            })
-      .def("__eq__", [](const Tree& a, const Tree& b) { return text_of(a) == text_of(b); })
+      .def("__eq__",
+           [](const Tree& a, const Tree& b) { return text_of(a, Text::exact) == text_of(b, Text::exact); })
       .def("__repr__", [](const Tree& tree) { return "TreeDef(" + text_of(tree) + ")"; });
   part.def("flatten", [](py::handle tree) {
     std::vector<Array> leaves;

@@ -38,10 +38,12 @@ py::object rebuild(const Tree&, const std::vector<Array>& leaves, std::size_t& n
 py::object rebuild(const Tree&, const std::vector<Array>& leaves);
 
 detail::TreeShape shape_of(const Tree&);
-// Equal texts mean equal structure; values that are part of it count by equality and type, and must be
-// hashable.
-void append_text(const Tree&, std::string& text);
-std::string text_of(const Tree&);
+// Equal texts mean equal structure. An exact one holds within this process, for keys of caches: types and
+// values that are part of the structure have numbers in it, and the values must be hashable. A readable one
+// has names and reprs, and holds for files too.
+enum class Text { exact, readable };
+void append_text(const Tree&, Text, std::string& text);
+std::string text_of(const Tree&, Text = Text::readable);
 // "[0]['bias']", a name per leaf.
 void append_leaf_names(const Tree&, const std::string& path, std::vector<std::string>& names);
 

@@ -91,6 +91,7 @@ class Facts(unittest.TestCase):
 
     def test_numbers(self):
         self.assertEqual((float(ts.array(2.5)), int(ts.array(7)), bool(ts.array(True)), complex(ts.array(1j))), (2.5, 7, True, 1j))
+        self.assertIs(type(int(ts.array(True))), int)
         self.assertEqual([10, 20, 30][ts.array(1)], 20)
         self.assertIs(type(ts.array(3).item()), int)
         self.assertEqual(ts.array([[1, 2]]).tolist(), [[1, 2]])
@@ -186,6 +187,8 @@ class Indices(unittest.TestCase):
             assert_same(x[x % 3 == 0], rows[mask])
             assert_same(x[mask], rows[mask])
             assert_same(x[np.array([True, False] * 3 + [True])], rows[::2])
+            assert_same(x[True], rows[None])
+            assert_same(x[ts.array(False)], rows[None][:0])
 
     def test_at_replaces_a_part(self):
         for x in spread(rows):
@@ -203,7 +206,7 @@ class Indices(unittest.TestCase):
         x = ts.asarray(rows)
         for index in (7, -8, (0, 5), (0, 0, 0)):
             self.assertRaises(IndexError, lambda: x[index])
-        for index in ("a", 1.5, True):
+        for index in ("a", 1.5, (True, 0)):
             self.assertRaises((TypeError, IndexError), lambda: x[index])
         self.assertRaises(ValueError, lambda: x[::0])
 

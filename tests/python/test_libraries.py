@@ -63,6 +63,7 @@ class Files(Folder):
             assert_same(again["layers"][0][1], rows * 2)
             self.assertEqual(again["layers"][0][0].sharding, x.sharding)
             self.assertIsNone(again["none"])
+        self.assertRaises(OSError, lambda: ts.io.checkpoint.restore(directory, {"other": x}))
 
 
 class Debugging(unittest.TestCase):
@@ -140,6 +141,7 @@ class Processes(unittest.TestCase):
         np.testing.assert_array_equal(ts.multihost.process_allgather(mine), np.repeat(np.arange(ts.process_count(), dtype=np.int32), 2).reshape(-1, 2))
         np.testing.assert_array_equal(ts.multihost.broadcast_one_to_all(mine), [0, 0])
         ts.multihost.assert_equal(np.ones(2))
+        ts.multihost.assert_equal(ts.ones(2))
         if ts.process_count() > 1:
             self.assertRaises(ValueError, lambda: ts.multihost.assert_equal(mine))
 

@@ -240,6 +240,13 @@ class DistributedArrays(unittest.TestCase):
         x = jax.device_put(jnp.arange(24), NamedSharding(Mesh(jax.devices(), "x"), P("x")))
         f_exe = f.lower(key, x).compile()
         self.assertNotIn("collective-permute", f_exe.as_text())
+        try:
+            jax.config.update("jax_threefry_partitionable", False)
+            stable = values(f(key, x))
+        finally:
+            jax.config.update("jax_threefry_partitionable", True)
+        self.assertFalse(np.array_equal(stable, values(f(key, x))))
+        np.testing.assert_array_equal(np.floor(stable), np.arange(24))
         same(f(key, x), np.arange(24) + values(jax.random.uniform(key, (24,))))
 
 

@@ -25,7 +25,7 @@ from ._standard import *  # noqa: F401,F403
 from . import _methods  # noqa: F401  gives Array its methods
 from ._transforms import *  # noqa: F401,F403
 from ._place import *  # noqa: F401,F403
-from . import debug, fft, io, lax, linalg, multihost, nn, random, sharding, tree_util  # noqa: F401
+from . import config, debug, fft, io, lax, linalg, multihost, nn, random, sharding, tree_util  # noqa: F401
 from .debug import CommStats, explain  # noqa: F401
 from .lax import stop_gradient  # noqa: F401
 from .tree_util import tree_map  # noqa: F401
