@@ -1,0 +1,101 @@
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "ops/contract/product_candidates.hpp"
+
+namespace tessera {
+
+std::int64_t bytes_of(const Sharding& layout, const Type& type) {
+  return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
+}
+
+namespace {
+
+Survey survey_of(const ProductQuestion& q, const Sharding& from, const Sharding& to, const Shape& shape) {
+  const Sharding list[] = {from};
+  const Shape shapes[] = {shape};
+  return survey_exchange(identity_remap(shape), list, shapes, to, shape, q.args.fixed_axes);
+}
+
+Fetched fetched(const ProductQuestion& q, std::size_t i, const Sharding& needed) {
+  const auto survey = survey_of(q, q.args.lie[i], needed, q.args.in[i].shape);
+  return {survey.elements > 0, survey.elements * q.item, survey.peers, bytes_of(needed, q.args.in[i])};
+}
+
+}  // namespace
+
+Blocks make_blocks(const ProductQuestion& q, const Sharding& a, const Sharding& b, const Sharding& c) {
+  return {a, b, c, {fetched(q, 0, a), fetched(q, 1, b)}};
+}
+
+double flops_of(const ProductQuestion& q, const Blocks& blocks) {
+  const Shape a = blocks.a.shard_shape(q.args.in[0].shape);
+  double inner = 1;
+  for (const int d : q.dims.contract_a) inner *= static_cast<double>(a[d]);
+  return 2 * inner * static_cast<double>(blocks.c.shard_shape(q.args.out.shape).elements());
+}
+
+namespace {
+
+// Axes along which neither operands nor result differ from rank to rank.
+MeshAxes idle_axes(const ProductQuestion& q) {
+  std::vector<bool> used(q.mesh.ndim());
+  const auto use = [&](const MeshAxes& axes) {
+    for (const int a : axes) used[a] = true;
+  };
+  const auto use_layout = [&](const Sharding& layout, int ndim) {
+    for (const auto& dim : layout.dim_axes(ndim)) use(dim);
+  };
+  for (std::size_t i = 0; i < 2; ++i) use_layout(q.args.needed[i], q.args.in[i].shape.ndim());
+  use_layout(q.args.out_layout, q.args.out.shape.ndim());
+  use(q.args.used_axes);
+  use(q.args.fixed_axes);
+  MeshAxes idle;
+  for (int a = 0; a < q.mesh.ndim(); ++a)
+    if (!used[a] && q.mesh.axis_sizes()[a] > 1) idle.push_back(a);
+  return idle;
+}
+
+FactorAxes factor_axes_of(const ProductQuestion& q) {
+  FactorAxes axes = factors_of(q.rule, q.args.out_layout, 0, true);
+  for (int i = 0; i < 2; ++i) {
+    const auto own = factors_of(q.rule, q.args.needed[i], i, false);
+    for (std::size_t f = 0; f < axes.size(); ++f)
+      if (axes[f].empty()) axes[f] = own[f];
+  }
+  return axes;
+}
+
+}  // namespace
+
+// The first dim of the result whose blocks the axes cut into parts that tile them.
+//
+//   rows of 10 in one block, 4 ranks: 3 3 3 1     in blocks of 5, 2 ranks each: 3 3 3 1 does not tile 5 5
+std::optional<Blocks> shared_blocks(const ProductQuestion& q) {
+  const MeshAxes idle = idle_axes(q);
+  if (idle.empty()) return std::nullopt;
+  const auto ranks = devices_along(q.mesh, idle);
+  const FactorAxes own = factor_axes_of(q);
+  for (std::size_t d = 0; d < q.rule.outputs[0].size(); ++d) {
+    if (q.rule.outputs[0][d].size() != 1) continue;
+    const int f = q.rule.outputs[0][d][0];
+    const auto n = q.args.out.shape[static_cast<int>(d)], parts = devices_along(q.mesh, own[f]);
+    if (block_size(n, parts) == 1 || n == 0) continue;  // blocks in front of it would be pieces apart
+    if (block_size(n, parts) < ranks) return std::nullopt;
+    if (parts > 1 && block_size(n, parts * ranks) * ranks != block_size(n, parts)) return std::nullopt;
+    FactorAxes axes = own;
+    axes[f].insert(axes[f].end(), idle.begin(), idle.end());
+    Blocks blocks =
+        make_blocks(q, sharding_of(q.rule, axes, q.mesh, 0, false),
+                    sharding_of(q.rule, axes, q.mesh, 1, false), sharding_of(q.rule, axes, q.mesh, 0, true));
+    std::vector<std::string> names;
+    for (const int a : idle) names.push_back(q.mesh.axis_names()[a]);
+    blocks.shared_over = join(names, ",");
+    blocks.shared_axes = idle;
+    blocks.gathered_bytes = survey_of(q, blocks.c, q.args.out_layout, q.args.out.shape).elements * q.item;
+    return blocks;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera

@@ -1,0 +1,117 @@
+#include "ops/contract/product_candidates.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t not_worth_a_thought = std::int64_t{64} << 10;
+constexpr std::int64_t least_width = 16;
+constexpr double least_shared_flops = 2e8;  // below it a message costs as much as the work
+const char* name_of(Cut cut) {
+  return cut == Cut::inner ? "inner dimension" : cut == Cut::rows ? "rows" : "columns";
+}
+
+// In one piece (width 0), or in pieces that keep to the limit, if any do.
+std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& blocks, Cut cut, bool in_one) {
+  ProductPlan plan{
+      .dims = q.dims, .a_needed = blocks.a, .b_needed = blocks.b, .c_computed = blocks.c, .cut = cut};
+  if (!find_cut_dims(q, blocks, plan)) return std::nullopt;
+  plan.flops = flops_of(q, blocks);
+  const auto& operands = blocks.operands;
+  const int dims[] = {plan.dim_a, plan.dim_b};
+  const Shape needed =
+      (plan.dim_a >= 0 ? blocks.a.shard_shape(q.args.in[0].shape) : blocks.b.shard_shape(q.args.in[1].shape));
+  const std::int64_t extent = needed[plan.dim_a >= 0 ? plan.dim_a : plan.dim_b];
+  std::int64_t whole_bytes = 0, cut_bytes = 0;  // of blocks that are fetched at once, or in pieces
+  for (int i = 0; i < 2; ++i)
+    if (operands[i].moves) (dims[i] >= 0 ? cut_bytes : whole_bytes) += operands[i].block_bytes;
+  if (!in_one && cut_bytes == 0) return std::nullopt;  // there is nothing to fetch in pieces
+  const std::int64_t at_once = q.panels_at_once;
+  std::int64_t width = extent;
+  if (!in_one) {
+    const double room = static_cast<double>(q.limit - at_once * whole_bytes);
+    const double per_index = static_cast<double>(at_once * cut_bytes) / static_cast<double>(extent);
+    width = std::clamp(static_cast<std::int64_t>(room / per_index), std::min(least_width, extent), extent);
+  }
+  set_pieces(q, plan, width);
+  const auto widest = std::min(plan.width, extent);
+  Candidate candidate{blocks};
+  auto& told = candidate.told;
+  const double share = static_cast<double>(widest) / static_cast<double>(extent);
+  told.temporary_bytes =
+      at_once * (whole_bytes + static_cast<std::int64_t>(share * static_cast<double>(cut_bytes)));
+  told.bytes = operands[0].bytes + operands[1].bytes + blocks.gathered_bytes;
+  const std::int64_t messages = operands[0].peers + operands[1].peers + plan.pieces;
+  const double reread = static_cast<double>(plan.pieces - 1) *
+                        static_cast<double>(cut == Cut::inner  ? 2 * bytes_of(blocks.c, q.args.out)
+                                            : cut == Cut::rows ? operands[1].block_bytes
+                                                               : operands[0].block_bytes);
+  told.seconds = plan.flops * flop_seconds + reread * local_byte_seconds +
+                 static_cast<double>(told.bytes) * byte_seconds +
+                 static_cast<double>(messages) * message_seconds;
+  const bool fetches = operands[0].moves || operands[1].moves;
+  told.strategy = in_one && fetches ? "operands fetched whole"
+                  : in_one          ? "parts of the operands where they lie"
+                                    : "panels of the " + std::string(name_of(cut)) + ", " +
+                                 format_count(plan.pieces, "piece") + " of " + std::to_string(widest);
+  if (!blocks.shared_over.empty()) told.strategy += ", work shared over " + blocks.shared_over;
+  candidate.algorithm = in_one              ? ProductAlgorithm::whole
+                        : cut == Cut::inner ? ProductAlgorithm::inner_panels
+                        : cut == Cut::rows  ? ProductAlgorithm::row_panels
+                                            : ProductAlgorithm::column_panels;
+  candidate.plan = std::move(plan);
+  return candidate;
+}
+
+// Along whichever dim there is.
+std::optional<Candidate> in_one_piece(const ProductQuestion& q, const Blocks& blocks) {
+  for (const Cut cut : {Cut::inner, Cut::columns, Cut::rows})
+    if (auto candidate = in_pieces(q, blocks, cut, true)) return candidate;
+  return std::nullopt;
+}
+
+Candidate moved_whole(const ProductQuestion& q, const Blocks& blocks) {
+  Candidate candidate{blocks};
+  auto& told = candidate.told;
+  std::int64_t messages = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& type = q.args.in[i];
+    const auto plan =
+        plan_reshard(q.args.lie[i], q.args.needed[i], type.shape, type.dtype, q.args.fixed_axes);
+    for (const auto& step : plan.steps) messages += step.messages;
+    told.bytes += plan.bytes;
+    if (!plan.steps.empty()) told.temporary_bytes += bytes_of(q.args.needed[i], type);
+  }
+  told.strategy = told.temporary_bytes == 0 ? "operands as they lie" : "operands moved whole";
+  told.seconds = flops_of(q, blocks) * flop_seconds + static_cast<double>(told.bytes) * byte_seconds +
+                 static_cast<double>(messages) * message_seconds;
+  return candidate;
+}
+
+}  // namespace
+
+std::vector<Candidate> all_candidates(const ProductQuestion& q) {
+  const Blocks plain = make_blocks(q, q.args.needed[0], q.args.needed[1], q.args.out_layout);
+  std::vector<Candidate> list{moved_whole(q, plain)};
+  const bool may_share = flops_of(q, plain) >= least_shared_flops;
+  if (list[0].told.temporary_bytes <= not_worth_a_thought && !may_share &&
+      q.dims.options.algorithm == ProductAlgorithm::automatic)
+    return list;
+  const auto add = [&](std::optional<Candidate> candidate) {
+    if (candidate) list.push_back(std::move(*candidate));
+  };
+  std::vector<Blocks> ways{plain};
+  if (may_share)
+    if (auto shared = shared_blocks(q)) ways.push_back(std::move(*shared));
+  for (const auto& blocks : ways) {
+    if (!blocks.shared_over.empty() || (list[0].told.bytes == 0 && list[0].told.temporary_bytes > 0))
+      add(in_one_piece(q, blocks));
+    for (const Cut cut : {Cut::inner, Cut::columns, Cut::rows}) add(in_pieces(q, blocks, cut, false));
+  }
+  return list;
+}
+
+}  // namespace tessera
