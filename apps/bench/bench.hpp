@@ -29,6 +29,11 @@ struct Peer {
 // Rows whose name does not contain the filter are not even set up: groups ask first.
 bool wanted(const std::string& name);
 void compare(const std::string& name, const Work& ours, const std::vector<Peer>& peers, int repetitions = 9);
+// Bytes beside bytes: ratio = asked / ours of the rank where it is the least.
+void compare_bytes(const std::string& name, double ours, const std::string& what, double asked);
+// Of the slowest rank. Collective.
+double seconds_of(const Work&);
+double median(std::vector<double>);
 
 // A file per group adds its rows here: static const Group g(run_them).
 struct Group {

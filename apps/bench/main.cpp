@@ -23,6 +23,8 @@ State& state() {
   return instance;
 }
 
+}  // namespace
+
 double seconds_of(const Work& work) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
@@ -36,8 +38,6 @@ double median(std::vector<double> times) {
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
   return times[times.size() / 2];
 }
-
-}  // namespace
 
 Group::Group(void (*rows)()) { state().groups.push_back(rows); }
 
@@ -77,6 +77,28 @@ void compare(const std::string& name, const Work& ours, const std::vector<Peer>&
                .dump()
         << "\n";
   }
+}
+
+void compare_bytes(const std::string& name, double ours, const std::string& what, double asked) {
+  struct {
+    double ratio;
+    int rank;
+  } mine{asked / ours, state().rank}, least{};
+  MPI_Allreduce(&mine, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD);
+  double both[] = {ours, asked};
+  MPI_Bcast(both, 2, MPI_DOUBLE, least.rank, MPI_COMM_WORLD);
+  if (state().rank != 0) return;
+  std::printf("%-28s %2d ranks %12.1f MiB  %-28s %12.1f MiB  ratio %6.2f   %s\n", name.c_str(), state().ranks,
+              both[0] / (1 << 20), what.c_str(), both[1] / (1 << 20), least.ratio,
+              least.ratio >= 1 ? "reached" : "MISSED");
+  std::fflush(stdout);
+  if (state().json_path.empty()) return;
+  std::ofstream(state().json_path, std::ios::app)
+      << nlohmann::json{{"name", name}, {"ranks", state().ranks}, {"ours_bytes", both[0]},
+                        {"peer", what}, {"peer_bytes", both[1]},  {"ratio", least.ratio},
+                        {"goal", 1}}
+             .dump()
+      << "\n";
 }
 
 int rank() { return state().rank; }
