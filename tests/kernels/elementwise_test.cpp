@@ -219,6 +219,14 @@ TEST(float_maps, maximum_and_minimum_propagate_nan) {
   });
 }
 
+TEST(float_maps, the_sign_of_minus_zero_is_zero) {
+  const double x[] = {-0.0, 0.0};
+  double out[2] = {7, 7};
+  const void* in[] = {x};
+  map<"sign">.of(float64)(in, out, 2);
+  for (const double value : out) EXPECT_TRUE(value == 0 && !std::signbit(value));
+}
+
 TEST(float_maps, remainder_has_the_sign_of_the_divisor) {
   for_floats([]<class T>(T) {
     // Python's rule, from the exact fmod.

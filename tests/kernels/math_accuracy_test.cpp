@@ -256,6 +256,32 @@ TEST(math_accuracy, complex_functions) {
   }
 }
 
+// What the array API standard says of zeros and infinities.
+TEST(complex_maps, expm1_and_tanh_at_zeros_and_infinities) {
+  using C = std::complex<double>;
+  constexpr double inf = std::numeric_limits<double>::infinity(),
+                   nan = std::numeric_limits<double>::quiet_NaN();
+  const C z[] = {{-0.0, 0.0}, {inf, 0.0}, {1e4, 0.0}, {-inf, inf}, {-inf, nan}, {inf, nan}, {nan, 0.0}};
+  const C expected[] = {{0.0, 0.0}, {inf, 0.0}, {inf, 0.0}, {-1.0, 0.0}, {-1.0, 0.0}, {inf, nan}, {nan, 0.0}};
+  C out[7];
+  const void* in[] = {z};
+  const auto same = [](double a, double b) {
+    return std::isnan(b) ? std::isnan(a) : a == b && std::signbit(a) == std::signbit(b);
+  };
+  find_map("expm1", complex128)(in, out, 7);
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_TRUE(same(out[i].real(), expected[i].real())) << z[i] << " gives " << out[i];
+    EXPECT_TRUE(std::abs(expected[i].imag()) == 0 ? out[i].imag() == 0
+                                                  : same(out[i].imag(), expected[i].imag()))
+        << z[i] << " gives " << out[i];
+  }
+  const C far[] = {{inf, 2.0}, {-inf, 2.0}, {inf, -2.0}}, ends[] = {{1.0, 0.0}, {-1.0, 0.0}, {1.0, -0.0}};
+  const void* far_in[] = {far};
+  find_map("tanh", complex128)(far_in, out, 3);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(same(out[i].real(), ends[i].real()) && same(out[i].imag(), ends[i].imag())) << out[i];
+}
+
 TEST(complex_maps, arithmetic_and_order) {
   using C = std::complex<double>;
   const auto a = testing::random_values<C>(500, 1), b = testing::random_values<C>(500, 2);

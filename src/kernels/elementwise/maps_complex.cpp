@@ -81,7 +81,17 @@ template <class C> C log1p(C z) {
 template <class C> C expm1(C z) {
   using R = Real<C>;
   const R half_sine = std::sin(z.imag() / 2), rise = std::expm1(z.real());
-  return C(rise * std::cos(z.imag()) - 2 * half_sine * half_sine, (rise + 1) * std::sin(z.imag()));
+  if (!std::isfinite(rise) || !std::isfinite(z.imag())) return std::exp(z) - C(1);
+  const R real = rise * std::cos(z.imag()) - 2 * half_sine * half_sine + R(0);  // + 0: of -0 it is 0
+  return C(real, (rise + 1) * std::sin(z.imag()));
+}
+
+// Far out on the right and left the limit is 1 and -1, whose imaginary part has z's sign (array API standard).
+template <class C> C tanh(C z) {
+  using R = Real<C>;
+  if (std::isinf(z.real()) && std::isfinite(z.imag()))
+    return C(std::copysign(R(1), z.real()), std::copysign(R(0), z.imag()));
+  return std::tanh(z);
 }
 
 template <class C> void where(const void* const* in, void* out, std::int64_t n) {
@@ -173,7 +183,7 @@ template <class C> void add_functions(MapTable& table) {
   table.add(map<"atan">, 1, d, map1<C, C, [](C a) { return std::atan(a); }>);
   table.add(map<"sinh">, 1, d, map1<C, C, [](C a) { return std::sinh(a); }>);
   table.add(map<"cosh">, 1, d, map1<C, C, [](C a) { return std::cosh(a); }>);
-  table.add(map<"tanh">, 1, d, map1<C, C, [](C a) { return std::tanh(a); }>);
+  table.add(map<"tanh">, 1, d, map1<C, C, tanh<C>>);
   table.add(map<"asinh">, 1, d, map1<C, C, [](C a) { return std::asinh(a); }>);
   table.add(map<"acosh">, 1, d, map1<C, C, [](C a) { return std::acosh(a); }>);
   table.add(map<"atanh">, 1, d, map1<C, C, [](C a) { return std::atanh(a); }>);

@@ -60,8 +60,8 @@ struct CopySign {
 struct Relu {
   template <class T> static T of(T a) { return (a > T(0)) | (a != a) ? a : T(0); }
 };
-struct Sign {
-  template <class T> static T of(T a) { return (a == T(0)) | (a != a) ? a : copysign_of(T(1), a); }
+struct Sign {  // of -0 it is 0
+  template <class T> static T of(T a) { return (a == T(0)) | (a != a) ? a + T(0) : copysign_of(T(1), a); }
 };
 struct Maximum {
   template <class T> static T of(T a, T b) { return (a > b) | (a != a) ? a : b; }
