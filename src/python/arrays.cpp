@@ -4,6 +4,7 @@
 #include <tessera/error.hpp>
 #include <tessera/ops.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <sstream>
@@ -12,6 +13,7 @@
 
 #include "graph/node.hpp"
 #include "python/convert.hpp"
+#include "python/memory.hpp"
 #include "python/module.hpp"
 
 namespace tessera::python {
@@ -22,14 +24,6 @@ PyTypeObject*& array_type() {
   return type;
 }
 
-// Dense memory that NumPy reads in place: a copy of the whole value, or one rank's block itself.
-struct Block {
-  std::shared_ptr<const void> keeps;
-  const void* data;
-  Shape shape;
-  Dtype dtype;
-  bool read_only;
-};
 Block block_of(const HostArray& host) {
   auto keeps = std::make_shared<HostArray>(host);
   const void* data = keeps->bytes();
@@ -65,62 +59,32 @@ py::buffer_info memory_of(const Block& block) {
 
 // ---- indices ----
 
-// x[mask]: how many elements that picks is only known by looking.
-void append_mask(py::handle mask, std::vector<IndexPart>& parts) {
-  const py::module_ numpy = py::module_::import("numpy");
-  const Array* array = array_in(mask);
-  const py::object host = array != nullptr ? numpy.attr("asarray")(whole_value(*array))
-                                           : py::reinterpret_borrow<py::object>(mask);
-  for (const auto places : numpy.attr("nonzero")(host)) {
-    Value value;
-    read_value(places, value);
-    parts.emplace_back(astype(value, int32));
-  }
-}
-bool is_bool_array(py::handle part) {
-  if (const Array* array = array_in(part)) return is_bool(array->dtype());
-  return PyObject_HasAttrString(part.ptr(), "__array_interface__") == 1 &&
-         part.attr("dtype").attr("kind").cast<std::string>() == "b";
-}
-std::optional<std::int64_t> bound(PyObject* object) {
-  if (object == Py_None) return std::nullopt;
-  py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(object));
-  if (!number) throw py::error_already_set();
-  int overflow = 0;
-  const auto value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-  return overflow > 0 ? INT64_MAX : overflow < 0 ? INT64_MIN + 1 : value;
-}
-void append_part(py::handle part, std::vector<IndexPart>& parts, bool reads);
+void append_part(py::handle part, std::vector<IndexPart>& parts);
 // A list in an index stands for an array, as in NumPy.
-void append_list(py::handle list, std::vector<IndexPart>& parts, bool reads) {
+void append_list(py::handle list, std::vector<IndexPart>& parts) {
   const py::object array = py::module_::import("tessera._create").attr("asarray")(list);
-  if (py::len(list) > 0) return append_part(array, parts, reads);
+  if (py::len(list) > 0) return append_part(array, parts);
   Value none;
   read_value(array, none);
   parts.emplace_back(astype(none, int32));
 }
-void append_part(py::handle part, std::vector<IndexPart>& parts, bool reads) {
+void append_part(py::handle part, std::vector<IndexPart>& parts) {
   PyObject* object = part.ptr();
-  if (PyList_Check(object)) return append_list(part, parts, reads);
+  if (PyList_Check(object)) return append_list(part, parts);
   if (object == Py_None) {
     parts.emplace_back(None);
   } else if (object == Py_Ellipsis) {
     parts.emplace_back(ellipsis);
   } else if (PySlice_Check(object)) {
-    const auto* slice = reinterpret_cast<PySliceObject*>(object);
-    const auto step = bound(slice->step);
-    if (step == 0) throw py::value_error("slice step cannot be zero");
-    parts.emplace_back(Slice{bound(slice->start), bound(slice->stop), step});
+    SliceValue slice;
+    read_slice(part, slice);
+    if (slice.value.step == 0) throw py::value_error("slice step cannot be zero");
+    parts.emplace_back(slice.value);
   } else if (PyBool_Check(object)) {
     throw py::type_error("a bool is no index: write x[None] for x[True], or index by an array of bools");
   } else if (array_in(part) == nullptr && PyIndex_Check(object) &&
              PyObject_HasAttrString(object, "__len__") != 1) {
-    parts.emplace_back(*bound(object));
-  } else if (is_bool_array(part)) {
-    if (reads) return append_mask(part, parts);
-    Value mask;
-    read_value(part, mask);
-    parts.emplace_back(mask.array);
+    parts.emplace_back(*slice_bound(object));
   } else {
     Value value;
     if (!read_value(part, value))
@@ -130,16 +94,19 @@ void append_part(py::handle part, std::vector<IndexPart>& parts, bool reads) {
     parts.emplace_back(value.array);
   }
 }
-std::vector<IndexPart> parts_of(py::handle index, bool reads) {
+std::vector<IndexPart> parts_of(py::handle index) {
   std::vector<IndexPart> parts;
   if (!PyTuple_Check(index.ptr())) {
-    append_part(index, parts, reads);
+    append_part(index, parts);
     return parts;
   }
-  for (const auto part : py::reinterpret_borrow<py::tuple>(index)) append_part(part, parts, reads);
+  for (const auto part : py::reinterpret_borrow<py::tuple>(index)) append_part(part, parts);
   return parts;
 }
 
+bool is_mask(const IndexPart& part) {
+  return part.kind == IndexPart::Kind::array && is_bool(part.array.dtype());
+}
 // x[True], or a mask without dimensions: a new axis of extent 1 or 0.
 bool is_lone_bool(py::handle part) {
   const Array* array = array_in(part);
@@ -204,10 +171,13 @@ void bind_indices(py::module_& m, py::class_<Array>& type) {
     const auto where = here();
     if (is_lone_bool(part))
       return tessera::index(tessera::index(x, {None}, where), {slice(0, is_true(part))}, where);
-    return tessera::index(x, parts_of(part, true), where);
+    auto parts = parts_of(part);
+    if (std::none_of(parts.begin(), parts.end(), is_mask)) return tessera::index(x, std::move(parts), where);
+    const py::gil_scoped_release unlocked;  // counting what a mask chooses waits for the other ranks
+    return tessera::index(x, std::move(parts), where);
   });
   py::class_<AtIndexer>(m, "AtIndexer").def("__getitem__", [](const AtIndexer& at, py::handle index) {
-    return At(at.array, parts_of(index, false), here());
+    return At(at.array, parts_of(index), here());
   });
   type.def_property_readonly(
       "at", [](const Array& x) { return AtIndexer{x}; },
@@ -294,7 +264,9 @@ const Array* array_in(py::handle object) {
 }
 
 void bind_arrays(py::module_& m) {
-  py::class_<Block>(m, "Block", py::buffer_protocol()).def_buffer(&memory_of);
+  py::class_<Block>(m, "Block", py::buffer_protocol())
+      .def_buffer(&memory_of)
+      .def("__dlpack__", [](const Block& block) { return dlpack_capsule(block); });
   py::class_<Array> type(m, "Array", py::dynamic_attr());
   array_type() = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.def_property_readonly(

@@ -148,6 +148,21 @@ bool read_names(py::handle from, NamesValue& into) {
   return true;
 }
 
+std::optional<std::int64_t> slice_bound(PyObject* object) {
+  if (object == Py_None) return std::nullopt;
+  py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(object));
+  if (!number) throw py::error_already_set();
+  int overflow = 0;
+  const auto value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  return overflow > 0 ? INT64_MAX : overflow < 0 ? INT64_MIN + 1 : value;
+}
+bool read_slice(py::handle from, SliceValue& into) {
+  if (!PySlice_Check(from.ptr())) return false;
+  const auto* slice = reinterpret_cast<PySliceObject*>(from.ptr());
+  into.value = {slice_bound(slice->start), slice_bound(slice->stop), slice_bound(slice->step)};
+  return true;
+}
+
 HostArray host_array(py::handle from) {
   const py::object dense = numpy().attr("ascontiguousarray")(from);
   const py::object dtype = dense.attr("dtype");
@@ -191,6 +206,16 @@ py::tuple tuple_of(const Shape& shape) {
 std::vector<Array> arrays_of(const std::vector<Value>& values) {
   std::vector<Array> arrays;
   for (const auto& value : values) arrays.push_back(value.array);
+  return arrays;
+}
+std::vector<std::vector<Array>> rows_of(const std::vector<std::vector<Value>>& rows) {
+  std::vector<std::vector<Array>> arrays;
+  for (const auto& row : rows) arrays.push_back(arrays_of(row));
+  return arrays;
+}
+std::map<std::string, Array> arrays_by_name(const std::map<std::string, Value>& values) {
+  std::map<std::string, Array> arrays;
+  for (const auto& [key, value] : values) arrays.emplace(key, value.array);
   return arrays;
 }
 

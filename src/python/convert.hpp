@@ -9,10 +9,12 @@
 #include <pybind11/stl.h>
 
 #include <tessera/array.hpp>
+#include <tessera/array/index.hpp>
 #include <tessera/ops/axes.hpp>
 #include <tessera/random.hpp>
 #include <tessera/sharding.hpp>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,6 +48,9 @@ struct ShardingValue {
   std::optional<Sharding> value;
   operator Sharding() const { return *value; }
 };
+struct SliceValue {
+  Slice value;
+};
 // One name, or several: the major one first.
 struct NamesValue {
   std::vector<std::string> names;
@@ -59,6 +64,9 @@ bool read_axes(py::handle from, AxesValue& into);
 bool read_key(py::handle from, KeyValue& into);
 bool read_sharding(py::handle from, ShardingValue& into);
 bool read_names(py::handle from, NamesValue& into);
+bool read_slice(py::handle from, SliceValue& into);
+// A bound of a slice: None, or what has __index__; clamped to 64 bits.
+std::optional<std::int64_t> slice_bound(PyObject* bound);
 
 // A copy of a NumPy array's memory, or of what numpy.asarray makes of the object.
 HostArray host_array(py::handle from);
@@ -70,12 +78,18 @@ py::object named_tuple(const char* type, const char* fields, py::tuple values);
 py::tuple tuple_of(const Shape&);
 
 std::vector<Array> arrays_of(const std::vector<Value>& values);
+std::vector<std::vector<Array>> rows_of(const std::vector<std::vector<Value>>& rows);
+std::map<std::string, Array> arrays_by_name(const std::map<std::string, Value>& values);
 
 template <class T, class From> void set_option(T& field, const std::optional<From>& given) {
   if (!given) return;
   if constexpr (std::is_same_v<From, DtypeValue> || std::is_same_v<From, ShapeValue> ||
                 std::is_same_v<From, AxesValue>)
     field = given->value;
+  else if constexpr (std::is_same_v<From, Value>)
+    field = given->array;
+  else if constexpr (std::is_same_v<From, std::vector<SliceValue>>)
+    for (const auto& slice : *given) field.push_back(slice.value);
   else
     field = *given;
 }
@@ -136,5 +150,6 @@ TESSERA_CASTER(AxesValue, read_axes, "Axes");
 TESSERA_CASTER(KeyValue, read_key, "Key");
 TESSERA_CASTER(ShardingValue, read_sharding, "Sharding");
 TESSERA_CASTER(NamesValue, read_names, "AxisName");
+TESSERA_CASTER(SliceValue, read_slice, "slice");
 #undef TESSERA_CASTER
 }  // namespace pybind11::detail

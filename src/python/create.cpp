@@ -12,28 +12,39 @@
 namespace tessera::python {
 namespace {
 
-// The value and its dtype as C++ has them, for a number of any kind.
-Array full_of(ShapeValue shape, Value value, std::optional<DtypeValue> dtype) {
-  const Array& x = value.array;
-  if (!x.is_weakly_typed()) {
-    const Array given = dtype ? astype(value, dtype->value) : x;
-    return full(shape.value, given, value.where);
+// A plain number with all of its bits: as an operand it would be one of float32 or int32 already.
+Array full_of_number(const Shape& shape, PyObject* number, std::optional<Dtype> dtype,
+                     std::source_location where) {
+  if (PyBool_Check(number)) {
+    const bool v = number == Py_True;
+    return full_from_host(shape, &v, bool_, dtype.value_or(bool_), "full", where);
   }
-  const Dtype wanted = dtype ? dtype->value : x.dtype();
-  if (is_bool(x.dtype())) {
-    const bool v = item<bool>(x, value.where);
-    return full_from_host(shape.value, &v, bool_, wanted, "full", value.where);
+  if (PyLong_Check(number)) {
+    int overflow = 0;
+    const std::int64_t v = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow == 0) return full_from_host(shape, &v, int64, dtype.value_or(int32), "full", where);
+    const std::uint64_t large = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return full_from_host(shape, &large, uint64, dtype.value_or(uint64), "full", where);
   }
-  if (is_integer(x.dtype())) {
-    const auto v = item<std::int64_t>(x, value.where);
-    return full_from_host(shape.value, &v, int64, wanted, "full", value.where);
+  if (PyFloat_Check(number)) {
+    const double v = PyFloat_AS_DOUBLE(number);
+    return full_from_host(shape, &v, float64, dtype.value_or(float32), "full", where);
   }
-  if (is_floating(x.dtype())) {
-    const double v = item<double>(x, value.where);
-    return full_from_host(shape.value, &v, float64, wanted, "full", value.where);
-  }
-  const auto v = item<std::complex<double>>(x, value.where);
-  return full_from_host(shape.value, &v, complex128, wanted, "full", value.where);
+  const std::complex<double> v(PyComplex_RealAsDouble(number), PyComplex_ImagAsDouble(number));
+  return full_from_host(shape, &v, complex128, dtype.value_or(complex64), "full", where);
+}
+bool is_plain_number(py::handle value) {
+  PyObject* object = value.ptr();
+  return PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
+         PyComplex_CheckExact(object);
+}
+Array full_of(ShapeValue shape, py::handle fill, std::optional<DtypeValue> dtype) {
+  const auto wanted = dtype ? std::optional<Dtype>(dtype->value) : std::nullopt;
+  if (is_plain_number(fill)) return full_of_number(shape.value, fill.ptr(), wanted, here());
+  Value value;
+  if (!read_value(fill, value)) throw py::type_error("full: the value is a number or an array");
+  return full(shape.value, wanted ? astype(value, *wanted) : value.array, value.where);
 }
 
 void bind_placement(py::module_& m) {

@@ -111,6 +111,24 @@ void bind_debug(py::module_& m) {
     const py::gil_scoped_release unlocked;
     debug::print_values(written, std::move(printed));
   });
+  part.def("callback_values", [](py::function f, const std::vector<Value>& values) {
+    const auto where = here();
+    const auto call = [held = kept(f)](const std::vector<HostArray>& hosts) {
+      const py::gil_scoped_acquire locked;
+      py::tuple arguments(hosts.size());
+      for (std::size_t i = 0; i < hosts.size(); ++i) arguments[i] = whole(hosts[i]);
+      try {
+        (*held)(*arguments);
+      } catch (py::error_already_set& error) {  // may not leave while other locks are held
+        throw std::runtime_error(error.what());
+      }
+    };
+    auto arrays = arrays_of(values);
+    const py::gil_scoped_release unlocked;
+    debug::callback_values(call, std::move(arrays), where);
+  });
+  part.def("mesh_picture", &debug::mesh_picture, py::arg("mesh"),
+           "The devices of a mesh as a text grid under its axis names.");
   part.def("set_nan_check", &debug::set_nan_check, py::arg("on"),
            "From now on every computed value is searched for NaN.");
   py::class_<debug::CommStats>(part, "CommStats")

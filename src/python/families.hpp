@@ -1,5 +1,7 @@
 // Functions of the same arguments, as tables: what the generated files fill in.
 #pragma once
+#include <tessera/io.hpp>
+
 #include "python/convert.hpp"
 
 namespace tessera::python {
@@ -30,6 +32,12 @@ template <std::size_t n> void bind_rows(py::module_& m, const BinaryRow (&rows)[
     m.def(
         row.name, [f](Value a, Value b) { return f(a, b); }, row.doc, py::arg(row.a), py::arg(row.b));
   }
+}
+
+// What a file holds, as a named tuple.
+inline py::object file_info(const io::FileInfo& info) {
+  return named_tuple("FileInfo", "shape dtype detail",
+                     py::make_tuple(tuple_of(info.shape), info.dtype, info.detail));
 }
 
 // A NumPy array over the memory of a host array.

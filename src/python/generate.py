@@ -13,7 +13,7 @@ import sys
 # header -> (C++ namespace, Python submodule)
 places = {
     "linalg.hpp": ("linalg", "linalg"), "fft.hpp": ("fft", "fft"), "random.hpp": ("random", "random"), "io.hpp": ("io", "io"),
-    "multihost.hpp": ("multihost", "multihost"),
+    "multihost.hpp": ("multihost", "multihost"), "nn.hpp": ("nn", "nn"), "viz.hpp": ("viz", "viz"),
 }
 # The parameter of a C++ type: (what the lambda takes, how it is handed on, the stub's type).
 types = {
@@ -28,20 +28,29 @@ types = {
     "std::optional<std::int64_t>": ("std::optional<std::int64_t>", "{}", "int | None"),
     "int": ("int", "{}", "int"), "std::int64_t": ("std::int64_t", "{}", "int"), "bool": ("bool", "{}", "bool"),
     "double": ("double", "{}", "float"), "std::string": ("std::string", "{}", "str"),
+    "random::Key": ("KeyValue", "{}.value", "Key"),
+    "std::vector<std::vector<Array>>": ("std::vector<std::vector<Value>>", "rows_of({})", "Sequence[Sequence[ArrayLike]]"),
+    "std::map<std::string, Array>": ("std::map<std::string, Value>", "arrays_by_name({})", "Mapping[str, ArrayLike]"),
+    "std::map<std::string, std::string>": ("std::map<std::string, std::string>", "{}", "Mapping[str, str]"),
+    "std::optional<double>": ("std::optional<double>", "{}", "float | None"),
     "std::vector<int>": ("std::vector<int>", "{}", "Sequence[int]"),
     "std::vector<std::int64_t>": ("std::vector<std::int64_t>", "{}", "Sequence[int]"),
+    "std::vector<std::pair<double, double>>": ("std::vector<std::pair<double, double>>", "{}", "Sequence[tuple[float, float]]"),
+    "std::pair<int, int>": ("std::pair<int, int>", "{}", "tuple[int, int]"),
     "std::vector<std::pair<int, int>>": ("std::vector<std::pair<int, int>>", "{}", "Sequence[tuple[int, int]]"),
     "std::pair<std::vector<int>, std::vector<int>>": ("std::pair<std::vector<int>, std::vector<int>>", "{}", "tuple[Sequence[int], Sequence[int]]"),
 }
 option_types = {
     "bool": "bool", "int": "int", "std::int64_t": "int", "double": "float", "std::string": "str", "std::vector<int>": "Sequence[int]",
     "std::vector<std::int64_t>": "Sequence[int]", "std::vector<std::pair<int, int>>": "Sequence[tuple[int, int]]",
-    "std::optional<Dtype>": "DtypeLike", "std::optional<Sharding>": "Sharding", "std::optional<int>": "int",
+    "std::optional<Dtype>": "DtypeLike", "std::optional<Sharding>": "Sharding", "std::optional<int>": "int", "std::optional<double>": "float",
+    "std::optional<std::int64_t>": "int", "std::optional<bool>": "bool", "std::optional<std::pair<double, double>>": "tuple[float, float]", "Array": "ArrayLike",
+    "Dtype": "DtypeLike", "char": "str", "std::vector<std::string>": "Sequence[str]", "std::vector<Slice>": "Sequence[slice]",
 }
 results = {
     "Array": "Array", "std::vector<Array>": "list[Array]", "std::pair<Array, Array>": "tuple[Array, Array]", "Key": "Key", "std::vector<Key>": "list[Key]",
     "void": "None", "std::vector<std::string>": "list[str]", "HostArray": "numpy.ndarray", "int": "int", "bool": "bool", "double": "float",
-    "std::string": "str",
+    "std::string": "str", "std::pair<Array, std::vector<Array>>": "tuple[Array, list[Array]]", "std::map<std::string, std::string>": "dict[str, str]",
 }
 # NumPy's and JAX's names of parameters and fields where C++ has another.
 renamed = {"axes": "axis", "permutation": "axes", "extent": "shape"}
@@ -151,7 +160,9 @@ class Writer:
 
     def default_text(self, kind, default):
         if default == "{}":
-            return "py::none()" if kind in ("Axes", "DrawShape") or kind.startswith("std::optional") else "py::tuple()"
+            return "py::none()" if kind in ("Axes", "DrawShape") or kind.startswith("std::optional") else "py::dict()" if kind.startswith("std::map") else "py::tuple()"
+        if kind == "std::pair<int, int>":
+            return f"std::pair<int, int>{default}"
         if kind == "Dtype":
             return f'"{default.removesuffix("_")}"'
         if kind == "Array":
@@ -161,7 +172,7 @@ class Writer:
     def argument(self, kind, name, default):
         """(lambda parameter, expression, [py::arg], [stub], setup lines), or None for a type that is not known."""
         name = name or kind.split("::")[-1].lower()
-        python_name = reserved.get(name, renamed.get(name, name))
+        python_name = reserved.get(name, name if kind == "std::pair<int, int>" else renamed.get(name, name))
         if kind in ("std::source_location", "Where", "CallSite"):
             return None, "here()", [], [], []
         if kind in self.header.enums:
@@ -170,7 +181,7 @@ class Writer:
             python_name = {"resolution": "mode", "covariancefactor": "method"}.get(name, name)
             arg = f'py::arg("{python_name}")' + (f' = "{shown}"' if shown else "")
             return f"std::string {name}", f'choose<{self.qualified}{kind}>("{python_name}", {name}, {{{names}}})', [arg], [f"{python_name}: str" + (f' = "{shown}"' if shown else "")], []
-        if kind in self.header.structs and kind.endswith("Options"):
+        if kind in self.header.structs and kind.endswith(("Options", "Scaling")):
             return self.options(kind, name or "options")
         if kind in self.header.structs and kind not in types:
             fields = self.header.structs[kind]
@@ -192,6 +203,8 @@ class Writer:
     def options(self, kind, name):
         takes, args, stubs, setup = [], [], [], [f"{self.qualified}{kind} {name};"]
         for field_kind, field in self.header.structs[kind]:
+            if field in self.taken:  # a parameter of the same name stands for it
+                continue
             if field_kind in self.header.enums:
                 names = ", ".join(f'{{"{value}", {self.qualified}{field_kind}::{value}}}' for value in self.header.enums[field_kind])
                 takes.append(f"std::optional<std::string> {field}")
@@ -199,7 +212,7 @@ class Writer:
                 stub = "str"
             elif field_kind in option_types:
                 inner = field_kind.removeprefix("std::optional<").removesuffix(">") if field_kind.startswith("std::optional<") else field_kind
-                inner = {"Dtype": "DtypeValue", "Sharding": "ShardingValue"}.get(inner, inner)
+                inner = {"Dtype": "DtypeValue", "Sharding": "ShardingValue", "Array": "Value", "std::vector<Slice>": "std::vector<SliceValue>"}.get(inner, inner)
                 takes.append(f"std::optional<{inner}> {field}")
                 setup.append(f"set_option({name}.{field}, {field});")
                 stub = option_types[field_kind]
@@ -213,13 +226,15 @@ class Writer:
         kind = function.result
         if kind in self.header.structs:
             if kind == "FileInfo":
-                return [f"const auto info = {call};", 'return named_tuple("FileInfo", "shape dtype detail", py::make_tuple(tuple_of(info.shape), info.dtype, info.detail));'], "FileInfo"
+                return [f"return file_info({call});"], "FileInfo"
             if kind == "Key":
                 return [f"return {call};"], "Key"
             fields = [field for _, field in self.header.structs[kind]]
             names = fields_of.get(kind, " ".join(fields))
             values = ", ".join(f"result.{field}" for field in fields)
             return [f"auto result = {call};", f'return named_tuple("{kind}", "{names}", py::make_tuple({values}));'], f"tuple[{', '.join(['Array'] * len(fields))}]"
+        if kind == "std::map<std::string, FileInfo>":
+            return ["py::dict infos;", f"for (const auto& [key, info] : {call}) infos[py::str(key)] = file_info(info);", "return infos;"], "dict[str, FileInfo]"
         if kind == "HostArray":
             return [f"const HostArray result = {call};", "return whole(result);"], "numpy.ndarray"
         if kind not in results:
@@ -227,6 +242,7 @@ class Writer:
         return [f"return {call};" if kind != "void" else f"{call};"], results[kind]
 
     def add(self, function):
+        self.taken = {p[1] for p in function.parameters}
         arguments = [self.argument(*p) for p in function.parameters]
         if any(a is None for a in arguments):
             self.left_out.append(f"{function.name}({', '.join(p[0] for p in function.parameters)})")
@@ -241,9 +257,16 @@ class Writer:
         args = [arg for a in arguments for arg in a[2]]
         stubs = [stub for a in arguments for stub in a[3]]
         setup = [line for a in arguments for line in a[4]]
-        waits = "Collective over" in function.doc and "Not collective" not in function.doc
-        if waits and not any("named_tuple" in line for line in body):
-            setup.append("const auto where = here();")
+        waits = ("Collective over" in function.doc and "Not collective" not in function.doc) or any(p[0] == "SizedOptions" for p in function.parameters)
+        if waits and body[0].startswith("auto result = "):  # its parts are put together with the lock held
+            if "here()" in body[0]:
+                setup.append("const auto where = here();")
+            call = body[0].removeprefix("auto result = ").removesuffix(";").replace("here()", "where")
+            body = ["auto result = [&] {", "  const py::gil_scoped_release unlocked;", f"  return {call};", "}();", *body[1:]]
+            waits = False
+        if waits and not any("named_tuple" in line or "py::dict" in line for line in body):
+            if any("here()" in line for line in body):
+                setup.append("const auto where = here();")
             body = [line.replace("here()", "where") for line in body]
             if function.result == "HostArray":
                 body = ["HostArray result;", "{", "  const py::gil_scoped_release unlocked;", f"  {body[0].removeprefix('const HostArray ')}", "}", body[1]]

@@ -1,5 +1,6 @@
 // grad and what follows from it: a recording of one call (detail/recording.hpp) around Python's functions.
 #include <tessera/grad.hpp>
+#include <tessera/grad/forward.hpp>
 
 #include <memory>
 #include <span>
@@ -53,6 +54,10 @@ class WatchedCall {
     return leaves;
   }
 
+  // Of all watched arguments, in order, as they were given.
+  const std::vector<Array>& watched_leaves() const { return watched_leaves_; }
+  const std::vector<Tree>& trees() const { return trees_; }
+
   detail::Recording recording;
 
  private:
@@ -63,6 +68,7 @@ class WatchedCall {
     first_leaf_[i] = recording.watched();
     counts_.resize(trees_.size());
     counts_[i] = leaves.size();
+    watched_leaves_.insert(watched_leaves_.end(), leaves.begin(), leaves.end());
     for (Array& leaf : leaves) leaf = recording.watch(leaf, static_cast<int>(i), strict_);
     return rebuild(trees_[i], leaves);
   }
@@ -71,6 +77,7 @@ class WatchedCall {
   std::vector<int> argnums_;
   bool strict_;
   std::vector<Tree> trees_;
+  std::vector<Array> watched_leaves_;
   std::vector<std::size_t> first_leaf_, counts_;
 };
 
@@ -128,6 +135,14 @@ py::object jacobian(const py::function& f, const GradientOptions& options, const
   return call.picked(call.recording.jacobian(0), options.is_one);
 }
 
+py::object forward_jacobian(const py::function& f, const GradientOptions& options, const py::args& args,
+                            const py::kwargs& kwargs) {
+  WatchedCall call("jacfwd", options.where, options.argnums, true);
+  call.recording.finish({one_array("jacfwd", call.run(f, args, kwargs))});
+  return call.picked(detail::jacobian_by_columns(call.recording, call.watched_leaves(), options.where),
+                     options.is_one);
+}
+
 py::object hessian_of(const py::function& f, const GradientOptions& options, const py::args& args,
                       const py::kwargs& kwargs) {
   WatchedCall call("hessian", options.where, options.argnums, true);
@@ -182,6 +197,35 @@ py::tuple vjp_of(py::function f, py::args primals, bool has_aux) {
   py::object value = rebuild(tree, leaves);
   py::object pullback = py::cast(std::make_unique<Pullback>(Pullback{std::move(call), std::move(tree)}));
   return has_aux ? py::make_tuple(value, pullback, aux) : py::make_tuple(value, pullback);
+}
+
+// linearize's function: tangents of the arguments -> the tangent of the result.
+struct Linearized {
+  WatchedCall call;
+  Tree result;
+  py::object operator()(const py::args& tangents) const {
+    const auto& arguments = call.trees();
+    if (tangents.size() != arguments.size())
+      throw py::type_error("linearize: " + std::to_string(tangents.size()) + " tangents for " +
+                           std::to_string(arguments.size()) + " arguments");
+    std::vector<Array> directions;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const auto expected = text_of(arguments[i]),
+                 given = text_of(flatten(tangents[i], directions, Numbers::leaves));
+      if (expected != given)
+        detail::throw_structure_mismatch("linearize", here(), "a tangent", expected, given);
+    }
+    return rebuild(result, call.recording.push_forward(std::move(directions)));
+  }
+};
+py::tuple linearize_of(py::function f, py::args primals) {
+  WatchedCall call("linearize", here(), all_arguments(primals.size()), false);
+  std::vector<Array> leaves;
+  Tree tree = flatten(call.run(f, primals, {}), leaves, Numbers::leaves);
+  call.recording.finish(leaves);
+  py::object value = rebuild(tree, leaves);
+  return py::make_tuple(value,
+                        py::cast(std::make_unique<Linearized>(Linearized{std::move(call), std::move(tree)})));
 }
 
 py::tuple jvp_of(py::function f, py::tuple primals, py::tuple tangents) {
@@ -257,6 +301,31 @@ py::object with_own_backward(py::function f, py::function fwd, py::function bwd,
   return rebuild(tree, detail::with_backward_rule(arguments->leaves, results, std::move(rule), where));
 }
 
+// f with a derivative of its own: rule(arguments, tangents) -> (result, its tangent), linear in the tangents,
+// whose transpose the gradients are.
+py::object with_own_forward(py::function f, py::function rule, py::args args) {
+  const auto where = here();
+  auto arguments = kept(Arguments());
+  for (const auto argument : args) arguments->add(argument, Numbers::leaves);
+  std::vector<Array> results;
+  const Tree tree = flatten(f(*args), results, Numbers::leaves);
+  auto backward = [rule = kept(rule), arguments](std::span<const Array> values,
+                                                 std::span<const Array> cotangents,
+                                                 std::source_location site) {
+    detail::Recording recording("custom_jvp", site);
+    const std::vector<Array> primals(values.begin(), values.end());
+    std::vector<Array> tangents, found;  // any tangents will do: the rule is linear in them
+    for (const auto& x : primals) tangents.push_back(recording.watch(zeros_like(x), 0, false));
+    const py::object both = (*rule)(arguments->rebuilt(primals), arguments->rebuilt(tangents));
+    if (!PyTuple_Check(both.ptr()) || PyTuple_GET_SIZE(both.ptr()) != 2)
+      throw py::type_error("custom_jvp: the rule must return (result, tangent of the result)");
+    flatten(py::tuple(both)[1], found, Numbers::leaves);
+    recording.finish(found);
+    return recording.pull_back({cotangents.begin(), cotangents.end()}, detail::Recording::as_cotangents);
+  };
+  return rebuild(tree, detail::with_backward_rule(arguments->leaves, results, std::move(backward), where));
+}
+
 }  // namespace
 
 void bind_gradients(py::module_& m) {
@@ -269,15 +338,23 @@ void bind_gradients(py::module_& m) {
   m.def("jacrev", [](py::function f, py::object argnums) {
     return differentiated(&jacobian, f, argnums, false, false);
   });
+  m.def("jacfwd", [](py::function f, py::object argnums) {
+    return differentiated(&forward_jacobian, f, argnums, false, false);
+  });
   m.def("hessian", [](py::function f, py::object argnums) {
     return differentiated(&hessian_of, f, argnums, false, false);
   });
   py::class_<Pullback>(m, "Pullback").def("__call__", &Pullback::operator());
   m.def("vjp", [](py::function f, bool has_aux, py::args primals) { return vjp_of(f, primals, has_aux); });
+  py::class_<Linearized>(m, "Linearized").def("__call__", &Linearized::operator());
+  m.def(
+      "linearize", [](py::function f, py::args primals) { return linearize_of(f, primals); },
+      "(f(*primals), its derivative there): jvp for many tangents, f being recorded once.");
   m.def("jvp", &jvp_of, py::arg("fun"), py::arg("primals"), py::arg("tangents"),
         "(f(primals), its derivative along the tangents).");
   m.def("checkpointed", &checkpointed);
   m.def("with_own_backward", &with_own_backward);
+  m.def("with_own_forward", &with_own_forward);
   m.def("stop_gradient_leaf", [](Value x) { return detail::stop_gradient_leaf(x.array, x.where); });
 }
 

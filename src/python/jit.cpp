@@ -117,6 +117,7 @@ class JitFunction {
     Call call;
     call.request.options = options_;
     call.request.where = where_;
+    if (random::threefry() == random::Threefry::original) call.signature = "original bits;";
     for (std::size_t i = 0; i < args.size(); ++i)
       add(call, args[i], !options_.static_argnums.empty() && is_static(static_cast<int>(i), args.size()),
           std::to_string(i));

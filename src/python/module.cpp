@@ -16,4 +16,6 @@ PYBIND11_MODULE(_core, m) {
   bind_maps(m);
   bind_control(m);
   bind_debug(m);
+  bind_dlpack(m);
+  bind_networks(m);
 }

@@ -14,7 +14,7 @@ sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != pathlib.P
 import tessera  # noqa: E402
 
 head = '''import typing as _typing
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Set, Tuple, Dict, overload
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar, Union, overload
 import numpy
 {imports}
 ArrayLike = _typing.Union[Array, numpy.ndarray, bool, int, float, complex]
@@ -22,6 +22,7 @@ DtypeLike = _typing.Union[dtype, str, type, numpy.dtype]
 Shape = _typing.Union[int, Sequence[int]]
 Axes = _typing.Union[None, int, Sequence[int]]
 AxisName = _typing.Union[str, Sequence[str]]
+_T = TypeVar("_T")
 '''
 names_of_core = "Array, At, AtIndexer, Compiled, Device, Explanation, Key, Lowered, MemoryAnalysis, Mesh, PartitionSpec, PlannedCollective, PositionalSharding, Shard, Sharding, dtype"
 cpp_types = re.compile(r"tessera(?:\._core)?\.(?:debug\.|tree\.)?(\w+)")
@@ -43,24 +44,93 @@ def bound_signatures(name, value):
     return [(plain(signature), words) for signature in found] or [("(*args: Any, **kwargs: Any) -> Any", words)]
 
 
-def own_signature(value):
-    """Of a function of Python's: without defaults that would need names."""
-    parameters = []
-    for p in inspect.signature(value).parameters.values():
-        if p.default is not p.empty and not isinstance(p.default, (int, float, str, bool, type(None))):
-            p = p.replace(default=...)
-        parameters.append(p.replace(annotation=p.empty))
-    return re.sub(r"Ellipsis", "...", str(inspect.Signature(parameters))) + " -> Any"
+# What the package's parameters are, by their names: one name means one thing everywhere.
+parameter_types = {
+    **dict.fromkeys("x a b x1 x2 y p q xp fp values condition fill_value weights indices prepend append low high lo hi predicate update operand cotangent nan posinf neginf "
+                    "default start_index index xs on_true on_false logits labels predictions targets numbers value sorter".split(), "ArrayLike"),
+    **dict.fromkeys("arrays conditions choices operands".split(), "Sequence[ArrayLike]"),
+    **dict.fromkeys("fun function f fn body_fun cond_fun true_fun false_fun fwd bwd rule loss init_fn activation callback".split(), "Callable[..., Any]"),
+    **dict.fromkeys("keepdims descending stable invert copy endpoint include_initial reverse density rowvar bias equal_nan upper full_matrices compute_uv has_aux tiled check_vma "
+                    "nesterov return_index return_inverse return_counts use_color staircase replace lower unit_diagonal keep_dims".split(), "bool"),
+    **dict.fromkeys("n k num offset axis1 axis2 n_rows n_cols num_classes length minlength total_repeat_length concat_axis split_axis parts inputs outputs features batch examples "
+                    "slice_size stride limit size unroll scatter_dimension".split(), "int"),
+    **dict.fromkeys("rtol atol dx base d tol correction ddof rate momentum epsilon weight_decay keep_mean keep_square largest largest_norm negative_slope".split(), "float"),
+    **dict.fromkeys("mode method side indexing kind expression axis_name path norm string title".split(), "str"),
+    "axis": "Axes", "axes": "Axes", "dtype": "DtypeLike", "shape": "Shape", "s": "Sequence[int]", "device": "Union[Device, Sharding, PositionalSharding]",
+    "sharding": "Sharding", "key": "Key", "mesh": "Mesh", "spec": "PartitionSpec", "batch_spec": "PartitionSpec", "sizes": "Sequence[int]", "repetitions": "Shape", "tree": "_T",
+    "shift": "Union[int, Sequence[int]]", "repeats": "Union[int, Sequence[int], ArrayLike]", "argnums": "Union[int, Sequence[int]]", "range": "Tuple[float, float]",
+    "static_argnums": "Union[int, Sequence[int]]", "static_argnames": "Union[str, Sequence[str]]", "donate_argnums": "Union[int, Sequence[int]]", "perm": "Sequence[Tuple[int, int]]",
+    **dict.fromkeys("start stop step constant_values end_values".split(), "Union[int, float, complex]"), **dict.fromkeys("min max spacing other steps".split(), "ArrayLike"),
+    "m": "int", "boundary": "str", "prevent_cse": "bool", "axis_size": "int", "bins": "Union[int, ArrayLike]", "from_": "Union[Array, DtypeLike]", "to": "DtypeLike", "digits": "int",
+    "pad_width": "Union[int, Sequence[Union[int, Sequence[int]]]]", "devices": "Sequence[Device]", "where": "None", "stream": "None", "max_version": "Tuple[int, int]",
+    "dl_device": "Tuple[int, int]", "api_version": "str", "names": "Sequence[str]", "labels": "Sequence[str]", "parameters": "_T", "network": "Sequence[Dense]",
+    "source": "Union[int, Sequence[int]]", "destination": "Union[int, Sequence[int]]", "init_val": "_T", "init": "Any",
+}
+functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_ready", "stop_gradient", "psum", "pmean", "pmax", "pmin", "ppermute", "pbroadcast"}
+# Results; what is not named here is one array in these modules, and unknown in the others.
+array_modules = {f"tessera.{m}" for m in "_methods _numeric _create _elementwise _shapes _reductions _searching _products linalg fft nn".split()}
+array_pair = "Tuple[Array, Array]"
+results = {
+    "shape": "Tuple[int, ...]", "broadcast_shapes": "Tuple[int, ...]", **dict.fromkeys(("ndim", "size", "local_device_count"), "int"),
+    **dict.fromkeys("is_array iscomplexobj can_cast isdtype tree_all".split(), "bool"), "allclose": "bool", "array_equal": "bool",
+    **dict.fromkeys("broadcast_arrays meshgrid split array_split hsplit vsplit dsplit".split(), "List[Array]"),
+    **dict.fromkeys("unstack nonzero tril_indices triu_indices".split(), "Tuple[Array, ...]"), **dict.fromkeys("divmod unique_counts unique_inverse histogram".split(), array_pair),
+    "unique_all": "Tuple[Array, Array, Array, Array]", "unique": "Union[Array, Tuple[Array, ...]]", "gradient": "Union[Array, List[Array]]", "where": "Union[Array, Tuple[Array, ...]]",
+    "qr": array_pair, "svd": "Union[Array, Tuple[Array, Array, Array]]", "lu": "Tuple[Array, Array, Array]",
+    **dict.fromkeys(("promote_types", "result_type"), "dtype"), "copy_to_numpy": "numpy.ndarray", "einsum_path_text": "str", "make_jaxpr_text": "str", "explain": "Explanation",
+    "dense": "Dense", "layer_norm": "LayerNorm", "embedding": "Embedding", "mlp": "List[Dense]", "split_in_pairs": "List[Dense]", "shuffled_batches": "Batches",
+    **dict.fromkeys("grad value_and_grad jacrev jacfwd jacobian hessian jit vmap pmap shard_map checkpoint remat train_step".split(), "Callable[..., Any]"),
+    **dict.fromkeys(functions_of_trees, "_T"), "tree_leaves": "List[Array]", "tree_flatten": "Tuple[List[Array], Any]", "while_loop": "_T", "fori_loop": "_T",
+    "tolist": "list", "__array__": "numpy.ndarray", "__iter__": "Iterator[Array]", "__contains__": "bool", "__divmod__": array_pair, "__rdivmod__": array_pair, "__len__": "int",
+    "__dlpack_device__": "Tuple[int, int]", "__array_namespace__": "Any", "__dlpack__": "Any", "__setitem__": "None", "linearize": "Tuple[Any, Callable[..., Any]]",
+    "device_get": "Any", "vjp": "Tuple[Any, Callable[..., Any]]", "tree_map": "_T", "eval_shape": "Any", "__copy__": "Array", "__deepcopy__": "Array", "attach": "None",
+    "make_jaxpr_text": "str", "start": "Any", "update": "Tuple[_T, Any]", "callback": "None", "print": "None", "visualize_array_sharding": "None", "visualize_sharding": "None",
+    "global_norm": "Array", "clip_by_global_norm": "_T", "plot": "None", "axis_size": "int",
+}
+
+
+def typed(p, name):
+    """A parameter with its type, and without a default that would need names."""
+    is_tree = name in functions_of_trees and p.name == "x" or name == "clip_by_global_norm" and p.name == "gradients"
+    kind = "_T" if is_tree else parameter_types.get(p.name, "Any")
+    if p.default is None and kind not in ("Any", "Axes"):
+        kind = f"Optional[{kind}]"
+    if p.kind is p.VAR_POSITIONAL and p.name == "shape":
+        kind = "Union[int, Sequence[int]]"
+    if p.kind is p.VAR_POSITIONAL and p.name in ("arrays", "operands"):
+        kind = "ArrayLike"
+    if p.default is not p.empty and not isinstance(p.default, (int, float, str, bool, type(None))):
+        p = p.replace(default=...)
+    return p.replace(annotation=f"__{kind}__")
+
+
+def own_signature(value, name):
+    """Of a function of Python's."""
+    parameters = [p if p.name == "self" else typed(p, name) for p in inspect.signature(value).parameters.values()]
+    parameters = [p.replace(annotation=p.empty, default=p.default) if p.name == "self" else p for p in parameters]
+    text = re.sub(r"'__(.*?)__'", r"\1", str(inspect.Signature(parameters))).replace("Ellipsis", "...")
+    return f"{text} -> {results.get(name, 'Array' if value.__module__ in array_modules else 'Any')}"
 
 
 def function_lines(name, value, indent=""):
+    value = inspect.unwrap(value)  # with the signatures of the binding that it stands for
     is_own = isinstance(value, types.FunctionType)
-    signatures = [(own_signature(value), inspect.getdoc(value) or "")] if is_own else bound_signatures(value.__name__, value)
+    signatures = [(own_signature(value, name), inspect.getdoc(value) or "")] if is_own else bound_signatures(value.__name__, value)
     for signature, doc in signatures:
         if len(signatures) > 1:
             yield f"{indent}@overload"
         yield f"{indent}def {name}{signature}:"
         yield f'{indent}    {doc!r}' if doc else f"{indent}    ..."
+
+
+# Of properties that are Python's, or whose binding gives a Python object.
+property_types = {"device": "Union[Device, Sharding, None]", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
+
+
+def property_type(member, what):
+    signature = re.search(r"\) -> (.+)", what.fget.__doc__ or "") if not isinstance(what.fget, types.FunctionType) else None
+    found = plain(signature.group(1)) if signature else "Any"
+    return property_types.get(member, "Any") if found in ("Any", "object", "tuple", "handle") else found
 
 
 def class_lines(name, value):
@@ -70,7 +140,7 @@ def class_lines(name, value):
         if member.startswith("_") and not (member.startswith("__") and callable(what) and member not in ("__new__", "__class__", "__repr__", "__hash__", "__doc__", "__init_subclass__")):
             continue
         if isinstance(what, property):
-            yield f"    @property\n    def {member}(self) -> Any: ..."
+            yield f"    @property\n    def {member}(self) -> {property_type(member, what)}: ..."
         elif callable(what) and inspect.isroutine(what):
             try:
                 yield from function_lines(member, what, "    ")

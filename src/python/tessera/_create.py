@@ -30,6 +30,8 @@ def _numpy_of(values):
         host = _np.asarray(values)
     except ValueError as error:
         raise _core.errors.ShapeError(f"array at {_core.here()}: the lists are ragged: {error}") from None
+    if host.dtype == object and host.size and all(type(v) is int for v in host.flat):
+        raise OverflowError(f"array at {_core.here()}: integers have at most 64 bits")
     if host.dtype == object:
         raise TypeError(f"array at {_core.here()}: {type(values).__name__} holds what is no number; arrays hold numbers and bools")
     if isinstance(values, (_np.ndarray, _np.generic)) or _holds_numpy(values):
@@ -68,11 +70,11 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, sharding=None):
     else:
         if copy is False:
             raise ValueError("asarray: what comes from outside is copied into tessera's own memory; copy=False cannot be kept")
-        if dtype is not None and isinstance(obj, (bool, int, float, complex)) and not isinstance(obj, _np.generic):
-            x = _core.full((), obj, dtype=dtype)
+        if dtype is not None and type(obj) in (bool, int, float, complex):
+            x = _core.array_from_numpy(_checked_cast(obj, _core.dtype(dtype)))
         else:
             if hasattr(obj, "__dlpack__") and not isinstance(obj, _np.ndarray):
-                obj = _np.from_dlpack(obj)
+                return asarray(_from_outside(obj), dtype=dtype, device=device, sharding=sharding)
             wanted = None if dtype is None else _core.dtype(dtype)
             if wanted is not None and not isinstance(obj, (_np.ndarray, _np.generic)) and not _holds_numpy(obj):
                 x = _core.array_from_numpy(_checked_cast(obj, wanted))
@@ -107,7 +109,14 @@ def from_dlpack(x, /, *, device=None, copy=None):
         return _core.copy(x) if copy else x
     if copy is False:
         raise ValueError("from_dlpack: what comes from outside is copied into tessera's own memory; copy=False cannot be kept")
-    return asarray(_np.from_dlpack(x), device=device)
+    return asarray(_from_outside(x), device=device)
+
+
+def _from_outside(x):
+    kind, number = x.__dlpack_device__()
+    if kind != 1:
+        raise BufferError(f"from_dlpack: the memory is on device ({int(kind)}, {number}); only the CPU's can be read")
+    return _core.from_dlpack_capsule(x.__dlpack__())
 
 
 def _placed(x, device):
@@ -149,20 +158,24 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
     return _placed(_core.full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype), device)
 
 
-def _with_device(make, doc):
-    def function(shape, *args, dtype=None, device=None, **options):
-        return _placed(make(shape, *args, **({} if dtype is None else {"dtype": dtype}), **options), device)
-    function.__doc__ = doc
-    return function
+def zeros(shape, dtype=None, *, device=None):
+    """Zeros, float32 unless a dtype is given."""
+    return _placed(_core.zeros(shape, dtype or _core.float32), device)
 
 
-zeros = _with_device(_core.zeros, "Zeros, float32 unless a dtype is given.")
-ones = _with_device(_core.ones, "Ones, float32 unless a dtype is given.")
-full = _with_device(_core.full, "The value everywhere. Of a plain number the dtype is int32, float32, bool or complex64 unless given.")
+def ones(shape, dtype=None, *, device=None):
+    """Ones, float32 unless a dtype is given."""
+    return _placed(_core.ones(shape, dtype or _core.float32), device)
+
+
+def full(shape, fill_value, dtype=None, *, device=None):
+    """The value everywhere. Of a plain number the dtype is int32, float32, bool or complex64 unless given."""
+    return _placed(_core.full(shape, fill_value, dtype), device)
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on diagonal k."""
+    k = max(-n_rows, min(k, n_rows if n_cols is None else n_cols))  # further away there is nothing
     return _placed(_eye(n_rows, n_cols, k, dtype or _core.float32), device)
 
 

@@ -5,14 +5,12 @@ import math
 from . import _core
 from ._core import Array
 from ._create import _array
-from ._dtypes import finfo
 from ._searching import nonzero
 
 __all__ = ["acos", "acosh", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "array_equal", "asin", "asinh",
-           "astype", "atan", "atan2", "atanh", "bitwise_left_shift", "bitwise_not", "bitwise_right_shift", "clip", "conjugate", "deg2rad", "divmod",
-           "fmax", "fmin", "invert", "iscomplexobj", "left_shift", "logical_not", "nan_to_num", "pow", "rad2deg", "right_shift", "select", "signbit",
-           "where", "logaddexp2", "float_power", "logical_xor", "true_divide", "mod", "absolute", "is_array", "imag", "real", "isreal", "iscomplex",
-           "sinc", "floor_divide", "exclusive_or"]
+           "astype", "atan", "atan2", "atanh", "bitwise_left_shift", "bitwise_not", "bitwise_right_shift", "clip", "conjugate", "divmod",
+           "invert", "iscomplexobj", "left_shift", "logical_not", "pow", "right_shift", "select", "where", "logaddexp2", "float_power", "logical_xor", "true_divide", "mod", "absolute", "is_array", "imag", "real", "isreal", "iscomplex",
+           "floor_divide", "exclusive_or"]
 
 acos, acosh, asin, asinh, atan, atan2, atanh = _core.acos, _core.acosh, _core.asin, _core.asinh, _core.atan, _core.atan2, _core.atanh
 arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh = acos, acosh, asin, asinh, atan, atan2, atanh
@@ -58,16 +56,7 @@ def where(condition, x1=None, x2=None, /):
 
 def select(conditions, choices, default=0):
     """The first choice whose condition holds."""
-    result = default
-    for condition, choice in zip(reversed(conditions), reversed(choices)):
-        result = _core.where(condition, choice, result)
-    return result
-
-
-def signbit(x, /):
-    """Whether the sign is negative, of -0 and NaN too."""
-    x = _array(x)
-    return _core.less(_core.copysign(_core.astype(1, x.dtype), x), 0)
+    return _core.select([_array(c) for c in conditions], [_array(c) for c in choices], default)
 
 
 def divmod(a, b, /):
@@ -75,39 +64,11 @@ def divmod(a, b, /):
     return _core.floor_divide(a, b), _core.remainder(a, b)
 
 
-deg2rad = lambda x: _core.multiply(x, math.pi / 180)  # noqa: E731
-rad2deg = lambda x: _core.multiply(x, 180 / math.pi)  # noqa: E731
 isreal = lambda x: _core.equal(_core.imag(x), 0)  # noqa: E731
 iscomplex = lambda x: _core.not_equal(_core.imag(x), 0)  # noqa: E731
 iscomplexobj = lambda x: _array(x).dtype.kind == "c"  # noqa: E731
 float_power = lambda a, b: _core.power(_core.astype(a, _core.float32) if _array(a).dtype.kind in "biu" else a, b)  # noqa: E731
 logaddexp2 = lambda a, b: _core.logaddexp(_core.multiply(a, math.log(2)), _core.multiply(b, math.log(2))) / math.log(2)  # noqa: E731
-
-
-def sinc(x):
-    """sin(pi x) / (pi x)."""
-    x = _core.multiply(x, math.pi)
-    safe = _core.where(_core.equal(x, 0), 1, x)
-    return _core.where(_core.equal(x, 0), 1, _core.sin(safe) / safe)
-
-
-def fmax(a, b):
-    """The larger element; the other one where one is NaN."""
-    return _core.where(_core.isnan(a), b, _core.where(_core.isnan(b), a, _core.maximum(a, b)))
-
-
-def fmin(a, b):
-    """The smaller element; the other one where one is NaN."""
-    return _core.where(_core.isnan(a), b, _core.where(_core.isnan(b), a, _core.minimum(a, b)))
-
-
-def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
-    """NaN and infinities replaced by numbers."""
-    x = _array(x)
-    limits = finfo(x.dtype)
-    x = _core.where(_core.isnan(x), nan, x)
-    x = _core.where(_core.equal(x, math.inf), limits.max if posinf is None else posinf, x)
-    return _core.where(_core.equal(x, -math.inf), limits.min if neginf is None else neginf, x)
 
 
 def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):

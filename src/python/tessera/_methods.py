@@ -20,12 +20,12 @@ def _is_whole_here(x):
     return not x.committed or x.is_fully_replicated or x.sharding.num_devices == 1 and _core.process_count() == 1
 
 
-def _block(self, call):
+def _block(self, call, refusal=TypeError):
     if self._traced:
         raise _core.errors.ArgumentError(f"{call} at {_core.here()}: the array belongs to a function that is being traced and has no value yet; "
                                          "return it, or use lax.cond, where and debug.print")
     if not _is_whole_here(self):
-        raise TypeError(f"{call} at {_core.here()}: the array {self.shape} is split over {self.sharding.num_devices} devices ({self.sharding.spec}), "
+        raise refusal(f"{call} at {_core.here()}: the array {self.shape} is split over {self.sharding.num_devices} devices ({self.sharding.spec}), "
                         "and its memory would have to be gathered: ask for that with tessera.device_get(x), or take this process's block, x.addressable_shards[0].data")
     return self._local()
 
@@ -38,26 +38,14 @@ def _array_protocol(self, dtype=None, copy=None):
     return host.copy() if copy else host
 
 
-class _Writable:
-    """DLPack has no read-only memory: consumers must not write."""
-
-    def __init__(self, host):
-        self.host = host
-        self.__array_interface__ = {**host.__array_interface__, "data": (host.__array_interface__["data"][0], False)}
-
-
-def _writable_view(host):
-    return _np.asarray(_Writable(host))
-
-
 def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
     """This process's memory, without a copy, for arrays that it holds all of. Consumers must not write."""
     if stream is not None:
         raise ValueError("__dlpack__: memory of the CPU has no streams")
     if dl_device is not None and tuple(dl_device) != (1, 0):
         raise BufferError(f"__dlpack__: arrays are in the memory of the CPU, not on device {dl_device}")
-    host = _np.asarray(_block(self, "__dlpack__"))
-    return (host.copy() if copy else _writable_view(host)).__dlpack__()
+    block = _block(self, "__dlpack__", BufferError)
+    return (self._host() if copy else block).__dlpack__()
 
 
 def _dlpack_device(self):
@@ -73,7 +61,7 @@ def _values(self):
 def _repr(self):
     """Values of small arrays, dtype and sharding. Collective over all ranks, as print is."""
     if self.is_deleted():
-        return f"Array(shape={self.shape}, deleted)"
+        return "Array(deleted)"
     values = _values(self)
     facts = [f"shape={self.shape}"] if values is None else [values]
     if values is not None and self.size == 0:

@@ -4,11 +4,11 @@ import builtins
 from . import _core
 from ._create import _array
 from ._dtypes import result_type
-from ._reductions import mean, sum
-from ._shapes import _along, atleast_2d, broadcast_arrays, concatenate, moveaxis, transpose
+from ._reductions import sum
+from ._shapes import broadcast_arrays, concatenate, moveaxis
 
-__all__ = ["apply_along_axis", "cov", "cross", "diff", "gradient", "kron", "polyval", "tensordot", "vdot", "vecdot", "vecmat", "matvec",
-           "einsum_path_text"]
+__all__ = ["apply_along_axis", "cov", "cross", "diff", "gradient", "tensordot", "vdot", "vecdot", "vecmat", "matvec",
+           "einsum_path_text", "stencil"]
 
 def tensordot(x1, x2, /, *, axes=2):
     """The last n dims of x1 with the first n of x2, or the named axes pairwise."""
@@ -44,30 +44,15 @@ def vecmat(x, a, /):
     return _core.squeeze(_core.matmul(_core.expand_dims(_core.conj(x), -2), a), -2)
 
 
-def kron(a, b):
-    """The Kronecker product."""
-    a, b = _array(a), _array(b)
-    n = builtins.max(a.ndim, b.ndim)
-    sa, sb = (1,) * (n - a.ndim) + a.shape, (1,) * (n - b.ndim) + b.shape
-    wide = [e for pair in zip(sa, (1,) * n) for e in pair], [e for pair in zip((1,) * n, sb) for e in pair]
-    return _core.reshape(_core.multiply(_core.reshape(a, wide[0]), _core.reshape(b, wide[1])), [p * q for p, q in zip(sa, sb)])
-
-
 def cross(x1, x2, /, *, axis=-1):
     """The vector product of 3-D vectors along an axis."""
     x1, x2 = broadcast_arrays(_array(x1), _array(x2))
-    if x1.shape[axis] != 3:
-        raise _core.errors.ShapeError(f"cross at {_core.here()}: axis {axis} has extent {x1.shape[axis]}; the vector product is one of 3 elements")
-    turned = lambda x, n: _core.roll(x, n, axis)  # noqa: E731
-    return turned(x1, -1) * turned(x2, -2) - turned(x1, -2) * turned(x2, -1)
+    return _core.cross(x1, x2) if axis in (-1, x1.ndim - 1) else moveaxis(_core.cross(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, axis)
 
 
 def cov(x, rowvar=True, bias=False, ddof=None):
-    """The covariance of the rows."""
-    x = atleast_2d(x)
-    x = x if rowvar else transpose(x)
-    centered = x - mean(x, 1, keepdims=True)
-    return _core.matmul(centered, _core.conj(transpose(centered))) / (x.shape[1] - (ddof if ddof is not None else 0 if bias else 1))
+    """The covariances of the rows, divided by n - ddof (1, or 0 with bias)."""
+    return _core.cov(x, rowvar, float(ddof if ddof is not None else 0 if bias else 1))
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
@@ -77,26 +62,14 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
 
 
 def gradient(x, *spacing, axis=None):
-    """Central differences inside, one-sided ones at the ends."""
+    """Central differences inside, one-sided ones at the ends, of samples so far apart along each axis."""
     x = _array(x)
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     steps = list(spacing) * len(axes) if len(spacing) == 1 else list(spacing) or [1.0] * len(axes)
-    slopes = []
-    for a, h in zip(axes, steps):
-        inner = (_along(x, a, slice(2, None)) - _along(x, a, slice(None, -2))) / (2 * h)
-        first = (_along(x, a, slice(1, 2)) - _along(x, a, slice(0, 1))) / h
-        last = (_along(x, a, slice(-1, None)) - _along(x, a, slice(-2, -1))) / h
-        slopes.append(concatenate([first, inner, last], a))
+    if len(steps) != len(axes):
+        raise ValueError(f"gradient at {_core.here()}: {len(steps)} spacings for {len(axes)} axes; give one, or one for each")
+    slopes = [_core.gradient(x, a, float(h)) for a, h in zip(axes, steps)]
     return slopes[0] if len(slopes) == 1 else slopes
-
-
-def polyval(p, x):
-    """The polynomial with these coefficients, the highest first."""
-    p = _array(p)
-    result = _core.zeros(_array(x).shape, p.dtype)
-    for i in range(p.shape[0]):
-        result = result * x + p[i]
-    return result
 
 
 def apply_along_axis(function, axis, x):
@@ -113,3 +86,27 @@ def einsum_path_text(expression, *operands):
     """What einsum would run, as `explain` shows it."""
     from .debug import explain
     return str(explain(lambda *a: _core.einsum(expression, *a), *operands))
+
+
+class _Neighbours:
+    """What a stencil's function sees: u() is the array, u(1, 0) the elements one further along the first axis."""
+
+    def __init__(self, x, boundary, value):
+        self.x, self.boundary, self.value = _array(x), boundary, float(value)
+
+    def __call__(self, *offsets):
+        x = self.x
+        if offsets and len(offsets) != x.ndim:
+            raise _core.errors.ArgumentError(f"stencil at {_core.here()}: {len(offsets)} offsets for {x.ndim} dimensions; give one for each, or none")
+        for axis, offset in enumerate(offsets):
+            if offset:
+                x = _core.shifted(x, offset, axis, self.boundary, self.value)
+        return x
+
+
+def stencil(fun, x, boundary="wrap", value=0.0):
+    """fun(u) of the neighbours of every element: u(1, 0) + u(-1, 0) - 2 * u(). Beyond the ends "wrap", "constant", "edge", "reflect" or "symmetric".
+
+    Of split axes ranks exchange the slices that the offsets reach over.
+    """
+    return fun(_Neighbours(x, boundary, value))

@@ -1,14 +1,10 @@
 """Reductions, order statistics, and what runs along an axis."""
-import math
-
-import numpy as _np
-
 from . import _core
-from ._create import _array, asarray, words_of
-from ._shapes import _along, diagonal
+from ._create import _array, words_of
+from ._shapes import diagonal
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
-           "max", "mean", "median", "min", "nanmax", "nanmean", "nanmin", "nansum", "percentile", "prod", "ptp", "quantile", "std", "sum", "trace",
+           "max", "mean", "median", "min", "nanargmax", "nanargmin", "nanstd", "nanvar", "prod", "ptp", "std", "sum", "trace",
            "trapezoid", "var", "log_softmax", "softmax", "logsumexp", "cummax", "cummin", "cumlogsumexp", "square_sum"]
 
 def _over(x, axis, keepdims):
@@ -69,57 +65,17 @@ def _over_one_axis(function):
     return reduce
 
 
-argmax, argmin, median = (_over_one_axis(f) for f in (_core.argmax, _core.argmin, _core.median))
+argmax, argmin, median, nanargmax, nanargmin = (_over_one_axis(f) for f in (_core.argmax, _core.argmin, _core.median, _core.nanargmax, _core.nanargmin))
 
 
-def _sorted_values(x, axis):
-    x = _array(x)
-    if axis is None:
-        return _core.sort(_core.reshape(x, (-1,)), 0), 0
-    return _core.sort(x, axis), axis % x.ndim
-
-
-def quantile(x, q, axis=None, keepdims=False, method="linear"):
-    """The value below which a share q of the elements lies, between neighbours by NumPy's methods. Sorts."""
-    x = _array(x)
-    if not x.dtype.kind in "f":
-        x = _core.astype(x, _core.float32)
-    ordered, at = _sorted_values(x, axis)
-    places = _np.asarray(q, dtype=float) * (ordered.shape[at] - 1)
-    low, high = _np.floor(places).astype(int), _np.ceil(places).astype(int)
-    take_at = lambda n: _core.take(ordered, asarray(n.astype(_np.int32)), at)  # noqa: E731
-    share = asarray((places - low).astype(_np.float32).reshape(places.shape + (1,) * (ordered.ndim - at - 1)))
-    below, above = take_at(low), take_at(high)
-    picked = {"lower": below, "higher": above, "nearest": take_at(_np.rint(places).astype(int)), "midpoint": (below + above) / 2}.get(method)
-    result = below + (above - below) * _core.astype(share, x.dtype) if picked is None else picked
-    result = _core.where(_core.isnan(_core.expand_dims(max(x, axis, False), 0) if places.ndim and axis is None else max(x, axis)), _np.nan, result) if places.ndim == 0 else result
-    if places.ndim == 1 and at != 0:
-        result = _core.moveaxis(result, at, 0)
-    if keepdims:
-        kept = tuple(1 for _ in x.shape) if axis is None else tuple(1 if d == axis % x.ndim else n for d, n in enumerate(x.shape))
-        result = _core.reshape(result, places.shape + kept)
-    return result
-
-
-def percentile(x, q, axis=None, keepdims=False, method="linear"):
-    """quantile with q in percent."""
-    return quantile(x, _np.asarray(q, dtype=float) / 100, axis, keepdims, method)
-
-
-def _without_nan(function, neutral):
-    def reduce(x, axis=None, keepdims=False):
-        x = _array(x)
-        return function(_core.where(_core.isnan(x), neutral, x), axis, keepdims=keepdims)
+def _nan_spread(function):
+    def reduce(x, axis=None, *, correction=None, ddof=None, keepdims=False):
+        return function(x, axis, keepdims, float(correction if correction is not None else ddof or 0))
+    reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
     return reduce
 
 
-nansum, nanmax, nanmin = _without_nan(sum, 0), _without_nan(max, -math.inf), _without_nan(min, math.inf)
-
-
-def nanmean(x, axis=None, keepdims=False):
-    """The mean of the elements that are no NaN."""
-    x = _array(x)
-    return nansum(x, axis, keepdims) / sum(_core.astype(_core.logical_not(_core.isnan(x)), x.dtype), axis, keepdims=keepdims)
+nanvar, nanstd = _nan_spread(_core.nanvar), _nan_spread(_core.nanstd)
 
 
 def _axis_of_one(x, axis, name):
@@ -151,10 +107,7 @@ def square_sum(x, axis=None, keepdims=False):
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral by the trapezoidal rule."""
-    y = _array(y)
-    ends = [_along(y, axis, slice(1, None)), _along(y, axis, slice(None, -1))]
-    steps = dx if x is None else _core.diff(x) if _array(x).ndim == 1 else _core.diff(x, 1, axis)
-    return sum((ends[0] + ends[1]) * steps / 2, axis)
+    return _core.trapezoid(y, dx, axis) if x is None else _core.trapezoid(y, _array(x), axis)
 
 
 def trace(x, /, offset=0, axis1=0, axis2=1, dtype=None):

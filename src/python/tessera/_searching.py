@@ -1,13 +1,12 @@
 """Searching, sorting, sets."""
 import builtins
-
-import numpy as _np
+import collections
 
 from . import _core
 from ._create import _array, asarray
 from ._shapes import ravel
 
-__all__ = ["argsort", "bincount", "digitize", "flatnonzero", "interp", "isin", "nonzero", "searchsorted", "sort", "take", "take_along_axis",
+__all__ = ["argsort", "bincount", "histogram", "histogram_bin_edges", "isin", "nonzero", "searchsorted", "sort", "take", "take_along_axis",
            "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 def take(x, indices, /, *, axis=None, mode=None):
@@ -28,11 +27,6 @@ def searchsorted(x1, x2, /, side="left", sorter=None):
     return _core.searchsorted(x1, x2, side) if sorter is None else _core.searchsorted(x1, x2, side, sorter)
 
 
-def digitize(x, bins, right=False):
-    """The number of the bin that each element lies in; bins ascend."""
-    return _core.searchsorted(_array(bins), x, "left" if right else "right")
-
-
 def sort(x, /, axis=-1, *, descending=False, stable=True):
     """Sorted along an axis; equal elements keep their order, whether that is asked for or not."""
     x, axis = (_core.reshape(x, (-1,)), 0) if axis is None else (x, axis)
@@ -45,90 +39,96 @@ def argsort(x, /, axis=-1, *, descending=False, stable=True):
     return _core.argsort(x, axis, descending=descending)
 
 
-def _host(x):
-    return _np.asarray(_array(x)._host())
-
-
-def nonzero(x, /):
-    """The places of the elements that are not 0, an array per axis. Collective: gathers x, whose values decide the shape of the result."""
+def nonzero(x, /, *, size=None, fill_value=None):
+    """The places of the elements that are not 0, an array per axis. Collective, unless the size of the result is given."""
     x = _array(x)
     if x.ndim == 0:
         raise _core.errors.ShapeError(f"nonzero at {_core.here()}: an array without dimensions has no places")
-    return tuple(asarray(i.astype(_np.int32)) for i in _np.nonzero(_host(x)))
+    return tuple(_core.nonzero(x, size, fill_value))
 
 
-def flatnonzero(x):
-    """nonzero of the elements in a row."""
-    return nonzero(ravel(x))[0]
+def _run_parts(x, has_order):
+    """(values, first places, inverse, counts) of equal neighbours in sorted order: NaN, which equals nothing, is a run of its own each time."""
+    flat = ravel(x)
+    order = _core.lexsort([_core.imag(flat), _core.real(flat)]) if has_order is False else _core.argsort(flat, 0)
+    ordered = _core.take(flat, order, 0)
+    is_first = _core.not_equal(ordered[1:], ordered[:-1])
+    is_first = _core.concatenate([_core.ones((builtins.min(1, flat.size),), _core.bool), is_first], 0)
+    starts = _core.flatnonzero(is_first)
+    ends = _core.concatenate([starts[1:], _core.full((builtins.min(1, flat.size),), flat.size, starts.dtype)], 0)
+    inverse = _core.zeros((flat.size,), starts.dtype).at[order].set(_core.cumsum(_core.astype(is_first, starts.dtype), 0) - 1)
+    return _core.take(ordered, starts, 0), _core.take(order, starts, 0), _core.reshape(inverse, x.shape), ends - starts
 
 
-def _unique_parts(x, equal_nan=False):
-    host = _host(x)
-    values, first, inverse, counts = _np.unique(host, return_index=True, return_inverse=True, return_counts=True, equal_nan=equal_nan)
-    return values, first.astype(_np.int32), inverse.reshape(host.shape).astype(_np.int32), counts.astype(_np.int32)
+def _unique_parts(x):
+    """The standard's: each NaN is a value of its own. The library's unique_all takes them as one, and no complex numbers."""
+    x = _array(x)
+    if x.dtype.kind == "c":
+        return _run_parts(x, has_order=False)
+    if x.dtype.kind == "f" and builtins.bool(_core.any(_core.isnan(x))):
+        return _run_parts(x, has_order=True)
+    return tuple(_core.unique_all(x))
+
+
+UniqueAll = collections.namedtuple("UniqueAll", "values indices inverse_indices counts", module="tessera")
+UniqueCounts = collections.namedtuple("UniqueCounts", "values counts", module="tessera")
+UniqueInverse = collections.namedtuple("UniqueInverse", "values inverse_indices", module="tessera")
 
 
 def unique_all(x, /):
-    """Values, first places, inverse and counts; each NaN is a value of its own. Collective, as nonzero; so are the three that follow."""
-    return _core_named("UniqueAll", "values indices inverse_indices counts", *_unique_parts(x))
+    """Values, first places, inverse and counts; each NaN is a value of its own. Collective: their number is looked at; so are the three that follow."""
+    return UniqueAll(*_unique_parts(x))
 
 
 def unique_counts(x, /):
     """Values and counts."""
     values, _, _, counts = _unique_parts(x)
-    return _core_named("UniqueCounts", "values counts", values, counts)
+    return UniqueCounts(values, counts)
 
 
 def unique_inverse(x, /):
     """Values, and for each element the place of its value."""
     values, _, inverse, _ = _unique_parts(x)
-    return _core_named("UniqueInverse", "values inverse_indices", values, inverse)
+    return UniqueInverse(values, inverse)
 
 
 def unique_values(x, /):
     """The distinct values."""
-    return asarray(_unique_parts(x)[0])
+    return _unique_parts(x)[0]
 
 
-def unique(x, return_index=False, return_inverse=False, return_counts=False):
-    """numpy.unique. Collective: gathers x."""
-    parts = [asarray(p) for p in _unique_parts(x, equal_nan=True)]
+def unique(x, return_index=False, return_inverse=False, return_counts=False, *, size=None, fill_value=None):
+    """numpy.unique: NaN are one value. Collective, unless the size of the result is given."""
+    if not (return_index or return_inverse or return_counts):
+        return _core.unique(x, size, fill_value)
+    parts = _core.unique_all(x, size, fill_value)
     wanted = [parts[0]] + [p for p, asked in zip(parts[1:], (return_index, return_inverse, return_counts)) if asked]
-    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+    return tuple(wanted)
 
 
-_named_types = {}
-
-
-def _core_named(name, fields, *values):
-    import collections
-    kind = _named_types.setdefault(name, collections.namedtuple(name, fields))
-    return kind(*(asarray(v) for v in values))
-
-
-def isin(x, test, /, *, invert=False):
-    """Whether each element is among the others."""
-    x, test = _array(x), ravel(_array(test))
-    if test.size == 0:
-        found = _core.not_equal(x, x) if x.dtype.kind != "f" else _core.less(_core.abs(x), 0)
-    else:
-        found = _core.any(_core.equal(_core.expand_dims(x, x.ndim), test), -1)
+def isin(x1, x2, /, *, invert=False):
+    """Whether each element of x1 is among those of x2; NaN never is."""
+    x1, x2 = _array(x1), _array(x2)
+    if "c" not in x1.dtype.kind + x2.dtype.kind:
+        return _core.isin(x1, x2, invert)
+    found = _core.any(_core.equal(_core.expand_dims(x1, x1.ndim), ravel(x2)), -1)
     return _core.logical_not(found) if invert else found
 
 
 def bincount(x, weights=None, minlength=0, length=None):
-    """How often each number from 0 stands in x. Collective unless a length is given: the largest number is read."""
+    """How often each number from 0 stands in x, or the sum of their weights. Collective unless a length is given: the largest number is read."""
     x = ravel(_array(x))
     if length is None:
         length = builtins.max(int(_core.max(x).item()) + 1 if x.size else 0, minlength)
-    start = _core.zeros((length,), _core.int32 if weights is None else _array(weights).dtype)
-    return start.at[x].add(1 if weights is None else ravel(_array(weights)))
+    return _core.bincount(x, length) if weights is None else _core.bincount(x, ravel(_array(weights)), length)
 
 
-def interp(x, xp, fp):
-    """Piecewise linear interpolation; the first and last value outside."""
-    xp, fp = _array(xp), _array(fp)
-    right = _core.clip(_core.searchsorted(xp, x, "right"), 1, xp.shape[0] - 1)
-    x0, x1, y0, y1 = (_core.take(a, i, 0) for a, i in ((xp, right - 1), (xp, right), (fp, right - 1), (fp, right)))
-    share = _core.clip((x - x0) / (x1 - x0), 0.0, 1.0)
-    return y0 + share * (y1 - y0)
+def histogram(x, bins=10, range=None, density=False, weights=None):  # noqa: A002
+    """(counts, edges) of equal bins, or of bins between edges that ascend."""
+    options = {"range": range, "weights": weights, "density": density}
+    return _core.histogram(x, bins=bins, **options) if isinstance(bins, int) else _core.histogram(x, _array(bins), **options)
+
+
+def histogram_bin_edges(x, bins=10, range=None, weights=None):  # noqa: A002
+    """The edges of histogram's bins."""
+    return _core.histogram_bin_edges(x, bins=bins, range=range, weights=weights) if isinstance(bins, int) else _array(bins)

@@ -8,11 +8,9 @@ from . import _core
 from ._core import Array
 from ._create import _array, asarray
 
-__all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "column_stack", "concat",
-           "concatenate", "diag", "diagonal", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "mT",
-           "matrix_transpose", "meshgrid", "moveaxis", "ndim", "pad", "permute_dims", "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90",
-           "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "tril", "triu", "unstack", "vsplit", "vstack",
-           "triu_indices", "tril_indices"]
+__all__ = ["append", "array_split", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat",
+           "concatenate", "diagonal", "dsplit", "expand_dims", "flip", "hsplit", "mT",
+           "matrix_transpose", "meshgrid", "moveaxis", "ndim", "pad", "permute_dims", "ravel", "repeat", "reshape", "roll", "rollaxis", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "tril", "triu", "unstack", "vsplit", "triu_indices", "tril_indices"]
 
 def shape(x):
     """Extents."""
@@ -113,24 +111,7 @@ def broadcast_shapes(*shapes):
 
 def broadcast_arrays(*arrays):
     """The arrays in their common shape."""
-    arrays = [_array(a) for a in arrays]
-    try:
-        common = _np.broadcast_shapes(*(a.shape for a in arrays))
-    except ValueError:
-        raise _core.errors.ShapeError(f"broadcast_arrays at {_core.here()}: shapes {', '.join(str(a.shape) for a in arrays)} do not broadcast") from None
-    return [a if a.shape == common else _core.broadcast_to(a, common) for a in arrays]
-
-
-def atleast_1d(x):
-    """With one dimension at least."""
-    x = _array(x)
-    return _core.reshape(x, (1,)) if x.ndim == 0 else x
-
-
-def atleast_2d(x):
-    """With two dimensions at least."""
-    x = _array(x)
-    return _core.reshape(x, (1, -1)) if x.ndim < 2 else x
+    return _core.broadcast_arrays([_array(a) for a in arrays])
 
 
 def concatenate(arrays, /, axis=0, dtype=None):
@@ -152,29 +133,8 @@ def stack(arrays, /, *, axis=0):
     return _core.stack([_array(a) for a in arrays], axis)
 
 
-def hstack(arrays):
-    """Side by side."""
-    arrays = [atleast_1d(a) for a in arrays]
-    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
-
-
-def vstack(arrays):
-    """One below the other."""
-    return concatenate([atleast_2d(a) for a in arrays], 0)
-
-
-def dstack(arrays):
-    """Along the third axis."""
-    return concatenate([_core.reshape(a, a.shape + (1,)) if a.ndim == 2 else a for a in map(atleast_2d, arrays)], 2)
-
-
-def column_stack(arrays):
-    """1-D arrays as columns."""
-    return concatenate([_core.reshape(a, (-1, 1)) if _array(a).ndim < 2 else a for a in arrays], 1)
-
-
 def append(x, values, axis=None):
-    """values behind x."""
+    """values behind x, along an axis, or one row of elements behind the other."""
     return concatenate([x, values], axis)
 
 
@@ -183,8 +143,7 @@ def unstack(x, /, *, axis=0):
     x = _array(x)
     if x.ndim == 0:
         raise _core.errors.ShapeError(f"unstack at {_core.here()}: an array without dimensions has no slices")
-    moved = moveaxis(x, axis, 0)
-    return tuple(moved[i] for i in range(moved.shape[0]))
+    return tuple(_core.unstack(x, axis))
 
 
 def split(x, parts, axis=0):
@@ -212,20 +171,6 @@ def flip(x, /, axis=None):
     return _core.flip(x, axis)
 
 
-fliplr = lambda x: _core.flip(x, 1)  # noqa: E731
-flipud = lambda x: _core.flip(x, 0)  # noqa: E731
-
-
-def rot90(x, k=1, axes=(0, 1)):
-    """Turned by 90 degrees k times, from the first axis towards the second."""
-    k %= 4
-    if k == 0:
-        return _array(x)
-    if k == 2:
-        return _core.flip(x, axes)
-    order = list(range(_array(x).ndim))
-    order[axes[0]], order[axes[1]] = order[axes[1]], order[axes[0]]
-    return _core.transpose(_core.flip(x, axes[1]), order) if k == 1 else _core.flip(_core.transpose(x, order), axes[1])
 
 
 def roll(x, /, shift, axis=None):
@@ -294,20 +239,6 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     return _core.diagonal(moveaxis(x, (axis1, axis2), (0, 1)), offset)
 
 
-def diag(x, k=0):
-    """The diagonal of a matrix, or the matrix with that diagonal."""
-    x = _array(x)
-    if x.ndim == 2:
-        return _core.diagonal(x, k)
-    n = x.shape[0] + builtins.abs(k)
-    rows = _core.pad(x, [(0, k) if k >= 0 else (-k, 0)])  # column j of the result comes from row j - k
-    return _core.multiply(_core.reshape(rows if k >= 0 else rows, (n, 1)), _core.eye(n, n, k, x.dtype))
-
-
 def meshgrid(*arrays, indexing="xy"):
     """Coordinates of a grid from those of its axes."""
     return _core.meshgrid([_array(a) for a in arrays], indexing) if arrays else []
-
-
-def _along(x, axis, part):
-    return x[(builtins.slice(None),) * (axis % x.ndim) + (part,)]

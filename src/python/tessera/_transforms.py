@@ -2,9 +2,9 @@
 import functools as _functools
 
 from . import _core
-from ._core import jvp  # noqa: F401
+from ._core import jvp, linearize  # noqa: F401
 
-__all__ = ["jit", "grad", "value_and_grad", "vjp", "jvp", "jacrev", "jacfwd", "jacobian", "hessian", "vmap", "pmap", "shard_map", "checkpoint", "remat", "custom_vjp", "eval_shape",
+__all__ = ["jit", "grad", "value_and_grad", "vjp", "jvp", "linearize", "jacrev", "jacfwd", "jacobian", "hessian", "vmap", "pmap", "shard_map", "checkpoint", "remat", "custom_jvp", "custom_vjp", "eval_shape",
            "ShapeDtypeStruct", "make_jaxpr_text"]
 
 
@@ -65,7 +65,12 @@ def jacrev(fun, argnums=0):
     return _core.jacrev(fun, argnums)
 
 
-jacfwd = jacobian = jacrev  # the same arrays; tessera has one way to compute them
+def jacfwd(fun, argnums=0):
+    """What jacrev gives, by one forward pass for all elements of an argument together: cheaper where arguments are smaller than the result."""
+    return _core.jacfwd(fun, argnums)
+
+
+jacobian = jacrev
 
 
 def hessian(fun, argnums=0):
@@ -158,6 +163,41 @@ class custom_vjp:
 
         return _core.with_own_backward(lambda *v: self.fun(*whole(v)), lambda *v: self.fwd(*whole(v)),
                                        lambda residuals, cotangent: self.bwd(*fixed.values(), residuals, cotangent), *watched)
+
+
+class custom_jvp:
+    """fun with a derivative of its own: defjvp(rule), rule(primals, tangents) -> (result, tangent of the result), linear in the tangents.
+
+    Gradients are the rule's transpose; what follows nondiff_argnums is handed to the rule first, as JAX does.
+    """
+
+    def __init__(self, fun, nondiff_argnums=()):
+        self.fun, self.nondiff, self.rule = fun, tuple(nondiff_argnums), None
+        _functools.update_wrapper(self, fun)
+
+    def defjvp(self, rule):
+        self.rule = rule
+        return rule
+
+    def defjvps(self, *rules):
+        """One rule per argument, rule(tangent, result, *primals) -> what it adds to the result's tangent; None adds nothing."""
+        def together(primals, tangents):
+            result = self.fun(*primals)
+            parts = [rule(t, result, *primals) for rule, t in zip(rules, tangents) if rule is not None]
+            return result, _functools.reduce(_core.add, parts)
+        self.rule = together
+
+    def __call__(self, *args):
+        if self.rule is None:
+            raise AttributeError(f"custom_jvp: {self.__name__} has no derivative yet; call {self.__name__}.defjvp(rule)")
+        fixed = {n: args[n] for n in self.nondiff}
+        watched = [a for n, a in enumerate(args) if n not in fixed]
+
+        def whole(values):
+            rest = iter(values)
+            return [fixed[n] if n in fixed else next(rest) for n in range(len(args))]
+
+        return _core.with_own_forward(lambda *v: self.fun(*whole(v)), lambda primals, tangents: self.rule(*fixed.values(), primals, tangents), *watched)
 
 
 class ShapeDtypeStruct:

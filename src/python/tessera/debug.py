@@ -6,7 +6,7 @@ import sys as _sys
 import numpy as _np
 
 from . import _core
-from ._core.debug import CommStats, set_nan_check, sharding_html, sharding_svg, sharding_text  # noqa: F401
+from ._core.debug import CommStats, mesh_picture, set_nan_check, sharding_html, sharding_svg, sharding_text  # noqa: F401
 
 _d = _core.debug
 
@@ -52,6 +52,16 @@ def print(format, *args, ordered=False, **kwargs):  # noqa: A001
         _d.print_values(text, values)
     else:  # through sys.stdout, which notebooks and tests take over
         _show(text.format(*(_Written(v) for v in values)))
+
+
+def callback(callback, *args, ordered=False, **kwargs):
+    """callback(*args) with NumPy arrays: now, on rank 0; inside jit and the like when the program runs, each time, in order with print. It must not call tessera.
+
+    Collective over all ranks where the values are there.
+    """
+    names = list(kwargs)
+    count = len(args)
+    _d.callback_values(lambda *hosts: callback(*hosts[:count], **dict(zip(names, hosts[count:]))), [*args, *kwargs.values()])
 
 
 class _Written:

@@ -161,19 +161,21 @@ def full(shape, value, dtype=None):
 
 def dynamic_slice(x, start_indices, slice_sizes):
     """x[start : start + size] in each dim, moved inside where it would reach out."""
-    for axis, (start, size) in enumerate(zip(start_indices, slice_sizes)):
-        x = dynamic_slice_in_dim(x, start, size, axis)
-    return x
+    return _core.dynamic_slice(x, list(start_indices), slice_sizes)
 
 
-def _places(x, start, size, axis):
-    start = _core.clip(_core.astype(start, _core.int32), 0, x.shape[axis] - size)
-    return start + _core.arange_integers(0, size, 1, _core.int32)
+def dynamic_update_slice(x, update, start_indices):
+    """x with update at the place that begins at the indices, moved inside where it would reach out."""
+    return _core.dynamic_update_slice(x, update, list(start_indices))
+
+
+def _starts(x, start, axis):
+    return [start if a == axis % x.ndim else 0 for a in range(x.ndim)]
 
 
 def dynamic_slice_in_dim(x, start_index, slice_size, axis=0):
     """x[start : start + size] along an axis."""
-    return _core.take(x, _places(x, start_index, slice_size, axis), axis)
+    return _core.dynamic_slice(x, _starts(x, start_index, axis), [slice_size if a == axis % x.ndim else n for a, n in enumerate(x.shape)])
 
 
 def dynamic_index_in_dim(x, index, axis=0, keepdims=True):
@@ -184,9 +186,7 @@ def dynamic_index_in_dim(x, index, axis=0, keepdims=True):
 
 def dynamic_update_slice_in_dim(x, update, start_index, axis):
     """x with update at x[start : start + size] along an axis."""
-    update = _core.astype(update, x.dtype)
-    index = (slice(None),) * (axis % x.ndim) + (_places(x, start_index, update.shape[axis], axis),)
-    return x.at[index].set(update)
+    return _core.dynamic_update_slice(x, update, _starts(x, start_index, axis))
 
 
 def slice_in_dim(x, start, limit, stride=1, axis=0):
@@ -214,6 +214,8 @@ def associative_scan(fn, elems, reverse=False, axis=0):
     return tree_map(lambda x: _core.flip(x, axis), elems) if reverse else elems
 
 
+bitcast_convert_type, population_count, reduce_window, conv_transpose, igamma, igammac, betainc, zeta, polygamma = (
+    getattr(_core, n) for n in "bitcast_convert_type population_count reduce_window conv_transpose igamma igammac betainc zeta polygamma".split())
 reduce_sum = lambda x, axes=None: _core.sum(x, axes, False)  # noqa: E731
 reduce_max = lambda x, axes=None: _core.max(x, axes, False)  # noqa: E731
 reduce_min = lambda x, axes=None: _core.min(x, axes, False)  # noqa: E731

@@ -1,52 +1,102 @@
-"""Functions of neural networks, by jax.nn's names."""
+"""Neural networks: activations, initializers, layers, losses and batches. A layer is a tree: a dataclass of arrays, called on data."""
+import dataclasses as _dataclasses
+
 from . import _core
-from ._core import gelu, log_softmax, relu, sigmoid, silu, softmax, softplus  # noqa: F401
+from ._core import gelu, log_softmax, relu, sigmoid, silu, softmax, softplus, tanh  # noqa: F401
+from ._core.nn import (  # noqa: F401
+    accuracy, dropout, elu, exact_gelu, glorot_normal, glorot_uniform, glu, hard_sigmoid, hard_tanh, he_normal, he_uniform, huber_loss, leaky_relu, lecun_normal,
+    lecun_uniform, log_sigmoid, mish, relu6, selu, shuffled_order, sigmoid_binary_cross_entropy, soft_sign, softmax_cross_entropy,
+    softmax_cross_entropy_with_integer_labels, squared_error, standardize, variance_scaling)
 from ._standard import logsumexp  # noqa: F401
+from .tree_util import tree_leaves as _tree_leaves, tree_map as _tree_map
 
 swish = silu
-tanh = _core.tanh
+_n = _core.nn
 
 
 def one_hot(x, num_classes, *, dtype=None, axis=-1):
-    """1 at the number that x holds, along a new axis."""
-    x = x if isinstance(x, _core.Array) else _core.array_from_numpy(x)
-    hot = _core.equal(_core.expand_dims(x, x.ndim), _core.arange_integers(0, num_classes, 1, _core.int32))
-    hot = _core.astype(hot, dtype or _core.float32)
+    """1 at the number that x holds, along a new axis; zeros for a number out of range."""
+    hot = _n.one_hot(x, num_classes, dtype or _core.float32)
     return hot if axis == -1 else _core.moveaxis(hot, -1, axis)
 
 
-def leaky_relu(x, negative_slope=0.01):
-    """x, and negative_slope x below 0."""
-    return _core.where(_core.greater_equal(x, 0), x, _core.multiply(x, negative_slope))
+@_dataclasses.dataclass
+class Dense:
+    """x W + b: weight (inputs, outputs), bias (outputs,)."""
+    weight: _core.Array
+    bias: _core.Array
+
+    def __call__(self, x):
+        return _n.apply_dense(self.weight, self.bias, x)
 
 
-def elu(x, alpha=1.0):
-    """x, and alpha (e^x - 1) below 0."""
-    safe = _core.where(_core.greater(x, 0), 0.0, x)
-    return _core.where(_core.greater(x, 0), x, _core.multiply(alpha, _core.expm1(safe)))
+@_dataclasses.dataclass
+class LayerNorm:
+    """Mean 0 and variance 1 along the last dim, then scaled and shifted."""
+    scale: _core.Array
+    shift: _core.Array
+
+    def __call__(self, x):
+        return _n.apply_layer_norm(self.scale, self.shift, x)
 
 
-def selu(x):
-    """The self-normalizing elu."""
-    return 1.0507009873554805 * elu(x, 1.6732632423543772)
+@_dataclasses.dataclass
+class Embedding:
+    """A row of a table (numbers, features) for each number."""
+    table: _core.Array
+
+    def __call__(self, numbers):
+        return _n.apply_embedding(self.table, numbers)
 
 
-def relu6(x):
-    """Between 0 and 6."""
-    return _core.clip(x, 0, 6)
+def dense(key, inputs, outputs, initializer=None, dtype=_core.float32):
+    """A layer with a weight that initializer(key, shape, dtype) draws (lecun_normal), and a bias of zeros."""
+    return Dense(*_n.dense(key, inputs, outputs, initializer, dtype))
 
 
-def log_sigmoid(x):
-    """log(sigmoid(x)) without overflow."""
-    return -softplus(-x)
+def mlp(key, sizes, initializer=None, dtype=_core.float32):
+    """Dense layers one behind the other, drawn by he_normal unless said otherwise: sizes (784, 128, 10) make two."""
+    return [Dense(*layer) for layer in _n.mlp(key, list(sizes), initializer, dtype)]
 
 
-def hard_tanh(x):
-    """Between -1 and 1."""
-    return _core.clip(x, -1, 1)
+def apply(network, x, activation=relu):
+    """What an mlp gives: the activation behind every layer but the last."""
+    for layer in network[:-1]:
+        x = activation(layer(x))
+    return network[-1](x)
 
 
-def standardize(x, axis=-1, epsilon=1e-5):
-    """Mean 0 and variance 1 along the axis."""
-    centered = x - _core.mean(x, axis, True)
-    return centered * _core.rsqrt(_core.var(x, axis, True) + epsilon)
+def split_in_pairs(network, mesh, axis):
+    """An mlp for tensor parallelism along a mesh axis: of two layers the first is split by columns, the second by rows; the first and last layer are whole."""
+    return [Dense(*layer) for layer in _n.split_in_pairs([(layer.weight, layer.bias) for layer in network], mesh, axis)]
+
+
+def layer_norm(features, dtype=_core.float32):
+    """A layer that scales by 1 and shifts by 0."""
+    return LayerNorm(*_n.layer_norm(features, dtype))
+
+
+def embedding(key, numbers, features, dtype=_core.float32):
+    """A table of normal draws with variance 1 / features."""
+    return Embedding(*_n.embedding(key, numbers, features, dtype))
+
+
+class Batches:
+    """An epoch: all examples once, in random order, a batch at a time. Made by shuffled_batches."""
+
+    def __init__(self, dealt, count):
+        self._dealt, self._count = dealt, count
+
+    def __len__(self):
+        return self._count
+
+    def __getitem__(self, i):
+        if not -self._count <= i < self._count:
+            raise IndexError(f"batch {i} of {self._count}")
+        return _tree_map(lambda x: x[i], self._dealt)
+
+
+def shuffled_batches(key, data, batch, mesh, batch_spec):
+    """The examples of a tree of arrays (examples, ...) in random order, the same for every layout; each batch lies over the mesh as batch_spec says."""
+    order = shuffled_order(key, _n.common_examples(_tree_leaves(data)), batch)
+    return Batches(_tree_map(lambda x: _n.deal(x, order, mesh, batch_spec), data), order.shape[0])

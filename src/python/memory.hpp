@@ -1,0 +1,21 @@
+// Dense memory that other libraries read in place.
+#pragma once
+#include <memory>
+
+#include "python/convert.hpp"
+
+namespace tessera::python {
+
+// A copy of a whole value, or one rank's block itself.
+struct Block {
+  std::shared_ptr<const void> keeps;
+  const void* data;
+  Shape shape;
+  Dtype dtype;
+  bool read_only;
+};
+
+// The block as DLPack hands it on; the consumer must not write where it is read_only.
+py::capsule dlpack_capsule(const Block&);
+
+}  // namespace tessera::python
