@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """jobs.py MPIEXEC: whole jobs of Python programs, and how they end: what is printed, once, and with what status."""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,35 @@ class Jobs(unittest.TestCase):
         self.assertEqual(run(0, "import sys, tessera\nsys.exit(3)")[0], 3)
         status, _, err = run(0, "import tessera as ts\nts.reshape(ts.ones(6), (4,))")
         self.assertEqual((status, err.count("Traceback")), (70 if status == 70 else 1, 1))
+
+    def interrupted(self, ranks, program):
+        """What the job leaves when it is sent Ctrl-C once it has said that it is ready."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.py")
+            with open(path, "w") as file:
+                file.write(program)
+            command = [sys.executable, path] if ranks == 0 else [mpiexec, "-n", str(ranks), sys.executable, path]
+            job = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            try:
+                self.assertEqual(job.stdout.readline(), "ready\n")
+                job.send_signal(signal.SIGINT)
+                out, err = job.communicate(timeout=60)
+            finally:
+                job.kill()
+        return job.returncode, err
+
+    def test_ctrl_c_ends_a_job(self):
+        works = "import tessera as ts\nx = ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((ts.device_count(),), ('x',)), ts.P('x')))\nif ts.is_main_process(): print('ready', flush=True)\n"
+        for ranks in (0, 3):
+            status, _ = self.interrupted(ranks, works + "while True: float(ts.sum(x))")
+            self.assertNotEqual(status, 0)
+        waits = works.replace("print('ready', flush=True)", "print('ready', flush=True)\nelse:\n  import time; time.sleep(300)")
+        status, _ = self.interrupted(3, waits + "while True: float(ts.sum(x))")  # one process waits for the others
+        self.assertNotEqual(status, 0)
+
+    def test_use_after_the_end(self):
+        status, out, err = run(0, "import tessera as ts\nx = ts.ones(3)\nts._core.end()\ntry: float(ts.sum(x + 1))\nexcept Exception as e: print(type(e).__name__)\n")
+        self.assertEqual((status, out.strip() != "", err), (0, True, ""))
 
     def test_beside_mpi4py(self):
         try:

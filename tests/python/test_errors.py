@@ -105,6 +105,69 @@ class Lines(unittest.TestCase):
         self.assertRaises(ts.ArgumentError, lambda: ts.jit(lambda x: np.asarray(x))(ts.ones(2)))
 
 
+class BadInput(unittest.TestCase):
+    def setUp(self):
+        self.mesh = ts.make_mesh((ts.device_count(),), ("x",))
+        self.x = ts.device_put(ts.arange(12.0), ts.NamedSharding(self.mesh, ts.P("x")))
+
+    def assertRefused(self, kind, *calls):
+        for call in calls:
+            with self.subTest(inspect.getsource(call).strip()[:60]), self.assertRaises(kind):
+                call()
+
+    def test_what_holds_no_numbers(self):
+        self.assertRefused(ValueError, lambda: ts.array([[1, 2], [3]]), lambda: ts.array([[1.0], [2.0, 3.0]], dtype=ts.float32), lambda: ts.array([[1], 2]))
+        self.assertRefused(TypeError, lambda: ts.array(None), lambda: ts.array([object()]), lambda: ts.array("text"), lambda: ts.array({"a": 1}), lambda: ts.array([None, 1]),
+                           lambda: ts.asarray(np.array([1, "a"], dtype=object)), lambda: ts.array(b"bytes"))
+
+    def test_dtypes_that_are_not_there(self):
+        self.assertRefused(TypeError, lambda: ts.asarray(np.zeros(2, "datetime64[s]")), lambda: ts.asarray(np.zeros(2, np.float16)), lambda: ts.asarray(np.zeros(2, np.longdouble)),
+                           lambda: ts.asarray(np.zeros(2, [("a", "f4")])), lambda: ts.asarray(np.zeros(2, "U3")), lambda: ts.zeros(2, dtype="float8"), lambda: ts.zeros(2, dtype=object),
+                           lambda: self.x.astype("S4"))
+
+    def test_numbers_that_do_not_fit(self):
+        self.assertRefused(OverflowError, lambda: ts.array(2 ** 40), lambda: ts.array(300, dtype=ts.uint8), lambda: ts.array([2 ** 70]), lambda: self.x + 2 ** 80)
+
+    def test_shapes_that_are_none(self):
+        self.assertRefused(ValueError, lambda: ts.zeros((-1,)), lambda: ts.reshape(self.x, (5, 5)), lambda: ts.arange(0, 10, 0))
+        self.assertRefused(TypeError, lambda: ts.zeros("a"), lambda: ts.zeros((1.5,)), lambda: ts.reshape(self.x, "b"), lambda: ts.sum(self.x, axis="x"), lambda: ts.sum("a"))
+
+    def test_arrays_of_another_mesh(self):
+        if ts.device_count() > 1:
+            other = ts.device_put(ts.arange(12.0), ts.devices()[0])
+            turned = ts.device_put(ts.arange(12.0), ts.NamedSharding(ts.Mesh(ts.devices()[::-1], "x"), ts.P("x")))
+            self.assertRefused(ValueError, lambda: self.x + other, lambda: ts.matmul(self.x, turned), lambda: ts.concatenate([self.x, other]))
+
+    def test_arrays_do_not_change(self):
+        with self.assertRaisesRegex(TypeError, r"at\[index\]\.set"):
+            self.x[0] = 1.0
+        whole = ts.device_put(ts.ones(4), ts.NamedSharding(self.mesh, ts.P()))
+        host = np.asarray(whole)
+        with self.assertRaises(ValueError):
+            host[0] = 2
+        with self.assertRaises(ValueError):
+            np.asarray(self.x.addressable_shards[0].data)[0] = 2
+        self.assertRefused(TypeError, lambda: hash(self.x), lambda: len(ts.array(1.0)), lambda: iter(ts.array(1.0)))
+
+    def test_use_after_donation_and_deletion(self):
+        step = ts.jit(lambda x: x + 1, donate_argnums=0)
+        x = self.x * 1
+        after = step(x)
+        self.assertRefused(ts.ArgumentError, lambda: x + 1, lambda: float(x[0]), lambda: np.asarray(x), lambda: x.block_until_ready(), lambda: step(x))
+        self.assertIn("deleted", repr(x))
+        self.assertEqual(float(after[0]), 1.0)
+        y = self.x * 2
+        y.delete()
+        self.assertRefused(ts.ArgumentError, lambda: y + 1, lambda: ts.device_get(y))
+
+    def test_arguments_of_the_wrong_kind(self):
+        self.assertRefused(TypeError, lambda: ts.jit(3), lambda: ts.grad(lambda x: (x, x))(1.0), lambda: ts.device_put(self.x, "cpu"),
+                           lambda: ts.make_mesh((1,), 5), lambda: self.x["a"])
+        self.assertRefused(IndexError, lambda: self.x[0, 0], lambda: self.x[1.5], lambda: ts.sum(self.x, axis=4), lambda: ts.zeros((2, 2))[5])
+        self.assertRefused(ValueError, lambda: ts.make_mesh((0,), ("x",)), lambda: ts.einsum("ij,jk", self.x, self.x),
+                           lambda: ts.linalg.cholesky(ts.ones((2, 3))), lambda: ts.pad(self.x, 1, mode="nowhere"))
+
+
 class Threads(unittest.TestCase):
     def test_another_thread_is_refused(self):
         raised = []

@@ -11,7 +11,7 @@ import tessera as jax
 import tessera as jnp
 from layouts import values
 from tessera import lax
-from tessera.sharding import Mesh, NamedSharding, PartitionSpec as P
+from tessera.sharding import Mesh, NamedSharding, PartitionSpec as P, PositionalSharding
 
 shard_map = jax.shard_map
 process_allgather = jax.device_get
@@ -248,6 +248,193 @@ class DistributedArrays(unittest.TestCase):
         self.assertFalse(np.array_equal(stable, values(f(key, x))))
         np.testing.assert_array_equal(np.floor(stable), np.arange(24))
         same(f(key, x), np.arange(24) + values(jax.random.uniform(key, (24,))))
+
+
+class DistributedArraysOf2022(unittest.TestCase):
+    """jax.Array migration: the first tutorial on distributed arrays, with PositionalSharding. Values kept from JAX 0.10.2."""
+    n = 64
+
+    def setUp(self):
+        self.x = jax.random.normal(jax.random.PRNGKey(0), (self.n, self.n))
+
+    def assertShows(self, x, blocks):
+        shown = picture(x)
+        if jax.is_main_process():
+            self.assertEqual(shown.count("CPU"), blocks, shown)
+
+    def test_positional_shardings(self):
+        same(self.x[0, :4], [1.6226422, 2.0252647, -0.43359444, -0.07861735], 1e-6)
+        sharding = PositionalSharding(jax.create_device_mesh((8,)))
+        y = jax.device_put(self.x, sharding.reshape(4, 2))
+        self.assertShows(y, 8)
+        z = jnp.sin(y)
+        self.assertEqual(z.sharding, y.sharding)
+        same(z[63, 60:], [-0.12418269, 0.81610084, -0.6113759, 0.5820493], 1e-6)
+        x = jax.device_put(self.x, sharding.reshape(8, 1))
+        self.assertEqual(x.sharding.shard_shape(x.shape), (8, 64))
+        sharding = sharding.reshape(4, 2)
+        self.assertEqual(str(sharding).count("{"), 8, str(sharding))
+        self.assertEqual(jax.device_put(x, sharding).sharding.shard_shape(x.shape), (16, 32))
+        self.assertEqual(jax.device_put(x, sharding.reshape(1, 8)).sharding.shard_shape(x.shape), (64, 8))
+        sharding = sharding.reshape(4, 2)
+        y = jax.device_put(x, sharding.replicate(axis=0, keepdims=True))
+        self.assertEqual(y.sharding.shard_shape(x.shape), (64, 32))
+        self.assertShows(y, 2)
+        self.assertEqual(sharding.replicate(0).shape, (1, 2))
+        self.assertEqual(sharding.replicate(1).shape, (4, 1))
+        self.assertShows(jax.device_put(x, sharding.replicate(1)), 4)
+
+    def test_named_shardings(self):
+        devices = jax.create_device_mesh((4, 2))
+        default_mesh = Mesh(devices, axis_names=("a", "b"))
+
+        def mesh_sharding(pspec, mesh=None):
+            if mesh is None:
+                mesh = default_mesh
+            return NamedSharding(mesh, pspec)
+
+        for spec, block, shown in ((P("a", "b"), (16, 32), 8), (P("b", "a"), (32, 16), 8), (P("a", None), (16, 64), 4), (P(None, "b"), (64, 32), 2), (P(None, "a"), (64, 16), 4),
+                                   (P(("a", "b"), None), (8, 64), 8)):
+            y = jax.device_put(self.x, mesh_sharding(spec))
+            self.assertEqual(y.sharding.shard_shape(y.shape), block)
+            self.assertShows(y, shown)
+
+    def test_computation_follows_data(self):
+        sharding = PositionalSharding(jax.create_device_mesh((8,)))
+        y = jax.device_put(self.x, sharding.reshape(4, 2).replicate(1))
+        z = jax.device_put(self.x, sharding.reshape(4, 2).replicate(0))
+        w = jnp.dot(y, z)
+        self.assertEqual(w.sharding.shard_shape(w.shape), (16, 32))
+        same(w[5, :4], [-1.4773912, 2.9305034, 10.229235, 12.293449], 1e-4)
+        x_single = jax.device_put(self.x, jax.devices()[0])
+        self.assertTrue(np.allclose(jax.device_get(jnp.dot(x_single, x_single)), jax.device_get(jnp.dot(y, z)), atol=1e-4))
+        self.assertEqual(jnp.copy(w).sharding, w.sharding)
+
+    def test_layouts_that_disagree(self):
+        x = self.x
+        sharding1 = PositionalSharding(jax.devices()[:4])
+        sharding2 = PositionalSharding(jax.devices()[4:])
+        y = jax.device_put(x, sharding1.reshape(2, 2))
+        z = jax.device_put(x, sharding2.reshape(2, 2))
+        self.assertRaises(ValueError, lambda: y + z)
+        devices = jax.devices()
+        permuted_devices = [devices[i] for i in [0, 1, 2, 3, 6, 7, 4, 5]]
+        sharding1 = PositionalSharding(devices)
+        sharding2 = PositionalSharding(permuted_devices)
+        y = jax.device_put(x, sharding1.reshape(4, 2))
+        z = jax.device_put(x, sharding2.reshape(4, 2))
+        self.assertRaises(ValueError, lambda: y + z)
+        y = jax.device_put(x, sharding1.reshape(4, 2))
+        same(y + jnp.ones_like(y), values(x) + 1)
+        same(y + jnp.arange(y.size).reshape(y.shape), values(x) + np.arange(64 * 64, dtype=np.float32).reshape(64, 64), 1e-3)
+
+    def test_constraints_inside_jit(self):
+        sharding = PositionalSharding(jax.create_device_mesh((8,)))
+        x = jax.device_put(self.x, sharding.reshape(4, 2))
+        for target, block in ((sharding.reshape(2, 4), (32, 16)), (sharding.replicate(), (64, 64))):
+            @jax.jit
+            def f(x):
+                x = x + 1
+                y = jax.lax.with_sharding_constraint(x, target)  # noqa: B023
+                return y
+
+            y = f(x)
+            self.assertEqual(y.sharding.shard_shape(y.shape), block)
+            same(y, values(x) + 1)
+
+    def test_a_network(self):
+        def predict(params, inputs):
+            for W, b in params:
+                outputs = jnp.dot(inputs, W) + b
+                inputs = jnp.maximum(outputs, 0)
+            return outputs
+
+        def loss(params, batch):
+            inputs, targets = batch
+            predictions = predict(params, inputs)
+            return jnp.mean(jnp.sum((predictions - targets) ** 2, axis=-1))
+
+        loss_jit = jax.jit(loss)
+        gradfun = jax.jit(jax.grad(loss))
+
+        def init_layer(key, n_in, n_out):
+            k1, k2 = jax.random.split(key)
+            W = jax.random.normal(k1, (n_in, n_out)) / jnp.sqrt(n_in)
+            b = jax.random.normal(k2, (n_out,))
+            return W, b
+
+        def init_model(key, layer_sizes, batch_size):
+            key, *keys = jax.random.split(key, len(layer_sizes))
+            params = list(map(init_layer, keys, layer_sizes[:-1], layer_sizes[1:]))
+            key, *keys = jax.random.split(key, 3)
+            inputs = jax.random.normal(keys[0], (batch_size, layer_sizes[0]))
+            targets = jax.random.normal(keys[1], (batch_size, layer_sizes[-1]))
+            return params, (inputs, targets)
+
+        def train(params):
+            step_size = 1e-3
+            for _ in range(30):
+                grads = gradfun(params, batch)
+                params = [(W - step_size * dW, b - step_size * db) for (W, b), (dW, db) in zip(params, grads)]
+            return params
+
+        params, batch = init_model(jax.random.PRNGKey(0), [20, 64, 64, 64, 10], 64)
+        sharding = PositionalSharding(jax.devices()).reshape(8, 1)
+        batch = jax.device_put(batch, sharding)
+        params = jax.device_put(params, sharding.replicate())
+        same(loss_jit(params, batch), 19.603124618530273, 1e-5)
+        params = train(params)
+        same(loss_jit(params, batch), 11.12802505493164, 1e-4)
+
+        sharding = sharding.reshape(4, 2)
+        batch = jax.device_put(batch, sharding.replicate(1))
+        (W1, b1), (W2, b2), (W3, b3), (W4, b4) = params
+        W1 = jax.device_put(W1, sharding.replicate())
+        b1 = jax.device_put(b1, sharding.replicate())
+        W2 = jax.device_put(W2, sharding.replicate(0))
+        b2 = jax.device_put(b2, sharding.replicate(0))
+        W3 = jax.device_put(W3, sharding.replicate(0).T)
+        b3 = jax.device_put(b3, sharding.replicate())
+        W4 = jax.device_put(W4, sharding.replicate())
+        b4 = jax.device_put(b4, sharding.replicate())
+        params = (W1, b1), (W2, b2), (W3, b3), (W4, b4)
+        self.assertShows(W2, 2)
+        self.assertShows(W3, 2)
+        same(loss_jit(params, batch), 11.12802505493164, 1e-4)
+        params = train(params)
+        same(loss_jit(params, batch), 10.707817077636719, 1e-4)
+        (W1, b1), (W2, b2), (W3, b3), (W4, b4) = params
+        self.assertEqual(W2.sharding.shard_shape(W2.shape), (64, 32))
+        self.assertEqual(W3.sharding.shard_shape(W3.shape), (32, 64))
+
+
+class Parallelism(unittest.TestCase):
+    """The notebook of pmap and collectives; what it printed is its own."""
+    n = 64
+
+    def test_products(self):
+        x = np.ones((8, self.n, self.n))
+        self.assertEqual(np.matmul(x, x).shape, (8, self.n, self.n))
+        self.assertEqual(len(jax.devices()), 8)
+        x = jnp.ones((8, self.n, self.n))
+        self.assertEqual(jnp.matmul(x, x).shape, (8, self.n, self.n))
+        xd = jax.pmap(lambda x: jnp.ones((self.n, self.n)))(np.arange(8))
+        self.assertEqual(xd.shape, (8, self.n, self.n))
+        yd = jax.pmap(jnp.matmul)(xd, xd)
+        self.assertEqual(yd.shape, (8, self.n, self.n))
+        self.assertEqual(yd.sharding.shard_shape(yd.shape), (1, self.n, self.n))
+        np.testing.assert_array_equal(values(yd[0]), np.full((self.n, self.n), self.n, np.float32))
+
+    def test_collectives(self):
+        def normalize(x):
+            return x / lax.psum(x, axis_name="p")
+
+        y_n = jax.pmap(normalize, axis_name="p")(jnp.arange(8))
+        self.assertEqual(y_n.shape, (8,))
+        same(y_n, [0., 0.03571429, 0.07142857, 0.10714287, 0.14285715, 0.17857143, 0.21428573, 0.25], 1e-7)
+        self.assertEqual(float(y_n.sum()), 1.0)
+        x = np.ones(8)
+        np.testing.assert_array_equal(values(jax.pmap(lambda x: jax.lax.psum(x, axis_name="i"), axis_name="i")(x)), np.full(8, 8.0))
 
 
 class Workshop(unittest.TestCase):

@@ -1,0 +1,260 @@
+"""NumPy's names beyond the standard, results as large as values say, networks, optimizers and pictures: each against NumPy, on every layout."""
+import os
+import unittest
+
+import numpy as np
+
+import tessera as ts
+from layouts import assert_same, shardings, spread, values
+from test_libraries import Folder
+
+real = np.float32([[-2.5, -1, -0.5, 0], [0.25, 0.5, 1, 2.5], [3, -0.75, 0.125, -3.5], [1.5, 2, -2, 0.875], [4, -4, 0.3, 0.9]])
+repeated = np.int32([[3, 1, 3, 0], [1, 1, 7, 0], [3, 9, 9, 1], [7, 7, 7, 7], [0, 3, 5, 5]])
+with_nan = np.where(np.abs(real) > 2, np.nan, real).astype(np.float32)
+
+
+class Sized(unittest.TestCase):
+    def test_masks_choose_without_gathering(self):
+        for x in spread(real):
+            assert_same(x[x > 0.4], real[real > 0.4])
+            assert_same(x[ts.asarray(np.array([True, False, True, True, False]))], real[[0, 2, 3]])
+            self.assertEqual(x[x > 100].shape, (0,))
+        self.assertRaises(IndexError, lambda: ts.asarray(real)[ts.ones((4, 4), ts.bool)])
+
+    def test_the_bytes_of_a_mask_are_not_those_of_the_array(self):
+        n = ts.device_count()
+        x = ts.device_put(ts.random.normal(ts.random.key(0), (64 * n, 64)), ts.NamedSharding(ts.make_mesh((n,), ("x",)), ts.P("x")))
+        mask = x[:, 0] > 2
+        ts.block_until_ready((x, mask))
+        with ts.CommStats() as stats:
+            ts.block_until_ready(x[mask])
+        self.assertLess(stats.bytes(), x.nbytes)
+
+    def test_places(self):
+        for x in spread(repeated):
+            for found, expected in zip(ts.nonzero(x), np.nonzero(repeated)):
+                assert_same(found, expected.astype(np.int32))
+            assert_same(ts.flatnonzero(x), np.flatnonzero(repeated).astype(np.int32))
+            assert_same(ts.argwhere(x), np.argwhere(repeated).astype(np.int32))
+            assert_same(ts.nonzero(x, size=3)[0], np.nonzero(repeated)[0][:3].astype(np.int32))
+            assert_same(ts.compress([True, False, True], x, 1), np.compress([True, False, True], repeated, 1))
+
+    def test_what_is_different(self):
+        for x in spread(repeated):
+            for found, expected in zip(ts.unique_all(x), np.unique(repeated, True, True, True)):
+                assert_same(found, expected.reshape(found.shape).astype(found.dtype.name))
+            assert_same(ts.unique(x), np.unique(repeated))
+            assert_same(ts.union1d(x, [4, 3]), np.union1d(repeated, [4, 3]).astype(np.int32))
+            assert_same(ts.setdiff1d(x, [3, 9]), np.setdiff1d(repeated, [3, 9]).astype(np.int32))
+            assert_same(ts.isin(x, [3, 9]), np.isin(repeated, [3, 9]))
+
+    def test_each_nan_is_different_by_the_standard(self):
+        for x in spread(with_nan):
+            found, expected = ts.unique_all(x), np.unique(with_nan, True, True, True, equal_nan=False)
+            self.assertEqual(found.values.shape, expected[0].shape)
+            np.testing.assert_array_equal(values(found.values), expected[0])
+            assert_same(found.counts, expected[3].astype(found.counts.dtype.name))
+            np.testing.assert_array_equal(values(found.values)[values(found.inverse_indices)], with_nan)
+            np.testing.assert_array_equal(with_nan.ravel()[values(found.indices)], expected[0])
+            self.assertEqual(ts.unique(x).size, np.unique(with_nan).size)
+
+    def test_complex_values_are_different_too(self):
+        host = (repeated + 1j * repeated[::-1]).astype(np.complex64)
+        for x in spread(host):
+            np.testing.assert_array_equal(values(ts.unique_values(x)), np.unique(host))
+            assert_same(ts.unique_counts(x).counts, np.unique(host, return_counts=True)[1].astype(np.int32), dtype=False)
+
+    def test_sizes_are_said_in_jit(self):
+        for x in spread(repeated):
+            found = ts.jit(lambda v: ts.nonzero(v > 4, size=8, fill_value=-1))(x)
+            expected = [np.pad(p, (0, 8 - p.size), constant_values=-1) if p.size < 8 else p[:8] for p in np.nonzero(repeated > 4)]
+            for a, b in zip(found, expected):
+                assert_same(a, b.astype(np.int32))
+        self.assertRaises(ts.ArgumentError, lambda: ts.jit(lambda v: ts.nonzero(v))(ts.arange(3)))
+
+
+class Numeric(unittest.TestCase):
+    # A call, and NumPy's where it is written otherwise.
+    calls = {
+        "quantile": lambda m, x: m.quantile(x, 0.3), "quantiles": lambda m, x: m.quantile(x, np.float32([0.1, 0.5, 0.9]), axis=0), "percentile": lambda m, x: m.percentile(x, 30, axis=1),
+        "nanmean": lambda m, x: m.nanmean(m.where(x > 2, np.float32(np.nan), x), axis=0), "nanstd": lambda m, x: m.nanstd(m.where(x > 2, np.float32(np.nan), x), ddof=1),
+        "nanargmax": lambda m, x: m.nanargmax(m.where(x > 2, np.float32(np.nan), x), axis=1), "cov": lambda m, x: m.cov(x), "corrcoef": lambda m, x: m.corrcoef(x),
+        "gradient": lambda m, x: m.gradient(x, 0.5, axis=1), "gradient of each axis": lambda m, x: m.gradient(x)[0], "kron": lambda m, x: m.kron(x, x[:2]),
+        "trapezoid": lambda m, x: (m.trapezoid if hasattr(m, "trapezoid") else m.trapz)(x, dx=0.5, axis=0), "convolve": lambda m, x: m.convolve(x[:, 0], x[0], "same"),
+        "polyval": lambda m, x: m.polyval(x[0], x), "interp": lambda m, x: m.interp(x, np.float32([-3, 0, 3]), np.float32([1, 2, 0])), "sinc": lambda m, x: m.sinc(x),
+        "histogram": lambda m, x: m.histogram(x, bins=4, range=(-4, 4))[0], "digitize": lambda m, x: m.digitize(x, np.float32([-1, 0, 1])), "rot90": lambda m, x: m.rot90(x),
+        "diagflat": lambda m, x: m.diagflat(x[0]), "vander": lambda m, x: m.vander(x[0]), "hstack": lambda m, x: m.hstack([x, x]), "block": lambda m, x: m.block([[x, x], [x, x]]),
+        "partition": lambda m, x: m.sort(m.partition(x, 2, axis=1)[:, :3], axis=1), "lexsort": lambda m, x: m.lexsort([x[:, 0], x[:, 1]]), "fmax": lambda m, x: m.fmax(x, np.float32(0)),
+        "nan_to_num": lambda m, x: m.nan_to_num(m.where(x > 2, np.float32(np.inf), x)), "heaviside": lambda m, x: m.heaviside(x, np.float32(0.5)), "cross": lambda m, x: m.cross(x[:, :3], x[:, 1:]),
+        "ldexp": lambda m, x: m.ldexp(x, np.int32(3)), "i0": lambda m, x: m.i0(x), "hanning": lambda m, x: m.hanning(7), "tri": lambda m, x: m.tri(4, 3), "nancumsum": lambda m, x: m.nancumsum(x, 1),
+        "select": lambda m, x: m.select([x > 1, x < -1], [x, -x], 0), "choose": lambda m, x: m.choose(np.int32([0, 1, 0, 1]), [x[0], x[1]]), "append": lambda m, x: m.append(x, x, axis=0),
+    }
+
+    def test_functions(self):
+        for name, call in self.calls.items():
+            expected = np.asarray(call(np, real))
+            for x in spread(real):
+                with self.subTest(name):
+                    assert_same(call(ts, x), expected, 2e-5, dtype=False)
+
+    def test_stencils(self):
+        expected = np.roll(real, -1, 0) + np.roll(real, 1, 0) + np.roll(real, 1, 1) + np.roll(real, -1, 1) - 4 * real
+        for x in spread(real):
+            assert_same(ts.stencil(lambda u: u(1, 0) + u(-1, 0) + u(0, -1) + u(0, 1) - 4 * u(), x), expected, 1e-5)
+        self.assertRaises(ValueError, lambda: ts.stencil(lambda u: u(1), ts.asarray(real)))
+
+    def test_windows_and_slices_at_values(self):
+        for x in spread(real):
+            assert_same(ts.reduce_window(x, "max", [2, 2]), np.max([real[:-1, :-1], real[1:, :-1], real[:-1, 1:], real[1:, 1:]], 0))
+            assert_same(ts.lax.dynamic_slice(x, (ts.array(1), 9), (2, 3)), real[1:3, 1:4])
+            updated = real.copy()
+            updated[2:4, 1:3] = 7
+            assert_same(ts.lax.dynamic_update_slice(x, ts.full((2, 2), 7.0), (2, 1)), updated)
+            assert_same(ts.lax.bitcast_convert_type(x, ts.int32), real.view(np.int32))
+
+
+class Networks(unittest.TestCase):
+    def test_a_network_learns(self):
+        keys = ts.random.split(ts.random.key(1), 3)
+        x = ts.random.normal(keys[0], (24, 4))
+        y = ts.sum(x * x, axis=1, keepdims=True)
+
+        def loss(network, x, y):
+            return ts.mean(ts.nn.squared_error(ts.nn.apply(network, x), y))
+
+        ends = []
+        for sharding in [s for s in shardings(1) if s is None or s.spec == ts.P("x")]:
+            network = ts.nn.mlp(keys[1], (4, 16, 1))
+            self.assertIsInstance(network[0], ts.nn.Dense)
+            data = (x, y) if sharding is None else ts.device_put((x, y), sharding)
+            optimizer = ts.optim.Adam(rate=ts.optim.cosine_decay(0.03, 60))
+            state, step = optimizer.start(network), ts.jit(ts.optim.train_step(optimizer, loss, largest_norm=5.0), donate_argnums=(0, 1))
+            losses = []
+            for _ in range(30):
+                network, state, value = step(network, state, *data)
+                losses.append(float(value))
+            self.assertLess(losses[-1], losses[0] / 2)
+            self.assertEqual(int(state.steps), 30)
+            ends.append(losses[-1])
+        np.testing.assert_allclose(ends, ends[0], rtol=1e-3)
+
+    def test_rules_by_hand(self):
+        p, g = {"w": ts.array([1.0, -2.0])}, {"w": ts.array([0.5, 0.25])}
+        sgd = ts.optim.Sgd(rate=0.1, momentum=0.9)
+        state = sgd.start(p)
+        once, state = sgd.update(g, state, p)
+        twice, state = sgd.update(g, state, once)
+        assert_same(twice["w"], np.float32([1 - 0.05 - 0.095, -2 - 0.025 - 0.0475]), 1e-6)
+        adam = ts.optim.Adam(rate=lambda steps: 0.1 / (steps + 1))
+        after, _ = adam.update(g, adam.start(p), p)
+        assert_same(after["w"], np.float32([0.9, -2.1]), 1e-6)
+        assert_same(ts.optim.clip_by_global_norm(g, 0.1)["w"], np.float32([0.5, 0.25]) * 0.1 / np.hypot(0.5, 0.25), 1e-6)
+        self.assertAlmostEqual(float(ts.optim.warmup_cosine_decay(0, 1.0, 10, 100)(5)), 0.5, places=6)
+        self.assertRaises(ValueError, lambda: adam.update({"v": g["w"]}, adam.start(p), p))
+
+    def test_layers(self):
+        key = ts.random.key(0)
+        layer = ts.nn.layer_norm(4)
+        expected = (real - real.mean(1, keepdims=True)) / np.sqrt(real.var(1, keepdims=True) + 1e-6)
+        for x in spread(real):
+            assert_same(layer(x), expected, 1e-4)
+            assert_same(ts.nn.one_hot(ts.array([2, 0, 5]), 3), np.float32([[0, 0, 1], [1, 0, 0], [0, 0, 0]]))
+            assert_same(ts.nn.relu6(x), np.clip(real, 0, 6))
+        table = ts.nn.embedding(key, 5, 3)
+        assert_same(table(ts.array([4, 1])), values(table.table)[[4, 1]])
+        drawn = ts.nn.dense(key, 2, 3, initializer=lambda key, shape, dtype: ts.full(shape, 2.0, dtype))
+        assert_same(drawn(ts.ones((1, 2))), np.full((1, 3), 4, np.float32))
+        self.assertEqual(len(ts.tree_util.tree_leaves(drawn)), 2)
+
+    def test_batches_are_the_examples_once(self):
+        n = ts.device_count()
+        mesh = ts.make_mesh((n,), ("data",))
+        x = ts.arange(10 * n)
+        batches = ts.nn.shuffled_batches(ts.random.key(3), (x, -x), 2 * n, mesh, ts.P("data"))
+        self.assertEqual(len(batches), 5)
+        seen = np.concatenate([values(a) for a, b in batches])
+        self.assertEqual(sorted(seen.tolist()), list(range(10 * n)))
+        self.assertEqual(batches[0][0].sharding, ts.NamedSharding(mesh, ts.P("data")))
+
+
+class Forward(unittest.TestCase):
+    def test_jacobians_by_columns_are_those_by_rows(self):
+        f = lambda x: ts.sin(x) * ts.sum(x)  # noqa: E731
+        for x in spread(real[0]):
+            assert_same(ts.jacfwd(f)(x), values(ts.jacrev(f)(x)), 1e-5)
+
+    def test_linearize_is_jvp_for_many_tangents(self):
+        f = lambda x, y: {"a": ts.sin(x) @ y}  # noqa: E731
+        x, y = ts.asarray(real), ts.asarray(real.T)
+        value, tangent_of = ts.linearize(f, x, y)
+        for scale in (1.0, -2.0):
+            expected = ts.jvp(f, (x, y), (x * scale, y))
+            assert_same(value["a"], values(expected[0]["a"]), 1e-6)
+            assert_same(tangent_of(x * scale, y)["a"], values(expected[1]["a"]), 1e-5)
+        self.assertRaises(TypeError, lambda: tangent_of(x))
+        self.assertRaises(ValueError, lambda: tangent_of([x], y))
+
+    def test_own_derivatives(self):
+        @ts.custom_jvp
+        def f(x, y):
+            return ts.sin(x) * y
+
+        @f.defjvp
+        def rule(primals, tangents):
+            (x, y), (dx, dy) = primals, tangents
+            return f(x, y), 10 * ts.cos(x) * dx * y + ts.sin(x) * dy
+
+        x, y = ts.array(0.5), ts.array(3.0)
+        dx, dy = ts.grad(f, argnums=(0, 1))(x, y)
+        np.testing.assert_allclose([float(dx), float(dy)], [30 * np.cos(0.5), np.sin(0.5)], rtol=1e-6)
+        self.assertRaises(AttributeError, lambda: ts.custom_jvp(lambda x: x)(x))
+
+
+class Pictures(Folder):
+    def test_are_written(self):
+        for x in spread(real):
+            ts.viz.image(self.path("a.png"), x, colormap="gray")
+            ts.viz.plot(self.path("b.svg"), [x[0], x[1]], labels=["first", "second"], title="rows")
+            ts.viz.histogram(self.path("c.svg"), x, bins=3)
+            ts.multihost.sync_global_devices("written")
+            with open(self.path("b.svg")) as file:
+                text = file.read()
+            self.assertTrue("second" in text and "rows" in text)
+            self.assertTrue(os.path.getsize(self.path("a.png")) > 50 and os.path.getsize(self.path("c.svg")) > 200)
+            shown = ts.viz.terminal(x, columns=20, rows=5)
+            self.assertEqual(shown != "", ts.is_main_process())
+            ts.multihost.sync_global_devices("read")
+        self.assertRaises(ValueError, lambda: ts.viz.image(self.path("a.gif"), ts.asarray(real)))
+        self.assertRaises(TypeError, lambda: ts.viz.plot(self.path("b.svg"), ts.asarray(real[0]), colour="red"))
+
+
+class Archives(Folder):
+    def test_several_arrays_in_one_file(self):
+        for x in spread(real):
+            arrays = {"a": x, "b": ts.asarray(repeated)}
+            ts.io.save_npz(self.path("a.npz"), arrays)
+            ts.io.save_safetensors(self.path("a.safetensors"), arrays, {"made": "here"})
+            with np.load(self.path("a.npz")) as file:
+                np.testing.assert_array_equal(file["a"], real)
+            for load in (lambda: ts.io.load_npz(self.path("a.npz"), "a"), lambda: ts.io.load_safetensors(self.path("a.safetensors"), "a")):
+                assert_same(load(), real)
+            if x.committed:
+                self.assertEqual(ts.io.load_npz(self.path("a.npz"), "a", x.sharding).sharding, x.sharding)
+            self.assertEqual({k: v.shape for k, v in ts.io.npz_info(self.path("a.npz")).items()}, {"a": (5, 4), "b": (5, 4)})
+            self.assertEqual(ts.io.safetensors_metadata(self.path("a.safetensors")), {"made": "here"})
+            ts.multihost.sync_global_devices("read")
+
+    def test_tables(self):
+        for x in spread(real):
+            ts.io.save_csv(self.path("a.csv"), x, header=["p", "q", "r", "s"], delimiter=";")
+            assert_same(ts.io.load_csv(self.path("a.csv"), delimiter=";", dtype="float32"), real)
+            self.assertEqual(ts.io.csv_header(self.path("a.csv"), delimiter=";"), ["p", "q", "r", "s"])
+            ts.multihost.sync_global_devices("read")
+
+    def test_parts_of_hdf5(self):
+        ts.io.save_hdf5(self.path("a.h5"), "x", ts.asarray(real))
+        assert_same(ts.io.load_hdf5(self.path("a.h5"), "x", slices=[slice(1, 4), slice(0, None, 2)]), real[1:4, ::2])
+
+
+if __name__ == "__main__":
+    unittest.main()
