@@ -84,11 +84,16 @@ class Mesh {
 };
 std::ostream& operator<<(std::ostream&, const Mesh&);  ///< Mesh('x': 4, 'y': 2)
 
-/// The first sizes[0]*sizes[1]*... of `devices`, as a grid. ShardingError when there are too few, with both
-/// numbers.
-Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names,
-               std::vector<Device> devices = tessera::devices());
-/// All devices, ordered so that the last axis stays on one host as far as the hosts' sizes allow.
+/// The job's first sizes[0]*sizes[1]*... devices as a grid that knows the hosts: name the axes by rising
+/// traffic, the busiest last. Rows along the last axis lie inside hosts as far as the hosts' sizes allow,
+/// then the last two axes together, and so on; so the first axes are those that cross. On one host, and
+/// where hosts hold ranks in a row and in equal numbers, that is the order of the ids. ShardingError when
+/// there are too few, with both numbers.
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names);
+/// The first of these devices as a grid, in the order given: make_mesh(sizes, names, devices()) is that of
+/// the ids, wherever they lie.
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices);
+/// All devices in the order of make_mesh(sizes, names).
 NdDevices create_device_mesh(std::vector<int> sizes);
 /// For planning: any size, no processes behind it. Its devices are 0..n-1 on the host "abstract".
 Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names);

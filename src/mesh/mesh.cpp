@@ -221,18 +221,32 @@ std::string to_text(const Mesh& mesh) {
 }
 std::ostream& operator<<(std::ostream& out, const Mesh& mesh) { return out << to_text(mesh); }
 
-Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices) {
+namespace {
+// The devices that a mesh of these sizes takes of those at hand.
+std::int64_t devices_needed(const std::vector<int>& sizes, const std::vector<std::string>& names,
+                            std::size_t at_hand) {
   check_sizes("make_mesh", sizes, names);
-  const std::int64_t needed = product(sizes), given = static_cast<std::int64_t>(devices.size());
-  if (needed > given) {
-    const bool whole_job = given == device_count();
-    throw ShardingError("make_mesh: a mesh of sizes " + listed(sizes) + " needs " + std::to_string(needed) +
-                        " devices, " + (whole_job ? "the job has " : "the list has ") +
-                        std::to_string(given) + ": " +
-                        (whole_job ? "start it with -n " + std::to_string(needed) +
-                                         ", or use smaller sizes, or abstract_mesh to plan without processes"
-                                   : "use smaller sizes or more devices"));
-  }
+  const std::int64_t needed = product(sizes), given = static_cast<std::int64_t>(at_hand);
+  if (needed <= given) return needed;
+  const bool whole_job = given == device_count();
+  throw ShardingError("make_mesh: a mesh of sizes " + listed(sizes) + " needs " + std::to_string(needed) +
+                      " devices, " + (whole_job ? "the job has " : "the list has ") + std::to_string(given) +
+                      ": " +
+                      (whole_job ? "start it with -n " + std::to_string(needed) +
+                                       ", or use smaller sizes, or abstract_mesh to plan without processes"
+                                 : "use smaller sizes or more devices"));
+}
+}  // namespace
+
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names) {
+  const auto& all = device_table();
+  const auto needed = static_cast<std::size_t>(devices_needed(sizes, names, all.size()));
+  auto ids = arrange_by_hosts(sizes, std::span(all).first(needed));
+  return Mesh(NdDevices(std::move(sizes), std::move(ids)), std::move(names));
+}
+
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices) {
+  const std::int64_t needed = devices_needed(sizes, names, devices.size());
   NdDevices grid(std::move(sizes), ids_of(devices, needed));
   grid.abstract_ = !devices.empty() && devices[0].host == abstract_host;
   return Mesh(std::move(grid), std::move(names));
@@ -247,8 +261,6 @@ Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names) {
   return Mesh(std::move(grid), std::move(names));
 }
 
-// Rows along the last axis are cut host by host; what a host has left over fills the last rows.
-//   hosts a: 0 1 2, b: 3 4 5, sizes {3, 2}   =>   [0 1] [3 4] on one host each, [2 5] across
 NdDevices create_device_mesh(std::vector<int> sizes) {
   const auto& all = device_table();
   if (product(sizes) != static_cast<std::int64_t>(all.size()))
@@ -256,21 +268,7 @@ NdDevices create_device_mesh(std::vector<int> sizes) {
                         std::to_string(product(sizes)) + " devices, the job has " +
                         std::to_string(all.size()) + ": use sizes whose product is " +
                         std::to_string(all.size()) + ", or make_mesh for a mesh over the first devices");
-  std::vector<std::pair<std::string, std::vector<int>>> hosts;
-  for (const auto& device : all) {
-    auto host =
-        std::find_if(hosts.begin(), hosts.end(), [&](const auto& h) { return h.first == device.host; });
-    if (host == hosts.end()) host = hosts.insert(hosts.end(), {device.host, {}});
-    host->second.push_back(device.id);
-  }
-  const std::size_t row = sizes.empty() ? 1 : static_cast<std::size_t>(sizes.back());
-  std::vector<int> ids, left_over;
-  for (const auto& [name, of_host] : hosts) {
-    const auto whole_rows = of_host.begin() + static_cast<std::ptrdiff_t>(of_host.size() / row * row);
-    ids.insert(ids.end(), of_host.begin(), whole_rows);
-    left_over.insert(left_over.end(), whole_rows, of_host.end());
-  }
-  ids.insert(ids.end(), left_over.begin(), left_over.end());
+  auto ids = arrange_by_hosts(sizes, all);
   return NdDevices(std::move(sizes), std::move(ids));
 }
 
