@@ -17,6 +17,7 @@
 #include <tessera/ops.hpp>
 #include <tessera/ops/numpy.hpp>
 #include <tessera/ops/products.hpp>
+#include <tessera/progress.hpp>
 #include <tessera/random.hpp>
 #include <tessera/runtime.hpp>
 #include <tessera/shape.hpp>

@@ -1,0 +1,34 @@
+/// @file
+/// How far long work has come.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tessera {
+
+/// A bar on a terminal, a plain line per minute in a log; written to stderr by rank 0 alone.
+///   Progress progress("train", steps);
+///   for (int step = 0; step < steps; ++step) { ...; progress.advance(1, "loss 0.031"); }
+///
+///   train  [=========>          ]  47 %  470 of 1000  12.5/s  0:42 left  loss 0.031
+/// Not collective. A terminal sees ten updates a second at most, a log one line a minute and one at the end;
+/// work of less than a second leaves no trace in a log.
+class Progress {
+ public:
+  /// Of `total` steps; 0: not known, and the bar counts only. ArgumentError when it is negative.
+  explicit Progress(std::string what, std::int64_t total = 0);
+  ~Progress();  ///< the last line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  /// So many steps more are done; `note` follows the figures.
+  void advance(std::int64_t steps = 1, const std::string& note = "");
+  std::int64_t done() const;  ///< steps so far
+
+  struct Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tessera

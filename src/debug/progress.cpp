@@ -1,0 +1,73 @@
+// How far long work has come: a bar on a terminal, a line a minute in a log.
+#include <tessera/error.hpp>
+#include <tessera/progress.hpp>
+#include <tessera/runtime.hpp>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "debug/progress_text.hpp"
+
+namespace tessera {
+namespace {
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int terminal_columns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+}  // namespace
+
+struct Progress::Impl {
+  ProgressState state;
+  double start_s = now_s(), shown_s = 0;
+  bool speaks = is_main_process();
+  bool on_terminal = isatty(STDERR_FILENO) == 1;
+  bool drawn = false;
+
+  double period_s() const { return on_terminal ? 0.1 : 60; }
+  void show() {
+    const double now = now_s();
+    state.seconds = now - start_s;
+    shown_s = now;
+    drawn = true;
+    if (on_terminal)
+      std::fprintf(stderr, "\r%s\033[K", progress_bar(state, terminal_columns()).c_str());
+    else
+      std::fprintf(stderr, "%s\n", progress_line(state).c_str());
+    std::fflush(stderr);
+  }
+};
+
+Progress::Progress(std::string what, std::int64_t total) : impl_(std::make_unique<Impl>()) {
+  if (total < 0)
+    throw ArgumentError("Progress: " + std::to_string(total) +
+                        " steps in all; give 0 where their number is not known");
+  impl_->state.what = std::move(what);
+  impl_->state.total = total;
+  impl_->shown_s = impl_->start_s;
+}
+
+Progress::~Progress() {
+  if (!impl_->speaks) return;
+  const bool worth_a_line = impl_->drawn || now_s() - impl_->start_s >= 1;
+  if (worth_a_line) impl_->show();
+  if (worth_a_line && impl_->on_terminal) std::fputc('\n', stderr);
+}
+
+void Progress::advance(std::int64_t steps, const std::string& note) {
+  impl_->state.done += steps;
+  if (!impl_->speaks) return;
+  impl_->state.note = note;
+  if (now_s() - impl_->shown_s >= impl_->period_s()) impl_->show();
+}
+
+std::int64_t Progress::done() const { return impl_->state.done; }
+
+}  // namespace tessera
