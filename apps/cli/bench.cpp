@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "comm/collectives/collectives.hpp"
+#include "comm/host/hosts.hpp"
 #include "commands.hpp"
 #include "compile/cost.hpp"
 
@@ -32,18 +33,54 @@ double seconds_of(const std::function<void()>& work) {
   return worst;
 }
 
-// Rank r sends to r + 1: each rank sends and receives `bytes`.
-double ring_seconds(std::int64_t bytes, int repeat) {
-  const int n = device_count(), me = process_index();
+// Where this rank sends and receives; -1: it looks on.
+struct Neighbours {
+  int next = -1, previous = -1;
+};
+
+// Each rank of a ring sends `bytes` to the next one, all rings at once.
+double ring_seconds(Neighbours ring, std::int64_t bytes, int repeat) {
   std::vector<std::byte> out(bytes), in(bytes);
-  const comm::Message send{(me + 1) % n, out.data(), bytes}, receive{(me + n - 1) % n, in.data(), bytes};
+  const comm::Message send{ring.next, out.data(), bytes}, receive{ring.previous, in.data(), bytes};
   return seconds_of([&] {
-           for (int r = 0; r < repeat; ++r)
+           for (int r = 0; r < repeat && ring.next >= 0; ++r)
              comm::exchange(
                  comm::world(), std::span(&send, 1), std::span(&receive, 1), [](std::size_t) {},
                  "calibration");
          }) /
          repeat;
+}
+
+Neighbours neighbours_in(const std::vector<int>& ring) {
+  const int n = static_cast<int>(ring.size());
+  const auto mine = std::find(ring.begin(), ring.end(), process_index());
+  if (n < 2 || mine == ring.end()) return {};
+  const int at = static_cast<int>(mine - ring.begin());
+  return {ring[(at + 1) % n], ring[(at + n - 1) % n]};
+}
+
+// What a message costs: few bytes tell the latency, many the rate.
+void measure_inside(MachineModel& model, const comm::HostGroups& groups) {
+  const auto ring = neighbours_in(groups.mine(process_index()));
+  constexpr std::int64_t bytes = 8 << 20;
+  model.latency_s = ring_seconds(ring, 8, 200);
+  model.bytes_per_s =
+      static_cast<double>(bytes) / std::max(1e-9, ring_seconds(ring, bytes, 2) - model.latency_s);
+}
+
+// The k-th ranks of all hosts are a ring: the first ones tell the latency, all together the rate of a host.
+void measure_between(MachineModel& model, const comm::HostGroups& groups) {
+  std::size_t rings = groups.members[0].size();
+  for (const auto& members : groups.members) rings = std::min(rings, members.size());
+  std::vector<std::vector<int>> ring(rings);
+  for (const auto& members : groups.members)
+    for (std::size_t k = 0; k < rings; ++k) ring[k].push_back(members[k]);
+  const auto place = static_cast<std::size_t>(groups.place[process_index()]);
+  const auto mine = place < rings ? neighbours_in(ring[place]) : Neighbours{};
+  constexpr std::int64_t bytes = 4 << 20;
+  model.host_latency_s = ring_seconds(place == 0 ? mine : Neighbours{}, 8, 50);
+  model.host_bytes_per_s = static_cast<double>(bytes) * static_cast<double>(rings) /
+                           std::max(1e-9, ring_seconds(mine, bytes, 2) - model.host_latency_s);
 }
 
 }  // namespace
@@ -68,11 +105,11 @@ int run_benchmark(const std::vector<std::string>& words) {
 
 int calibrate(const Order& order) {
   MachineModel model = machine_model();
-  if (device_count() > 1) {
-    model.latency_s = ring_seconds(8, 200);
-    constexpr std::int64_t bytes = 8 << 20;
-    model.bytes_per_s = static_cast<double>(bytes) / std::max(1e-9, ring_seconds(bytes, 2) - model.latency_s);
-  }
+  const auto& groups = comm::host_groups(comm::world());
+  std::size_t most = 0;
+  for (const auto& members : groups.members) most = std::max(most, members.size());
+  if (most > 1) measure_inside(model, groups);
+  if (groups.hosts() > 1) measure_between(model, groups);
   constexpr std::int64_t n = 768;
   const Sharding here = NamedSharding(make_mesh({device_count()}, {"x"}), P("x"));
   const Array a = device_put(full({device_count(), n, n}, 1.5f), here),
@@ -88,16 +125,19 @@ int calibrate(const Order& order) {
   save_machine_model(model);
   if (order.json)
     std::printf(
-        "{\"latency_s\": %.3g, \"bytes_per_s\": %.4g, \"flops_per_s\": %.4g, \"memory_bytes_per_s\": %.4g, "
+        "{\"latency_s\": %.3g, \"bytes_per_s\": %.4g, \"host_latency_s\": %.3g, \"host_bytes_per_s\": %.4g, "
+        "\"flops_per_s\": %.4g, \"memory_bytes_per_s\": %.4g, "
         "\"path\": \"%s\"}\n",
-        model.latency_s, model.bytes_per_s, model.flops_per_s, model.memory_bytes_per_s,
-        machine_model_path().c_str());
+        model.latency_s, model.bytes_per_s, model.host_latency_s, model.host_bytes_per_s, model.flops_per_s,
+        model.memory_bytes_per_s, machine_model_path().c_str());
   else
     std::printf(
-        "latency %.2f us, %.2f GB/s between ranks, %.1f Gflop/s and %.1f GB/s of memory per rank; kept in "
+        "inside a host %.2f us and %.2f GB/s, between hosts %.2f us and %.2f GB/s%s; %.1f Gflop/s and %.1f "
+        "GB/s of memory per rank; kept in "
         "%s\n",
-        model.latency_s * 1e6, model.bytes_per_s / 1e9, model.flops_per_s / 1e9,
-        model.memory_bytes_per_s / 1e9, machine_model_path().c_str());
+        model.latency_s * 1e6, model.bytes_per_s / 1e9, model.host_latency_s * 1e6,
+        model.host_bytes_per_s / 1e9, groups.hosts() > 1 ? "" : " (not measured: one host)",
+        model.flops_per_s / 1e9, model.memory_bytes_per_s / 1e9, machine_model_path().c_str());
   return 0;
 }
 

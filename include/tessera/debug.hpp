@@ -119,6 +119,9 @@ class CommStats {
   /// Bytes, of all kinds or of one.
   std::int64_t bytes() const { return bytes(""); }
   std::int64_t bytes(const std::string& kind) const;
+  /// Bytes of all kinds that came from ranks on other hosts: what the network carried to this rank. The rest
+  /// stayed inside the host.
+  std::int64_t host_crossing_bytes() const;
   std::vector<std::string> kinds() const;  ///< that were called
   void restart();                          ///< counts from here on
 
@@ -128,6 +131,7 @@ class CommStats {
     std::int64_t calls = 0, bytes = 0;
   };
   std::vector<Count> before_;
+  std::int64_t crossing_before_ = 0;
 };
 
 /// Times every step that this rank runs while the scope lives (not collective): kernels, fused chains,

@@ -18,9 +18,11 @@
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/environment.hpp"
+#include "comm/host/hosts.hpp"
 #include "comm/watch/agreement.hpp"
 #include "kernels/dense/blas_target.hpp"
 #include "kernels/threads.hpp"
+#include "compile/cost.hpp"
 #include "mesh/devices.hpp"
 
 extern "C" {
@@ -88,6 +90,7 @@ void set_up(const RuntimeOptions& options) {
   report_unknown_settings();
   share_cores(options.threads);
   // Registered last: what leave_at_exit uses is destroyed after it.
+  if (comm::host_count() > 1) share_machine_model();
   static const int registered = on_exit(leave_at_exit, nullptr);
   static_cast<void>(registered);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compile/crossing.hpp"
+
 namespace tessera {
 namespace {
 
@@ -30,6 +32,8 @@ double flops_of_chain(const Program& program, const Instruction& i, const FusedC
          static_cast<double>(result.layout.shard_shape(result.type.shape).elements());
 }
 
+}  // namespace
+
 double flops_of(const Program& program, const Instruction& i) {
   return std::visit(overloaded{[&](const KernelCall& k) { return flops_of_op(program, i, *k.params); },
                                [&](const TalkCall& t) { return flops_of_op(program, i, *t.params); },
@@ -38,11 +42,14 @@ double flops_of(const Program& program, const Instruction& i) {
                     i.what);
 }
 
+namespace {
+
 void add_cost(CostAnalysis& sum, const CostAnalysis& other, std::int64_t times) {
   sum.flops += other.flops * static_cast<double>(times);
   sum.bytes_accessed += other.bytes_accessed * times;
   sum.communication_bytes += other.communication_bytes * times;
   sum.communication_calls += other.communication_calls * times;
+  sum.host_crossing_bytes += other.host_crossing_bytes * times;
 }
 
 // A loop costs its body times its count, one that runs until a condition fails one step; of a branch the
@@ -59,6 +66,7 @@ CostAnalysis cost_of_control(const Control& control) {
     cost.bytes_accessed = std::max(cost.bytes_accessed, own.bytes_accessed);
     cost.communication_bytes = std::max(cost.communication_bytes, own.communication_bytes);
     cost.communication_calls = std::max(cost.communication_calls, own.communication_calls);
+    cost.host_crossing_bytes = std::max(cost.host_crossing_bytes, own.host_crossing_bytes);
   }
   return cost;
 }
@@ -71,7 +79,8 @@ CostAnalysis cost_of(const Program& program, const Instruction& i) {
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const int v : *list) cost.bytes_accessed += block_bytes(program.values[v]);
   for (const auto& t : traffic_of(i))
-    cost.communication_bytes += t.bytes, cost.communication_calls += t.calls;
+    cost.communication_bytes += t.bytes, cost.communication_calls += t.calls,
+        cost.host_crossing_bytes += crossing_bytes(program, i, t);
   return cost;
 }
 

@@ -5,18 +5,22 @@
 
 #include "base/text.hpp"
 #include "compile/cost.hpp"
+#include "compile/crossing.hpp"
 
 namespace tessera {
 namespace {
 
-// Ring algorithms send p-1 messages (all-reduce twice as many), exchanges one per peer.
-double collective_seconds(const std::string& kind, std::int64_t bytes, std::int64_t p,
+// Ring algorithms send p-1 messages (all-reduce twice as many), exchanges one per peer. What crosses between
+// hosts takes their link.
+double collective_seconds(const std::string& kind, std::int64_t bytes, std::int64_t crossing, std::int64_t p,
                           const MachineModel& machine) {
   const double others = static_cast<double>(std::max<std::int64_t>(1, p - 1));
   const double messages = kind == "all-reduce"           ? 2.0 * std::ceil(std::log2(others + 1))
                           : kind == "collective-permute" ? 1
                                                          : others;
-  return messages * machine.latency_s + static_cast<double>(bytes) / machine.bytes_per_s;
+  const double across =
+      crossing == 0 ? 0 : machine.host_latency_s + static_cast<double>(crossing) / machine.host_bytes_per_s;
+  return messages * machine.latency_s + static_cast<double>(bytes - crossing) / machine.bytes_per_s + across;
 }
 
 // Where a row of the table stands: "in 100 steps of scan at train.cpp:12".
@@ -60,26 +64,31 @@ class Rows {
                          : i.op            ? i.op->name
                                            : std::string("result")) +
                         " at " + site(i.where) + inside;
-      for (const auto& t : traffic_of(i)) add(t, mesh_of(program, i), times, what, rule_text(i));
+      for (const auto& t : traffic_of(i))
+        add(t, mesh_of(program, i), crossing_bytes(program, i, t), times, what, rule_text(i));
     }
   }
 
  private:
   static constexpr std::int64_t most_rows = 64;  // of one instruction: past that one row stands for all
 
-  void add(const TalkCost& t, const Mesh& mesh, std::int64_t times, const std::string& what,
-           const std::string& rule) {
+  void add(const TalkCost& t, const Mesh& mesh, std::int64_t crossing, std::int64_t times,
+           const std::string& what, const std::string& rule) {
     const auto calls = t.calls * times;
     const auto p = t.axes.empty() ? mesh.size() : devices_along(mesh, t.axes);
     const auto axes = t.axes.empty() ? std::string("-") : axes_text(mesh, t.axes);
     if (calls > most_rows) {
-      const double each = collective_seconds(t.kind, t.bytes / t.calls + t.bytes % t.calls, p, machine_);
-      add_row({t.kind, axes, t.bytes * times, static_cast<double>(calls) * each, what, rule, calls});
+      const double each =
+          collective_seconds(t.kind, t.bytes / t.calls + t.bytes % t.calls, crossing / t.calls, p, machine_);
+      add_row({t.kind, axes, t.bytes * times, static_cast<double>(calls) * each, what, rule, calls,
+               crossing * times});
       return;
     }
     for (std::int64_t call = 0; call < calls; ++call) {
       const auto bytes = t.bytes / t.calls + (call < times ? t.bytes % t.calls : 0);
-      add_row({t.kind, axes, bytes, collective_seconds(t.kind, bytes, p, machine_), what, rule});
+      const auto across = crossing / t.calls + (call < times ? crossing % t.calls : 0);
+      add_row({t.kind, axes, bytes, collective_seconds(t.kind, bytes, across, p, machine_), what, rule, 1,
+               across});
     }
   }
 
@@ -134,6 +143,11 @@ std::int64_t Explanation::bytes(const std::string& kind) const {
     if (c.kind == kind) total += c.bytes;
   return total;
 }
+std::int64_t Explanation::host_crossing_bytes() const {
+  std::int64_t total = 0;
+  for (const auto& c : collectives) total += c.host_crossing_bytes;
+  return total;
+}
 std::int64_t Explanation::calls(const std::string& kind) const {
   std::int64_t total = 0;
   for (const auto& c : collectives)
@@ -178,7 +192,9 @@ std::string row_text(const PlannedCollective& c) {
   char row[160];
   std::snprintf(row, sizeof row, "%-*s %-8s %12s %11s  ", width, kind.c_str(), c.axes.c_str(),
                 format_bytes(c.bytes).c_str(), human_seconds(c.seconds).c_str());
-  return row + c.what + (c.rule.empty() ? "" : " by \"" + c.rule + "\"") + "\n";
+  const std::string across =
+      c.host_crossing_bytes > 0 ? " (" + format_bytes(c.host_crossing_bytes) + " between hosts)" : "";
+  return row + c.what + across + (c.rule.empty() ? "" : " by \"" + c.rule + "\"") + "\n";
 }
 
 // Rows that follow each other and are alike become one: "broadcast ×9", the bytes and seconds of all.
@@ -187,7 +203,8 @@ std::string rows_text(const std::vector<PlannedCollective>& rows) {
   for (std::size_t n = 0; n < rows.size();) {
     PlannedCollective sum = rows[n];
     for (++n; n < rows.size() && alike(rows[n], sum); ++n)
-      sum.bytes += rows[n].bytes, sum.seconds += rows[n].seconds, sum.calls += rows[n].calls;
+      sum.bytes += rows[n].bytes, sum.host_crossing_bytes += rows[n].host_crossing_bytes,
+          sum.seconds += rows[n].seconds, sum.calls += rows[n].calls;
     text += row_text(sum);
   }
   return text.empty() ? "(none: nothing moves)\n" : text;
@@ -216,8 +233,11 @@ std::string memory_text(const MemoryAnalysis& memory) {
 
 std::string to_string(const Explanation& e) {
   char totals[200];
-  std::snprintf(totals, sizeof totals, "total moved per rank %s, %.3g flop per rank, predicted %s\n",
-                format_bytes(e.bytes()).c_str(), e.cost.flops, human_seconds(e.predicted_seconds).c_str());
+  const std::string across =
+      e.host_crossing_bytes() > 0 ? " (" + format_bytes(e.host_crossing_bytes()) + " between hosts)" : "";
+  std::snprintf(totals, sizeof totals, "total moved per rank %s%s, %.3g flop per rank, predicted %s\n",
+                format_bytes(e.bytes()).c_str(), across.c_str(), e.cost.flops,
+                human_seconds(e.predicted_seconds).c_str());
   std::string text = "collective          over      bytes/rank   predicted  for\n" +
                      rows_text(e.collectives) + totals + memory_text(e.memory);
   for (std::size_t i = 0; i < e.outputs.size(); ++i)

@@ -9,6 +9,8 @@
 #include "base/own_file.hpp"
 #include "base/session.hpp"
 #include "base/text.hpp"
+#include "comm/collectives/point_to_point.hpp"
+#include "comm/host/links.hpp"
 #include "compile/cost.hpp"
 
 namespace tessera {
@@ -31,6 +33,7 @@ MachineModel read_machine_model() {
   const auto text = read_own_file(machine_model_path());
   const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
   if (!json.is_object()) return m;
+  m.is_measured = true;
   const auto take = [&](const char* key, double& value) {
     const auto found = json.find(key);
     if (found == json.end() || !found->is_number()) return;
@@ -39,6 +42,8 @@ MachineModel read_machine_model() {
   };
   take("latency_s", m.latency_s);
   take("bytes_per_s", m.bytes_per_s);
+  take("host_latency_s", m.host_latency_s);
+  take("host_bytes_per_s", m.host_bytes_per_s);
   take("flops_per_s", m.flops_per_s);
   take("memory_bytes_per_s", m.memory_bytes_per_s);
   return m;
@@ -52,11 +57,17 @@ struct Machine {
 
 MachineModel machine_model() { return state<Machine>().model; }
 
+void share_machine_model() {
+  auto& model = state<Machine>().model;
+  comm::broadcast(comm::world(), std::span<MachineModel>(&model, 1), 0);
+  comm::set_links({{model.latency_s, model.bytes_per_s}, {model.host_latency_s, model.host_bytes_per_s}});
+}
+
 void save_machine_model(const MachineModel& m) {
-  const nlohmann::json values = {{"latency_s", m.latency_s},
-                                 {"bytes_per_s", m.bytes_per_s},
-                                 {"flops_per_s", m.flops_per_s},
-                                 {"memory_bytes_per_s", m.memory_bytes_per_s}};
+  const nlohmann::json values = {
+      {"latency_s", m.latency_s},           {"bytes_per_s", m.bytes_per_s},
+      {"host_latency_s", m.host_latency_s}, {"host_bytes_per_s", m.host_bytes_per_s},
+      {"flops_per_s", m.flops_per_s},       {"memory_bytes_per_s", m.memory_bytes_per_s}};
   const auto path = machine_model_path();
   if (path.empty() || !replace_own_file(path, values.dump(2) + "\n"))
     throw IoError("the machine model cannot be kept in " + tessera::quoted(path) +

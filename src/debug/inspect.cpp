@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "comm/host/hosts.hpp"
 #include "comm/watch/traffic.hpp"
 #include "graph/node.hpp"
 
@@ -24,6 +25,7 @@ void inspect_array_sharding(const Array& x, const std::function<void(const Shard
 CommStats::CommStats() { restart(); }
 void CommStats::restart() {
   before_.clear();
+  crossing_before_ = comm::bytes_from_other_hosts();
   for (const auto& kind : comm::traffic_kinds()) {
     const auto now = comm::traffic(kind);
     before_.push_back({kind, now.calls, now.bytes});
@@ -40,6 +42,9 @@ std::int64_t CommStats::bytes(const std::string& kind) const {
   const auto found =
       std::find_if(before_.begin(), before_.end(), [&](const Count& c) { return c.kind == kind; });
   return comm::traffic(kind).bytes - (found == before_.end() ? 0 : found->bytes);
+}
+std::int64_t CommStats::host_crossing_bytes() const {
+  return comm::bytes_from_other_hosts() - crossing_before_;
 }
 std::vector<std::string> CommStats::kinds() const {
   std::vector<std::string> called;

@@ -15,6 +15,7 @@ struct CostAnalysis {
   std::int64_t bytes_accessed = 0;       ///< read and written by kernels
   std::int64_t communication_bytes = 0;  ///< received from other ranks
   std::int64_t communication_calls = 0;  ///< collectives
+  std::int64_t host_crossing_bytes = 0;  ///< of the received ones: from ranks on other hosts
 };
 /// Bytes on the busiest rank.
 struct MemoryAnalysis {
@@ -36,6 +37,8 @@ struct PlannedCollective {
   /// Which of its dims are split together: "B.. n -> B.. n | whole n".
   std::string rule = {};
   std::int64_t calls = 1;  ///< how many the row stands for: past 64 of one op they share a row
+  /// Of `bytes`, those from ranks on other hosts. A share of the ranks' for kernels that talk themselves.
+  std::int64_t host_crossing_bytes = 0;
 };
 /// One way to compute something, as the planner weighed it.
 struct PlannedCandidate {
@@ -62,6 +65,8 @@ class Explanation {
   double predicted_seconds = 0;                ///< communication and arithmetic
   std::int64_t bytes() const;                  ///< per rank
   std::int64_t bytes(const std::string& kind) const;
+  /// Of the bytes per rank, those from ranks on other hosts.
+  std::int64_t host_crossing_bytes() const;
   /// Collectives of a kind, or of all.
   std::int64_t calls(const std::string& kind = "") const;
   /// ShardingError that shows the offending rows when such a collective would run.

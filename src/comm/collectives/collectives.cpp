@@ -10,6 +10,7 @@
 #include "base/settings.hpp"
 #include "comm/collectives/own_collectives.hpp"
 #include "comm/collectives/pending.hpp"
+#include "comm/collectives/two_level.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/mpi/mpi_types.hpp"
 #include "comm/watch/agreement.hpp"
@@ -22,6 +23,17 @@ void copy_bytes(void* to, const void* from, std::int64_t bytes) {
   if (bytes > 0 && to != from) std::memmove(to, from, bytes);
 }
 
+// Begun and awaited at once, inside of the caller's Waiting.
+template <class Start>
+void run_by_hosts(const Communicator& comm, const char* what, std::int64_t bytes, Start start) {
+  Pending::Impl pending(comm, what, bytes);
+  start(pending);
+  pending.move_on(true);
+}
+
+const std::byte* bytes_at(const void* place) { return static_cast<const std::byte*>(place); }
+std::byte* bytes_at(void* place) { return static_cast<std::byte*>(place); }
+
 bool fits_one_message(std::int64_t count) { return count <= settings().message_limit; }
 
 }  // namespace
@@ -33,6 +45,10 @@ void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const vo
   if (comm.size() == 1) return copy_bytes(out, in, count * item);
   check_collective(comm, "all-reduce", {static_cast<std::int64_t>(kind), dtype.code, count});
   const Waiting waiting("all-reduce", comm, count * item);
+  if (count > 0 && goes_by_hosts(comm))
+    return run_by_hosts(comm, "all-reduce", count * item, [&](Pending::Impl& pending) {
+      start_all_reduce_by_hosts(pending, kind, dtype, bytes_at(in), bytes_at(out), count);
+    });
   if (use_own(Collective::all_reduce, comm.size(), count * item))
     return own_all_reduce(comm, kind, dtype, in, out, count);
   const std::int64_t most = settings().message_limit;
@@ -45,12 +61,24 @@ void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const vo
   }
 }
 
+namespace {
+void gather_blocks(const Communicator& comm, const void* in, std::int64_t bytes, void* out,
+                   std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of) {
+  if (!goes_by_hosts(comm)) return own_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
+  copy_bytes(bytes_at(out) + offset_of[comm.rank()], in, bytes);
+  run_by_hosts(comm, "all-gather", bytes, [&](Pending::Impl& pending) {
+    start_gather_by_hosts(pending, bytes_at(out), bytes_of, offset_of);
+  });
+}
+}  // namespace
+
 void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, void* out) {
   auto* own_place = static_cast<std::byte*>(out) + bytes * comm.rank();
   if (comm.size() == 1) return copy_bytes(out, in, bytes);
   check_collective(comm, "all-gather", {bytes});
   const Waiting waiting("all-gather", comm, bytes);
-  if (fits_one_message(bytes) && !use_own(Collective::all_gather, comm.size(), bytes)) {
+  if (!goes_by_hosts(comm) && fits_one_message(bytes) &&
+      !use_own(Collective::all_gather, comm.size(), bytes)) {
     const int n = static_cast<int>(bytes);
     check(
         MPI_Allgather(in == own_place ? MPI_IN_PLACE : in, n, MPI_BYTE, out, n, MPI_BYTE, comm.impl().handle),
@@ -59,7 +87,7 @@ void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, vo
   }
   std::vector<std::int64_t> bytes_of(comm.size(), bytes), offset_of(bytes_of.size());
   std::exclusive_scan(bytes_of.begin(), bytes_of.end(), offset_of.begin(), std::int64_t{0});
-  own_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
+  gather_blocks(comm, in, bytes, out, bytes_of, offset_of);
 }
 
 void all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, void* out,
@@ -67,7 +95,7 @@ void all_gather_v(const Communicator& comm, const void* in, std::int64_t bytes, 
   if (comm.size() == 1) return copy_bytes(static_cast<std::byte*>(out) + offset_of[0], in, bytes);
   check_collective(comm, "all-gather of unequal blocks", {offset_of.back() + bytes_of.back()});
   const Waiting waiting("all-gather", comm, bytes);
-  own_all_gather_v(comm, in, bytes, out, bytes_of, offset_of);
+  gather_blocks(comm, in, bytes, out, bytes_of, offset_of);
 }
 
 void reduce_scatter(const Communicator& comm, ReduceKind kind, Dtype dtype, const void* in, void* out,
@@ -78,6 +106,10 @@ void reduce_scatter(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
   if (comm.size() == 1) return copy_bytes(out, in, counts[0] * item);
   check_collective(comm, "reduce-scatter", {static_cast<std::int64_t>(kind), dtype.code, total});
   const Waiting waiting("reduce-scatter", comm, total * item);
+  if (goes_by_hosts(comm))
+    return run_by_hosts(comm, "reduce-scatter", total * item, [&](Pending::Impl& pending) {
+      start_reduce_scatter_by_hosts(pending, kind, dtype, bytes_at(in), bytes_at(out), counts);
+    });
   if (!fits_one_message(total) || use_own(Collective::reduce_scatter, comm.size(), total * item))
     return own_reduce_scatter(comm, kind, dtype, in, out, counts);
   std::vector<int> int_counts(counts.begin(), counts.end());
@@ -90,6 +122,7 @@ void broadcast(const Communicator& comm, void* data, std::int64_t bytes, int roo
   if (comm.size() == 1 || bytes == 0) return;
   check_collective(comm, "broadcast", {bytes, root});
   const Waiting waiting("broadcast", comm, bytes);
+  count_broadcast(comm, bytes, root);
   const std::int64_t most = settings().message_limit;
   for (std::int64_t done = 0; done < bytes; done += most)
     check(MPI_Bcast(static_cast<std::byte*>(data) + done, static_cast<int>(std::min(most, bytes - done)),

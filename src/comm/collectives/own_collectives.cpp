@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/settings.hpp"
+#include "comm/host/hosts.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "types/buffer.hpp"
 
@@ -52,6 +53,7 @@ class AddingReceiver {
     auto& requests = open.list();
     requests.assign(2, MPI_REQUEST_NULL);
     const std::int64_t pieces = (count + piece_ - 1) / piece_;
+    count_from(comm_, from, count * item_);
     const auto length = [&](std::int64_t piece) { return std::min(piece_, count - piece * piece_); };
     const auto post = [&](std::int64_t piece) {
       const auto slot = static_cast<std::size_t>(piece % 2);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/settings.hpp"
+#include "comm/host/hosts.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/watch/waiting.hpp"
 #include "types/buffer.hpp"
@@ -109,6 +110,7 @@ class PiecewiseExchange {
   void start_receive() {
     const std::size_t at = open_flight(incoming_, receives_, false);
     Flight& flight = flights_[at];
+    count_from(comm_, comm_.rank_of(receives_[flight.message].peer), flight.bytes);
     std::byte* data = work_.destination(flight.message, flight.piece);
     if (data == nullptr) {
       flight.room = Buffer::allocate(flight.bytes);

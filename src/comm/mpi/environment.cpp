@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "comm/host/host_page.hpp"
 #include "comm/host/host_sharing.hpp"
+#include "comm/host/hosts.hpp"
 #include "comm/mpi/group_cache.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/watch/agreement.hpp"
@@ -111,6 +112,16 @@ double share_settings(double timeout_s) {
 }
 
 // Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map and read
+// By rank, the first rank of its host -> 0, 1, ...
+void number_hosts(std::vector<int> first_rank) {
+  std::vector<int> firsts(first_rank);
+  std::sort(firsts.begin(), firsts.end());
+  firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
+  for (int& host : first_rank)
+    host = static_cast<int>(std::lower_bound(firsts.begin(), firsts.end(), host) - firsts.begin());
+  set_hosts(std::move(first_rank));
+}
+
 // each other's memory.
 void meet_this_host(double timeout_s) {
   auto& job = environment().job;
@@ -131,6 +142,7 @@ void meet_this_host(double timeout_s) {
   check(MPI_Barrier(host), "MPI_Barrier", neighbours);
   if (job.host_rank == 0) HostPage::unlink(name);
   find_sharing_ranks(host, world().impl().handle);
+  number_hosts(first_ranks_of_hosts(true, host, world().impl().handle));
   find_readable_ranks(host, world().impl().handle);
   MPI_Comm_free(&host);
   start_watchdog(job.rank, environment().page.data(), job.host_size, job.host_rank, timeout_s);

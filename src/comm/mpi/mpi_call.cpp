@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/settings.hpp"
+#include "comm/host/hosts.hpp"
 #include "comm/watch/failure.hpp"
 #include "comm/watch/waiting.hpp"
 
@@ -50,6 +51,7 @@ int Requests::send(const void* data, std::int64_t bytes, int to, int tag) {
 }
 
 int Requests::receive(void* data, std::int64_t bytes, int from, int tag) {
+  count_from(*comm_, from, bytes);
   return in_pieces(bytes, [&](std::int64_t offset, int count) {
     MPI_Request request;
     check(MPI_Irecv(static_cast<std::byte*>(data) + offset, count, MPI_BYTE, from, tag, comm_->impl().handle,

@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "comm/watch/meeting.hpp"
 
 namespace tessera::comm {
+
+struct HostGroups;
 
 struct Communicator::Impl {
   MPI_Comm handle = MPI_COMM_NULL;  // MPI_COMM_NULL: this process alone, nothing to send
@@ -19,6 +22,8 @@ struct Communicator::Impl {
   std::string name;
   int second_rounds = 0;  // started so far: the same on all ranks
   MeetingCount meetings = {};
+  std::shared_ptr<const HostGroups> hosts = nullptr;  // when it was last asked for (host/hosts.hpp)
+  int hosts_version = -1;
 };
 
 // CommError when code is not MPI_SUCCESS: the MPI call, the rank, the group, what it was for, and MPI's own

@@ -9,6 +9,7 @@
 #include "base/settings.hpp"
 #include "comm/collectives/own_collectives.hpp"
 #include "comm/collectives/pending_impl.hpp"
+#include "comm/collectives/two_level.hpp"
 #include "comm/mpi/mpi_types.hpp"
 #include "comm/watch/agreement.hpp"
 
@@ -44,6 +45,11 @@ Pending start_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype,
   }
   check_collective(comm, "start of an all-reduce", {static_cast<std::int64_t>(kind), dtype.code, count});
   auto impl = std::make_unique<Pending::Impl>(comm, "all-reduce", count * item);
+  if (goes_by_hosts(comm)) {
+    start_all_reduce_by_hosts(*impl, kind, dtype, static_cast<const std::byte*>(in),
+                              static_cast<std::byte*>(out), count);
+    return Pending(std::move(impl));
+  }
   if (use_own(Collective::all_reduce, comm.size(), count * item)) {
     start_own_all_reduce(*impl, kind, dtype, in, out, count);
     return Pending(std::move(impl));
@@ -72,6 +78,10 @@ Pending start_all_gather_v(const Communicator& comm, const void* in, std::int64_
   if (ranks == 1) return {};
   check_collective(comm, "start of an all-gather", {offset_of.back() + bytes_of.back()});
   auto impl = std::make_unique<Pending::Impl>(comm, "all-gather", bytes);
+  if (goes_by_hosts(comm)) {
+    start_gather_by_hosts(*impl, result, bytes_of, offset_of);
+    return Pending(std::move(impl));
+  }
   for (int step = 1; step < ranks; ++step) {
     const int from = (me - step + ranks) % ranks;
     const auto i = static_cast<std::size_t>(from);
@@ -85,6 +95,7 @@ Pending start_all_gather_v(const Communicator& comm, const void* in, std::int64_
 Pending start_broadcast(const Communicator& comm, void* data, std::int64_t bytes, int root) {
   if (comm.size() == 1 || bytes == 0) return {};
   check_collective(comm, "start of a broadcast", {bytes, root});
+  count_broadcast(comm, bytes, root);
   auto impl = std::make_unique<Pending::Impl>(comm, "broadcast", bytes);
   in_pieces(bytes, *impl, [&](std::int64_t done, int n, MPI_Request* request) {
     check(MPI_Ibcast(static_cast<std::byte*>(data) + done, n, MPI_BYTE, root, comm.impl().handle, request),

@@ -1,0 +1,45 @@
+// Which ranks stand on one host, and what a communicator that spans several looks like from there. Two ranks
+// share a host when MPI says that they could share memory; containers with memory of their own count as
+// hosts.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "comm/mpi/communicator.hpp"
+
+namespace tessera::comm {
+
+// By device id: the number of its host, counted from 0 in the order of their first ranks. Filled at the
+// start, the same on all ranks; all 0 where the job has one host or none is known.
+void set_hosts(std::vector<int> host_of_device);
+int host_of(int device_id);
+int host_count();
+inline bool on_one_host(int device, int other) { return host_of(device) == host_of(other); }
+
+// The ranks of a communicator by host, hosts in the order of their first ranks.
+//
+//   devices 0 1 | 2 3 4     rank 3:  host 1, place 1;  members {{0, 1}, {2, 3, 4}}
+struct HostGroups {
+  std::vector<std::vector<int>> members;  // by host: ranks of the communicator, ascending
+  std::vector<int> host, place;           // by rank: which host, and which of its members
+  int hosts() const { return static_cast<int>(members.size()); }
+  const std::vector<int>& mine(int rank) const { return members[host[rank]]; }
+  // Who of a host's members answers for the k-th rank elsewhere: turns by turns, so that all of them talk.
+  int partner(int to_host, int k) const {
+    const auto& there = members[to_host];
+    return there[static_cast<std::size_t>(k) % there.size()];
+  }
+};
+HostGroups group_by_host(const std::vector<int>& device_ids);
+// Computed at the first call and kept with the communicator.
+const HostGroups& host_groups(const Communicator&);
+bool spans_hosts(const Communicator&);
+
+// Bytes of data that this rank has received from ranks on other hosts since the start. What is counted is
+// what collectives, exchanges and messages of this room carry; agreements and texts are not.
+std::int64_t bytes_from_other_hosts();
+void count_from(const Communicator&, int rank, std::int64_t bytes);
+// The MPI library's broadcast, which enters each host once: at its first rank.
+void count_broadcast(const Communicator&, std::int64_t bytes, int root);
+
+}  // namespace tessera::comm

@@ -1,0 +1,13 @@
+// What of an instruction's traffic crosses between hosts, on the rank that receives the most of it. Known
+// where the hosts are: 0 for a job on one host, and for meshes without processes.
+#pragma once
+#include <cstdint>
+
+#include "program/program.hpp"
+
+namespace tessera {
+
+// Exact for gathers, reductions and exchanges. A kernel that talks itself: its peers' share of other hosts.
+std::int64_t crossing_bytes(const Program&, const Instruction&, const TalkCost&);
+
+}  // namespace tessera
