@@ -41,6 +41,8 @@ int show_shard(const Order&);
 int compute(const std::string& command, const Order&);
 int explain(const Order&);
 int calibrate(const Order&);
+int doctor(const Order&);
+int profile_program(const Order&);
 int run_benchmark(const std::vector<std::string>& words);  // does not return when it works
 
 // ---- words ----

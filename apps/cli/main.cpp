@@ -80,6 +80,11 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
             ->remaining();  // from the first that is not ours: mpirun's options, the program, its words
     return cli::run_program(order);
   }
+  if (command == "profile") {
+    order.words = app.get_subcommands().front()->remaining();
+    return cli::profile_program(order);
+  }
+  if (command == "doctor") return apps::is_first_rank() ? cli::doctor(order) : 0;
   if (command == "env") return apps::is_first_rank() ? cli::show_settings(order) : 0;
   if (command == "shard") return apps::is_first_rank() ? cli::show_shard(order) : 0;
   if (command == "explain") return apps::is_first_rank() ? cli::explain(order) : 0;
@@ -105,7 +110,7 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
 // What CLI11 does not read as mpirun does: "-np 4", and "--" before the program.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.empty() || words[0] != "run") return words;
+  if (words.empty() || (words[0] != "run" && words[0] != "profile")) return words;
   std::size_t at = 1;
   for (; at < words.size() && (words[at] == "-n" || words[at] == "-np" || words[at] == "--np"); at += 2)
     words[at] = "--np";
@@ -133,6 +138,24 @@ int answer(int argc, char** argv) {
       "mpirun's dozen lines behind an error are hidden.\nInside a SLURM job the job's own allocation is "
       "used: "
       "salloc -n 16 tessera run ./heat");
+
+  auto* profile = app.add_subcommand("profile",
+                                     "where the time of a program goes, over all ranks, without changing it: "
+                                     "profile [-n N] [-o FOLDER] PROGRAM [its words]");
+  profile->add_option("-n,--np", order.ranks, "ranks (default: what mpirun or the SLURM job says)")
+      ->check(CLI::Range(1, 1000000));
+  profile->add_option("-o,--output", order.output, "folder for report.txt and trace.json (default: profile)");
+  profile->prefix_command();
+  profile->footer("Example: tessera profile -n 8 ./heat --steps 100");
+
+  auto* doctor = app.add_subcommand(
+      "doctor", "which rank of a job differs, waits, computes or is gone, from the ranks' flight records");
+  doctor
+      ->add_option("folder", order.operands,
+                   "where the ranks wrote them: TESSERA_FLIGHT_RECORD, or tessera-flight")
+      ->required()
+      ->expected(1);
+  doctor->footer("Example: kill -USR2 PROCESS_OF_MPIRUN; tessera doctor tessera-flight");
 
   auto* info =
       app.add_subcommand("info", "devices, hosts, libraries; or what is in a file, without its data");

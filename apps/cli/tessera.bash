@@ -1,7 +1,7 @@
 # Words of the command `tessera` for bash.
 _tessera() {
   local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
-  local commands="run info env shard stats plot svd eigh matmul fft solve reshard explain bench"
+  local commands="run profile doctor info env shard stats plot svd eigh matmul fft solve reshard explain bench"
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "$commands --help --version" -- "$word"))
     return
@@ -10,6 +10,7 @@ _tessera() {
   local options
   case $command in
     run) options="--np" ;;
+    profile) options="--np --output" ;;
     info | env) options="--json" ;;
     shard) options="--dtype $layout" ;;
     stats | plot) options="$ranks $layout" ;;

@@ -134,24 +134,32 @@ class CommStats {
   std::int64_t crossing_before_ = 0;
 };
 
-/// Times every step that this rank runs while the scope lives (not collective): kernels, fused chains,
-/// collectives.
-///   { debug::profile scope("trace.json");  train(); }   writes a Chrome trace per rank (trace.0.json ...)
-///     and prints nothing
-///   scope.table()                                        per op: calls, time, share, bytes
+/// Times every step that this rank runs while the scope lives: kernels, fused chains, collectives.
+///   { debug::profile scope("trace.json");  train(); }   one trace of all ranks, a track for each; prints
+///     nothing
+///   scope.table()                                        this rank, per op: calls, time, share, bytes
+///   scope.report()                                       all ranks: least, mean, most, imbalance; memory
 /// Opens in chrome://tracing or Perfetto. Scopes nest; the inner one sees the steps. Costs two clock
-/// readings per step.
+/// readings per step. TESSERA_PROFILE=folder, or `tessera profile program`, does it for a whole program.
 class profile {
  public:
-  /// Begins; with a path the end of the scope writes a trace there, one file per rank.
+  /// Begins. With a path the end of the scope is collective over all ranks and writes the trace; where an
+  /// exception is passing it writes this rank's alone.
   explicit profile(std::string trace_path = "");
   ~profile();
   profile(const profile&) = delete;
   profile& operator=(const profile&) = delete;
-  std::string table() const;                  ///< per op: calls, time, share, bytes
+  std::string table() const;                  ///< this rank, per op: calls, time, share, bytes
   double seconds() const;                     ///< of all steps
   std::int64_t steps() const;                 ///< how many were timed
-  void write(const std::string& path) const;  ///< this rank's trace; IoError
+  void write(const std::string& path) const;  ///< this rank's trace (trace.3.json on rank 3); IoError
+  /// Collective over all ranks, which all get the text: per op and collective calls, least, mean and most
+  /// seconds of a rank, the imbalance (most / mean), bytes inside and between hosts, GF/s and GB/s beside the
+  /// calibrated limits (tessera bench --calibrate); the peak of memory and what held it.
+  std::string report() const;
+  /// Collective over all ranks: one trace, a process per host and a track per rank, their clocks set by rank
+  /// 0's. Rank 0 writes. IoError on all.
+  void write_all(const std::string& path) const;
 
   struct Impl;
 

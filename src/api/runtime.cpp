@@ -13,16 +13,17 @@
 #include <string>
 
 #include "api/evaluate.hpp"
+#include "api/job_profile.hpp"
 #include "base/log.hpp"
 #include "base/session.hpp"
 #include "base/settings.hpp"
 #include "base/text.hpp"
-#include "comm/mpi/environment.hpp"
 #include "comm/host/hosts.hpp"
+#include "comm/mpi/environment.hpp"
 #include "comm/watch/agreement.hpp"
+#include "compile/cost.hpp"
 #include "kernels/dense/blas_target.hpp"
 #include "kernels/threads.hpp"
-#include "compile/cost.hpp"
 #include "mesh/devices.hpp"
 
 extern "C" {
@@ -89,8 +90,9 @@ void set_up(const RuntimeOptions& options) {
   set_devices(std::move(all), job.rank);
   report_unknown_settings();
   share_cores(options.threads);
-  // Registered last: what leave_at_exit uses is destroyed after it.
   if (comm::host_count() > 1) share_machine_model();
+  start_job_profile();
+  // Registered last: what leave_at_exit uses is destroyed after it.
   static const int registered = on_exit(leave_at_exit, nullptr);
   static_cast<void>(registered);
 }
@@ -150,9 +152,11 @@ int run(int argc, char** argv, std::function<void()> body) {
   Outcome outcome;
   try {
     body();
+    finish_job_profile();
   } catch (...) {
     outcome = describe_exception();
   }
+  drop_job_profile();
   check_output(outcome);
   const int status = comm::leave(outcome.status, outcome.words);
   comm::finish();
@@ -175,6 +179,8 @@ Runtime::~Runtime() {
   const bool unwinding = std::uncaught_exceptions() > exceptions_before_;
   int status = 0;
   try {
+    if (!unwinding) finish_job_profile();
+    drop_job_profile();
     status = comm::leave(unwinding ? status_failed : status_done,
                          unwinding ? "an exception left the scope of tessera::Runtime" : "");
   } catch (const std::exception& e) {

@@ -122,6 +122,13 @@ const Row rows[] = {
      "folder in which measured FFT plans are kept; empty: $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; "
      "off: not kept",
      [](Settings& s, const std::string&, const std::string& text) { s.fft_wisdom = text; }, may_differ},
+    {"TESSERA_PROFILE", "",
+     "folder that receives a profile of the whole program when it ends: report.txt, trace.json; empty: none",
+     [](Settings& s, const std::string&, const std::string& text) { s.profile = text; }},
+    {"TESSERA_FLIGHT_RECORD", "",
+     "folder in which each rank writes down its last calls on a time-out, a crash or SIGUSR2, for tessera "
+     "doctor; empty: on SIGUSR2 alone, in tessera-flight",
+     [](Settings& s, const std::string&, const std::string& text) { s.flight_record = text; }},
 };
 
 struct Environment {

@@ -21,6 +21,8 @@ struct Settings {
   std::string collectives = "auto";
   std::string fft_plan = "auto";
   std::string fft_wisdom;
+  std::string profile;        // folder
+  std::string flight_record;  // folder
 };
 
 // As the environment said when it was first asked. A bad value is an ArgumentError that names the variable

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "comm/host/hosts.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
 #include "run/steps.hpp"
@@ -211,19 +212,34 @@ std::vector<Buffer> Executable::run_to_its_end(std::vector<Buffer> inputs, Frame
   }
 }
 
+namespace {
+// Does the work, and tells the watcher how long it took.
+template <class Work> void watched(const Program& program, const Instruction& i, bool ends, Work work) {
+  RunWatcher* const watcher = i.is<ControlFlow>() ? nullptr : run_watcher();
+  if (watcher == nullptr) return work();
+  const auto before = comm::bytes_from_other_hosts();
+  const double start_s = watch_clock_s();
+  work();
+  watcher->step(
+      {program, i, start_s, watch_clock_s() - start_s, comm::bytes_from_other_hosts() - before, ends});
+}
+}  // namespace
+
+void Executable::finish_step(std::size_t n, Frame& frame) {
+  watched(program_, program_.instructions[n], true, [&] { steps_[n]->finish(frame); });
+}
+
 void Executable::run_step(std::size_t n, Frame& frame, std::vector<std::size_t>& under_way) {
-  for (const auto started : finish_before_[n]) steps_[started]->finish(frame), std::erase(under_way, started);
+  for (const auto started : finish_before_[n]) finish_step(started, frame), std::erase(under_way, started);
   for (const auto started : under_way) steps_[started]->move_on();
   auto& step = *steps_[n];
   const auto& instruction = program_.instructions[n];
-  RunWatcher* const watcher = run_watcher();
-  const double start_s = watcher != nullptr ? watch_clock_s() : 0;
-  if (overlaps_[n])
-    step.start(frame), under_way.push_back(n);
-  else
-    step.run(frame);
-  if (watcher != nullptr && !instruction.is<ControlFlow>())
-    watcher->step({instruction, start_s, watch_clock_s() - start_s});
+  watched(program_, instruction, false, [&] {
+    if (overlaps_[n])
+      step.start(frame), under_way.push_back(n);
+    else
+      step.run(frame);
+  });
   if (nan_check_on() && frame.nan_failure.empty() && !overlaps_[n])
     frame.nan_failure = nans_of(instruction, frame);
   for (const int v : step.frees) frame.slots[v].reset();
@@ -236,7 +252,7 @@ std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& ou
   inputs.clear();
   std::vector<std::size_t> under_way;  // started steps
   for (std::size_t n = 0; n < steps_.size(); ++n) run_step(n, frame, under_way);
-  for (const auto started : finish_last_) steps_[started]->finish(frame);
+  for (const auto started : finish_last_) finish_step(started, frame);
   if (outer.failure.empty()) outer.failure = std::move(frame.failure);
   if (outer.nan_failure.empty()) outer.nan_failure = std::move(frame.nan_failure);
   std::vector<Buffer> outputs;

@@ -74,6 +74,7 @@ class Executable {
   void plan_overlap();
   void count_memory();
   std::string nans_of(const Instruction&, const Frame&) const;
+  void finish_step(std::size_t n, Frame&);
   void run_step(std::size_t n, Frame&, std::vector<std::size_t>& under_way);
 
   Program program_;

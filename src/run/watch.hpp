@@ -9,8 +9,11 @@
 namespace tessera {
 
 struct StepTime {
+  const Program& program;
   const Instruction& instruction;
-  double start_s, seconds;  // on the process's steady clock
+  double start_s, seconds;      // on the process's steady clock
+  std::int64_t crossing_bytes;  // that came from other hosts meanwhile
+  bool ends = false;            // the second half of a collective that went on beside other steps
 };
 class RunWatcher {
  public:

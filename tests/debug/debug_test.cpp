@@ -53,6 +53,16 @@ TEST_F(Debug, print_writes_once_and_refuses_a_wrong_number_of_arguments) {
   EXPECT_THAT(text_of_error<ArgumentError>([] { debug::print("{", 1); }), HasSubstr("a single '{'"));
 }
 
+// Steps of a rank in a Chrome trace, without the ends of collectives that went on beside others.
+std::int64_t events_of(const nlohmann::json& trace, int rank) {
+  std::int64_t events = 0;
+  for (const auto& event : trace["traceEvents"])
+    if (event["ph"] == "X" && event["tid"].get<int>() / 2 == rank &&
+        !event["name"].get<std::string>().starts_with("end of "))
+      ++events;
+  return events;
+}
+
 TEST_F(Debug, a_profile_counts_steps_and_writes_a_chrome_trace) {
   const Array x = device_put(ones({64, 64}), all_rows());
   eval(x);
@@ -67,9 +77,36 @@ TEST_F(Debug, a_profile_counts_steps_and_writes_a_chrome_trace) {
       process_count() == 1 ? path("trace.json") : path("trace." + std::to_string(process_index()) + ".json");
   std::ifstream file(own);
   const auto trace = nlohmann::json::parse(file);
-  ASSERT_EQ(static_cast<std::int64_t>(trace["traceEvents"].size()), profile.steps());
-  EXPECT_EQ(trace["traceEvents"][0]["ph"], "X");
-  EXPECT_EQ(trace["traceEvents"][0]["pid"], process_index());
+  EXPECT_EQ(events_of(trace, process_index()), profile.steps());
+}
+
+TEST_F(Debug, one_trace_has_a_track_for_every_rank) {
+  const Array x = device_put(ones({64, 64}), all_rows());
+  eval(x);
+  std::int64_t steps = 0;
+  {
+    debug::profile profile(path("all.json"));
+    eval(sum(exp(x)));
+    steps = profile.steps();
+  }
+  std::ifstream file(path("all.json"));
+  const auto trace = nlohmann::json::parse(file);
+  for (int rank = 0; rank < process_count(); ++rank) EXPECT_EQ(events_of(trace, rank), steps) << rank;
+  EXPECT_THAT(trace.dump(), HasSubstr("rank " + std::to_string(process_count() - 1)));
+}
+
+TEST_F(Debug, a_report_merges_the_ranks) {
+  const Array x = device_put(ones({64, 64}), all_rows());
+  eval(x);
+  debug::profile profile;
+  for (int n = 0; n < 3; ++n) eval(sum(exp(x)));
+  const auto report = profile.report();
+  EXPECT_THAT(report, HasSubstr(process_count() == 1 ? "1 rank on 1 host"
+                                                     : std::to_string(process_count()) + " ranks on"));
+  EXPECT_THAT(report, HasSubstr("compute "));
+  EXPECT_THAT(report, HasSubstr("memory         peak "));
+  EXPECT_THAT(report, HasSubstr("exp"));
+  EXPECT_THAT(report, HasSubstr(process_count() > 1 ? "all-reduce for sum" : "sum at"));
 }
 
 TEST_F(Debug, nan_check_names_the_op_on_every_rank) {

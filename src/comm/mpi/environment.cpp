@@ -22,6 +22,7 @@
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
+#include "comm/watch/flight_record.hpp"
 #include "comm/watch/waiting.hpp"
 
 namespace tessera::comm {
@@ -111,7 +112,6 @@ double share_settings(double timeout_s) {
   return timeout_s;
 }
 
-// Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map and read
 // By rank, the first rank of its host -> 0, 1, ...
 void number_hosts(std::vector<int> first_rank) {
   std::vector<int> firsts(first_rank);
@@ -122,6 +122,7 @@ void number_hosts(std::vector<int> first_rank) {
   set_hosts(std::move(first_rank));
 }
 
+// Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map and read
 // each other's memory.
 void meet_this_host(double timeout_s) {
   auto& job = environment().job;
@@ -141,8 +142,8 @@ void meet_this_host(double timeout_s) {
   claim_place(environment().page.data(), job.host_rank, job.rank);
   check(MPI_Barrier(host), "MPI_Barrier", neighbours);
   if (job.host_rank == 0) HostPage::unlink(name);
-  find_sharing_ranks(host, world().impl().handle);
   number_hosts(first_ranks_of_hosts(true, host, world().impl().handle));
+  find_sharing_ranks(host, world().impl().handle);
   find_readable_ranks(host, world().impl().handle);
   MPI_Comm_free(&host);
   start_watchdog(job.rank, environment().page.data(), job.host_size, job.host_rank, timeout_s);
@@ -166,6 +167,8 @@ void start_on(MPI_Comm application, const StartOptions& options) {
   environment().started = true;
   require_same_build(options.build);
   meet_this_host(share_settings(options.timeout_s));
+  keep_flight_record({job.rank, job.size, job.hosts[static_cast<std::size_t>(job.rank)]},
+                     settings().flight_record);
 }
 
 void refuse_second_start() {

@@ -20,7 +20,9 @@
 #include "comm/mpi/communicator.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
+#include "comm/watch/flight_record.hpp"
 #include "comm/watch/places.hpp"
+#include "comm/watch/recorder.hpp"
 
 namespace tessera::comm {
 
@@ -35,29 +37,11 @@ std::int64_t now_ns() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-struct Call {
-  std::int64_t number = 0, bytes = 0, start_ns = 0;
-  std::atomic<std::int64_t> stop_ns{0};  // 0: it goes on
-  std::array<char, 40> what{};
-  std::array<char, 40> group{};
-  std::array<char, 96> purpose{};
-};
-
 template <std::size_t N> void copy_text(std::array<char, N>& to, std::string_view text) {
   const std::size_t n = std::min(text.size(), N - 1);
   std::copy_n(text.begin(), n, to.begin());
   to[n] = '\0';
 }
-
-constexpr std::size_t kept_calls = 64;
-
-struct Recorder {
-  std::mutex mutex;  // of the ring: taken by the main thread, and by the watchdog when it reports
-  std::array<Call, kept_calls> ring;
-  std::int64_t calls = 0;
-  int depth = 0;
-  std::string_view purpose;
-};
 
 struct Watchdog {
   std::thread thread;
@@ -141,6 +125,7 @@ std::string describe_silent_ranks(const Watchdog& watchdog, const Place& mine, s
 
 [[noreturn]] void report_and_end(Watch& own) {
   const Watchdog& watchdog = own.watchdog;
+  write_flight_record("time-out");
   const std::string text = describe_place(own.recorder), recent = last_calls(own.recorder, 4);
   log(LogLevel::error, "TESSERA_TIMEOUT of " + std::to_string(static_cast<std::int64_t>(watchdog.timeout_s)) +
                            " s: rank " + std::to_string(watchdog.rank) + " " + text +
@@ -170,6 +155,7 @@ void tell(Watch& own) {
 // speaks for all.
 [[noreturn]] void end_circle(Watch& own, const std::vector<int>& stuck) {
   const Watchdog& watchdog = own.watchdog;
+  write_flight_record("circle of waiting ranks");
   tell(own);
   const auto all_told = [&] {
     return std::all_of(stuck.begin(), stuck.end(), [&](int i) {
@@ -352,6 +338,10 @@ Waiting::~Waiting() {
       now, std::memory_order_relaxed);
 }
 
+void keep_flight_record(const RankPlace& place, const std::string& folder) {
+  arm_flight_record(own_watch().recorder, place, folder);
+}
+
 std::string recent_calls(int most) { return last_calls(own_watch().recorder, most); }
 
 struct Deadline::Timer {
@@ -424,6 +414,7 @@ void stop_watchdog() {
     const std::scoped_lock lock(watchdog.mutex);
     watchdog.stop = true;
   }
+  disarm_flight_record();
   watchdog.stopping.notify_all();
   if (watchdog.thread.joinable()) watchdog.thread.join();
   own.my_place = &own.alone;

@@ -71,6 +71,10 @@ class Deadline {
   std::unique_ptr<Timer> timer_;
 };
 
+// Signals write this rank's last calls down from now on, until the watchdog stops (flight_record.hpp).
+struct RankPlace;
+void keep_flight_record(const RankPlace&, const std::string& folder);
+
 // The last calls of this rank, newest last: "#16 all-gather on devices 0-3, 64 KiB, for x + y at main.cpp:9".
 std::string recent_calls(int most = 4);
 

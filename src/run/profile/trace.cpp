@@ -1,0 +1,158 @@
+// Chrome traces: a process per host, in it a track per rank for what it computes and one for what it sends.
+#include <tessera/error.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "comm/collectives/point_to_point.hpp"
+#include "comm/host/hosts.hpp"
+#include "comm/mpi/environment.hpp"
+#include "comm/watch/agreement.hpp"
+#include "run/profile/recording.hpp"
+
+namespace tessera {
+namespace {
+
+// Times are from rank 0's start of recording; `shift_s` is what to add to this rank's clock.
+std::string events_text(const Recording& recording, int rank, double origin_s, double shift_s) {
+  std::string text;
+  for (const auto& event : recording.events()) {
+    const bool computes = event.category == "compute";
+    const nlohmann::json line = {
+        {"name", event.ends ? "end of " + event.name : event.name},
+        {"cat", event.category},
+        {"ph", "X"},
+        {"pid", comm::host_of(rank)},
+        {"tid", 2 * rank + (computes ? 0 : 1)},
+        {"ts", (event.start_s + shift_s - origin_s) * 1e6},
+        {"dur", event.seconds * 1e6},
+        {"args",
+         {{"at", event.site}, {"bytes", event.bytes}, {"bytes between hosts", event.crossing_bytes}}}};
+    text += ",\n" + line.dump();
+  }
+  return text;
+}
+
+nlohmann::json name_line(const char* what, int pid, int tid, const std::string& name) {
+  return {{"name", what}, {"ph", "M"}, {"pid", pid}, {"tid", tid}, {"args", {{"name", name}}}};
+}
+
+// Names of tracks; the file goes on with events, each behind a comma.
+std::string head_text(const std::vector<int>& ranks, const std::vector<std::string>& hosts) {
+  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+  std::set<int> named;
+  const char* separator = "\n";
+  const auto add = [&](const nlohmann::json& line) { text += separator + line.dump(), separator = ",\n"; };
+  for (const int rank : ranks) {
+    const int host = comm::host_of(rank);
+    if (named.insert(host).second) add(name_line("process_name", host, 0, "host " + hosts[rank]));
+    const auto name = "rank " + std::to_string(rank);
+    add(name_line("thread_name", host, 2 * rank, name));
+    add(name_line("thread_name", host, 2 * rank + 1, name + ", communication"));
+  }
+  return text;
+}
+
+class TraceFile {
+ public:
+  explicit TraceFile(std::string path) : path_(std::move(path)), file_(path_) {}
+  void add(const std::string& text) { file_ << text; }
+  std::string finish() {  // what went wrong
+    file_ << "\n]}\n";
+    if (file_.flush()) return "";
+    return "profile: " + tessera::quoted(path_) + " cannot be written: " + std::strerror(errno) +
+           "; check the path and its permissions";
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+std::vector<std::string> host_names() {
+  const auto& hosts = comm::place_in_job().hosts;
+  return hosts.empty() ? std::vector<std::string>{"this host"} : hosts;
+}
+
+// What this rank must add to its clock to have rank 0's. Ranks of a host share one; for the others the
+// quickest of several questions to rank 0 says it, exact to half of its journey. Collective over all ranks.
+double clock_shift() {
+  const auto& all = comm::world();
+  constexpr int questions = 8;
+  double shift = 0, quickest = 1e300;
+  for (int rank = 1; rank < all.size(); ++rank) {
+    if (comm::on_one_host(rank, 0) || (all.rank() != 0 && all.rank() != rank)) continue;
+    for (int q = 0; q < questions; ++q) {
+      double word = 0;
+      if (all.rank() == 0) {
+        comm::receive(all, std::span<double>(&word, 1), rank);
+        word = watch_clock_s();
+        comm::send(all, std::span<const double>(&word, 1), rank);
+        continue;
+      }
+      const double asked = watch_clock_s();
+      comm::send(all, std::span<const double>(&asked, 1), 0);
+      comm::receive(all, std::span<double>(&word, 1), 0);
+      const double answered = watch_clock_s();
+      if (answered - asked >= quickest) continue;
+      quickest = answered - asked;
+      shift = word - (asked + answered) / 2;
+    }
+  }
+  return shift;
+}
+
+// To rank 0, one rank after the other, so that it never holds more than one rank's events.
+void collect(const std::string& mine, TraceFile* file) {
+  const auto& all = comm::world();
+  if (file == nullptr) {
+    const auto bytes = static_cast<std::int64_t>(mine.size());
+    comm::send(all, std::span<const std::int64_t>(&bytes, 1), 0);
+    return comm::send(all, mine.data(), bytes, 0);
+  }
+  file->add(mine);
+  for (int rank = 1; rank < all.size(); ++rank) {
+    std::int64_t bytes = 0;
+    comm::receive(all, std::span<std::int64_t>(&bytes, 1), rank);
+    std::string theirs(static_cast<std::size_t>(bytes), ' ');
+    comm::receive(all, theirs.data(), bytes, rank);
+    file->add(theirs);
+  }
+}
+
+}  // namespace
+
+void write_trace(const Recording& recording, const std::string& path) {
+  const int me = comm::place_in_job().rank;
+  TraceFile file(path);
+  file.add(head_text({me}, host_names()));
+  file.add(events_text(recording, me, recording.start_s(), 0));
+  const auto error = file.finish();
+  if (!error.empty()) throw IoError(error);
+}
+
+void write_trace_of_all(const Recording& recording, const std::string& path) {
+  const auto& all = comm::world();
+  double origin_s = recording.start_s();
+  comm::broadcast(all, std::span<double>(&origin_s, 1), 0);
+  const auto mine = events_text(recording, all.rank(), origin_s, clock_shift());
+  std::string error;
+  if (all.rank() == 0) {
+    TraceFile file(path);
+    file.add(head_text(all.device_ids(), host_names()));
+    collect(mine, &file);
+    error = file.finish();
+  } else {
+    collect(mine, nullptr);
+  }
+  error = comm::common_error(all, error);
+  if (!error.empty()) throw IoError(error);
+}
+
+}  // namespace tessera
