@@ -4,7 +4,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-passed = failed = 0
+passed = failed = skipped = 0
 for run in ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
     output = run.findtext("system-out") or ""
     run_passed = sum(int(n) for n in re.findall(r"\[  PASSED  \] (\d+) tests?\.", output))
@@ -12,8 +12,10 @@ for run in ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
     if run.get("status") == "run":
         passed += run_passed or (0 if run_failed else 1)
         failed += run_failed
+    elif (run.find("skipped") is not None) and (run.find("skipped").get("message") or "").startswith("SKIP_"):
+        skipped += 1
     else:
         passed += run_passed
         failed += run_failed or 1
-print(f"{passed} passed, {failed} failed")
+print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
 sys.exit(1 if failed else 0)
