@@ -11,6 +11,7 @@
 #include <tessera/error.hpp>
 #include <tessera/fft.hpp>
 #include <tessera/io.hpp>
+#include <tessera/io/hdf5_writer.hpp>
 #include <tessera/linalg.hpp>
 #include <tessera/mesh.hpp>
 #include <tessera/multihost.hpp>

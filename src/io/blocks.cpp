@@ -90,8 +90,6 @@ Array load_blocks(const std::string& what, const std::optional<Sharding>& wanted
   return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), wanted.has_value());
 }
 
-namespace {
-
 // Narrow columns would be written in runs of a few bytes: rearranged into rows first, each rank writes one
 // piece.
 Array with_long_runs(const Array& x) {
@@ -101,6 +99,8 @@ Array with_long_runs(const Array& x) {
   const DenseInFile dense{x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())), 0};
   return run_bytes(dense, whole_box(sharding.shard_shape(x.shape()))) >= long_enough ? x : in_rows(x);
 }
+
+namespace {
 
 void write_own_box(const std::string& call, const std::string& file_name, const Array& x,
                    std::int64_t offset) {

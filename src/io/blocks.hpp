@@ -45,6 +45,8 @@ void save_many(const std::string& path, const std::string& details, const std::v
                const ManyWriter&);
 // x with its first dim over all devices of its mesh, in order; what has no dims, or one device, stays.
 Array in_rows(const Array& x);
+// x so that each rank's block is written in long runs of bytes: narrow columns become rows.
+Array with_long_runs(const Array& x);
 // This rank's block of a computed array, and whether it is the rank that writes it.
 struct OwnBlock {
   Box box;

@@ -1,7 +1,9 @@
 #include "io/save_place.hpp"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -118,6 +120,22 @@ std::string resolved(const std::string& call, const std::string& path) {
                 " is a symbolic link that leads in a circle; remove it");
 }
 
+void copy_file(const std::string& call, const std::string& from, const std::string& to) {
+  const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC),
+            out = ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const bool shares = in >= 0 && out >= 0 && ::ioctl(out, FICLONE, in) == 0;
+  if (in >= 0) ::close(in);
+  if (out >= 0) ::close(out);
+  if (shares) return;
+  std::error_code error;
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  if (!error) return;
+  ::unlink(to.c_str());
+  throw IoError(call + ": " + tessera::quoted(from) + " cannot be copied to " + tessera::quoted(to) + ": " +
+                error.message() +
+                "; free some space: a copy is kept so that a failure cannot damage the file");
+}
+
 SavePlace::SavePlace(const std::string& call, const std::string& path)
     : call_(call), target_(resolved(call, path)) {
   check_target(call_, target_);
@@ -141,6 +159,18 @@ void SavePlace::commit() {
   temporary_.clear();
   fault_point("renamed");
   sync_folder_of(call_, target_);
+}
+
+void SavePlace::commit_and_go_on() {
+  const std::string copy = target_ + ".tmp-" + random_name();
+  copy_file(call_, temporary_, copy);
+  try {
+    commit();
+  } catch (...) {
+    ::unlink(copy.c_str());
+    throw;
+  }
+  temporary_ = copy;
 }
 
 NoSizeSignal::NoSizeSignal() {

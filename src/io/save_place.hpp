@@ -13,6 +13,9 @@ bool is_temporary(const std::string& name, const std::string& of);  // "x.npy.tm
 // The path with its symbolic links followed to where the file is, or will be.
 std::string resolved(const std::string& call, const std::string& path);
 
+// A copy under a new name; no bytes are moved where the file system lets files share their blocks.
+void copy_file(const std::string& call, const std::string& from, const std::string& to);
+
 // x.npy.tmp-<random> beside x.npy, under the lock x.npy.lock. What an earlier save that died left there is
 // removed. Without commit() the temporary goes at the end, and the old file stays.
 class SavePlace {
@@ -26,6 +29,8 @@ class SavePlace {
   const std::string& temporary() const { return temporary_; }
   // The temporary takes the place of the target, with the mode, owner and ACL that the old file had.
   void commit();
+  // The same, and a copy of it is the temporary from then on.
+  void commit_and_go_on();
 
  private:
   std::string call_, target_, temporary_;

@@ -14,13 +14,14 @@ import sys
 import tempfile
 import time
 
-formats = ["npy", "hdf5", "checkpoint"]
+formats = ["npy", "hdf5", "writer", "checkpoint"]
 restored_on = [1, 2, 3, 6, 8]
 # Points that the first rank comes to, in their order; those of every rank are reached on another one too.
 points_of_all = ["half_written", "written"]
 points = {
     "npy": ["locked", "prepared", "half_written", "written", "renaming", "renamed", "saved"],
     "hdf5": ["locked", "half_prepared", "prepared", "half_written", "written", "renaming", "renamed", "saved"],
+    "writer": ["locked", "half_written", "written", "closing", "renaming", "renamed", "saved"],
     "checkpoint": ["locked", "prepared", "half_written", "written", "renaming", "renamed", "saved"],
 }
 after_the_rename = {"renamed", "saved"}

@@ -4,7 +4,6 @@
 // lies; then every rank writes its own box there, as in a .npy file, and each write is checked. (Parallel
 // H5Dwrite was seen to report success on the ranks that did not hit the full disk, and the library hangs
 // when ranks disagree.) For reading, every rank opens the file for itself.
-#include <hdf5.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,136 +17,14 @@
 #include "io/blocks.hpp"
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
+#include "io/hdf5/attributes.hpp"
+#include "io/hdf5/library.hpp"
+#include "io/save_place.hpp"
 
 namespace tessera::io {
 namespace {
 
-// An HDF5 identifier that closes itself.
-class Handle {
- public:
-  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Handle(const Handle&) = delete;
-  ~Handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  operator hid_t() const { return id_; }
-  bool ok() const { return id_ >= 0; }
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
-
-// The library prints its error stack to stderr by itself; what matters of it is put into our message.
-struct Quiet {
-  Quiet() {
-    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  ~Quiet() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
-  H5E_auto2_t print_ = nullptr;
-  void* data_ = nullptr;
-};
-std::string reason() {
-  std::string text;
-  H5Ewalk2(
-      H5E_DEFAULT, H5E_WALK_DOWNWARD,
-      [](unsigned, const H5E_error2_t* error, void* out) {
-        if (error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;
-        return herr_t{0};
-      },
-      &text);
-  if (text.empty()) return "the HDF5 library gives no reason";
-  const std::string safe = tessera::quoted(text);  // it may name what stands in the file
-  return safe.substr(1, safe.size() - 2);
-}
-
-struct Source {
-  std::string call, path, dataset;
-  bool other_files = false;
-  std::vector<Slice> slices = {};
-  [[noreturn]] void fail(const std::string& facts, const std::string& mend) const {
-    throw IoError(call + ": " + tessera::quoted(path) + " " + facts + "; " + mend);
-  }
-};
-
-Handle complex_type(hid_t part, std::size_t width) {
-  Handle type(H5Tcreate(H5T_COMPOUND, 2 * width), H5Tclose);
-  H5Tinsert(type, "r", 0, part);
-  H5Tinsert(type, "i", width, part);
-  return type;
-}
-Handle bool_type() {
-  Handle type(H5Tenum_create(H5T_NATIVE_INT8), H5Tclose);
-  const std::int8_t no = 0, yes = 1;
-  H5Tenum_insert(type, "FALSE", &no);
-  H5Tenum_insert(type, "TRUE", &yes);
-  return type;
-}
-// This machine's type for a dtype; bool and complex as h5py has them.
-Handle memory_type(Dtype dtype) {
-  const hid_t plain[] = {-1,
-                         H5T_NATIVE_INT8,
-                         H5T_NATIVE_INT16,
-                         H5T_NATIVE_INT32,
-                         H5T_NATIVE_INT64,
-                         H5T_NATIVE_UINT8,
-                         H5T_NATIVE_UINT16,
-                         H5T_NATIVE_UINT32,
-                         H5T_NATIVE_UINT64,
-                         H5T_NATIVE_FLOAT,
-                         H5T_NATIVE_DOUBLE};
-  if (dtype == bool_) return bool_type();
-  if (is_complex(dtype))
-    return complex_type(dtype == complex64 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, itemsize(dtype) / 2);
-  return Handle(H5Tcopy(plain[dtype.code]), H5Tclose);
-}
-
-Dtype dtype_of_dataset(const Source& source, hid_t dataset) {
-  const Handle type(H5Dget_type(dataset), H5Tclose);
-  const auto bytes = H5Tget_size(type);
-  const int log2 = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : -1;
-  const std::string mend = "tessera has bool, (u)int8-64, float32/64 and complex64/128";
-  switch (H5Tget_class(type)) {
-    case H5T_INTEGER:
-      if (log2 >= 0) return Dtype{(H5Tget_sign(type) == H5T_SGN_NONE ? 5 : 1) + log2};
-      break;
-    case H5T_FLOAT:
-      if (log2 == 2) return float32;
-      if (log2 == 3) return float64;
-      break;
-    case H5T_ENUM:
-      if (bytes == 1 && H5Tget_nmembers(type) == 2) return bool_;
-      break;
-    case H5T_COMPOUND:
-      if (H5Tget_nmembers(type) == 2 && H5Tget_member_class(type, 0) == H5T_FLOAT &&
-          H5Tget_member_index(type, "r") == 0 && H5Tget_member_index(type, "i") == 1) {
-        if (bytes == 8) return complex64;
-        if (bytes == 16) return complex128;
-      }
-      break;
-    case H5T_STRING: source.fail("holds texts in its dataset " + tessera::quoted(source.dataset), mend);
-    default: break;
-  }
-  source.fail("holds elements of " + std::to_string(bytes) + " bytes in its dataset " +
-                  tessera::quoted(source.dataset) + " that are no plain numbers",
-              mend);
-}
-
-Shape shape_of_dataset(const Source& source, hid_t dataset) {
-  const Handle space(H5Dget_space(dataset), H5Sclose);
-  if (H5Sget_simple_extent_type(space) == H5S_NULL)
-    source.fail("has nothing in its dataset " + tessera::quoted(source.dataset), "write it with a shape");
-  const int ndim = H5Sget_simple_extent_ndims(space);
-  std::vector<hsize_t> extents(std::max(0, ndim));
-  H5Sget_simple_extent_dims(space, extents.data(), nullptr);
-  for (const auto extent : extents)
-    if (extent > static_cast<hsize_t>(INT64_MAX))
-      source.fail("claims an extent beyond 2^63 in its dataset " + tessera::quoted(source.dataset),
-                  "it is damaged: write it again");
-  return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
-}
+using Source = Hdf5Source;
 
 void refuse_other_files(const Source& source, hid_t dataset) {
   if (source.other_files) return;
@@ -176,7 +53,7 @@ Handle open_file(const Source& source, unsigned mode) {
   const File exists(source.call, source.path, File::Mode::read);
   Handle file(H5Fopen(source.path.c_str(), mode, H5P_DEFAULT), H5Fclose);
   if (!file.ok())
-    source.fail("cannot be opened as HDF5: " + reason(),
+    source.fail("cannot be opened as HDF5: " + hdf5_reason(),
                 "check that it is an HDF5 file, whole and not open for writing elsewhere");
   return file;
 }
@@ -258,9 +135,9 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
   const hsize_t elements = static_cast<hsize_t>(box_elements(box));
   const Handle in_memory(box.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &elements, nullptr),
                          H5Sclose);
-  if (H5Dread(dataset, memory_type(info.dtype), in_memory, in_file, H5P_DEFAULT, out) < 0)
+  if (H5Dread(dataset, hdf5_memory_type(info.dtype), in_memory, in_file, H5P_DEFAULT, out) < 0)
     source.fail("cannot be read at " + to_string(box) + " of its dataset " + tessera::quoted(source.dataset) +
-                    ": " + reason(),
+                    ": " + hdf5_reason(),
                 "it may be damaged, or stored with a filter that is not installed");
 }
 
@@ -276,9 +153,9 @@ struct Maker {
   const Source& source;
   void check(bool ok, const char* what) const {
     if (!ok)
-      source.fail(
-          std::string(what) + " of the dataset " + tessera::quoted(source.dataset) + " failed: " + reason(),
-          "check the dataset's path and the free space");
+      source.fail(std::string(what) + " of the dataset " + tessera::quoted(source.dataset) +
+                      " failed: " + hdf5_reason(),
+                  "check the dataset's path and the free space");
   }
   std::string full_name() const {
     return source.dataset.front() == '/' ? source.dataset : "/" + source.dataset;
@@ -300,9 +177,9 @@ struct Maker {
     H5Pset_layout(creation, H5D_CONTIGUOUS);
     H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
-    Handle dataset(
-        H5Dcreate2(file, full_name().c_str(), memory_type(x.dtype()), space, links, creation, H5P_DEFAULT),
-        H5Dclose);
+    Handle dataset(H5Dcreate2(file, full_name().c_str(), hdf5_memory_type(x.dtype()), space, links, creation,
+                              H5P_DEFAULT),
+                   H5Dclose);
     check(dataset.ok(), "creation");
     return dataset;
   }
@@ -312,7 +189,7 @@ struct Maker {
 bool can_be_overwritten(hid_t dataset, const Array& x) {
   const Handle type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose),
       creation(H5Dget_create_plist(dataset), H5Pclose);
-  if (H5Tequal(type, memory_type(x.dtype())) <= 0 || H5Pget_layout(creation) != H5D_CONTIGUOUS ||
+  if (H5Tequal(type, hdf5_memory_type(x.dtype())) <= 0 || H5Pget_layout(creation) != H5D_CONTIGUOUS ||
       H5Pget_external_count(creation) != 0 || H5Dget_offset(dataset) == HADDR_UNDEF)
     return false;
   std::vector<hsize_t> extents(std::max(0, H5Sget_simple_extent_ndims(space)));
@@ -341,7 +218,7 @@ Handle file_to_extend(const Source& source, const std::string& file_name) {
                      : H5Fcreate(file_name.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT),
               H5Fclose);
   if (!file.ok())
-    source.fail("cannot be opened as HDF5: " + reason(),
+    source.fail("cannot be opened as HDF5: " + hdf5_reason(),
                 "check that it is an HDF5 file; remove it to start a new one");
   return file;
 }
@@ -367,15 +244,6 @@ std::int64_t prepare_dataset(const Source& source, const std::string& file_name,
   if (file.bytes() < offset + x.nbytes()) file.resize(offset + x.nbytes());
   file.sync();
   return offset;
-}
-
-void copy_existing(const Source& source, const std::string& target, const std::string& temporary) {
-  std::error_code error;
-  if (!std::filesystem::exists(target)) return;
-  std::filesystem::copy_file(target, temporary, error);
-  if (error)
-    source.fail("cannot be copied to " + tessera::quoted(temporary) + ": " + error.message(),
-                "free some space; the file is copied so that a failure cannot damage it");
 }
 
 // As it is asked for: " [10:20, ::2]".
@@ -414,6 +282,14 @@ std::vector<std::string> hdf5_datasets(const std::string& path, std::source_loca
   return names;
 }
 
+std::map<std::string, Hdf5Attribute> hdf5_attributes(const std::string& path, const std::string& object,
+                                                     std::source_location where) {
+  const Call call("hdf5_attributes", where);
+  const Quiet quiet;
+  const Source source{call_text(), path, object.starts_with('/') ? object : "/" + object};
+  return read_attributes(source, open_file(source, H5F_ACC_RDONLY));
+}
+
 Array load_hdf5(const std::string& path, const std::string& dataset, const Sharding& sharding,
                 Hdf5LoadOptions options, std::source_location where) {
   const Call call("load_hdf5", where);
@@ -440,7 +316,7 @@ void save_hdf5(const std::string& path, const std::string& dataset, const Array&
                 if (options.mode == Hdf5Mode::fail && std::filesystem::exists(target))
                   source.fail("exists, and the mode is fail",
                               "save with {.mode = io::Hdf5Mode::append} or replace, or to another file");
-                copy_existing(source, target, temporary);
+                if (std::filesystem::exists(target)) copy_file(source.call, target, temporary);
                 return prepare_dataset(source, temporary, x, options.mode);
               });
 }

@@ -1,5 +1,5 @@
 // Compiled in place of hdf5.cpp where the build found no HDF5.
-#include <tessera/io.hpp>
+#include <tessera/io/hdf5_writer.hpp>
 
 #include "base/call.hpp"
 #include "base/text.hpp"
@@ -34,5 +34,26 @@ void save_hdf5(const std::string& path, const std::string&, const Array&, Hdf5Sa
                std::source_location where) {
   refuse("save_hdf5", path, where);
 }
+
+std::map<std::string, Hdf5Attribute> hdf5_attributes(const std::string& path, const std::string&,
+                                                     std::source_location where) {
+  refuse("hdf5_attributes", path, where);
+}
+
+// A writer cannot be made, so that its functions are never called.
+struct Hdf5Writer::State {};
+Hdf5Writer::Hdf5Writer(const std::string& path, Hdf5WriterOptions, std::source_location where) {
+  refuse("Hdf5Writer", path, where);
+}
+Hdf5Writer::~Hdf5Writer() = default;
+Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
+Hdf5Writer::State& Hdf5Writer::open_state() const { return *state_; }
+void Hdf5Writer::write(const std::string&, const Array&, const Hdf5DatasetOptions&, std::source_location) {}
+void Hdf5Writer::append(const std::string&, const Array&, const Hdf5DatasetOptions&, std::source_location) {}
+void Hdf5Writer::group(const std::string&, std::source_location) {}
+void Hdf5Writer::attribute(const std::string&, const std::string&, const Hdf5Attribute&,
+                           std::source_location) {}
+void Hdf5Writer::flush(std::source_location) {}
+void Hdf5Writer::close(std::source_location) {}
 
 }  // namespace tessera::io

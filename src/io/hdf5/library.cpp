@@ -1,0 +1,110 @@
+#include "io/hdf5/library.hpp"
+
+#include <tessera/error.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/text.hpp"
+
+namespace tessera::io {
+
+std::string hdf5_reason() {
+  std::string text;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_DOWNWARD,
+      [](unsigned, const H5E_error2_t* error, void* out) {
+        if (error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;
+        return herr_t{0};
+      },
+      &text);
+  if (text.empty()) return "the HDF5 library gives no reason";
+  const std::string safe = tessera::quoted(text);  // it may name what stands in the file
+  return safe.substr(1, safe.size() - 2);
+}
+
+void Hdf5Source::fail(const std::string& facts, const std::string& mend) const {
+  throw IoError(call + ": " + tessera::quoted(path) + " " + facts + "; " + mend);
+}
+
+namespace {
+
+Handle complex_type(hid_t part, std::size_t width) {
+  Handle type(H5Tcreate(H5T_COMPOUND, 2 * width), H5Tclose);
+  H5Tinsert(type, "r", 0, part);
+  H5Tinsert(type, "i", width, part);
+  return type;
+}
+Handle bool_type() {
+  Handle type(H5Tenum_create(H5T_NATIVE_INT8), H5Tclose);
+  const std::int8_t no = 0, yes = 1;
+  H5Tenum_insert(type, "FALSE", &no);
+  H5Tenum_insert(type, "TRUE", &yes);
+  return type;
+}
+}  // namespace
+
+Handle hdf5_memory_type(Dtype dtype) {
+  const hid_t plain[] = {-1,
+                         H5T_NATIVE_INT8,
+                         H5T_NATIVE_INT16,
+                         H5T_NATIVE_INT32,
+                         H5T_NATIVE_INT64,
+                         H5T_NATIVE_UINT8,
+                         H5T_NATIVE_UINT16,
+                         H5T_NATIVE_UINT32,
+                         H5T_NATIVE_UINT64,
+                         H5T_NATIVE_FLOAT,
+                         H5T_NATIVE_DOUBLE};
+  if (dtype == bool_) return bool_type();
+  if (is_complex(dtype))
+    return complex_type(dtype == complex64 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, itemsize(dtype) / 2);
+  return Handle(H5Tcopy(plain[dtype.code]), H5Tclose);
+}
+
+Dtype dtype_of_dataset(const Hdf5Source& source, hid_t dataset) {
+  const Handle type(H5Dget_type(dataset), H5Tclose);
+  const auto bytes = H5Tget_size(type);
+  const int log2 = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : -1;
+  const std::string mend = "tessera has bool, (u)int8-64, float32/64 and complex64/128";
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+      if (log2 >= 0) return Dtype{(H5Tget_sign(type) == H5T_SGN_NONE ? 5 : 1) + log2};
+      break;
+    case H5T_FLOAT:
+      if (log2 == 2) return float32;
+      if (log2 == 3) return float64;
+      break;
+    case H5T_ENUM:
+      if (bytes == 1 && H5Tget_nmembers(type) == 2) return bool_;
+      break;
+    case H5T_COMPOUND:
+      if (H5Tget_nmembers(type) == 2 && H5Tget_member_class(type, 0) == H5T_FLOAT &&
+          H5Tget_member_index(type, "r") == 0 && H5Tget_member_index(type, "i") == 1) {
+        if (bytes == 8) return complex64;
+        if (bytes == 16) return complex128;
+      }
+      break;
+    case H5T_STRING: source.fail("holds texts in its dataset " + tessera::quoted(source.dataset), mend);
+    default: break;
+  }
+  source.fail("holds elements of " + std::to_string(bytes) + " bytes in its dataset " +
+                  tessera::quoted(source.dataset) + " that are no plain numbers",
+              mend);
+}
+
+Shape shape_of_dataset(const Hdf5Source& source, hid_t dataset) {
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  if (H5Sget_simple_extent_type(space) == H5S_NULL)
+    source.fail("has nothing in its dataset " + tessera::quoted(source.dataset), "write it with a shape");
+  const int ndim = H5Sget_simple_extent_ndims(space);
+  std::vector<hsize_t> extents(std::max(0, ndim));
+  H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  for (const auto extent : extents)
+    if (extent > static_cast<hsize_t>(INT64_MAX))
+      source.fail("claims an extent beyond 2^63 in its dataset " + tessera::quoted(source.dataset),
+                  "it is damaged: write it again");
+  return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
+}
+
+}  // namespace tessera::io
