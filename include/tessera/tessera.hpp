@@ -23,6 +23,7 @@
 #include <tessera/runtime.hpp>
 #include <tessera/shape.hpp>
 #include <tessera/sharding.hpp>
+#include <tessera/sparse.hpp>
 #include <tessera/transforms.hpp>
 #include <tessera/visualize.hpp>
 #include <tessera/viz.hpp>

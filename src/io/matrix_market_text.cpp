@@ -50,6 +50,7 @@ class Lines {
     }
     return false;
   }
+  std::int64_t at() const { return static_cast<std::int64_t>(std::min(at_, text_.size())); }
   template <class Number> Number number(std::string_view& line, const char* what) const {
     const auto first = line.find_first_not_of(" \t");
     line.remove_prefix(first == std::string_view::npos ? line.size() : first);
@@ -130,6 +131,7 @@ MatrixMarketBanner read_banner(Lines& text) {
   banner.columns = text.number<std::int64_t>(line, "the number of columns");
   if (banner.coordinate) banner.entries = text.number<std::int64_t>(line, "the number of entries");
   text.expect_end(line);
+  banner.body = text.at();
   if (banner.rows < 0 || banner.columns < 0 || banner.entries < 0) text.fail("a size is negative");
   if (banner.symmetry != Symmetry::general && banner.rows != banner.columns)
     text.fail("a symmetric matrix is square, this one is " + std::to_string(banner.rows) + " x " +
@@ -183,13 +185,53 @@ template <class T> T mirrored(const Lines& text, T value, Symmetry symmetry) {
     return value;
 }
 
+// The line of an entry: add(row, column, value), and what the symmetry puts on the other side.
+template <class T, class Add> void read_coordinate(const Lines& text, std::string_view line,
+                                                   const MatrixMarketBanner& banner, const Add& add) {
+  const auto row = text.number<std::int64_t>(line, "the row"),
+             column = text.number<std::int64_t>(line, "the column");
+  const T value = read_value<T>(text, line, banner);
+  text.expect_end(line);
+  if (row < 1 || row > banner.rows || column < 1 || column > banner.columns)
+    text.fail("the entry (" + std::to_string(row) + ", " + std::to_string(column) +
+              ") lies outside a matrix of " + std::to_string(banner.rows) + " x " +
+              std::to_string(banner.columns));
+  if (banner.symmetry != Symmetry::general && column > row)
+    text.fail("an entry above the diagonal; a symmetric file holds the lower triangle");
+  if (banner.symmetry == Symmetry::skew && column == row)
+    text.fail("an entry on the diagonal of a skew-symmetric matrix");
+  add(row - 1, column - 1, value);
+  if (banner.symmetry != Symmetry::general && row != column)
+    add(column - 1, row - 1, mirrored(text, value, banner.symmetry));
+}
+
+template <class T> MatrixMarketEntries entries_of(Lines& text, const MatrixMarketBanner& banner) {
+  MatrixMarketEntries entries;
+  std::vector<T> values;
+  std::string_view line;
+  while (text.next_content(line)) {
+    ++entries.lines;
+    read_coordinate<T>(text, line, banner, [&](std::int64_t row, std::int64_t column, T value) {
+      entries.rows.push_back(row);
+      entries.columns.push_back(column);
+      values.push_back(value);
+    });
+  }
+  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+  entries.values.assign(bytes, bytes + values.size() * sizeof(T));
+  return entries;
+}
+
 template <class T>
 void read_entries(Lines& text, const MatrixMarketBanner& banner, const Box& box, std::byte* out) {
   Block<T> block{box, reinterpret_cast<T*>(out)};
   std::string_view line;
-  const auto add = [&](std::int64_t row, std::int64_t column, T value) {
+  const auto add_once = [&](std::int64_t row, std::int64_t column, T value) {
     block.add(row, column, value);
     if (block.overflowed) text.fail("the entries of one place do not fit int64 when they are added up");
+  };
+  const auto add = [&](std::int64_t row, std::int64_t column, T value) {
+    add_once(row, column, value);
     if (banner.symmetry != Symmetry::general && row != column)
       block.add(column, row, mirrored(text, value, banner.symmetry));
   };
@@ -198,19 +240,7 @@ void read_entries(Lines& text, const MatrixMarketBanner& banner, const Box& box,
       if (!text.next_content(line))
         text.fail("the file ends after " + std::to_string(n) + " of " + std::to_string(banner.entries) +
                   " entries");
-      const auto row = text.number<std::int64_t>(line, "the row"),
-                 column = text.number<std::int64_t>(line, "the column");
-      const T value = read_value<T>(text, line, banner);
-      text.expect_end(line);
-      if (row < 1 || row > banner.rows || column < 1 || column > banner.columns)
-        text.fail("the entry (" + std::to_string(row) + ", " + std::to_string(column) +
-                  ") lies outside a matrix of " + std::to_string(banner.rows) + " x " +
-                  std::to_string(banner.columns));
-      if (banner.symmetry != Symmetry::general && column > row)
-        text.fail("an entry above the diagonal; a symmetric file holds the lower triangle");
-      if (banner.symmetry == Symmetry::skew && column == row)
-        text.fail("an entry on the diagonal of a skew-symmetric matrix");
-      add(row - 1, column - 1, value);
+      read_coordinate<T>(text, line, banner, add_once);
     }
   } else {
     // Column by column; of symmetric ones the lower triangle (skew: below the diagonal).
@@ -232,6 +262,19 @@ void read_entries(Lines& text, const MatrixMarketBanner& banner, const Box& box,
 }
 
 }  // namespace
+
+MatrixMarketBanner matrix_market_banner(std::string_view head, const std::string& name) {
+  Lines lines(head, name);
+  return read_banner(lines);
+}
+
+MatrixMarketEntries matrix_market_entries(std::string_view text, const MatrixMarketBanner& banner,
+                                          const std::string& name, std::int64_t from_byte) {
+  Lines lines(text, name + ", from byte " + std::to_string(from_byte));
+  if (banner.dtype == float64) return entries_of<double>(lines, banner);
+  if (banner.dtype == int64) return entries_of<std::int64_t>(lines, banner);
+  return entries_of<std::complex<double>>(lines, banner);
+}
 
 MatrixMarketText::MatrixMarketText(std::string_view text, std::string name)
     : text_(text), name_(std::move(name)) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "types/box.hpp"
 
@@ -19,7 +20,21 @@ struct MatrixMarketBanner {
   Dtype dtype = float64;
   Symmetry symmetry = Symmetry::general;
   std::int64_t rows = 0, columns = 0, entries = 0;
+  std::int64_t body = 0;  // where the first value's line begins, in bytes
 };
+
+// What one rank parses of a file of coordinates. Rows and columns from 0; the entries on the other side of
+// the diagonal of a symmetric matrix are there.
+struct MatrixMarketEntries {
+  std::vector<std::int64_t> rows, columns;
+  std::vector<std::byte> values;
+  std::int64_t lines = 0;  // of the file
+};
+// `head` holds the banner and the sizes, and may end anywhere behind them.
+MatrixMarketBanner matrix_market_banner(std::string_view head, const std::string& name);
+// Whole lines of the body; the first of them is at `from_byte` of the file, which errors say.
+MatrixMarketEntries matrix_market_entries(std::string_view lines, const MatrixMarketBanner&,
+                                          const std::string& name, std::int64_t from_byte);
 
 // Views of a text that the caller keeps.
 class MatrixMarketText {

@@ -462,6 +462,11 @@ const std::map<std::string, std::string>& ops_tested_elsewhere() {
       {"pmin_groups", "tests/ops/collective"},
       {"random_poisson_rounds", "drawn again until all samples are accepted, inside poisson"},
       {"random_binomial_rounds", "the same inside binomial"},
+      {"sparse_dot", "needs a sparse matrix: tests/sparse"},
+      {"sparse_dot_transposed", "needs a sparse matrix: tests/sparse"},
+      {"sparse_sample", "needs a sparse matrix: tests/sparse"},
+      {"sparse_incomplete_lu", "needs a sparse matrix: tests/sparse"},
+      {"sparse_solve_lu", "needs a sparse matrix: tests/sparse"},
       {"random_integers", "its bounds are operands of randint: tests/random"},
   };
   return ops;

@@ -1,0 +1,38 @@
+// Products with the rows of a sparse matrix that one rank holds. Entries of a row stand in two runs: those
+// whose column is among the rank's own elements of the vector, then those that come from other ranks.
+//
+//   row r:   begin[r] ── own columns ── split[r] ── columns of others ── begin[r + 1]
+#pragma once
+#include <tessera/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera::kernels {
+
+struct CsrRows {
+  std::int64_t rows = 0;
+  const std::int64_t *begin = nullptr, *split = nullptr;
+  const std::int32_t* column = nullptr;  // of each entry, within its part
+};
+enum class CsrPart { own, others };
+
+// Vectors are (elements, width), row-major; float32, float64 and their complex types.
+// y[r] = sum of value * x[column] over the part's entries of row r; for the others y[r] += it.
+void csr_multiply(Dtype, CsrPart, const CsrRows&, const void* values, const void* x, std::int64_t width,
+                  void* y);
+// x[column] += value * y[r].
+void csr_multiply_transposed(Dtype, CsrPart, const CsrRows&, const void* values, const void* y,
+                             std::int64_t width, void* x);
+// values[entry] = sum over the width of y[r] * x[column].
+void csr_sample(Dtype, CsrPart, const CsrRows&, const void* y, const void* x, std::int64_t width,
+                void* values);
+
+// Incomplete LU without fill of the square part of own columns, in their order: the factors take the places
+// of the entries. The first row without a pivot, or -1. Entries of others are left alone.
+std::int64_t csr_incomplete_lu(Dtype, const CsrRows&, void* values);
+// x = (l u)^-1 y with those factors, or (l u)^-T y.
+void csr_solve_lu(Dtype, const CsrRows&, const void* factors, const void* y, std::int64_t width, void* x,
+                  bool transposed = false);
+
+}  // namespace tessera::kernels

@@ -1,0 +1,160 @@
+// Solvers and eigensolvers against dense linear algebra.
+#include <tessera/linalg.hpp>
+
+#include "sparse/matrices.hpp"
+
+namespace tessera::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t side = 7;
+constexpr std::int64_t n = side * side;
+const sparse::SolverOptions tight{.tol = 1e-11};
+
+// Not symmetric: convection beside diffusion.
+sparse::Csr with_convection() {
+  const auto a = laplacian(side, by_rows());
+  return a.with_values(a.values() * (1 + 0.2 * astype(a.entry_columns() > a.entry_rows(), float64)));
+}
+Array right_side() { return device_put(wave(n), by_rows()); }
+
+TEST(Krylov, ConjugateGradientsSolveALaplacian) {
+  const auto a = laplacian(side, by_rows());
+  const auto found = sparse::cg(a, right_side(), tight);
+  EXPECT_TRUE(item<bool>(found.converged));
+  EXPECT_LT(item<int>(found.iterations), 60);
+  expect_close(found.x, linalg::solve(sparse::to_dense(a), wave(n)), 1e-9);
+  EXPECT_EQ(found.x.sharding(), by_rows());
+}
+
+TEST(Krylov, InsideJitAsOutside) {
+  const auto a = laplacian(side, by_rows());
+  const auto inside = jit([&](const Array& b) { return sparse::cg(a, b, tight).x; })(right_side());
+  expect_close(inside, sparse::cg(a, right_side(), tight).x, 1e-9);
+}
+
+TEST(Krylov, GeneralSystems) {
+  const auto a = with_convection();
+  const Array expected = linalg::solve(sparse::to_dense(a), wave(n));
+  const auto solve = [&](const Array& b) {
+    return std::pair{sparse::gmres(a, b, tight), sparse::bicgstab(a, b, tight)};
+  };
+  const auto [g, s] = jit(solve)(right_side());
+  EXPECT_TRUE(item<bool>(g.converged) && item<bool>(s.converged));
+  expect_close(g.x, expected, 1e-8);
+  expect_close(s.x, expected, 1e-8);
+}
+
+TEST(Krylov, AFunctionADenseMatrixAndAComplexOne) {
+  const Array dense = sparse::to_dense(laplacian(3, by_rows(), 1));
+  const Array b = wave(9);
+  const Array expected = linalg::solve(dense, b);
+  expect_close(sparse::cg(dense, b, tight).x, expected, 1e-9);
+  expect_close(sparse::cg([&](const Array& x) { return matmul(dense, x); }, b, tight).x, expected, 1e-9);
+  const std::complex<double> i(0, 1);
+  const Array skewed = dense + i * (triu(dense, 1) - tril(dense, -1)) * 0.5, z = b + i * flip(b, 0);
+  const Array hermitian = linalg::solve(skewed, z);
+  expect_close(sparse::cg(skewed, z, tight).x, hermitian, 1e-9);
+  expect_close(sparse::gmres(skewed + i * eye(9, float64), z, tight).x,
+               linalg::solve(skewed + i * eye(9, float64), z), 1e-8);
+  expect_close(sparse::bicgstab(skewed + i * eye(9, float64), z, tight).x,
+               linalg::solve(skewed + i * eye(9, float64), z), 1e-8);
+}
+
+TEST(Krylov, PreconditionersSaveSteps) {
+  const auto base = laplacian(side, by_rows());
+  // Rows of very different size.
+  const Array scale = 1 + astype(arange(n) % 7, float64) * 20;
+  const Array rows = where(base.entry_rows() >= 0, base.entry_rows(), zeros_like(base.entry_rows())),
+              columns = where(base.entry_columns() >= 0, base.entry_columns(), zeros_like(rows));
+  const auto a = base.with_values(base.values() * sqrt(take(scale, rows, 0) * take(scale, columns, 0)));
+  const auto steps = [&](std::optional<sparse::LinearMap> m) {
+    const auto found = sparse::cg(a, right_side(), {.tol = 1e-9, .preconditioner = std::move(m)});
+    EXPECT_TRUE(item<bool>(found.converged));
+    return item<int>(found.iterations);
+  };
+  const int plain = steps(std::nullopt), jacobi = steps(sparse::jacobi(a)),
+            block = steps(sparse::block_jacobi(a));
+  EXPECT_LT(jacobi, plain);
+  EXPECT_LT(block, jacobi);
+}
+
+TEST(Krylov, IncompleteLuOfATridiagonalMatrixOnOneRankIsExact) {
+  if (device_count() > 1) GTEST_SKIP() << "each rank factors its own block";
+  const auto a = sparse::from_dense(
+      2 * eye(9, float64) - eye(9, 9, 1, float64) - eye(9, 9, -1, float64) * 0.5, by_rows());
+  const auto m = sparse::block_jacobi(a);
+  expect_close(m(sparse::matmul(a, wave(9))), wave(9), 1e-11);
+  expect_close(m.transposed(wave(9))(sparse::matmul(a.T(), wave(9))), wave(9), 1e-11);
+}
+
+TEST(Krylov, GradientsOfSolutionsSolveTheTransposedSystem) {
+  const auto a = scattered_matrix(8, 8, by_rows());
+  const auto strong = a.with_values(a.values() + 6 * astype(a.entry_rows() == a.entry_columns(), float64) *
+                                                     astype(a.entry_rows() >= 0, float64));
+  const Array dense = sparse::to_dense(strong), b = wave(8);
+  const auto f = [&](const Array& v, const Array& c) {
+    const auto m = strong.with_values(v);
+    return sum(sin(sparse::gmres(m, c, {.tol = 1e-12, .preconditioner = sparse::block_jacobi(m)}).x));
+  };
+  const auto g = [&](const Array& d, const Array& c) { return sum(sin(linalg::solve(d, c))); };
+  const auto [by_values, by_b] = grad<0, 1>(f)(strong.values(), b);
+  const auto [by_dense, expected_b] = grad<0, 1>(g)(dense, b);
+  expect_close(by_b, expected_b, 1e-8);
+  const Array rows = a.entry_rows(), columns = a.entry_columns();
+  const Array at = take(reshape(by_dense, {-1}), where(rows >= 0, rows * 8 + columns, zeros_like(rows)), 0);
+  expect_close(by_values, where(rows >= 0, at, zeros_like(at)), 1e-8);
+  // Of a function: through what it reads.
+  const auto h = [&](const Array& s) {
+    return sum(sparse::cg([&](const Array& x) { return s * x + x; }, b, {.tol = 1e-12}).x);
+  };
+  expect_close(grad(h)(full({}, 3.0, float64)), -sum(b) / 16, 1e-8);
+}
+
+TEST(Krylov, ExtremeEigenvaluesOfALaplacian) {
+  const auto a = laplacian(side, by_rows());
+  const auto [all, vectors] = linalg::eigh(sparse::to_dense(a));
+  const Array x0 = device_put(sin(reshape(arange(n * 3), {n, 3}) * 0.37) + 0.1, line(), P("x"));
+  const Array start = astype(x0, float64);
+  for (const bool largest : {false, true}) {
+    const Array expected = largest ? flip(all(slice(n - 3, n)), 0) : all(slice(0, 3));
+    const auto found =
+        sparse::lobpcg(a, start, {.largest = largest, .tol = 1e-9, .preconditioner = sparse::jacobi(a)});
+    expect_close(found.w, expected, 1e-9);
+    expect_close(matmul(transpose(found.v), found.v), eye(3, float64), 1e-9);
+    expect_close(sparse::lanczos(a, start(slice(), 0), 2, 60, {.largest = largest}).w, expected(slice(0, 2)),
+                 1e-8);
+  }
+}
+
+TEST(Krylov, LanczosOfASpaceThatIsUsedUp) {
+  const Array a = eye(6, float64) * 3;
+  expect_close(sparse::lanczos(a, wave(6), 1, 4).w, array<double>({3}), 1e-12);
+}
+
+TEST(Krylov, WithoutConvergenceItSaysSo) {
+  const auto found = sparse::cg(laplacian(side, by_rows()), right_side(), {.tol = 1e-12, .maxiter = 2});
+  EXPECT_FALSE(item<bool>(found.converged));
+  EXPECT_EQ(item<int>(found.iterations), 2);
+}
+
+TEST(Krylov, ErrorsNameShapesAndOptions) {
+  const auto a = scattered_matrix(6, 4, by_rows());
+  EXPECT_THAT(message_of<ShapeError>([&] { (void)sparse::cg(a, wave(4)); }), HasSubstr("it must be square"));
+  const auto square = laplacian(2, by_rows());
+  EXPECT_THAT(message_of<ShapeError>([&] { (void)sparse::gmres(square, wave(5)); }),
+              HasSubstr("the first dim of b must be 4"));
+  EXPECT_THAT(message_of<DtypeError>([&] { (void)sparse::cg(square, arange(4)); }), HasSubstr("int32"));
+  EXPECT_THAT(message_of<ArgumentError>([&] { (void)sparse::cg(square, wave(4), {.tol = -1}); }),
+              HasSubstr("must not be negative"));
+  EXPECT_THAT(message_of<ShapeError>([&] {
+                (void)sparse::lobpcg(square, ones({4, 2}, float64));
+              }),
+              HasSubstr("3 k <= n"));
+  EXPECT_THAT(message_of<ArgumentError>([&] { (void)sparse::lanczos(square, wave(4), 3, 2); }),
+              HasSubstr("0 < k <= steps <= n"));
+}
+
+}  // namespace
+}  // namespace tessera::test
