@@ -5,11 +5,11 @@
 
 namespace tessera::kernels {
 
-// OpenBLAS chooses its kernels once, by the CPU's model. A release that is older than the CPU does not know the
-// model and takes those of 2004, which know SSE3 alone: Debian 12's on an Emerald Rapids Xeon multiplies at a
-// fifth of the rate. Has it choose again, by what the CPU can do, where that happened and OPENBLAS_CORETYPE does
-// not say otherwise. Before the first call of BLAS. Returns the name of the kernels chosen, or "" where
-// nothing was changed or BLAS is another.
+// OpenBLAS chooses its kernels once, by the CPU's model. A release that is older than the CPU does not know
+// the model and takes those of 2004, which know SSE3 alone: Debian 12's on an Emerald Rapids Xeon multiplies
+// at a fifth of the rate. Has it choose again, by what the CPU can do, where that happened and
+// OPENBLAS_CORETYPE does not say otherwise. Before the first call of BLAS. Returns the name of the kernels
+// chosen, or "" where nothing was changed or BLAS is another.
 std::string retarget_blas();
 
 // The kernels to take instead of `chosen`, or "": pure.

@@ -86,7 +86,8 @@ template <class C> C expm1(C z) {
   return C(real, (rise + 1) * std::sin(z.imag()));
 }
 
-// Far out on the right and left the limit is 1 and -1, whose imaginary part has z's sign (array API standard).
+// Far out on the right and left the limit is 1 and -1, whose imaginary part has z's sign (array API
+// standard).
 template <class C> C tanh(C z) {
   using R = Real<C>;
   if (std::isinf(z.real()) && std::isfinite(z.imag()))
