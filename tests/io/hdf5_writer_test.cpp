@@ -208,6 +208,22 @@ TEST_F(Writer, attributes_come_back_as_they_were_given) {
                         {"nothing", std::vector<double>{}}}));
 }
 
+TEST_F(Writer, a_damaged_attribute_is_named_instead_of_read_as_nothing) {
+  Hdf5Writer out(file());
+  out.attribute("/", "unit", "m/s");
+  out.close();
+  if (is_main_process()) {
+    std::ifstream in(file(), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    const auto heap = bytes.find("GCOL");  // where texts stand
+    ASSERT_NE(heap, std::string::npos);
+    std::ofstream(file(), std::ios::binary) << bytes.replace(heap, 4, "none");
+  }
+  comm::barrier(comm::world());
+  EXPECT_THAT(text_of_error<IoError>([&] { io::hdf5_attributes(file()); }),
+              AllOf(HasSubstr("x.h5"), HasSubstr("an attribute 'unit' of '/' that cannot be read")));
+}
+
 TEST_F(Writer, mistakes_are_the_same_error_on_every_rank_and_leave_the_writer_as_it_was) {
   const auto put_rows = [](const Array& x) { return device_put(x, all_rows()); };
   Hdf5Writer out(file());

@@ -62,42 +62,53 @@ struct Form {
   static Handle scalar() { return {H5Screate(H5S_SCALAR), H5Sclose}; }
 };
 
-std::int64_t elements_of(hid_t attribute) {
-  const Handle space(H5Aget_space(attribute), H5Sclose);
-  return H5Sget_simple_extent_type(space) == H5S_NULL ? 0 : H5Sget_simple_extent_npoints(space);
-}
-bool is_scalar(hid_t attribute) {
-  const Handle space(H5Aget_space(attribute), H5Sclose);
-  return H5Sget_simple_extent_type(space) == H5S_SCALAR;
-}
+// One that is read. What the library cannot read is no list of zeros.
+struct Attribute {
+  const Hdf5Source& source;
+  const std::string& name;
+  hid_t id;
+  void read(hid_t type, void* out) const {
+    if (H5Aread(id, type, out) < 0)
+      source.fail("has an attribute " + tessera::quoted(name) + " of " + tessera::quoted(source.dataset) +
+                      " that cannot be read: " + hdf5_reason(),
+                  "it is damaged: write it again");
+  }
+  Handle space() const { return {H5Aget_space(id), H5Sclose}; }
+  std::int64_t elements() const {
+    const Handle extents = space();
+    return H5Sget_simple_extent_type(extents) == H5S_NULL ? 0 : H5Sget_simple_extent_npoints(extents);
+  }
+  bool is_scalar() const { return H5Sget_simple_extent_type(space()) == H5S_SCALAR; }
+};
 
-template <class T> Hdf5Attribute as_attribute(hid_t attribute, std::vector<T> list) {
-  if (is_scalar(attribute) && list.size() == 1) return list[0];
+template <class T> Hdf5Attribute as_attribute(const Attribute& attribute, std::vector<T> list) {
+  if (attribute.is_scalar() && list.size() == 1) return list[0];
   return list;
 }
-template <class T> std::vector<T> read_numbers(hid_t attribute, hid_t type) {
-  std::vector<T> list(static_cast<std::size_t>(elements_of(attribute)));
-  if (!list.empty()) H5Aread(attribute, type, list.data());
+template <class T> std::vector<T> read_numbers(const Attribute& attribute, hid_t type) {
+  std::vector<T> list(static_cast<std::size_t>(attribute.elements()));
+  if (!list.empty()) attribute.read(type, list.data());
   return list;
 }
 
-std::vector<std::string> read_varying_texts(hid_t attribute, hid_t stored) {
-  const auto n = static_cast<std::size_t>(elements_of(attribute));
+std::vector<std::string> read_varying_texts(const Attribute& attribute, hid_t stored) {
+  const auto n = static_cast<std::size_t>(attribute.elements());
   std::vector<char*> pointers(n, nullptr);
   std::vector<std::string> texts(n);
-  const Handle type = text_type(), space(H5Aget_space(attribute), H5Sclose);
+  const Handle type = text_type(), space = attribute.space();
   H5Tset_cset(type, H5Tget_cset(stored));
-  if (n == 0 || H5Aread(attribute, type, pointers.data()) < 0) return texts;
+  if (n == 0) return texts;
+  attribute.read(type, pointers.data());
   for (std::size_t i = 0; i < n; ++i)
     if (pointers[i] != nullptr) texts[i] = pointers[i];
   H5Dvlen_reclaim(type, space, H5P_DEFAULT, pointers.data());
   return texts;
 }
-std::vector<std::string> read_texts(hid_t attribute, hid_t stored) {
+std::vector<std::string> read_texts(const Attribute& attribute, hid_t stored) {
   if (H5Tis_variable_str(stored) > 0) return read_varying_texts(attribute, stored);
-  const std::size_t width = H5Tget_size(stored), n = static_cast<std::size_t>(elements_of(attribute));
+  const std::size_t width = H5Tget_size(stored), n = static_cast<std::size_t>(attribute.elements());
   std::string all(width * n, '\0');
-  if (n > 0) H5Aread(attribute, stored, all.data());
+  if (n > 0) attribute.read(stored, all.data());
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < n; ++i) {
     const std::string padded = all.substr(i * width, width);
@@ -107,15 +118,14 @@ std::vector<std::string> read_texts(hid_t attribute, hid_t stored) {
 }
 
 // Nothing where it is neither number nor text.
-std::optional<Hdf5Attribute> read_attribute(const Hdf5Source& source, hid_t attribute,
-                                            const std::string& name) {
-  const Handle type(H5Aget_type(attribute), H5Tclose);
+std::optional<Hdf5Attribute> read_attribute(const Attribute& attribute) {
+  const Handle type(H5Aget_type(attribute.id), H5Tclose);
   constexpr std::int64_t most = 1 << 26;
-  const std::int64_t elements = elements_of(attribute), width = static_cast<std::int64_t>(H5Tget_size(type));
+  const std::int64_t elements = attribute.elements(), width = static_cast<std::int64_t>(H5Tget_size(type));
   if (elements < 0 || width <= 0 || elements > most / width)
-    source.fail("claims more than 64 MiB in the attribute " + tessera::quoted(name) + " of " +
-                    tessera::quoted(source.dataset),
-                "it is damaged: write it again");
+    attribute.source.fail("claims more than 64 MiB in the attribute " + tessera::quoted(attribute.name) +
+                              " of " + tessera::quoted(attribute.source.dataset),
+                          "it is damaged: write it again");
   switch (H5Tget_class(type)) {
     case H5T_INTEGER: return as_attribute(attribute, read_numbers<std::int64_t>(attribute, H5T_NATIVE_INT64));
     case H5T_FLOAT: return as_attribute(attribute, read_numbers<double>(attribute, H5T_NATIVE_DOUBLE));
@@ -168,8 +178,8 @@ std::map<std::string, Hdf5Attribute> read_attributes(const Hdf5Source& source, h
   std::map<std::string, Hdf5Attribute> found;
   for (const auto& name : names_of(object)) {
     const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
-    if (!attribute.ok()) continue;
-    if (auto value = read_attribute(source, attribute, name)) found.emplace(name, std::move(*value));
+    check(source, attribute.ok(), name, "opening");
+    if (auto value = read_attribute({source, name, attribute})) found.emplace(name, std::move(*value));
   }
   return found;
 }
