@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::mutex mutex;
-std::string current = "start-up";
+std::string& current = *new std::string("start-up");  // never destroyed: the thread is there until the end
 Clock::time_point since;
 
 std::array<void*, 48> frames;
