@@ -48,7 +48,7 @@ double train_with(const Optimizer& optimizer, const DigitsOptions& options, cons
   const auto step = jit(optim::train_step(optimizer, cross_entropy), {.donate_argnums = {0, 1}});
   const auto score = jit(accuracy);
 
-  Progress progress(options.epochs);
+  Progress progress("train", options.epochs);
   Curve losses{"training loss", "#1f77b4", {}}, on_train{"accuracy on training digits", "#2ca02c", {}},
       on_test{"on test digits", "#d62728", {}};
   for (int epoch = 0; epoch < options.epochs; ++epoch) {
@@ -66,7 +66,7 @@ double train_with(const Optimizer& optimizer, const DigitsOptions& options, cons
     char text[96];
     std::snprintf(text, sizeof text, "loss %.4f   accuracy %.1f %% (training), %.1f %% (test)",
                   losses.values.back(), 100 * on_train.values.back(), 100 * on_test.values.back());
-    progress.show(epoch + 1, text);
+    progress.advance(1, text);
   }
   if (!options.plot.empty()) {
     write_file(options.plot,

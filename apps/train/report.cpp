@@ -10,27 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "viz/terminal.hpp"
-
 namespace train {
-
-Progress::Progress(int total)
-    : total_(total), on_terminal_(tessera::is_main_process() && tessera::viz::stdout_ends_at_terminal()) {}
-
-void Progress::show(int done, const std::string& text) {
-  if (!tessera::is_main_process()) return;
-  constexpr int width = 24;
-  if (!on_terminal_) {
-    if (done == total_ || done % std::max(1, total_ / 10) == 0)
-      std::printf("%4d/%d  %s\n", done, total_, text.c_str());
-  } else {
-    const auto filled = static_cast<std::size_t>(width * done / std::max(1, total_));
-    std::printf("\r[%s%s] %d/%d  %s\033[K%s", std::string(filled, '#').c_str(),
-                std::string(width - filled, '.').c_str(), done, total_, text.c_str(),
-                done == total_ ? "\n" : "");
-  }
-  std::fflush(stdout);
-}
 
 namespace {
 

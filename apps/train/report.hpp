@@ -1,20 +1,9 @@
-// What a training run shows: a line of progress on a terminal, and a plot at the end. Only rank 0 writes.
+// What a training run leaves behind: a plot. Only rank 0 writes.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace train {
-
-// [#####.....] 12/30  loss 0.123 ...: rewritten in place on a terminal, a line now and then elsewhere.
-class Progress {
- public:
-  explicit Progress(int total);
-  void show(int done, const std::string& text);
-
- private:
-  int total_;
-  bool on_terminal_;
-};
 
 struct Curve {
   std::string name, colour;

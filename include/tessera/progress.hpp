@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-/// A bar on a terminal, a plain line per minute in a log; written to stderr by rank 0 alone.
+/// A bar on a terminal (stdout), a plain line per minute in a log (stderr); written by rank 0 alone.
 ///   Progress progress("train", steps);
 ///   for (int step = 0; step < steps; ++step) { ...; progress.advance(1, "loss 0.031"); }
 ///

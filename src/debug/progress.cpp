@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "debug/progress_text.hpp"
+#include "viz/terminal.hpp"
 
 namespace tessera {
 namespace {
@@ -20,7 +21,7 @@ double now_s() {
 
 int terminal_columns() {
   winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 }  // namespace
 
@@ -28,7 +29,7 @@ struct Progress::Impl {
   ProgressState state;
   double start_s = now_s(), shown_s = 0;
   bool speaks = is_main_process();
-  bool on_terminal = isatty(STDERR_FILENO) == 1;
+  bool on_terminal = viz::stdout_ends_at_terminal();  // mpirun gives ranks no terminal for stderr
   bool drawn = false;
 
   double period_s() const { return on_terminal ? 0.1 : 60; }
@@ -38,10 +39,10 @@ struct Progress::Impl {
     shown_s = now;
     drawn = true;
     if (on_terminal)
-      std::fprintf(stderr, "\r%s\033[K", progress_bar(state, terminal_columns()).c_str());
+      std::printf("\r%s\033[K", progress_bar(state, terminal_columns()).c_str());
     else
       std::fprintf(stderr, "%s\n", progress_line(state).c_str());
-    std::fflush(stderr);
+    std::fflush(on_terminal ? stdout : stderr);
   }
 };
 
@@ -58,7 +59,7 @@ Progress::~Progress() {
   if (!impl_->speaks) return;
   const bool worth_a_line = impl_->drawn || now_s() - impl_->start_s >= 1;
   if (worth_a_line) impl_->show();
-  if (worth_a_line && impl_->on_terminal) std::fputc('\n', stderr);
+  if (worth_a_line && impl_->on_terminal) std::fputc('\n', stdout), std::fflush(stdout);
 }
 
 void Progress::advance(std::int64_t steps, const std::string& note) {
