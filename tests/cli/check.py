@@ -134,6 +134,17 @@ check("eigenvectors are in the archive", ["info", "parts.npz"], 0, "v  float64(2
 check("singular values", ["svd", "s.mtx", "-o", "s.csv"], 0, "singular values of s.mtx: 2 values")
 check("what is being done", ["svd", "s.mtx", "-v"], 0, errors=["tessera: reading s.mtx: float64(2, 2) (matrix market, array), P('x') over Mesh('x': 1)", "tessera: svd", "tessera: done"])
 check("a mesh for machines", ["shard", "8x8", "--mesh", "y=4,x=2", "--spec", "x", "--json"], 0, test=lambda s: list(json.loads(s)["mesh"].items()) == [("y", 4), ("x", 2)])
+check("a profile of a program as it is", ["profile", "-n", 2, "-o", "prof", tessera, "stats", images], 0, "2 ranks on 1 host", errors=[])
+check("its trace", ["--version"], 0, test=lambda s: {"rank 0", "rank 1"} <= {e["args"].get("name") for e in json.load(open(f"{folder}/prof/trace.json"))["traceEvents"]})
+check("a profile of a program that has none", ["profile", "-o", "none", "true"], 1, err="left no profile")
+check("a profile of nothing", ["profile"], 2, err="which program?")
+flight = "tessera flight record 1\nrank {}\nranks 2\nhost h{}\nprocess 7\nreason time-out\nclock 20000000000\ncall\t9\t64\t8000000000\t{}\tall-reduce\tdevices 0-1\tsum at a.cpp:1\n"
+pathlib.Path(folder, "flight").mkdir()
+for rank, stop in ((0, 0), (1, 9000000000)):
+    pathlib.Path(folder, "flight", f"rank-{rank:06}.txt").write_text(flight.format(rank, rank, stop))
+check("a doctor who names the rank", ["doctor", "flight"], 0, "=> rank 1 computes (or works on files), and the others wait for it")
+check("a doctor without records", ["doctor", "prof"], 1, err="no flight records")
+check("a doctor in a folder that is not there", ["doctor", "nowhere"], 1, err="cannot be read")
 helped = run(["--help"])[1]
 commands = [line.split()[0] for line in helped.split("Subcommands:")[1].split("Examples:")[0].splitlines() if line.startswith("  ") and line[2] != " "]
 for file in ["tessera.bash", "tessera.1"]:
