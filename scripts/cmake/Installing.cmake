@@ -4,13 +4,14 @@ include(CMakePackageConfigHelpers)
 set(tessera_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
-install(TARGETS tessera EXPORT tessera-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tessera EXPORT tessera-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT tessera-static NAMESPACE tessera:: DESTINATION ${tessera_cmake_dir})
 if(TESSERA_SHARED)
-  install(TARGETS tessera_shared EXPORT tessera-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime
+  install(EXPORT tessera-shared NAMESPACE tessera:: DESTINATION ${tessera_cmake_dir})
+  install(TARGETS tessera_shared EXPORT tessera-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime
                                                                 NAMELINK_COMPONENT development)
 endif()
 install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT tessera-targets NAMESPACE tessera:: DESTINATION ${tessera_cmake_dir})
 if(TESSERA_HAS_SCALAPACK AND TESSERA_SCALAPACK MATCHES "^([Aa][Uu][Tt][Oo]|[Oo][Nn])?$")
   set(tessera_built_with_scalapack ON)
 elseif(TESSERA_HAS_SCALAPACK)
@@ -23,7 +24,17 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tessera-config-version.cm
 install(FILES ${PROJECT_BINARY_DIR}/tessera-config.cmake ${PROJECT_BINARY_DIR}/tessera-config-version.cmake
               scripts/cmake/tessera-dependencies.cmake DESTINATION ${tessera_cmake_dir})
 
-# For pkg-config: the MPI by the name that it has there.
+# What a user looks for beside it, and examples to begin with.
+install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY apps/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/examples)
+install(FILES apps/picture.hpp DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/examples)
+
+# For pkg-config: the MPI by the name that it has there. A program that links the shared library needs nothing else.
+string(APPEND tessera_pc_libs " -fopenmp -pthread")
+if(TESSERA_SHARED)
+  set(tessera_pc_requires "")
+  set(tessera_pc_libs "")
+endif()
 if(tessera_mpi_name STREQUAL "mpich")
   pkg_search_module(tessera_pc_mpi QUIET mpich)
 else()

@@ -1,19 +1,29 @@
-# libtessera.so: its symbols are what include/tessera declares, and nothing else. Every source of it reads the public headers first, with
-# their declarations visible; whatever it declares afterwards is hidden.
+# libtessera.so: linked from the objects of the static library, so nothing is compiled twice. It shows what include/tessera names and hides
+# the rest (exported_symbols.py).
 if(NOT TESSERA_SHARED)
   return()
 endif()
-file(WRITE ${PROJECT_BINARY_DIR}/public_first.hpp.in
-     "#pragma GCC visibility push(default)\n#include <tessera/tessera.hpp>\n#pragma GCC visibility pop\n")
-configure_file(${PROJECT_BINARY_DIR}/public_first.hpp.in ${PROJECT_BINARY_DIR}/public_first.hpp COPYONLY)
+find_program(tessera_python3 python3)
+mark_as_advanced(tessera_python3)
+if(NOT tessera_python3)
+  message(FATAL_ERROR "TESSERA_SHARED=ON: python3 was not found; it lists the symbols that the shared library shows")
+endif()
+set(tessera_exports ${PROJECT_BINARY_DIR}/exported_symbols.map)
+add_custom_command(
+  OUTPUT ${tessera_exports}
+  COMMAND ${tessera_python3} ${CMAKE_CURRENT_LIST_DIR}/exported_symbols.py $<TARGET_FILE:tessera> ${PROJECT_SOURCE_DIR}/include
+          ${PROJECT_SOURCE_DIR}/src ${tessera_exports}
+  DEPENDS tessera ${CMAKE_CURRENT_LIST_DIR}/exported_symbols.py
+  VERBATIM)
+add_custom_target(tessera_exported_symbols DEPENDS ${tessera_exports})
 
-add_library(tessera_shared SHARED ${tessera_sources} ${tessera_build_id})
+add_library(tessera_shared SHARED $<TARGET_OBJECTS:tessera>)
+add_dependencies(tessera_shared tessera_exported_symbols)
 target_compile_features(tessera_shared PUBLIC cxx_std_20)
 set_target_properties(tessera_shared PROPERTIES
-  OUTPUT_NAME tessera VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} CXX_EXTENSIONS OFF
-  CXX_VISIBILITY_PRESET hidden EXPORT_NAME tessera)
-target_include_directories(tessera_shared PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include> PRIVATE src)
-target_link_libraries(tessera_shared PUBLIC MPI::MPI_CXX PRIVATE $<BUILD_INTERFACE:tessera_needs> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
-target_compile_options(tessera_shared PRIVATE ${tessera_warnings} -include ${PROJECT_BINARY_DIR}/public_first.hpp)
-target_link_options(tessera_shared PRIVATE LINKER:--no-undefined LINKER:--as-needed LINKER:--exclude-libs,ALL)
+  OUTPUT_NAME tessera VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LINKER_LANGUAGE CXX
+  LINK_DEPENDS ${tessera_exports} EXPORT_NAME tessera)
+target_include_directories(tessera_shared PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+target_link_libraries(tessera_shared PUBLIC MPI::MPI_CXX PRIVATE $<BUILD_INTERFACE:tessera_needs>)
+target_link_options(tessera_shared PRIVATE LINKER:--version-script=${tessera_exports} LINKER:--no-undefined LINKER:--as-needed)
 set_target_properties(tessera PROPERTIES EXPORT_NAME static)

@@ -35,3 +35,11 @@ foreach(program ${WORK}/cmake/consumer ${WORK}/by_pkg_config)
     message(FATAL_ERROR "${program} printed: ${output}")
   endif()
 endforeach()
+
+# What lies beside the library: its texts, and examples that are a project against it.
+foreach(file share/doc/tessera/README.md share/doc/tessera/LICENSE share/tessera/examples/CMakeLists.txt share/tessera/examples/heat.cpp)
+  if(NOT EXISTS ${WORK}/prefix/${file})
+    message(FATAL_ERROR "the installation has no ${file}")
+  endif()
+endforeach()
+run(${CMAKE_COMMAND} -G Ninja -S ${WORK}/prefix/share/tessera/examples -B ${WORK}/examples -D CMAKE_PREFIX_PATH=${WORK}/prefix)
