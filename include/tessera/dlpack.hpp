@@ -1,0 +1,75 @@
+/// @file DLPack: blocks of memory handed to other libraries, and taken from them, without a copy. The
+/// structs are those of DLPack 1.0, defined here again; a program that has <dlpack/dlpack.h> asks for its
+/// own types:
+///
+///   DLManagedTensor* tensor = tessera::to_dlpack<DLManagedTensor>(x);
+///
+/// Not part of tessera.hpp.
+#pragma once
+#include <cstdint>
+#include <source_location>
+
+#include <tessera/array/handle.hpp>
+#include <tessera/array/host.hpp>
+
+namespace tessera {
+
+/// The layout of <dlpack/dlpack.h>, word for word.
+namespace dlpack {
+
+/// Where memory lies: type 1 is a CPU's.
+struct Device {
+  std::int32_t device_type;  ///< kDLCPU is 1
+  std::int32_t device_id;    ///< 0
+};
+/// An element type: code 0 int, 1 unsigned, 2 float, 5 complex, 6 bool.
+struct DataType {
+  std::uint8_t code;    ///< kind of number
+  std::uint8_t bits;    ///< of one element
+  std::uint16_t lanes;  ///< 1
+};
+/// A block with extents and strides.
+struct Tensor {
+  void* data;                 ///< where it begins, but for byte_offset
+  Device device;              ///< whose memory
+  std::int32_t ndim;          ///< number of dims
+  DataType dtype;             ///< element type
+  std::int64_t* shape;        ///< extents
+  std::int64_t* strides;      ///< in elements; null: row-major
+  std::uint64_t byte_offset;  ///< of the first element
+};
+/// A tensor that its reader gives back: DLManagedTensor.
+struct ManagedTensor {
+  Tensor dl_tensor;                 ///< the block
+  void* manager_ctx;                ///< the owner's
+  void (*deleter)(ManagedTensor*);  ///< to be called when the reader is done; may be null
+};
+
+}  // namespace dlpack
+
+namespace detail {
+dlpack::ManagedTensor* export_dlpack(const Array& x, std::source_location where);
+HostArray import_dlpack(dlpack::ManagedTensor*, std::source_location where);
+}  // namespace detail
+
+/// This rank's block of x as a tensor, without a copy; a rank that holds none gets one with extents of 0.
+/// It keeps x alive until its deleter is called, on the thread that uses tessera. Arrays do not change: its
+/// reader must not write. Collective over the ranks of x: computes it.
+template <class T = dlpack::ManagedTensor>
+[[nodiscard]] T* to_dlpack(const Array& x, std::source_location where = std::source_location::current()) {
+  static_assert(sizeof(T) == sizeof(dlpack::ManagedTensor), "to_dlpack gives a DLManagedTensor");
+  return reinterpret_cast<T*>(detail::export_dlpack(x, where));
+}
+
+/// The memory of a tensor. Dense row-major memory is not copied, and its deleter is called when nobody
+/// looks at it any more; of strided memory a copy is made and the deleter called at once. As an array:
+/// `array(from_dlpack(tensor))` where all ranks hold the same, make_array_from_process_local_data where
+/// each holds its block. Not collective. ArgumentError: null, or memory that is no CPU's; DtypeError: an
+/// element type that tessera does not have.
+template <class T>
+[[nodiscard]] HostArray from_dlpack(T* tensor, std::source_location where = std::source_location::current()) {
+  static_assert(sizeof(T) == sizeof(dlpack::ManagedTensor), "from_dlpack takes a DLManagedTensor");
+  return detail::import_dlpack(reinterpret_cast<dlpack::ManagedTensor*>(tensor), where);
+}
+
+}  // namespace tessera

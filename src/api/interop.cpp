@@ -1,0 +1,110 @@
+// Memory that other libraries look at, and theirs.
+#include <tessera/dlpack.hpp>
+#include <tessera/eigen.hpp>
+#include <tessera/error.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/evaluate.hpp"
+#include "base/call.hpp"
+#include "base/text.hpp"
+#include "kernels/move/copy.hpp"
+#include "types/box.hpp"
+
+namespace tessera::detail {
+namespace {
+
+// Codes of DLPack.
+enum Code : std::uint8_t { dl_int = 0, dl_uint = 1, dl_float = 2, dl_complex = 5, dl_bool = 6 };
+constexpr std::int32_t dl_cpu = 1, dl_cuda_host = 2, dl_rocm_host = 11;  // whose memory a CPU reads
+
+dlpack::DataType dl_type(Dtype dtype) {
+  const Code code = is_bool(dtype)               ? dl_bool
+                    : is_signed_integer(dtype)   ? dl_int
+                    : is_unsigned_integer(dtype) ? dl_uint
+                    : is_complex(dtype)          ? dl_complex
+                                                 : dl_float;
+  return {code, static_cast<std::uint8_t>(8 * itemsize(dtype)), 1};
+}
+
+Dtype dtype_of_dl(dlpack::DataType type) {
+  if (type.lanes == 1)
+    for (int code = 0; code < dtype_count; ++code)
+      if (const auto own = dl_type(Dtype{code}); own.code == type.code && own.bits == type.bits)
+        return Dtype{code};
+  throw DtypeError(call_text() + ": elements of DLPack's code " + std::to_string(type.code) + ", " +
+                   std::to_string(type.bits) + " bits and " + format_count(type.lanes, "lane") +
+                   " have no dtype here. Convert them where they come from");
+}
+
+// What a tensor points to, and the handle that keeps its memory.
+struct Exported {
+  dlpack::ManagedTensor tensor{};
+  Array x;
+  std::vector<std::int64_t> shape, strides;
+};
+
+void give_back(dlpack::ManagedTensor* tensor) {
+  if (tensor->deleter != nullptr) tensor->deleter(tensor);
+}
+
+}  // namespace
+
+dlpack::ManagedTensor* export_dlpack(const Array& x, std::source_location where) {
+  const Call call("to_dlpack", where);
+  std::int64_t elements = 0;
+  const std::byte* data = local_bytes(x, x.dtype(), elements, where);
+  auto exported = std::make_unique<Exported>();
+  const Shape shape = local_shape(x);
+  exported->x = x;
+  exported->shape.assign(shape.begin(), shape.end());
+  exported->strides = row_major_strides(shape);
+  exported->tensor.dl_tensor = {const_cast<std::byte*>(data),
+                                {dl_cpu, 0},
+                                static_cast<std::int32_t>(shape.size()),
+                                dl_type(x.dtype()),
+                                exported->shape.data(),
+                                exported->strides.data(),
+                                0};
+  exported->tensor.manager_ctx = exported.get();
+  exported->tensor.deleter = [](dlpack::ManagedTensor* tensor) {
+    delete static_cast<Exported*>(tensor->manager_ctx);
+  };
+  return &exported.release()->tensor;
+}
+
+HostArray import_dlpack(dlpack::ManagedTensor* tensor, std::source_location where) {
+  const Call call("from_dlpack", where);
+  if (tensor == nullptr) throw ArgumentError(call_text() + ": the tensor is null");
+  const dlpack::Tensor& block = tensor->dl_tensor;
+  const auto device = block.device.device_type;
+  if (device != dl_cpu && device != dl_cuda_host && device != dl_rocm_host)
+    throw ArgumentError(call_text() + ": the tensor lies on a device of DLPack's type " +
+                        std::to_string(device) +
+                        ", and tessera reads the memory of CPUs (1). Copy it there first");
+  const Dtype dtype = dtype_of_dl(block.dtype);
+  const Shape shape(std::vector<std::int64_t>(block.shape, block.shape + block.ndim));
+  const auto dense = row_major_strides(shape);
+  auto* const data = static_cast<std::byte*>(block.data) + block.byte_offset;
+  bool is_dense = true;
+  for (int d = 0; d < block.ndim && block.strides != nullptr; ++d)
+    is_dense &= shape[d] <= 1 || block.strides[d] == dense[d];
+  if (is_dense || shape.elements() == 0)
+    return HostArray::adopt(data, shape, dtype, [tensor] { give_back(tensor); });
+  HostArray copy(shape, dtype, where);
+  kernels::copy_strided(copy.bytes(), dense, data, {block.strides, shape.size()}, shape, itemsize(dtype));
+  give_back(tensor);
+  return copy;
+}
+
+void check_matrix_or_vector(const Array& x, std::source_location where) {
+  const Call call("local_map", where);
+  if (x.ndim() != 1 && x.ndim() != 2)
+    throw ShapeError(call_text() + ": a view of a matrix or vector is asked for, and x has " +
+                     format_count(x.ndim(), "dim") + ". Reshape it, or use local_mdspan");
+}
+
+}  // namespace tessera::detail
