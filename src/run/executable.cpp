@@ -13,13 +13,15 @@
 
 namespace tessera {
 
-std::string label_of(const Instruction& i) {
-  const auto kind = collective_kind(i);
-  return (kind.empty() ? "" : kind + " for ") +
-         (i.call ? std::string(i.call)
+std::string call_of(const Instruction& i) {
+  return (i.call ? std::string(i.call)
           : i.op ? i.op->name
                  : std::string("a result")) +
          " at " + site(i.where);
+}
+std::string label_of(const Instruction& i) {
+  const auto kind = collective_kind(i);
+  return (kind.empty() ? "" : kind + " for ") + call_of(i);
 }
 
 StepPtr bind(const BindContext& context, const Instruction& i) {

@@ -49,6 +49,7 @@ class ControlStep : public Step {
 };
 
 // "matmul at train.cpp:12": what the watchdog shows.
+std::string call_of(const Instruction&);  // without the collective
 std::string label_of(const Instruction&);
 
 }  // namespace tessera

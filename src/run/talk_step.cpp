@@ -20,6 +20,7 @@ class TalkStep final : public Step {
         costs_(call.costs),
         temporary_bytes_(call.temporary_bytes),
         me_(context.me),
+        call_(call_of(i)),
         label_(label_of(i)) {
     for (const int v : inputs_)
       in_.push_back(context.local(v).tile), in_layouts_.push_back(context.value(v).layout);
@@ -40,7 +41,7 @@ class TalkStep final : public Step {
       talk_(args);
     } catch (const LinAlgError& error) {  // agreed among the mesh: all of its ranks arrive here or none
       if (!op_->may_fail) throw;
-      if (frame.failure.empty()) frame.failure = label_ + ": " + error.what();
+      if (frame.failure.empty()) frame.failure = call_ + ": " + error.what();
       for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
     }
     for (const auto& cost : costs_)
@@ -65,7 +66,7 @@ class TalkStep final : public Step {
   std::vector<TalkCost> costs_;
   std::int64_t temporary_bytes_;
   int me_;
-  std::string label_;
+  std::string call_, label_;
   std::vector<Tile> in_, out_;
   std::vector<LocalValue> locals_;
   std::vector<Sharding> in_layouts_, out_layouts_;

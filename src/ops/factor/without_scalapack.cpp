@@ -4,19 +4,19 @@
 namespace tessera::factor {
 namespace {
 
-[[noreturn]] void refuse(const char* call) {
+// Its caller names the call.
+[[noreturn]] void refuse() {
   throw LinAlgError(
-      std::string(call) +
-      ": a matrix split over ranks needs ScaLAPACK, which this build of tessera was made without; "
+      "a matrix split over ranks needs ScaLAPACK, which this build of tessera was made without; "
       "put the matrix on one rank or replicate it (device_put), or build with ScaLAPACK "
       "(-D TESSERA_SCALAPACK=ON says what is missing)");
 }
 
 }  // namespace
 
-template <class T> bool eigh(const Grid&, GridMatrix<T>&, real_of<T>*, GridMatrix<T>&) { refuse("eigh"); }
+template <class T> bool eigh(const Grid&, GridMatrix<T>&, real_of<T>*, GridMatrix<T>&) { refuse(); }
 template <class T> bool svd(const Grid&, GridMatrix<T>&, GridMatrix<T>*, real_of<T>*, GridMatrix<T>*) {
-  refuse("svd");
+  refuse();
 }
 
 #define TESSERA_INSTANTIATE(T)                                                     \
