@@ -47,6 +47,7 @@ void report_unknown_settings() {
 void share_cores(int wanted) {
   const auto& job = comm::place_in_job();
   if (wanted == 0) wanted = settings().threads;
+  wanted = std::min(wanted, std::min(job.cores, kernels::cores_to_run_on()));
   const int threads = wanted > 0 ? wanted : std::max(1, job.cores / job.host_size);
   kernels::set_threads(wanted);  // they use one where nobody asks for more
   if (const auto target = kernels::retarget_blas(); !target.empty())

@@ -97,7 +97,9 @@ const Row rows[] = {
        s.message_limit = parse_integer(name, text, 1, most, "a number from 1 to " + std::to_string(most));
      }},
     {"TESSERA_THREADS", "0",
-     "threads of one rank; 0: BLAS takes the host's cores divided by its ranks, other kernels one",
+     "threads of one rank's kernels, at most the cores that it may run on; 0: one (a BLAS with threads of "
+     "its own: the host's "
+     "cores divided by its ranks)",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.threads = static_cast<int>(parse_integer(name, text, 0, 4096, "a number from 0 to 4096"));
      },

@@ -4,7 +4,14 @@
 
 namespace tessera::kernels {
 
+// 1 inside of a loop that is shared already (parallel.hpp).
 int threads();
-void set_threads(int count);  // at least 1
+// At least 1.
+void set_threads(int count);
+// Cores that this process may run on.
+int cores_to_run_on();
+
+// Whether BLAS starts threads of its own: its calls are not shared then.
+bool blas_has_threads();
 
 }  // namespace tessera::kernels

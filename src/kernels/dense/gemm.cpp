@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "kernels/dense/gemm_own.hpp"
+#include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -117,6 +118,23 @@ void gemm_in_pieces(Dtype dtype, const Operand& a, const Operand& b, std::int64_
       }
 }
 
+// A block of rows or columns of c for each thread, with ends that are whole tiles of any BLAS. BLAS may
+// round the elements of a tile at the edge of a block in another order than those inside.
+template <class Product>
+void share_product(std::int64_t m, std::int64_t n, std::int64_t k, Product&& product) {
+  constexpr std::int64_t tile = 192, worthwhile = std::int64_t{1} << 21;  // multiplications
+  const bool by_rows = m >= n;
+  const std::int64_t longer = by_rows ? m : n, others = std::max<std::int64_t>((by_rows ? n : m) * k, 1);
+  const std::int64_t step = longer >= 4 * tile * threads() ? tile : longer >= 64 * threads() ? 16 : 1;
+  share(longer, std::max<std::int64_t>(worthwhile / others, 1), step,
+        [&](std::int64_t begin, std::int64_t end) {
+          if (by_rows)
+            product(begin, 0, end - begin, n);
+          else
+            product(0, begin, m, end - begin);
+        });
+}
+
 }  // namespace
 
 void gemm(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -130,12 +148,20 @@ void gemm(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t m, std::
   const bool strides_fit = std::max({lda, ldb, ldc}) <= blas_max_stride;
   const bool small = std::max({m, n, k}) <= small_product &&
                      m * n * k <= (m == 1 || n == 1 ? small_vector_product : small_product);
-  if (!is_inexact(dtype) || !strides_fit || small) {
-    if (!accumulate) clear_rows(result, m, n, ldc, item);
-    if (k > 0) gemm_own(dtype, m, n, k, left.view(), right.view(), result, ldc);
-    return;
-  }
-  gemm_in_pieces(dtype, left, right, m, n, k, accumulate, result, ldc);
+  const bool by_blas = is_inexact(dtype) && strides_fit && !small;
+  const auto block = [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
+    Operand a_rows = left, b_columns = right;
+    a_rows.data = left.at(i, 0);
+    b_columns.data = right.at(0, j);
+    std::byte* const c_block = result + (i * ldc + j) * static_cast<std::int64_t>(item);
+    if (by_blas) return gemm_in_pieces(dtype, a_rows, b_columns, rows, columns, k, accumulate, c_block, ldc);
+    if (!accumulate) clear_rows(c_block, rows, columns, ldc, item);
+    if (k > 0) gemm_own(dtype, rows, columns, k, a_rows.view(), b_columns.view(), c_block, ldc);
+  };
+  if (by_blas && blas_has_threads())
+    block(0, 0, m, n);
+  else
+    share_product(m, n, k, block);
 }
 
 void gemm_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t batch, std::int64_t m,
@@ -146,10 +172,17 @@ void gemm_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t 
   if (batch > 1 && !transpose_a && stride_b == 0 && stride_a == m * k && stride_c == m * n)
     return gemm(dtype, false, transpose_b, batch * m, n, k, a, lda, b, ldb, false, c, n);
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  for (std::int64_t i = 0; i < batch; ++i)
-    gemm(dtype, transpose_a, transpose_b, m, n, k, static_cast<const std::byte*>(a) + i * stride_a * item,
-         lda, static_cast<const std::byte*>(b) + i * stride_b * item, ldb, false,
-         static_cast<std::byte*>(c) + i * stride_c * item, n);
+  const auto some = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      gemm(dtype, transpose_a, transpose_b, m, n, k, static_cast<const std::byte*>(a) + i * stride_a * item,
+           lda, static_cast<const std::byte*>(b) + i * stride_b * item, ldb, false,
+           static_cast<std::byte*>(c) + i * stride_c * item, n);
+  };
+  if (batch < 4 * threads() || (is_inexact(dtype) && blas_has_threads()))  // each on all threads
+    some(0, batch);
+  else
+    share(batch, std::max<std::int64_t>((std::int64_t{1} << 18) / std::max<std::int64_t>(m * n * k, 1), 1),
+          some);
 }
 
 }  // namespace tessera::kernels

@@ -7,6 +7,7 @@
 #include "kernels/dense/lapack_calls.hpp"
 #include "kernels/dense/magnitude.hpp"
 #include "kernels/dense/row_major.hpp"
+#include "kernels/dense/share_batch.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -85,29 +86,32 @@ void lu_factor(Dtype dtype, std::int64_t batch, std::int64_t m64, std::int64_t n
   if (m == 0 || n == 0) return;
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    std::vector<T> columns(m64 * n64);
     const std::int64_t steps = std::min(m, n);
-    for (std::int64_t i = 0; i < batch; ++i) {
-      const T* matrix = as<T>(a) + i * m64 * n64;
-      T* result = as<T>(lu) + i * m64 * n64;
-      std::int32_t* exchanged = pivots + i * steps;
-      Magnitude magnitude;
-      magnitude.add(matrix, m64 * n64);
-      if (!magnitude.is_finite()) {
-        fill_nan(result, m64 * n64);
-        std::iota(exchanged, exchanged + steps, 0);
-        continue;
+    share_batch(batch, m64 * n64, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<T> columns(m64 * n64);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T* matrix = as<T>(a) + i * m64 * n64;
+        T* result = as<T>(lu) + i * m64 * n64;
+        std::int32_t* exchanged = pivots + i * steps;
+        Magnitude magnitude;
+        magnitude.add(matrix, m64 * n64);
+        if (!magnitude.is_finite()) {
+          fill_nan(result, m64 * n64);
+          std::iota(exchanged, exchanged + steps, 0);
+          continue;
+        }
+        const int exponent = exponent_to_scale<T>(magnitude);
+        transpose(matrix, m, n, columns.data());
+        if (exponent != 0) scale(columns.data(), m64 * n64, exponent);
+        lapack::getrf(m, n, columns.data(), m, exchanged);
+        for (std::int64_t s = 0; s < steps; ++s) --exchanged[s];
+        transpose(columns.data(), n, m, result);
+        if (exponent != 0)  // L is that of the matrix as it was
+          for (std::int64_t row = 0; row < std::min(m64, n64); ++row)
+            scale(result + row * n64 + row, n64 - row, -exponent);
       }
-      const int exponent = exponent_to_scale<T>(magnitude);
-      transpose(matrix, m, n, columns.data());
-      if (exponent != 0) scale(columns.data(), m64 * n64, exponent);
-      lapack::getrf(m, n, columns.data(), m, exchanged);
-      for (std::int64_t s = 0; s < steps; ++s) --exchanged[s];
-      transpose(columns.data(), n, m, result);
-      if (exponent != 0)  // L is that of the matrix as it was
-        for (std::int64_t row = 0; row < std::min(m64, n64); ++row)
-          scale(result + row * n64 + row, n64 - row, -exponent);
-    }
+      return Breakdown{};
+    });
   });
   check_refusals();
 }
@@ -117,12 +121,15 @@ Breakdown cholesky(Dtype dtype, std::int64_t batch, std::int64_t n64, const void
   Breakdown breakdown;
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t i = 0; i < batch && n > 0; ++i) {
-      std::int64_t bad_at = 0;
-      if (!cholesky_one(n, as<T>(a) + i * n64 * n64, as<T>(l) + i * n64 * n64, bad_at) &&
-          !breakdown.happened())
-        breakdown = {i, bad_at};
-    }
+    breakdown = share_batch(batch, n64 * n64, [&](std::int64_t begin, std::int64_t end) {
+      Breakdown first;
+      for (std::int64_t i = begin; i < end && n > 0; ++i) {
+        std::int64_t bad_at = 0;
+        if (!cholesky_one(n, as<T>(a) + i * n64 * n64, as<T>(l) + i * n64 * n64, bad_at) && !first.happened())
+          first = {i, bad_at};
+      }
+      return first;
+    });
   });
   check_refusals();
   return breakdown;
@@ -132,11 +139,14 @@ void qr(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool co
         void* q, void* r) {
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    Qr<T> qr(m, n, complete);
     const std::int64_t columns = complete ? m : std::min(m, n);
-    for (std::int64_t i = 0; i < batch; ++i)
-      qr.run(as<T>(a) + i * m * n, q ? as<T>(q) + i * m * columns : nullptr,
-             r ? as<T>(r) + i * columns * n : nullptr);
+    share_batch(batch, m * n, [&](std::int64_t begin, std::int64_t end) {
+      Qr<T> qr(m, n, complete);
+      for (std::int64_t i = begin; i < end; ++i)
+        qr.run(as<T>(a) + i * m * n, q ? as<T>(q) + i * m * columns : nullptr,
+               r ? as<T>(r) + i * columns * n : nullptr);
+      return Breakdown{};
+    });
   });
   check_refusals();
 }

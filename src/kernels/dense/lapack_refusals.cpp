@@ -12,9 +12,12 @@ struct Refusals {
 };
 void note(std::string_view routine, int parameter) {
   while (routine.ends_with(' ')) routine.remove_suffix(1);
-  auto& text = state<Refusals>().text;
-  if (!text.empty()) text += ", ";
-  text += std::string(routine) + " refused its parameter " + std::to_string(parameter);
+#pragma omp critical(tessera_refusals)  // several threads of this rank
+  {
+    auto& text = state<Refusals>().text;
+    if (!text.empty()) text += ", ";
+    text += std::string(routine) + " refused its parameter " + std::to_string(parameter);
+  }
 }
 
 }  // namespace

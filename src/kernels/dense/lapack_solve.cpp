@@ -7,18 +7,18 @@
 #include "kernels/dense/magnitude.hpp"
 #include "kernels/dense/panel_factor.hpp"
 #include "kernels/dense/row_major.hpp"
-#include "kernels/threads.hpp"
+#include "kernels/dense/share_batch.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::kernels {
 namespace {
 
-// Large real matrices are factored with the library's own products, which suit a rank with one thread.
+// Large real matrices are factored with the library's own products, on all threads.
 // Returns as getrf.
 template <class T> int factor_columns(int n, T* a, int ld, int* pivots) {
   constexpr int large = 512;
   if constexpr (!complex_type<T>)
-    if (n >= large && threads() == 1) {
+    if (n >= large && !blas_has_threads()) {
       std::vector<std::int64_t> exchanged(n);
       const std::int64_t zero_pivot = lu_panel<T>(n, n, a, ld, exchanged.data());
       std::transform(exchanged.begin(), exchanged.end(), pivots,
@@ -127,15 +127,17 @@ template <class T> Breakdown solve_all(std::int64_t batch, std::int64_t n, std::
         blank_columns_of_nan(n, k, b + i * n * k, x + i * n * k);
     }
   }
-  Solver<T> solver(n, k);
-  Breakdown breakdown;
-  for (std::int64_t i = 0; i < batch; ++i) {
-    if (hard && !hard[i]) continue;
-    const std::int64_t zero_at =
-        solver.run(a + i * n * n, b + i * n * k, x + i * n * k, rcond == nullptr ? nullptr : rcond + i);
-    if (zero_at >= 0 && !breakdown.happened()) breakdown = {i, zero_at};
-  }
-  return breakdown;
+  return share_batch(batch, hard ? 1 : n * n, [&](std::int64_t begin, std::int64_t end) {
+    Solver<T> solver(n, k);
+    Breakdown breakdown;
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (hard && !hard[i]) continue;
+      const std::int64_t zero_at =
+          solver.run(a + i * n * n, b + i * n * k, x + i * n * k, rcond == nullptr ? nullptr : rcond + i);
+      if (zero_at >= 0 && !breakdown.happened()) breakdown = {i, zero_at};
+    }
+    return breakdown;
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "kernels/dense/lapack_calls.hpp"
 #include "kernels/dense/magnitude.hpp"
 #include "kernels/dense/row_major.hpp"
+#include "kernels/dense/share_batch.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -149,11 +150,15 @@ Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, v
   Breakdown breakdown;
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    Eigh<T> eigh(n, v != nullptr);
-    for (std::int64_t i = 0; i < batch; ++i)
-      if (!eigh.run(as<T>(a) + i * n * n, as<real_of<T>>(w) + i * n, v ? as<T>(v) + i * n * n : nullptr) &&
-          !breakdown.happened())
-        breakdown = {i, 0};
+    breakdown = share_batch(batch, n * n, [&](std::int64_t begin, std::int64_t end) {
+      Eigh<T> eigh(n, v != nullptr);
+      Breakdown first;
+      for (std::int64_t i = begin; i < end; ++i)
+        if (!eigh.run(as<T>(a) + i * n * n, as<real_of<T>>(w) + i * n, v ? as<T>(v) + i * n * n : nullptr) &&
+            !first.happened())
+          first = {i, 0};
+      return first;
+    });
   });
   check_refusals();
   return breakdown;
@@ -165,12 +170,16 @@ Breakdown svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, b
   const std::int64_t k = std::min(m, n), u_size = m * (full ? m : k), v_size = (full ? n : k) * n;
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    Svd<T> svd(m, n, full, u != nullptr);
-    for (std::int64_t i = 0; i < batch; ++i)
-      if (!svd.run(as<T>(a) + i * m * n, u ? as<T>(u) + i * u_size : nullptr, as<real_of<T>>(s) + i * k,
-                   u ? as<T>(vh) + i * v_size : nullptr) &&
-          !breakdown.happened())
-        breakdown = {i, 0};
+    breakdown = share_batch(batch, m * n, [&](std::int64_t begin, std::int64_t end) {
+      Svd<T> svd(m, n, full, u != nullptr);
+      Breakdown first;
+      for (std::int64_t i = begin; i < end; ++i)
+        if (!svd.run(as<T>(a) + i * m * n, u ? as<T>(u) + i * u_size : nullptr, as<real_of<T>>(s) + i * k,
+                     u ? as<T>(vh) + i * v_size : nullptr) &&
+            !first.happened())
+          first = {i, 0};
+      return first;
+    });
   });
   check_refusals();
   return breakdown;

@@ -6,6 +6,7 @@
 #include "kernels/dense/lapack_calls.hpp"
 #include "kernels/dense/magnitude.hpp"
 #include "kernels/dense/row_major.hpp"
+#include "kernels/dense/share_batch.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -34,33 +35,36 @@ void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::in
   if (n == 0 || k == 0) return;
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    std::vector<T> conjugated(
-        use.conjugate && !use.transpose && complex_type<T> ? static_cast<std::size_t>(n64 * n64) : 0);
-    std::vector<T> scaled;
-    for (std::int64_t i = 0; i < batch; ++i) {
-      const T* matrix = as<T>(a) + i * n64 * n64;
-      if (!conjugated.empty()) {
-        std::transform(matrix, matrix + n64 * n64, conjugated.begin(), conjugate<T>);
-        matrix = conjugated.data();
+    share_batch(batch, n64 * (n64 + k64), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<T> conjugated(
+          use.conjugate && !use.transpose && complex_type<T> ? static_cast<std::size_t>(n64 * n64) : 0);
+      std::vector<T> scaled;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T* matrix = as<T>(a) + i * n64 * n64;
+        if (!conjugated.empty()) {
+          std::transform(matrix, matrix + n64 * n64, conjugated.begin(), conjugate<T>);
+          matrix = conjugated.data();
+        }
+        const T* sides = as<T>(b) + i * n64 * k64;
+        T* result = as<T>(x) + i * n64 * k64;
+        std::copy(sides, sides + n64 * k64, result);
+        const int exponent = use.unit_diagonal ? 0 : exponent_of_triangle(n64, use.lower, matrix);
+        int of_sides = 0;
+        if (exponent != 0) {
+          scaled.assign(matrix, matrix + n64 * n64);
+          scale(scaled.data(), n64 * n64, exponent);
+          matrix = scaled.data();
+          Magnitude magnitude;
+          magnitude.add(sides, n64 * k64);
+          scale(result, n64 * k64, of_sides = exponent_to_scale<T>(magnitude));
+        }
+        // By columns the memory holds x^T op(a)^T = b^T with a^T in the opposite triangle.
+        const char trans = !use.transpose ? 'N' : use.conjugate ? 'C' : 'T';
+        lapack::trsm_right(!use.lower, trans, use.unit_diagonal, k, n, matrix, n, result, k);
+        if (exponent != 0) scale(result, n64 * k64, exponent - of_sides);
       }
-      const T* sides = as<T>(b) + i * n64 * k64;
-      T* result = as<T>(x) + i * n64 * k64;
-      std::copy(sides, sides + n64 * k64, result);
-      const int exponent = use.unit_diagonal ? 0 : exponent_of_triangle(n64, use.lower, matrix);
-      int of_sides = 0;
-      if (exponent != 0) {
-        scaled.assign(matrix, matrix + n64 * n64);
-        scale(scaled.data(), n64 * n64, exponent);
-        matrix = scaled.data();
-        Magnitude magnitude;
-        magnitude.add(sides, n64 * k64);
-        scale(result, n64 * k64, of_sides = exponent_to_scale<T>(magnitude));
-      }
-      // By columns the memory holds x^T op(a)^T = b^T with a^T in the opposite triangle.
-      const char trans = !use.transpose ? 'N' : use.conjugate ? 'C' : 'T';
-      lapack::trsm_right(!use.lower, trans, use.unit_diagonal, k, n, matrix, n, result, k);
-      if (exponent != 0) scale(result, n64 * k64, exponent - of_sides);
-    }
+      return Breakdown{};
+    });
   });
   check_refusals();
 }

@@ -216,6 +216,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "kernels/dense/lapack_calls.hpp"
+#include "kernels/parallel.hpp"
 namespace tessera::kernels {
 HWY_EXPORT(FillPanel32);
 HWY_EXPORT(FillPanel64);
@@ -261,6 +262,31 @@ template <class T> void blas_product(std::int64_t m, std::int64_t n, std::int64_
                   a.data, ld(trans_a, a), b.data, ld(trans_b, b), beta, c, static_cast<int>(ldc));
 }
 
+// multiply() by all threads: each has a range of columns, whole tiles, so that every element is summed as
+// on one.
+template <class T> void multiply_by_all(std::int64_t first_row, std::int64_t rows, std::int64_t columns,
+                                        std::int64_t depth, T alpha, const T* packed,
+                                        std::int64_t packed_rows, Steps<T> b, T* c, std::int64_t ldc,
+                                        std::int64_t diagonal) {
+  constexpr std::int64_t whole_tiles = 8, worthwhile = std::int64_t{1} << 19;  // multiplications
+  const std::int64_t least = worthwhile / std::max<std::int64_t>(rows * depth, 1);
+  share(columns, std::max<std::int64_t>(least, 1), whole_tiles, [&](std::int64_t begin, std::int64_t end) {
+    functions<T>().multiply(first_row, rows, end - begin, depth, alpha, packed, packed_rows,
+                            {b.data + begin * b.column_step, b.row_step, b.column_step}, c + begin * ldc, ldc,
+                            diagonal + begin);
+  });
+}
+
+// pack() by all threads: each has a range of strips.
+template <class T> void pack_by_all(std::int64_t rows, std::int64_t depth, Steps<T> a, T* packed) {
+  const auto& f = functions<T>();
+  share(rows, worth_a_thread(depth * static_cast<std::int64_t>(sizeof(T))), f.strip_rows,
+        [&](std::int64_t begin, std::int64_t end) {
+          f.pack(end - begin, depth, {a.data + begin * a.row_step, a.row_step, a.column_step},
+                 packed + begin * depth);
+        });
+}
+
 // Depth of which a block of packed rows stays in the second-level cache.
 constexpr std::int64_t deepest = 256;
 
@@ -286,8 +312,8 @@ template <class T> void PackedPanel<T>::pack(std::int64_t rows, std::int64_t dep
       }
   } else
     for (std::int64_t l = 0; l < depth; l += deepest)
-      functions<T>().pack(rows, std::min(deepest, depth - l),
-                          {a.data + l * a.column_step, a.row_step, a.column_step}, packed + padded * l);
+      pack_by_all<T>(rows, std::min(deepest, depth - l),
+                     {a.data + l * a.column_step, a.row_step, a.column_step}, packed + padded * l);
 }
 
 template <class T> void PackedPanel<T>::add(T alpha, std::int64_t first_row, std::int64_t rows,
@@ -299,9 +325,9 @@ template <class T> void PackedPanel<T>::add(T alpha, std::int64_t first_row, std
     blas_product<T>(rows, columns, depth_, alpha, {packed + first_row, 1, rows_}, b, T(1), c, ldc);
   else
     for (std::int64_t l = 0; l < depth_; l += deepest)
-      functions<T>().multiply(first_row, rows, columns, std::min(deepest, depth_ - l), alpha,
-                              packed + whole_strips<T>(rows_) * l, rows_,
-                              {b.data + l * b.row_step, b.row_step, b.column_step}, c, ldc, diagonal);
+      multiply_by_all<T>(first_row, rows, columns, std::min(deepest, depth_ - l), alpha,
+                         packed + whole_strips<T>(rows_) * l, rows_,
+                         {b.data + l * b.row_step, b.row_step, b.column_step}, c, ldc, diagonal);
 }
 
 template <class T>
@@ -328,9 +354,10 @@ template <class T> void product(std::int64_t m, std::int64_t n, std::int64_t k, 
     T* packed = reinterpret_cast<T*>(memory.data());
     for (std::int64_t l = 0; l < k; l += deepest) {
       const std::int64_t depth = std::min(deepest, k - l);
-      f.pack(m, depth, {a.data + l * a.column_step, a.row_step, a.column_step}, packed);
-      f.multiply(0, m, n, depth, alpha, packed, m, {b.data + l * b.row_step, b.row_step, b.column_step}, c,
-                 ldc, PackedPanel<T>::no_diagonal);
+      pack_by_all<T>(m, depth, {a.data + l * a.column_step, a.row_step, a.column_step}, packed);
+      multiply_by_all<T>(0, m, n, depth, alpha, packed, m,
+                         {b.data + l * b.row_step, b.row_step, b.column_step}, c, ldc,
+                         PackedPanel<T>::no_diagonal);
     }
   }
 }

@@ -152,16 +152,25 @@ void SolveF64(std::int64_t batch, std::int64_t n, std::int64_t k, const double* 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "kernels/parallel.hpp"
 namespace tessera::kernels {
 HWY_EXPORT(SolveF32);
 HWY_EXPORT(SolveF64);
 
 void solve_small_systems(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a,
                          const void* b, void* x, bool* hard) {
-  if (dtype == float32) HWY_DYNAMIC_DISPATCH(SolveF32)
-  (batch, n, k, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(x), hard);
-  else HWY_DYNAMIC_DISPATCH(SolveF64)(batch, n, k, static_cast<const double*>(a),
-                                      static_cast<const double*>(b), static_cast<double*>(x), hard);
+  constexpr std::int64_t whole_groups = 16;
+  share(batch, worth_a_thread(8 * n * n * (n + k)), whole_groups, [&](std::int64_t first, std::int64_t last) {
+    const auto solve = [&]<class R>(R, auto&& on_this_machine) {
+      on_this_machine(last - first, n, k, static_cast<const R*>(a) + first * n * n,
+                      static_cast<const R*>(b) + first * n * k, static_cast<R*>(x) + first * n * k,
+                      hard + first);
+    };
+    if (dtype == float32)
+      solve(float{}, HWY_DYNAMIC_DISPATCH(SolveF32));
+    else
+      solve(double{}, HWY_DYNAMIC_DISPATCH(SolveF64));
+  });
 }
 }  // namespace tessera::kernels
 #endif

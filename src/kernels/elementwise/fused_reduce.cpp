@@ -3,6 +3,7 @@
 
 #include "kernels/elementwise/fused.hpp"
 #include "kernels/move/copy.hpp"
+#include "kernels/parallel.hpp"
 #include "kernels/reduce/pairwise_cascade.hpp"
 #include "kernels/reduce/reduce.hpp"
 
@@ -35,10 +36,16 @@ class FusedReduce {
   }
 
   void run() {
-    block_values_.reset(new std::byte[static_cast<std::size_t>(product(block_)) * itemsize(chain_dtype_)]);
-    Extents at(shape_.size(), 0);
-    do reduce_place(at);
-    while (advance(at, false));
+    std::vector<Extents> places{Extents(shape_.size(), 0)};
+    for (Extents at = places[0]; advance(at, false);) places.push_back(at);
+    const auto count = static_cast<std::int64_t>(places.size());
+    const auto reduce_places = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t p = begin; p < end; ++p) reduce_place(places[p]);
+    };
+    if (count < 4 * threads())  // each on all threads
+      reduce_places(0, count);
+    else
+      share(count, 1, reduce_places);
   }
 
  private:
@@ -97,13 +104,25 @@ class FusedReduce {
     }
     const std::size_t item = itemsize(result_dtype_);
     const std::int64_t width = product(places);
-    const std::unique_ptr<std::byte[]> partial(new std::byte[static_cast<std::size_t>(width) * item]);
+    const std::int64_t at_once = 8 * std::max(threads(), 2),
+                       row_bytes = width * static_cast<std::int64_t>(item);
+    const std::unique_ptr<std::byte[]> partial(new std::byte[static_cast<std::size_t>(at_once * row_bytes)]);
     PairwiseCascade cascade(combine_map(kind_, result_dtype_), width, item);
     Extents at = first;
-    do {
-      reduce_block(at, partial.get());
-      cascade.add_row(partial.get());
-    } while (advance(at, true));
+    for (bool more = true; more;) {
+      std::vector<Extents> blocks;
+      while (more && static_cast<std::int64_t>(blocks.size()) < at_once) {
+        blocks.push_back(at);
+        more = advance(at, true);
+      }
+      const auto count = static_cast<std::int64_t>(blocks.size());
+      share(count, 1, [&](std::int64_t begin, std::int64_t end) {
+        const Values values = block_values();
+        for (std::int64_t b = begin; b < end; ++b)
+          reduce_block(blocks[b], values.get(), partial.get() + b * row_bytes);
+      });
+      for (std::int64_t b = 0; b < count; ++b) cascade.add_row(partial.get() + b * row_bytes);
+    }
     cascade.finish(partial.get());
     Extents dense(places.size(), 1);
     for (std::size_t d = places.size(); d-- > 1;) dense[d - 1] = dense[d] * places[d];
@@ -111,7 +130,12 @@ class FusedReduce {
                  Shape(std::move(places)), item);
   }
 
-  void reduce_block(const Extents& at, std::byte* partial) {
+  using Values = std::unique_ptr<std::byte[]>;
+  Values block_values() const {
+    return Values(new std::byte[static_cast<std::size_t>(product(block_)) * itemsize(chain_dtype_)]);
+  }
+
+  void reduce_block(const Extents& at, std::byte* block_values, std::byte* partial) const {
     std::vector<FusedOperand> operands;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const std::span<const std::int64_t> strides =
@@ -123,9 +147,9 @@ class FusedReduce {
            strides});
     }
     const Shape extents(block_at(at));
-    std::byte* values[] = {block_values_.get()};
+    std::byte* values[] = {block_values};
     run_fused(program_, extents, operands, values);
-    reduce(kind_, chain_dtype_, block_values_.get(), extents, axes_, partial);
+    reduce(kind_, chain_dtype_, block_values, extents, axes_, partial);
   }
 
   const FusedProgram& program_;
@@ -137,7 +161,6 @@ class FusedReduce {
   std::vector<bool> reduced_;
   Extents dense_, block_;
   Dtype chain_dtype_, result_dtype_;
-  std::unique_ptr<std::byte[]> block_values_;
 };
 
 }  // namespace

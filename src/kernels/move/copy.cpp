@@ -10,6 +10,7 @@
 
 #include "kernels/move/stream.hpp"
 #include "kernels/move/transpose_tile.hpp"
+#include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -142,19 +143,19 @@ void copy_line(T* dst, std::int64_t dst_stride, const T* src, std::int64_t src_s
   }
 }
 
+constexpr std::int64_t shared_bytes = std::int64_t{256} << 10;  // below, one thread is as fast
+
 // Copies far larger than the cache go past it: nothing reads their lines soon, and a normal store would
 // fetch them first.
 constexpr std::size_t streamed_bytes = std::size_t{16} << 20, streamed_line_bytes = 1024;
 
-void copy_lines(const CopyPlan& plan) {
+void copy_lines(const CopyPlan& plan, std::size_t all_bytes) {
   const Dim line = plan.dims.back();
   const std::span<const Dim> outer(plan.dims.data(), plan.dims.size() - 1);
   const auto item = static_cast<std::int64_t>(plan.itemsize);
   if (line.dst == 1 && line.src == 1) {
     const auto bytes = static_cast<std::size_t>(line.extent * item);
-    std::size_t all = bytes;
-    for (const Dim& dim : outer) all *= static_cast<std::size_t>(dim.extent);
-    if (all >= streamed_bytes && bytes >= streamed_line_bytes) {
+    if (all_bytes >= streamed_bytes && bytes >= streamed_line_bytes) {
       for_each_outer(outer, plan.dst, plan.src, item,
                      [&](std::byte* dst, const std::byte* src) { stream_copy(dst, src, bytes); });
       return finish_streaming();
@@ -182,6 +183,13 @@ void copy_planes(const CopyPlan& plan, std::size_t fast) {
                  });
 }
 
+void copy_on_one_thread(const CopyPlan& plan, std::size_t all_bytes) {
+  if (plan.dims.back().dst == 1 && plan.dims.back().src != 1 && plan.dims.back().src != 0)
+    for (std::size_t d = plan.dims.size() - 1; d-- > 0;)
+      if (plan.dims[d].src == 1) return copy_planes(plan, d);
+  copy_lines(plan, all_bytes);
+}
+
 }  // namespace
 
 void copy_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const std::byte* src,
@@ -192,10 +200,25 @@ void copy_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, con
     std::memcpy(plan.dst, plan.src, plan.itemsize);
     return;
   }
-  if (plan.dims.back().dst == 1 && plan.dims.back().src != 1 && plan.dims.back().src != 0)
-    for (std::size_t d = plan.dims.size() - 1; d-- > 0;)
-      if (plan.dims[d].src == 1) return copy_planes(plan, d);
-  copy_lines(plan);
+  auto bytes = static_cast<std::int64_t>(plan.itemsize);
+  for (const Dim& dim : plan.dims) bytes *= dim.extent;
+  if (bytes < shared_bytes || threads() == 1)
+    return copy_on_one_thread(plan, static_cast<std::size_t>(bytes));
+  // The outermost dim that has enough for all; else the longest.
+  std::size_t d = 0;
+  while (d < plan.dims.size() && plan.dims[d].extent < 4 * threads()) ++d;
+  if (d == plan.dims.size())
+    d = std::max_element(plan.dims.begin(), plan.dims.end(),
+                         [](const Dim& a, const Dim& b) { return a.extent < b.extent; }) -
+        plan.dims.begin();
+  share(plan.dims[d].extent, 1, plan.dims[d].extent >= 256 ? 16 : 1,
+        [&](std::int64_t begin, std::int64_t end) {
+          CopyPlan part = plan;
+          part.dst += begin * plan.dims[d].dst * static_cast<std::int64_t>(plan.itemsize);
+          part.src += begin * plan.dims[d].src * static_cast<std::int64_t>(plan.itemsize);
+          part.dims[d].extent = end - begin;
+          copy_on_one_thread(part, static_cast<std::size_t>(bytes));
+        });
 }
 
 void transpose(void* dst, const void* src, const Shape& shape, std::span<const int> perm,
@@ -215,12 +238,17 @@ void transpose(void* dst, const void* src, const Shape& shape, std::span<const i
 void fill(void* dst, const void* element, std::size_t itemsize, std::int64_t n) {
   const auto* bytes = static_cast<const unsigned char*>(element);
   if (n <= 0) return;
-  if (std::all_of(bytes, bytes + itemsize, [&](unsigned char b) { return b == bytes[0]; })) {
-    std::memset(dst, bytes[0], static_cast<std::size_t>(n) * itemsize);
-    return;
-  }
-  visit_item(itemsize,
-             [&]<class T>(T*) { copy_line(static_cast<T*>(dst), 1, static_cast<const T*>(element), 0, n); });
+  const bool same_bytes =
+      std::all_of(bytes, bytes + itemsize, [&](unsigned char b) { return b == bytes[0]; });
+  share(n, worth_a_thread(static_cast<std::int64_t>(itemsize)), [&](std::int64_t begin, std::int64_t end) {
+    auto* const to = static_cast<std::byte*>(dst) + begin * static_cast<std::int64_t>(itemsize);
+    if (same_bytes)
+      std::memset(to, bytes[0], static_cast<std::size_t>(end - begin) * itemsize);
+    else
+      visit_item(itemsize, [&]<class T>(T*) {
+        copy_line(reinterpret_cast<T*>(to), 1, static_cast<const T*>(element), 0, end - begin);
+      });
+  });
 }
 
 void fill_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const void* element,

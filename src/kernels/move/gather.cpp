@@ -5,6 +5,7 @@
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
+#include "kernels/parallel.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::kernels {
@@ -79,25 +80,31 @@ void gather(void* dst, const void* src, AxisView view, std::span<const std::int6
             std::size_t itemsize) {
   const auto n = static_cast<std::int64_t>(indices.size());
   const auto row_bytes = static_cast<std::size_t>(view.inner) * itemsize;
-  for (std::int64_t o = 0; o < view.outer; ++o) {
-    auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * n) * row_bytes;
+  // Of one outer index: the rows of indices [first, last).
+  const auto take = [&](std::int64_t o, std::int64_t first, std::int64_t last) {
+    auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * n + first) * row_bytes;
     const auto* from =
         static_cast<const std::byte*>(src) + static_cast<std::size_t>(o * view.extent) * row_bytes;
-    if (view.inner == 1) {
-      visit_item(itemsize, [&]<class T>(T) {
-        take_items(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), view.extent, indices.data(),
-                   n);
+    if (view.inner == 1)
+      return visit_item(itemsize, [&]<class T>(T) {
+        take_items(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), view.extent,
+                   indices.data() + first, last - first);
       });
-      continue;
-    }
-    for (const std::int64_t index : indices) {
-      if (inside(index, view.extent))
-        std::memcpy(to, from + static_cast<std::size_t>(index) * row_bytes, row_bytes);
+    for (std::int64_t i = first; i < last; ++i, to += row_bytes) {
+      if (inside(indices[i], view.extent))
+        std::memcpy(to, from + static_cast<std::size_t>(indices[i]) * row_bytes, row_bytes);
       else
         std::memset(to, 0, row_bytes);
-      to += row_bytes;
     }
-  }
+  };
+  share(view.outer * n, worth_a_thread(static_cast<std::int64_t>(row_bytes)),
+        [&](std::int64_t begin, std::int64_t end) {
+          while (begin < end) {
+            const std::int64_t o = begin / n, last = std::min(end, (o + 1) * n);
+            take(o, begin - o * n, last - o * n);
+            begin = last;
+          }
+        });
 }
 
 void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view,
@@ -105,37 +112,48 @@ void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view,
   const auto row_bytes = static_cast<std::size_t>(view.inner) * itemsize(dtype);
   const RowUpdate update{scatter_map(op, dtype), op == "set", row_bytes, view.inner};
   const auto n = static_cast<std::int64_t>(indices.size());
-  if (view.inner == 1 && op == "add") {
-    visit(dtype, [&]<class T>(T) {
-      for (std::int64_t o = 0; o < view.outer; ++o) {
+  // Each thread has a range of the destination's places and passes over all indices: equal ones stay in
+  // order.
+  const auto update_places = [&](std::int64_t o, std::int64_t first, std::int64_t last) {
+    const auto is_mine = [&](std::int64_t index) { return index >= first && index < last; };
+    if (view.inner == 1 && op == "add")
+      return visit(dtype, [&]<class T>(T) {
         T* to = static_cast<T*>(dst) + o * view.extent;
         const T* from = static_cast<const T*>(src) + o * n;
         for (std::int64_t i = 0; i < n; ++i)
-          if (const std::int64_t at = indices[i]; inside(at, view.extent)) to[at] = added(to[at], from[i]);
-      }
-    });
-    return;
-  }
-  for (std::int64_t o = 0; o < view.outer; ++o) {
+          if (const std::int64_t at = indices[i]; is_mine(at)) to[at] = added(to[at], from[i]);
+      });
     auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * view.extent) * row_bytes;
     const auto* from = static_cast<const std::byte*>(src) + static_cast<std::size_t>(o * n) * row_bytes;
-    for (const std::int64_t index : indices) {
-      if (inside(index, view.extent)) update(to + static_cast<std::size_t>(index) * row_bytes, from);
-      from += row_bytes;
+    for (std::int64_t i = 0; i < n; ++i, from += row_bytes)
+      if (is_mine(indices[i])) update(to + static_cast<std::size_t>(indices[i]) * row_bytes, from);
+  };
+  const std::int64_t places = view.outer * view.extent, updates = view.outer * n;
+  const auto least = std::max(worth_a_thread(static_cast<std::int64_t>(row_bytes)) *
+                                  std::max<std::int64_t>(places / std::max<std::int64_t>(updates, 1), 1),
+                              std::int64_t{1});
+  share(places, least, [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      const std::int64_t o = begin / view.extent, last = std::min(end, (o + 1) * view.extent);
+      update_places(o, begin - o * view.extent, last - o * view.extent);
+      begin = last;
     }
-  }
+  });
 }
 
 void gather_along(void* dst, const void* src, AxisView view, const std::int64_t* indices, std::int64_t n,
                   std::size_t itemsize) {
   visit_item(itemsize, [&]<class T>(T) {
-    auto* to = static_cast<T*>(dst);
-    for (std::int64_t o = 0; o < view.outer; ++o) {
-      const T* from = static_cast<const T*>(src) + o * view.extent * view.inner;
-      for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t j = 0; j < view.inner; ++j, ++to, ++indices)
-          *to = inside(*indices, view.extent) ? from[*indices * view.inner + j] : T{};
-    }
+    share(view.outer * n, worth_a_thread(view.inner * static_cast<std::int64_t>(sizeof(T))),
+          [&](std::int64_t begin, std::int64_t end) {
+            auto* to = static_cast<T*>(dst) + begin * view.inner;
+            const std::int64_t* index = indices + begin * view.inner;
+            for (std::int64_t row = begin; row < end; ++row) {
+              const T* from = static_cast<const T*>(src) + row / n * view.extent * view.inner;
+              for (std::int64_t j = 0; j < view.inner; ++j, ++to, ++index)
+                *to = inside(*index, view.extent) ? from[*index * view.inner + j] : T{};
+            }
+          });
   });
 }
 
@@ -143,33 +161,41 @@ void scatter_along(std::string_view op, Dtype dtype, void* dst, AxisView view, c
                    std::int64_t n, const void* src) {
   const std::size_t item = itemsize(dtype);
   const RowUpdate update{scatter_map(op, dtype), op == "set", item, 1};
-  const auto* from = static_cast<const std::byte*>(src);
-  for (std::int64_t o = 0; o < view.outer; ++o) {
-    auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * view.extent * view.inner) * item;
-    for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t j = 0; j < view.inner; ++j, from += item, ++indices)
-        if (inside(*indices, view.extent))
-          update(to + static_cast<std::size_t>(*indices * view.inner + j) * item, from);
-  }
+  share(view.outer, worth_a_thread(n * view.inner * static_cast<std::int64_t>(item)),
+        [&](std::int64_t first, std::int64_t last) {
+          const auto* from =
+              static_cast<const std::byte*>(src) + static_cast<std::size_t>(first * n * view.inner) * item;
+          const std::int64_t* index = indices + first * n * view.inner;
+          for (std::int64_t o = first; o < last; ++o) {
+            auto* to =
+                static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * view.extent * view.inner) * item;
+            for (std::int64_t i = 0; i < n; ++i)
+              for (std::int64_t j = 0; j < view.inner; ++j, from += item, ++index)
+                if (inside(*index, view.extent))
+                  update(to + static_cast<std::size_t>(*index * view.inner + j) * item, from);
+          }
+        });
 }
 
 namespace {
 template <class Number> void iota_of(Dtype dtype, void* out, std::int64_t n, Number start, Number step) {
   visit(dtype, [&]<class T>(T) {
     T* to = static_cast<T*>(out);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const Number value =
-          std::is_integral_v<Number>
-              ? static_cast<Number>(static_cast<std::uint64_t>(start) +
-                                    static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step))
-              : start + static_cast<Number>(i) * step;
-      if constexpr (is_complex_type<T>)
-        to[i] = T(static_cast<typename T::value_type>(value));
-      else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
-        to[i] = static_cast<T>(static_cast<std::int64_t>(value));
-      else
-        to[i] = static_cast<T>(value);
-    }
+    share(n, worth_a_thread(sizeof(T)), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const Number value =
+            std::is_integral_v<Number>
+                ? static_cast<Number>(static_cast<std::uint64_t>(start) +
+                                      static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step))
+                : start + static_cast<Number>(i) * step;
+        if constexpr (is_complex_type<T>)
+          to[i] = T(static_cast<typename T::value_type>(value));
+        else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+          to[i] = static_cast<T>(static_cast<std::int64_t>(value));
+        else
+          to[i] = static_cast<T>(value);
+      }
+    });
   });
 }
 }  // namespace

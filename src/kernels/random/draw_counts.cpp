@@ -10,11 +10,13 @@
 // All elements of an array share the keys of a round, each reads its own position in the round's draw.
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "kernels/random/lanes.hpp"
 #include "kernels/random/rejection.hpp"
+#include "kernels/random/share_draw.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -328,10 +330,7 @@ void binomial(const Draw& draw, const T* count, const T* p, const std::int32_t* 
       });
 }
 
-}  // namespace
-
-void count_rounds_poisson(const Draw& draw, const float* lambda, std::int32_t* rounds) {
-  std::fill_n(rounds, draw.keys.size(), 0);
+void poisson_rounds(const Draw& draw, const float* lambda, std::int32_t* rounds) {
   auto keys = round_keys(draw);
   for_each_batch(
       draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
@@ -341,7 +340,7 @@ void count_rounds_poisson(const Draw& draw, const float* lambda, std::int32_t* r
       });
 }
 
-void draw_poisson(const Draw& draw, const float* lambda, const std::int32_t* rounds, Dtype dtype, void* out) {
+void poisson(const Draw& draw, const float* lambda, const std::int32_t* rounds, Dtype dtype, void* out) {
   auto keys = round_keys(draw);
   const auto total = draw.global.elements();
   const MapFn cast = find_cast(float32, dtype);
@@ -362,23 +361,60 @@ void draw_poisson(const Draw& draw, const float* lambda, const std::int32_t* rou
       });
 }
 
+// part's first key among the draw's
+std::ptrdiff_t first_key(const Draw& part, const Draw& draw) { return part.keys.data() - draw.keys.data(); }
+
+// count(part, first element, rounds of its keys) by all threads: of each key the most.
+template <class Count> void most_rounds(const Draw& draw, std::int32_t* rounds, Count&& count) {
+  std::fill_n(rounds, draw.keys.size(), 0);
+  std::mutex one_at_a_time;
+  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+    std::vector<std::int32_t> own(part.keys.size(), 0);
+    count(part, first, own.data());
+    const std::lock_guard lock(one_at_a_time);
+    std::int32_t* const all = rounds + first_key(part, draw);
+    for (std::size_t k = 0; k < own.size(); ++k) all[k] = std::max(all[k], own[k]);
+  });
+}
+
+}  // namespace
+
+void count_rounds_poisson(const Draw& draw, const float* lambda, std::int32_t* rounds) {
+  most_rounds(draw, rounds, [&](const Draw& part, std::int64_t first, std::int32_t* own) {
+    poisson_rounds(part, lambda + first, own);
+  });
+}
+
+void draw_poisson(const Draw& draw, const float* lambda, const std::int32_t* rounds, Dtype dtype, void* out) {
+  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+    poisson(part, lambda + first, rounds + first_key(part, draw), dtype,
+            static_cast<std::byte*>(out) + first * static_cast<std::int64_t>(itemsize(dtype)));
+  });
+}
+
 void count_rounds_binomial(const Draw& draw, Dtype dtype, const void* count, const void* p,
                            std::int32_t* rounds) {
-  std::fill_n(rounds, draw.keys.size(), 0);
-  if (dtype == float32)
-    binomial_rounds(draw, static_cast<const float*>(count), static_cast<const float*>(p), rounds);
-  else
-    binomial_rounds(draw, static_cast<const double*>(count), static_cast<const double*>(p), rounds);
+  most_rounds(draw, rounds, [&](const Draw& part, std::int64_t first, std::int32_t* own) {
+    if (dtype == float32)
+      binomial_rounds(part, static_cast<const float*>(count) + first, static_cast<const float*>(p) + first,
+                      own);
+    else
+      binomial_rounds(part, static_cast<const double*>(count) + first, static_cast<const double*>(p) + first,
+                      own);
+  });
 }
 
 void draw_binomial(const Draw& draw, Dtype dtype, const void* count, const void* p,
                    const std::int32_t* rounds, void* out) {
-  if (dtype == float32)
-    binomial(draw, static_cast<const float*>(count), static_cast<const float*>(p), rounds,
-             static_cast<float*>(out));
-  else
-    binomial(draw, static_cast<const double*>(count), static_cast<const double*>(p), rounds,
-             static_cast<double*>(out));
+  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+    const std::int32_t* const own = rounds + first_key(part, draw);
+    if (dtype == float32)
+      binomial(part, static_cast<const float*>(count) + first, static_cast<const float*>(p) + first, own,
+               static_cast<float*>(out) + first);
+    else
+      binomial(part, static_cast<const double*>(count) + first, static_cast<const double*>(p) + first, own,
+               static_cast<double*>(out) + first);
+  });
 }
 
 }  // namespace tessera::kernels

@@ -4,6 +4,7 @@
 
 #include "kernels/random/lanes.hpp"
 #include "kernels/random/rejection.hpp"
+#include "kernels/random/share_draw.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -137,10 +138,14 @@ template <class T> void gamma_of_all_keys(const Draw& draw, GammaSpace space, co
 }  // namespace
 
 void draw_gamma(const Draw& draw, Dtype dtype, GammaSpace space, const void* alpha, void* out) {
-  if (dtype == float32)
-    gamma_of_all_keys(draw, space, static_cast<const float*>(alpha), static_cast<float*>(out));
-  else
-    gamma_of_all_keys(draw, space, static_cast<const double*>(alpha), static_cast<double*>(out));
+  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+    if (dtype == float32)
+      gamma_of_all_keys(part, space, static_cast<const float*>(alpha) + first,
+                        static_cast<float*>(out) + first);
+    else
+      gamma_of_all_keys(part, space, static_cast<const double*>(alpha) + first,
+                        static_cast<double*>(out) + first);
+  });
 }
 
 }  // namespace tessera::kernels

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/random/share_draw.hpp"
 #include "kernels/random/threefry_vectors.hpp"
 
 namespace tessera::kernels {
@@ -101,6 +102,13 @@ template <class T, class F> void write_floats(const Draw& draw, T minval, T maxv
   }
 }
 
+template <class T, class F>
+void write_floats_by_all(const Draw& draw, T minval, T maxval, void* out, F&& finish) {
+  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+    write_floats(part, minval, maxval, static_cast<T*>(out) + first, finish);
+  });
+}
+
 // Remainders by a divisor that is known in advance: the quotient from the high half of a product is right or
 // one too small.
 template <class U> class Remainder {
@@ -149,9 +157,7 @@ void write_integers(const Draw& draw, std::int64_t minval, std::uint64_t wide_sp
   }
 }
 
-}  // namespace
-
-void draw_bits(const Draw& draw, Dtype dtype, void* out) {
+void bits_on_one_thread(const Draw& draw, Dtype dtype, void* out) {
   switch (itemsize(dtype)) {
     case 1: return write_bits<std::uint8_t>(draw, out);
     case 2: return write_bits<std::uint16_t>(draw, out);
@@ -160,25 +166,8 @@ void draw_bits(const Draw& draw, Dtype dtype, void* out) {
   }
 }
 
-void draw_uniform(const Draw& draw, Dtype dtype, double minval, double maxval, void* out) {
-  const auto as_they_are = [](auto*, std::int64_t) {};
-  if (dtype == float32)
-    return write_floats<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out,
-                               as_they_are);
-  if (dtype == float64) return write_floats<double>(draw, minval, maxval, out, as_they_are);
-  throw DtypeError("uniform: dtype is " + name(dtype) + "; float32 and float64 are possible");
-}
-
-void draw_normal(const Draw& draw, Dtype dtype, double minval, double maxval, void* out) {
-  const auto to_normal = [](auto* values, std::int64_t n) { uniform_to_normal(values, n); };
-  if (dtype == float32)
-    return write_floats<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out, to_normal);
-  if (dtype == float64) return write_floats<double>(draw, minval, maxval, out, to_normal);
-  throw DtypeError("normal: dtype is " + name(dtype) + "; float32 and float64 are possible");
-}
-double after_minus_one(Dtype dtype) { return dtype == float32 ? -0x1.fffffep-1 : -0x1.fffffffffffffp-1; }
-
-void draw_integers(const Draw& draw, Dtype dtype, std::int64_t minval, std::uint64_t span, void* out) {
+void integers_on_one_thread(const Draw& draw, Dtype dtype, std::int64_t minval, std::uint64_t span,
+                            void* out) {
   switch (dtype.code) {
     case 1: return write_integers<std::int8_t, std::uint32_t>(draw, minval, span, out);
     case 2: return write_integers<std::int16_t, std::uint32_t>(draw, minval, span, out);
@@ -190,6 +179,39 @@ void draw_integers(const Draw& draw, Dtype dtype, std::int64_t minval, std::uint
     case 8: return write_integers<std::uint64_t, std::uint64_t>(draw, minval, span, out);
     default: throw DtypeError("randint: dtype is " + name(dtype) + "; integer dtypes are possible");
   }
+}
+
+}  // namespace
+
+void draw_bits(const Draw& draw, Dtype dtype, void* out) {
+  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+    bits_on_one_thread(part, dtype, static_cast<std::byte*>(out) + first * itemsize(dtype));
+  });
+}
+
+void draw_uniform(const Draw& draw, Dtype dtype, double minval, double maxval, void* out) {
+  const auto as_they_are = [](auto*, std::int64_t) {};
+  if (dtype == float32)
+    return write_floats_by_all<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out,
+                                      as_they_are);
+  if (dtype == float64) return write_floats_by_all<double>(draw, minval, maxval, out, as_they_are);
+  throw DtypeError("uniform: dtype is " + name(dtype) + "; float32 and float64 are possible");
+}
+
+void draw_normal(const Draw& draw, Dtype dtype, double minval, double maxval, void* out) {
+  const auto to_normal = [](auto* values, std::int64_t n) { uniform_to_normal(values, n); };
+  if (dtype == float32)
+    return write_floats_by_all<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out,
+                                      to_normal);
+  if (dtype == float64) return write_floats_by_all<double>(draw, minval, maxval, out, to_normal);
+  throw DtypeError("normal: dtype is " + name(dtype) + "; float32 and float64 are possible");
+}
+double after_minus_one(Dtype dtype) { return dtype == float32 ? -0x1.fffffep-1 : -0x1.fffffffffffffp-1; }
+
+void draw_integers(const Draw& draw, Dtype dtype, std::int64_t minval, std::uint64_t span, void* out) {
+  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+    integers_on_one_thread(part, dtype, minval, span, static_cast<std::byte*>(out) + first * itemsize(dtype));
+  });
 }
 
 void uniform_block(std::uint32_t k0, std::uint32_t k1, const Box& box, const Shape& global, Dtype dtype,

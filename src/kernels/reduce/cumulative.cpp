@@ -6,6 +6,7 @@
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
+#include "kernels/parallel.hpp"
 #include "kernels/reduce/order.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/visit.hpp"
@@ -90,16 +91,39 @@ template <class T> void scan_logsumexp(const T* x, std::int64_t rows, std::int64
 // Along an outer axis, row i is row i - 1 combined with it: whole rows at a time.
 void scan_columns(ReduceKind kind, Dtype dtype, const std::byte* x, AxisView view, bool reverse,
                   std::byte* out) {
-  const std::size_t row_bytes = static_cast<std::size_t>(view.inner) * itemsize(dtype);
-  for (std::int64_t o = 0; o < view.outer; ++o) {
+  const auto item = static_cast<std::int64_t>(itemsize(dtype)), row_bytes = view.inner * item;
+  const auto scan = [&](std::int64_t o, std::int64_t first, std::int64_t last) {
     for (std::int64_t k = 0; k < view.extent; ++k) {
-      const std::int64_t i = reverse ? view.extent - 1 - k : k;
-      const std::size_t at = static_cast<std::size_t>(o * view.extent + i) * row_bytes;
+      const std::int64_t i = reverse ? view.extent - 1 - k : k,
+                         at = (o * view.extent + i) * row_bytes + first * item;
       const std::byte* previous = reverse ? out + at + row_bytes : out + at - row_bytes;
-      if (out != x) std::memcpy(out + at, x + at, row_bytes);
-      if (k > 0) combine(kind, dtype, previous, out + at, view.inner);
+      if (out != x) std::memcpy(out + at, x + at, static_cast<std::size_t>((last - first) * item));
+      if (k > 0) combine(kind, dtype, previous, out + at, last - first);
     }
-  }
+  };
+  share(view.outer * view.inner, worth_a_thread(view.extent * item), 16,
+        [&](std::int64_t begin, std::int64_t end) {
+          while (begin < end) {
+            const std::int64_t o = begin / view.inner, last = std::min(end, (o + 1) * view.inner);
+            scan(o, begin - o * view.inner, last - o * view.inner);
+            begin = last;
+          }
+        });
+}
+
+// One line after the other: each element of a line waits for the one before it, lines do not.
+void scan_lines(ReduceKind kind, Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
+                bool reverse, void* out) {
+  if (kind == ReduceKind::sum) return scan_rows_of<Sum>(dtype, data, rows, n, reverse, out);
+  if (kind == ReduceKind::prod) return scan_rows_of<Prod>(dtype, data, rows, n, reverse, out);
+  if (kind == ReduceKind::max) return scan_rows_of<Max>(dtype, data, rows, n, reverse, out);
+  if (kind == ReduceKind::min) return scan_rows_of<Min>(dtype, data, rows, n, reverse, out);
+  if (kind == ReduceKind::logsumexp && dtype == float32)
+    return scan_logsumexp(static_cast<const float*>(data), rows, n, reverse, static_cast<float*>(out));
+  if (kind == ReduceKind::logsumexp && dtype == float64)
+    return scan_logsumexp(static_cast<const double*>(data), rows, n, reverse, static_cast<double*>(out));
+  throw InternalError("kernels::cumulative: there is no scan '" + std::string(name(kind)) + "' of " +
+                      name(dtype));
 }
 
 }  // namespace
@@ -111,18 +135,11 @@ void cumulative(ReduceKind kind, bool reverse, Dtype dtype, const void* data, co
   if (view.inner > 1)
     return scan_columns(kind, dtype, static_cast<const std::byte*>(data), view, reverse,
                         static_cast<std::byte*>(out));
-  if (kind == ReduceKind::sum) return scan_rows_of<Sum>(dtype, data, view.outer, view.extent, reverse, out);
-  if (kind == ReduceKind::prod) return scan_rows_of<Prod>(dtype, data, view.outer, view.extent, reverse, out);
-  if (kind == ReduceKind::max) return scan_rows_of<Max>(dtype, data, view.outer, view.extent, reverse, out);
-  if (kind == ReduceKind::min) return scan_rows_of<Min>(dtype, data, view.outer, view.extent, reverse, out);
-  if (kind == ReduceKind::logsumexp && dtype == float32)
-    return scan_logsumexp(static_cast<const float*>(data), view.outer, view.extent, reverse,
-                          static_cast<float*>(out));
-  if (kind == ReduceKind::logsumexp && dtype == float64)
-    return scan_logsumexp(static_cast<const double*>(data), view.outer, view.extent, reverse,
-                          static_cast<double*>(out));
-  throw InternalError("kernels::cumulative: there is no scan '" + std::string(name(kind)) + "' of " +
-                      name(dtype));
+  const std::int64_t row_bytes = view.extent * static_cast<std::int64_t>(itemsize(dtype));
+  share(view.outer, worth_a_thread(row_bytes), [&](std::int64_t begin, std::int64_t end) {
+    scan_lines(kind, dtype, static_cast<const std::byte*>(data) + begin * row_bytes, end - begin, view.extent,
+               reverse, static_cast<std::byte*>(out) + begin * row_bytes);
+  });
 }
 
 }  // namespace tessera::kernels

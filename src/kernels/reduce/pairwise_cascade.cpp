@@ -15,8 +15,8 @@ void PairwiseCascade::add_rows(const std::byte* x, std::int64_t rows, std::size_
   std::swap(levels_[0], levels_[at + 1]);
 }
 
-void PairwiseCascade::finish(std::byte* out) {
-  bool first = true;
+void PairwiseCascade::finish(std::byte* out, bool has_rest) {
+  bool first = !has_rest;
   for (int at = 0; (count_ >> at) != 0; ++at) {
     if (((count_ >> at) & 1) == 0) continue;
     if (first)

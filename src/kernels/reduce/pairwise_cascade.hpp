@@ -27,9 +27,12 @@ class PairwiseCascade {
   void add_rows(const std::byte* x, std::int64_t rows, std::size_t row_bytes);
   void add_row(const std::byte* x) { add_rows(x, 1, 0); }
   // The whole, after at least one row.
-  void finish(std::byte* out);
+  void finish(std::byte* out) { finish(out, false); }
+  // The same where `out` holds what the last few rows gave, which count as less than any row before them.
+  void finish_with_rest(std::byte* out) { finish(out, true); }
 
  private:
+  void finish(std::byte* out, bool has_rest);
   std::byte* level(int at);
   void into(const void* a, const void* b, void* out) const {
     const void* in[] = {a, b};

@@ -3,12 +3,14 @@
 #include <tessera/error.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
+#include "kernels/parallel.hpp"
 #include "kernels/reduce/pairwise_cascade.hpp"
 #include "kernels/reduce/reduce_rows.hpp"
 #include "kernels/visit.hpp"
@@ -23,6 +25,43 @@ Bytes scratch(std::int64_t bytes) { return Bytes(new std::byte[std::max<std::int
   throw InternalError("kernels::reduce: there is no reduction '" + std::string(name(kind)) + "' of " +
                       name(dtype));
 }
+
+// Rows of (rows x n) that go into the cascade one after the other, and groups of them that a thread takes.
+constexpr std::int64_t block_rows = 32, rows_of_a_part = 32 * block_rows;
+
+// Columns [j, j + width) of a dense (rows x n), few enough for the nearest cache.
+struct ColumnBlock {
+  MapFn fn;
+  const std::byte* x;
+  std::int64_t n;
+  std::size_t item;
+
+  void reduce(std::int64_t j, std::int64_t width, std::int64_t first, std::int64_t last,
+              std::byte* out) const {
+    PairwiseCascade cascade(fn, width, item);
+    for (std::int64_t r = first; r < last; r += block_rows)
+      cascade.add_rows(x + static_cast<std::size_t>(r * n + j) * item, std::min(block_rows, last - r),
+                       static_cast<std::size_t>(n) * item);
+    cascade.finish(out);
+  }
+
+  // Parts of 2^k groups of rows make subtrees of the same cascade.
+  void reduce_by_parts(std::int64_t j, std::int64_t width, std::int64_t rows, std::byte* out) const {
+    const std::int64_t parts = (rows - 1) / rows_of_a_part;
+    const std::size_t bytes = static_cast<std::size_t>(width) * item;
+    const Bytes partial = scratch((parts + 1) * static_cast<std::int64_t>(bytes));
+    share(parts + 1, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t p = begin; p < end; ++p)
+        reduce(j, width, p * rows_of_a_part, std::min((p + 1) * rows_of_a_part, rows),
+               partial.get() + static_cast<std::size_t>(p) * bytes);
+    });
+    PairwiseCascade cascade(fn, width, item);
+    for (std::int64_t p = 0; p < parts; ++p)
+      cascade.add_row(partial.get() + static_cast<std::size_t>(p) * bytes);
+    std::memcpy(out, partial.get() + static_cast<std::size_t>(parts) * bytes, bytes);
+    cascade.finish_with_rest(out);
+  }
+};
 
 // out[j] = fn over r of x[r][j]; x is (rows x n) dense, rows > 0.
 void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_t n, std::size_t itemsize,
@@ -40,15 +79,60 @@ void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_
     return;
   }
   const std::int64_t block_columns = std::max<std::int64_t>(8192 / static_cast<std::int64_t>(itemsize), 1);
-  constexpr std::int64_t block_rows = 32;
-  for (std::int64_t j = 0; j < n; j += block_columns) {
-    const std::int64_t width = std::min(block_columns, n - j);
-    PairwiseCascade cascade(fn, width, itemsize);
-    for (std::int64_t r = 0; r < rows; r += block_rows)
-      cascade.add_rows(x + static_cast<std::size_t>(r * n + j) * itemsize, std::min(block_rows, rows - r),
-                       static_cast<std::size_t>(n) * itemsize);
-    cascade.finish(out + static_cast<std::size_t>(j) * itemsize);
+  const std::int64_t blocks = (n + block_columns - 1) / block_columns;
+  const ColumnBlock block{fn, x, n, itemsize};
+  if (blocks < 4 * threads() && rows >= 2 * rows_of_a_part && threads() > 1) {
+    for (std::int64_t j = 0; j < n; j += block_columns)
+      block.reduce_by_parts(j, std::min(block_columns, n - j), rows,
+                            out + static_cast<std::size_t>(j) * itemsize);
+    return;
   }
+  share(blocks, worth_a_thread(block_columns * rows * static_cast<std::int64_t>(itemsize)),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t j = begin * block_columns; j < std::min(end * block_columns, n);
+               j += block_columns)
+            block.reduce(j, std::min(block_columns, n - j), 0, rows,
+                         out + static_cast<std::size_t>(j) * itemsize);
+        });
+}
+
+// Merges 2^k blocks to each of these parts of a row of n elements: the same tree as one call's, on all
+// threads.
+void reduce_long_row(RowReduceFn fn, Dtype dtype, const std::byte* row, std::int64_t n, std::byte* out) {
+  const auto item = static_cast<std::int64_t>(itemsize(dtype)), block = row_block(dtype);
+  std::int64_t part = block;
+  while (part * item < std::int64_t{256} << 10) part *= 2;
+  const std::int64_t count = (n - block) / part;  // what is left for the last call is a block at least
+  if (threads() == 1 || count < 2) return fn(row, 1, n, out);
+  const Bytes parts = scratch((count + 1) * item);
+  const auto at = [&](std::int64_t p) { return parts.get() + p * item; };
+  share(count + 1, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p)
+      fn(row + p * part * item, 1, p < count ? part : n - count * part, at(p));
+  });
+  const auto merge = [&](const std::byte* left, const std::byte* right, std::byte* to) {
+    alignas(16) std::byte pair[32];
+    std::memcpy(pair, left, static_cast<std::size_t>(item));
+    std::memcpy(pair + item, right, static_cast<std::size_t>(item));
+    fn(pair, 1, 2, to);
+  };
+  for (std::int64_t step = 1; step < count; step *= 2)
+    for (std::int64_t p = 0; p + 2 * step <= count; p += 2 * step) merge(at(p), at(p + step), at(p));
+  for (std::int64_t step = 1, end = count; end > 0; step *= 2)  // as the last carries of a counter
+    if ((count & step) != 0) merge(at(end -= step), at(count), at(count));
+  std::memcpy(out, at(count), static_cast<std::size_t>(item));
+}
+
+void reduce_all_rows(RowReduceFn fn, Dtype dtype, const std::byte* data, std::int64_t rows, std::int64_t n,
+                     std::byte* out) {
+  const auto item = static_cast<std::int64_t>(itemsize(dtype));
+  if (rows < threads())
+    for (std::int64_t r = 0; r < rows; ++r)
+      reduce_long_row(fn, dtype, data + r * n * item, n, out + r * item);
+  else
+    share(rows, worth_a_thread(n * item), [&](std::int64_t begin, std::int64_t end) {
+      fn(data + begin * n * item, end - begin, n, out + begin * item);
+    });
 }
 
 // Dims with neighbours of the same kind merged and dims of extent 1 dropped.
@@ -97,17 +181,34 @@ void reduce_runs(ReduceKind kind, Dtype dtype, const std::byte* data, std::vecto
     if (inner == 1) {
       const RowReduceFn fn = find_row_reduce(kind, dtype);
       if (fn == nullptr) refuse(kind, dtype);
-      fn(data, outer, rows, target);
+      reduce_all_rows(fn, dtype, data, outer, rows, target);
     } else {
       const MapFn fn = combine_map(kind, dtype);
-      for (std::int64_t o = 0; o < outer; ++o)
-        reduce_columns(fn, data + static_cast<std::size_t>(o * rows * inner) * item, rows, inner, item,
-                       target + static_cast<std::size_t>(o * inner) * item);
+      const auto reduce_planes = [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t o = begin; o < end; ++o)
+          reduce_columns(fn, data + static_cast<std::size_t>(o * rows * inner) * item, rows, inner, item,
+                         target + static_cast<std::size_t>(o * inner) * item);
+      };
+      if (outer < 4 * threads())  // each on all threads
+        reduce_planes(0, outer);
+      else
+        share(outer, worth_a_thread(rows * inner * static_cast<std::int64_t>(item)), reduce_planes);
     }
     if (last) return;
     kept = std::move(next);
     data = kept.get();
   }
+}
+
+void count_long_row(RowReduceFn fn, const std::byte* row, std::int64_t item, std::int64_t n, std::byte* out) {
+  std::atomic<std::int64_t> total{0};
+  share(n, worth_a_thread(item), [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t part = 0;
+    fn(row + begin * item, 1, end - begin, &part);
+    total += part;
+  });
+  const std::int64_t count = total;
+  std::memcpy(out, &count, sizeof count);
 }
 
 // Numbers of nonzero elements over the innermost reduced run as int64, then a sum.
@@ -117,8 +218,15 @@ void count_nonzero(Dtype in, const std::byte* data, std::vector<Run> runs, std::
   for (const auto& run : runs) total *= run.extent;
   const std::int64_t rows = last_is_reduced ? total / runs.back().extent : total;
   const Bytes counts = scratch(rows * 8);
-  find_row_reduce(ReduceKind::count_nonzero, in)(data, rows, last_is_reduced ? runs.back().extent : 1,
-                                                 counts.get());
+  const RowReduceFn fn = find_row_reduce(ReduceKind::count_nonzero, in);
+  const auto item = static_cast<std::int64_t>(itemsize(in)), n = last_is_reduced ? runs.back().extent : 1;
+  if (rows < threads())
+    for (std::int64_t r = 0; r < rows; ++r)
+      count_long_row(fn, data + r * n * item, item, n, counts.get() + r * 8);
+  else
+    share(rows, worth_a_thread(n * item), [&](std::int64_t begin, std::int64_t end) {
+      fn(data + begin * n * item, end - begin, n, counts.get() + begin * 8);
+    });
   if (last_is_reduced) runs.pop_back();
   reduce_runs(ReduceKind::sum, int64, counts.get(), std::move(runs), reinterpret_cast<std::byte*>(out));
 }

@@ -1,21 +1,78 @@
 #include "kernels/sort/radix_sort.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
 namespace {
 
 struct Nothing {};
 
+constexpr std::int64_t shared_from = 1 << 15;  // elements for each thread
+
+// Elements [begin, end) to the places of their digit d, which move on.
+template <class K, class P> void move_by_digit(const K* from, const P* from_payload, std::int64_t begin,
+                                               std::int64_t end, int d, std::int64_t* place, K* to,
+                                               P* to_payload) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t at = place[(from[i] >> (8 * d)) & 0xFF]++;
+    to[at] = from[i];
+    if constexpr (!std::is_same_v<P, Nothing>) to_payload[at] = from_payload[i];
+  }
+}
+
+// The same by several threads, each with a part of the elements. Of one digit the first part's places come
+// first, so the order is that of one thread.
+template <class K, class P>
+void sort_digits_in_parts(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n, int parts) {
+  using Counts = std::array<std::int64_t, 256>;
+  std::vector<Counts> counts(parts);
+  K *from = keys, *to = spare_keys;
+  P *from_payload = payload, *to_payload = spare_payload;
+  const auto for_parts = [&](auto&& work) {
+    share(parts, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t p = first; p < last; ++p) work(p, n * p / parts, n * (p + 1) / parts);
+    });
+  };
+  for (int d = 0; d < static_cast<int>(sizeof(K)); ++d) {
+    for_parts([&](std::int64_t p, std::int64_t begin, std::int64_t end) {
+      Counts own{};
+      for (std::int64_t i = begin; i < end; ++i) ++own[(from[i] >> (8 * d)) & 0xFF];
+      counts[p] = own;
+    });
+    std::int64_t shared_by_all = 0, total = 0;
+    for (const Counts& own : counts) shared_by_all += own[(from[0] >> (8 * d)) & 0xFF];
+    if (shared_by_all == n) continue;
+    for (int b = 0; b < 256; ++b)
+      for (Counts& own : counts) total += std::exchange(own[b], total);
+    for_parts([&](std::int64_t p, std::int64_t begin, std::int64_t end) {
+      Counts place = counts[p];
+      move_by_digit(from, from_payload, begin, end, d, place.data(), to, to_payload);
+    });
+    std::swap(from, to);
+    std::swap(from_payload, to_payload);
+  }
+  if (from == keys) return;
+  for_parts([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    std::copy(from + begin, from + end, keys + begin);
+    if constexpr (!std::is_same_v<P, Nothing>)
+      std::copy(from_payload + begin, from_payload + end, payload + begin);
+  });
+}
+
 // 8-bit digits: 256 write streams still fit the first-level cache and TLB; a digit that all keys share costs
 // no pass.
 template <class K, class P>
 void sort_digits(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
   constexpr int digits = static_cast<int>(sizeof(K));
+  const int parts = static_cast<int>(std::clamp<std::int64_t>(n / shared_from, 1, threads()));
+  if (parts > 1) return sort_digits_in_parts(keys, payload, spare_keys, spare_payload, n, parts);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(digits) * 256, 0);
   for (std::int64_t i = 0; i < n; ++i)
     for (int d = 0; d < digits; ++d)
@@ -27,11 +84,7 @@ void sort_digits(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int6
     if (place[(from[0] >> (8 * d)) & 0xFF] == n) continue;
     std::int64_t total = 0;
     for (int b = 0; b < 256; ++b) total += std::exchange(place[b], total);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t at = place[(from[i] >> (8 * d)) & 0xFF]++;
-      to[at] = from[i];
-      if constexpr (!std::is_same_v<P, Nothing>) to_payload[at] = from_payload[i];
-    }
+    move_by_digit(from, from_payload, 0, n, d, place, to, to_payload);
     std::swap(from, to);
     std::swap(from_payload, to_payload);
   }

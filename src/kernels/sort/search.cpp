@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/parallel.hpp"
 #include "kernels/sort/keys_of_row.hpp"
 #include "kernels/sort/sort.hpp"
 
@@ -58,19 +59,21 @@ void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* v
                   bool right, std::int64_t* out) {
   visit(dtype, [&]<class T>(T) {
     const T* row = static_cast<const T*>(sorted);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto key = order_key(static_cast<const T*>(values)[i]);
-      // Without branches: `base` moves over the half that lies before the place.
-      std::int64_t base = 0;
-      for (std::int64_t left = n; left > 0;) {
-        const std::int64_t half = (left + 1) / 2;
-        const auto middle = order_key(row[base + half - 1]);
-        const bool before = right ? !(key < middle) : middle < key;
-        base += before ? half : 0;
-        left = before ? left - half : half - 1;
+    share(count, 4096, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto key = order_key(static_cast<const T*>(values)[i]);
+        // Without branches: `base` moves over the half that lies before the place.
+        std::int64_t base = 0;
+        for (std::int64_t left = n; left > 0;) {
+          const std::int64_t half = (left + 1) / 2;
+          const auto middle = order_key(row[base + half - 1]);
+          const bool before = right ? !(key < middle) : middle < key;
+          base += before ? half : 0;
+          left = before ? left - half : half - 1;
+        }
+        out[i] = base;
       }
-      out[i] = base;
-    }
+    });
   });
 }
 
@@ -79,17 +82,21 @@ void top_k_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n
   k = std::min(k, n);
   if (rows == 0 || k <= 0) return;
   const std::size_t bytes = itemsize(dtype);
-  auto* row = static_cast<const std::byte*>(data);
-  auto* values = static_cast<std::byte*>(values_out);
   visit_keys(dtype, [&]<class K>(K) {
-    Best<K> best(k);
-    for (std::int64_t r = 0; r < rows; ++r, row += n * bytes, best.clear()) {
-      offer_row(dtype, row, n, best);
-      for (const auto& [key, at] : best.sorted()) {
-        if (values != nullptr) std::memcpy(values, row + at * bytes, bytes), values += bytes;
-        if (index_out != nullptr) *index_out++ = at;
-      }
-    }
+    share(rows, worth_a_thread(n * static_cast<std::int64_t>(bytes)),
+          [&](std::int64_t begin, std::int64_t end) {
+            Best<K> best(k);
+            for (std::int64_t r = begin; r < end; ++r, best.clear()) {
+              const auto* row = static_cast<const std::byte*>(data) + r * n * bytes;
+              offer_row(dtype, row, n, best);
+              for (std::int64_t i = r * k; const auto& [key, at] : best.sorted()) {
+                if (values_out != nullptr)
+                  std::memcpy(static_cast<std::byte*>(values_out) + i * bytes, row + at * bytes, bytes);
+                if (index_out != nullptr) index_out[i] = at;
+                ++i;
+              }
+            }
+          });
   });
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/parallel.hpp"
 #include "kernels/sort/keys_of_row.hpp"
 #include "kernels/sort/radix_sort.hpp"
 
@@ -36,8 +37,11 @@ template <class K, class Position> class KeySorter final : public RowSorter<Posi
   }
 
   const Position* argsort(const void* row) override {
-    read_keys(dtype_, row, n_, order_, keys_.data());
-    std::iota(at_.begin(), at_.end(), Position{0});
+    share(n_, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
+      read_keys(dtype_, static_cast<const std::byte*>(row) + begin * itemsize(dtype_), end - begin, order_,
+                keys_.data() + begin);
+      std::iota(at_.begin() + begin, at_.begin() + end, static_cast<Position>(begin));
+    });
     if constexpr (has_digits<K>)
       if (by_digits()) {
         radix_sort(keys_.data(), at_.data(), spare_keys_.data(), spare_at_.data(), n_);
@@ -71,25 +75,42 @@ template <class F> void with_sorter(Dtype dtype, std::int64_t n, SortOrder order
     use(*sorter_of(std::uint32_t{}));
 }
 
+// work(first, last) for ranges of rows; few rows are each sorted by all threads.
+template <class Work> void for_rows(std::int64_t rows, std::size_t row_bytes, Work&& work) {
+  if (rows < threads())
+    work(std::int64_t{0}, rows);
+  else
+    share(rows, worth_a_thread(static_cast<std::int64_t>(row_bytes)), work);
+}
+
 // Integers carry nothing that their keys do not: no positions needed.
 template <class K> void sort_integers(Dtype dtype, const std::byte* data, std::int64_t rows, std::int64_t n,
                                       SortOrder order, std::byte* out) {
-  std::vector<K> keys(n), spare(n >= radix_from ? n : 0);
   const std::size_t row_bytes = n * sizeof(K);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    read_keys(dtype, data + r * row_bytes, n, order, keys.data());
-    if (n >= radix_from)
-      radix_sort(keys.data(), spare.data(), n);
-    else
-      std::sort(keys.begin(), keys.end());
-    write_integers(dtype, keys.data(), n, order, out + r * row_bytes);
-  }
+  for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
+    std::vector<K> keys(n), spare(n >= radix_from ? n : 0);
+    for (std::int64_t r = first; r < last; ++r) {
+      share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
+        read_keys(dtype, data + r * row_bytes + begin * sizeof(K), end - begin, order, keys.data() + begin);
+      });
+      if (n >= radix_from)
+        radix_sort(keys.data(), spare.data(), n);
+      else
+        std::sort(keys.begin(), keys.end());
+      share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
+        write_integers(dtype, keys.data() + begin, end - begin, order,
+                       out + r * row_bytes + begin * sizeof(K));
+      });
+    }
+  });
 }
 
 // to[i] = from[at[i]]
 template <std::size_t bytes, class Position>
 void gather_items(const std::byte* from, const Position* at, std::int64_t n, std::byte* to) {
-  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * bytes, from + at[i] * bytes, bytes);
+  share(n, worth_a_thread(bytes), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes, from + at[i] * bytes, bytes);
+  });
 }
 template <class Position>
 void gather_items(Dtype dtype, const std::byte* from, const Position* at, std::int64_t n, std::byte* to) {
@@ -126,22 +147,34 @@ void sort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
       if constexpr (has_digits<K>) sort_integers<K>(dtype, from, rows, n, order, to);
     });
   const std::size_t row_bytes = n * itemsize(dtype);
-  const std::unique_ptr<std::byte[]> row(new std::byte[row_bytes]);
-  with_sorter(dtype, n, order, [&](auto& sorter) {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      gather_items(dtype, from + r * row_bytes, sorter.argsort(from + r * row_bytes), n, row.get());
-      std::memcpy(to + r * row_bytes, row.get(), row_bytes);
-    }
+  for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
+    const std::unique_ptr<std::byte[]> row(new std::byte[row_bytes]);
+    with_sorter(dtype, n, order, [&](auto& sorter) {
+      for (std::int64_t r = first; r < last; ++r) {
+        gather_items(dtype, from + r * row_bytes, sorter.argsort(from + r * row_bytes), n, row.get());
+        share(static_cast<std::int64_t>(row_bytes), worth_a_thread(1),
+              [&](std::int64_t begin, std::int64_t end) {
+                std::copy(row.get() + begin, row.get() + end, to + r * row_bytes + begin);
+              });
+      }
+    });
   });
 }
 
 void argsort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder order,
                   std::int64_t* out) {
   if (rows == 0 || n == 0) return;
-  const auto* row = static_cast<const std::byte*>(data);
-  with_sorter(dtype, n, order, [&](auto& sorter) {
-    for (std::int64_t r = 0; r < rows; ++r, row += n * itemsize(dtype), out += n)
-      std::copy_n(sorter.argsort(row), n, out);
+  const auto* from = static_cast<const std::byte*>(data);
+  const std::size_t row_bytes = n * itemsize(dtype);
+  for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
+    with_sorter(dtype, n, order, [&](auto& sorter) {
+      for (std::int64_t r = first; r < last; ++r) {
+        const auto* at = sorter.argsort(from + r * row_bytes);
+        share(n, worth_a_thread(8), [&](std::int64_t begin, std::int64_t end) {
+          std::copy(at + begin, at + end, out + r * n + begin);
+        });
+      }
+    });
   });
 }
 
@@ -158,7 +191,9 @@ void sort_pairs(Dtype dtype, void* keys, std::int64_t* payload, std::int64_t n, 
   with_sorter(dtype, n, order, [&](auto& sorter) {
     const auto* at = sorter.argsort(keys);
     gather_items(dtype, old_keys.get(), at, n, static_cast<std::byte*>(keys));
-    for (std::int64_t i = 0; i < n; ++i) payload[i] = old_payload[at[i]];
+    share(n, worth_a_thread(8), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) payload[i] = old_payload[at[i]];
+    });
   });
 }
 
