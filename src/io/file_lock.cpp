@@ -108,6 +108,11 @@ bool FileLock::try_once(const std::string& call) {
   return false;
 }
 
+void FileLock::abandon() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
 FileLock::~FileLock() {
   if (descriptor_ < 0) return;
   ::unlink(path_.c_str());  // while it is held: the next one finds no file, or sees that its file has gone

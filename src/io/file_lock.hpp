@@ -14,6 +14,8 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
+  // Gives the lock back and lets its file stand, as if this process had died: see is_inherited().
+  void abandon();
   // The file was there, and nobody held it: who made it died in the middle of a save. What that one left
   // behind is nobody's.
   bool is_inherited() const { return is_inherited_; }

@@ -75,9 +75,9 @@ void damaged(const std::string& path, const std::string& facts) {
                 "; restore another step, or write this one again");
 }
 
-Manifest::File write_rank_file(const std::string& path,
+Manifest::File write_rank_file(const std::string& call, const std::string& path,
                                const std::vector<std::pair<const std::byte*, std::int64_t>>& pieces) {
-  File file(call_text(), path, File::Mode::create);
+  File file(call, path, File::Mode::create);
   PieceSums sums;
   Manifest::File result;
   for (const auto& [data, bytes] : pieces) {

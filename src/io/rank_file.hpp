@@ -16,8 +16,8 @@ namespace tessera::io::checkpoint {
 
 [[noreturn]] void damaged(const std::string& path, const std::string& facts);
 
-// Writes the pieces in their order, and says what the manifest has to know.
-Manifest::File write_rank_file(const std::string& path,
+// Writes the pieces in their order, and says what the manifest has to know. `call` opens the messages.
+Manifest::File write_rank_file(const std::string& call, const std::string& path,
                                const std::vector<std::pair<const std::byte*, std::int64_t>>& pieces);
 
 // Pieces are read and checked when they are needed, once.

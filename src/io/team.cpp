@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/hash.hpp"
+#include "base/stop_request.hpp"
 #include "base/text.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "comm/watch/agreement.hpp"
@@ -76,6 +77,7 @@ bool Team::is_first() const { return process_index() == first_; }
 
 void Team::together(const std::function<void()>& work) const {
   std::string wrong;
+  const UndisturbedByStop undisturbed;  // a job that is asked to stop saves after this
   try {
     work();
   } catch (const comm::DisagreementError&) {

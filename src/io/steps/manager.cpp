@@ -1,0 +1,182 @@
+#include "io/steps/manager.hpp"
+
+#include <tessera/checkpoint.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "base/call.hpp"
+#include "base/log.hpp"
+#include "base/session.hpp"
+#include "base/text.hpp"
+#include "comm/mpi/environment.hpp"
+#include "comm/watch/agreement.hpp"
+#include "graph/op.hpp"
+#include "io/steps/step_save.hpp"
+
+namespace tessera::io::checkpoint {
+
+// A StepSave and the thread that writes it.
+class UnderWay {
+ public:
+  UnderWay(std::unique_ptr<StepSave> save, bool on_a_thread) : save_(std::move(save)) {
+    if (!on_a_thread || !start_thread()) write();
+  }
+  ~UnderWay() { join(); }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+  bool is_written() const { return is_written_.load(std::memory_order_acquire); }
+  void finish(const Team& team, int keep) {
+    join();
+    save_->finish(team, keep);
+  }
+  void abandon() {
+    join();
+    save_->abandon();
+  }
+
+ private:
+  void write() {
+    save_->write();
+    is_written_.store(true, std::memory_order_release);
+  }
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  // Signals are the program's thread's. Without a thread the step is written at once.
+  bool start_thread() {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::thread([this] { write(); });
+    } catch (const std::system_error&) {}
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return thread_.joinable();
+  }
+  std::unique_ptr<StepSave> save_;
+  std::atomic<bool> is_written_{false};
+  std::thread thread_;
+};
+
+struct Manager::Impl {
+  std::string dir;
+  ManagerOptions options;
+  int exceptions_before = std::uncaught_exceptions();
+  int session = session_number();
+  std::unique_ptr<UnderWay> under_way = {};
+
+  // Collective.
+  void finish(const Team& team) {
+    if (under_way == nullptr) return;
+    const auto ended = std::move(under_way);
+    ended->finish(team, options.keep);
+  }
+  void finish_if_written(const Team& team) {
+    if (under_way != nullptr && comm::all_ok(comm::world(), under_way->is_written())) finish(team);
+  }
+};
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Managers {
+  struct One {
+    std::string dir;
+    std::function<void(const Team&)> finish;
+    const void* owner;
+  };
+  std::vector<One> all;
+};
+
+bool is_same_folder(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return a == b || fs::weakly_canonical(a, none) == fs::weakly_canonical(b, none);
+}
+
+bool is_there(const Team& team, const std::string& dir, int step) {
+  const auto steps = common_steps(team, dir);
+  return std::find(steps.begin(), steps.end(), step) != steps.end();
+}
+
+}  // namespace
+
+void finish_saves_in(const Team& team, const std::string& dir) {
+  for (const auto& one : state<Managers>().all)
+    if (is_same_folder(one.dir, dir)) one.finish(team);
+}
+
+Manager::Manager(std::string dir, ManagerOptions options, std::source_location where) {
+  const Call call("checkpoint::Manager", where);
+  if (options.keep < 0 || options.every < 1)
+    throw ArgumentError(call_text() + ": keep is " + std::to_string(options.keep) + " and every " +
+                        std::to_string(options.every) + "; keep counts from 0 (all), every from 1");
+  const Team team("checkpoint::Manager of " + tessera::quoted(dir));
+  impl_ = std::make_unique<Impl>(Impl{std::move(dir), options});
+  state<Managers>().all.push_back(
+      {impl_->dir, [impl = impl_.get()](const Team& all_ranks) { impl->finish(all_ranks); }, impl_.get()});
+}
+
+Manager::~Manager() {
+  if (impl_->session != session_number()) return;  // the runtime has ended, and nobody can meet any more
+  std::erase_if(state<Managers>().all, [&](const auto& one) { return one.owner == impl_.get(); });
+  if (std::uncaught_exceptions() > impl_->exceptions_before || !comm::is_started()) {
+    if (impl_->under_way != nullptr) impl_->under_way->abandon();
+    return;
+  }
+  try {
+    const Team team("the end of the checkpoint::Manager of " + tessera::quoted(impl_->dir));
+    impl_->finish(team);
+  } catch (const std::exception& error) {
+    log(LogLevel::error, error.what());
+  }
+}
+
+void Manager::wait(std::source_location where) {
+  const Call call("checkpoint::Manager::wait", where);
+  const Team team("checkpoint::Manager::wait for " + tessera::quoted(impl_->dir));
+  impl_->finish(team);
+}
+
+bool Manager::save_leaves(int step, const std::vector<Array>& leaves, const std::string& structure, bool now,
+                          const std::source_location& where) {
+  const Call call(now ? "checkpoint::Manager::save_now" : "checkpoint::Manager::save", where);
+  if (step < 0) throw ArgumentError(call_text() + ": step " + std::to_string(step) + " is negative");
+  const bool is_due = now || step % impl_->options.every == 0;
+  if (!is_due && impl_->under_way == nullptr) return false;
+  for (const auto& x : leaves) check_usable(x);
+  const Team team((now ? "checkpoint::Manager::save_now of step " : "checkpoint::Manager::save of step ") +
+                  std::to_string(step) + " to " + tessera::quoted(impl_->dir) + tree_text(leaves, structure));
+  if (!is_due) {
+    impl_->finish_if_written(team);
+    return false;
+  }
+  finish_saves_in(team, impl_->dir);
+  if (is_there(team, impl_->dir, step)) return false;
+  const std::string text = "the save of step " + std::to_string(step) + " (" + call_text() + ")";
+  auto save = std::make_unique<StepSave>(team, text, impl_->dir, step, leaves, structure);
+  impl_->under_way = std::make_unique<UnderWay>(std::move(save), impl_->options.asynchronous && !now);
+  if (now || !impl_->options.asynchronous) impl_->finish(team);
+  return true;
+}
+
+std::pair<std::optional<int>, std::vector<Array>> Manager::restore_leaves(const std::vector<Array>& like,
+                                                                          const std::string& structure,
+                                                                          const std::source_location& where) {
+  const Call call("checkpoint::Manager::restore", where);
+  const Team team("checkpoint::Manager::restore from " + tessera::quoted(impl_->dir) +
+                  tree_text(like, structure));
+  finish_saves_in(team, impl_->dir);
+  if (common_steps(team, impl_->dir).empty()) return {};
+  auto restored = restore_first_whole(team, candidates(team, impl_->dir, std::nullopt), like, structure);
+  return {restored.step, std::move(restored.leaves)};
+}
+
+}  // namespace tessera::io::checkpoint

@@ -1,0 +1,116 @@
+#include "io/steps/step_place.hpp"
+
+#include <tessera/error.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/text.hpp"
+#include "io/fault_point.hpp"
+#include "io/file.hpp"
+#include "io/save_place.hpp"
+
+namespace tessera::io::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+void make_folder(const std::string& call, const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    throw IoError(call + ": the folder " + tessera::quoted(path) + " cannot be made: " + error.message() +
+                  "; check the path and its permissions");
+}
+
+// What jobs that died have left.
+void remove_dead(const std::string& dir) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(dir, none)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("step_") && is_temporary(name, name.substr(0, name.find(".tmp-"))))
+      fs::remove_all(entry.path(), none);
+  }
+}
+
+}  // namespace
+
+std::string step_name(int step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step_%08d", step);
+  return name;
+}
+
+std::map<int, std::string, std::greater<>> steps_in(const std::string& dir) {
+  std::map<int, std::string, std::greater<>> steps;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(dir, none)) {
+    const auto name = entry.path().filename().string();
+    int step = 0;
+    if (std::sscanf(name.c_str(), "step_%d", &step) == 1 && name == step_name(step) &&
+        fs::exists(entry.path() / "manifest.json", none))
+      steps[step] = entry.path().string();
+  }
+  return steps;
+}
+
+StepPlace::StepPlace(std::string call, const std::string& dir, int step)
+    : call_(std::move(call)), dir_(dir), target_(dir + "/" + step_name(step)) {
+  make_folder(call_, dir);
+  lock_.emplace(call_, dir, dir + "/save.lock");
+  fault_point("locked");
+  std::error_code error;
+  if (lock_->is_inherited()) remove_dead(dir);
+  if (fs::exists(target_, error))
+    throw IoError(call_ + ": " + tessera::quoted(target_) +
+                  " exists; remove it first, or save under another step");
+  temporary_ = target_ + ".tmp-" + random_name();
+}
+StepPlace::~StepPlace() {
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+}
+
+const std::string& StepPlace::make_temporary() const {
+  make_folder(call_, temporary_);
+  fault_point("prepared");
+  return temporary_;
+}
+
+void StepPlace::commit(const Manifest& manifest) {
+  const auto text = to_text(manifest);
+  const auto path = temporary_ + "/manifest.json";
+  File file(call_, path, File::Mode::create);
+  file.write(text.data(), static_cast<std::int64_t>(text.size()), 0);
+  file.sync();
+  sync_folder_of(call_, path);
+  fault_point("renaming");
+  if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
+    throw IoError(call_ + ": " + tessera::quoted(temporary_) + " cannot be renamed to " +
+                  tessera::quoted(target_) + ": " + std::strerror(errno) +
+                  "; check the permissions of the folder");
+  temporary_.clear();
+  fault_point("renamed");
+  sync_folder_of(call_, target_);
+}
+
+void StepPlace::abandon() {
+  if (lock_) lock_->abandon();
+  temporary_.clear();
+}
+
+void StepPlace::keep_newest(int keep) const {
+  std::error_code none;
+  int passed = 0;
+  for (const auto& [step, folder] : steps_in(dir_)) {
+    if (passed++ < keep) continue;
+    const auto nameless = folder + ".tmp-" + random_name();
+    if (std::rename(folder.c_str(), nameless.c_str()) == 0) fs::remove_all(nameless, none);
+    fault_point("removed");
+  }
+}
+
+}  // namespace tessera::io::checkpoint
