@@ -4,6 +4,7 @@
 #include <tessera/detail/standard.hpp>
 
 #include <tessera/array.hpp>
+#include <tessera/checkpoint.hpp>
 #include <tessera/collectives.hpp>
 #include <tessera/debug.hpp>
 #include <tessera/device.hpp>
@@ -18,6 +19,7 @@
 #include <tessera/ops.hpp>
 #include <tessera/ops/numpy.hpp>
 #include <tessera/ops/products.hpp>
+#include <tessera/preemption.hpp>
 #include <tessera/progress.hpp>
 #include <tessera/random.hpp>
 #include <tessera/runtime.hpp>

@@ -7,6 +7,7 @@
 
 #include <tessera/runtime.hpp>
 #include "api/memory.hpp"
+#include "api/preemption.hpp"
 #include "base/log.hpp"
 #include "base/recent.hpp"
 #include "base/session.hpp"
@@ -113,13 +114,18 @@ std::unique_ptr<Executable> bind_here(Program program, const std::vector<int>& i
 
 bool agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& ids, bool has_plan) {
   comm::check_not_failed();
-  if (!meets_others(ids)) return !has_plan;
+  if (!meets_others(ids)) {
+    stop_if_asked(ids);
+    return !has_plan;
+  }
   const auto* op = graph.roots[0].node()->op;
   const comm::Purpose purpose(op != nullptr ? std::string_view(op->name) : std::string_view());
-  return comm::agree(
+  const bool some_have_none = comm::agree(
       comm::group(ids), key.agreed + (nan_check_on() ? 1 : 0),
       [&] { return (nan_check_on() ? "evaluates, looking for NaN,\n" : "evaluates\n") + graph_text(graph); },
       !has_plan);
+  stop_if_asked(ids);
+  return some_have_none;
 }
 
 std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, const std::vector<int>& ids,

@@ -5,6 +5,7 @@
 
 #include "base/hash.hpp"
 #include "base/settings.hpp"
+#include "base/stop_request.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/group_cache.hpp"
 #include "comm/mpi/mpi_call.hpp"
@@ -70,18 +71,24 @@ std::string list_by_text(const std::vector<std::string>& text_of_rank, const std
 
 bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
            bool asks_for_more) {
-  if (comm.size() == 1) return asks_for_more;
+  const bool is_everybody = comm.size() == world().size();
+  if (comm.size() == 1) {
+    if (is_everybody) note_agreed_stop(stop_signal_here());
+    return asks_for_more;
+  }
   // Every group of all devices agrees on one channel, so that a rank whose program ended meets the others
   // there (leave()).
-  const Communicator& channel = comm.size() == world().size() ? control() : comm;
-  const std::uint64_t mine[3] = {fingerprint, ~fingerprint, asks_for_more};
-  std::uint64_t largest[3];
+  const Communicator& channel = is_everybody ? control() : comm;
+  const std::uint64_t mine[4] = {fingerprint, ~fingerprint, asks_for_more,
+                                 static_cast<std::uint64_t>(stop_signal_here())};
+  std::uint64_t largest[4];
   {
     const Waiting waiting("agreement", channel, 0);
     const Meeting meeting(channel.impl().meetings, channel.device_ids(), MeetingKind::agreement, describe);
-    check(MPI_Allreduce(mine, largest, 3, MPI_UINT64_T, MPI_MAX, channel.impl().handle), "MPI_Allreduce",
+    check(MPI_Allreduce(mine, largest, 4, MPI_UINT64_T, MPI_MAX, channel.impl().handle), "MPI_Allreduce",
           channel);
   }
+  if (is_everybody) note_agreed_stop(static_cast<int>(largest[3]));
   if (largest[0] == ~largest[1]) return largest[2] != 0;
   throw DisagreementError("the ranks disagree on what comes next:\n" +
                           list_by_text(gather_texts(channel, describe()), channel.device_ids()) +

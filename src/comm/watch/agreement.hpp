@@ -16,7 +16,7 @@ using tessera::DisagreementError;
 
 // Returns when every rank of the communicator brings the same fingerprint. Otherwise every rank throws
 // DisagreementError, whose text shows the distinct descriptions and who has which; describe() is called only
-// then. Whether some rank asks for more: the same answer on all. One 24-byte all-reduce.
+// then. Whether some rank asks for more: the same answer on all. Signals go along. One 32-byte all-reduce.
 bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
            bool asks_for_more = false);
 

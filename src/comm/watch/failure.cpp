@@ -1,5 +1,7 @@
 #include "comm/watch/failure.hpp"
 
+#include <tessera/preemption.hpp>
+
 #include <exception>
 #include <new>
 
@@ -24,6 +26,8 @@ bool is_replicated_error() {
   } catch (const LinAlgError&) {
     return true;
   } catch (const NanError&) {
+    return true;
+  } catch (const Preempted&) {
     return true;
   } catch (...) {
     return false;

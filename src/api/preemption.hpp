@@ -1,0 +1,11 @@
+// What is done when all ranks know that the job shall stop.
+#pragma once
+#include <vector>
+
+namespace tessera {
+
+// Before an evaluation, after its agreement: calls what on_preemption registered, once, and throws Preempted.
+// Only where all ranks of the job are there.
+void stop_if_asked(const std::vector<int>& participants);
+
+}  // namespace tessera
