@@ -15,6 +15,15 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What `tessera sbatch` is asked for.
+struct BatchOrder {
+  int nodes = 0, ranks = 0, cpus_per_task = 1;
+  std::string time, partition, account, memory, array, name, script, mpi, launcher;
+  int warn_s = -1;  // before the time limit; below 0: what suits it
+  bool submit = false, replace = false, no_requeue = false;
+  std::vector<std::string> words;  // the program and its words
+};
+
 struct Order {
   std::vector<std::string> operands;
   std::string output;              // -o
@@ -27,9 +36,13 @@ struct Order {
        verify = false;
   int ranks = 0;
   std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
+  std::string launcher;            // run, sbatch: mpirun, srun, or what there is
+  bool dry_run = false;
+  BatchOrder batch;
 };
 
-int run_program(const Order&);  // does not return when it works
+int run_program(const Order&);
+int write_batch_script(const BatchOrder&);
 int run_again_as_ranks(const Order&, int argc, char** argv);
 int show_info(const Order&);
 int show_file(const Order&);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <set>
 
 #include "base/text.hpp"
 #include "commands.hpp"
@@ -71,14 +72,51 @@ void add_ranks(CLI::App* command, Order& order) {
   command->add_flag("-v,--verbose", order.verbose, "say on stderr what is being done");
 }
 
+void add_launcher(CLI::App* command, std::string& launcher) {
+  command->add_option("--launcher", launcher, "mpirun or srun (default: what suits the place)")
+      ->check(CLI::IsMember({"mpirun", "srun"}));
+}
+
+// Named as sbatch names them.
+void add_sbatch(CLI::App& app, cli::BatchOrder& batch) {
+  auto* command = app.add_subcommand("sbatch",
+                                     "write a SLURM job that runs a program, and submit it: sbatch -N 4 "
+                                     "-n 128 --time 1:00:00 PROGRAM [its words]");
+  const auto count = CLI::Range(1, 1000000);
+  command->add_option("-N,--nodes", batch.nodes, "nodes (default: as SLURM likes)")->check(count);
+  command->add_option("-n,--ntasks,--np", batch.ranks, "ranks, of all nodes together")->check(count);
+  command->add_option("-c,--cpus-per-task", batch.cpus_per_task, "cores of one rank")->check(count);
+  command->add_option("-t,--time", batch.time,
+                      "time limit: 90 (minutes), 1:00:00 (an hour), 1-12 (days-hours)");
+  command->add_option("-p,--partition", batch.partition, "partition");
+  command->add_option("-A,--account", batch.account, "account");
+  command->add_option("--mem", batch.memory, "memory per node: 64G");
+  command->add_option("--array", batch.array, "many jobs of one script: 0-9");
+  command->add_option("-J,--job-name", batch.name, "name of the job (default: the program's)");
+  command
+      ->add_option(
+          "--warn", batch.warn_s,
+          "seconds before the time limit at which the ranks are told to save (default: 120, a quarter of "
+          "a short job; 0: not at all)")
+      ->check(CLI::Range(0, 65535));
+  command->add_flag("--no-requeue", batch.no_requeue, "a job that saved and ended is not started again");
+  add_launcher(command, batch.launcher);
+  command->add_option("--mpi", batch.mpi, "what srun --mpi says (default: what suits the MPI at hand)");
+  command->add_option("-o,--output", batch.script, "the script (default: PROGRAM.sbatch; - for stdout)");
+  command->add_flag("--replace", batch.replace, "write over a script that is not tessera's");
+  command->add_flag("--submit", batch.submit, "hand it to sbatch");
+  command->prefix_command();
+  command->footer("Example: tessera sbatch -N 4 -n 128 --time 1:00:00 --submit ./heat --steps 100000");
+}
+
 int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
-  if (command == "run") {
-    order.words =
-        app.get_subcommands()
-            .front()
-            ->remaining();  // from the first that is not ours: mpirun's options, the program, its words
-    return cli::run_program(order);
+  // From the first word that is not ours: mpirun's options, the program, its words.
+  if (command == "run" || command == "sbatch") order.words = app.get_subcommands().front()->remaining();
+  if (command == "run") return cli::run_program(order);
+  if (command == "sbatch") {
+    order.batch.words = order.words;
+    return apps::is_first_rank() ? cli::write_batch_script(order.batch) : 0;
   }
   if (command == "profile") {
     order.words = app.get_subcommands().front()->remaining();
@@ -110,10 +148,26 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
 // What CLI11 does not read as mpirun does: "-np 4", and "--" before the program.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.empty() || (words[0] != "run" && words[0] != "profile")) return words;
+  static const std::set<std::string> commands{"run", "profile", "sbatch"};
+  if (words.empty() || !commands.contains(words[0])) return words;
+  static const std::set<std::string> flags{"--dry-run", "--submit", "--replace", "--no-requeue"};
+  static const std::set<std::string> with_value{"-n",          "-np",        "--np",
+                                                "--ntasks",    "--launcher", "-N",
+                                                "--nodes",     "-c",         "--cpus-per-task",
+                                                "-t",          "--time",     "-p",
+                                                "--partition", "-A",         "--account",
+                                                "--mem",       "--array",    "-J",
+                                                "--job-name",  "--warn",     "-o",
+                                                "--output",    "--mpi"};
   std::size_t at = 1;
-  for (; at < words.size() && (words[at] == "-n" || words[at] == "-np" || words[at] == "--np"); at += 2)
-    words[at] = "--np";
+  while (at < words.size()) {
+    const bool takes_value = with_value.contains(words[at]);
+    if (!takes_value && !flags.contains(words[at].substr(0, words[at].find('='))) &&
+        !(words[at].starts_with("--") && with_value.contains(words[at].substr(0, words[at].find('=')))))
+      break;
+    if (words[at] == "-np") words[at] = "--np";
+    at += takes_value ? 2 : 1;
+  }
   if (at < words.size() && words[at] == "--") words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
   return words;
 }
@@ -131,6 +185,8 @@ int answer(int argc, char** argv) {
                                  "[-n N] [mpirun options] PROGRAM [its words]");
   run->add_option("-n,--np", order.ranks, "ranks (default: what mpirun or the SLURM job says)")
       ->check(CLI::Range(1, 1000000));
+  add_launcher(run, order.launcher);
+  run->add_flag("--dry-run", order.dry_run, "print the command instead of running it");
   run->prefix_command();
   run->footer(
       "Example: tessera run -n 8 ./heat --steps 100\nWith -q (tessera run -q -n 8 ./heat) only the program "
@@ -138,6 +194,7 @@ int answer(int argc, char** argv) {
       "mpirun's dozen lines behind an error are hidden.\nInside a SLURM job the job's own allocation is "
       "used: "
       "salloc -n 16 tessera run ./heat");
+  add_sbatch(app, order.batch);
 
   auto* profile = app.add_subcommand("profile",
                                      "where the time of a program goes, over all ranks, without changing it: "

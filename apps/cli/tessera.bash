@@ -1,7 +1,7 @@
 # Words of the command `tessera` for bash.
 _tessera() {
   local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
-  local commands="run profile doctor info env shard stats plot svd eigh matmul fft solve reshard explain bench"
+  local commands="run sbatch profile doctor info env shard stats plot svd eigh matmul fft solve reshard explain bench"
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "$commands --help --version" -- "$word"))
     return
@@ -9,7 +9,8 @@ _tessera() {
   local layout="--mesh --spec --json" ranks="--np --verbose"
   local options
   case $command in
-    run) options="--np" ;;
+    run) options="--np --dry-run --launcher" ;;
+    sbatch) options="--nodes --ntasks --cpus-per-task --time --partition --account --mem --array --job-name --warn --no-requeue --launcher --mpi --output --replace --submit" ;;
     profile) options="--np --output" ;;
     info | env) options="--json" ;;
     shard) options="--dtype $layout" ;;

@@ -75,6 +75,55 @@ check("ranks as mpirun counts them", ["run", "-np", 2, "--", "sh", "-c", "echo r
 check("mpirun's own lines are hidden", ["run", "-q", "-n", 2, "sh", "-c", "[ $OMPI_COMM_WORLD_RANK = 0 ] && echo this is wrong >&2; exit 3"], 3, errors=["this is wrong"])
 check("the status of the program", ["run", "-n", 1, "sh", "-c", "exit 7"], 7, err="")
 
+# Places with SLURM and without, as programs of those names that say what they are asked for.
+place = folder / "slurm"
+place.mkdir()
+listed = 'case "$*" in --mpi=list) echo "srun: MPI types are..."; echo "srun: pmix"; echo "srun: pmi2"; echo "srun: none";; *) echo "srun $*";; esac'
+for name, text in {"srun": listed, "sbatch": 'echo "Submitted batch job 42: $1"'}.items():
+    (place / name).write_text("#!/bin/sh\n" + text + "\n")
+    (place / name).chmod(0o755)
+outside = {name: "" for name in os.environ if name.startswith(("SLURM_", "OMPI_", "TESSERA_", "OPENBLAS_", "OMP_"))}
+for name in outside:
+    os.environ.pop(name)
+job = {"SLURM_JOB_ID": "7", "SLURM_TASKS_PER_NODE": "4(x2)", "SLURM_CPUS_PER_TASK": "2"}
+only_srun = {"PATH": f"{place}:/nowhere", **job}
+check("what would be started", ["run", "-n", 2, "--dry-run", "./p", "two words"], 0,
+      "OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 mpirun -x OMP_NUM_THREADS -x OPENBLAS_NUM_THREADS -n 2 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 ./p 'two words'\n")
+check("ranks of an allocation keep their cores", ["run", "--dry-run", "./p"], 0, "mpirun", test=lambda s: "yield" not in s and "oversubscribe" not in s, **job)
+check("threads of an allocation", ["run", "--dry-run", "./p"], 0, "OPENBLAS_NUM_THREADS=2 OMP_NUM_THREADS=2 TESSERA_THREADS=2 mpirun -x", **job)
+check("more tasks than cores are not bound", ["run", "--dry-run", "./p"], 0, "--bind-to none ./p", **job | {"SLURM_TASKS_PER_NODE": "100000"})
+check("one's own binding", ["run", "--dry-run", "./p"], 0, test=lambda s: "--bind-to" not in s and "--map-by" not in s, **job, OMPI_MCA_hwloc_base_binding_policy="none")
+check("srun where there is no mpirun", ["run", "-n", 8, "--dry-run", "./p"], 0,
+      "srun --mpi=pmix --ntasks=8 --cpus-per-task=2 --cpu-bind=cores --kill-on-bad-exit=1 --export=ALL ./p\n", **only_srun)
+check("srun is started", ["run", "./p", "-x"], 0, "srun --mpi=pmix --cpus-per-task=2 --cpu-bind=cores --kill-on-bad-exit=1 --export=ALL ./p -x\n", **only_srun)
+check("srun by its name", ["run", "--launcher", "srun", "--dry-run", "./p"], 0, "srun --mpi=pmix", PATH=f"{place}:{os.environ['PATH']}")
+check("no srun", ["run", "--launcher", "srun", "./p"], 2, err="no srun on the PATH", PATH="/nowhere")
+program = folder / "words"
+program.write_text("#!/bin/sh\n")
+program.chmod(0o755)
+here = {"PATH": f"{place}:{os.environ['PATH']}"}
+check("a batch script", ["sbatch", "-N", 4, "-n", 128, "--time", "1:00:00", "-o", "-", "./words", "-n", "a b"], 0,
+      "srun --mpi=pmix --ntasks=128 --cpu-bind=cores --kill-on-bad-exit=1 --export=ALL ./words -n 'a b' &\n", **here)
+check("a batch script takes settings along", ["sbatch", "-n", 2, "-c", 3, "-o", "-", "./words"], 0,
+      "export OMP_NUM_THREADS=3\nexport OPENBLAS_NUM_THREADS=3\nexport TESSERA_LOG=info\nexport TESSERA_THREADS=3\n", TESSERA_LOG="info", **here)
+check("a batch script without srun", ["sbatch", "-n", 2, "-o", "-", "./words"], 0, f"{tessera} run -n 2 ./words &\n")
+check("a batch script is bash", ["sbatch", "-n", 2, "-o", "-", "./words"], 0, test=lambda s: subprocess.run(["bash", "-n"], input=s, text=True).returncode == 0, **here)
+check("minutes that look like hours", ["sbatch", "-n", 2, "--time", "1:00", "-o", "-", "./words"], 0, "--time=00:01:00",
+      errors=["tessera: --time 1:00 is minutes:seconds, as SLURM reads it: 1 minute; hours are written 1:00:00"], **here)
+check("no such time", ["sbatch", "-n", 2, "--time", "1h", "./words"], 2, err="is no time limit; SLURM reads 90 (minutes)", **here)
+check("a job without ranks", ["sbatch", "-N", 2, "./words"], 2, err="how many ranks?", **here)
+check("more nodes than ranks", ["sbatch", "-N", 3, "-n", 2, "./words"], 2, err="2 ranks cannot fill 3 nodes", **here)
+check("a job without a program", ["sbatch", "-n", 2], 2, err="which program?", **here)
+check("a program that is not there", ["sbatch", "-n", 2, "./none"], 2, err="'./none' is no program that can be run", **here)
+check("a script in a file", ["sbatch", "-N", 1, "-n", 2, "./words"], 0, "words.sbatch: 2 ranks on 1 node; submit it with: sbatch words.sbatch", **here)
+check("the script is handed over", ["sbatch", "-n", 3, "--submit", "./words"], 0, "Submitted batch job 42: words.sbatch", **here)
+if "--ntasks=3\n" not in (folder / "words.sbatch").read_text():
+    failures += 1
+    print("sbatch: what was submitted is not what was asked for")
+(folder / "own.sbatch").write_text("#!/bin/bash\n")
+check("another's script stays", ["sbatch", "-n", 2, "-o", "own.sbatch", "./words"], 2, err="was not written by tessera sbatch", **here)
+check("unless asked", ["sbatch", "-n", 2, "-o", "own.sbatch", "--replace", "./words"], 0, "own.sbatch: 2 ranks", **here)
+
 check("settings travel to other hosts", ["run", "-n", 2, "x"], 0, "-x TESSERA_TIMEOUT", TESSERA_MPIRUN="echo", TESSERA_TIMEOUT="9")
 check("so do threads", ["run", "-n", 2, "x"], 0, "-x OPENBLAS_NUM_THREADS", TESSERA_MPIRUN="echo")
 

@@ -1,0 +1,210 @@
+#include "launcher.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "comm/mpi/environment.hpp"
+#include "commands.hpp"
+
+namespace cli {
+namespace {
+
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? text : "";
+}
+
+std::string mpi_program() {
+  const auto chosen = variable("TESSERA_MPIRUN");
+  return chosen.empty() ? "mpirun" : chosen;
+}
+
+// What ranks on other hosts would not see: mpirun takes along its own settings alone.
+std::vector<std::string> exported(const Launcher& launcher) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : launcher.settings) names.insert(name);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry, name = text.substr(0, text.find('='));
+    const bool threads = name == "OPENBLAS_NUM_THREADS" || name == "OMP_NUM_THREADS";
+    if (threads || (name.starts_with("TESSERA_") && name != "TESSERA_MPIRUN")) names.insert(name);
+  }
+  std::vector<std::string> words;
+  for (const auto& name : names) words.insert(words.end(), {"-x", name});
+  return words;
+}
+
+// The library's kernels and its BLAS share the cores of a rank: one unless the job gives it more.
+void add_threads(Launcher& launcher, int cpus_per_task) {
+  std::vector<std::string> names{"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
+  if (cpus_per_task > 1) names.emplace_back("TESSERA_THREADS");
+  for (const auto& name : names)
+    if (std::getenv(name.c_str()) == nullptr)
+      launcher.settings.emplace_back(name, std::to_string(cpus_per_task));
+}
+
+int cpus_per_task() { return std::max(1, std::atoi(variable("SLURM_CPUS_PER_TASK").c_str())); }
+
+// The user's own settings of Open MPI come first.
+std::vector<std::string> mapping_of_job() {
+  if (std::getenv("OMPI_MCA_hwloc_base_binding_policy") != nullptr ||
+      std::getenv("OMPI_MCA_rmaps_base_mapping_policy") != nullptr)
+    return {};
+  return mapping(most_tasks_per_node(variable("SLURM_TASKS_PER_NODE")), cpus_per_task(), cpus_of_this_node());
+}
+
+Launcher mpirun_here(int ranks) {
+  Launcher launcher{{}, {mpi_program()}};
+  add_threads(launcher, in_slurm() ? cpus_per_task() : 1);
+  auto& words = launcher.words;
+  for (auto& word : exported(launcher)) words.push_back(std::move(word));
+  if (ranks > 0) words.insert(words.end(), {"-n", std::to_string(ranks)});
+  // Inside an allocation mpirun starts one daemon per node through srun, the job's own limits hold, and a
+  // rank that waits keeps its core.
+  const auto here = in_slurm() ? mapping_of_job()
+                               : std::vector<std::string>{"--oversubscribe", "--bind-to",           "none",
+                                                          "--mca",           "mpi_yield_when_idle", "1"};
+  words.insert(words.end(), here.begin(), here.end());
+  return launcher;
+}
+
+Launcher srun_here(int ranks) {
+  const auto type = mpi_type_here();
+  if (type.empty())
+    throw UsageError(
+        "srun knows no --mpi that suits this MPI (srun --mpi=list says what there is): put its mpirun on the "
+        "PATH, or name it with TESSERA_MPIRUN");
+  Launcher launcher{{}, srun_words(type, ranks, cpus_per_task())};
+  add_threads(launcher, cpus_per_task());
+  return launcher;
+}
+
+std::string output_of(const char* command) {
+  std::string text;
+  FILE* pipe = popen(command, "r");
+  if (pipe == nullptr) return text;
+  std::array<char, 512> part{};
+  while (std::fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
+  pclose(pipe);
+  return text;
+}
+
+// "0-1,4" has three.
+int members(const std::string& list) {
+  int count = 0;
+  std::istringstream parts(list);
+  for (std::string part; std::getline(parts, part, ',');) {
+    int first = 0, last = 0;
+    const int found = std::sscanf(part.c_str(), "%d-%d", &first, &last);
+    count += found == 2 ? last - first + 1 : found == 1 ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+bool in_slurm() { return std::getenv("SLURM_JOB_ID") != nullptr; }
+
+Cpus cpus_of_this_node() {
+  Cpus node;
+  node.threads = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  std::ifstream siblings("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
+  std::string list;
+  std::getline(siblings, list);
+  node.cores = std::max(1, node.threads / std::max(1, members(list)));
+  return node;
+}
+
+int most_tasks_per_node(const std::string& text) {
+  int most = 0;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) most = std::max(most, std::atoi(part.c_str()));
+  return most;
+}
+
+std::vector<std::string> mapping(int tasks, int cpus_per_task, const Cpus& node) {
+  const auto wanted = static_cast<long long>(std::max(1, tasks)) * cpus_per_task;
+  if (wanted > node.threads) return {"--bind-to", "none"};
+  std::vector<std::string> words;
+  if (wanted > node.cores) words.emplace_back("--use-hwthread-cpus");
+  words.insert(words.end(), {"--map-by", "slot:PE=" + std::to_string(cpus_per_task), "--bind-to",
+                             wanted > node.cores ? "hwthread" : "core"});
+  return words;
+}
+
+std::string mpi_type(const std::string& listed, const std::string& mpi_library) {
+  std::set<std::string> types;
+  std::string word;
+  for (const char c : listed + "\n") {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
+      word += c;
+      continue;
+    }
+    types.insert(word);
+    word.clear();
+  }
+  const bool is_open_mpi = mpi_library.find("Open MPI") != std::string::npos;
+  const auto likes = is_open_mpi ? std::vector<std::string>{"pmix", "pmix_v5", "pmix_v4", "pmix_v3"}
+                                 : std::vector<std::string>{"pmi2", "pmix", "cray_shasta"};
+  for (const auto& type : likes)
+    if (types.contains(type)) return type;
+  return "";
+}
+
+std::string mpi_type_here() {
+  if (!is_on_path("srun")) return "";
+  return mpi_type(output_of("srun --mpi=list 2>&1"), tessera::comm::mpi_library());
+}
+
+bool is_on_path(const std::string& program) {
+  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0;
+  std::istringstream folders(variable("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string("_-+=./:,@%").find(static_cast<char>(c)) != std::string::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::vector<std::string> srun_words(const std::string& type, int ranks, int cpus_per_task) {
+  std::vector<std::string> words{"srun", "--mpi=" + type};
+  if (ranks > 0) words.push_back("--ntasks=" + std::to_string(ranks));
+  // Since SLURM 22.05 srun does not take --cpus-per-task from the job.
+  if (cpus_per_task > 1) words.push_back("--cpus-per-task=" + std::to_string(cpus_per_task));
+  words.insert(words.end(), {"--cpu-bind=cores", "--kill-on-bad-exit=1", "--export=ALL"});
+  return words;
+}
+
+Launcher launcher_here(int ranks, const std::string& chosen) {
+  if (chosen == "srun" && !is_on_path("srun"))
+    throw UsageError("--launcher srun: there is no srun on the PATH; leave the option out to use mpirun");
+  const bool has_mpirun = is_on_path(mpi_program());
+  if (chosen == "srun" || (chosen.empty() && !has_mpirun && in_slurm() && is_on_path("srun")))
+    return srun_here(ranks);
+  return mpirun_here(ranks);
+}
+
+std::string shell_line(const Launcher& launcher) {
+  std::string line;
+  for (const auto& [name, value] : launcher.settings) line += name + "=" + shell_word(value) + " ";
+  for (const auto& word : launcher.words) line += shell_word(word) + " ";
+  line.pop_back();
+  return line;
+}
+
+}  // namespace cli
