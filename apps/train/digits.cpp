@@ -6,6 +6,7 @@
 #include <tessera/tessera.hpp>
 
 #include <cstdio>
+#include <optional>
 
 #include "report.hpp"
 
@@ -37,37 +38,71 @@ Array accuracy(const nn::Mlp& network, const Array& x, const Array& labels) {
   return nn::accuracy(nn::apply(network, x), labels);
 }
 
+// What a later run needs to go on: assigned as a whole, so that a save finds what belongs together.
+template <class OptimizerState> struct Training {
+  nn::Mlp network;
+  OptimizerState optimizer;
+  Array total;   // the loss of this epoch's batches so far
+  int done = 0;  // batches, of all epochs
+};
+
+void check_resume(const DigitsOptions& options) {
+  if (options.resume && options.checkpoint.empty())
+    throw ArgumentError(
+        "train digits: --resume goes on from a checkpoint; name its folder with --checkpoint");
+  if (!options.resume && !options.checkpoint.empty() && io::checkpoint::latest_step(options.checkpoint))
+    throw ArgumentError("train digits: '" + options.checkpoint +
+                        "' holds the steps of an earlier run; add --resume to go on, or name another folder");
+}
+
 template <class Optimizer>
 double train_with(const Optimizer& optimizer, const DigitsOptions& options, const Mesh& mesh) {
   const Split data = load(options.data, mesh);
   std::vector<std::int64_t> sizes{64};
   sizes.insert(sizes.end(), options.hidden.begin(), options.hidden.end());
   sizes.push_back(10);
-  nn::Mlp network = nn::split_in_pairs(nn::mlp(random::key(options.seed), sizes), mesh, "model");
-  auto state = optimizer.start(network);
+  const nn::Mlp start = nn::split_in_pairs(nn::mlp(random::key(options.seed), sizes), mesh, "model");
+  Training<decltype(optimizer.start(start))> now{start, optimizer.start(start), Array(0.f)};
   const auto step = jit(optim::train_step(optimizer, cross_entropy), {.donate_argnums = {0, 1}});
   const auto score = jit(accuracy);
+
+  std::optional<io::checkpoint::Manager> saves;
+  std::optional<OnPreemption> when_asked_to_stop;
+  if (!options.checkpoint.empty()) {
+    saves.emplace(options.checkpoint, io::checkpoint::ManagerOptions{.keep = 3});
+    if (options.resume) now.done = saves->restore(now).value_or(0);
+    if (now.done > 0 && is_main_process()) std::printf("goes on after %d batches\n", now.done);
+    when_asked_to_stop.emplace(on_preemption([&] { saves->save_now(now.done, now); }));
+  }
 
   Progress progress("train", options.epochs);
   Curve losses{"training loss", "#1f77b4", {}}, on_train{"accuracy on training digits", "#2ca02c", {}},
       on_test{"on test digits", "#d62728", {}};
-  for (int epoch = 0; epoch < options.epochs; ++epoch) {
-    const auto batches =
-        nn::shuffled_batches(random::fold_in(random::key(options.seed + 1), epoch),
-                             std::pair{data.train_x, data.train_y}, options.batch, mesh, P("data"));
-    Array total = 0.f, loss;
-    for (const auto& [x, y] : batches) {
-      std::tie(network, state, loss) = step(network, state, x, y);
-      total = total + loss;
-    }
-    losses.values.push_back(item<double>(total / static_cast<float>(batches.size())));
-    on_train.values.push_back(item<double>(score(network, data.train_x, data.train_y)));
-    on_test.values.push_back(item<double>(score(network, data.test_x, data.test_y)));
+  const int in_epoch = static_cast<int>(data.train_x.shape()[0]) / options.batch;
+  const auto report = [&] {
+    losses.values.push_back(item<double>(now.total / static_cast<float>(in_epoch)));
+    on_train.values.push_back(item<double>(score(now.network, data.train_x, data.train_y)));
+    on_test.values.push_back(item<double>(score(now.network, data.test_x, data.test_y)));
     char text[96];
     std::snprintf(text, sizeof text, "loss %.4f   accuracy %.1f %% (training), %.1f %% (test)",
                   losses.values.back(), 100 * on_train.values.back(), 100 * on_test.values.back());
-    progress.advance(1, text);
+    progress.advance(now.done / in_epoch - progress.done(), text);
+  };
+  if (now.done > 0 && now.done % in_epoch == 0) report();  // the run before may have ended in between
+  while (now.done < options.epochs * in_epoch) {
+    const auto batches =
+        nn::shuffled_batches(random::fold_in(random::key(options.seed + 1), now.done / in_epoch),
+                             std::pair{data.train_x, data.train_y}, options.batch, mesh, P("data"));
+    if (now.done % in_epoch == 0) now.total = Array(0.f);
+    for (int b = now.done % in_epoch; b < in_epoch; ++b) {
+      const auto [x, y] = batches[b];
+      auto [network, state, loss] = step(now.network, now.optimizer, x, y);
+      now = {std::move(network), std::move(state), now.total + loss, now.done + 1};
+    }
+    report();
+    if (saves) saves->save(now.done, now);
   }
+  if (saves) saves->save_now(now.done, now);
   if (!options.plot.empty()) {
     write_file(options.plot,
                training_plot("Handwritten digits on " + std::to_string(device_count()) + " ranks", losses,
@@ -81,6 +116,7 @@ double train_with(const Optimizer& optimizer, const DigitsOptions& options, cons
 
 int train_digits(const DigitsOptions& options) {
   const Mesh mesh = training_mesh(options.mesh);
+  check_resume(options);
   if (options.batch < 1 || options.batch > 1797 - test_count)
     throw ArgumentError("train digits: --batch " + std::to_string(options.batch) + " must lie in 1.." +
                         std::to_string(1797 - test_count));

@@ -50,6 +50,11 @@ int main(int argc, char** argv) {
   digits_command->add_option("--demand", digits.demand, "share of the test digits that must be right")
       ->capture_default_str();
   digits_command->add_option("--plot", digits.plot, "write loss and accuracy there, as SVG");
+  digits_command->add_option(
+      "--checkpoint", digits.checkpoint,
+      "save there after each epoch, and when the job is asked to stop (exit status 85)");
+  digits_command->add_flag("--resume", digits.resume,
+                           "go on where the run before was saved, if there was one");
   auto* mlp_command =
       app.add_subcommand("mlp", "A network of any size on random data: loss curve and time per step");
   mlp_command->add_option("--mesh", mlp.mesh, "DATAxMODEL");

@@ -12,10 +12,11 @@ namespace train {
 tessera::Mesh training_mesh(const std::string& sizes);
 
 struct DigitsOptions {
-  std::string data = TRAIN_DATA, mesh, optimizer = "adam", plot;
+  std::string data = TRAIN_DATA, mesh, optimizer = "adam", plot, checkpoint;
   std::vector<std::int64_t> hidden = {96, 64, 64};
   int epochs = 30, batch = 96, seed = 0;
   double rate = 0, demand = 0.95;
+  bool resume = false;
 };
 int train_digits(const DigitsOptions&);
 

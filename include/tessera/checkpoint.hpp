@@ -69,8 +69,8 @@ class Manager {
   void wait(std::source_location where = std::source_location::current());
 
   /// Puts the newest step that is whole into the tree, whose leaves keep their shardings and whose numbers
-  /// stay; its number, or nullopt where the folder has no step, and the tree stays. On any number of ranks and
-  /// any mesh. IoError as io::checkpoint::restore, where there are steps and none can be read.
+  /// stay; its number, or nullopt where the folder has no step, and the tree stays. On any number of ranks
+  /// and any mesh. IoError as io::checkpoint::restore, where there are steps and none can be read.
   template <class Tree>
   [[nodiscard]] std::optional<int> restore(Tree& tree,
                                            std::source_location where = std::source_location::current()) {

@@ -7,8 +7,8 @@
 
 namespace tessera::kernels {
 
-// run(first, last), which returns the first breakdown among these matrices of a batch, on all threads; on this
-// one where BLAS has threads of its own.
+// run(first, last), which returns the first breakdown among these matrices of a batch, on all threads; on
+// this one where BLAS has threads of its own.
 template <class Run> Breakdown share_batch(std::int64_t batch, std::int64_t elements_of_one, Run&& run) {
   if (batch < threads() || blas_has_threads()) return run(std::int64_t{0}, batch);
   Breakdown first;
