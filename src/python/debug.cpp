@@ -1,6 +1,7 @@
 // Pictures, counted communication, profiles, checkpoints.
 #include <tessera/debug.hpp>
 #include <tessera/io.hpp>
+#include <tessera/progress.hpp>
 
 #include <memory>
 #include <string>
@@ -140,15 +141,29 @@ void bind_debug(py::module_& m) {
           "bytes", [](const debug::CommStats& s, const std::string& kind) { return s.bytes(kind); },
           py::arg("kind") = "")
       .def("kinds", &debug::CommStats::kinds)
+      .def("host_crossing_bytes", &debug::CommStats::host_crossing_bytes,
+           "Bytes that came from ranks on other hosts.")
       .def("restart", &debug::CommStats::restart)
       .def("__enter__", [](py::object self) { return self.attr("restart")(), self; })
       .def("__exit__", [](py::handle, py::args) {});
   py::class_<debug::profile>(part, "Profile")
       .def(py::init<std::string>(), py::arg("trace_path") = "")
       .def("table", &debug::profile::table)
+      .def("report", &debug::profile::report, py::call_guard<py::gil_scoped_release>(),
+           "Of all ranks: least, mean and most seconds, imbalance, bytes, memory. Collective over all ranks.")
+      .def("write_all", &debug::profile::write_all, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
+           "One trace of all ranks, which rank 0 writes. Collective over all ranks.")
       .def("seconds", &debug::profile::seconds)
       .def("steps", &debug::profile::steps)
       .def("write", &debug::profile::write);
+  py::class_<Progress>(m, "Progress",
+                       "A bar on a terminal, a line a minute in a log; written by rank 0. Not collective.")
+      .def(py::init<std::string, std::int64_t>(), py::arg("what"), py::arg("total") = 0)
+      .def("advance", &Progress::advance, py::arg("steps") = 1, py::arg("note") = "",
+           "So many steps more are done; `note` follows the figures.")
+      .def("done", &Progress::done, "Steps so far.")
+      .def("__enter__", [](py::object self) { return self; })
+      .def("__exit__", [](py::handle, py::args) {});
   bind_checkpoints(m);
 }
 

@@ -158,11 +158,13 @@ void bind_meshes(py::module_& m) {
   m.def(
       "make_mesh",
       [](ShapeValue sizes, NamesValue names, std::optional<std::vector<Device>> given) {
-        return make_mesh(std::vector<int>(sizes.value.begin(), sizes.value.end()), names.names,
-                         given ? *given : devices());
+        const std::vector<int> extents(sizes.value.begin(), sizes.value.end());
+        return given ? make_mesh(extents, names.names, *given) : make_mesh(extents, names.names);
       },
       py::arg("axis_shapes"), py::arg("axis_names"), py::arg("devices") = py::none(),
-      "The first of the devices, as a grid with named axes.");
+      "The first of the job's devices, as a grid that knows the hosts: the last axis lies inside hosts. Or "
+      "of the "
+      "given ones, in their order.");
   m.def(
       "abstract_mesh",
       [](ShapeValue sizes, NamesValue names) {

@@ -18,4 +18,6 @@ PYBIND11_MODULE(_core, m) {
   bind_debug(m);
   bind_dlpack(m);
   bind_networks(m);
+  bind_sparse(m);
+  bind_writers(m);
 }

@@ -156,7 +156,8 @@ def module_lines(module):
             if value.__name__.startswith("tessera"):
                 yield f"from . import {value.__name__.split('.')[-1]} as {name}"
         elif inspect.isclass(value):
-            if module is tessera._core or value.__module__ == module.__name__ or issubclass(value, Exception):
+            is_bound_here = value.__module__.startswith("tessera._core.") and module is not tessera
+            if module is tessera._core or value.__module__ == module.__name__ or is_bound_here or issubclass(value, Exception):
                 yield from class_lines(name, value)
             else:
                 yield f"{name} = {value.__name__}" if name != value.__name__ else ""

@@ -89,6 +89,14 @@ class Facts(unittest.TestCase):
         self.assertEqual(repr(ts.zeros((2000,))), "Array(shape=(2000,), dtype=float32)")
         self.assertIn("<pre", split._repr_html_())
 
+    def test_in_a_notebook_the_picture_of_the_sharding_stands_above_the_values(self):
+        for x in spread(rows):
+            shown = x._repr_html_()
+            self.assertIn("Array([[ 0.,", shown)
+            picture = shown[:shown.index("<pre>")]
+            self.assertTrue(picture.startswith("<") and "CPU" in picture, picture[:200])
+        self.assertTrue(ts.array(1.0)._repr_html_().startswith("<pre>"))
+
     def test_numbers(self):
         self.assertEqual((float(ts.array(2.5)), int(ts.array(7)), bool(ts.array(True)), complex(ts.array(1j))), (2.5, 7, True, 1j))
         self.assertIs(type(int(ts.array(True))), int)
@@ -233,7 +241,7 @@ class Hosts(unittest.TestCase):
         x = ts.device_put(ts.zeros((6, 2)), ts.NamedSharding(ts.make_mesh((ts.device_count(),), ("x",)), ts.P("x")))
         with self.assertRaisesRegex(TypeError, "device_get"):
             np.asarray(x)
-        with self.assertRaisesRegex(TypeError, "device_get"):
+        with self.assertRaisesRegex(BufferError, "device_get"):  # the standard's type where memory cannot be handed on
             np.from_dlpack(x)
         block = x.addressable_shards[0]
         self.assertEqual(np.asarray(block.data).shape, x.sharding.local_shape(x.shape, block.device))
@@ -245,6 +253,27 @@ class Hosts(unittest.TestCase):
         self.assertEqual(out.ctypes.data, np.asarray(x).ctypes.data)
         self.assertEqual(x.__dlpack_device__(), (1, 0))
         assert_same(ts.from_dlpack(rows), rows)
+        assert_same(ts.from_dlpack(rows[::-2, ::2]), rows[::-2, ::2])
+
+    def test_dlpack_of_bools_between_libraries_of_the_protocol(self):
+        class Foreign:  # of another library: hands on tessera's capsule
+            def __init__(self, x):
+                self.x = x
+
+            def __dlpack__(self, **_):
+                return self.x.__dlpack__()
+
+            def __dlpack_device__(self):
+                return (1, 0)
+
+        for host in (np.array([[True, False, True]]), np.arange(3, dtype=np.uint8), np.array(2.5), np.complex64([1j, 2])):
+            x = ts.asarray(host)
+            again = ts.from_dlpack(Foreign(x))
+            assert_same(again, host)
+            self.assertIsNot(again, x)
+        capsule = ts.array([1.0]).__dlpack__()
+        ts._core.from_dlpack_capsule(capsule)
+        self.assertRaises(ValueError, lambda: ts._core.from_dlpack_capsule(capsule))  # it was taken already
 
     def test_process_local_blocks(self):
         n = ts.device_count()

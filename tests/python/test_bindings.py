@@ -9,7 +9,7 @@ include = pathlib.Path(__file__).resolve().parents[2] / "include" / "tessera"
 # Where a header's functions are looked for; the others' are the package's own.
 rooms = {"linalg.hpp": [ts.linalg], "fft.hpp": [ts.fft], "random.hpp": [ts.random], "io.hpp": [ts.io, ts.io.checkpoint], "multihost.hpp": [ts.multihost], "control.hpp": [ts.lax],
          "control/lax.hpp": [ts.lax], "collectives.hpp": [ts.lax], "nn.hpp": [ts.nn], "optim.hpp": [ts.optim], "viz.hpp": [ts.viz], "debug.hpp": [ts.debug, ts], "visualize.hpp": [ts.debug],
-         "tree.hpp": [ts.tree_util], "grad.hpp": [ts, ts.lax], "jit.hpp": [ts, ts.debug], "jit/explain.hpp": [ts, ts.debug]}
+         "tree.hpp": [ts.tree_util], "grad.hpp": [ts, ts.lax], "jit.hpp": [ts, ts.debug], "jit/explain.hpp": [ts, ts.debug], "sparse.hpp": [ts.sparse], "sparse/krylov.hpp": [ts.sparse], "io/hdf5_writer.hpp": [ts.io]}
 # What Python calls otherwise.
 renamed = {
     "einsum_of": "einsum", "stddev": "std", "split_at": "split", "index": "Array.__getitem__", "switch_": "lax.switch", "sequential_map": "lax.map", "to_host": "device_get",

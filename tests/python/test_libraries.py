@@ -97,6 +97,10 @@ class Debugging(unittest.TestCase):
         with ts.debug.profile() as scope:
             ts.sum(ts.ones(3) + 1).block_until_ready()
         self.assertGreater(scope.steps(), 0)
+        self.assertIn("least, mean, most", scope.report())
+        bar = ts.Progress("steps", 3)
+        bar.advance(2, "note")
+        self.assertEqual(bar.done(), 2)
         with ts.debug.debug_nans():
             self.assertRaises(FloatingPointError, lambda: ts.log(ts.array([-1.0])).block_until_ready())
         self.assertTrue(np.isnan(float(ts.log(ts.array(-1.0)))))

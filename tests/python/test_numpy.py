@@ -210,6 +210,47 @@ class Forward(unittest.TestCase):
         self.assertRaises(AttributeError, lambda: ts.custom_jvp(lambda x: x)(x))
 
 
+class Sparse(unittest.TestCase):
+    n = 24
+
+    def setUp(self):
+        self.rows = ts.NamedSharding(ts.make_mesh((ts.device_count(),), ("x",)), ts.P("x"))
+        self.dense = (np.eye(self.n) * 4 - np.eye(self.n, k=1) - np.eye(self.n, k=-1)).astype(np.float32)
+        self.b = np.linspace(-1, 1, self.n, dtype=np.float32)
+
+    def test_products(self):
+        places = np.nonzero(self.dense)
+        made = [ts.sparse.from_dense(ts.asarray(self.dense), self.rows), ts.sparse.from_coordinates(self.dense.shape, *(ts.asarray(p.astype(np.int32)) for p in places), self.dense[places], self.rows)]
+
+        def entries(start, stop):
+            rows, columns = np.nonzero(self.dense[start:stop])
+            return rows + start, columns, self.dense[start:stop][rows, columns]
+
+        made.append(ts.sparse.from_rows(self.dense.shape, self.rows, entries))
+        for a in made:
+            self.assertEqual((a.shape, a.dtype, a.entries), ((self.n, self.n), ts.float32, places[0].size))
+            for x in spread(self.b):
+                if x.committed and x.sharding == self.rows or not x.committed:
+                    assert_same(a @ x, self.dense @ self.b, 1e-5)
+            assert_same(a.T @ self.b, self.dense.T @ self.b, 1e-5)
+            assert_same(ts.sparse.to_dense(a), self.dense)
+            assert_same(ts.sparse.diagonal(a), np.diag(self.dense))
+
+    def test_solvers_take_matrices_and_functions(self):
+        a = ts.sparse.from_dense(ts.asarray(self.dense), self.rows)
+        b = ts.asarray(self.b, sharding=self.rows)
+        expected = np.linalg.solve(self.dense.astype(float), self.b)
+        for solver in (ts.sparse.cg, ts.sparse.gmres, ts.sparse.bicgstab):
+            for linear in (a, lambda x: 4 * x - ts.where(ts.arange(self.n) < self.n - 1, ts.roll(x, -1), 0) - ts.where(ts.arange(self.n) > 0, ts.roll(x, 1), 0)):
+                found = solver(linear, b, tol=1e-6)
+                self.assertTrue(bool(found.converged))
+                np.testing.assert_allclose(values(found.x), expected, rtol=1e-3, atol=1e-4)
+        self.assertTrue(bool(ts.sparse.cg(a, b, preconditioner=ts.sparse.jacobi(a)).converged))
+        self.assertRaises(TypeError, lambda: ts.sparse.cg("matrix", b))
+        pairs_found = ts.sparse.lobpcg(a, ts.random.normal(ts.random.key(0), (self.n, 2)), largest=True, tol=1e-4)
+        np.testing.assert_allclose(values(pairs_found.w), np.linalg.eigvalsh(self.dense.astype(float))[:-3:-1], rtol=1e-3)
+
+
 class Pictures(Folder):
     def test_are_written(self):
         for x in spread(real):
@@ -250,6 +291,19 @@ class Archives(Folder):
             assert_same(ts.io.load_csv(self.path("a.csv"), delimiter=";", dtype="float32"), real)
             self.assertEqual(ts.io.csv_header(self.path("a.csv"), delimiter=";"), ["p", "q", "r", "s"])
             ts.multihost.sync_global_devices("read")
+
+    def test_a_file_that_stays_open(self):
+        for x in spread(real):
+            path = self.path("run.h5")
+            with ts.io.Hdf5Writer(path, mode="replace") as out:
+                out.attribute("/", "viscosity", 0.5)
+                out.append("rows", x)
+                out.append("rows", x)
+                out.write("group/once", x, compression=4)
+            assert_same(ts.io.load_hdf5(path, "rows"), np.concatenate([real, real]))
+            self.assertEqual(ts.io.hdf5_attributes(path), {"viscosity": 0.5})
+            ts.multihost.sync_global_devices("read")
+        self.assertRaises(ValueError, lambda: ts.io.Hdf5Writer(self.path("b.h5"), mode="sometimes"))
 
     def test_parts_of_hdf5(self):
         ts.io.save_hdf5(self.path("a.h5"), "x", ts.asarray(real))

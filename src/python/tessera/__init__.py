@@ -13,7 +13,7 @@ from . import _runtime  # starts the runtime before anything else asks for devic
 from . import _core
 from ._runtime import attach  # noqa: F401
 from ._core import (  # noqa: F401
-    Array, Compiled, Device, Explanation, Key, Lowered, Mesh, NamedSharding, PartitionSpec, PositionalSharding, Shard, Sharding,
+    Array, Compiled, Device, Explanation, Key, Lowered, Mesh, NamedSharding, PartitionSpec, PositionalSharding, Progress, Shard, Sharding,
     SingleDeviceSharding, abstract_mesh, create_device_mesh, device_count, devices, is_main_process, local_devices, make_array_from_callback,
     make_array_from_process_local_data, make_mesh, process_count, process_index)
 from ._core.errors import (  # noqa: F401
@@ -26,7 +26,7 @@ from ._standard import *  # noqa: F401,F403
 from . import _methods  # noqa: F401  gives Array its methods
 from ._transforms import *  # noqa: F401,F403
 from ._place import *  # noqa: F401,F403
-from . import config, debug, fft, io, lax, linalg, multihost, nn, optim, random, sharding, tree_util, viz  # noqa: F401
+from . import config, debug, fft, io, lax, linalg, multihost, nn, optim, random, sharding, sparse, tree_util, viz  # noqa: F401
 from .debug import CommStats, explain  # noqa: F401
 from .lax import stop_gradient  # noqa: F401
 from .tree_util import tree_map  # noqa: F401

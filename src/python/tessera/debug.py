@@ -81,9 +81,17 @@ class _Written:
 
 @_contextlib.contextmanager
 def profile(trace_path=""):
-    """Times every step that this rank runs inside: table(), seconds(), steps(); with a path also a Chrome trace per rank."""
-    scope = _d.Profile(trace_path)
-    yield scope
+    """Times every step that this rank runs inside: table(), seconds(), steps(), and report() of all ranks. With a path the end is collective over
+    all ranks, and writes one Chrome trace of them all; where an exception passes, it writes this rank's alone."""
+    scope = _d.Profile()
+    try:
+        yield scope
+    except BaseException:
+        if trace_path:
+            scope.write(trace_path)
+        raise
+    if trace_path:
+        scope.write_all(trace_path)
 
 
 def explain(fun, *args, **kwargs):
