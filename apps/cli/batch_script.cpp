@@ -78,22 +78,28 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// The signal comes to this shell alone (B:), which hands it on; launchers send it to every rank.
+// The signal comes to this shell alone (B:), which hands it on; launchers send it to every rank. A trap cuts
+// a wait short; a second one for what has ended says 127.
 std::string command(const BatchOrder& order, const Place& place) {
   return joined(place.launcher) + " " + joined(order.words) +
          " &\nranks=$!\n"
-         "trap 'kill -USR1 $ranks 2>/dev/null' USR1   # every rank: save, and end with status " +
+         "trap 'warned=1; kill -USR1 $ranks 2>/dev/null' USR1   # every rank: save, and end with status " +
          std::to_string(tessera::status_preempted) +
          "\n"
          "trap 'kill -TERM $ranks 2>/dev/null' TERM\n"
          "wait $ranks; status=$?\n"
-         "while kill -0 $ranks 2>/dev/null; do wait $ranks; status=$?; done   # a trap cuts a wait short\n";
+         "while [ $status -gt 128 ]; do   # a trap cuts a wait short\n"
+         "  wait $ranks 2>/dev/null; again=$?\n"
+         "  [ $again = 127 ] && break\n"
+         "  status=$again\n"
+         "done\n";
 }
 
 std::string ending(const BatchOrder& order) {
   if (order.no_requeue) return "exit $status\n";
   return "if [ $status = " + std::to_string(tessera::status_preempted) +
-         " ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 100 ]; then   # saved, and not done\n"
+         " ] && [ -n \"${warned:-}\" ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 100 ]; then   # not after "
+         "scancel\n"
          "  echo \"saved before the end of its time; job $SLURM_JOB_ID goes back into the queue\"\n"
          "  scontrol requeue \"$SLURM_JOB_ID\" && exit 0\n"
          "fi\n"
