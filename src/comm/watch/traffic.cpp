@@ -10,6 +10,7 @@ namespace {
 struct Counts {
   std::map<std::string, Traffic, std::less<>> of_kind;
   Traffic total;
+  std::int64_t self_counted = 0;
 };
 Counts& counts() { return state<Counts>(); }
 
@@ -20,15 +21,18 @@ void add(Traffic& traffic, std::int64_t bytes) {
 }  // namespace
 
 void count(std::string_view kind, std::int64_t bytes) {
-  auto& [traffic_of, total] = counts();
+  auto& [traffic_of, total, self] = counts();
   add(total, bytes);
   auto found = traffic_of.find(kind);
   if (found == traffic_of.end()) found = traffic_of.emplace(std::string(kind), Traffic{}).first;
   add(found->second, bytes);
 }
 
+void counts_itself() { ++counts().self_counted; }
+std::int64_t self_counted() { return counts().self_counted; }
+
 Traffic traffic(const std::string& kind) {
-  const auto& [traffic_of, total] = counts();
+  const auto& [traffic_of, total, self] = counts();
   if (kind.empty()) return total;
   const auto found = traffic_of.find(kind);
   return found == traffic_of.end() ? Traffic{} : found->second;

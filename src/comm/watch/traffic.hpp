@@ -15,6 +15,10 @@ struct Traffic {
 // reduce-scatter, all-to-all, collective-permute. What the library sends for its own needs (agreements,
 // texts) is not counted.
 void count(std::string_view kind, std::int64_t bytes);
+// A kernel that communicates says that it counts what it receives itself: whoever runs it then does not count
+// what the plan says of it. How often that was said so far.
+void counts_itself();
+std::int64_t self_counted();
 
 // Since the runtime started; "" is the sum over all kinds.
 Traffic traffic(const std::string& kind = "");

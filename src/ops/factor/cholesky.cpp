@@ -7,7 +7,26 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims("B.. n n -> B.. n n | whole n");
+BlockCyclic layout_of(const FactorParams& how, std::int64_t n, int ranks) {
+  const GridShape grid = grid_shape(how, ranks);
+  return dealt(grid, n, n, how.block > 0 ? how.block : block_for(n, grid.columns, widest_block(n)));
+}
+BlockCyclic layout_of(const Joint& joint) {
+  return layout_of(joint.params.as<FactorParams>(), extent(joint.in[0], 1), joint.ranks);
+}
+Received received(const Joint& joint, int me) {
+  const BlockCyclic layout = layout_of(joint);
+  Received heard;
+  heard.dealt.add(loaded_from_others(joint.in_tiles[0], layout, me, Part::lower) * joint.itemsize);
+  heard.dealt.add(stored_from_others(joint.out_tiles[0], layout, me, Part::lower) * joint.itemsize);
+  hear_cholesky(heard, {layout, me, joint.itemsize});
+  return heard;
+}
+std::int64_t memory(const Joint& joint) {
+  const BlockCyclic layout = layout_of(joint);
+  return part_elements(layout, joint.itemsize) + panel_elements(layout);
+}
+const MatrixDims dims("B.. n n -> B.. n n | whole n", {received, memory});
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[0].shape, in[0].dtype}}; }
 
@@ -24,8 +43,7 @@ template <class T> void factor_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &l = args.local.out[0];
   const std::int64_t n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
-  const std::int64_t block = how.block > 0 ? how.block : block_for(n, grid.shape.columns, widest_block(n));
-  const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
+  const BlockCyclic layout = layout_of(how, n, grid.all->size());
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     if (!magnitude_of(grid, in, Team::matrix<T>(a, i), Part::lower).is_finite()) {

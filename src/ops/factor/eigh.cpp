@@ -10,7 +10,33 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims("B.. n n -> B.. n, B.. n n | whole n"), value_dims("B.. n n -> B.. n | whole n");
+constexpr std::int64_t small = 64;  // is done by one rank
+
+BlockCyclic layout_of(std::int64_t n, int ranks) {
+  const GridShape grid = grid_for(ranks);
+  return dealt(grid, n, n, n <= small ? std::max<std::int64_t>(n, 1) : block_for(n, grid.columns, 64));
+}
+Received received(const Joint& joint, int me) {
+  const std::int64_t n = extent(joint.in[0], 1);
+  const BlockCyclic layout = layout_of(n, joint.ranks);
+  Received heard;
+  heard.dealt.add(loaded_from_others(joint.in_tiles[0], layout, me) * joint.itemsize);
+  if (joint.out.size() == 2)
+    heard.dealt.add(stored_from_others(joint.out_tiles[1], layout, me) * joint.itemsize);
+  if (n > small) {
+    hear_scalapack(heard, {layout, me, joint.itemsize});
+  } else if (n > 0) {
+    heard.broadcast.add(me == 0 ? 0 : 8);
+    heard.broadcast.add(me == 0 ? 0 : n * static_cast<std::int64_t>(itemsize(joint.out[0].dtype)));
+  }
+  return heard;
+}
+// The matrix, its vectors, and a workspace of two more.
+std::int64_t memory(const Joint& joint) {
+  return 4 * part_elements(layout_of(extent(joint.in[0], 1), joint.ranks), joint.itemsize);
+}
+const MatrixDims dims("B.. n n -> B.. n, B.. n n | whole n", {received, memory}),
+    value_dims("B.. n n -> B.. n | whole n", {received, memory});
 
 template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const Params&) {
   std::vector<Type> out{{with_matrix_dims(in[0].shape, {extent(in[0], 1)}), real_dtype(in[0].dtype)}};
@@ -41,8 +67,8 @@ template <class T> bool eigh_alone(const Grid& grid, GridMatrix<T>& a, real_of<T
     failed = kernels::eigh(dtype_of<T>(), 1, n, rows.data(), w, vectors.data()).happened();
     turn(vectors.data(), z.values.data());
   }
-  comm::broadcast(*grid.all, &failed, sizeof failed, 0);
-  comm::broadcast(*grid.all, w, n * static_cast<std::int64_t>(sizeof(real_of<T>)), 0);
+  counted::broadcast(*grid.all, &failed, sizeof failed, 0);
+  counted::broadcast(*grid.all, w, n * static_cast<std::int64_t>(sizeof(real_of<T>)), 0);
   return failed == 0;
 }
 
@@ -52,9 +78,7 @@ template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &w = args.local.out[0];
   const std::int64_t n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0);
-  constexpr std::int64_t small = 64;
-  const std::int64_t block = n <= small ? std::max<std::int64_t>(n, 1) : block_for(n, grid.shape.columns, 64);
-  const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
+  const BlockCyclic layout = layout_of(n, grid.all->size());
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     real_of<T>* values = Team::matrix<real_of<T>>(w, i, 1);
@@ -67,6 +91,7 @@ template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
     GridMatrix<T> matrix(grid, layout), z(grid, layout);
     load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
     if (n > 0) {
+      if (n > small) count_scalapack({layout, grid.rank, static_cast<std::int64_t>(sizeof(T))});
       const bool converged = n <= small ? eigh_alone(grid, matrix, values, z) : eigh(grid, matrix, values, z);
       if (!converged && failed_matrix < 0) failed_matrix = i;
     }

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/session.hpp"
 
+#include "comm/watch/traffic.hpp"
 #include "ops/factor/tall.hpp"
 
 namespace tessera::factor {
@@ -63,8 +64,8 @@ Shape batch_shape(const Tile& tile, int matrix_ndim) {
 
 }  // namespace
 
-MatrixDims::MatrixDims(const char* sentence, int like, bool substitutes, Tall tall)
-    : rule(sentence), like(like), substitutes(substitutes), tall(tall) {
+MatrixDims::MatrixDims(const char* sentence, Forecast forecast, int like, Tall tall)
+    : rule(sentence), forecast(forecast), like(like), tall(tall) {
   for (std::size_t i = 0; i < rule.text.operands(false); ++i) in.push_back(rule.text.letters(false, i));
   for (std::size_t i = 0; i < rule.text.operands(true); ++i) out.push_back(rule.text.letters(true, i));
 }
@@ -198,26 +199,64 @@ std::vector<TalkCost> cost_of_tall(const Lowering& l, const TallTalk& talk) {
   return costs;
 }
 
+// The ranks' boxes, with the indices that no rank of the team holds left out: columns of right-hand sides
+// may be split over other ranks too.
+Tiles tiles_among(const std::vector<int>& device_ids, const Shape& global, const Sharding& layout);
+
+// Of the team of the mesh's first device, as of every other.
+Joint joint_of(const Lowering& l) {
+  const auto ids = group_along(l.mesh(), l.axes, l.mesh().device_ids()[0]);
+  Joint joint{l.in_types,
+              l.out_types,
+              *l.node.params,
+              l.ranks(),
+              {},
+              {},
+              static_cast<std::int64_t>(itemsize(l.in_types[0].dtype))};
+  const auto tiles_of = [&](const Type& type, const Sharding& layout, const std::string& letters) {
+    return letters.size() == 2 ? tiles_among(ids, type.shape, layout) : Tiles();
+  };
+  for (std::size_t i = 0; i < l.in_types.size(); ++i)
+    joint.in_tiles.push_back(tiles_of(l.in_types[i], l.placed.inputs[i], l.dims.in[i]));
+  for (std::size_t i = 0; i < l.out_types.size(); ++i)
+    joint.out_tiles.push_back(tiles_of(l.out_types[i], l.placed.outputs[i], l.dims.out[i]));
+  return joint;
+}
+
+// Who receives most; of very many ranks a few are asked.
+Received busiest(const Joint& joint, const Forecast& forecast) {
+  constexpr int most_asked = 64;
+  const int step = joint.ranks <= most_asked ? 1 : joint.ranks / 4 - 1;
+  Received most;
+  for (int rank = 0; rank < joint.ranks; rank += step)
+    if (auto heard = forecast.received(joint, rank); rank == 0 || heard.bytes() > most.bytes()) most = heard;
+  return most;
+}
+
 // What working together moves: each rank's shards to the block-cyclic layout and back, and panels along the
 // rows and columns of the grid, or sums.
 std::vector<TalkCost> cost_together(const Lowering& l) {
-  const int ranks = l.ranks();
-  const Type& matrix = l.in_types[0];
   if (l.dims.tall != nullptr)
-    if (const auto talk = l.dims.tall(matrix, *l.node.params, ranks)) return cost_of_tall(l, *talk);
-  const auto dealt = shard_bytes(l.in_types, l.placed.inputs) + shard_bytes(l.out_types, l.placed.outputs);
-  const TalkCost deal{"all-to-all", l.axes, dealt * (ranks - 1) / ranks, 1};
-  const GridShape grid = grid_for(ranks);
-  const std::int64_t n = extent(matrix, 1),
-                     block = std::max<std::int64_t>(block_for(n, grid.columns, widest_block(n)), 1);
-  const std::int64_t matrix_bytes =
-      matrices_held(l) * extent(matrix, 2) * n * static_cast<std::int64_t>(itemsize(matrix.dtype));
-  const std::int64_t panels = n / block + 1, rows = std::max(grid.rows, 1);
-  if (l.dims.substitutes && is_few(grid, block, extent(l.in_types[1], 1))) {
-    const std::int64_t right_bytes = n == 0 ? 0 : matrix_bytes / n * extent(l.in_types[1], 1);
-    return {deal, {"all-reduce", l.axes, 2 * right_bytes / rows, panels + 1}};
+    if (const auto talk = l.dims.tall(l.in_types[0], *l.node.params, l.ranks()))
+      return cost_of_tall(l, *talk);
+  const Received heard = busiest(joint_of(l), l.dims.forecast);
+  const std::int64_t matrices = matrices_held(l);
+  std::vector<TalkCost> costs;
+  for (const auto& [kind, of_kind] :
+       {std::pair{"all-to-all", heard.dealt}, {"broadcast", heard.broadcast}, {"all-reduce", heard.reduced}})
+    if (of_kind.calls > 0)
+      costs.push_back({kind, l.axes, matrices * of_kind.bytes, matrices * of_kind.calls});
+  return costs;
+}
+
+// Beside operands and results. Matrices are worked on one after the other.
+std::int64_t memory_together(const Lowering& l) {
+  const Joint joint = joint_of(l);
+  if (l.dims.tall != nullptr && l.dims.tall(l.in_types[0], *l.node.params, joint.ranks)) {
+    const std::int64_t m = extent(l.in_types[0], 2), n = extent(l.in_types[0], 1);
+    return (block_size(m, joint.ranks) * n + 6 * n * n) * joint.itemsize;
   }
-  return {deal, {"broadcast", l.axes, matrix_bytes / rows, panels}};
+  return l.dims.forecast.elements(joint) * joint.itemsize;
 }
 
 }  // namespace
@@ -227,10 +266,14 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
   const Lowering l = lowering_of(dims, builder, node, in);
   if (l.axes.empty()) return builder.kernel(*node.op, node.params, l.inputs, l.out_types, l.placed.outputs);
   if (const auto dim = dim_to_spread(l)) return spread_over_batch(l, *dim);
-  return builder.talk(*node.op, node.params, l.inputs, l.out_types, l.placed.outputs, cost_together(l));
+  auto results =
+      builder.talk(*node.op, node.params, l.inputs, l.out_types, l.placed.outputs, cost_together(l));
+  builder.program().instructions.back().as<TalkCall>()->temporary_bytes = memory_together(l);
+  return results;
 }
 
 Team::Team(const TalkArgs& args, const MatrixDims& dims) {
+  comm::counts_itself();
   std::vector<DimAxes> layouts;
   for (std::size_t i = 0; i < args.in_layouts.size(); ++i)
     layouts.push_back(args.in_layouts[i].dim_axes(static_cast<int>(args.local.in[i].box.size())));
@@ -238,15 +281,20 @@ Team::Team(const TalkArgs& args, const MatrixDims& dims) {
   matrices = batch_count(args.local.in[0]);
 }
 
-// The ranks' boxes, with the indices that no rank of the team holds left out: columns of right-hand sides
-// may be split over other ranks too.
 Tiles Team::tiles_of(const TalkArgs& args, bool output, std::size_t operand) const {
   const Tile& mine = (output ? args.local.out : args.local.in)[operand];
-  const Sharding& layout = (output ? args.out_layouts : args.in_layouts)[operand];
-  const std::size_t lead = mine.box.size() - 2;
+  Tiles tiles = tiles_among(device_ids, mine.global, (output ? args.out_layouts : args.in_layouts)[operand]);
+  tiles.row_step = extent(mine, 1);
+  return tiles;
+}
+
+namespace {
+
+Tiles tiles_among(const std::vector<int>& device_ids, const Shape& global, const Sharding& layout) {
+  const std::size_t lead = global.size() - 2;
   Tiles tiles;
   for (const int id : device_ids) {
-    const Box box = layout.local_box(mine.global, id);
+    const Box box = layout.local_box(global, id);
     tiles.held.push_back({box[lead], box[lead + 1]});
     if (tiles.held.back().is_empty()) tiles.held.back() = {};
   }
@@ -265,9 +313,22 @@ Tiles Team::tiles_of(const TalkArgs& args, bool output, std::size_t operand) con
   };
   close_gaps(&Rectangle::rows);
   close_gaps(&Rectangle::columns);
-  tiles.row_step = extent(mine, 1);
   tiles.column_step = 1;
   return tiles;
+}
+
+}  // namespace
+
+std::int64_t part_elements(const BlockCyclic& layout, std::int64_t itemsize) {
+  const std::int64_t rows = layout.rows.count(0), columns = layout.columns.count(0),
+                     ld = itemsize == 4   ? leading_dimension<float>(rows)
+                          : itemsize == 8 ? leading_dimension<double>(rows)
+                                          : leading_dimension<kernels::c64>(rows);
+  return ld * columns + 2 * rows * columns / layout.ranks();
+}
+std::int64_t panel_elements(const BlockCyclic& layout) {
+  const std::int64_t width = std::min(layout.columns.block, layout.columns.extent);
+  return 2 * (layout.rows.count(0) + width) * width;
 }
 
 GridShape grid_shape(const FactorParams& params, int ranks) {

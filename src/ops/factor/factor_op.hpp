@@ -12,6 +12,7 @@
 #include "kernels/dense/lapack.hpp"
 #include "ops/build.hpp"
 #include "ops/factor/grid.hpp"
+#include "ops/factor/traffic/conversation.hpp"
 #include "program/builder.hpp"
 
 namespace tessera::factor {
@@ -22,16 +23,31 @@ struct TallTalk {
   std::int64_t broadcast_elements;
 };
 
+// Ranks that work on a matrix together, as the planner sees them.
+struct Joint {
+  std::span<const Type> in, out;
+  const Params& params;
+  int ranks = 1;
+  std::vector<Tiles> in_tiles, out_tiles;  // of the matrices; empty ones of vectors
+  std::int64_t itemsize = 0;
+};
+// What rank `me` receives for one matrix, and how many elements of memory a rank takes beside operands and
+// results.
+struct Forecast {
+  Received (*received)(const Joint&, int me) = nullptr;
+  std::int64_t (*elements)(const Joint&) = nullptr;
+};
+
 // The dims of the op's matrices, by letter.
 struct MatrixDims {
   using Tall = std::optional<TallTalk> (*)(const Type& matrix, const Params&, int ranks);
 
   // "B.. n n, B.. n c -> B.. n c | whole n". Dims behind the batch dims that are not whole may be split for
   // nothing.
-  explicit MatrixDims(const char* sentence, int like = 0, bool substitutes = false, Tall tall = nullptr);
+  MatrixDims(const char* sentence, Forecast forecast, int like = 0, Tall tall = nullptr);
   Rule rule;
+  Forecast forecast;
   int like;                          // the input whose layout the matrix outputs have
-  bool substitutes;                  // only: of few right-hand sides sums travel, not panels of the matrix
   Tall tall;                         // nullopt: it is not tall, or the op does it the general way
   std::vector<std::string> in, out;  // of each operand, without the batch dims: {"nn", "nc"} -> {"nc"}
 };
@@ -86,6 +102,17 @@ struct FactorParams {
   }
 };
 GridShape grid_shape(const FactorParams&, int ranks);
+
+// ---- for forecasts ----
+
+// A matrix dealt over a grid in blocks.
+inline BlockCyclic dealt(GridShape grid, std::int64_t rows, std::int64_t columns, std::int64_t block) {
+  return {{rows, block, grid.rows}, {columns, block, grid.columns}};
+}
+// The first rank's part, with columns padded as GridMatrix does, and the messages of its way there and back.
+std::int64_t part_elements(const BlockCyclic&, std::int64_t itemsize);
+// Two panels that are under way.
+std::int64_t panel_elements(const BlockCyclic&);
 
 double epsilon(Dtype);
 // "matrix (2, 0) of the batch": its place in the global array, for errors. "" when there is no batch.

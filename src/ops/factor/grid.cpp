@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
+#include "comm/watch/traffic.hpp"
 #include "kernels/move/transpose_tile.hpp"
 
 namespace tessera::factor {
@@ -155,6 +156,19 @@ template <class T> std::int64_t bytes_of(const Pooled<T>& message) {
 
 }  // namespace
 
+std::int64_t loaded_from_others(const Tiles& tiles, const BlockCyclic& layout, int me, Part part) {
+  std::int64_t elements = 0;
+  for (const int from : servers(tiles.held, me))
+    if (from != me) elements += moved(layout, me, tiles.held[from], part).elements();
+  return elements;
+}
+std::int64_t stored_from_others(const Tiles& tiles, const BlockCyclic& layout, int me, Part part) {
+  std::int64_t elements = 0;
+  for (int from = 0; from < layout.ranks(); ++from)
+    if (from != me) elements += moved(layout, from, tiles.held[me], part).elements();
+  return elements;
+}
+
 template <class T>
 kernels::Magnitude magnitude_of_part(const Grid& grid, const Tiles& tiles, const T* tile, Part part) {
   kernels::Magnitude found;
@@ -188,12 +202,14 @@ template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile
   const Rectangle& mine = tiles.held[me];
   if (serves(tiles, me, me)) tile_and_local<T, false>(tiles, moved(layout, me, mine, part), tile, local, ld);
   Pooled<T> outgoing, incoming;
+  std::int64_t received_bytes = 0;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
     const auto sent = serves(tiles, me, to) ? moved(layout, to, mine, part) : Moved{};
     const auto received = serves(tiles, from, me) ? moved(layout, me, tiles.held[from], part) : Moved{};
     outgoing.resize(sent.elements());
     incoming.resize(received.elements());
+    received_bytes += bytes_of(incoming);
     auto arrival = incoming.empty()
                        ? comm::Pending()
                        : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
@@ -204,6 +220,7 @@ template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile
     local_and_message<T, true>(received, local, ld, static_cast<const T*>(incoming.data()));
     departure.wait();
   }
+  comm::count("all-to-all", received_bytes);
 }
 
 template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& layout,
@@ -212,12 +229,14 @@ template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, con
   const Rectangle& mine = tiles.held[me];
   tile_and_local<T, true>(tiles, moved(layout, me, mine, part), tile, local, ld);
   Pooled<T> outgoing, incoming;
+  std::int64_t received_bytes = 0;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
     const auto sent = moved(layout, me, tiles.held[to], part);
     const auto received = moved(layout, from, mine, part);
     outgoing.resize(sent.elements());
     incoming.resize(received.elements());
+    received_bytes += bytes_of(incoming);
     auto arrival = incoming.empty()
                        ? comm::Pending()
                        : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
@@ -228,6 +247,7 @@ template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, con
     tile_and_message<T, true>(tiles, received, tile, static_cast<const T*>(incoming.data()));
     departure.wait();
   }
+  comm::count("all-to-all", received_bytes);
   clear_outside(tiles, mine, tile, part);
 }
 

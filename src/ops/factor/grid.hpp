@@ -11,6 +11,7 @@
 #include "kernels/dense/lapack_calls.hpp"
 #include "kernels/dense/magnitude.hpp"
 #include "ops/factor/block_cyclic.hpp"
+#include "ops/factor/traffic/conversation.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::factor {
@@ -127,5 +128,8 @@ template <class T> void load(const Grid&, const Tiles&, const T* tile, const Blo
                              std::int64_t ld, Part = Part::all);
 template <class T> void store(const Grid&, const Tiles&, T* tile, const BlockCyclic&, const T* local,
                               std::int64_t ld, Part = Part::all);
+// How many elements rank `me` of the grid gets from others in them.
+std::int64_t loaded_from_others(const Tiles&, const BlockCyclic&, int me, Part = Part::all);
+std::int64_t stored_from_others(const Tiles&, const BlockCyclic&, int me, Part = Part::all);
 
 }  // namespace tessera::factor

@@ -23,7 +23,7 @@ template <class T> void substitute_few(const Grid&, const GridMatrix<T>& a, bool
                                        T* b, std::int64_t ldb, std::int64_t k);
 // Which of the two, and how the columns of B are dealt.
 struct RightSides {
-  RightSides(const Grid&, const CyclicDim& rows, std::int64_t k);
+  RightSides(GridShape, const CyclicDim& rows, std::int64_t k);
   BlockCyclic layout;
   bool few;
 };

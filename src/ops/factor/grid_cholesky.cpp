@@ -99,8 +99,8 @@ template <class T> class Cholesky {
         status = T(static_cast<real_of<T>>(info > 0 ? start + info - 1 : -1));
       }
       if (grid_.shape.rows > 1)
-        comm::broadcast(*grid_.along_column, diagonal.data(),
-                        static_cast<std::int64_t>(diagonal.size() * sizeof(T)), owner_row);
+        counted::broadcast(*grid_.along_column, diagonal.data(),
+                           static_cast<std::int64_t>(diagonal.size() * sizeof(T)), owner_row);
       panel.status() = status;
       T* below = a_.at(panel.first_below, column);
       kernels::solve_adjoint_right(panel.rows_below, width, diagonal.data(), width, below, a_.ld);
@@ -110,8 +110,8 @@ template <class T> class Cholesky {
     }
     if (grid_.shape.columns > 1)
       panel.arrival =
-          comm::start_broadcast(*grid_.along_row, panel.values.data(),
-                                static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner_column);
+          counted::start_broadcast(*grid_.along_row, panel.values.data(),
+                                   static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner_column);
   }
 
   // Every rank holds the panel's rows of its grid row; its columns need other rows, which ranks of its grid
@@ -147,8 +147,8 @@ template <class T> class Cholesky {
         *packed++ = panel.below()[rows_.local(columns_.global(grid_.column, c)) - panel.first_below +
                                   j * panel.rows_below];
     if (grid_.shape.rows > 1)
-      comm::all_gather_v(*grid_.along_column, part(grid_.row), bytes_of[grid_.row], gathered_.data(),
-                         bytes_of, offset_of);
+      counted::all_gather_v(*grid_.along_column, part(grid_.row), bytes_of[grid_.row], gathered_.data(),
+                            bytes_of, offset_of);
     for (int r = 0; r < grid_.shape.rows; ++r) {
       const T* values = part(r);
       for (std::int64_t j = 0; j < panel.width; ++j)

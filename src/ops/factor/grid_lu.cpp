@@ -104,8 +104,8 @@ template <class T> class Lu {
                   panel.below() + j * panel.rows_below);
     }
     if (grid_.shape.columns > 1)
-      panel.arrival = comm::start_broadcast(*grid_.along_row, panel.bytes.data(),
-                                            static_cast<std::int64_t>(panel.bytes.size()), owner);
+      panel.arrival = counted::start_broadcast(*grid_.along_row, panel.bytes.data(),
+                                               static_cast<std::int64_t>(panel.bytes.size()), owner);
   }
 
   void factor_alone(Panel<T>& panel, T* columns) {
@@ -180,8 +180,8 @@ template <class T> class Lu {
       own_rows[j] = best_row < 0 ? T(0) : columns[best_row + j * ld];
       own_rows[w + j] = owns_top_ ? columns[first_row_ + c + j * ld] : T(0);
     }
-    comm::all_gather(*grid_.along_column, mine_.data(), static_cast<std::int64_t>(message_bytes_),
-                     everybodys_.data());
+    counted::all_gather(*grid_.along_column, mine_.data(), static_cast<std::int64_t>(message_bytes_),
+                        everybodys_.data());
     Candidate winner{-1, rows_.extent};
     int owner = 0;
     for (int r = 0; r < grid_.shape.rows; ++r) {
@@ -305,8 +305,8 @@ template <class T> class Lu {
     T* packed = rows_of(grid_.row);
     for (std::int64_t j = 0; j < count; ++j)
       for (const auto row : own) *packed++ = *a_.at(rows_.local(row), first + j);
-    comm::all_gather_v(*grid_.along_column, rows_of(grid_.row), bytes_of[grid_.row], shown_.data(), bytes_of,
-                       offset_of);
+    counted::all_gather_v(*grid_.along_column, rows_of(grid_.row), bytes_of[grid_.row], shown_.data(),
+                          bytes_of, offset_of);
     top_rows.resize(panel.width * std::max<std::int64_t>(count, 1));
     std::vector<std::size_t> next(ranks, 0);
     const auto copy_row = [&](int r, std::size_t place, T* to, std::int64_t step) {

@@ -115,8 +115,8 @@ template <class T> class Qr {
     }
     if (grid_.shape.columns > 1)
       panel.arrival =
-          comm::start_broadcast(*grid_.along_row, panel.values.data(),
-                                static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner);
+          counted::start_broadcast(*grid_.along_row, panel.values.data(),
+                                   static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner);
   }
 
   void apply(Reflectors& panel, bool adjoint, T* to, std::int64_t ld, std::int64_t count) {

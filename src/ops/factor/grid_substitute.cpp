@@ -33,9 +33,9 @@ Rest rest_of(const Grid& grid, const GridMatrix<T>& a, bool lower, std::int64_t 
 
 }  // namespace
 
-RightSides::RightSides(const Grid& grid, const CyclicDim& rows, std::int64_t k)
-    : few(is_few(grid.shape, rows.block, k)) {
-  const int parts = grid.shape.columns;
+RightSides::RightSides(GridShape grid, const CyclicDim& rows, std::int64_t k)
+    : few(is_few(grid, rows.block, k)) {
+  const int parts = grid.columns;
   layout.rows = rows;
   layout.columns = {
       k,
@@ -64,7 +64,7 @@ template <class T> void substitute(const Grid& grid, const GridMatrix<T>& a, boo
         std::copy(from, from + count, panel.data() + j * count);
       }
     if (grid.shape.columns > 1 && count > 0)
-      comm::broadcast(*grid.along_row, panel.data(), bytes<T>(count * width), owner_column);
+      counted::broadcast(*grid.along_row, panel.data(), bytes<T>(count * width), owner_column);
     solution.resize(width * std::max<std::int64_t>(local_columns, 1));
     const int ld = static_cast<int>(std::max<std::int64_t>(count, 1));
     if (holds_block) {
@@ -75,7 +75,7 @@ template <class T> void substitute(const Grid& grid, const GridMatrix<T>& a, boo
         std::copy(block + j * ldb, block + j * ldb + width, solution.data() + j * width);
     }
     if (grid.shape.rows > 1 && local_columns > 0)
-      comm::broadcast(*grid.along_column, solution.data(), bytes<T>(width * local_columns), owner_row);
+      counted::broadcast(*grid.along_column, solution.data(), bytes<T>(width * local_columns), owner_row);
     lapack::gemm<T>('N', 'N', static_cast<int>(rest.count), k, w, T(-1),
                     panel.data() + (lower && holds_block ? width : 0), ld, solution.data(), w, T(1),
                     b + rest.first, static_cast<int>(ldb));
@@ -103,8 +103,7 @@ template <class T> void substitute_few(const Grid& grid, const GridMatrix<T>& a,
         std::copy(partial.data() + at + j * ld, partial.data() + at + j * ld + width,
                   block.data() + j * width);
       if (grid.shape.columns > 1)
-        comm::all_reduce(*grid.along_row, ReduceKind::sum, dtype_of<T>(), block.data(), block.data(),
-                         width * k64);
+        counted::all_reduce(*grid.along_row, ReduceKind::sum, dtype_of<T>(), block.data(), width * k64);
       if (owner_column == grid.column) {
         lapack::trsm(lower, 'N', unit_diagonal, w, k, a.at(at, columns.local(start)), static_cast<int>(a.ld),
                      block.data(), w);
@@ -114,14 +113,14 @@ template <class T> void substitute_few(const Grid& grid, const GridMatrix<T>& a,
     }
     if (owner_column != grid.column) return;
     if (grid.shape.rows > 1)
-      comm::broadcast(*grid.along_column, block.data(), bytes<T>(width * k64), owner_row);
+      counted::broadcast(*grid.along_column, block.data(), bytes<T>(width * k64), owner_row);
     const Rest rest = rest_of(grid, a, lower, start, width);
     lapack::gemm<T>('N', 'N', static_cast<int>(rest.count), k, w, T(-1),
                     a.at(rest.first, columns.local(start)), static_cast<int>(a.ld), block.data(), w, T(1),
                     partial.data() + rest.first, static_cast<int>(ld));
   });
   if (grid.shape.columns > 1)
-    comm::all_reduce(*grid.along_row, ReduceKind::sum, dtype_of<T>(), found.data(), found.data(), ld * k64);
+    counted::all_reduce(*grid.along_row, ReduceKind::sum, dtype_of<T>(), found.data(), ld * k64);
   if (grid.column == 0)
     for (std::int64_t j = 0; j < k64; ++j)
       std::copy(found.data() + j * ld, found.data() + j * ld + a.rows, b + j * ldb);

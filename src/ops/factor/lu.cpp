@@ -10,8 +10,6 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims("B.. m n -> B.. m n, B.. k | whole m n k");
-
 struct LuParams {
   FactorParams how;
   bool refuse_singular = false;
@@ -20,6 +18,29 @@ struct LuParams {
     visit("refuse_singular", refuse_singular);
   }
 };
+
+BlockCyclic layout_of(const FactorParams& how, std::int64_t m, std::int64_t n, int ranks) {
+  const GridShape grid = grid_shape(how, ranks);
+  const std::int64_t k = std::min(m, n);
+  return dealt(grid, m, n, how.block > 0 ? how.block : block_for(k, grid.columns, widest_block(k)));
+}
+BlockCyclic layout_of(const Joint& joint) {
+  return layout_of(joint.params.as<LuParams>().how, extent(joint.in[0], 2), extent(joint.in[0], 1),
+                   joint.ranks);
+}
+Received received(const Joint& joint, int me) {
+  const BlockCyclic layout = layout_of(joint);
+  Received heard;
+  heard.dealt.add(loaded_from_others(joint.in_tiles[0], layout, me) * joint.itemsize);
+  heard.dealt.add(stored_from_others(joint.out_tiles[0], layout, me) * joint.itemsize);
+  hear_lu(heard, {layout, me, joint.itemsize}, 0, true);
+  return heard;
+}
+std::int64_t memory(const Joint& joint) {
+  const BlockCyclic layout = layout_of(joint);
+  return part_elements(layout, joint.itemsize) + panel_elements(layout);
+}
+const MatrixDims dims("B.. m n -> B.. m n, B.. k | whole m n k", {received, memory});
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1);
@@ -47,9 +68,7 @@ template <class T> void factor_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &lu_tile = args.local.out[0], &exchanged = args.local.out[1];
   const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
-  const std::int64_t block =
-      how.block > 0 ? how.block : block_for(std::min(m, n), grid.shape.columns, widest_block(std::min(m, n)));
-  const BlockCyclic layout{{m, block, grid.shape.rows}, {n, block, grid.shape.columns}};
+  const BlockCyclic layout = layout_of(how, m, n, grid.all->size());
   std::vector<std::int64_t> pivots;
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {

@@ -22,7 +22,30 @@ std::optional<TallTalk> tall_talk(const Type& a, const Params& p, int ranks) {
   if (!is_tall(m, n, ranks) || (p.as<QrParams>().complete && m != n)) return std::nullopt;
   return TallTalk{true, triangle_elements(n) + n};
 }
-const MatrixDims dims("B.. m n -> B.. m k, B.. k n | whole m n k", 0, false, tall_talk);
+// On a grid of one row.
+BlockCyclic layout_of(std::int64_t m, std::int64_t n, std::int64_t steps, int ranks) {
+  return dealt({1, ranks}, m, n, block_for(steps, ranks, 64));
+}
+Received received(const Joint& joint, int me) {
+  const std::int64_t m = extent(joint.in[0], 2), n = extent(joint.in[0], 1), k = extent(joint.out[0], 1);
+  const auto layout = [&](std::int64_t rows, std::int64_t columns) {
+    return layout_of(rows, columns, std::min(m, n), joint.ranks);
+  };
+  Received heard;
+  heard.dealt.add(loaded_from_others(joint.in_tiles[0], layout(m, n), me) * joint.itemsize);
+  heard.dealt.add(stored_from_others(joint.out_tiles[1], layout(k, n), me, Part::upper) * joint.itemsize);
+  heard.dealt.add(stored_from_others(joint.out_tiles[0], layout(m, k), me) * joint.itemsize);
+  hear_qr(heard, {layout(m, n), me, joint.itemsize});
+  return heard;
+}
+std::int64_t memory(const Joint& joint) {
+  const std::int64_t m = extent(joint.in[0], 2), n = extent(joint.in[0], 1), k = extent(joint.out[0], 1);
+  const auto layout = layout_of(m, n, std::min(m, n), joint.ranks);
+  const auto q = layout_of(m, k, std::min(m, n), joint.ranks);
+  return part_elements(layout, joint.itemsize) + panel_elements(layout) +
+         (k > n ? part_elements(q, joint.itemsize) : 0);
+}
+const MatrixDims dims("B.. m n -> B.. m k, B.. k n | whole m n k", {received, memory}, 0, tall_talk);
 
 std::vector<Type> infer(std::span<const Type> in, const Params& p) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1), k = p.as<QrParams>().complete ? m : std::min(m, n);
@@ -39,9 +62,8 @@ void kernel(const KernelArgs& args) {
 template <class T> void factor_panels(const Grid& grid, const Tiles& in, const T* a, const Tiles& q_tiles,
                                       T* q_tile, const Tiles& r_tiles, T* r_tile, std::int64_t m,
                                       std::int64_t n, std::int64_t k) {
-  const std::int64_t block = block_for(std::min(m, n), grid.shape.columns, 64);
   const auto layout = [&](std::int64_t rows, std::int64_t columns) {
-    return BlockCyclic{{rows, block, 1}, {columns, block, grid.shape.columns}};
+    return layout_of(rows, columns, std::min(m, n), grid.shape.columns);
   };
   GridMatrix<T> matrix(grid, layout(m, n), 0, true);
   load(grid, in, a, matrix.layout, matrix.values.data(), matrix.ld);

@@ -10,8 +10,6 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", 1);
-
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
 
 struct SolveParams {
@@ -22,6 +20,42 @@ struct SolveParams {
     visit("ill_conditioned", static_cast<int>(ill_conditioned));
   }
 };
+
+BlockCyclic layout_of(const FactorParams& how, std::int64_t n, int ranks) {
+  const GridShape grid = grid_shape(how, ranks);
+  return dealt(grid, n, n, how.block > 0 ? how.block : block_for(n, grid.columns, widest_block(n)));
+}
+// A system as it lies on the grid: the right-hand sides with that of random signs.
+struct OnGrid {
+  explicit OnGrid(const Joint& joint)
+      : layout(layout_of(joint.params.as<SolveParams>().how, extent(joint.in[0], 1), joint.ranks)),
+        right({layout.rows.parts, layout.columns.parts}, layout.rows, sides(joint)) {}
+  static std::int64_t sides(const Joint& joint) {
+    std::int64_t k = joint.params.as<SolveParams>().ill_conditioned != IllConditioned::accept;
+    const std::int64_t signs = k;
+    for (const auto& box : joint.in_tiles[1].held) k = std::max(k, box.columns.stop + signs);
+    return k;
+  }
+  BlockCyclic layout;
+  RightSides right;
+};
+Received received(const Joint& joint, int me) {
+  const OnGrid system(joint);
+  Received heard;
+  const Listener listener{system.layout, me, joint.itemsize};
+  heard.dealt.add(loaded_from_others(joint.in_tiles[0], system.layout, me) * joint.itemsize);
+  heard.dealt.add(loaded_from_others(joint.in_tiles[1], system.right.layout, me) * joint.itemsize);
+  heard.dealt.add(stored_from_others(joint.out_tiles[0], system.right.layout, me) * joint.itemsize);
+  hear_lu(heard, listener, system.right.layout.columns.count(listener.column()), false);
+  hear_substitution(heard, listener, system.right.layout, system.right.few, false);
+  return heard;
+}
+std::int64_t memory(const Joint& joint) {
+  const OnGrid system(joint);
+  return part_elements(system.layout, joint.itemsize) + part_elements(system.right.layout, joint.itemsize) +
+         panel_elements(system.layout);
+}
+const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", {received, memory}, 1);
 
 // The limit is epsilon whatever n is, as in LAPACK's xGESVX (info = n + 1), SciPy and MATLAB: n * epsilon
 // would speak of most float32 systems of a thousand, which are solved to several digits.
@@ -66,7 +100,7 @@ template <class T> void blank_columns(const Grid& grid, const Sides<T>& sides, s
     one.add(&value, 1);
     is_bad[column] |= !one.is_finite();
   });
-  comm::all_reduce(*grid.all, ReduceKind::max, int32, is_bad.data(), is_bad.data(), k);
+  counted::all_reduce(*grid.all, ReduceKind::max, int32, is_bad.data(), k);
   each(sides.x_tiles, wanted, sides.x, [&](T& value, std::int64_t column) {
     if (is_bad[column] != 0) kernels::fill_nan(&value, 1);
   });
@@ -80,7 +114,7 @@ template <class T> class GridSolve {
         layout_(layout),
         k_(k),
         conditioned_(conditioned),
-        right_(grid, layout.rows, k + (conditioned ? 1 : 0)),
+        right_(grid.shape, layout.rows, k + (conditioned ? 1 : 0)),
         right_columns_(right_.layout.columns.count(grid.column)) {}
 
   // The first pivot that is zero, or -1.
@@ -157,8 +191,7 @@ template <class T> void solve_together(const TalkArgs& args) {
       team.tiles_of(args, false, 0), team.tiles_of(args, false, 1), team.tiles_of(args, true, 0), {}, {}, {}};
   std::int64_t k = 0;
   for (const auto& box : sides.b_tiles.held) k = std::max(k, box.columns.stop);
-  const std::int64_t block = how.block > 0 ? how.block : block_for(n, grid.shape.columns, widest_block(n));
-  const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
+  const BlockCyclic layout = layout_of(how, n, grid.all->size());
   GridSolve<T> solve(grid, layout, k, wanted != IllConditioned::accept && n > 0);
   std::int64_t bad_matrix = -1, bad_pivot = -1, worst_matrix = 0;
   double worst = 1;

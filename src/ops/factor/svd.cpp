@@ -23,8 +23,53 @@ template <bool vectors> std::optional<TallTalk> tall_talk(const Type& a, const P
   if (!is_tall(m, n, ranks) || (vectors && p.as<SvdParams>().full && m != n)) return std::nullopt;
   return TallTalk{vectors, 1 + n + (vectors ? 2 * n * n : 0)};
 }
-const MatrixDims dims("B.. m n -> B.. m u, B.. k, B.. v n | whole m n u k v", 0, false, tall_talk<true>),
-    value_dims("B.. m n -> B.. k | whole m n k", 0, false, tall_talk<false>);
+
+constexpr std::int64_t small = 64;  // is done by one rank
+
+// Of m x n, and of u and vh.
+struct Layouts {
+  Layouts(std::int64_t m, std::int64_t n, int ranks) : m(m), n(n), k(std::min(m, n)), grid(grid_for(ranks)) {
+    largest = std::max<std::int64_t>({m, n, 1});
+    block = largest <= small ? largest : block_for(std::max<std::int64_t>(k, 1), grid.columns, 64);
+  }
+  BlockCyclic of(std::int64_t rows, std::int64_t columns) const { return dealt(grid, rows, columns, block); }
+  std::int64_t m, n, k, largest = 1, block = 1;
+  GridShape grid;
+};
+Layouts layouts_of(const Joint& joint) {
+  return {extent(joint.in[0], 2), extent(joint.in[0], 1), joint.ranks};
+}
+
+// Without the completion of a full basis.
+Received received(const Joint& joint, int me) {
+  const Layouts l = layouts_of(joint);
+  const bool vectors = joint.out.size() == 3;
+  Received heard;
+  heard.dealt.add(loaded_from_others(joint.in_tiles[0], l.of(l.m, l.n), me) * joint.itemsize);
+  if (vectors) {
+    heard.dealt.add(stored_from_others(joint.out_tiles[0], l.of(l.m, l.k), me) * joint.itemsize);
+    heard.dealt.add(stored_from_others(joint.out_tiles[2], l.of(l.k, l.n), me) * joint.itemsize);
+  }
+  if (l.largest > small) {
+    hear_scalapack(heard, {l.of(l.m, l.n), me, joint.itemsize});
+  } else if (l.k > 0) {
+    const Dtype of_values = joint.out[vectors ? 1 : 0].dtype;
+    heard.broadcast.add(me == 0 ? 0 : 8);
+    heard.broadcast.add(me == 0 ? 0 : l.k * static_cast<std::int64_t>(itemsize(of_values)));
+  }
+  return heard;
+}
+// The matrix, its vectors, and a workspace of one more.
+std::int64_t memory(const Joint& joint) {
+  const Layouts l = layouts_of(joint);
+  const auto elements = [&](std::int64_t rows, std::int64_t columns) {
+    return part_elements(l.of(rows, columns), joint.itemsize);
+  };
+  return 2 * elements(l.m, l.n) + (joint.out.size() == 3 ? elements(l.m, l.k) + elements(l.k, l.n) : 0);
+}
+const MatrixDims dims("B.. m n -> B.. m u, B.. k, B.. v n | whole m n u k v", {received, memory}, 0,
+                      tall_talk<true>),
+    value_dims("B.. m n -> B.. k | whole m n k", {received, memory}, 0, tall_talk<false>);
 
 template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const Params& p) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1), k = std::min(m, n);
@@ -65,8 +110,8 @@ bool svd_alone(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>*
     if (u != nullptr)
       turn(u_rows.data(), m, k, u->values.data()), turn(vh_rows.data(), k, n, vh->values.data());
   }
-  comm::broadcast(*grid.all, &failed, sizeof failed, 0);
-  comm::broadcast(*grid.all, s, k * static_cast<std::int64_t>(sizeof(real_of<T>)), 0);
+  counted::broadcast(*grid.all, &failed, sizeof failed, 0);
+  counted::broadcast(*grid.all, s, k * static_cast<std::int64_t>(sizeof(real_of<T>)), 0);
   return failed == 0;
 }
 
@@ -137,13 +182,8 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &s = args.local.out[vectors ? 1 : 0];
   const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back(), k = std::min(m, n);
   const Tiles in = team.tiles_of(args, false, 0);
-  constexpr std::int64_t small = 64;
-  const std::int64_t largest = std::max<std::int64_t>({m, n, 1});
-  const std::int64_t block =
-      largest <= small ? largest : block_for(std::max<std::int64_t>(k, 1), grid.shape.columns, 64);
-  const auto layout = [&](std::int64_t rows, std::int64_t columns) {
-    return BlockCyclic{{rows, block, grid.shape.rows}, {columns, block, grid.shape.columns}};
-  };
+  const Layouts layouts(m, n, ranks);
+  const auto layout = [&](std::int64_t rows, std::int64_t columns) { return layouts.of(rows, columns); };
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     real_of<T>* values = Team::matrix<real_of<T>>(s, i, 1);
@@ -158,9 +198,11 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
         vh(grid, layout(vectors ? k : 0, n));
     load(grid, in, Team::matrix<T>(a, i), matrix.layout, matrix.values.data(), matrix.ld);
     if (k > 0) {
+      if (layouts.largest > small)
+        count_scalapack({matrix.layout, grid.rank, static_cast<std::int64_t>(sizeof(T))});
       GridMatrix<T>*left = vectors ? &u : nullptr, *right = vectors ? &vh : nullptr;
-      const bool converged = largest <= small ? svd_alone(grid, matrix, left, values, right)
-                                              : svd(grid, matrix, left, values, right);
+      const bool converged = layouts.largest <= small ? svd_alone(grid, matrix, left, values, right)
+                                                      : svd(grid, matrix, left, values, right);
       if (!converged && failed_matrix < 0) failed_matrix = i;
     }
     if constexpr (vectors) {

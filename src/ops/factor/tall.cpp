@@ -5,13 +5,13 @@
 #include <cmath>
 
 #include "comm/collectives/collectives.hpp"
+#include "comm/watch/traffic.hpp"
 #include "kernels/move/transpose_tile.hpp"
 
 namespace tessera::factor {
 namespace {
 
 int power_below(int ranks) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks))); }
-int rounds_of(int ranks) { return std::countr_zero(static_cast<unsigned>(power_below(ranks))); }
 
 }  // namespace
 
@@ -34,15 +34,29 @@ std::vector<TallStep> tall_steps(int ranks, int me) {
 
 std::vector<TalkCost> tall_costs(const Type& matrix, const MeshAxes& axes, int ranks, bool vectors,
                                  std::int64_t broadcast_elements, std::int64_t matrices) {
-  const std::int64_t n = extent(matrix, 1), calls = rounds_of(ranks) + (power_below(ranks) < ranks ? 1 : 0),
-                     inside = calls * triangle_elements(n),
-                     outside = power_below(ranks) < ranks && vectors ? n * n : 0,
+  const std::int64_t n = extent(matrix, 1),
                      bytes = matrices * static_cast<std::int64_t>(itemsize(matrix.dtype));
-  return {{"collective-permute", axes, std::max(inside, outside) * bytes, matrices * calls},
-          {"broadcast", axes, broadcast_elements * bytes, matrices}};
+  std::int64_t elements = 0, calls = 0, told = 0;
+  for (int rank = 0; rank < ranks; ++rank) {  // who receives most? the first one tells the others
+    std::int64_t swapped = 0, steps = 0;
+    for (const TallStep& step : tall_steps(ranks, rank)) {
+      if (step.kind == TallStep::Kind::take || step.kind == TallStep::Kind::swap)
+        swapped += triangle_elements(n), ++steps;
+      if (step.kind == TallStep::Kind::get_back && vectors) swapped += n * n, ++steps;
+    }
+    const std::int64_t broadcast = rank == 0 ? 0 : broadcast_elements;
+    if (rank > 0 && swapped + broadcast <= elements + told) continue;
+    elements = swapped, calls = steps, told = broadcast;
+  }
+  return {{"collective-permute", axes, elements * bytes, matrices * calls},
+          {"broadcast", axes, told * bytes, matrices}};
 }
 
 namespace {
+
+template <class T> std::int64_t bytes_of(std::int64_t elements) {
+  return elements * static_cast<std::int64_t>(sizeof(T));
+}
 
 template <class T> std::vector<T> packed(const std::vector<T>& r, std::int64_t n) {
   std::vector<T> triangle;
@@ -108,7 +122,9 @@ template <class T> class Butterfly {
       case Kind::swap: return swap_with(step.peer);
       case Kind::hand_back: return hand_back(step.peer);
       case Kind::get_back:
-        if (vectors_) comm::receive(all_, std::span<T>(factor_.turn), step.peer);
+        if (!vectors_) return;
+        comm::receive(all_, std::span<T>(factor_.turn), step.peer);
+        comm::count("collective-permute", bytes_of<T>(n_ * n_));
     }
   }
   // [upper; lower] = z r, z (2n x n).
@@ -121,6 +137,7 @@ template <class T> class Butterfly {
   void take_from(int guest) {
     std::vector<T> theirs(triangle_elements(n_));
     comm::receive(all_, std::span<T>(theirs), guest);
+    comm::count("collective-permute", bytes_of<T>(triangle_elements(n_)));
     z_with_guest_ = stacked_qr(packed(factor_.r, n_), theirs);
   }
   void swap_with(int partner) {
@@ -128,6 +145,7 @@ template <class T> class Butterfly {
     std::vector<T> theirs(mine.size());
     const auto bytes = static_cast<std::int64_t>(mine.size() * sizeof(T));
     comm::send_receive(all_, mine.data(), bytes, partner, theirs.data(), bytes, partner);
+    comm::count("collective-permute", bytes);
     const bool is_lower = partner < all_.rank();
     const auto z = is_lower ? stacked_qr(theirs, mine) : stacked_qr(mine, theirs);
     if (vectors_)
@@ -235,7 +253,7 @@ template <class T> std::vector<T> signs_of(const TallRows& matrix, const TallFac
                     size, T(0), top.data(), size);
     signs = householder_signs(std::move(top), n);
   }
-  comm::broadcast(*matrix.all, std::span<T>(signs), matrix.first);
+  counted::broadcast(*matrix.all, signs.data(), bytes_of<T>(n), matrix.first);
   return signs;
 }
 
@@ -260,7 +278,7 @@ template <class T> void tall_qr(const TallRows& matrix, const T* a, const Tiles&
   const TallFactor<T> f = matrix.factor(a, true);
   const std::int64_t n = f.n;
   auto triangle = packed(f.r, n);
-  comm::broadcast(*matrix.all, std::span<T>(triangle), 0);
+  counted::broadcast(*matrix.all, triangle.data(), bytes_of<T>(triangle_elements(n)), 0);
   if (!is_finite(triangle)) {  // the matrix was not: every step hands that on
     const Grid rows(matrix.device_ids, {matrix.all->size(), 1});
     fill_nan(rows, q_tiles, q_tile);
@@ -298,7 +316,7 @@ bool tall_svd(const TallRows& matrix, const T* a, const TallVectors<T>* out, rea
     found[0] = T(failed ? 1 : 0);
     for (std::int64_t i = 0; i < n; ++i) found[1 + i] = T(s[i]);
   }
-  comm::broadcast(*matrix.all, std::span<T>(found), 0);
+  counted::broadcast(*matrix.all, found.data(), bytes_of<T>(static_cast<std::int64_t>(found.size())), 0);
   for (std::int64_t i = 0; i < n; ++i) s[i] = real_part(found[1 + i]);
   if (vectors) {
     std::vector<T> turned(n * n);  // column-major

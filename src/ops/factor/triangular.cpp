@@ -9,7 +9,34 @@
 namespace tessera::factor {
 namespace {
 
-const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", 1, true);
+BlockCyclic layout_of(std::int64_t n, int ranks) {
+  const GridShape grid = grid_for(ranks);
+  return dealt(grid, n, n, block_for(n, grid.columns, widest_block(n)));
+}
+RightSides right_of(const BlockCyclic& layout, const Tiles& sides) {
+  std::int64_t k = 0;
+  for (const auto& box : sides.held) k = std::max(k, box.columns.stop);
+  return {{layout.rows.parts, layout.columns.parts}, layout.rows, k};
+}
+Received received(const Joint& joint, int me) {
+  const auto& t = joint.params.as<Triangle>();
+  const BlockCyclic layout = layout_of(extent(joint.in[0], 1), joint.ranks);
+  const RightSides right = right_of(layout, joint.in_tiles[1]);
+  const Tiles a = t.transpose ? joint.in_tiles[0].transposed() : joint.in_tiles[0];
+  Received heard;
+  heard.dealt.add(loaded_from_others(a, layout, me) * joint.itemsize);
+  heard.dealt.add(loaded_from_others(joint.in_tiles[1], right.layout, me) * joint.itemsize);
+  heard.dealt.add(stored_from_others(joint.out_tiles[0], right.layout, me) * joint.itemsize);
+  hear_substitution(heard, {layout, me, joint.itemsize}, right.layout, right.few, t.lower != t.transpose);
+  return heard;
+}
+std::int64_t memory(const Joint& joint) {
+  const BlockCyclic layout = layout_of(extent(joint.in[0], 1), joint.ranks);
+  const RightSides right = right_of(layout, joint.in_tiles[1]);
+  return part_elements(layout, joint.itemsize) + part_elements(right.layout, joint.itemsize) +
+         panel_elements(layout) / 2;
+}
+const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", {received, memory}, 1);
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
 
@@ -34,11 +61,8 @@ template <class T> void solve_together(const TalkArgs& args) {
   a_tiles.conjugate = t.conjugate;
   const bool lower = t.lower != t.transpose;
   const Tiles b_tiles = team.tiles_of(args, false, 1), x_tiles = team.tiles_of(args, true, 0);
-  std::int64_t k = 0;
-  for (const auto& box : b_tiles.held) k = std::max(k, box.columns.stop);
-  const std::int64_t block = block_for(n, grid.shape.columns, widest_block(n));
-  const BlockCyclic layout{{n, block, grid.shape.rows}, {n, block, grid.shape.columns}};
-  const RightSides right(grid, layout.rows, k);
+  const BlockCyclic layout = layout_of(n, grid.all->size());
+  const RightSides right = right_of(layout, b_tiles);
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     GridMatrix<T> matrix(grid, layout), solution(grid, right.layout);
     load(grid, a_tiles, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
@@ -52,7 +76,8 @@ template <class T> void solve_together(const TalkArgs& args) {
     scale(grid, matrix, exponent, Part::all);
     scale(grid, solution, of_sides, Part::all);
     if (right.few)
-      substitute_few(grid, matrix, lower, t.unit_diagonal, solution.values.data(), solution.ld, k);
+      substitute_few(grid, matrix, lower, t.unit_diagonal, solution.values.data(), solution.ld,
+                     right.layout.columns.extent);
     else
       substitute(grid, matrix, lower, t.unit_diagonal, solution.values.data(), solution.ld, solution.columns);
     scale(grid, solution, exponent - of_sides, Part::all);

@@ -1,0 +1,97 @@
+// What explain says of factorizations, against what the ranks receive and take.
+#include <tessera/debug.hpp>
+#include <tessera/transforms.hpp>
+
+#include "linalg/matrices.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera::test {
+namespace {
+
+using Results = std::vector<Array>;
+using Work = std::function<Results(const Array&)>;
+
+Array well_conditioned(std::int64_t n, Dtype dtype) {
+  return astype(positive_definite<double>(n, 1).array(), dtype);
+}
+// Of 4 and more ranks one layout splits both dims.
+std::vector<Sharding> layouts() {
+  const int ranks = device_count();
+  std::vector<Sharding> all = {NamedSharding(make_mesh({ranks}, {"x"}), P("x", None)),
+                               NamedSharding(make_mesh({ranks}, {"x"}), P(None, "x"))};
+  if (ranks % 2 == 0) all.push_back(NamedSharding(make_mesh({ranks / 2, 2}, {"x", "y"}), P("x", "y")));
+  return all;
+}
+
+struct Seen {
+  std::int64_t told, received;
+};
+Seen seen(const Work& work, const Array& a) {
+  eval({a});
+  eval(work(a));
+  const debug::CommStats stats;
+  eval(work(a));
+  return {explain(work, a).bytes(), most_of_any_rank(stats.bytes())};
+}
+
+// 101 and 137: uneven blocks on every number of ranks.
+TEST(Traffic, the_busiest_rank_receives_what_explain_says) {
+  const bool has_rows = device_count() > 4;  // of the grid: then rows are exchanged, and values say which
+  for (const auto& layout : layouts())
+    for (const std::int64_t n : {101, 137}) {
+      const Array a = device_put(well_conditioned(n, n == 101 ? float64 : float32), layout);
+      const Array few = device_put(ones({n, 2}, a.dtype()), layout.mesh(), P()),
+                  many = device_put(ones({n, 3 * n}, a.dtype()), layout.mesh(), P());
+      const auto exactly = [&](const char* what, const Work& work) {
+        const auto [told, received] = seen(work, a);
+        EXPECT_EQ(told > 0, device_count() > 1) << what;
+        EXPECT_EQ(received, told) << what << " of " << n << " on " << layout;
+      };
+      const auto about = [&](const char* what, const Work& work) {
+        const auto [told, received] = seen(work, a);
+        EXPECT_LE(received, 1.15 * static_cast<double>(told)) << what << " of " << n << " on " << layout;
+        EXPECT_GE(received, 0.75 * static_cast<double>(told)) << what << " of " << n << " on " << layout;
+      };
+      exactly("cholesky", [](const Array& x) { return Results{linalg::cholesky(x)}; });
+      exactly("qr", [](const Array& x) {
+        const auto [q, r] = linalg::qr(x);
+        return Results{q, r};
+      });
+      exactly("triangular_solve",
+              [&](const Array& x) { return Results{linalg::triangular_solve(x, few, {.lower = true})}; });
+      exactly("triangular_solve of many",
+              [&](const Array& x) { return Results{linalg::triangular_solve(x, many, {.lower = false})}; });
+      const Work lu = [](const Array& x) { return Results{linalg::lu_factor(x).lu}; };
+      const Work solve = [&](const Array& x) { return Results{linalg::solve(x, few)}; };
+      has_rows ? about("lu", lu) : exactly("lu", lu);
+      has_rows ? about("solve", solve) : exactly("solve", solve);
+    }
+}
+
+TEST(Traffic, temporaries_are_what_a_rank_takes_beside_operands_and_results) {
+  if (device_count() == 1) GTEST_SKIP() << "LAPACK's own memory is not ours to see";
+  constexpr std::int64_t n = 512;
+  const Array a = device_put(well_conditioned(n, float64), layouts()[0]);
+  eval({a});
+  const auto expect_memory = [&](const char* what, const Work& work) {
+    eval(work(a));
+    const auto before = memory_use().live_bytes;
+    reset_peak_memory();
+    const Results results = work(a);
+    eval(results);
+    const auto taken = most_of_any_rank(memory_use().peak_bytes - memory_use().live_bytes);
+    EXPECT_GT(memory_use().live_bytes, before);
+    const auto told = explain(work, a).memory.temporary_bytes;
+    EXPECT_GE(told, 0.7 * static_cast<double>(taken)) << what;
+    EXPECT_LE(told, 1.6 * static_cast<double>(taken)) << what;
+  };
+  expect_memory("cholesky", [](const Array& x) { return Results{linalg::cholesky(x)}; });
+  expect_memory("lu", [](const Array& x) { return Results{linalg::lu_factor(x).lu}; });
+  expect_memory("qr", [](const Array& x) {
+    const auto [q, r] = linalg::qr(x);
+    return Results{q, r};
+  });
+}
+
+}  // namespace
+}  // namespace tessera::test
