@@ -61,14 +61,15 @@ parameter_types = {
     "shift": "Union[int, Sequence[int]]", "repeats": "Union[int, Sequence[int], ArrayLike]", "argnums": "Union[int, Sequence[int]]", "range": "Tuple[float, float]",
     "static_argnums": "Union[int, Sequence[int]]", "static_argnames": "Union[str, Sequence[str]]", "donate_argnums": "Union[int, Sequence[int]]", "perm": "Sequence[Tuple[int, int]]",
     **dict.fromkeys("start stop step constant_values end_values".split(), "Union[int, float, complex]"), **dict.fromkeys("min max spacing other steps".split(), "ArrayLike"),
-    "m": "int", "boundary": "str", "prevent_cse": "bool", "axis_size": "int", "bins": "Union[int, ArrayLike]", "from_": "Union[Array, DtypeLike]", "to": "DtypeLike", "digits": "int",
+    "m": "int", "boundary": "str", "decimals": "int", "ndim": "int", "places": "Union[int, slice, Sequence[int]]", "functions": "Sequence[Union[Callable[..., Any], ArrayLike]]",
+    "to_end": "ArrayLike", "to_begin": "ArrayLike", "discont": "float", "period": "float", "prevent_cse": "bool", "axis_size": "int", "bins": "Union[int, ArrayLike]", "from_": "Union[Array, DtypeLike]", "to": "DtypeLike", "digits": "int",
     "pad_width": "Union[int, Sequence[Union[int, Sequence[int]]]]", "devices": "Sequence[Device]", "where": "None", "stream": "None", "max_version": "Tuple[int, int]",
     "dl_device": "Tuple[int, int]", "api_version": "str", "names": "Sequence[str]", "labels": "Sequence[str]", "parameters": "_T", "network": "Sequence[Dense]",
     "source": "Union[int, Sequence[int]]", "destination": "Union[int, Sequence[int]]", "init_val": "_T", "init": "Any",
 }
 functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_ready", "stop_gradient", "psum", "pmean", "pmax", "pmin", "ppermute", "pbroadcast"}
 # Results; what is not named here is one array in these modules, and unknown in the others.
-array_modules = {f"tessera.{m}" for m in "_methods _numeric _create _elementwise _shapes _reductions _searching _products linalg fft nn".split()}
+array_modules = {f"tessera.{m}" for m in "_methods _numeric _more _create _elementwise _shapes _reductions _searching _products linalg fft nn".split()}
 array_pair = "Tuple[Array, Array]"
 results = {
     "shape": "Tuple[int, ...]", "broadcast_shapes": "Tuple[int, ...]", **dict.fromkeys(("ndim", "size", "local_device_count"), "int"),
@@ -81,7 +82,8 @@ results = {
     "dense": "Dense", "layer_norm": "LayerNorm", "embedding": "Embedding", "mlp": "List[Dense]", "split_in_pairs": "List[Dense]", "shuffled_batches": "Batches",
     **dict.fromkeys("grad value_and_grad jacrev jacfwd jacobian hessian jit vmap pmap shard_map checkpoint remat train_step".split(), "Callable[..., Any]"),
     **dict.fromkeys(functions_of_trees, "_T"), "tree_leaves": "List[Array]", "tree_flatten": "Tuple[List[Array], Any]", "while_loop": "_T", "fori_loop": "_T",
-    "tolist": "list", "__array__": "numpy.ndarray", "__iter__": "Iterator[Array]", "__contains__": "bool", "__divmod__": array_pair, "__rdivmod__": array_pair, "__len__": "int",
+    "isrealobj": "bool", "isscalar": "bool", "modf": array_pair, **dict.fromkeys("diag_indices diag_indices_from tril_indices_from triu_indices_from ix_".split(), "Tuple[Array, ...]"),
+    "default_backend": "str", "tolist": "list", "__array__": "numpy.ndarray", "__iter__": "Iterator[Array]", "__contains__": "bool", "__divmod__": array_pair, "__rdivmod__": array_pair, "__len__": "int",
     "__dlpack_device__": "Tuple[int, int]", "__array_namespace__": "Any", "__dlpack__": "Any", "__setitem__": "None", "linearize": "Tuple[Any, Callable[..., Any]]",
     "device_get": "Any", "vjp": "Tuple[Any, Callable[..., Any]]", "tree_map": "_T", "eval_shape": "Any", "__copy__": "Array", "__deepcopy__": "Array", "attach": "None",
     "make_jaxpr_text": "str", "start": "Any", "update": "Tuple[_T, Any]", "callback": "None", "print": "None", "visualize_array_sharding": "None", "visualize_sharding": "None",

@@ -90,6 +90,54 @@ class Numeric(unittest.TestCase):
         "select": lambda m, x: m.select([x > 1, x < -1], [x, -x], 0), "choose": lambda m, x: m.choose(np.int32([0, 1, 0, 1]), [x[0], x[1]]), "append": lambda m, x: m.append(x, x, axis=0),
     }
 
+    # Written from other functions, in tessera/_more.py.
+    more = {
+        "around": lambda m, x: m.around(x * 1.234, 1), "round": lambda m, x: m.round(x), "fabs": lambda m, x: m.fabs(x), "fix": lambda m, x: m.fix(x), "modf": lambda m, x: m.modf(x * 1.5)[0],
+        "whole part": lambda m, x: m.modf(x * 1.5)[1], "isposinf": lambda m, x: m.isposinf(m.where(x > 2, np.float32(np.inf), x)), "degrees": lambda m, x: m.degrees(x), "rint": lambda m, x: m.rint(x),
+        "ediff1d": lambda m, x: m.ediff1d(x, to_end=9, to_begin=[7, 8]), "unwrap": lambda m, x: m.unwrap(x * 3, axis=0), "delete": lambda m, x: m.delete(x, [0, -1], axis=1),
+        "delete a slice": lambda m, x: m.delete(x, slice(1, 4), axis=0), "delete flat": lambda m, x: m.delete(x, 3), "insert": lambda m, x: m.insert(x, 2, 7.0, axis=1),
+        "insert rows": lambda m, x: m.insert(x, [1, 3], x[:2], axis=0), "insert flat": lambda m, x: m.insert(x, [2, 2, 5], [1.0, 2.0, 3.0]), "insert a row": lambda m, x: m.insert(x, -1, x[0], axis=0),
+        "resize": lambda m, x: m.resize(x, (3, 11)), "fromfunction": lambda m, x: m.fromfunction(lambda i, j: i * 10 + j, (3, 4)),
+        "piecewise": lambda m, x: m.piecewise(x, [x < -1, x > 1], [lambda v: -v, 3, lambda v: v * 2]), "apply_over_axes": lambda m, x: m.apply_over_axes(m.sum, x, [0, 1]),
+        "diag_indices": lambda m, x: x[m.diag_indices(4)], "tril_indices_from": lambda m, x: x[m.tril_indices_from(x, -1)], "triu_indices_from": lambda m, x: x[m.triu_indices_from(x, 1)],
+        "ix_": lambda m, x: x[m.ix_(np.array([0, 4]), np.array([3, 1]))], "mgrid": lambda m, x: m.mgrid[0:3, 0:2], "ogrid": lambda m, x: m.ogrid[0:1:5j, 0:2][0],
+        "bitwise_count": lambda m, x: m.bitwise_count(m.asarray(repeated)) if m is ts else np.vectorize(lambda v: int(v).bit_count())(repeated),
+    }
+
+    def test_functions_made_of_others(self):
+        for name, call in self.more.items():
+            expected = np.asarray(call(np, real))
+            for x in spread(real):
+                with self.subTest(name):
+                    found = call(ts, x)
+                    assert_same(found if isinstance(found, ts.Array) else ts.stack(found), expected, 2e-5, dtype=False)
+        expected = real.copy()
+        np.put_along_axis(expected, np.int64([[1], [0], [3], [2], [1]]), 9, axis=1)
+        for x in spread(real):
+            assert_same(ts.put_along_axis(x, np.int32([[1], [0], [3], [2], [1]]), 9, axis=1), expected)
+        self.assertTrue(ts.isrealobj(real) and ts.isscalar(3.0) and not ts.isscalar(ts.ones(1)))
+        self.assertRaises(IndexError, lambda: ts.insert(ts.ones(3), 5, 1.0))
+
+    def test_functions_of_lax_and_nn(self):
+        for x in spread(real):
+            assert_same(ts.lax.slice(x, (1, 0), (5, 3), (2, 1)), real[1:5:2, :3])
+            assert_same(ts.lax.collapse(x, 0, 2), real.reshape(-1))
+            assert_same(ts.lax.broadcast_in_dim(x[0], (2, 4), (1,)), np.broadcast_to(real[0], (2, 4)))
+            assert_same(ts.lax.rev(x, (0,)), real[::-1])
+            assert_same(ts.lax.argmax(x, 1), real.argmax(1).astype(np.int32))
+            assert_same(ts.lax.dynamic_update_index_in_dim(x, ts.zeros(4), 2, 0), np.concatenate([real[:2], np.zeros((1, 4), np.float32), real[3:]]))
+            assert_same(ts.nn.celu(x, 2.0), np.where(real > 0, real, 2 * np.expm1(real / 2)), 1e-5)
+            assert_same(ts.nn.hard_silu(x), real * np.clip(real + 3, 0, 6) / 6, 1e-5)
+            assert_same(ts.nn.squareplus(x), (real + np.sqrt(real ** 2 + 4)) / 2, 1e-5)
+        assert_same(ts.lax.broadcasted_iota(ts.int32, (2, 3), 1), np.int32([[0, 1, 2]] * 2))
+        q, k, v = (values(ts.random.normal(ts.random.key(i), (2, 5, 3, 4))) for i in range(3))
+        weights = np.einsum("bqhd,bkhd->bhqk", q, k) / 2
+        weights = np.where(np.tril(np.ones((5, 5), bool)), weights, -np.inf)
+        weights = np.exp(weights - weights.max(-1, keepdims=True))
+        expected = np.einsum("bhqk,bkhd->bqhd", weights / weights.sum(-1, keepdims=True), v)
+        for x in spread(q):
+            assert_same(ts.nn.dot_product_attention(x, ts.asarray(k), ts.asarray(v), is_causal=True), expected, 1e-4)
+
     def test_functions(self):
         for name, call in self.calls.items():
             expected = np.asarray(call(np, real))

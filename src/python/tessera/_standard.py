@@ -3,9 +3,9 @@
 https://data-apis.org/array-api/2024.12. What the standard leaves open follows JAX: no function changes its arguments,
 dtypes are promoted as in expressions, indices out of range are clamped.
 """
-from . import _dtypes, _elementwise, _numeric, _products, _reductions, _searching, _shapes
+from . import _dtypes, _elementwise, _more, _numeric, _products, _reductions, _searching, _shapes
 from ._create import _array  # noqa: F401
 
-_rooms = (_elementwise, _reductions, _shapes, _searching, _products, _dtypes, _numeric)
+_rooms = (_elementwise, _reductions, _shapes, _searching, _products, _dtypes, _numeric, _more)
 __all__ = [name for room in _rooms for name in room.__all__]
 globals().update({name: getattr(room, name) for room in _rooms for name in room.__all__})

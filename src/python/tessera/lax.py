@@ -1,5 +1,7 @@
 """JAX's lax: collectives by axis name, control flow whose decisions may depend on values, and primitives by its names."""
 
+import builtins
+
 from . import _core, _standard
 from ._place import with_sharding_constraint  # noqa: F401
 from .tree_util import tree_map
@@ -191,7 +193,7 @@ def dynamic_update_slice_in_dim(x, update, start_index, axis):
 
 def slice_in_dim(x, start, limit, stride=1, axis=0):
     """x[start:limit:stride] along an axis."""
-    return x[(slice(None),) * (axis % x.ndim) + (slice(start, limit, stride),)]
+    return x[(builtins.slice(None),) * (axis % x.ndim) + (builtins.slice(start, limit, stride),)]
 
 
 def dot(a, b):
@@ -219,3 +221,68 @@ bitcast_convert_type, population_count, reduce_window, conv_transpose, igamma, i
 reduce_sum = lambda x, axes=None: _core.sum(x, axes, False)  # noqa: E731
 reduce_max = lambda x, axes=None: _core.max(x, axes, False)  # noqa: E731
 reduce_min = lambda x, axes=None: _core.min(x, axes, False)  # noqa: E731
+reduce_prod = lambda x, axes=None: _core.prod(x, axes, False)  # noqa: E731
+reduce_and, reduce_or = (lambda x, axes=None: _core.all(x, axes, False)), (lambda x, axes=None: _core.any(x, axes, False))
+batch_matmul, nextafter, bessel_i0e, bessel_i1e = _core.matmul, _core.nextafter, _core.i0e, _core.i1e
+shift_left, shift_right_arithmetic = _core.bitwise_left_shift, _core.bitwise_right_shift
+
+
+def full_like(x, fill_value, dtype=None, shape=None):
+    """The value with the shape and dtype of x."""
+    return _core.full(x.shape if shape is None else shape, fill_value, dtype or x.dtype)
+
+
+def argmax(x, axis, index_dtype=_core.int32):
+    """The place of the largest along an axis."""
+    return _core.astype(_core.argmax(x, axis, False), index_dtype)
+
+
+def argmin(x, axis, index_dtype=_core.int32):
+    """The place of the smallest along an axis."""
+    return _core.astype(_core.argmin(x, axis, False), index_dtype)
+
+
+def broadcast(x, sizes):
+    """x repeated along new leading dims."""
+    return _core.broadcast_to(x, (*sizes, *x.shape))
+
+
+def broadcast_in_dim(x, shape, broadcast_dimensions):
+    """x repeated to a shape in which its dims stand where they are told."""
+    extents = [1] * len(shape)
+    for n, d in zip(x.shape, broadcast_dimensions):
+        extents[d] = n
+    return _core.broadcast_to(_core.reshape(x, extents), shape)
+
+
+def broadcasted_iota(dtype, shape, dimension):
+    """0, 1, ... along a dim of a shape."""
+    return broadcast_in_dim(iota(dtype, shape[dimension]), shape, (dimension,))
+
+
+def collapse(x, start_dimension, stop_dimension=None):
+    """Neighbouring dims as one."""
+    start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(x.ndim)
+    return _core.reshape(x, (*x.shape[:start], -1, *x.shape[stop:]))
+
+
+def dynamic_update_index_in_dim(x, update, index, axis):
+    """x with update at x[index] along an axis."""
+    update = _core.expand_dims(update, axis) if update.ndim < x.ndim else update
+    return dynamic_update_slice_in_dim(x, update, index, axis)
+
+
+def integer_pow(x, y):
+    """x to a whole power."""
+    return _core.power(x, int(y))
+
+
+def rev(x, dimensions):
+    """Back to front along the dims."""
+    return _core.flip(x, dimensions)
+
+
+def slice(x, start_indices, limit_indices, strides=None):  # noqa: A001
+    """x[start:limit:stride] in each dim."""
+    steps = strides or [1] * x.ndim
+    return x[tuple(builtins.slice(a, b, s) for a, b, s in zip(start_indices, limit_indices, steps))]

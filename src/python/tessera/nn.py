@@ -11,7 +11,38 @@ from ._standard import logsumexp  # noqa: F401
 from .tree_util import tree_leaves as _tree_leaves, tree_map as _tree_map
 
 swish = silu
+identity = lambda x: x  # noqa: E731
 _n = _core.nn
+
+
+def hard_silu(x):
+    """x hard_sigmoid(x)."""
+    return _core.multiply(x, hard_sigmoid(x))
+
+
+hard_swish = hard_silu
+
+
+def celu(x, alpha=1.0):
+    """x where it is positive, else alpha (exp(x / alpha) - 1)."""
+    return _core.where(_core.greater(x, 0), x, _core.multiply(alpha, _core.expm1(_core.divide(_core.minimum(x, 0.0), alpha))))
+
+
+def squareplus(x, b=4.0):
+    """(x + sqrt(x^2 + b)) / 2."""
+    return _core.multiply(_core.add(x, _core.sqrt(_core.add(_core.square(x), b))), 0.5)
+
+
+def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None, is_causal=False):
+    """softmax(scale query key^T + bias) value of (batch, length, heads, features); the mask, (.., heads or 1, queries, keys), says what is looked at."""
+    spread = lambda x: _core.moveaxis(x, -2, -3)  # noqa: E731  (.., heads, length, features)
+    weights = _core.matmul(spread(query), _core.swapaxes(spread(key), -1, -2)) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    weights = weights if bias is None else weights + bias
+    if is_causal:
+        rows, columns = (_core.arange_integers(0, n, 1, _core.int32) for n in weights.shape[-2:])
+        weights = _core.where(_core.greater_equal(_core.expand_dims(rows, 1), columns), weights, float("-inf"))
+    weights = weights if mask is None else _core.where(mask, weights, float("-inf"))
+    return spread(_core.matmul(softmax(weights, -1), spread(value)))
 
 
 def one_hot(x, num_classes, *, dtype=None, axis=-1):

@@ -1,0 +1,195 @@
+"""NumPy's names that are a line or two of others."""
+import builtins
+import math
+
+import numpy as _np
+
+from . import _core
+from ._create import _array, arange, asarray
+from ._shapes import concatenate, moveaxis, ravel, tril_indices, triu_indices
+
+__all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "delete", "diag_indices", "diag_indices_from", "ediff1d", "fabs", "fix", "fromfunction", "insert", "isneginf",
+           "isposinf", "isrealobj", "isscalar", "ix_", "mgrid", "modf", "ogrid", "piecewise", "put_along_axis", "radians", "resize", "rint", "round", "s_", "tril_indices_from",
+           "triu_indices_from", "unwrap"]
+
+bitwise_count, degrees, radians, rint = _core.population_count, _core.rad2deg, _core.deg2rad, _core.round
+s_ = _np.s_
+
+
+def around(x, decimals=0):
+    """Rounded to so many decimals, half to even."""
+    return _core.round(x) if decimals == 0 else _core.round(_array(x) * 10.0 ** decimals) / 10.0 ** decimals
+
+
+def fabs(x):
+    """|x| of real numbers, as floats."""
+    x = _array(x)
+    return _core.abs(x if x.dtype.kind == "f" else _core.astype(x, _core.float32))
+
+
+def fix(x):
+    """Rounded towards 0."""
+    return _core.trunc(x)
+
+
+def modf(x):
+    """(fraction, whole part), both with the sign of x."""
+    whole = _core.trunc(x)
+    return _core.copysign(_core.where(_core.isinf(x), 0, _core.subtract(x, _core.where(_core.isinf(x), 0, whole))), x), whole
+
+
+def isposinf(x):
+    """Whether it is inf."""
+    return _core.equal(x, math.inf)
+
+
+def isneginf(x):
+    """Whether it is -inf."""
+    return _core.equal(x, -math.inf)
+
+
+def isrealobj(x):
+    """Whether its dtype is no complex one."""
+    return _array(x).dtype.kind != "c"
+
+
+def isscalar(x):
+    """Whether it is a plain number or NumPy's."""
+    return _np.isscalar(x)
+
+
+def ediff1d(x, to_end=None, to_begin=None):
+    """The differences of neighbours in row-major order, with what is put before and behind them."""
+    ends = [None if e is None else ravel(_array(e)) for e in (to_begin, to_end)]
+    parts = [p for p in (ends[0], _core.diff(ravel(x), 1, 0), ends[1]) if p is not None]
+    return concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def unwrap(x, discont=None, axis=-1, period=2 * math.pi):
+    """Jumps of more than half a period are taken away by adding whole periods."""
+    x = moveaxis(_array(x), axis, -1)
+    steps = _core.diff(x, 1, -1)
+    turned = _core.remainder(steps + period / 2, period) - period / 2
+    turned = _core.where(_core.logical_and(_core.equal(turned, -period / 2), _core.greater(steps, 0)), period / 2, turned)
+    change = _core.where(_core.less(_core.abs(steps), period / 2 if discont is None else discont), 0.0, turned - steps)
+    return moveaxis(_core.concatenate([x[..., :1], x[..., 1:] + _core.cumsum(change, -1)], -1), -1, axis)
+
+
+def _kept(n, places):
+    """The numbers below n without those that an index names."""
+    return [i for i in range(n) if i not in set(_np.atleast_1d(_np.arange(n)[places]).tolist())]
+
+
+def delete(x, places, axis=None):
+    """Without the slices that an integer, a slice or integers name."""
+    x, axis = (ravel(x), 0) if axis is None else (_array(x), axis)
+    places = _np.asarray(places) if isinstance(places, (list, tuple)) else places
+    return _core.take(x, asarray(_np.array(_kept(x.shape[axis], places), _np.int32)), axis)
+
+
+def insert(x, places, values, axis=None):
+    """With the values before the places that integers name; each place is one of x."""
+    x, axis = (ravel(x), 0) if axis is None else (_array(x), axis)
+    n = x.shape[axis]
+    at = [(int(p) % n if p < 0 else int(p)) for p in _np.atleast_1d(_np.asarray(places))]
+    if builtins.any(p > n for p in at):
+        raise _core.errors.IndexError(f"insert at {_core.here()}: place {builtins.max(at)} of an axis of {n}")
+    values = moveaxis(_core.astype(_array(values), x.dtype), 0, axis) if _np.ndim(places) == 0 and _array(values).ndim > 1 else _array(values)
+    count = values.shape[axis] if len(at) == 1 and values.ndim == x.ndim else len(at)
+    at = at * count if len(at) == 1 else at
+    one = [count if d == axis % x.ndim else e for d, e in enumerate(x.shape)]
+    if values.ndim == 1 and x.ndim > 1 and _np.ndim(places) > 0:
+        values = _core.reshape(values, [-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
+    values = _core.broadcast_to(_core.astype(values, x.dtype), one)
+    order = sorted([(p, 0, n + k) for k, p in enumerate(at)] + [(i, 1, i) for i in range(n)])
+    return _core.take(_core.concatenate([x, values], axis), asarray(_np.array([source for _, _, source in order], _np.int32)), axis)
+
+
+def resize(x, shape):
+    """The elements over and over again, in row-major order, in another shape."""
+    flat, shape = ravel(x), (shape,) if isinstance(shape, int) else tuple(shape)
+    size = math.prod(shape)
+    if flat.size == 0 or size == 0:
+        return _core.zeros(shape, flat.dtype)
+    return _core.reshape(_core.tile(flat, [-(-size // flat.size)])[:size], shape)
+
+
+def fromfunction(function, shape, *, dtype=_core.float32, **options):
+    """function of the coordinates of each element, an array per axis."""
+    places = _core.indices(shape, _core.int32)
+    return function(*(_core.astype(places[d], dtype) for d in range(len(shape))), **options)
+
+
+def piecewise(x, conditions, functions, *args, **options):
+    """The function, or the number, of the last condition that holds; behind them what holds elsewhere, 0 unless given."""
+    x = _array(x)
+    conditions = [_array(c) for c in (conditions if isinstance(conditions, (list, tuple)) else [conditions])]
+    functions = list(functions)
+    if len(functions) not in (len(conditions), len(conditions) + 1):
+        raise ValueError(f"piecewise at {_core.here()}: {len(conditions)} conditions and {len(functions)} functions; there must be as many, or one more")
+    value = lambda f: _core.astype(f(x, *args, **options) if callable(f) else _array(f), x.dtype)  # noqa: E731
+    result = value(functions[-1]) if len(functions) > len(conditions) else _core.zeros((), x.dtype)
+    for condition, function in zip(conditions, functions):
+        result = _core.where(condition, value(function), result)
+    return _core.broadcast_to(result, x.shape)
+
+
+def put_along_axis(x, indices, values, axis):
+    """x with values at result[.., indices[.., i, ..], ..]: a new array."""
+    x, indices = _array(x), _array(indices)
+    axis %= x.ndim
+    places = [_core.reshape(arange(n), [n if k == d else 1 for k in range(x.ndim)]) for d, n in enumerate(indices.shape)]
+    places[axis] = indices
+    return x.at[tuple(_core.broadcast_to(p, indices.shape) for p in places)].set(values)
+
+
+def apply_over_axes(function, x, axes):
+    """function(x, axis) for each axis in turn; what loses the axis gets it back with extent 1."""
+    x = _array(x)
+    for axis in (axes if isinstance(axes, (list, tuple)) else [axes]):
+        y = function(x, axis % x.ndim)
+        x = y if y.ndim == x.ndim else _core.expand_dims(y, axis % x.ndim)
+    return x
+
+
+def diag_indices(n, ndim=2):
+    """The places of the diagonal of an array of ndim dims."""
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(x):
+    """The places of the diagonal of an array."""
+    return diag_indices(_array(x).shape[0], _array(x).ndim)
+
+
+def tril_indices_from(x, k=0):
+    """The places on and below diagonal k of a matrix."""
+    return tril_indices(x.shape[-2], k, x.shape[-1])
+
+
+def triu_indices_from(x, k=0):
+    """The places on and above diagonal k of a matrix."""
+    return triu_indices(x.shape[-2], k, x.shape[-1])
+
+
+def ix_(*lists):
+    """Index arrays that name the grid of these places."""
+    lists = [_array(v) for v in lists]
+    lists = [_core.flatnonzero(v) if v.dtype.kind == "b" else v for v in lists]
+    return tuple(_core.reshape(v, [v.size if k == d else 1 for k in range(len(lists))]) for d, v in enumerate(lists))
+
+
+class _Grid:
+    """numpy.mgrid and ogrid: slices between brackets become coordinates."""
+
+    def __init__(self, numpys):
+        self.numpys = numpys
+
+    def __getitem__(self, slices):
+        made = self.numpys[slices]
+        short = lambda host: asarray(host.astype(_np.int32 if host.dtype.kind == "i" else _np.float32))  # noqa: E731
+        return [short(_np.asarray(p)) for p in made] if isinstance(made, (list, tuple)) else short(made)
+
+
+mgrid, ogrid = _Grid(_np.mgrid), _Grid(_np.ogrid)
+round = around
