@@ -32,11 +32,11 @@ template <class F, class C, class X>
 std::invoke_result_t<F&, C, X> scan(F f, C init, X xs,
                                     std::source_location where = std::source_location::current());
 
-/// pred ? f(args...) : g(args...): only one of them runs. Collective over all ranks outside a trace, where
-/// the predicate is read; inside it records. In a trace both are recorded and must return the same
-/// structure, shapes and dtypes; the predicate is made the same on all ranks, which enter the same branch
-/// together. Where a predicate differs from rank to rank of a mapped function, or from example to example
-/// of vmap, both branches run and the results are selected from.
+/// pred ? f(args...) : g(args...): both are recorded and must return the same structure, shapes and dtypes
+/// (ArgumentError, naming both); only one of them runs. Collective over all ranks outside a trace, where
+/// the predicate is read; inside it records. In a trace the predicate is made the same on all ranks, which
+/// enter the same branch together. Where a predicate differs from rank to rank of a mapped function, or from
+/// example to example of vmap, both branches run and the results are selected from.
 template <class F, class G, class... A>
 std::invoke_result_t<F&, const A&...> cond(const Operand& predicate, F f, G g, const A&... args);
 

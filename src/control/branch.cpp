@@ -176,27 +176,6 @@ const OpDef branch_op{
 const Registered registered_branch(branch_op);
 const HasJvpRule forward_rule(branch_op, jvp_of_branch);
 
-// Both as they are, or one in the dtype of the other when it is a number without a dtype of its own.
-void meet(std::vector<Array>& a, std::vector<Array>& b) {
-  if (a.size() != b.size())
-    throw ArgumentError(call_text() + ": the branches return " + std::to_string(a.size()) + " and " +
-                        std::to_string(b.size()) + " arrays; they must return the same structure");
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    check_usable(a[i]);
-    check_usable(b[i]);
-    const Type ta = type_of(a[i]), tb = type_of(b[i]);
-    const auto both = promote({ta.dtype, ta.weak}, {tb.dtype, tb.weak});
-    const bool may_convert = (ta.dtype == both.dtype || ta.weak) && (tb.dtype == both.dtype || tb.weak);
-    if (!(ta.shape == tb.shape) || !may_convert)
-      throw ArgumentError(call_text() + ": result " + std::to_string(i) + " of the branches differs: " +
-                          describe(a[i]) + " where the predicate is true, " + describe(b[i]) +
-                          " where it is false; both must have the same shape and dtype, so convert one with "
-                          "astype or reshape");
-    if (ta.dtype != both.dtype) a[i] = cast_to(a[i], both.dtype);
-    if (tb.dtype != both.dtype) b[i] = cast_to(b[i], both.dtype);
-  }
-}
-
 // Where a result lies: as both branches leave it, or as the one does whose layout is the cheaper one to
 // reach.
 std::optional<Sharding> meeting_place(const Array& a, const Array& b) {
@@ -227,11 +206,31 @@ void vary_alike(std::vector<Array>& a, std::vector<Array>& b) {
 
 }  // namespace
 
+void meet_branches(std::vector<Array>& a, std::vector<Array>& b) {
+  if (a.size() != b.size())
+    throw ArgumentError(call_text() + ": the branches return " + std::to_string(a.size()) + " and " +
+                        std::to_string(b.size()) + " arrays; they must return the same structure");
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    check_usable(a[i]);
+    check_usable(b[i]);
+    const Type ta = type_of(a[i]), tb = type_of(b[i]);
+    const auto both = promote({ta.dtype, ta.weak}, {tb.dtype, tb.weak});
+    const bool may_convert = (ta.dtype == both.dtype || ta.weak) && (tb.dtype == both.dtype || tb.weak);
+    if (!(ta.shape == tb.shape) || !may_convert)
+      throw ArgumentError(call_text() + ": result " + std::to_string(i) + " of the branches differs: " +
+                          describe(a[i]) + " where the predicate is true, " + describe(b[i]) +
+                          " where it is false; both must have the same shape and dtype, so convert one with "
+                          "astype or reshape");
+    if (ta.dtype != both.dtype) a[i] = cast_to(a[i], both.dtype);
+    if (tb.dtype != both.dtype) b[i] = cast_to(b[i], both.dtype);
+  }
+}
+
 std::vector<Array> record_branch(const Array& given, const Thunk& where_true, const Thunk& where_false) {
   const Array predicate = is_bool(given.dtype()) ? given : cast_to(given, bool_);
   const auto before = last_serial();
   auto a = where_true(), b = where_false();
-  meet(a, b);
+  meet_branches(a, b);
   if (a.empty()) return {};
   if (output_of(predicate).varying != 0) return selected(predicate, a, b);
   vary_alike(a, b);

@@ -331,6 +331,22 @@ std::vector<Array> compiled_cond(const Operand& predicate, const std::function<L
   return results;
 }
 
+Leaves chosen_branch(const Operand& predicate, bool holds, Leaves taken,
+                     const std::function<Leaves()>& other) {
+  const Call call("cond", predicate.where);
+  auto dropped = [&] {
+    const InlinedTrace only_recorded;
+    const EffectScope effects;
+    const UserCode users;
+    return other();
+  }();
+  if (holds)
+    meet_branches(taken, dropped);
+  else
+    meet_branches(dropped, taken);
+  return taken;
+}
+
 std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, std::source_location where) {
   const Call call("scan", where);
   std::vector<Array> stacked;

@@ -30,6 +30,9 @@ std::vector<Array> record_until_loop(const LoopCall&, const LeafFunction& condit
                                      std::vector<Array> init);
 // What both branches return: same shapes and dtypes.
 using Thunk = std::function<std::vector<Array>()>;
+// Results of two branches: both as they are, or one in the dtype of the other when it is a number without a
+// dtype of its own. ArgumentError for others.
+void meet_branches(std::vector<Array>& where_true, std::vector<Array>& where_false);
 std::vector<Array> record_branch(const Array& predicate, const Thunk& where_true, const Thunk& where_false);
 
 // ---- for the three ----

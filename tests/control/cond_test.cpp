@@ -115,5 +115,46 @@ TEST(Cond, MappedWithOnePredicateStaysABranch) {
   expect_close(f(-p, x), sin(x), "false");
 }
 
+TEST(Cond, OutsideATraceBranchesOfOtherShapesAndDtypesAreRefusedWhicheverRuns) {
+  const Array x = spread({4});
+  for (const bool holds : {true, false}) {
+    const auto shapes = [&] {
+      return cond(
+          ones({}, bool_) == holds, [&] { return x; },
+          [&] {
+            return concatenate({x, x});
+          });
+    };
+    const auto dtypes = [&] {
+      return cond(
+          ones({}, bool_) == holds, [&] { return x; }, [&] { return astype(x, int32); });
+    };
+    EXPECT_THROW(shapes(), ArgumentError);
+    EXPECT_THROW(dtypes(), ArgumentError);
+  }
+}
+
+TEST(Cond, OutsideATraceANumberTakesTheDtypeOfTheOtherBranch) {
+  const auto f = [](const Array& p, const Array& x) {
+    return cond(
+        p, [&] { return sum(x); }, [] { return Array(1); });
+  };
+  const Array x = spread({4});
+  for (const bool holds : {true, false})
+    EXPECT_EQ(f(ones({}, bool_) == holds, x).dtype(), jit(f)(ones({}, bool_) == holds, x).dtype());
+}
+
+TEST(Cond, OutsideATraceTheOtherBranchDoesNotPrint) {
+  int called = 0;
+  const Array x = ones({2});
+  const auto tell = [&](const Array& v) {
+    debug::callback([&](const HostArray&) { ++called; }, v);
+    return v;
+  };
+  eval({cond(
+      ones({}, bool_), [](const Array& v) { return v; }, tell, x)});
+  EXPECT_EQ(called, 0);
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -76,8 +76,14 @@ template <class F, class G, class... A>
 std::invoke_result_t<F&, const A&...> cond(const Operand& predicate, F f, G g, const A&... args) {
   using Result = std::invoke_result_t<F&, const A&...>;
   detail::check_predicate(predicate.array, "cond", predicate.where);
-  if (!detail::is_unknown(predicate.array))
-    return item<bool>(predicate.array, predicate.where) ? f(args...) : g(args...);
+  if (!detail::is_unknown(predicate.array)) {
+    const bool holds = item<bool>(predicate.array, predicate.where);
+    Result result = holds ? f(args...) : g(args...);
+    const auto leaves = detail::chosen_branch(predicate, holds, tree_leaves(result), [&] {
+      return holds ? tree_leaves(g(args...)) : tree_leaves(f(args...));
+    });
+    return detail::with_leaves(std::move(result), leaves);
+  }
   std::optional<Result> a;
   const auto results = detail::compiled_cond(
       predicate,

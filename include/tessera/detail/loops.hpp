@@ -43,6 +43,10 @@ Leaves compiled_while(const LoopSite&, const LeafFunction& condition, const Leaf
                       const Leaves& init);
 Leaves compiled_cond(const Operand& predicate, const std::function<Leaves()>& where_true,
                      const std::function<Leaves()>& where_false);
+// Of a branch that was chosen by a value: what it returned, in the types that both branches have in common.
+// The other one is recorded for that, and dropped.
+Leaves chosen_branch(const Operand& predicate, bool holds, Leaves taken,
+                     const std::function<Leaves()>& other);
 // What a loop that runs step by step carries: shapes and dtypes are the same after each step, as in a
 // compiled one.
 struct CarriedLeaf {
