@@ -70,6 +70,31 @@ struct Eigh {
   Array w;  ///< (..., n), real, ascending
   Array v;  ///< (..., n, n), eigenvectors as columns
 };
+/// What eig gives: a v = v diag(w).
+struct Eig {
+  Array w;  ///< (..., n), complex, in LAPACK's order
+  Array v;  ///< (..., n, n), eigenvectors of length 1 as columns, complex
+};
+/// What schur gives: a = z t z^H.
+struct Schur {
+  Array t;  ///< upper triangular; of a real matrix with 2 x 2 blocks for pairs of complex eigenvalues
+  Array z;  ///< unitary
+};
+/// What polar gives: a = u p.
+struct Polar {
+  Array u;  ///< (..., m, n), orthonormal columns
+  Array p;  ///< (..., n, n), Hermitian positive semidefinite
+};
+/// What qr_pivoted gives: a[:, columns] = q r.
+struct PivotedQR {
+  Array q;        ///< (..., m, k), orthonormal columns
+  Array r;        ///< (..., k, n), upper, its diagonal descending in absolute value
+  Array columns;  ///< (..., n), the column of a at each place (int32)
+};
+/// Options of qr.
+struct QrOptions {
+  bool complete = false;  ///< q (m, m) and r (m, n) instead of (m, k) and (k, n)
+};
 /// What slogdet gives: det(a) = sign exp(logabsdet).
 struct SlogDet {
   Array sign;       ///< of modulus 1, or 0
@@ -141,8 +166,11 @@ LuFactor lu_factor(const Operand& a, SolveOptions options = {});
 /// @name Decompositions
 /// @{
 
-/// Householder QR, reduced, with LAPACK's signs whatever the layout.
-QR qr(const Operand& a);
+/// Householder QR, reduced unless asked for complete, with LAPACK's signs whatever the layout.
+QR qr(const Operand& a, QrOptions options = {});
+/// QR of a with its columns ordered so that those come first which add most. The order is found by one rank
+/// from the whole matrix; the factorization is qr's.
+PivotedQR qr_pivoted(const Operand& a);
 /// Singular value decomposition; each value is off by at most a small multiple of n eps times the largest.
 SVD svd(const Operand& a, SvdOptions options = {});
 /// The singular values alone, descending.
@@ -150,8 +178,35 @@ SVD svd(const Operand& a, SvdOptions options = {});
 /// Eigenvalues and vectors of a Hermitian matrix; only the lower triangle of a is read. Each value is off
 /// by at most a small multiple of n eps |a|.
 Eigh eigh(const Operand& a);
+/// The same of a v = b v diag(w) with a Hermitian positive definite b (the lower triangles are read), by
+/// cholesky: v^H b v = 1. LinAlgError unless b is positive definite.
+Eigh eigh(const Operand& a, const Operand& b);
 /// The eigenvalues alone, ascending.
 [[nodiscard]] Array eigvalsh(const Operand& a);
+/// Eigenvalues and vectors of any square matrix. A split matrix is gathered and worked on by every rank that
+/// needs the result: for up to some thousand rows. Only w has a derivative.
+Eig eig(const Operand& a);
+/// The eigenvalues alone.
+[[nodiscard]] Array eigvals(const Operand& a);
+/// The Schur form; gathers a split matrix as eig. Has no derivative.
+Schur schur(const Operand& a);
+/// The polar decomposition of a with m >= n, by SVD.
+Polar polar(const Operand& a);
+/// @}
+
+/// @name Structured matrices and tensors
+/// @{
+
+/// The x with tensordot(a, x, x.ndim) = b: a has b's dims in front and as many elements behind them.
+/// ShapeError otherwise.
+[[nodiscard]] Array tensorsolve(const Operand& a, const Operand& b);
+/// The (m, n) matrix of one value per diagonal: its first column, and its first row from the second element
+/// on (conj(column) unless given). ShapeError unless they are vectors.
+[[nodiscard]] Array toeplitz(const Operand& column);
+[[nodiscard]] Array toeplitz(const Operand& column, const Operand& row);
+/// Matrices along the diagonal, zeros elsewhere. ShapeError for other than matrices, ArgumentError for none.
+[[nodiscard]] Array block_diag(std::vector<Array> matrices,
+                               std::source_location where = std::source_location::current());
 /// @}
 
 /// @name Numbers that describe a matrix
@@ -185,6 +240,10 @@ SlogDet slogdet(const Operand& a);
 
 /// a^n by repeated squaring; of negative n by inv. LinAlgError for a singular matrix then.
 [[nodiscard]] Array matrix_power(const Operand& a, int n);
+/// The principal square root of a matrix without eigenvalues on the negative real axis or 0, by the product
+/// form of Newton's iteration (Higham 2008, 6.29) with inverses: a split matrix is not gathered. NaN where
+/// it does not converge.
+[[nodiscard]] Array sqrtm(const Operand& a);
 /// e^a: [13/13] Pade approximation, scaling and squaring (Higham 2005).
 [[nodiscard]] Array expm(const Operand& a);
 /// @}

@@ -26,9 +26,9 @@ double rank_tolerance(const Array& a) {
 
 }  // namespace
 
-QR qr(const Operand& a) {
+QR qr(const Operand& a, QrOptions options) {
   const Call call("qr", a.where);
-  auto [q, r] = factor::qr(matrices(a, false), false);
+  auto [q, r] = factor::qr(matrices(a, false), options.complete);
   return {q, r};
 }
 

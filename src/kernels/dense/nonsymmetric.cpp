@@ -1,0 +1,191 @@
+#include "kernels/dense/nonsymmetric.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/dense/lapack_calls.hpp"
+#include "kernels/dense/magnitude.hpp"
+
+extern "C" {
+#define TESSERA_DECLARE(p, R)                                                                            \
+  void p##gees_(const char* vectors, const char* sort, void* select, const int* n, R* a, const int* lda, \
+                int* sorted, R* wr, R* wi, R* z, const int* ldz, R* work, const int* lwork, int* bwork,  \
+                int* info);                                                                              \
+  void p##geqp3_(const int* m, const int* n, R* a, const int* lda, int* columns, R* tau, R* work,        \
+                 const int* lwork, int* info);
+TESSERA_DECLARE(s, float)
+TESSERA_DECLARE(d, double)
+#undef TESSERA_DECLARE
+#define TESSERA_DECLARE(p, T, R)                                                                          \
+  void p##geev_(const char* left, const char* right, const int* n, T* a, const int* lda, T* w, T* vl,     \
+                const int* ldvl, T* vr, const int* ldvr, T* work, const int* lwork, R* rwork, int* info); \
+  void p##gees_(const char* vectors, const char* sort, void* select, const int* n, T* a, const int* lda,  \
+                int* sorted, T* w, T* z, const int* ldz, T* work, const int* lwork, R* rwork, int* bwork, \
+                int* info);                                                                               \
+  void p##geqp3_(const int* m, const int* n, T* a, const int* lda, int* columns, T* tau, T* work,         \
+                 const int* lwork, R* rwork, int* info);
+TESSERA_DECLARE(c, std::complex<float>, float)
+TESSERA_DECLARE(z, std::complex<double>, double)
+#undef TESSERA_DECLARE
+}
+
+namespace tessera::kernels {
+namespace {
+
+void geev(const char* right, int n, c32* a, c32* w, c32* v, c32* work, int lwork, float* rwork, int* info) {
+  cgeev_("N", right, &n, a, &n, w, v, &n, v, &n, work, &lwork, rwork, info);
+}
+void geev(const char* right, int n, c64* a, c64* w, c64* v, c64* work, int lwork, double* rwork, int* info) {
+  zgeev_("N", right, &n, a, &n, w, v, &n, v, &n, work, &lwork, rwork, info);
+}
+
+template <class T> struct SchurSpace {
+  explicit SchurSpace(int n) : values(std::max(2 * n, 1)), real(std::max(n, 1)) {}
+  std::vector<T> values;         // eigenvalues, which nobody asks for
+  std::vector<real_of<T>> real;  // of complex matrices
+};
+template <class T> void gees(int n, T* a, T* z, T* work, int lwork, SchurSpace<T>& space, int* info) {
+  int sorted = 0, unused = 0;
+  if constexpr (std::is_same_v<T, float>)
+    sgees_("V", "N", nullptr, &n, a, &n, &sorted, space.values.data(), space.values.data() + n, z, &n, work,
+           &lwork, &unused, info);
+  else if constexpr (std::is_same_v<T, double>)
+    dgees_("V", "N", nullptr, &n, a, &n, &sorted, space.values.data(), space.values.data() + n, z, &n, work,
+           &lwork, &unused, info);
+  else if constexpr (std::is_same_v<T, c32>)
+    cgees_("V", "N", nullptr, &n, a, &n, &sorted, space.values.data(), z, &n, work, &lwork, space.real.data(),
+           &unused, info);
+  else
+    zgees_("V", "N", nullptr, &n, a, &n, &sorted, space.values.data(), z, &n, work, &lwork, space.real.data(),
+           &unused, info);
+}
+
+template <class T>
+void geqp3(int m, int n, T* a, int* columns, T* tau, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork) {
+  int info = 0;
+  if constexpr (std::is_same_v<T, float>)
+    sgeqp3_(&m, &n, a, &m, columns, tau, work, &lwork, &info);
+  else if constexpr (std::is_same_v<T, double>)
+    dgeqp3_(&m, &n, a, &m, columns, tau, work, &lwork, &info);
+  else if constexpr (std::is_same_v<T, c32>)
+    cgeqp3_(&m, &n, a, &m, columns, tau, work, &lwork, rwork, &info);
+  else
+    zgeqp3_(&m, &n, a, &m, columns, tau, work, &lwork, rwork, &info);
+}
+
+// to (columns, rows) from (rows, columns): LAPACK reads by columns.
+template <class T> void turned(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
+}
+template <class T> bool is_finite(const T* a, std::int64_t count) {
+  Magnitude magnitude;
+  magnitude.add(a, count);
+  return magnitude.is_finite();
+}
+
+template <class T> bool eig_of(int n, const T* a, T* w, T* v) {
+  const std::int64_t size = std::int64_t{n} * n;
+  if (!is_finite(a, size)) {
+    fill_nan(w, n);
+    if (v != nullptr) fill_nan(v, size);
+    return true;
+  }
+  std::vector<T> matrix(size), vectors(v != nullptr ? size : 1);
+  std::vector<real_of<T>> real(2 * std::int64_t{n});
+  turned(a, n, n, matrix.data());
+  const char* right = v != nullptr ? "V" : "N";
+  int info = 0;
+  T answer{};
+  geev(right, n, matrix.data(), w, vectors.data(), &answer, -1, real.data(), &info);
+  std::vector<T> work(std::max(queried_size(answer, "a workspace"), 1));
+  geev(right, n, matrix.data(), w, vectors.data(), work.data(), static_cast<int>(work.size()), real.data(),
+       &info);
+  if (v != nullptr) turned(vectors.data(), n, n, v);
+  return info == 0;
+}
+
+template <class T> bool schur_of(int n, const T* a, T* t, T* z) {
+  const std::int64_t size = std::int64_t{n} * n;
+  if (!is_finite(a, size)) {
+    fill_nan(t, size);
+    fill_nan(z, size);
+    return true;
+  }
+  std::vector<T> matrix(size), vectors(size);
+  SchurSpace<T> space(n);
+  turned(a, n, n, matrix.data());
+  int info = 0;
+  T answer{};
+  gees(n, matrix.data(), vectors.data(), &answer, -1, space, &info);
+  std::vector<T> work(std::max(queried_size(answer, "a workspace"), 1));
+  gees(n, matrix.data(), vectors.data(), work.data(), static_cast<int>(work.size()), space, &info);
+  turned(matrix.data(), n, n, t);
+  turned(vectors.data(), n, n, z);
+  return info == 0;
+}
+
+template <class T> void columns_of(int m, int n, const T* a, std::int32_t* columns) {
+  std::iota(columns, columns + n, 0);
+  const std::int64_t size = std::int64_t{m} * n;
+  if (m == 0 || !is_finite(a, size)) return;
+  std::vector<T> matrix(size), tau(std::min(m, n));
+  std::vector<real_of<T>> real(2 * std::int64_t{n});
+  std::vector<int> from_one(n, 0);
+  turned(a, m, n, matrix.data());
+  T answer{};
+  geqp3(m, n, matrix.data(), from_one.data(), tau.data(), &answer, -1, real.data());
+  std::vector<T> work(std::max(queried_size(answer, "a workspace"), 1));
+  geqp3(m, n, matrix.data(), from_one.data(), tau.data(), work.data(), static_cast<int>(work.size()),
+        real.data());
+  std::transform(from_one.begin(), from_one.end(), columns, [](int column) { return column - 1; });
+}
+
+}  // namespace
+
+Breakdown eig(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, void* w, void* v) {
+  Breakdown breakdown;
+  if (n == 0) return breakdown;
+  const int extent = lapack_int(n, "a matrix extent");
+  const auto run = [&]<class T>(T) {
+    const auto* matrices = static_cast<const T*>(a);
+    for (std::int64_t i = 0; i < batch; ++i)
+      if (!eig_of(extent, matrices + i * n * n, static_cast<T*>(w) + i * n,
+                  v != nullptr ? static_cast<T*>(v) + i * n * n : nullptr) &&
+          !breakdown.happened())
+        breakdown = {i, 0};
+  };
+  if (dtype == complex64)
+    run(c32{});
+  else
+    run(c64{});
+  return breakdown;
+}
+
+Breakdown schur(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, void* t, void* z) {
+  Breakdown breakdown;
+  if (n == 0) return breakdown;
+  const int extent = lapack_int(n, "a matrix extent");
+  visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t i = 0; i < batch; ++i)
+      if (!schur_of(extent, static_cast<const T*>(a) + i * n * n, static_cast<T*>(t) + i * n * n,
+                    static_cast<T*>(z) + i * n * n) &&
+          !breakdown.happened())
+        breakdown = {i, 0};
+  });
+  return breakdown;
+}
+
+void pivoted_columns(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, const void* a,
+                     std::int32_t* columns) {
+  if (n == 0) return;
+  const int rows = lapack_int(m, "a matrix extent"), extent = lapack_int(n, "a matrix extent");
+  visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t i = 0; i < batch; ++i)
+      columns_of(rows, extent, static_cast<const T*>(a) + i * m * n, columns + i * n);
+  });
+}
+
+}  // namespace tessera::kernels
