@@ -100,6 +100,35 @@ struct FftOptions {
 [[nodiscard]] Array irfftn(const Operand& x, FftOptions options = {});
 /// @}
 
+/// Options of the cosine and sine transforms.
+struct CosineOptions {
+  int type = 2;                   ///< 1 to 4
+  int axis = -1;                  ///< the one that is transformed
+  std::string norm = "backward";  ///< "backward" (the inverse divides by 2 N), "ortho", "forward"
+};
+
+/// @name Cosine and sine transforms
+/// scipy.fft's of real numbers, by complex FFTs of twice as many points, so a split axis is transposed inside
+/// its mesh axis and nobody holds the whole. DtypeError for complex numbers, ArgumentError for another type
+/// or norm, ShapeError for an axis without elements (dct of type 1: with fewer than two).
+/// @{
+
+/// 2 sum_j x[j] cos(pi (2 j + 1) k / (2 n)) for type 2.
+[[nodiscard]] Array dct(const Operand& x, CosineOptions options = {});
+/// The inverse of dct of the same type and norm.
+[[nodiscard]] Array idct(const Operand& x, CosineOptions options = {});
+/// 2 sum_j x[j] sin(pi (2 j + 1) (k + 1) / (2 n)) for type 2.
+[[nodiscard]] Array dst(const Operand& x, CosineOptions options = {});
+/// The inverse of dst of the same type and norm.
+[[nodiscard]] Array idst(const Operand& x, CosineOptions options = {});
+/// dct along all axes, or those named.
+[[nodiscard]] Array dctn(const Operand& x, Axes axes = {}, int type = 2,
+                         const std::string& norm = "backward");
+/// The inverse of dctn.
+[[nodiscard]] Array idctn(const Operand& x, Axes axes = {}, int type = 2,
+                          const std::string& norm = "backward");
+/// @}
+
 /// @name Frequencies
 /// @{
 
