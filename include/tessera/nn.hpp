@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <type_traits>
@@ -197,6 +198,31 @@ Embedding embedding(const random::Key& key, std::int64_t numbers, std::int64_t f
 /// Each element is 0 with probability `rate`, else divided by 1 - rate: the mean stays (Srivastava et al.
 /// 2014). The same elements on every layout. For training only. ArgumentError unless 0 <= rate < 1.
 Array dropout(const random::Key& key, const Operand& x, double rate, Where = Where::current());
+/// @}
+
+/// Options of dot_product_attention.
+struct AttentionOptions {
+  std::optional<Array> bias = {};  ///< added to the scores; broadcasts to (batch, heads, queries, keys)
+  std::optional<Array> mask = {};  ///< bool, broadcasts alike: false keys are not looked at
+  double scale = 0;                ///< of the scores; 0: 1 / sqrt(features)
+  bool is_causal = false;          ///< query i looks at the keys 0 to i
+  std::int64_t key_block = 0;      ///< keys at a time; 0: chosen
+};
+
+/// @name Attention
+/// @{
+
+/// softmax(scale q k^T + bias) v (jax.nn.dot_product_attention). q (batch, queries, heads, features), k and v
+/// (batch, keys, kv_heads, features), where kv_heads divides heads; without the batch dim, too. The result
+/// lies as q.
+///
+/// Split batches and heads need no communication. Keys split while the queries are whole: each rank looks at
+/// its own keys, and maxima, sums and results are combined. Keys and queries split over one axis: one block
+/// of keys and values after the other goes to all, with an online softmax (Milakov and Gimelshein, 2018;
+/// Rabe and Staats, 2021): nobody holds more than a block, and the scores of a block are computed again for
+/// the gradient. ShapeError for other shapes, DtypeError for a mask that is not bool.
+Array dot_product_attention(const Operand& q, const Operand& k, const Operand& v,
+                            const AttentionOptions& options = {});
 /// @}
 
 /// @name Losses

@@ -26,6 +26,7 @@
 #include <tessera/shape.hpp>
 #include <tessera/sharding.hpp>
 #include <tessera/sparse.hpp>
+#include <tessera/sparse/krylov.hpp>
 #include <tessera/transforms.hpp>
 #include <tessera/visualize.hpp>
 #include <tessera/viz.hpp>

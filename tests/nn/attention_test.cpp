@@ -1,0 +1,118 @@
+// Attention against its definition, wherever queries and keys lie.
+#include <tessera/nn.hpp>
+#include <tessera/runtime.hpp>
+#include <tessera/transforms.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tessera::test {
+namespace {
+
+using testing::HasSubstr;
+
+Mesh line() { return make_mesh({device_count()}, {"x"}); }
+Array sample(Shape shape, double step) {
+  const auto n = shape.elements();
+  return reshape(sin(astype(arange(n), float64) * step) * 1.5, std::move(shape));
+}
+void expect_close(const Array& a, const Array& b, double tolerance = 1e-11) {
+  ASSERT_EQ(a.shape(), b.shape());
+  const auto x = to_vector<double>(a), y = to_vector<double>(b);
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], tolerance) << i;
+}
+
+struct Operands {
+  Array q = sample({2, 9, 4, 3}, 0.7), k = sample({2, 11, 2, 3}, 1.1), v = sample({2, 11, 2, 3}, 0.4);
+};
+// Term by term, with keys and values repeated for their groups of heads.
+Array defined(const Operands& o, const std::optional<Array>& mask, bool causal) {
+  const Array k = repeat(o.k, 2, 2), v = repeat(o.v, 2, 2);
+  Array scores = einsum("btnh,bsnh->bnts", o.q, k) / std::sqrt(3.0);
+  if (mask) scores = where(*mask, scores, -1e300);
+  if (causal) scores = where(expand_dims(arange(9), 1) >= expand_dims(arange(11), 0), scores, -1e300);
+  return einsum("bnts,bsnh->btnh", softmax(scores, -1), v);
+}
+
+TEST(Attention, IsItsDefinitionOnEveryLayout) {
+  const Operands o;
+  const Array expected = defined(o, std::nullopt, false);
+  const std::vector<PartitionSpec> specs{P(), P("x"), P(None, "x"), P(None, None, "x"),
+                                         P(None, None, None, "x")};
+  for (const auto& of_q : specs)
+    for (const auto& of_k : specs) {
+      const Array q = device_put(o.q, line(), of_q), k = device_put(o.k, line(), of_k),
+                  v = device_put(o.v, line(), of_k);
+      expect_close(nn::dot_product_attention(q, k, v), expected);
+    }
+}
+
+TEST(Attention, BlocksOfKeysChangeNothing) {
+  const Operands o;
+  const Array mask = reshape(arange(2 * 9 * 11), {2, 1, 9, 11}) % 3 != 1;
+  for (const std::int64_t block : {1, 4, 11, 50})
+    expect_close(nn::dot_product_attention(o.q, o.k, o.v, {.mask = mask, .key_block = block}),
+                 defined(o, mask, false));
+  expect_close(nn::dot_product_attention(o.q, o.k, o.v, {.is_causal = true, .key_block = 4}),
+               defined(o, std::nullopt, true));
+}
+
+TEST(Attention, GradientsOfSplitSequencesAreThoseOfWholeOnes) {
+  const Operands o;
+  const auto f = [](const Array& q, const Array& k, const Array& v) {
+    return sum(square(nn::dot_product_attention(q, k, v, {.is_causal = true})));
+  };
+  const auto place = [](const Array& x) { return device_put(x, line(), P(None, "x")); };
+  const auto [gq, gk, gv] = jit(grad<0, 1, 2>(f))(place(o.q), place(o.k), place(o.v));
+  const auto [eq, ek, ev] = grad<0, 1, 2>(f)(o.q, o.k, o.v);
+  expect_close(gq, eq);
+  expect_close(gk, ek);
+  expect_close(gv, ev);
+}
+
+TEST(Attention, BlocksHaveTheBiassGradient) {
+  const Operands o;
+  const Array bias = sample({4, 9, 11}, 0.23);
+  const auto f = [&](std::int64_t block) {
+    return grad([&o, block](const Array& b) {
+      return sum(square(nn::dot_product_attention(o.q, o.k, o.v, {.bias = b, .key_block = block})));
+    });
+  };
+  expect_close(f(4)(bias), f(0)(bias));
+}
+
+TEST(Attention, KeysSplitAloneAreNotGathered) {
+  const Array q = device_put(sample({1, 2, 1, 4}, 0.3), line(), P());
+  const Array k = device_put(sample({1, 4096, 1, 4}, 0.7), line(), P(None, "x"));
+  const auto f = jit([](const Array& a, const Array& b) { return nn::dot_product_attention(a, b, b); });
+  EXPECT_LT(f.lower(q, k).compile().explanation().bytes(), 1000);
+}
+
+TEST(Attention, WithoutABatch) {
+  const Operands o;
+  expect_close(nn::dot_product_attention(o.q(0), o.k(0), o.v(0)), defined(o, std::nullopt, false)(0));
+}
+
+template <class E, class F> std::string message_of(const F& call) {
+  try {
+    call();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Attention, ErrorsNameTheShapes) {
+  const Operands o;
+  EXPECT_THAT(message_of<ShapeError>([&] { nn::dot_product_attention(o.q, o.k, o.q); }),
+              HasSubstr("(2, 9, 4, 3)"));
+  EXPECT_THAT(message_of<ShapeError>([&] { nn::dot_product_attention(o.q, o.k, o.v, {.bias = ones({5})}); }),
+              HasSubstr("broadcast"));
+  EXPECT_THAT(message_of<DtypeError>([&] { nn::dot_product_attention(o.q, o.k, o.v, {.mask = ones({11})}); }),
+              HasSubstr("must be bool"));
+}
+
+}  // namespace
+}  // namespace tessera::test
