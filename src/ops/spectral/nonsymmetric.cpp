@@ -1,6 +1,6 @@
 // Eigenvalues, Schur forms and pivots by LAPACK. ScaLAPACK has no eigenvectors of real matrices that are not
 // symmetric, and its Schur form pays from thousands of rows on: up to there one rank is quicker.
-#include "kernels/dense/nonsymmetric.hpp"
+#include "kernels/spectral/nonsymmetric.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/functions.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/dense/nonsymmetric.hpp"
+#include "kernels/spectral/nonsymmetric.hpp"
 
 #include <algorithm>
 #include <numeric>
