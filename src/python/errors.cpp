@@ -1,5 +1,6 @@
 // tessera's errors as Python's: each is also of the built-in type that Python's users expect.
 #include <tessera/error.hpp>
+#include <tessera/preemption.hpp>
 
 #include <string>
 #include <utility>
@@ -56,6 +57,7 @@ void bind_errors(py::module_& m) {
       {"LinAlgError", &is_a<LinAlgError>, "SystemError", PyExc_ArithmeticError},
       {"NanError", &is_a<NanError>, "SystemError", PyExc_FloatingPointError},
       {"InternalError", &is_a<InternalError>, "Error", PyExc_RuntimeError},
+      {"Preempted", &is_a<Preempted>, "Error", nullptr},
   };
   py::module_ errors = m.def_submodule("errors");
   for (const Kind& kind : kinds) {
@@ -69,6 +71,7 @@ void bind_errors(py::module_& m) {
     errors.attr(kind.name) = py::reinterpret_steal<py::object>(type);
     Py_INCREF(type);
   }
+  errors.attr("Preempted").attr("exit_status") = status_preempted;  // of those that a program raises itself
   py::register_exception_translator([](std::exception_ptr raised) {
     try {
       std::rethrow_exception(raised);

@@ -1,5 +1,6 @@
 // MPI up at import, down at the end of the process: a Python program has no main of ours to stand around it.
 #include <tessera/mpi.hpp>
+#include <tessera/preemption.hpp>
 #include <tessera/runtime.hpp>
 
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "comm/mpi/environment.hpp"
 #include "python/convert.hpp"
 #include "python/module.hpp"
+#include "python/trees.hpp"
 
 namespace tessera::python {
 namespace {
@@ -65,9 +67,42 @@ void start_on(std::uintptr_t address) {
   new auto(Runtime::attach(*reinterpret_cast<MPI_Comm*>(address)));
 }
 
+// A function that is called when the job is asked to stop, as long as the object or its `with` lasts.
+struct Preemption {
+  std::optional<OnPreemption> registered;
+};
+Preemption preemption_of(py::function save) {
+  const auto where = here();
+  auto call = [held = kept(save)] {
+    const py::gil_scoped_acquire locked;
+    (*held)();
+  };
+  const py::gil_scoped_release unlocked;
+  return {on_preemption(std::move(call), where)};
+}
+void bind_preemption(py::module_& m) {
+  m.def(
+      "preempted",
+      [] {
+        const auto where = here();
+        const py::gil_scoped_release unlocked;
+        return preempted(where);
+      },
+      "Whether some process was asked to stop (SIGTERM, SIGUSR1): the same answer on all. Collective over "
+      "all ranks.");
+  py::class_<Preemption>(m, "OnPreemption")
+      .def("__enter__", [](py::object self) { return self; })
+      .def("__exit__", [](Preemption& self, py::args) { self.registered.reset(); });
+  m.def(
+      "on_preemption", &preemption_of, py::arg("save"),
+      "save() is called once on all processes when the job is asked to stop, which then ends with Preempted "
+      "(status 85). Collective over all ranks.");
+}
+
 }  // namespace
 
 void bind_runtime(py::module_& m) {
+  bind_preemption(m);
   m.def("start", &start, "Starts MPI, unless mpi4py has. Collective over all processes.");
   m.def("attach", &start_on);
   m.def("is_started", &comm::is_started);

@@ -81,6 +81,17 @@ class Jobs(unittest.TestCase):
         status, _ = self.interrupted(3, waits + "while True: float(ts.sum(x))")  # one process waits for the others
         self.assertNotEqual(status, 0)
 
+    def test_a_job_that_is_asked_to_stop_saves_and_says_so(self):
+        program = """import os, signal
+import tessera as ts
+x = ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((2,), ('x',)), ts.P('x')))
+with ts.on_preemption(lambda: ts.debug.print('saved {}', float(ts.sum(x)))):
+    if ts.process_index() == 1: os.kill(os.getpid(), signal.SIGUSR1)
+    for _ in range(1000): float(ts.sum(x))
+"""
+        status, out, err = run(2, program)
+        self.assertEqual((status, out), (85, "saved 6.0\n"), err)
+
     def test_use_after_the_end(self):
         program = """import tessera as ts
 x = ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((2,), ('x',)), ts.P('x')))

@@ -18,7 +18,7 @@ from ._core import (  # noqa: F401
     make_array_from_process_local_data, make_mesh, process_count, process_index)
 from ._core.errors import (  # noqa: F401
     ArgumentError, AxisNameError, CommError, DisagreementError, DtypeError, Error, FailedJobError, InternalError, IoError, LinAlgError, NanError,
-    ShapeError, ShardingError, ThreadError, UserError)
+    Preempted, ShapeError, ShardingError, ThreadError, UserError)
 from ._core.errors import IndexError as TesseraIndexError, MemoryError as TesseraMemoryError, SystemError as TesseraSystemError  # noqa: F401
 from ._ops import *  # noqa: F401,F403
 from ._create import *  # noqa: F401,F403
