@@ -1,6 +1,6 @@
 """The standard's fft extension, NumPy's functions, convolutions."""
 from . import _core
-from ._core.fft import convolve, correlate  # noqa: F401
+from ._core.fft import convolve, correlate, dct, dctn, dst, idct, idctn, idst  # noqa: F401
 from ._create import words_of
 from ._place import device_put as _device_put
 
