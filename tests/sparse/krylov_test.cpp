@@ -107,7 +107,7 @@ TEST(Krylov, GradientsOfSolutionsSolveTheTransposedSystem) {
   expect_close(by_values, where(rows >= 0, at, zeros_like(at)), 1e-8);
   // Of a function: through what it reads.
   const auto h = [&](const Array& s) {
-    return sum(sparse::cg([&](const Array& x) { return s * x + x; }, b, {.tol = 1e-12}).x);
+    return sum(sparse::cg([s](const Array& x) { return s * x + x; }, b, {.tol = 1e-12}).x);
   };
   expect_close(grad(h)(full({}, 3.0, float64)), -sum(b) / 16, 1e-8);
 }

@@ -7,7 +7,8 @@
 /// jit a solver is one instruction. Real and complex dtypes; for several right-hand sides use vmap.
 ///
 /// The solution of a linear system can be differentiated by b and by whatever the function is made of: the
-/// gradient solves the transposed system once, however many steps there were.
+/// gradient solves the transposed system once, however many steps there were. A function is called again for
+/// that, when the call of the solver has returned: it keeps what it reads by value.
 #pragma once
 #include <functional>
 #include <optional>
