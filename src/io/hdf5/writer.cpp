@@ -7,6 +7,7 @@
 //
 // The library keeps its own pages in memory until the file is flushed: nobody may read it before.
 #include <tessera/io/hdf5_writer.hpp>
+#include <unistd.h>
 #include <tessera/ops.hpp>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <optional>
 
 #include "base/call.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "graph/op.hpp"
 #include "io/blocks.hpp"
@@ -118,6 +120,10 @@ Hdf5Writer::Hdf5Writer(const std::string& path, Hdf5WriterOptions options, std::
 Hdf5Writer::~Hdf5Writer() {
   if (!state_) return;
   const Quiet quiet;
+  // On a full disk the library could not close the file, and would fail when it ends itself: what is dropped
+  // makes room.
+  if (state_->place && ::truncate(state_->temporary.c_str(), 0) != 0)
+    log(LogLevel::debug, "the temporary file of a writer cannot be emptied");
   state_.reset();
 }
 Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
