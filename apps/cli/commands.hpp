@@ -69,6 +69,7 @@ tessera::PartitionSpec spec_of(const Order&, std::size_t operand);
 
 // ---- files: x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.csv, x.mtx ----
 tessera::io::FileInfo file_info(const std::string& name);
+std::string shown(const std::string& word);  // quoted, and cut where it is long
 bool is_shape(const std::string& word);
 tessera::io::FileInfo operand_info(const std::string& word,
                                    const std::string& dtype);  // a file's header, or a shape

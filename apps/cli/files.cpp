@@ -43,12 +43,12 @@ FileName parse_file(const std::string& word) {
     if (const auto at = word.find(ending + ":"); at != std::string::npos)
       return {kind.format, word.substr(0, at + ending.size()), word.substr(at + ending.size() + 1)};
     if (ends_with(word, ending))
-      throw UsageError(tessera::quoted(word) + " names no " + kind.member + "; write " +
-                       tessera::quoted(word + (kind.format == Format::hdf5 ? ":/" : ":") + kind.member) +
+      throw UsageError(shown(word) + " names no " + kind.member + "; write " +
+                       shown(word + (kind.format == Format::hdf5 ? ":/" : ":") + kind.member) +
                        ", or see what it holds with "
                        "tessera info");
   }
-  throw UsageError(tessera::quoted(word) +
+  throw UsageError(shown(word) +
                    " is no file that tessera knows; there are x.npy, x.npz:array, x.h5:/dataset, "
                    "x.safetensors:tensor, x.csv and x.mtx");
 }
@@ -62,8 +62,8 @@ io::FileInfo file_info(const std::string& word) {
     if (found != members.end()) return found->second;
     std::vector<std::string> names;
     for (const auto& [name, info] : members) names.push_back(name);
-    throw IoError(tessera::quoted(file.path) + " has no array " + tessera::quoted(file.member) + "; it has " +
-                  join(names) + did_you_mean(file.member, names));
+    throw IoError(shown(file.path) + " has no array " + shown(file.member) + "; it has " + join(names) +
+                  did_you_mean(file.member, names));
   };
   switch (file.format) {
     case Format::npy: return io::npy_info(file.path, {});
@@ -94,13 +94,12 @@ Array load(const std::string& word, const Sharding& sharding) {
 void check_output(const std::string& word) {
   const auto file = parse_file(word);
   if (file.format == Format::hdf5 && (file.member.empty() || file.member.back() == '/'))
-    throw UsageError(tessera::quoted(word) + " names no dataset; write " +
-                     tessera::quoted(file.path + ":/dataset"));
+    throw UsageError(shown(word) + " names no dataset; write " + shown(file.path + ":/dataset"));
   const auto folder = std::filesystem::path(file.path).parent_path();
   std::error_code none;
   if (!folder.empty() && !std::filesystem::is_directory(folder, none))
-    throw IoError("there is no folder " + tessera::quoted(folder.string()) + " to write " +
-                  tessera::quoted(file.path) + " into; make it first");
+    throw IoError("there is no folder " + shown(folder.string()) + " to write " + shown(file.path) +
+                  " into; make it first");
 }
 
 void save(const std::string& word, const Array& x) {
@@ -125,7 +124,7 @@ std::vector<NamedInfo> in_order(const std::map<std::string, io::FileInfo>& membe
 FileContents checkpoint_contents(const std::string& path) {
   FileContents found{"checkpoint", {}, {}, {}};
   const auto latest = io::checkpoint::latest_step(path, {});
-  if (!latest) throw IoError(tessera::quoted(path) + " is a folder without a complete checkpoint");
+  if (!latest) throw IoError(shown(path) + " is a folder without a complete checkpoint");
   found.facts.emplace_back("latest step", std::to_string(*latest));
   for (auto& leaf : checkpoint_leaves(path, *latest)) found.arrays.push_back(std::move(leaf));
   return found;

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "types/checked.hpp"
 
 namespace cli {
 
@@ -25,15 +26,19 @@ std::int64_t parse_count(const std::string& word, const std::string& where, std:
   char* end = nullptr;
   errno = 0;
   const long long value = std::strtoll(word.c_str(), &end, 10);
-  if (errno == ERANGE)
-    throw UsageError(tessera::quoted(word) + " in " + tessera::quoted(where) + " does not fit 64 bits");
+  if (errno == ERANGE) throw UsageError(shown(word) + " in " + shown(where) + " does not fit 64 bits");
   if (word.empty() || *end != '\0' || value < least)
-    throw UsageError(tessera::quoted(word) + " in " + tessera::quoted(where) + " is no number from " +
-                     std::to_string(least) + " up");
+    throw UsageError(shown(word) + " in " + shown(where) + " is no number from " + std::to_string(least) +
+                     " up");
   return value;
 }
 
 }  // namespace
+
+std::string shown(const std::string& word) {
+  constexpr std::size_t longest = 300;
+  return tessera::quoted(word.substr(0, longest)) + (word.size() > longest ? " ..." : "");
+}
 
 bool is_shape(const std::string& word) {
   return !word.empty() && word[0] >= '0' && word[0] <= '9' &&
@@ -43,7 +48,13 @@ bool is_shape(const std::string& word) {
 Shape parse_shape(const std::string& text) {
   std::vector<std::int64_t> extents;
   for (const auto& word : split(text, 'x')) extents.push_back(parse_count(word, text, 0));
-  return Shape(extents);
+  const Shape shape(extents);
+  try {
+    checked_product(shape, "tessera");
+  } catch (const ShapeError&) {
+    throw UsageError(shown(text) + " has more elements than 64 bits count");
+  }
+  return shape;
 }
 
 std::vector<std::pair<std::string, int>> parse_mesh(const std::string& text) {
@@ -51,11 +62,11 @@ std::vector<std::pair<std::string, int>> parse_mesh(const std::string& text) {
   for (const auto& word : split(text, ',')) {
     const auto equals = word.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw UsageError("--mesh " + tessera::quoted(text) + ": " + tessera::quoted(word) +
+      throw UsageError("--mesh " + shown(text) + ": " + shown(word) +
                        " is not NAME=SIZE; write for example --mesh x=4,y=2");
     const auto size = parse_count(word.substr(equals + 1), text, 1);
     if (size > 1000000)
-      throw UsageError("--mesh " + tessera::quoted(text) + ": an axis of " + std::to_string(size) +
+      throw UsageError("--mesh " + shown(text) + ": an axis of " + std::to_string(size) +
                        " devices is too long; 1000000 at most");
     axes.emplace_back(word.substr(0, equals), static_cast<int>(size));
   }

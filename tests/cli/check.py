@@ -59,6 +59,7 @@ check("a mesh larger than the job", ["reshard", images, "-o", "b.npy", "--mesh",
 check("more specs than operands", ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--spec", "x", "--spec", "x", "--spec", "x"], 2, err="takes 2 --specs at most, got 3")
 check("a word that is neither file nor shape", ["shard", "x"], 2, err="'x' is no file")
 check("an extent beyond 64 bits", ["shard", "99999999999999999999x3"], 2, err="does not fit 64 bits")
+check("a product of extents beyond 64 bits", ["shard", "9223372036854775807x6"], 2, err="more elements than 64 bits count")
 check("the version", ["--version"], 0, "tessera 0.")
 check("a file without the name of its array", ["reshard", images, "-o", "b.npz", "-n", 2], 2, err="names no array; write 'b.npz:array'")
 check("a folder that is not there", ["reshard", images, "-o", "no/b.npy", "-n", 2], 1, err="there is no folder 'no'")

@@ -76,7 +76,7 @@ std::string small_archive(const std::string& name, const std::string& content, b
                      bytes_of(crc, 4) + bytes_of(stored.size(), 4) + bytes_of(content.size(), 4) +
                      bytes_of(name.size(), 2) + bytes_of(0, 2);
   const auto local = "PK\3\4" + facts + name + stored;
-  const auto record = "PK\1\2" + bytes_of(20, 2) + facts + bytes_of(0, 14) + name;
+  const auto record = "PK\1\2" + bytes_of(20, 2) + facts + std::string(14, '\0') + name;
   return local + record + "PK\5\6" + bytes_of(0, 4) + bytes_of(1, 2) + bytes_of(1, 2) +
          bytes_of(record.size(), 4) + bytes_of(local.size(), 4) + bytes_of(0, 2);
 }

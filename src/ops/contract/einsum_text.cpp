@@ -16,6 +16,10 @@ constexpr int ellipsis_label = -1;
 bool has(const EinsumLabels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
+std::string shown(const std::string& text) {
+  constexpr std::size_t longest = 300;
+  return quoted(text.substr(0, longest)) + (text.size() > longest ? " ..." : "");
+}
 std::string letter(int label) { return quoted(std::string(1, static_cast<char>(label))); }
 
 class Parser {
@@ -39,7 +43,7 @@ class Parser {
   }
 
  private:
-  std::string place() const { return call_text() + ": " + quoted(expression_) + ": "; }
+  std::string place() const { return call_text() + ": " + shown(expression_) + ": "; }
   [[noreturn]] void refuse(const std::string& why) const { throw ArgumentError(place() + why); }
 
   EinsumLabels read_labels(const std::string& text) const {
@@ -73,7 +77,7 @@ class Parser {
     const int named = static_cast<int>(written.size()) - has(written, ellipsis_label),
               open = shape.ndim() - named;
     if (open < 0 || (open > 0 && !has(written, ellipsis_label)))
-      refuse("the term " + quoted(text) + " names " + std::to_string(named) + " dimensions, operand " +
+      refuse("the term " + shown(text) + " names " + std::to_string(named) + " dimensions, operand " +
              std::to_string(operand) + " has shape " + to_string(shape));
     EinsumLabels labels;
     for (const int label : written) {
