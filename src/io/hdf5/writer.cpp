@@ -7,8 +7,9 @@
 //
 // The library keeps its own pages in memory until the file is flushed: nobody may read it before.
 #include <tessera/io/hdf5_writer.hpp>
-#include <unistd.h>
 #include <tessera/ops.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
