@@ -103,6 +103,8 @@ double train_with(const Optimizer& optimizer, const DigitsOptions& options, cons
     if (saves) saves->save(now.done, now);
   }
   if (saves) saves->save_now(now.done, now);
+  if (is_main_process() && !losses.values.empty())
+    std::printf("training loss %.6f after %d epochs\n", losses.values.back(), options.epochs);
   if (!options.plot.empty()) {
     write_file(options.plot,
                training_plot("Handwritten digits on " + std::to_string(device_count()) + " ranks", losses,

@@ -1,4 +1,5 @@
-/// @file DLPack: blocks of memory handed to other libraries, and taken from them, without a copy. The
+/// @file
+/// DLPack: blocks of memory handed to other libraries, and taken from them, without a copy. The
 /// structs are those of DLPack 1.0, defined here again; a program that has <dlpack/dlpack.h> asks for its
 /// own types:
 ///

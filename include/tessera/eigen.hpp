@@ -1,4 +1,5 @@
-/// @file A rank's block as another library's view of a matrix or vector, Eigen's Map for one. Includes
+/// @file
+/// A rank's block as another library's view of a matrix or vector, Eigen's Map for one. Includes
 /// nothing of that library. Not part of tessera.hpp.
 ///
 ///   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

