@@ -6,7 +6,6 @@ import os
 import pathlib
 import pty
 import re
-import re
 import select
 import signal
 import subprocess
