@@ -9,6 +9,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "support/errors.hpp"
+
 namespace tessera::test {
 namespace {
 
@@ -119,26 +121,16 @@ TEST(Cosine, IntegersBecomeFloat32) {
   EXPECT_EQ(fft::dct(astype(array(samples(4)), float32)).dtype(), float32);
 }
 
-template <class E, class F> std::string message_of(const F& call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST(Cosine, ErrorsSayWhatThereIs) {
   const Array x = array(samples(4));
-  EXPECT_THAT(message_of<ArgumentError>([&] { (void)fft::dct(x, {.type = 5}); }),
+  EXPECT_THAT(error_of<ArgumentError>([&] { (void)fft::dct(x, {.type = 5}); }),
               HasSubstr("there are 1, 2, 3, 4"));
-  EXPECT_THAT(message_of<ArgumentError>([&] { (void)fft::dst(x, {.norm = "both"}); }),
+  EXPECT_THAT(error_of<ArgumentError>([&] { (void)fft::dst(x, {.norm = "both"}); }),
               HasSubstr("'backward', 'ortho'"));
-  EXPECT_THAT(message_of<DtypeError>([&] { (void)fft::dct(astype(x, complex128)); }),
-              HasSubstr("complex128"));
-  EXPECT_THAT(message_of<ShapeError>([&] { (void)fft::dct(ones({1}), {.type = 1}); }),
+  EXPECT_THAT(error_of<DtypeError>([&] { (void)fft::dct(astype(x, complex128)); }), HasSubstr("complex128"));
+  EXPECT_THAT(error_of<ShapeError>([&] { (void)fft::dct(ones({1}), {.type = 1}); }),
               HasSubstr("two or more"));
-  EXPECT_THAT(message_of<IndexError>([&] { (void)fft::dct(x, {.axis = 3}); }), HasSubstr("3"));
+  EXPECT_THAT(error_of<IndexError>([&] { (void)fft::dct(x, {.axis = 3}); }), HasSubstr("3"));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <complex>
 
+#include "support/errors.hpp"
+
 namespace tessera::test {
 namespace {
 
@@ -31,14 +33,6 @@ void expect_close(const Array& a, const Array& b, double tolerance = 1e-10) {
     ASSERT_LE(std::abs(x[i] - y[i]), tolerance * std::max(1.0, std::abs(y[i]))) << i << ": " << x[i] << y[i];
 }
 Array adjoint(const Array& x) { return conj(swapaxes(x, -1, -2)); }
-template <class E, class F> std::string message_of(const F& call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(Nonsymmetric, EigenvectorsAreScaledByTheirValues) {
   for (const auto& a : layouts_of(sample(7, 7))) {
@@ -138,14 +132,14 @@ TEST(Structured, ToeplitzBlocksAndTensors) {
 }
 
 TEST(Structured, ErrorsNameTheShapes) {
-  EXPECT_THAT(message_of<ShapeError>([] { (void)linalg::eigvals(sample(3, 4)); }), HasSubstr("(3, 4)"));
-  EXPECT_THAT(message_of<ShapeError>([] { (void)linalg::polar(sample(3, 4)); }),
+  EXPECT_THAT(error_of<ShapeError>([] { (void)linalg::eigvals(sample(3, 4)); }), HasSubstr("(3, 4)"));
+  EXPECT_THAT(error_of<ShapeError>([] { (void)linalg::polar(sample(3, 4)); }),
               HasSubstr("as many rows as columns"));
-  EXPECT_THAT(message_of<ShapeError>([] { (void)linalg::tensorsolve(sample(3, 4), sample(3, 1)); }),
+  EXPECT_THAT(error_of<ShapeError>([] { (void)linalg::tensorsolve(sample(3, 4), sample(3, 1)); }),
               HasSubstr("b's dims in front"));
-  EXPECT_THAT(message_of<ShapeError>([] { (void)linalg::toeplitz(sample(3, 4)); }),
+  EXPECT_THAT(error_of<ShapeError>([] { (void)linalg::toeplitz(sample(3, 4)); }),
               HasSubstr("must be a vector"));
-  EXPECT_THAT(message_of<ArgumentError>([] { (void)linalg::block_diag({}); }), HasSubstr("no matrices"));
+  EXPECT_THAT(error_of<ArgumentError>([] { (void)linalg::block_diag({}); }), HasSubstr("no matrices"));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include <cmath>
 
+#include "support/errors.hpp"
+
 namespace tessera::test {
 namespace {
 
@@ -95,22 +97,13 @@ TEST(Attention, WithoutABatch) {
   expect_close(nn::dot_product_attention(o.q(0), o.k(0), o.v(0)), defined(o, std::nullopt, false)(0));
 }
 
-template <class E, class F> std::string message_of(const F& call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST(Attention, ErrorsNameTheShapes) {
   const Operands o;
-  EXPECT_THAT(message_of<ShapeError>([&] { nn::dot_product_attention(o.q, o.k, o.q); }),
+  EXPECT_THAT(error_of<ShapeError>([&] { nn::dot_product_attention(o.q, o.k, o.q); }),
               HasSubstr("(2, 9, 4, 3)"));
-  EXPECT_THAT(message_of<ShapeError>([&] { nn::dot_product_attention(o.q, o.k, o.v, {.bias = ones({5})}); }),
+  EXPECT_THAT(error_of<ShapeError>([&] { nn::dot_product_attention(o.q, o.k, o.v, {.bias = ones({5})}); }),
               HasSubstr("broadcast"));
-  EXPECT_THAT(message_of<DtypeError>([&] { nn::dot_product_attention(o.q, o.k, o.v, {.mask = ones({11})}); }),
+  EXPECT_THAT(error_of<DtypeError>([&] { nn::dot_product_attention(o.q, o.k, o.v, {.mask = ones({11})}); }),
               HasSubstr("must be bool"));
 }
 

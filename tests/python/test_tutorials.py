@@ -29,6 +29,40 @@ def picture(x):
     return out.getvalue()
 
 
+# The network of both tutorials about distributed arrays.
+def predict(params, inputs):
+    for W, b in params:
+        outputs = jnp.dot(inputs, W) + b
+        inputs = jnp.maximum(outputs, 0)
+    return outputs
+
+
+def loss(params, batch):
+    inputs, targets = batch
+    predictions = predict(params, inputs)
+    return jnp.mean(jnp.sum((predictions - targets) ** 2, axis=-1))
+
+
+loss_jit = jax.jit(loss)
+gradfun = jax.jit(jax.grad(loss))
+
+
+def init_layer(key, n_in, n_out):
+    k1, k2 = jax.random.split(key)
+    W = jax.random.normal(k1, (n_in, n_out)) / jnp.sqrt(n_in)
+    b = jax.random.normal(k2, (n_out,))
+    return W, b
+
+
+def init_model(key, layer_sizes, batch_size):
+    key, *keys = jax.random.split(key, len(layer_sizes))
+    params = list(map(init_layer, keys, layer_sizes[:-1], layer_sizes[1:]))
+    key, *keys = jax.random.split(key, 3)
+    inputs = jax.random.normal(keys[0], (batch_size, layer_sizes[0]))
+    targets = jax.random.normal(keys[1], (batch_size, layer_sizes[-1]))
+    return params, (inputs, targets)
+
+
 class Params(NamedTuple):
     weight: jnp.ndarray
     bias: jnp.ndarray
@@ -169,34 +203,6 @@ class DistributedArrays(unittest.TestCase):
             self.assertEqual(f(x).sharding, NamedSharding(mesh, spec))
 
     def test_a_network_with_batch_and_model_parallelism(self):
-        def predict(params, inputs):
-            for W, b in params:
-                outputs = jnp.dot(inputs, W) + b
-                inputs = jnp.maximum(outputs, 0)
-            return outputs
-
-        def loss(params, batch):
-            inputs, targets = batch
-            predictions = predict(params, inputs)
-            return jnp.mean(jnp.sum((predictions - targets) ** 2, axis=-1))
-
-        loss_jit = jax.jit(loss)
-        gradfun = jax.jit(jax.grad(loss))
-
-        def init_layer(key, n_in, n_out):
-            k1, k2 = jax.random.split(key)
-            W = jax.random.normal(k1, (n_in, n_out)) / jnp.sqrt(n_in)
-            b = jax.random.normal(k2, (n_out,))
-            return W, b
-
-        def init_model(key, layer_sizes, batch_size):
-            key, *keys = jax.random.split(key, len(layer_sizes))
-            params = list(map(init_layer, keys, layer_sizes[:-1], layer_sizes[1:]))
-            key, *keys = jax.random.split(key, 3)
-            inputs = jax.random.normal(keys[0], (batch_size, layer_sizes[0]))
-            targets = jax.random.normal(keys[1], (batch_size, layer_sizes[-1]))
-            return params, (inputs, targets)
-
         params0, batch0 = init_model(jax.random.key(0), [20, 64, 64, 64, 10], 64)
         first = float(loss_jit(params0, batch0))
         finals = []
@@ -343,34 +349,6 @@ class DistributedArraysOf2022(unittest.TestCase):
             same(y, values(x) + 1)
 
     def test_a_network(self):
-        def predict(params, inputs):
-            for W, b in params:
-                outputs = jnp.dot(inputs, W) + b
-                inputs = jnp.maximum(outputs, 0)
-            return outputs
-
-        def loss(params, batch):
-            inputs, targets = batch
-            predictions = predict(params, inputs)
-            return jnp.mean(jnp.sum((predictions - targets) ** 2, axis=-1))
-
-        loss_jit = jax.jit(loss)
-        gradfun = jax.jit(jax.grad(loss))
-
-        def init_layer(key, n_in, n_out):
-            k1, k2 = jax.random.split(key)
-            W = jax.random.normal(k1, (n_in, n_out)) / jnp.sqrt(n_in)
-            b = jax.random.normal(k2, (n_out,))
-            return W, b
-
-        def init_model(key, layer_sizes, batch_size):
-            key, *keys = jax.random.split(key, len(layer_sizes))
-            params = list(map(init_layer, keys, layer_sizes[:-1], layer_sizes[1:]))
-            key, *keys = jax.random.split(key, 3)
-            inputs = jax.random.normal(keys[0], (batch_size, layer_sizes[0]))
-            targets = jax.random.normal(keys[1], (batch_size, layer_sizes[-1]))
-            return params, (inputs, targets)
-
         def train(params):
             step_size = 1e-3
             for _ in range(30):
