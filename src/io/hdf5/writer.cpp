@@ -88,6 +88,14 @@ const char* name_of(Hdf5Open mode) {
   return mode == Hdf5Open::append ? "append" : mode == Hdf5Open::replace ? "replace" : "fail";
 }
 
+// What this rank wrote itself is on the disk.
+void store_own(const Team& team, std::optional<File>& own) {
+  team.together([&] {
+    if (own) own->sync();
+    own.reset();
+  });
+}
+
 // What the library has in memory goes to the file, and the file is as long as what was written to it.
 void finish(const Hdf5Source& source, Handle& file, const std::string& temporary, std::int64_t end) {
   if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 || !file.close())
@@ -273,10 +281,7 @@ void Hdf5Writer::flush(std::source_location where) {
   const Team team("Hdf5Writer::flush of " + tessera::quoted(state.path));
   const NoSizeSignal size_is_an_error;
   state.is_broken = true;
-  team.together([&] {
-    if (state.own) state.own->sync();
-    state.own.reset();
-  });
+  store_own(team, state.own);
   once_quietly(team, [&] {
     const Hdf5Source source = state.source("/");
     finish(source, state.file, state.temporary, state.end);
@@ -294,10 +299,7 @@ void Hdf5Writer::close(std::source_location where) {
   const Team team("Hdf5Writer::close of " + tessera::quoted(state.path));
   const NoSizeSignal size_is_an_error;
   state.is_broken = true;
-  team.together([&] {
-    if (state.own) state.own->sync();
-    state.own.reset();
-  });
+  store_own(team, state.own);
   once_quietly(team, [&] {
     finish(state.source("/"), state.file, state.temporary, state.end);
     fault_point("closing");
