@@ -2,6 +2,7 @@
 // pdgemm at the block size and grid that suit it best and beside one rank's dgemm; the memory that they take;
 // and whether the algorithms rank as predicted. Then the shapes of COSMA's tests, and a batch.
 #include <cblas.h>
+#include <malloc.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -116,15 +117,16 @@ void memory_rows(int n) {
   bool warm = false;
   for_each_pair("product_memory_f64_" + std::to_string(n) + "_",
                 [&](const auto& name, const auto& of_a, const auto& of_b) {
-                  const auto blocks = [&](const Layout& layout, int size) {
-                    return device_put(full({size, size}, 0.5, float64), grid(), layout.spec);
+                  const auto blocks = [&](const Layout& layout, int size, double value) {
+                    return device_put(full({size, size}, value, float64), grid(), layout.spec);
                   };
                   // What BLAS and MPI take for themselves at first use.
-                  if (!warm) eval(matmul(blocks(layouts()[0], 1024), blocks(layouts()[0], 1024)));
+                  if (!warm) eval(matmul(blocks(layouts()[0], 1024, 0.5), blocks(layouts()[1], 1024, 0.25)));
                   warm = true;
                   release_pooled_memory();
+                  malloc_trim(0);
                   const double before = kilobytes_of("VmRSS:");
-                  const Array a = blocks(of_a, n), b = blocks(of_b, n);
+                  const Array a = blocks(of_a, n, 0.5), b = blocks(of_b, n, 0.25);
                   eval(a, b);
                   if (!reset_high_water_mark()) return;
                   const Array c = matmul(a, b);
