@@ -4,6 +4,7 @@
 
 #include "comm/collectives/pending_impl.hpp"
 #include "comm/mpi/mpi_call.hpp"
+#include "comm/watch/traffic.hpp"
 #include "comm/watch/waiting.hpp"
 
 namespace tessera::comm {
@@ -30,6 +31,7 @@ Pending start_send(const Communicator& comm, const void* data, std::int64_t byte
 
 Pending start_receive(const Communicator& comm, void* data, std::int64_t bytes, int from, int tag) {
   auto impl = std::make_unique<Pending::Impl>(comm, "receive", bytes);
+  count_messages(bytes);
   impl->requests.receive(data, bytes, from, tag_user + tag);
   return Pending(std::move(impl));
 }

@@ -12,6 +12,7 @@
 #include "comm/collectives/two_level.hpp"
 #include "comm/mpi/mpi_types.hpp"
 #include "comm/watch/agreement.hpp"
+#include "comm/watch/traffic.hpp"
 
 namespace tessera::comm {
 namespace {
@@ -109,7 +110,9 @@ Pending start_exchange(const Communicator& comm, std::span<const Message> sends,
                        const char* label) {
   std::int64_t bytes = 0;
   for (const Message& message : sends) bytes += message.bytes, rank_of_peer(comm, message.peer, label);
-  for (const Message& message : receives) rank_of_peer(comm, message.peer, label);
+  for (const Message& message : receives) {
+    if (rank_of_peer(comm, message.peer, label) != comm.rank()) count_messages(message.bytes);
+  }
   auto impl = std::make_unique<Pending::Impl>(comm, label, bytes);
   std::vector<std::size_t> empty;
   for (std::size_t i = 0; i < receives.size(); ++i) {

@@ -11,6 +11,7 @@ struct Counts {
   std::map<std::string, Traffic, std::less<>> of_kind;
   Traffic total;
   std::int64_t self_counted = 0;
+  std::int64_t message_bytes = 0;
 };
 Counts& counts() { return state<Counts>(); }
 
@@ -21,10 +22,10 @@ void add(Traffic& traffic, std::int64_t bytes) {
 }  // namespace
 
 void count(std::string_view kind, std::int64_t bytes) {
-  auto& [traffic_of, total, self] = counts();
-  add(total, bytes);
-  auto found = traffic_of.find(kind);
-  if (found == traffic_of.end()) found = traffic_of.emplace(std::string(kind), Traffic{}).first;
+  Counts& all = counts();
+  add(all.total, bytes);
+  auto found = all.of_kind.find(kind);
+  if (found == all.of_kind.end()) found = all.of_kind.emplace(std::string(kind), Traffic{}).first;
   add(found->second, bytes);
 }
 
@@ -32,11 +33,14 @@ void counts_itself() { ++counts().self_counted; }
 std::int64_t self_counted() { return counts().self_counted; }
 
 Traffic traffic(const std::string& kind) {
-  const auto& [traffic_of, total, self] = counts();
-  if (kind.empty()) return total;
-  const auto found = traffic_of.find(kind);
-  return found == traffic_of.end() ? Traffic{} : found->second;
+  const Counts& all = counts();
+  if (kind.empty()) return all.total;
+  const auto found = all.of_kind.find(kind);
+  return found == all.of_kind.end() ? Traffic{} : found->second;
 }
+
+void count_messages(std::int64_t bytes) { counts().message_bytes += bytes; }
+std::int64_t bytes_of_messages() { return counts().message_bytes; }
 
 std::vector<std::string> traffic_kinds() {
   std::vector<std::string> kinds;

@@ -25,4 +25,9 @@ Traffic traffic(const std::string& kind = "");
 // The kinds that were counted so far.
 std::vector<std::string> traffic_kinds();
 
+// Messages between two ranks, whoever asked for them: predictions are held to what arrived here. Collectives
+// of MPI's own are not among them.
+void count_messages(std::int64_t bytes);
+std::int64_t bytes_of_messages();  // that this rank received, since the runtime started
+
 }  // namespace tessera::comm

@@ -5,10 +5,13 @@
 #include <tessera/maps.hpp>
 #include <tessera/ops/products.hpp>
 
+#include <functional>
+
 #include "base/settings.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "comm/host/direct_read.hpp"
 #include "comm/host/hosts.hpp"
+#include "comm/watch/traffic.hpp"
 #include "support/layouts.hpp"
 #include "types/buffer.hpp"
 
@@ -231,6 +234,61 @@ TEST(Product, WhatIsReadIsWhatWasPredicted) {
       comm::all_reduce(comm::world(), ReduceKind::max, int64, &mine, &most, 1);
       EXPECT_EQ(most, predicted.bytes("panels")) << text_of_spec(of_a) << " . " << text_of_spec(of_b);
     }
+}
+
+// The most that a rank received in messages between two ranks.
+std::int64_t message_bytes_of(const std::function<void()>& work) {
+  const auto before = comm::bytes_of_messages();
+  work();
+  const std::int64_t mine = comm::bytes_of_messages() - before;
+  std::int64_t most = 0;
+  comm::all_reduce(comm::world(), ReduceKind::max, int64, &mine, &most, 1);
+  return most;
+}
+
+TEST(Product, MessagesCarryWhatWasPredicted) {
+  const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
+  const Array a = integers({192, 384}, float64, 1), b = integers({384, 192}, float64, 2);
+  int compared = 0;
+  for (const P& of_a : layouts())
+    for (const P& of_b : layouts())
+      for (const auto algorithm :
+           {ProductAlgorithm::inner_panels, ProductAlgorithm::row_panels, ProductAlgorithm::column_panels}) {
+        const Array x = device_put(a, grid(), of_a), y = device_put(b, grid(), of_b);
+        eval(x, y);
+        const auto f = [&](const Array& p, const Array& q) { return matmul(p, q, by(algorithm)); };
+        const auto predicted = explain(f, x, y);
+        if (predicted.calls("panels") == 0 || predicted.calls() != predicted.calls("panels")) continue;
+        ++compared;
+        EXPECT_EQ(message_bytes_of([&] { eval(f(x, y)); }), predicted.bytes("panels"))
+            << text_of_spec(of_a) << " . " << text_of_spec(of_b) << ", algorithm " << name_of(algorithm);
+      }
+  EXPECT_TRUE(compared > 0 || devices().size() == 1);
+}
+
+TEST(Product, RingsCarryWhatWasPredicted) {
+  const int ranks = static_cast<int>(devices().size());
+  const Mesh line = make_mesh({ranks}, {"x"});
+  const std::int64_t n = 48 * ranks;
+  const Array x = device_put(integers({n, n}, float64, 1), line, P(None, "x")),
+              y = device_put(integers({n, n}, float64, 2), line, P("x", None));
+  eval(x, y);
+  const auto f = [&](const Array& p, const Array& q) {
+    return device_put(matmul(p, q, {.memory_limit_bytes = 1}), line, P("x", None));
+  };
+  const auto predicted = explain(f, x, y);
+  EXPECT_EQ(message_bytes_of([&] { eval(jit(f)(x, y)); }), predicted.bytes("reduce-scatter"));
+  EXPECT_EQ(predicted.bytes("reduce-scatter"), (ranks - 1) * n * n * 8 / ranks);
+}
+
+TEST(Product, RowsTimesRowsOnAGridLieOnceOnEveryRank) {
+  const Mesh mesh = grid();
+  const P rows(axes("x", "y"), None);
+  const std::int64_t n = 64 * static_cast<std::int64_t>(devices().size());
+  const Array a = integers({n, n}, float64, 1), b = integers({n, n}, float64, 2);
+  const Array c = matmul(device_put(a, mesh, rows), device_put(b, mesh, rows));
+  EXPECT_EQ(c.sharding(), NamedSharding(mesh, rows));
+  EXPECT_EQ(to_vector<double>(c), to_vector<double>(matmul(a, b)));
 }
 
 TEST(Product, TemporariesStayWithinTheLimit) {
