@@ -168,8 +168,9 @@ class Propagator {
   struct Cost {
     std::int64_t bytes = 0;
     std::int64_t arithmetic = 0;  // of one rank, as the bytes that could move meanwhile
+    std::int64_t copies = 0;      // of a rank's block of a contraction's result, all that ranks hold
     std::vector<std::int64_t> of_input;
-    std::int64_t total() const { return bytes + arithmetic; }
+    std::int64_t total() const { return bytes + arithmetic + copies; }
     friend bool operator<(const Cost& a, const Cost& b) {
       return a.total() != b.total() ? a.total() < b.total() : a.of_input < b.of_input;
     }
@@ -313,23 +314,58 @@ class Propagator {
     return bytes;
   }
 
+  bool contracts(std::size_t f) const {
+    int readers = 0;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) readers += has_factor(i, static_cast<int>(f));
+    return rule_.factors[f].kind == FactorKind::reduce && readers > 1;
+  }
+  bool is_contraction() const {
+    for (std::size_t f = 0; f < rule_.factors.size(); ++f)
+      if (contracts(f)) return true;
+    return false;
+  }
+
   // Where operands are contracted, arithmetic may outweigh bytes: a rank that gathers an operand and computes
   // what its neighbours compute as well is no cheaper than one that adds up a share of the sum.
   std::int64_t arithmetic(const FactorAxes& axes) const {
+    if (!is_contraction()) return 0;
     double terms = 1;
-    bool contracts = false;
-    for (std::size_t f = 0; f < axes.size(); ++f) {
+    for (std::size_t f = 0; f < axes.size(); ++f)
       terms *=
           static_cast<double>(rule_.factors[f].size) / static_cast<double>(devices_along(mesh_, axes[f]));
-      int readers = 0;
-      for (std::size_t i = 0; i < inputs_.size(); ++i) readers += has_factor(i, static_cast<int>(f));
-      contracts |= rule_.factors[f].kind == FactorKind::reduce && readers > 1;
+    return static_cast<std::int64_t>(std::min(1e17, 2 * terms / flops_per_moved_byte));
+  }
+
+  // A sum over an axis that would have split the result leaves each rank more of it than its share. Rows
+  // times rows on a grid of 8 x 8:
+  //
+  //   rows split by both axes      the result's blocks are n^2 / 64, each held once
+  //   inner dim split by one       fewer bytes move, but blocks are n^2 / 8, each held 8 times
+  std::int64_t copies(const FactorAxes& axes) const {
+    if (!is_contraction()) return 0;
+    double ranks = 1, bytes = 0;
+    for (int a = 0; a < mesh_.ndim(); ++a)
+      if (is_used(a)) ranks *= static_cast<double>(mesh_.axis_sizes()[a]);
+    for (std::size_t o = 0; o < rule_.outputs.size(); ++o) {
+      double parts = 1;
+      for (const auto& dim : rule_.outputs[o])
+        for (const int f : dim) parts *= static_cast<double>(devices_along(mesh_, axes[f]));
+      const double whole =
+          static_cast<double>(out_shapes_[o].elements()) * static_cast<double>(itemsize(out_dtypes_[o]));
+      bytes += whole / parts * (ranks / parts);
     }
-    return contracts ? static_cast<std::int64_t>(std::min(1e17, 2 * terms / flops_per_moved_byte)) : 0;
+    return static_cast<std::int64_t>(std::min(1e17, bytes));
+  }
+  bool is_used(int axis) const {
+    for (const auto& projection : projections_)
+      for (const auto& axes : projection)
+        if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return true;
+    return false;
   }
 
   Cost cost(const FactorAxes& axes) {
-    Cost cost{reduce_bytes(axes), arithmetic(axes), std::vector<std::int64_t>(inputs_.size(), 0)};
+    Cost cost{reduce_bytes(axes), arithmetic(axes), copies(axes),
+              std::vector<std::int64_t>(inputs_.size(), 0)};
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i]) continue;
       cost.of_input[i] = move_bytes(i, layout(axes, static_cast<int>(i), false));

@@ -1,6 +1,7 @@
 // How products are planned whose operands do not lie where they are needed: on abstract meshes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <tessera/grad.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/ops/products.hpp>
 
@@ -142,6 +143,36 @@ TEST(ProductPlan, NoPairOfLayoutsRepeatsTheWork) {
           explain(product, placed({n, n}, grid, of_a, float64), placed({n, n}, grid, of_b, float64));
       EXPECT_LE(e.cost.flops, 1.01 * 2 * 4096. * 4096. * 4096. / 4) << of_a << of_b << "\n" << e;
     }
+}
+
+TEST(ProductPlan, RowsTimesRowsOnAnyGridAreSplitOverAllRanks) {
+  const std::int64_t n = 1024;
+  for (const auto& sizes : std::vector<std::vector<int>>{{2, 2}, {2, 4}, {4, 2}, {8, 8}, {3, 5}}) {
+    const Mesh grid = abstract_mesh(sizes, {"x", "y"});
+    const P rows(axes("x", "y"), None);
+    EXPECT_EQ(matmul(placed({n, n}, grid, rows), placed({n, n}, grid, rows)).sharding(),
+              NamedSharding(grid, rows))
+        << grid;
+  }
+}
+
+TEST(ProductPlan, TallOperandsAreSummedOverTheInnerDimensionInsteadOfGathered) {
+  const Mesh line = abstract_mesh({8}, {"x"});
+  const auto e = explain([](Array a, Array b) { return matmul(a.T(), b); },
+                         placed({43'417, 217}, line, P("x", None), float64),
+                         placed({43'417, 217}, line, P("x", None), float64));
+  EXPECT_EQ(e.calls("all-reduce"), 1) << e;
+  EXPECT_LE(e.bytes(), 2 * 217 * 217 * 8) << e;
+}
+
+TEST(ProductPlan, GradientsReadTransposedOperandsWhereTheyLie) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  const auto gradient = grad<0, 1>([](Array a, Array b) { return sum(matmul(a, b) * matmul(a, b)); });
+  const auto text = jit(gradient)
+                        .lower(placed({512, 256}, line, P("x", None)), placed({256, 384}, line, P()))
+                        .compile()
+                        .as_text();
+  EXPECT_THAT(text, testing::Not(HasSubstr("transpose"))) << text;
 }
 
 TEST(ProductPlan, ASumOfWhichRanksKeepBlocksGrowsAlongARing) {
