@@ -92,6 +92,8 @@ int run_at_terminal(const Launcher& launcher) {
 int run_program(const Order& order) {
   if (order.words.empty()) throw UsageError("run: which program? tessera run -n 8 ./program");
   auto launcher = launcher_here(order.ranks, order.launcher);
+  const auto& program = order.words.front();
+  if (!order.dry_run && !program.starts_with('-')) require_program("run", program, "");
   launcher.words.insert(launcher.words.end(), order.words.begin(), order.words.end());
   if (order.dry_run) {
     std::printf("%s\n", shell_line(launcher).c_str());

@@ -7,10 +7,12 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 
+#include "base/text.hpp"
 #include "comm/mpi/environment.hpp"
 #include "commands.hpp"
 
@@ -163,12 +165,28 @@ std::string mpi_type_here() {
   return mpi_type(output_of("srun --mpi=list 2>&1"), tessera::comm::mpi_library());
 }
 
+bool is_program(const std::string& path) {
+  std::error_code none;
+  return access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path, none);
+}
+
 bool is_on_path(const std::string& program) {
-  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0;
+  if (program.find('/') != std::string::npos) return is_program(program);
   std::istringstream folders(variable("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    if (is_program(folder + "/" + program)) return true;
   return false;
+}
+
+void require_program(const char* command, const std::string& program, const char* when) {
+  if (is_on_path(program)) return;
+  const bool is_path = program.find('/') != std::string::npos;
+  std::error_code none;
+  const char* what = !is_path                                       ? " is no program on the PATH"
+                     : std::filesystem::is_directory(program, none) ? " is a folder"
+                     : std::filesystem::exists(program, none)       ? " is no program that can be run"
+                                                                    : " does not exist";
+  throw UsageError(std::string(command) + ": " + tessera::quoted(program) + what + when);
 }
 
 std::string shell_word(const std::string& word) {

@@ -26,6 +26,8 @@ std::string mpi_type(const std::string& listed, const std::string& mpi_library);
 std::string mpi_type_here();
 
 bool is_on_path(const std::string& program);
+// Throws where the first word of a command is nothing that can be run; mpirun would say so in a dozen lines.
+void require_program(const char* command, const std::string& program, const char* when);
 // In single quotes where the shell would read it otherwise.
 std::string shell_word(const std::string& word);
 

@@ -14,6 +14,7 @@
 #include <iostream>
 
 #include "commands.hpp"
+#include "launcher.hpp"
 
 namespace cli {
 namespace {
@@ -63,6 +64,7 @@ int run_and_wait(const Order& order) {
 
 int profile_program(const Order& order) {
   if (order.words.empty()) throw UsageError("profile: which program? tessera profile -n 8 ./program");
+  require_program("profile", order.words.front(), "");
   const fs::path folder = fs::absolute(order.output.empty() ? "profile" : order.output);
   const fs::path report = folder / "report.txt";
   setenv("TESSERA_PROFILE", folder.c_str(), 1);

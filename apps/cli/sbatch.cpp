@@ -28,11 +28,7 @@ void check(const BatchOrder& order) {
     throw UsageError("sbatch: " + tessera::format_count(order.ranks, "rank") + " cannot fill " +
                      tessera::format_count(order.nodes, "node") + "; take -N " + std::to_string(order.ranks) +
                      " at most");
-  if (!is_on_path(order.words.front()))
-    throw UsageError("sbatch: " + tessera::quoted(order.words.front()) +
-                     (order.words.front().find('/') == std::string::npos ? " is no program on the PATH"
-                                                                         : " is no program that can be run") +
-                     "; the job would find that out when it starts");
+  require_program("sbatch", order.words.front(), "; the job would find that out when it starts");
 }
 
 // 1:00 looks like an hour.

@@ -57,7 +57,7 @@ TEST_F(Debug, print_writes_once_and_refuses_a_wrong_number_of_arguments) {
 std::int64_t events_of(const nlohmann::json& trace, int rank) {
   std::int64_t events = 0;
   for (const auto& event : trace["traceEvents"])
-    if (event["ph"] == "X" && event["tid"].get<int>() / 2 == rank &&
+    if (event["ph"] == "X" && event["pid"] == rank &&
         !event["name"].get<std::string>().starts_with("end of "))
       ++events;
   return events;

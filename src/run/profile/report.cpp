@@ -82,25 +82,29 @@ Merged merge(const std::vector<std::string>& recordings) {
   return all;
 }
 
-std::string rate_text(double per_second, const char* unit, double limit) {
+// "12.1 GF/s, 60 %"; without the share where the limit is a guess.
+std::string rate_text(double per_second, const char* unit, double limit, bool is_measured) {
   char text[64];
-  std::snprintf(text, sizeof text, "%.3g %s, %.0f %%", per_second / 1e9, unit, 100 * per_second / limit);
+  std::snprintf(text, sizeof text, is_measured ? "%.3g %s, %.0f %%" : "%.3g %s", per_second / 1e9, unit,
+                100 * per_second / limit);
   return text;
 }
 
-// The rate that comes nearer to its limit: "12.1 GF/s, 60 %".
+// The rate that comes nearer to its limit. Nothing of calls so short that beginning them is what they take.
 std::string rate_of(const Row& row, const MachineModel& machine) {
-  if (row.seconds.sum <= 0) return "";
+  constexpr double shortest_s = 5e-6;
+  if (row.seconds.mean() <= shortest_s * static_cast<double>(row.calls)) return "";
   const double flops = row.flops / row.seconds.sum, accessed = row.accessed / row.seconds.sum;
   if (row.kind != "compute") {
     if (row.bytes <= 0) return "";
     const bool crosses = row.crossing > 0;
     const double moved = (crosses ? row.crossing : row.bytes) / row.seconds.sum;
-    return rate_text(moved, "GB/s", crosses ? machine.host_bytes_per_s : machine.bytes_per_s);
+    return rate_text(moved, "GB/s", crosses ? machine.host_bytes_per_s : machine.bytes_per_s,
+                     machine.is_measured);
   }
   if (flops / machine.flops_per_s >= accessed / machine.memory_bytes_per_s)
-    return rate_text(flops, "GF/s", machine.flops_per_s);
-  return rate_text(accessed, "GB/s", machine.memory_bytes_per_s);
+    return rate_text(flops, "GF/s", machine.flops_per_s, machine.is_measured);
+  return rate_text(accessed, "GB/s", machine.memory_bytes_per_s, machine.is_measured);
 }
 
 std::string bytes_or_nothing(double bytes) {

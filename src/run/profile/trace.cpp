@@ -6,7 +6,6 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/text.hpp"
 #include "comm/collectives/collectives.hpp"
@@ -28,8 +27,8 @@ std::string events_text(const Recording& recording, int rank, double origin_s, d
         {"name", event.ends ? "end of " + event.name : event.name},
         {"cat", event.category},
         {"ph", "X"},
-        {"pid", comm::host_of(rank)},
-        {"tid", 2 * rank + (computes ? 0 : 1)},
+        {"pid", rank},
+        {"tid", computes ? 0 : 1},
         {"ts", (event.start_s + shift_s - origin_s) * 1e6},
         {"dur", event.seconds * 1e6},
         {"args",
@@ -46,15 +45,12 @@ nlohmann::json name_line(const char* what, int pid, int tid, const std::string& 
 // Names of tracks; the file goes on with events, each behind a comma.
 std::string head_text(const std::vector<int>& ranks, const std::vector<std::string>& hosts) {
   std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
-  std::set<int> named;
   const char* separator = "\n";
   const auto add = [&](const nlohmann::json& line) { text += separator + line.dump(), separator = ",\n"; };
   for (const int rank : ranks) {
-    const int host = comm::host_of(rank);
-    if (named.insert(host).second) add(name_line("process_name", host, 0, "host " + hosts[rank]));
-    const auto name = "rank " + std::to_string(rank);
-    add(name_line("thread_name", host, 2 * rank, name));
-    add(name_line("thread_name", host, 2 * rank + 1, name + ", communication"));
+    add(name_line("process_name", rank, 0, "rank " + std::to_string(rank) + " on " + hosts[rank]));
+    add(name_line("thread_name", rank, 0, "computes"));
+    add(name_line("thread_name", rank, 1, "communicates"));
   }
   return text;
 }
