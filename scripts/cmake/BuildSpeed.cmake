@@ -5,8 +5,8 @@ endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(tessera_warnings -Wall -Wextra)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # False alarms of optimised builds: std::string (GCC bug 105651), std::optional (GCC bug 80635).
-  list(APPEND tessera_warnings -Wno-restrict $<$<NOT:$<CONFIG:Debug>>:-Wno-maybe-uninitialized>)
+  # False alarms of optimised builds: std::string (GCC bug 105651; -O3 gives it another name), std::optional (GCC bug 80635).
+  list(APPEND tessera_warnings -Wno-restrict $<$<NOT:$<CONFIG:Debug>>:-Wno-stringop-overflow$<SEMICOLON>-Wno-maybe-uninitialized>)
 endif()
 set(tessera_verify $<$<CONFIG:Debug>:TESSERA_VERIFY=1>)  # verifiers between the stages
 
@@ -28,7 +28,11 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 
   if(TESSERA_SANITIZE)
-    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-    add_link_options(-fsanitize=address,undefined)
+    set(tessera_sanitizers -fsanitize=address,undefined)
+    if(TESSERA_SANITIZE STREQUAL "thread")
+      set(tessera_sanitizers -fsanitize=thread)
+    endif()
+    add_compile_options(${tessera_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(${tessera_sanitizers})
   endif()
 endif()

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/dense/panel_factor.hpp"
 #include "kernels/dense/panel_product.hpp"
+#include "kernels/factor/panel_factor.hpp"
 
 namespace tessera::kernels {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kernels/dense/gemm.hpp"
-#include "kernels/dense/lapack.hpp"
 #include "kernels/dense/panel_product.hpp"
 #include "kernels/elementwise/fused.hpp"
+#include "kernels/factor/lapack.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/random/draws.hpp"
@@ -270,6 +270,16 @@ TEST(threads, systems_are_solved_as_by_one) {
       EXPECT_FALSE(solve(float64, batch, n, 1, a.data(), b.data(), out).happened());
     });
   }
+}
+
+TEST(threads, one_matrix_is_factored_as_by_one) {
+  constexpr std::int64_t n = 700;
+  auto a = random_values<double>(n * n);
+  expect_same_bits("qr", 2 * n * n * 8,
+                   [&](std::byte* out) { qr(float64, 1, n, n, false, a.data(), out, out + n * n * 8); });
+  for (std::int64_t i = 0; i < n; ++i) a[i * n + i] += 2.0 * n;
+  expect_same_bits("cholesky", n * n * 8,
+                   [&](std::byte* out) { EXPECT_FALSE(cholesky(float64, 1, n, a.data(), out).happened()); });
 }
 
 TEST(threads, the_first_singular_matrix_of_a_batch_is_named) {

@@ -215,7 +215,7 @@ void FillPanel64(PanelTable<double>& table) { fill(table); }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "kernels/dense/lapack_calls.hpp"
+#include "kernels/factor/lapack_calls.hpp"
 #include "kernels/parallel.hpp"
 namespace tessera::kernels {
 HWY_EXPORT(FillPanel32);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/dense/lapack_calls.hpp"
-#include "kernels/dense/magnitude.hpp"
+#include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/magnitude.hpp"
 
 extern "C" {
 #define TESSERA_DECLARE(p, R)                                                                            \

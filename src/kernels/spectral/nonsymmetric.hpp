@@ -1,7 +1,7 @@
 // What LAPACK has for matrices that are not symmetric, and the order of columns of QR with pivoting. As
 // lapack.hpp: batches of row-major matrices; a matrix that is not finite gives NaN.
 #pragma once
-#include "kernels/dense/lapack.hpp"
+#include "kernels/factor/lapack.hpp"
 
 namespace tessera::kernels {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/dense/lapack.hpp"
+#include "kernels/factor/lapack.hpp"
 #include "ops/build.hpp"
 #include "ops/factor/grid.hpp"
 #include "ops/factor/traffic/conversation.hpp"

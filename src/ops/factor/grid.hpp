@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "comm/collectives/point_to_point.hpp"
-#include "kernels/dense/lapack_calls.hpp"
-#include "kernels/dense/magnitude.hpp"
+#include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/magnitude.hpp"
 #include "ops/factor/block_cyclic.hpp"
 #include "ops/factor/traffic/conversation.hpp"
 #include "types/buffer.hpp"

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
-#include "kernels/dense/panel_factor.hpp"
 #include "kernels/dense/panel_product.hpp"
+#include "kernels/factor/panel_factor.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {

@@ -13,8 +13,8 @@
 #include <cstring>
 
 #include "comm/collectives/collectives.hpp"
-#include "kernels/dense/panel_factor.hpp"
 #include "kernels/dense/panel_product.hpp"
+#include "kernels/factor/panel_factor.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/dense/lapack_calls.hpp"
+#include "kernels/factor/lapack_calls.hpp"
 
 namespace tessera::kernels {
 

@@ -1,13 +1,13 @@
-#include "kernels/dense/lapack.hpp"
+#include "kernels/factor/lapack.hpp"
 
 #include <algorithm>
 #include <memory>
 
-#include "kernels/dense/lapack_calls.hpp"
-#include "kernels/dense/magnitude.hpp"
-#include "kernels/dense/panel_factor.hpp"
-#include "kernels/dense/row_major.hpp"
-#include "kernels/dense/share_batch.hpp"
+#include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/magnitude.hpp"
+#include "kernels/factor/panel_factor.hpp"
+#include "kernels/factor/row_major.hpp"
+#include "kernels/factor/share_batch.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::kernels {
@@ -28,9 +28,6 @@ template <class T> int factor_columns(int n, T* a, int ld, int* pivots) {
   return lapack::getrf(n, n, a, ld, pivots);
 }
 
-// Columns of a large matrix start in different sets of the caches.
-int leading_dimension(int n) { return n >= 256 && n % 64 == 0 ? n + 8 : std::max(n, 1); }
-
 // The columns of b that are not finite have no solution.
 template <class T> void blank_columns_of_nan(std::int64_t n, std::int64_t k, const T* b, T* x) {
   Magnitude all;
@@ -49,7 +46,7 @@ template <class T> class Solver {
   Solver(std::int64_t n, std::int64_t k)
       : n_(lapack_int(n, "a matrix extent")),
         k_(lapack_int(k, "a number of right-hand sides")),
-        ld_(leading_dimension(n_)),
+        ld_(static_cast<int>(leading_dimension(n_))),
         memory_(Buffer::allocate(ld_ * n * static_cast<std::int64_t>(sizeof(T)))),
         columns_(n * std::max<std::int64_t>(k, 1)),
         pivots_(n) {}

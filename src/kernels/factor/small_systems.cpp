@@ -4,7 +4,7 @@
 //   a[i][j] of systems 0 1 2 ...      =>  lanes[(i * n + j) * width + 0 1 2 ...]
 #include "kernels/targets.hpp"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/dense/small_systems.cpp"
+#define HWY_TARGET_INCLUDE "kernels/factor/small_systems.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -12,7 +12,7 @@
 #include <limits>
 #include <memory>
 
-#include "kernels/dense/lapack.hpp"
+#include "kernels/factor/lapack.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {

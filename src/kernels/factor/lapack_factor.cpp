@@ -1,32 +1,60 @@
-#include "kernels/dense/lapack.hpp"
+#include "kernels/factor/lapack.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include "kernels/dense/lapack_calls.hpp"
-#include "kernels/dense/magnitude.hpp"
-#include "kernels/dense/row_major.hpp"
-#include "kernels/dense/share_batch.hpp"
+#include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/magnitude.hpp"
+#include "kernels/factor/one_matrix.hpp"
+#include "kernels/factor/row_major.hpp"
+#include "kernels/factor/share_batch.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::kernels {
 namespace {
 
-template <class T> bool cholesky_one(int n, const T* a, T* l, std::int64_t& bad_at) {
-  const auto at = [n](std::int64_t i, std::int64_t j) { return i * n + j; };
-  Magnitude magnitude;
-  for (int i = 0; i < n; ++i) {  // the memory of L read by columns is its transpose, upper triangular
-    magnitude.add(a + at(i, 0), i + 1);
-    std::copy(a + at(i, 0), a + at(i, 0) + i + 1, l + at(i, 0));
-    std::fill(l + at(i, 0) + i + 1, l + at(i, 0) + n, T(0));
+// Large real matrices are factored with the library's own products, unless BLAS has threads to share.
+template <class T> bool by_own_products(std::int64_t steps) {
+  return !complex_type<T> && steps >= large_matrix && !blas_has_threads();
+}
+
+// Both return the leading minor that is not positive, or -1.
+template <class T> std::int64_t cholesky_by_own_products(std::int64_t n, const T* a, T* l) {
+  const std::int64_t ld = leading_dimension(n);
+  const Buffer memory = Buffer::allocate(n * ld * static_cast<std::int64_t>(sizeof(T)));
+  T* const columns = reinterpret_cast<T*>(memory.data());
+  transpose(a, n, n, n, columns, ld);
+  const std::int64_t bad_at = cholesky_in_place<T>(n, columns, ld);
+  transpose(columns, ld, n, n, l, n);
+  for (std::int64_t i = 0; i < n; ++i) std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
+  return bad_at;
+}
+template <class T> std::int64_t cholesky_by_lapack(std::int64_t n, const T* a, T* l) {
+  for (std::int64_t i = 0; i < n;
+       ++i) {  // the memory of L read by columns is its transpose, upper triangular
+    std::copy(a + i * n, a + i * n + i + 1, l + i * n);
+    std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
   }
+  const int info = lapack::potrf('U', static_cast<int>(n), l, static_cast<int>(std::max<std::int64_t>(n, 1)));
+  return info > 0 ? info - 1 : -1;
+}
+
+template <class T> bool cholesky_one(std::int64_t n, const T* a, T* l, std::int64_t& bad_at) {
+  Magnitude magnitude;
+  for (std::int64_t i = 0; i < n; ++i) magnitude.add(a + i * n, i + 1);
   if (!magnitude.is_finite()) {
-    for (int i = 0; i < n; ++i) fill_nan(l + at(i, 0), i + 1);
+    for (std::int64_t i = 0; i < n; ++i) {
+      fill_nan(l + i * n, i + 1);
+      std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
+    }
     return true;
   }
-  const int info = lapack::potrf('U', n, l, std::max(n, 1));
-  bad_at = info - 1;
-  return info <= 0;
+  if constexpr (complex_type<T>)
+    bad_at = cholesky_by_lapack(n, a, l);
+  else
+    bad_at = by_own_products<T>(n) ? cholesky_by_own_products(n, a, l) : cholesky_by_lapack(n, a, l);
+  return bad_at < 0;
 }
 
 template <class T> class Qr {
@@ -35,10 +63,11 @@ template <class T> class Qr {
       : m_(lapack_int(m, "a matrix extent")),
         n_(lapack_int(n, "a matrix extent")),
         k_(std::min(m_, n_)),
-        q_columns_(complete ? m_ : k_) {
-    columns_.resize(m * std::max<std::int64_t>(n_, q_columns_));
-    tau_.resize(std::max(k_, 1));
-    if (m_ == 0 || n_ == 0) return;
+        q_columns_(complete ? m_ : k_),
+        ld_(by_own_products<T>(k_) ? static_cast<int>(leading_dimension(m)) : m_) {
+    columns_.resize(std::int64_t{ld_} * std::max(n_, q_columns_));
+    if (k_ == 0 || by_own_products<T>(k_)) return;
+    tau_.resize(k_);
     T answer[2] = {};
     lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), &answer[0], -1);
     lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), &answer[1], -1);
@@ -55,27 +84,40 @@ template <class T> class Qr {
     Magnitude magnitude;
     magnitude.add(a, std::int64_t{m_} * n_);
     if (!magnitude.is_finite()) return blank(q, r);
-    transpose(a, m_, n_, columns_.data());
-    lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), work_.data(), static_cast<int>(work_.size()));
-    if (r != nullptr)
-      for (int i = 0; i < q_columns_; ++i)
-        for (int j = 0; j < n_; ++j)
-          r[std::int64_t{i} * n_ + j] = i <= j && i < k_ ? columns_[std::int64_t{j} * m_ + i] : T(0);
-    if (q == nullptr) return;
-    lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(),
-                  static_cast<int>(work_.size()));
-    transpose(columns_.data(), q_columns_, m_, q);
+    transpose(a, n_, m_, n_, columns_.data(), ld_);
+    factor(q != nullptr);
+    if (r != nullptr) copy_r(r);
+    if (q != nullptr) transpose(q_of_columns(), ld_, q_columns_, m_, q, q_columns_);
   }
 
  private:
+  void factor(bool with_q) {
+    if constexpr (!complex_type<T>)
+      if (by_own_products<T>(k_)) {
+        if (with_q) q_.resize(std::int64_t{ld_} * q_columns_);
+        return qr_in_place<T>(m_, n_, columns_.data(), ld_, q_columns_, with_q ? q_.data() : nullptr);
+      }
+    lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), work_.data(), static_cast<int>(work_.size()));
+  }
+  const T* q_of_columns() {
+    if (!q_.empty()) return q_.data();
+    lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(),
+                  static_cast<int>(work_.size()));
+    return columns_.data();
+  }
+  void copy_r(T* r) const {
+    transpose(columns_.data(), ld_, n_, k_, r, n_);
+    for (std::int64_t i = 0; i < q_columns_; ++i)
+      std::fill(r + i * n_, r + i * n_ + std::min<std::int64_t>(i, n_), T(0));
+  }
   void blank(T* q, T* r) const {
     if (q != nullptr) fill_nan(q, std::int64_t{m_} * q_columns_);
     if (r == nullptr) return;
     std::fill(r, r + std::int64_t{q_columns_} * n_, T(0));
     for (std::int64_t i = 0; i < k_; ++i) fill_nan(r + i * n_ + i, n_ - i);
   }
-  int m_, n_, k_, q_columns_;
-  std::vector<T> columns_, tau_, work_;
+  int m_, n_, k_, q_columns_, ld_;
+  std::vector<T> columns_, tau_, work_, q_;
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 #pragma once
 #include <mutex>
 
-#include "kernels/dense/lapack.hpp"
+#include "kernels/factor/lapack.hpp"
 #include "kernels/parallel.hpp"
 
 namespace tessera::kernels {

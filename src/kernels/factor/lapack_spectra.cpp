@@ -1,12 +1,12 @@
-#include "kernels/dense/lapack.hpp"
+#include "kernels/factor/lapack.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "kernels/dense/lapack_calls.hpp"
-#include "kernels/dense/magnitude.hpp"
-#include "kernels/dense/row_major.hpp"
-#include "kernels/dense/share_batch.hpp"
+#include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/magnitude.hpp"
+#include "kernels/factor/row_major.hpp"
+#include "kernels/factor/share_batch.hpp"
 
 namespace tessera::kernels {
 namespace {

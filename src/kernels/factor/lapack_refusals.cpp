@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "base/session.hpp"
-#include "kernels/dense/lapack_calls.hpp"
+#include "kernels/factor/lapack_calls.hpp"
 
 namespace tessera::kernels {
 namespace {

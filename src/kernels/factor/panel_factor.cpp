@@ -1,10 +1,10 @@
-#include "kernels/dense/panel_factor.hpp"
+#include "kernels/factor/panel_factor.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "kernels/dense/lapack_calls.hpp"
 #include "kernels/dense/panel_product.hpp"
+#include "kernels/factor/lapack_calls.hpp"
 
 namespace tessera::kernels {
 namespace {

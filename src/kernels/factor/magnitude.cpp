@@ -1,4 +1,4 @@
-#include "kernels/dense/magnitude.hpp"
+#include "kernels/factor/magnitude.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,37 @@
+// What the files of dense factorizations share: typed views of untyped memory, and rows turned into columns.
+#pragma once
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+
+#include "kernels/move/copy.hpp"
+
+namespace tessera::kernels {
+
+template <class T> const T* as(const void* p) { return static_cast<const T*>(p); }
+template <class T> T* as(void* p) { return static_cast<T*>(p); }
+
+// to (columns, rows), whose rows start ld_to apart, = transposed from (rows, columns), whose rows start
+// ld_from apart. On all threads.
+template <class T> void transpose(const T* from, std::int64_t ld_from, std::int64_t rows,
+                                  std::int64_t columns, T* to, std::int64_t ld_to) {
+  constexpr std::int64_t small = 4096;  // elements, below which a loop is at its end before a plan is made
+  if (rows * columns > small) {
+    const std::int64_t of_to[] = {1, ld_to}, of_from[] = {ld_from, 1};
+    return copy_strided(reinterpret_cast<std::byte*>(to), of_to, reinterpret_cast<const std::byte*>(from),
+                        of_from, {rows, columns}, sizeof(T));
+  }
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) to[j * ld_to + i] = from[i * ld_from + j];
+}
+// The same of dense matrices.
+template <class T> void transpose(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
+  transpose(from, columns, rows, columns, to, rows);
+}
+
+// Columns of a large matrix start in different sets of the caches.
+inline std::int64_t leading_dimension(std::int64_t n) {
+  return n >= 256 && n % 64 == 0 ? n + 8 : std::max<std::int64_t>(n, 1);
+}
+
+}  // namespace tessera::kernels
