@@ -91,7 +91,7 @@ void set_up(const RuntimeOptions& options) {
   set_devices(std::move(all), job.rank);
   report_unknown_settings();
   share_cores(options.threads);
-  if (comm::host_count() > 1) share_machine_model();
+  share_machine_model();
   start_job_profile();
   // Registered last: what leave_at_exit uses is destroyed after it.
   static const int registered = on_exit(leave_at_exit, nullptr);

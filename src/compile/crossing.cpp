@@ -1,32 +1,19 @@
 #include "compile/crossing.hpp"
 
 #include <algorithm>
-#include <set>
 #include <span>
 
 #include "base/overloaded.hpp"
 #include "comm/collectives/two_level.hpp"
 #include "mesh/axes.hpp"
 #include "mesh/remap.hpp"
+#include "program/hosts.hpp"
 
 namespace tessera {
 namespace {
 
 std::int64_t item_bytes(const ProgramValue& value) {
   return static_cast<std::int64_t>(itemsize(value.type.dtype));
-}
-
-// Calls `of_group` with each group of devices along the axes, and keeps the largest answer.
-template <class OfGroup> std::int64_t worst_group(const Mesh& mesh, const MeshAxes& axes, OfGroup of_group) {
-  std::int64_t most = 0;
-  std::set<int> seen;
-  for (const int id : mesh.device_ids()) {
-    if (seen.contains(id)) continue;
-    const auto ids = group_along(mesh, axes, id);
-    seen.insert(ids.begin(), ids.end());
-    most = std::max(most, of_group(ids));
-  }
-  return most;
 }
 
 // Bytes of each device's block, in the order in which the group gathers.
@@ -91,16 +78,9 @@ std::int64_t of_talk(const Mesh& mesh, const TalkCost& cost) {
   MeshAxes axes = cost.axes;
   if (axes.empty())
     for (int a = 0; a < mesh.ndim(); ++a) axes.push_back(a);
-  return worst_group(mesh, axes, [&](const std::vector<int>& ids) -> std::int64_t {
-    const auto groups = comm::group_by_host(ids);
-    if (groups.hosts() == 1) return 0;
-    if (cost.kind == "broadcast") return cost.bytes;
-    std::size_t least = ids.size();
-    for (const auto& members : groups.members) least = std::min(least, members.size());
-    const auto others = static_cast<double>(ids.size() - least);
-    return static_cast<std::int64_t>(static_cast<double>(cost.bytes) * others /
-                                     static_cast<double>(ids.size() - 1));
-  });
+  const double share = share_from_other_hosts(mesh, axes);
+  if (cost.kind == "broadcast") return share > 0 ? cost.bytes : 0;
+  return static_cast<std::int64_t>(static_cast<double>(cost.bytes) * share);
 }
 
 std::int64_t of_move(const Program& program, const Instruction& i, const ReshardStep& step) {

@@ -60,7 +60,10 @@ MachineModel machine_model() { return state<Machine>().model; }
 void share_machine_model() {
   auto& model = state<Machine>().model;
   comm::broadcast(comm::world(), std::span<MachineModel>(&model, 1), 0);
-  comm::set_links({{model.latency_s, model.bytes_per_s}, {model.host_latency_s, model.host_bytes_per_s}});
+  comm::set_links({{model.latency_s, model.bytes_per_s},
+                   {model.host_latency_s, model.host_bytes_per_s},
+                   model.flops_per_s,
+                   model.memory_bytes_per_s});
 }
 
 void save_machine_model(const MachineModel& m) {

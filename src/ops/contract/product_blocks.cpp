@@ -1,7 +1,9 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "comm/host/links.hpp"
 #include "ops/contract/product_candidates.hpp"
+#include "program/hosts.hpp"
 
 namespace tessera {
 
@@ -19,13 +21,42 @@ Survey survey_of(const ProductQuestion& q, const Sharding& from, const Sharding&
 
 Fetched fetched(const ProductQuestion& q, std::size_t i, const Sharding& needed) {
   const auto survey = survey_of(q, q.args.lie[i], needed, q.args.in[i].shape);
-  return {survey.elements > 0, survey.elements * q.item, survey.peers, bytes_of(needed, q.args.in[i])};
+  const auto axes = axes_between(q.args.lie[i], needed, q.args.in[i].shape.ndim());
+  return {survey.elements > 0, survey.elements * q.item, survey.peers, bytes_of(needed, q.args.in[i]),
+          share_from_other_hosts(q.mesh, axes)};
 }
 
 }  // namespace
 
+MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim) {
+  MeshAxes axes;
+  for (const auto& dim : from.dim_axes(ndim)) axes.insert(axes.end(), dim.begin(), dim.end());
+  for (const auto& dim : to.dim_axes(ndim)) axes.insert(axes.end(), dim.begin(), dim.end());
+  return axes;
+}
+
 Blocks make_blocks(const ProductQuestion& q, const Sharding& a, const Sharding& b, const Sharding& c) {
   return {a, b, c, {fetched(q, 0, a), fetched(q, 1, b)}};
+}
+
+double seconds_of_flops(double flops) { return flops / comm::links().flops_per_s; }
+
+double seconds_of_bytes(std::int64_t bytes, double from_other_hosts, std::int64_t ranks_of_a_host) {
+  const auto& links = comm::links();
+  const auto crossing = from_other_hosts * static_cast<double>(bytes);
+  return (static_cast<double>(bytes) - crossing) / links.inside.bytes_per_s +
+         crossing * static_cast<double>(ranks_of_a_host) / links.between.bytes_per_s;
+}
+
+double seconds_of_messages(const ProductQuestion& q, const Blocks& blocks, std::int64_t messages) {
+  const auto& [a, b] = blocks.operands;
+  const double of_result = share_from_other_hosts(q.mesh, blocks.shared_axes);
+  const bool crosses = a.from_other_hosts + b.from_other_hosts + of_result > 0;
+  const auto& links = comm::links();
+  return seconds_of_bytes(a.bytes, a.from_other_hosts, q.ranks_of_a_host) +
+         seconds_of_bytes(b.bytes, b.from_other_hosts, q.ranks_of_a_host) +
+         seconds_of_bytes(blocks.gathered_bytes, of_result, q.ranks_of_a_host) +
+         static_cast<double>(messages) * (crosses ? links.between : links.inside).latency_s;
 }
 
 double flops_of(const ProductQuestion& q, const Blocks& blocks) {

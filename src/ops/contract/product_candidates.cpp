@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "comm/host/links.hpp"
 
 namespace tessera {
 namespace {
@@ -49,9 +50,8 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& block
                         static_cast<double>(cut == Cut::inner  ? 2 * bytes_of(blocks.c, q.args.out)
                                             : cut == Cut::rows ? operands[1].block_bytes
                                                                : operands[0].block_bytes);
-  told.seconds = plan.flops * flop_seconds + reread * local_byte_seconds +
-                 static_cast<double>(told.bytes) * byte_seconds +
-                 static_cast<double>(messages) * message_seconds;
+  told.seconds = seconds_of_flops(plan.flops) + reread / comm::links().memory_bytes_per_s +
+                 seconds_of_messages(q, blocks, messages);
   const bool fetches = operands[0].moves || operands[1].moves;
   told.strategy = in_one && fetches ? "operands fetched whole"
                   : in_one          ? "parts of the operands where they lie"
@@ -86,8 +86,9 @@ Candidate moved_whole(const ProductQuestion& q, const Blocks& blocks) {
     if (!plan.steps.empty()) told.temporary_bytes += bytes_of(q.args.needed[i], type);
   }
   told.strategy = told.temporary_bytes == 0 ? "operands as they lie" : "operands moved whole";
-  told.seconds = flops_of(q, blocks) * flop_seconds + static_cast<double>(told.bytes) * byte_seconds +
-                 static_cast<double>(messages) * message_seconds;
+  const auto more_steps = told.bytes - blocks.operands[0].bytes - blocks.operands[1].bytes;
+  told.seconds = seconds_of_flops(flops_of(q, blocks)) + seconds_of_messages(q, blocks, messages) +
+                 seconds_of_bytes(more_steps, 0, 1);
   return candidate;
 }
 

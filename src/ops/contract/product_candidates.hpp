@@ -15,9 +15,6 @@
 
 namespace tessera {
 
-inline constexpr double flop_seconds = byte_seconds / flops_per_moved_byte,
-                        local_byte_seconds = byte_seconds / 4;
-
 struct ProductQuestion {
   const PieceArgs& args;
   const FactorRule& rule;
@@ -27,6 +24,7 @@ struct ProductQuestion {
   std::int64_t panels_at_once;  // that a fetched operand takes: one where it is read in place; else one that
                                 // is multiplied, one that arrives and one that leaves
   const Mesh& mesh;
+  std::int64_t ranks_of_a_host;  // that share its link to the others
 };
 
 std::int64_t bytes_of(const Sharding& layout, const Type& type);  // of the largest block
@@ -35,6 +33,7 @@ std::int64_t bytes_of(const Sharding& layout, const Type& type);  // of the larg
 struct Fetched {
   bool moves = false;
   std::int64_t bytes = 0, peers = 0, block_bytes = 0;
+  double from_other_hosts = 0;  // the share of its bytes
 };
 // Where the blocks lie that each rank multiplies.
 struct Blocks {
@@ -44,8 +43,10 @@ struct Blocks {
   MeshAxes shared_axes = {};
   std::int64_t gathered_bytes = 0;  // of the result
 };
+MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim);
 Blocks make_blocks(const ProductQuestion&, const Sharding& a, const Sharding& b, const Sharding& c);
 double flops_of(const ProductQuestion&, const Blocks&);
+double seconds_of_messages(const ProductQuestion&, const Blocks&, std::int64_t messages);
 // Blocks that leave no mesh axis idle, where there are any.
 std::optional<Blocks> shared_blocks(const ProductQuestion&);
 

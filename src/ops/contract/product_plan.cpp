@@ -5,6 +5,7 @@
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "ops/contract/product_candidates.hpp"
+#include "program/hosts.hpp"
 
 namespace tessera {
 namespace {
@@ -62,13 +63,6 @@ void explain_choice(const ProductQuestion& q, std::vector<Candidate>& list, std:
   }
 }
 
-MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim) {
-  MeshAxes axes;
-  for (const auto& dim : from.dim_axes(ndim)) axes.insert(axes.end(), dim.begin(), dim.end());
-  for (const auto& dim : to.dim_axes(ndim)) axes.insert(axes.end(), dim.begin(), dim.end());
-  return axes;
-}
-
 std::vector<TalkCost> costs_of(const ProductQuestion& q, const Candidate& candidate) {
   std::vector<TalkCost> costs;
   const Sharding needed[] = {candidate.blocks.a, candidate.blocks.b};
@@ -105,10 +99,6 @@ std::int64_t product_limit(const PieceArgs& args) {
   return std::max(least_limit, blocks / 8);
 }
 
-double product_seconds(double flops, std::int64_t moved_bytes) {
-  return flops * flop_seconds + static_cast<double>(moved_bytes) * byte_seconds;
-}
-
 Pieces plan_product(const PieceArgs& args, const FactorRule& rule) {
   const auto& dims = args.params.as<DotDims>();
   if (!is_on_one_mesh(args) || args.out.shape.elements() == 0) return {};
@@ -119,7 +109,8 @@ Pieces plan_product(const PieceArgs& args, const FactorRule& rule) {
                           static_cast<std::int64_t>(itemsize(args.out.dtype)),
                           product_limit(args),
                           lies_on_one_host(mesh) ? 1 : 3,
-                          mesh};
+                          mesh,
+                          ranks_of_a_host(mesh)};
   auto list = all_candidates(q);
   const std::size_t chosen = cheapest(q, list);
   if (list.size() > 1) explain_choice(q, list, chosen);

@@ -44,9 +44,12 @@ struct ProductPlan {
 Pieces plan_product(const PieceArgs&, const FactorRule&);
 extern const OpDef product_op;
 
-// What a rank may hold beside operands and result, and a time by the planner's constants.
+// What a rank may hold beside operands and result.
 std::int64_t product_limit(const PieceArgs&);
-double product_seconds(double flops, std::int64_t moved_bytes);
+// Times by the rates that all ranks agree on (comm/host/links.hpp): of one rank's arithmetic; of what it
+// receives, a share of it over the link that it shares with the other ranks of its host; of all messages.
+double seconds_of_flops(double flops);
+double seconds_of_bytes(std::int64_t bytes, double from_other_hosts, std::int64_t ranks_of_a_host);
 
 // [0, extent) cut at `marks` (ascending; block boundaries), longer parts evenly into at most `width`, shorter
 // ones joined up to it, but not across `hard` marks. The ends of the pieces.

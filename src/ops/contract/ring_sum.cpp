@@ -6,6 +6,7 @@
 #include "kernels/move/copy.hpp"
 #include "ops/contract/matrices.hpp"
 #include "ops/contract/product_plan.hpp"
+#include "program/hosts.hpp"
 #include "types/buffer.hpp"
 #include "types/strided_box.hpp"
 
@@ -152,7 +153,9 @@ Pieces plan_ring_sum(const PieceArgs& args) {
   const auto ring_bytes = 2 * lanes * ((block_bytes - 1) / plan.pieces + 1);
   const bool wins = term_bytes > limit && ring_bytes < term_bytes;
   Pieces answer;
-  const double seconds = product_seconds(plan.flops, (ranks - 1) * block_bytes);
+  const double seconds =
+      seconds_of_flops(plan.flops) +
+      seconds_of_bytes((ranks - 1) * block_bytes, share_from_other_hosts(mesh, plan.axes), 1);
   answer.candidates = {
       {"terms of the whole result, then a reduce-scatter", seconds, (ranks - 1) * block_bytes, term_bytes,
        !wins, wins ? "over the limit" : "within the limit, or the least"},

@@ -23,6 +23,14 @@ def run(*words, seconds=60, **settings):
     return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=seconds, cwd=folder, env=os.environ | settings)
 
 
+def run_by_srun(*words, **options):
+    """Once more if a rank dies inside MPI_Init: Open MPI 4.1 over TCP may get a first message there before it can take one (open-mpi/ompi
+    issue 11438). Seen in 1 of 60 starts of four nodes under srun, never under mpirun."""
+    done = run(*words, **options)
+    died_in_init = done.returncode != 0 and not done.stdout and "Segmentation fault" in done.stderr
+    return run(*words, **options) if died_in_init else done
+
+
 def expect(fact, what):
     if fact:
         return
@@ -83,7 +91,7 @@ def ranks_left():
 def ranks_of_all_nodes(_):
     """mpirun and srun start one rank on each of four nodes."""
     for launcher in ["mpirun", "srun"]:
-        done = run("salloc", "-Q", "-N4", "-n4", tessera, "run", "--launcher", launcher, tessera, "info", "--json")
+        done = run_by_srun("salloc", "-Q", "-N4", "-n4", tessera, "run", "--launcher", launcher, tessera, "info", "--json")
         expect(done.returncode == 0 and all(f'"n{i}"' in done.stdout for i in range(1, 5)), done)
 
 
@@ -173,17 +181,17 @@ def a_node_dies(stopped):
 
 @scenario
 def training_goes_on(_):
-    """A training that is stopped in its middle ends with the losses of one that was not."""
-    words = ["digits", "--epochs", 6, "--hidden", 24, "--demand", 0, "--checkpoint"]
-    quiet = run("salloc", "-Q", "-N2", "-n2", tessera, "run", "--launcher", "srun", train, *words, folder / "quiet", seconds=200)
+    """A training that is stopped in its middle ends with the loss and the accuracy of one that was not."""
+    words = ["digits", "--epochs", 60, "--hidden", 24, "--demand", 0, "--checkpoint"]
+    quiet = run_by_srun("salloc", "-Q", "-N2", "-n2", tessera, "run", "--launcher", "srun", train, *words, folder / "quiet", seconds=200)
     expect(quiet.returncode == 0, quiet)
     job = submit("-N", 2, "-n", 2, "--time", "5", train, *words, folder / "stopped", "--resume")
-    wait_for("a third of it is done", lambda: "2/6  loss" in log_of(job, "train"), 120)
+    wait_for("an epoch is saved", lambda: list((folder / "stopped").glob("step_*/manifest.json")), 120)
     run("scancel", "--signal=USR1", "--batch", job)
     begins_again(job)
     wait_for_state(job, "COMPLETED", 200)
-    lines = {line for line in log_of(job, "train").splitlines() if "/6  loss" in line}
-    expect("goes on after" in log_of(job, "train") and {line for line in quiet.stdout.splitlines() if "/6  loss" in line} == lines, "the losses differ")
+    ends = [re.findall(r"(?:training loss|accuracy) .* (?:after|never seen).*", text) for text in (quiet.stdout, log_of(job, "train"))]
+    expect("goes on after" in log_of(job, "train") and len(ends[0]) == 2 and ends[0] == ends[1], f"not the same end: {ends}")
 
 
 if __name__ == "__main__":
