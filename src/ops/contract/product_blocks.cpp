@@ -32,6 +32,8 @@ MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim) {
   MeshAxes axes;
   for (const auto& dim : from.dim_axes(ndim)) axes.insert(axes.end(), dim.begin(), dim.end());
   for (const auto& dim : to.dim_axes(ndim)) axes.insert(axes.end(), dim.begin(), dim.end());
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   return axes;
 }
 

@@ -43,7 +43,7 @@ struct Blocks {
   MeshAxes shared_axes = {};
   std::int64_t gathered_bytes = 0;  // of the result
 };
-MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim);
+MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim);  // each once
 Blocks make_blocks(const ProductQuestion&, const Sharding& a, const Sharding& b, const Sharding& c);
 double flops_of(const ProductQuestion&, const Blocks&);
 double seconds_of_messages(const ProductQuestion&, const Blocks&, std::int64_t messages);
