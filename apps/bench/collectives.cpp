@@ -125,7 +125,7 @@ class Size {
 
 // What every evaluation pays so that ranks that disagree are told.
 void agreement_row() {
-  if (!bench::wanted("agreement")) return;
+  if (!bench::wanted("agreement_x1000")) return;
   constexpr int calls = 1000;
   const std::uint64_t mine[2] = {7, ~std::uint64_t{7}};
   std::uint64_t all[2];

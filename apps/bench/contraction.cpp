@@ -21,10 +21,56 @@ void local_row(std::int64_t n) {
                      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, m, m, 1, x.data(), m, y.data(),
                                  m, 0, z.data(), m);
                    },
-                   0.97}});
+                   0.97,
+                   0,
+                   0,
+                   {},
+                   true}});
+}
+
+// The scores of attention, batch and heads over the ranks: the same products as a loop over BLAS, whose heads
+// lie beside each other in memory.
+void attention_row() {
+  const std::string name = "einsum_bqhd_bkhd_f32_16x512x8x64";
+  constexpr int batch = 16, length = 512, heads = 8, depth = 64, row = heads * depth;
+  if (!bench::wanted(name)) return;
+  const Array q = device_put(full({batch, length, heads, depth}, 0.5f), bench::split(P("x"))),
+              k = device_put(full({batch, length, heads, depth}, 0.25f), bench::split(P("x")));
+  eval(q, k);
+  const auto mine_q = local<float>(q), mine_k = local<float>(k);
+  const int mine = static_cast<int>(mine_q.size()) / (length * row);
+  std::vector<float> scores(static_cast<std::size_t>(mine) * heads * length * length);
+  const auto by_blas = [&] {
+    for (int b = 0; b < mine; ++b)
+      for (int h = 0; h < heads; ++h) {
+        const std::ptrdiff_t at = std::ptrdiff_t{b} * length * row + h * depth;
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, length, length, depth, 1, mine_q.data() + at,
+                    row, mine_k.data() + at, row, 0,
+                    scores.data() + (std::ptrdiff_t{b} * heads + h) * length * length, length);
+      }
+  };
+  bench::compare(name, [&] { eval(einsum("bqhd,bkhd->bhqk", q, k)); }, {{"a loop over sgemm", by_blas, 0.95}},
+                 9,
+                 {2.0 * batch * heads * length * length * depth, 32, 4.0 * batch * heads * length * length});
+}
+
+// A product of three, whose order the library chooses.
+void chain_row() {
+  const std::string name = "einsum_ij_jk_kl_f32_2048_64_2048";
+  if (!bench::wanted(name)) return;
+  constexpr std::int64_t n = 2048, middle = 64;
+  const Array a = device_put(full({n, n}, 0.5f), bench::split(P("x", None))),
+              b = device_put(full({n, middle}, 0.25f), bench::split(P())),
+              c = device_put(full({middle, n}, 0.125f), bench::split(P()));
+  eval(a, b, c);
+  bench::compare(name, [&] { eval(einsum("ij,jk,kl->il", a, b, c)); },
+                 {{"two products", [&] { eval(matmul(matmul(a, b), c)); }, 0.95}}, 9,
+                 {4.0 * n * n * middle, 32});
 }
 
 void rows() {
+  attention_row();
+  chain_row();
   local_row(512);
   local_row(2048);
   if (bench::wanted("matmul_rows_f32_2048") && bench::ranks() > 1) {

@@ -30,7 +30,7 @@ Array ten_ops(const Array& x, const Array& w) {
 }
 
 void cached_call_rows() {
-  if (!bench::wanted("jit_call_of_10_ops")) return;
+  if (!bench::wanted("jit_call_of_10_ops_x1000")) return;
   const Array w = device_put(full({4, 4}, 0.25f), bench::split(P()));
   const Array x = device_put(full({4, 4}, 0.5f), bench::split(P("x", None)));
   eval(x, w);
@@ -43,7 +43,22 @@ void cached_call_rows() {
   bench::compare("jit_call_of_10_ops_x1000", ours,
                  {{"MPI_Allreduce + 5 us a call",
                    repeat([&] { MPI_Allreduce(mine, all, 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }),
-                   bench::ranks() == 2 ? 1.0 : 0, 0, 5e-6 * calls}});
+                   bench::ranks() == 2 ? 1.0 : 0, 0, 5e-6 * calls},
+                  {"budget of 40 us a call", {}, bench::ranks() == 8 ? 1.0 : 0, 40e-6 * calls}});
+}
+
+// The same without the sums: nothing is sent.
+void local_call_row() {
+  const std::string name = "jit_call_of_10_local_ops_x1000";
+  if (!bench::wanted(name)) return;
+  const Array w = device_put(full({4, 4}, 0.25f), bench::split(P()));
+  const Array x = device_put(full({4 * bench::ranks(), 4}, 0.5f), bench::split(P("x", None)));
+  eval(x, w);
+  const auto f = jit([](const Array& x, const Array& w) {
+    const Array h = matmul(x, w) + 1;                             // 2
+    return matmul(abs(tanh(h) * 0.5f - h) + x * 3, w) * 2.f + h;  // 10
+  });
+  bench::compare(name, repeat([&] { eval(f(x, w)); }), {{"budget of 15 us a call", {}, 1, 15e-6 * calls}});
 }
 
 // 100 layers of ten ops over 4,096 ranks that do not exist.
@@ -123,6 +138,7 @@ void overlap_row() {
 
 void rows() {
   cached_call_rows();
+  local_call_row();
   planning_row();
   chain_row("256Ki", std::int64_t{256} << 10);
   chain_row("16Mi", std::int64_t{16} << 20);

@@ -145,8 +145,7 @@ class Scalapack {
 };
 
 // Tries block sizes and grids; on large matrices fewer, and once each.
-std::unique_ptr<Scalapack> best_scalapack(Kind kind, int n) {
-  if (bench::ranks() == 1) return std::make_unique<Scalapack>(kind, n, n, 1);
+std::pair<int, int> find_best_scalapack(Kind kind, int n) {
   const std::vector<int> blocks = n > 4096 ? std::vector<int>{64, 128} : std::vector<int>{32, 64, 128, 192};
   double best_s = 1e30;
   std::pair<int, int> best{blocks[0], 1};
@@ -156,15 +155,18 @@ std::unique_ptr<Scalapack> best_scalapack(Kind kind, int n) {
       Scalapack candidate(kind, n, block, grid_rows);
       for (int repetition = 0; repetition < (n > 2048 ? 1 : 3); ++repetition) {
         candidate.prepare();
-        MPI_Barrier(MPI_COMM_WORLD);
-        const double start = MPI_Wtime();
-        candidate.work();
-        double mine = MPI_Wtime() - start, slowest = 0;
-        MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-        if (slowest < best_s) best_s = slowest, best = {block, grid_rows};
+        if (const double s = bench::seconds_of([&] { candidate.work(); }); s < best_s)
+          best_s = s, best = {block, grid_rows};
       }
     }
   }
+  return best;
+}
+
+std::unique_ptr<Scalapack> best_scalapack(Kind kind, int n) {
+  if (bench::ranks() == 1) return std::make_unique<Scalapack>(kind, n, n, 1);
+  const auto key = "scalapack_" + std::to_string(static_cast<int>(kind)) + "_" + std::to_string(n);
+  const auto best = bench::best_choice(key, [&] { return find_best_scalapack(kind, n); });
   return std::make_unique<Scalapack>(kind, n, best.first, best.second);
 }
 
@@ -205,7 +207,7 @@ void dense_row(Kind kind, int n, double goal, double goal_of_dgemm) {
   bench::compare(
       name, ours,
       {{peer->name(), [&] { peer->work(); }, bench::ranks() > 1 ? goal : 0, 0, 0, [&] { peer->prepare(); }},
-       {"dgemm of as many flops", products_of(flops_of(kind, n)), goal_of_dgemm}},
+       {"dgemm of as many flops", products_of(flops_of(kind, n)), goal_of_dgemm, 0, 0, {}, true}},
       n <= 2048          ? 9
       : n <= 4096        ? 5
       : kind == Kind::qr ? 1

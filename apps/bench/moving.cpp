@@ -58,11 +58,10 @@ void rows() {
   eval(x);
   RowsToColumns raw(n);
   const auto columns = bench::split(P(None, "x"));
-  bench::compare(
-      "reshard_f64_8192x8192", [&] { eval(device_put(x, columns)); },
-      {{"MPI_Alltoallw", [&] { raw.alltoallw(); }, 1},
-       {"pack + MPI_Alltoallv", [&] { raw.pack_alltoallv(); }, 1}},
-      7);
+  bench::compare("reshard_f64_8192x8192", [&] { eval(device_put(x, columns)); },
+                 {{"MPI_Alltoallw", [&] { raw.alltoallw(); }, 1},
+                  {"pack + MPI_Alltoallv", [&] { raw.pack_alltoallv(); }, 1}},
+                 7, {0, 64, 16.0 * n * n});
 }
 
 const bench::Group group(rows);

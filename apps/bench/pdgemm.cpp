@@ -53,7 +53,7 @@ void Pdgemm::work() {
           &one, a_.desc, b_.values.data(), &one, &one, b_.desc, &beta, c_.values.data(), &one, &one, c_.desc);
 }
 
-std::shared_ptr<Pdgemm> best_pdgemm(ProductSize size) {
+static std::pair<int, int> find_best_pdgemm(ProductSize size) {
   double best_s = 1e30;
   std::pair<int, int> best{64, 1};
   for (int grid_rows = 1; grid_rows <= ranks(); ++grid_rows) {
@@ -64,6 +64,13 @@ std::shared_ptr<Pdgemm> best_pdgemm(ProductSize size) {
         best_s = s, best = {block, grid_rows};
     }
   }
+  return best;
+}
+
+std::shared_ptr<Pdgemm> best_pdgemm(ProductSize size) {
+  std::string key = "pdgemm";
+  for (const int extent : {size.m, size.n, size.k}) key += "_" + std::to_string(extent);
+  const auto best = best_choice(key, [&] { return find_best_pdgemm(size); });
   return std::make_shared<Pdgemm>(size, best.first, best.second);
 }
 

@@ -90,7 +90,7 @@ void speed_rows(int n) {
         bench::compare(
             name, [&] { eval(matmul(a, b)); },
             {{pdgemm->name(), [&] { pdgemm->work(); }, 1.25}, {"one rank's dgemm", dgemm, 0.92 * cores()}},
-            n > 2048 ? 3 : 5);
+            n > 2048 ? 3 : 5, {2.0 * n * n * n});
       });
 }
 
@@ -218,7 +218,7 @@ void shape_row(const Shaped& row, const Layout& layout) {
   bench::compare(
       name, [&] { eval(matmul(s.transposes_a ? a.T() : a, b)); },
       {{pdgemm->name(), [&] { pdgemm->work(); }, 1.25}, {"one rank's dgemm", gemm_on_one_rank<double>(s), 0}},
-      7);
+      7, {2.0 * s.m * s.n * s.k});
 }
 
 void batch_row() {
@@ -229,9 +229,9 @@ void batch_row() {
   const Array a = device_put(full({batch, n, n}, 0.5f), split),
               b = device_put(full({batch, n, n}, 0.25f), split);
   eval(a, b);
-  bench::compare(
-      name, [&] { eval(matmul(a, b)); },
-      {{"one rank's sgemm, 8 times", gemm_on_one_rank<float>({n, n, n}, batch), 0.95 * cores()}}, 3);
+  bench::compare(name, [&] { eval(matmul(a, b)); },
+                 {{"one rank's sgemm, 8 times", gemm_on_one_rank<float>({n, n, n}, batch), 0.95 * cores()}},
+                 3, {2.0 * batch * n * n * n, 32});
 }
 
 void rows() {

@@ -1,0 +1,121 @@
+#include <mpi.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "options.hpp"
+#include "report.hpp"
+
+namespace bench {
+
+double seconds_of(const Work& work) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
+  work();
+  double mine = MPI_Wtime() - start, slowest = 0;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+double median(std::vector<double> times) {
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
+namespace {
+
+struct Samples {
+  std::vector<double> ours;
+  std::vector<std::vector<double>> peers;
+};
+
+// One repetition of ours and of each peer; what all of them took.
+double repeat_once(const Work& ours, const Work& prepare, const std::vector<Peer>& peers, Samples* samples) {
+  if (prepare) prepare();
+  const double ours_s = seconds_of(ours);
+  double all_s = ours_s;
+  if (samples != nullptr) samples->ours.push_back(ours_s);
+  for (std::size_t p = 0; p < peers.size(); ++p) {
+    if (!peers[p].work) continue;
+    if (peers[p].prepare) peers[p].prepare();
+    const double peer_s = seconds_of(peers[p].work);
+    all_s += peer_s;
+    if (samples != nullptr) samples->peers[p].push_back(peer_s);
+  }
+  return all_s;
+}
+
+Limit limit_among(const std::vector<Peer>& peers, const std::vector<Side>& sides) {
+  for (std::size_t p = 0; p < peers.size(); ++p)
+    if (peers[p].is_limit) return {peers[p].name, sides[p].seconds};
+  return {};
+}
+
+}  // namespace
+
+void compare(const std::string& name, const Work& ours, const std::vector<Peer>& peers, const Repeat& repeat,
+             const Cost& cost) {
+  Samples samples;
+  samples.peers.resize(peers.size());
+  // The first two plan, touch memory and fill caches; where they take long, one is enough.
+  const double first_s = repeat_once(ours, repeat.prepare, peers, nullptr), seconds = options().seconds;
+  if (first_s < seconds / 10) repeat_once(ours, repeat.prepare, peers, nullptr);
+  double spent_s = first_s;  // the same on all ranks, and so is what follows from it
+  for (int r = 0; r < repeat.times && (r < 2 || spent_s < seconds); ++r)
+    spent_s += repeat_once(ours, repeat.prepare, peers, &samples);
+
+  std::vector<Side> sides;
+  for (std::size_t p = 0; p < peers.size(); ++p) {
+    const double peer_s = peers[p].work ? median(samples.peers[p]) : peers[p].fixed_s;
+    sides.push_back({peer_s + peers[p].extra_s, samples.peers[p]});
+  }
+  const auto by_peer = limit_among(peers, sides);
+  const auto limit = by_peer.seconds > 0 ? by_peer : limit_of(cost);
+  if (rank() != 0) return;
+  const Side mine{median(samples.ours), samples.ours};
+  for (std::size_t p = 0; p < peers.size(); ++p) report_times(name, mine, peers[p], sides[p], limit);
+}
+
+void compare(const std::string& name, const Work& ours, const std::vector<Peer>& peers, int repetitions,
+             const Cost& cost) {
+  compare(name, ours, peers, Repeat{repetitions, {}}, cost);
+}
+
+void compare_bytes(const std::string& name, double ours, const std::string& what, double asked) {
+  struct {
+    double ratio;
+    int rank;
+  } mine{asked / ours, rank()}, least{};
+  MPI_Allreduce(&mine, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD);
+  double both[] = {ours, asked};
+  MPI_Bcast(both, 2, MPI_DOUBLE, least.rank, MPI_COMM_WORLD);
+  if (rank() == 0) report_bytes(name, both[0], what, both[1], least.ratio);
+}
+
+namespace {
+
+// A line: key first second.
+std::pair<int, int> read_choice(const std::string& key) {
+  std::ifstream file(options().choices_path);
+  std::string word;
+  for (std::pair<int, int> choice; file >> word >> choice.first >> choice.second;)
+    if (word == key) return choice;
+  return {0, 0};
+}
+
+}  // namespace
+
+std::pair<int, int> best_choice(const std::string& key, const std::function<std::pair<int, int>()>& find) {
+  const std::string full_key = key + "_" + std::to_string(ranks()) + options().suffix;
+  const auto known = rank() == 0 ? read_choice(full_key) : std::pair(0, 0);
+  int both[2] = {known.first, known.second};
+  MPI_Bcast(both, 2, MPI_INT, 0, MPI_COMM_WORLD);
+  if (both[0] != 0) return {both[0], both[1]};
+  const auto found = find();
+  if (rank() == 0 && !options().choices_path.empty())
+    std::ofstream(options().choices_path, std::ios::app)
+        << full_key << " " << found.first << " " << found.second << "\n";
+  return found;
+}
+
+}  // namespace bench
