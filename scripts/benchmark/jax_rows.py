@@ -17,7 +17,7 @@ jax.config.update("jax_enable_x64", True)
 
 SIZES, BATCH, DRAWS = [784, 2048, 2048, 2048, 10], 2048, 64 << 20
 CALLS = 1000
-SECONDS = 8  # of a row's repetitions, but two
+SECONDS = 4  # of a row's repetitions, but two
 
 RANKS = len(jax.devices())
 mesh = Mesh(jax.devices(), ("x",))
@@ -159,6 +159,35 @@ row("sin_f32_8192x8192", several)(functools.partial(applied, jnp.sin, lambda: co
 row("tanh_exp_chain_f32_8192x8192")(functools.partial(applied, lambda x: jnp.tanh(2 * x + 1) * x - jnp.exp(-x * x) + jnp.abs(x) / 2, lambda: counting(1e-7)))
 row("one_op_on_4_floats_x1000", alone)(functools.partial(applied, lambda x: x + 1, lambda: full((4,), 1), CALLS))
 row("first_eval_f32_300MB")(functools.partial(applied, lambda x: x * 2 + 1, lambda: full((75000000,), 1)))
+
+
+MANY = 16 << 20
+
+
+def random_floats(*shape):
+    return jax.jit(lambda: jax.random.uniform(jax.random.key(1), shape, jnp.float32), out_shardings=rows)()
+
+
+def sweep(u):
+    return u + jnp.float32(0.2) * (jnp.roll(u, -1, 0) + jnp.roll(u, 1, 0) + jnp.roll(u, -1, 1) + jnp.roll(u, 1, 1) - 4 * u)
+
+
+def convolved(x):
+    return jnp.convolve(x, jax.random.uniform(jax.random.key(1), (15,), jnp.float32), "same")
+
+
+for name, f in [
+    ("cumsum", jnp.cumsum),
+    ("roll_by_1", lambda x: jnp.roll(x, 1, 0)),
+    ("convolve", convolved),
+    ("argsort", jnp.argsort),
+    ("sort", jnp.sort),
+    ("histogram", lambda x: jnp.histogram(x, 256, (0, 1))[0]),
+    ("any", lambda x: jnp.any(x > 2)),
+    ("all", lambda x: jnp.all(x < 2)),
+]:
+    row(f"{name}_f32_16Mi")(functools.partial(applied, f, functools.partial(random_floats, MANY)))
+row("stencil_f32_4096x4096")(functools.partial(applied, sweep, functools.partial(random_floats, 4096, 4096)))
 
 
 def calls(f, *operands):
