@@ -25,6 +25,7 @@ template <class Tree> std::string structure_without_numbers(Tree tree) {
       });
   return tessera::detail::structure_of(tree);
 }
+struct ManagerOfLeaves;  // for trees of other languages
 }  // namespace detail
 
 /// Options of a Manager.
@@ -80,6 +81,7 @@ class Manager {
   }
 
  private:
+  friend struct detail::ManagerOfLeaves;
   bool save_leaves(int step, const std::vector<Array>& leaves, const std::string& structure, bool now,
                    const std::source_location& where);
   std::pair<std::optional<int>, std::vector<Array>> restore_leaves(const std::vector<Array>& like,

@@ -311,6 +311,7 @@ void bind_arrays(py::module_& m) {
           slices[d] = py::slice(py::int_(shard.index[d].start), py::int_(shard.index[d].stop), py::none());
         return slices;
       });
+  m.def("release_memory", &release_memory);
 }
 
 }  // namespace tessera::python

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""generate.py OUT HEADER...: bindings of the functions that public headers declare, one .cpp per header, and their list.
+"""generate.py OUT HEADER...: bindings of the functions that public headers declare, one .cpp per header, and their list; and what the headers say of
+classes and their members, for those that are bound by hand.
 
 A function becomes a Python function of the same name with the header's contract as its docstring. Parameters keep
 their names; an options struct is spread into keyword arguments, a struct of results becomes a named tuple, an
@@ -45,7 +46,7 @@ option_types = {
     "std::vector<std::int64_t>": "Sequence[int]", "std::vector<std::pair<int, int>>": "Sequence[tuple[int, int]]",
     "std::optional<Dtype>": "DtypeLike", "std::optional<Sharding>": "Sharding", "std::optional<int>": "int", "std::optional<double>": "float",
     "std::optional<std::int64_t>": "int", "std::optional<bool>": "bool", "std::optional<std::pair<double, double>>": "tuple[float, float]", "Array": "ArrayLike",
-    "Dtype": "DtypeLike", "char": "str", "std::vector<std::string>": "Sequence[str]", "std::vector<Slice>": "Sequence[slice]",
+    "std::optional<Array>": "ArrayLike", "Dtype": "DtypeLike", "char": "str", "std::vector<std::string>": "Sequence[str]", "std::vector<Slice>": "Sequence[slice]",
 }
 results = {
     "Array": "Array", "std::vector<Array>": "list[Array]", "std::pair<Array, Array>": "tuple[Array, Array]", "Key": "Key", "std::vector<Key>": "list[Key]",
@@ -334,8 +335,49 @@ def stub_text(writers):
     return files
 
 
+def contracts(path):
+    """(class, member or "", words) of the classes of a header whose comments say something, and ("", function, words)."""
+    found, doc, inside, depth = {}, [], None, 0
+    for line in path.read_text().split("\n"):
+        stripped, code = line.strip(), re.sub(r"//.*", "", line)
+        behind = re.search(r"///< ?(.*)", line)
+        if stripped.startswith("///") and not behind:
+            doc = [] if stripped.startswith("/// @") else doc + [stripped[3:].removeprefix(" ")]
+            continue
+        opened = re.match(r"(?:template <.*> )?(?:class|struct) (?:\[\[nodiscard\]\] )?(\w+)(?: final)?(?: : .*)? \{", code) if inside is None else None
+        member = re.match(r"\s+(?:[\w:<>,&*\[\] ]+[ &*])?([a-z]\w*)(?:\(| =|;|\{)", code) if inside is not None and depth == 1 else None
+        if opened:
+            inside = opened.group(1)
+            found.setdefault((inside, ""), "\n".join(doc))
+        elif inside is None and doc:
+            function = re.match(r"(?:template <.*> )?(?:inline )?(?!return|using|namespace)[A-Za-z][\w:<>,&* \[\]]*[ &*]([a-z]\w*)\(", code.replace("[[nodiscard]] ", ""))
+            if function:
+                found.setdefault(("", function.group(1)), "\n".join(doc))
+        elif member:
+            words = behind.group(1) if behind else "\n".join(doc)
+            if not found.get((inside, member.group(1))):
+                found[inside, member.group(1)] = words
+        depth += code.count("{") - code.count("}")
+        if inside is not None and depth == 0:
+            inside = None
+        if inside is None:
+            depth = 0
+        if stripped and not re.match(r"template <.*>$", stripped):
+            doc = []
+    return [(*names, words) for names, words in found.items() if words]
+
+
+def write_contracts(out, include):
+    rows = [row for path in sorted(include.rglob("*.hpp")) if "detail" not in path.parts for row in contracts(path)]
+    text = ["// Generated from the public headers.", '#include "python/contracts.hpp"', "", "namespace tessera::python {", "const Contract contracts[] = {"]
+    text += [f'    {{"{kind}", "{member}", {c_string(words)}}},' for kind, member, words in rows]
+    text += ["};", "const std::size_t contract_count = std::size(contracts);", "}  // namespace tessera::python", ""]
+    write_if_changed(out / "contracts.cpp", "\n".join(text))
+
+
 def main():
     out, headers = pathlib.Path(sys.argv[1]), [pathlib.Path(h) for h in sys.argv[2:]]
+    include = next(parent for parent in headers[0].parents if parent.name == "tessera" and parent.parent.name == "include")
     out.mkdir(parents=True, exist_ok=True)
     writers = []
     for path in headers:
@@ -353,6 +395,7 @@ def main():
         families.append(f"  {{ auto part = {target}; bind_{w.unit}(part); }}")
     families += ["}", "}  // namespace tessera::python", ""]
     write_if_changed(out / "bind_families.cpp", "\n".join(families))
+    write_contracts(out, include)
     write_if_changed(out / "left_out.txt", "\n".join(f"{w.path}: {line}" for w in writers for line in w.left_out) + "\n")
     for submodule, lines in stub_text(writers).items():
         write_if_changed(out / f"stubs_{submodule or 'ops'}.txt", "\n".join(lines) + "\n")

@@ -176,6 +176,7 @@ py::dict cost_of(const Program& program) {
   facts["bytes accessed"] = cost.bytes_accessed;
   facts["communication bytes"] = cost.communication_bytes;
   facts["communication calls"] = cost.communication_calls;
+  facts["host crossing bytes"] = cost.host_crossing_bytes;
   return facts;
 }
 
@@ -186,7 +187,25 @@ void bind_explanation(py::module_& m) {
       .def_readonly("bytes", &PlannedCollective::bytes)
       .def_readonly("seconds", &PlannedCollective::seconds)
       .def_readonly("what", &PlannedCollective::what)
-      .def_readonly("rule", &PlannedCollective::rule);
+      .def_readonly("rule", &PlannedCollective::rule)
+      .def_readonly("calls", &PlannedCollective::calls)
+      .def_readonly("host_crossing_bytes", &PlannedCollective::host_crossing_bytes);
+  py::class_<PlannedCandidate>(m, "PlannedCandidate")
+      .def_readonly("strategy", &PlannedCandidate::strategy)
+      .def_readonly("seconds", &PlannedCandidate::seconds)
+      .def_readonly("bytes", &PlannedCandidate::bytes)
+      .def_readonly("temporary_bytes", &PlannedCandidate::temporary_bytes)
+      .def_readonly("chosen", &PlannedCandidate::chosen)
+      .def_readonly("why", &PlannedCandidate::why);
+  py::class_<PlannedChoice>(m, "PlannedChoice")
+      .def_readonly("what", &PlannedChoice::what)
+      .def_readonly("candidates", &PlannedChoice::candidates);
+  py::class_<CostAnalysis>(m, "CostAnalysis")
+      .def_readonly("flops", &CostAnalysis::flops)
+      .def_readonly("bytes_accessed", &CostAnalysis::bytes_accessed)
+      .def_readonly("communication_bytes", &CostAnalysis::communication_bytes)
+      .def_readonly("communication_calls", &CostAnalysis::communication_calls)
+      .def_readonly("host_crossing_bytes", &CostAnalysis::host_crossing_bytes);
   py::class_<MemoryAnalysis>(m, "MemoryAnalysis")
       .def_readonly("argument_bytes", &MemoryAnalysis::argument_bytes)
       .def_readonly("output_bytes", &MemoryAnalysis::output_bytes)
@@ -194,7 +213,9 @@ void bind_explanation(py::module_& m) {
       .def_readonly("peak_bytes", &MemoryAnalysis::peak_bytes);
   py::class_<Explanation>(m, "Explanation")
       .def_readonly("collectives", &Explanation::collectives)
+      .def_readonly("choices", &Explanation::choices)
       .def_readonly("outputs", &Explanation::outputs)
+      .def_readonly("cost", &Explanation::cost)
       .def_readonly("memory", &Explanation::memory)
       .def_readonly("predicted_seconds", &Explanation::predicted_seconds)
       .def(
@@ -206,18 +227,19 @@ void bind_explanation(py::module_& m) {
       .def(
           "calls", [](const Explanation& e, const std::string& kind) { return e.calls(kind); },
           py::arg("kind") = "")
+      .def("host_crossing_bytes", &Explanation::host_crossing_bytes)
       .def(
           "forbid",
           [](py::object self, const std::string& kind) {
             return self.cast<const Explanation&>().forbid(kind), self;
           },
-          "ShardingError when such a collective would run.")
+          py::arg("kind"))
       .def(
           "limit_bytes",
           [](py::object self, std::int64_t budget) {
             return self.cast<const Explanation&>().limit_bytes(budget), self;
           },
-          "ShardingError when more would move per rank.")
+          py::arg("budget"))
       .def("__str__", [](const Explanation& e) { return to_string(e); })
       .def("__repr__", [](const Explanation& e) { return to_string(e); });
 }

@@ -146,6 +146,19 @@ void bind_meshes(py::module_& m) {
           },
           "An array of NumPy's with the devices.")
       .def_property_readonly("is_abstract", &Mesh::is_abstract)
+      .def(
+          "axis_size", [](const Mesh& mesh, const std::string& name) { return mesh.axis_size(name); },
+          py::arg("name"))
+      .def(
+          "contains", [](const Mesh& mesh, const Device& device) { return mesh.contains(device); },
+          py::arg("device"))
+      .def(
+          "coords",
+          [](const Mesh& mesh, const Device& device) -> py::object {
+            const auto place = mesh.coords(device);
+            return place ? py::object(py::tuple(py::cast(*place))) : py::none();
+          },
+          py::arg("device"))
       .def("__enter__", [](py::object mesh) { return mesh; })
       .def("__exit__", [](py::handle, py::args) {})
       .def("__repr__", &printed<Mesh>)
@@ -226,8 +239,16 @@ void bind_shardings(py::module_& m) {
             return places;
           },
           py::arg("global_shape"))
-      .def("memory_bytes", [](const Sharding& s, ShapeValue shape, DtypeValue dtype,
-                              const Device& d) { return s.memory_bytes(shape.value, dtype.value, d); })
+      .def(
+          "replica_id",
+          [](const Sharding& s, ShapeValue shape, const Device& d) { return s.replica_id(shape.value, d); },
+          py::arg("global_shape"), py::arg("device"))
+      .def(
+          "memory_bytes",
+          [](const Sharding& s, ShapeValue shape, DtypeValue dtype, const Device& d) {
+            return s.memory_bytes(shape.value, dtype.value, d);
+          },
+          py::arg("global_shape"), py::arg("dtype"), py::arg("device"))
       .def("__repr__", &printed<Sharding>)
       .def("__hash__", &Sharding::hash)
       .def("__eq__", [](const Sharding& a, py::handle b) {
@@ -245,6 +266,7 @@ void bind_shardings(py::module_& m) {
            py::arg("devices"))
       .def_property_readonly("shape", [](const PositionalSharding& s) { return tuple_of(s.shape()); })
       .def_property_readonly("ndim", &PositionalSharding::ndim)
+      .def_property_readonly("device_sets", &PositionalSharding::device_sets)
       .def_property_readonly("T", &PositionalSharding::T)
       .def("reshape",
            [](const PositionalSharding& s, py::args sizes) {

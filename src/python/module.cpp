@@ -1,5 +1,7 @@
 #include "python/module.hpp"
 
+#include "python/contracts.hpp"
+
 PYBIND11_MODULE(_core, m) {
   using namespace tessera::python;
   m.doc() = "What tessera's package is made of; import tessera instead.";
@@ -20,4 +22,7 @@ PYBIND11_MODULE(_core, m) {
   bind_networks(m);
   bind_sparse(m);
   bind_writers(m);
+  bind_checkpoints(m);
+  bind_scopes(m);
+  document(m);
 }

@@ -26,6 +26,8 @@ void bind_dlpack(py::module_&);
 void bind_networks(py::module_&);
 void bind_sparse(py::module_&);
 void bind_writers(py::module_&);
+void bind_checkpoints(py::module_&);
+void bind_scopes(py::module_&);
 
 // The array in a Python object, or nullptr. Two loads: every argument of every op is asked.
 const Array* array_in(py::handle);

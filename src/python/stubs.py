@@ -14,7 +14,7 @@ sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != pathlib.P
 import tessera  # noqa: E402
 
 head = '''import typing as _typing
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar, Union, overload
+from typing import Any, Callable, Collection, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar, Union, overload
 import numpy
 {imports}
 ArrayLike = _typing.Union[Array, numpy.ndarray, bool, int, float, complex]
@@ -23,6 +23,7 @@ Shape = _typing.Union[int, Sequence[int]]
 Axes = _typing.Union[None, int, Sequence[int]]
 AxisName = _typing.Union[str, Sequence[str]]
 _T = TypeVar("_T")
+_S = TypeVar("_S")
 '''
 names_of_core = "Array, At, AtIndexer, Compiled, Device, Explanation, Key, Lowered, MemoryAnalysis, Mesh, PartitionSpec, PlannedCollective, PositionalSharding, Shard, Sharding, dtype"
 cpp_types = re.compile(r"tessera(?:\._core)?\.(?:debug\.|tree\.)?(\w+)")
@@ -31,9 +32,12 @@ cpp_types = re.compile(r"tessera(?:\._core)?\.(?:debug\.|tree\.)?(\w+)")
 def plain(text):
     """A signature that Python reads: pybind11's names of C++ types become the package's, defaults become `...`."""
     text = re.sub(r"<[^<>]*>", "...", cpp_types.sub(r"\1", text))
-    text = re.sub(r"(?:std::|py::)?[\w]+::[\w:]+(?:<.*?>)?", "Any", text).replace("handle", "Any").replace("capsule", "Any").replace("buffer", "Any")
+    text = re.sub(r"\(self: [^,)]*", "(self", text)
+    text = re.sub(r"(?:std::|py::)?[\w]+::[\w:]+(?:<.*?>)?", "Any", text).replace("handle", "object").replace("capsule", "object").replace("buffer", "object")
     text = re.sub(r"= (?:\w+\.)?(?:float\d+|u?int\d+|array\(.*?\)|\.\.\.)", "= ...", text)
-    return re.sub(r"\b(?:JitFunction|MappedFunction|Pullback|Block|TreeDef|CommStats|Profile)\b", "Any", text).replace("*args", "*args: Any").replace("**kwargs", "**kwargs: Any")
+    text = re.sub(r": function\b", ": Callable[..., Any]", text).replace("-> object", "-> Any").replace("-> function", "-> Callable[..., Any]")
+    text = re.sub(r"\b(?:JitFunction|MappedFunction|Pullback)\b", "Callable[..., Any]", text).replace("Block", "numpy.ndarray").replace("TreeDef", "object")
+    return text.replace("*args", "*args: object").replace("**kwargs", "**kwargs: object")
 
 
 def bound_signatures(name, value):
@@ -41,7 +45,23 @@ def bound_signatures(name, value):
     doc = value.__doc__ or ""
     found = re.findall(rf"^(?:\d+\. )?{re.escape(name)}(\(.*\) -> .*)$", doc, re.M)
     words = re.sub(rf"^(?:\d+\. )?{re.escape(name)}\(.*$|^Overloaded function\.$", "", doc, flags=re.M).strip()
-    return [(plain(signature), words) for signature in found] or [("(*args: Any, **kwargs: Any) -> Any", words)]
+    return [(told(name, plain(signature)), words) for signature in found] or [(told(name, "(*args: object, **kwargs: object) -> Any"), words)]
+
+
+array_pair, array_triple = "Tuple[Array, Array]", "Tuple[Array, Array, Array]"
+file_info, solution = "Tuple[Tuple[int, ...], dtype, str]", "Tuple[Array, Array, Array, Array]"
+# Of bindings that make a Python object: named tuples, NumPy's arrays, themselves.
+bound_results = {
+    **dict.fromkeys("eig eigh lu_factor slogdet schur polar".split(), array_pair), "qr_pivoted": array_triple, "histogram2d": array_triple, "unique_all": solution,
+    **dict.fromkeys("npy_info matrix_market_info hdf5_info csv_info".split(), file_info), **dict.fromkeys("cg bicgstab gmres lobpcg lanczos".split(), solution),
+    **dict.fromkeys("create_device_mesh process_gather process_allgather broadcast_one_to_all".split(), "numpy.ndarray"), "item": "Union[bool, int, float, complex]",
+    **dict.fromkeys(("__int__", "__index__"), "int"), "block_until_ready": "Array", **dict.fromkeys(("forbid", "limit_bytes"), "Explanation"), 
+    "__exit__": "None", "coords": "Optional[Tuple[int, ...]]", "__dlpack__": "object",
+}
+
+
+def told(name, signature):
+    return signature.replace("-> Any", f"-> {bound_results[name]}") if name in bound_results else signature
 
 
 # What the package's parameters are, by their names: one name means one thing everywhere.
@@ -65,12 +85,32 @@ parameter_types = {
     "to_end": "ArrayLike", "to_begin": "ArrayLike", "discont": "float", "period": "float", "prevent_cse": "bool", "axis_size": "int", "bins": "Union[int, ArrayLike]", "from_": "Union[Array, DtypeLike]", "to": "DtypeLike", "digits": "int",
     "pad_width": "Union[int, Sequence[Union[int, Sequence[int]]]]", "devices": "Sequence[Device]", "where": "None", "stream": "None", "max_version": "Tuple[int, int]",
     "dl_device": "Tuple[int, int]", "api_version": "str", "names": "Sequence[str]", "labels": "Sequence[str]", "parameters": "_T", "network": "Sequence[Dense]",
-    "source": "Union[int, Sequence[int]]", "destination": "Union[int, Sequence[int]]", "init_val": "_T", "init": "Any",
+    "source": "Union[int, Sequence[int]]", "destination": "Union[int, Sequence[int]]", "init_val": "_T", "init": "_T",
+    **dict.fromkeys("obj fill_value communicator definition value backend".split(), "object"), **dict.fromkeys("query scale shift weight table mask elems y".split(), "ArrayLike"),
+    **dict.fromkeys("start_indices limit_indices strides dimensions broadcast_dimensions slice_sizes static_broadcasted_argnums nondiff_argnums".split(), "Sequence[int]"),
+    **dict.fromkeys("key_block count seed dimension start_dimension stop_dimension".split(), "int"), **dict.fromkeys("is_causal strip_zeros on ordered".split(), "bool"),
+    **dict.fromkeys("format trace_path signature trans".split(), "str"), **dict.fromkeys("initializer flatten unflatten primitive pyfunc".split(), "Callable[..., Any]"), "alpha": "float",
+    "axis_index_groups": "Sequence[Sequence[int]]", "ord": "Union[int, float, str]", "index_dtype": "DtypeLike", "branches": "Sequence[Callable[..., Any]]", "excluded": "Collection[Union[int, str]]",
+    "lists": "ArrayLike", "_": "object", "shapes": "Sequence[int]", "options": "object", "layout": "object", "args": "object", "kwargs": "object", "cls": "type", "data": "_T", "dealt": "object",
+    "data_fields": "Sequence[str]", "meta_fields": "Sequence[str]", "leaves": "Sequence[object]", "gradients": "_T", "state": "_S", "rest": "object", "initial": "object", "rules": "Callable[..., Any]",
+    "optimizer": "Union[Adam, Sgd]", "primals": "object", "shardings": "object", "in_shardings": "object", "out_shardings": "object", "in_axes": "object", "out_axes": "object", "in_specs": "object",
+    "out_specs": "object", "self": "", "i": "int", "slices": "object", "places_": "object", "check_rep": "bool", "axis_names": "Sequence[str]", "largest_norm": "float", "targets": "ArrayLike",
+}
+# Where a name means something else.
+parameters_of = {
+    ("dot_product_attention", "key"): "ArrayLike", ("dot_product_attention", "bias"): "ArrayLike", ("update", "name"): "str", ("update", "value"): "object", ("key", "seed"): "int",
+    ("Dense.__init__", "bias"): "ArrayLike", ("LayerNorm.__init__", "shift"): "ArrayLike", ("finfo.__init__", "type"): "Union[DtypeLike, Array]", ("iinfo.__init__", "type"): "Union[DtypeLike, Array]",
+    ("dtypes", "kind"): "Union[str, Tuple[str, ...]]", ("isdtype", "kind"): "Union[str, DtypeLike, Tuple[Union[str, DtypeLike], ...]]", ("ShapeDtypeStruct.__init__", "shape"): "Sequence[int]",
+    ("result_type", "values"): "Union[ArrayLike, DtypeLike]", ("full", "value"): "ArrayLike", ("scan", "init"): "_T", ("switch", "operands"): "object", ("cond", "operands"): "object",
+    ("Adam.__init__", "rate"): "Union[float, Callable[[Array], ArrayLike]]", ("Sgd.__init__", "rate"): "Union[float, Callable[[Array], ArrayLike]]", ("choice", "a"): "ArrayLike",
+    ("device_put", "device"): "object", ("pshuffle", "perm"): "Sequence[int]", ("pswapaxes", "axis"): "int", ("all_gather", "axis"): "int", ("Partial.__init__", "args"): "object",
+    ("ndindex", "shape"): "int", ("map", "xs"): "object", ("scan", "xs"): "object", ("tree_all", "tree"): "object", ("where", "condition"): "ArrayLike",
+    ("vectorize", "signature"): "str", ("fromfunction", "options"): "object", ("piecewise", "args"): "object", ("put_along_axis", "indices"): "ArrayLike", ("einsum_path_text", "expression"): "str",
+    ("polydiv", "u"): "ArrayLike", ("polydiv", "v"): "ArrayLike",
 }
 functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_ready", "stop_gradient", "psum", "pmean", "pmax", "pmin", "ppermute", "pbroadcast"}
 # Results; what is not named here is one array in these modules, and unknown in the others.
-array_modules = {f"tessera.{m}" for m in "_methods _numeric _more _create _elementwise _shapes _reductions _searching _products linalg fft nn".split()}
-array_pair = "Tuple[Array, Array]"
+array_modules = {f"tessera.{m}" for m in "_methods _numeric _more _create _elementwise _shapes _reductions _searching _products linalg fft nn lax random".split()}
 results = {
     "shape": "Tuple[int, ...]", "broadcast_shapes": "Tuple[int, ...]", **dict.fromkeys(("ndim", "size", "local_device_count"), "int"),
     **dict.fromkeys("is_array iscomplexobj can_cast isdtype tree_all".split(), "bool"), "allclose": "bool", "array_equal": "bool",
@@ -84,18 +124,31 @@ results = {
     **dict.fromkeys(functions_of_trees, "_T"), "tree_leaves": "List[Array]", "tree_flatten": "Tuple[List[Array], Any]", "while_loop": "_T", "fori_loop": "_T",
     "isrealobj": "bool", "isscalar": "bool", "modf": array_pair, **dict.fromkeys("diag_indices diag_indices_from tril_indices_from triu_indices_from ix_".split(), "Tuple[Array, ...]"),
     "default_backend": "str", "tolist": "list", "__array__": "numpy.ndarray", "__iter__": "Iterator[Array]", "__contains__": "bool", "__divmod__": array_pair, "__rdivmod__": array_pair, "__len__": "int",
-    "__dlpack_device__": "Tuple[int, int]", "__array_namespace__": "Any", "__dlpack__": "Any", "__setitem__": "None", "linearize": "Tuple[Any, Callable[..., Any]]",
+    "__dlpack_device__": "Tuple[int, int]", "__array_namespace__": "Any", "__dlpack__": "object", "__setitem__": "None", "linearize": "Tuple[Any, Callable[..., Any]]",
     "device_get": "Any", "vjp": "Tuple[Any, Callable[..., Any]]", "tree_map": "_T", "eval_shape": "Any", "__copy__": "Array", "__deepcopy__": "Array", "attach": "None",
     "make_jaxpr_text": "str", "start": "Any", "update": "Tuple[_T, Any]", "callback": "None", "print": "None", "visualize_array_sharding": "None", "visualize_sharding": "None",
-    "global_norm": "Array", "clip_by_global_norm": "_T", "plot": "None", "axis_size": "int",
+    "global_norm": "Array", "clip_by_global_norm": "_T", "plot": "None", "axis_size": "int", "__init__": "None", "__setattr__": "None",
+    "iscomplexobj": "bool", "device_get": "Any", "split": "Union[List[Array], List[Key], Array]", "key": "Key", "PRNGKey": "Key", "cond": "Any", "switch": "Any", "map": "Any", "scan": "Tuple[_T, Any]",
+    **dict.fromkeys("psum_scatter all_gather all_to_all pshuffle pswapaxes".split(), "_T"), "associative_scan": "_T", "polydiv": array_pair, "vectorize": "Callable[..., Any]",
+    "default_device": "None", "devices": "List[Union[Device, None]]", "capabilities": "Dict[str, Union[bool, int]]", "default_dtypes": "Dict[str, dtype]", "dtypes": "Dict[str, dtype]",
+    **dict.fromkeys("tree_structure structure".split(), "object"), "flatten": "Tuple[List[Array], object]", "leaves": "List[Array]", "tree_flatten": "Tuple[List[Array], object]",
+    **dict.fromkeys("tree_unflatten unflatten tree_reduce reduce".split(), "Any"), "map_": "_T", "register_pytree_node": "None", "register_pytree_node_class": "type", "register_dataclass": "type",
+    "profile": "ContextManager[Any]", "debug_nans": "ContextManager[None]", "defjvps": "None", "defvjp": "None", "defjvp": "Callable[..., Any]", "inspect_array_sharding": "None",
+    "reshape": "Array", "copy": "Array", "__eq__": "bool", "__getnewargs__": "Tuple[object, ...]", "__hash__": "int", "__repr__": "str", "start": "_S", "update": "Tuple[_T, _S]", "__call__": "Any",
+    "apply_over_axes": "Array", "is_main_process": "bool", "eval_shape": "Any",
+}
+# Of methods and functions whose name stands for something else elsewhere.
+results_of = {
+    "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", "tree_util.map": "_T", "Array.flatten": "Array",
+    "_shapes.split": "List[Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Union[List[Key], Array]",
 }
 
 
 def typed(p, name):
     """A parameter with its type, and without a default that would need names."""
     is_tree = name in functions_of_trees and p.name == "x" or name == "clip_by_global_norm" and p.name == "gradients"
-    kind = "_T" if is_tree else parameter_types.get(p.name, "Any")
-    if p.default is None and kind not in ("Any", "Axes"):
+    kind = "_T" if is_tree else parameters_of.get((name, p.name)) or parameter_types.get(p.name, "Any")
+    if p.default is None and kind not in ("Any", "Axes", "object"):
         kind = f"Optional[{kind}]"
     if p.kind is p.VAR_POSITIONAL and p.name == "shape":
         kind = "Union[int, Sequence[int]]"
@@ -111,28 +164,31 @@ def own_signature(value, name):
     parameters = [p if p.name == "self" else typed(p, name) for p in inspect.signature(value).parameters.values()]
     parameters = [p.replace(annotation=p.empty, default=p.default) if p.name == "self" else p for p in parameters]
     text = re.sub(r"'__(.*?)__'", r"\1", str(inspect.Signature(parameters))).replace("Ellipsis", "...")
-    return f"{text} -> {results.get(name, 'Array' if value.__module__ in array_modules else 'Any')}"
+    short, module = name.rpartition(".")[2], value.__module__.rpartition(".")[2]
+    known = results_of.get(name) or results_of.get(f"{module}.{name}") or results.get(short)
+    return f"{text} -> {known or ('Array' if value.__module__ in array_modules else 'Any')}"
 
 
-def function_lines(name, value, indent=""):
+def function_lines(name, value, indent="", owner=""):
     value = inspect.unwrap(value)  # with the signatures of the binding that it stands for
     is_own = isinstance(value, types.FunctionType)
-    signatures = [(own_signature(value, name), inspect.getdoc(value) or "")] if is_own else bound_signatures(value.__name__, value)
+    signatures = [(own_signature(value, owner + name), inspect.getdoc(value) or "")] if is_own else bound_signatures(value.__name__, value)
     for signature, doc in signatures:
         if len(signatures) > 1:
             yield f"{indent}@overload"
-        yield f"{indent}def {name}{signature}:"
+        result = "None" if name == "__init__" else None
+        yield f"{indent}def {name}{re.sub(r' -> .*$', f' -> {result}', signature) if result else signature}:"
         yield f'{indent}    {doc!r}' if doc else f"{indent}    ..."
 
 
 # Of properties that are Python's, or whose binding gives a Python object.
-property_types = {"device": "Union[Device, Sharding, None]", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
+property_types = {"device": "Union[Device, Sharding, None]", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "dtype": "numpy.dtype", "addressable_shards": "List[Shard]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
 
 
 def property_type(member, what):
     signature = re.search(r"\) -> (.+)", what.fget.__doc__ or "") if not isinstance(what.fget, types.FunctionType) else None
     found = plain(signature.group(1)) if signature else "Any"
-    return property_types.get(member, "Any") if found in ("Any", "object", "tuple", "handle") else found
+    return property_types.get(member, "Any") if found in ("Any", "object", "tuple", "handle", "List[Any]") else found
 
 
 def class_lines(name, value):
@@ -145,9 +201,9 @@ def class_lines(name, value):
             yield f"    @property\n    def {member}(self) -> {property_type(member, what)}: ..."
         elif callable(what) and inspect.isroutine(what):
             try:
-                yield from function_lines(member, what, "    ")
+                yield from function_lines(member, what, "    ", name + ".")
             except (TypeError, ValueError):
-                yield f"    def {member}(self, *args: Any, **kwargs: Any) -> Any: ..."
+                yield f"    def {member}(self, *args: object, **kwargs: object) -> Any: ..."
 
 
 def module_lines(module):

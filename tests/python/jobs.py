@@ -56,6 +56,20 @@ class Jobs(unittest.TestCase):
         status, _, err = run(0, "import tessera as ts\nts.reshape(ts.ones(6), (4,))")
         self.assertEqual((status, err.count("Traceback")), (70 if status == 70 else 1, 1))
 
+    def test_a_save_under_way_is_finished_at_the_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, out, err = run(3, f"import tessera as ts\nsaves = ts.checkpoint.Manager({folder!r})\nsaves.save(3, ts.arange(9))\ndel saves\n")
+            self.assertEqual((status, out, err), (0, "", ""))
+            self.assertEqual(os.listdir(folder), ["step_00000003"])
+
+    def test_an_exception_leaves_the_step_before(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = f"import tessera as ts\nsaves = ts.checkpoint.Manager({folder!r})\nsaves.save_now(1, ts.arange(9))\nsaves.save(2, ts.arange(9))\n"
+            status, _, err = run(3, program + "if ts.process_index() == 1: raise ValueError('only here')\nts.block_until_ready(ts.sum(ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((3,), ('x',)), ts.P('x')))))\n")
+            self.assertNotEqual(status, 0)
+            self.assertIn("only here", err)
+            self.assertEqual([name for name in os.listdir(folder) if name.startswith("step_") and ".tmp" not in name], ["step_00000001"])
+
     def interrupted(self, ranks, program):
         """What the job leaves when it is sent Ctrl-C once it has said that it is ready."""
         with tempfile.TemporaryDirectory() as folder:

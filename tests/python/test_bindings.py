@@ -4,52 +4,100 @@ import re
 import unittest
 
 import tessera as ts
+from tessera._create import words_of
 
 include = pathlib.Path(__file__).resolve().parents[2] / "include" / "tessera"
 # Where a header's functions are looked for; the others' are the package's own.
 rooms = {"linalg.hpp": [ts.linalg], "fft.hpp": [ts.fft], "random.hpp": [ts.random], "io.hpp": [ts.io, ts.io.checkpoint], "multihost.hpp": [ts.multihost], "control.hpp": [ts.lax],
-         "control/lax.hpp": [ts.lax], "collectives.hpp": [ts.lax], "nn.hpp": [ts.nn], "optim.hpp": [ts.optim], "viz.hpp": [ts.viz], "debug.hpp": [ts.debug, ts], "visualize.hpp": [ts.debug],
+         "control/lax.hpp": [ts.lax], "checkpoint.hpp": [ts.io.checkpoint], "collectives.hpp": [ts.lax], "nn.hpp": [ts.nn], "optim.hpp": [ts.optim], "viz.hpp": [ts.viz], "debug.hpp": [ts.debug, ts], "visualize.hpp": [ts.debug],
          "tree.hpp": [ts.tree_util], "grad.hpp": [ts, ts.lax], "jit.hpp": [ts, ts.debug], "jit/explain.hpp": [ts, ts.debug], "sparse.hpp": [ts.sparse], "sparse/krylov.hpp": [ts.sparse], "io/hdf5_writer.hpp": [ts.io]}
 # What Python calls otherwise.
 renamed = {
     "einsum_of": "einsum", "stddev": "std", "split_at": "split", "index": "Array.__getitem__", "switch_": "lax.switch", "sequential_map": "lax.map", "to_host": "device_get",
     "item": "Array.item", "to_string": "Array.__str__", "eval": "block_until_ready", "dtype_of": "dtype", "slice": "Array.__getitem__", "name": "dtype.name", "itemsize": "dtype.itemsize",
     "value_and_grad_aux": "value_and_grad", "process_gather": "device_get", "is_bool": "isdtype", "is_integer": "isdtype", "is_floating": "isdtype", "is_complex": "isdtype",
-    "is_signed": "isdtype", "is_inexact": "isdtype", "dtype_from_name": "dtype", "nprint": "debug.print", "mesh_from_devices": "Mesh", "arange_of": "arange", "full_from_host": "full",
-    "array_from_host": "array", "local_device": "local_devices", "real_dtype": "finfo", "complex_dtype": "result_type", "wrap_key_data": "random.split", "key_data": "Key.data",
+    "is_inexact": "isdtype", "dtype_from_name": "dtype", "arange_of": "arange", "full_from_host": "full",
+    "array_from_host": "array", "real_dtype": "finfo", "complex_dtype": "result_type", "wrap_key_data": "random.split", "key_data": "Key.data",
     "local": "Array.addressable_shards", "local_shape": "Sharding.shard_shape", "print": "debug.print", "to_vector": "Array.tolist", "to_bool_vector": "Array.tolist",
     "callback_values": "debug.callback", "print_values": "debug.print", "is_signed_integer": "isdtype", "is_unsigned_integer": "isdtype", "axes": "PartitionSpec",
-    "tree_with_leaves": "tree_util.tree_unflatten", "num_devices": "device_count", "num_processes": "process_count", "stop_gradient": "lax.stop_gradient", "neighbours": "stencil",
+    "stop_gradient": "lax.stop_gradient",
 }
 # What Python does not need, and why.
 reasons = {
-    "threefry": "a scope of C++: ts.config.update('jax_threefry_partitionable', ...)", "shard_map_rule": "rules of ops are written in C++", "with_call": "the line is Python's own",
-    "pairs_of_shuffle": "of the header's own templates", "reduced": "of the header's own templates", "reduced_size": "of the header's own templates", "operator": "an operator",
-    "zeros_like_tree": "tree_map(zeros_like, tree)", "memory_of": "Array.nbytes", "run": "the runtime runs as long as the process", "initialize": "import does it", "finalize": "exit does it",
-    "init": "import does it", "local_mdspan": "C++'s view of memory; numpy.asarray is Python's", "short_name": "str(dtype)", "bytes_as": "of the header's own templates", "local_shards": "Array.addressable_shards",
+    "threefry": "a scope of C++: ts.config.update('jax_threefry_partitionable', ...)", "zeros_like_tree": "tree_map(zeros_like, tree)", "run": "the runtime runs as long as the process",
+    "local_mdspan": "C++'s view of memory; numpy.asarray is Python's", "short_name": "str(dtype)",
 }
 
 
 # Headers between tessera and other libraries of C++.
-of_cpp = {"eigen.hpp", "mpi.hpp"}
+of_cpp = {"eigen.hpp", "mpi.hpp", "dlpack.hpp"}
+# Classes that Python calls otherwise, or says with a value of its own. Options of a call are its keyword arguments.
+renamed_classes = {
+    "At": "_core.At", "CostAnalysis": "_core.CostAnalysis", "Dtype": "dtype", "IndexError": "TesseraIndexError", "Manager": "io.checkpoint.Manager", "MemoryAnalysis": "_core.MemoryAnalysis",
+    "MemoryError": "TesseraMemoryError", "OnPreemption": "_core.OnPreemption", "PlannedCandidate": "_core.PlannedCandidate", "PlannedChoice": "_core.PlannedChoice",
+    "PlannedCollective": "_core.PlannedCollective", "ShapeDtype": "ShapeDtypeStruct", "SystemError": "TesseraSystemError", "profile": "_core.debug.Profile", "Jitted": "_core.JitFunction",
+    "Mapped": "_core.MappedFunction", "Linearized": "_core.Linearized", "CustomJvp": "custom_jvp", "Runtime": "attach", "ThreefryScope": "config.update", "Curve": "viz.plot",
+}
+numbers, named_tuple, pieces = "a number, or what NumPy makes one", "a named tuple", "a tuple, a list or a slice of Python's"
+class_reasons = {
+    "Operand": numbers, "HostArray": "numpy.ndarray", "Initializer": "a function", "Rate": "a number or a function", "Axes": pieces, "AxisName": pieces, "AxesTree": pieces, "DrawShape": pieces,
+    "Ellipsis": pieces, "IndexHere": pieces, "NdDevices": pieces, "NoneType": "None", "Range": pieces, "Shape": pieces, "ShardingTree": pieces, "Slice": pieces, "SliceBound": pieces,
+    "SpecTree": pieces, "EinsumExpression": "a string", "Format": "a string", "Printed": "any value", "FileInfo": named_tuple, "Entries": named_tuple, "LU": named_tuple, "LuFactor": named_tuple,
+    "QR": named_tuple, "SVD": named_tuple, "Eigh": named_tuple, "Eig": named_tuple, "Schur": named_tuple, "Polar": named_tuple, "PivotedQR": named_tuple, "SlogDet": named_tuple,
+    "UniqueAll": named_tuple, "Histogram2d": named_tuple, "Solution": named_tuple, "Eigenpairs": named_tuple, "LocalView": "C++'s view of memory; numpy.asarray is Python's",
+    "VarianceScaling": "keyword arguments of nn.variance_scaling", "ForwardJacobianOf": "what jacfwd gives", "Neighbours": "what a stencil's function is called with",
+}
+# Members by other names, or not for programs.
+renamed_members = {"is_committed": "committed", "is_weakly_typed": "weak_type", "to_vector": "tolist", "size": "__len__"}
+member_reasons = {
+    "kind": "the type", "hash": "hash(x)", "identity": "of the library's own", "node": "of the library's own", "output": "of the library's own", "pattern": "of the library's own",
+    "is_transposed": "of the library's own", "run": "a call", "axis_number": "axis_names.index(name)", "position": "of the library's own", "same_devices": "of the library's own",
+    "with_axes": "Mesh(mesh.devices.reshape(sizes), names)", "check_fits": "every call that takes a shape checks it", "dim_axes": "spec", "for_ndim": "of the library's own",
+    "from_dim_axes": "NamedSharding", "local_box": "devices_indices_map", "replicated": "NamedSharding(mesh, P())", "dims": "tuple(spec)", "transposed": "a.T", "attach": "tessera.attach",
+}
+
+
+# Their results are what a caller's function, tree or container holds.
+any_tree = set("cond switch map scan vjp linearize jvp eval_shape eval device_get tree_map tree_unflatten unflatten tree_reduce reduce checkpointed with_own_backward with_own_forward apply "
+               "restore __call__ __getitem__ __enter__ __get__ __array_namespace__ profile grad value_and_grad jacrev jacfwd hessian while_loop fori_loop".split())
+
+
+def without_comments(path):
+    text = re.sub(r"^namespace detail \{.*?^\}  // namespace detail", "", path.read_text().replace("[[nodiscard]] ", ""), flags=re.S | re.M)
+    return re.sub(r"//[^\n]*", "", text)
 
 
 def declared(path):
     """Names of functions at the beginning of a declaration; members of structs and what is in detail are left out."""
-    text = path.read_text().replace("[[nodiscard]] ", "")
-    text = re.sub(r"^namespace detail \{.*?^\}  // namespace detail", "", text, flags=re.S | re.M)
-    text = re.sub(r"//[^\n]*", "", text)
-    text = re.sub(r"^(?:template <[^;{]*?>\s*)?(?:class|struct) \w+[^;{]*\{.*?^\};", "", text, flags=re.S | re.M)
-    found = re.findall(r"^(?:template <[^;{]*?>\s*)?(?:inline |constexpr )*(?!return|using|throw|else|if|for|while)[A-Za-z][\w:<>, ]*?[ >&]([a-z]\w*)\((?!\))", text, re.M)
-    return {name for name in found if not name.endswith("_leaf") and not name.startswith("operator")}
+    text = re.sub(r"^(?:template <[^;{]*?>\s*)?(?:class|struct) \w+[^;{]*\{.*?^\};", "", without_comments(path), flags=re.S | re.M)
+    found = re.findall(r"^(?:template <[^;{]*?>\s*)?(?:inline |constexpr )*(?!return|using|throw|else|if|for|while)[A-Za-z][\w:<>, .]*?[ >&]([a-z]\w*)\(", text, re.M)
+    return {name for name in found if not name.endswith("_leaf") and name not in ("operator", "static_assert", "requires", "sizeof")}
+
+
+def declared_classes(path):
+    """Name -> public member functions of the classes of a header."""
+    classes = {}
+    for kind, name, body in re.findall(r"^(?:template <[^;{]*?>\s*)?(class|struct) (\w+)(?: final)?(?: : [^{;]*)? \{(.*?)^\};", without_comments(path), re.S | re.M):
+        public = "".join(re.findall(r"public:(.*?)(?=private:|protected:|\Z)", body, re.S)) if kind == "class" else body.split("private:")[0]
+        for _ in range(4):
+            public = re.sub(r"\{[^{}]*\}", ";", public)
+        members = re.findall(r"^ {1,4}(?:template <[^;]*?>\s*)?(?:static |explicit |constexpr |virtual )*[\w:<>,&*\s]+?[\s&*]([a-z]\w*)\([^;]*;", public, re.M)
+        classes[name] = {m for m in members if not m.endswith("_")} - {"requires", "operator", "static_assert", name}
+    return classes
+
+
+def at(name, places):
+    """What goes by this name in one of these places, or None."""
+    for place in places:
+        for part in name.split("."):
+            place = getattr(place, part, None)
+        if place is not None:
+            return place
+    return None
 
 
 def is_there(name, places):
-    target = renamed.get(name, name)
-    if "." in target:
-        head, tail = target.split(".")
-        return hasattr(getattr(ts, head), tail)
-    return any(hasattr(place, target) for place in [*places, ts])
+    return at(renamed.get(name, name), [*places, ts]) is not None
 
 
 class Bindings(unittest.TestCase):
@@ -67,14 +115,63 @@ class Bindings(unittest.TestCase):
         self.assertGreater(seen, 500)
         self.assertEqual(missing, [])
 
+    def test_every_class_and_its_members_are_there(self):
+        missing, seen = [], 0
+        for path in sorted(include.rglob("*.hpp")):
+            header = str(path.relative_to(include))
+            if header.startswith("detail/") or header in of_cpp:
+                continue
+            for name, members in declared_classes(path).items():
+                if name.endswith("Options") or name in class_reasons:
+                    continue
+                found = at(renamed_classes.get(name, name), [*rooms.get(header, []), ts])
+                seen += 1
+                if found is None:
+                    missing.append(f"{header}: {name}")
+                elif isinstance(found, type) and not issubclass(found, Exception):
+                    missing += [f"{header}: {name}.{m}" for m in sorted(members - set(member_reasons)) if not (hasattr(found, m) or hasattr(found, renamed_members.get(m, m)))]
+        self.assertGreater(seen, 40)
+        self.assertEqual(missing, [])
+
+    def test_no_exception_is_kept_for_nothing(self):
+        names = set().union(*(declared(p) for p in include.rglob("*.hpp")))
+        classes = [declared_classes(p) for p in include.rglob("*.hpp")]
+        self.assertEqual(sorted(name for name in {*renamed, *reasons} if name not in names), [])
+        self.assertEqual(sorted(name for name in {*renamed_classes, *class_reasons} if not any(name in c for c in classes)), [])
+        self.assertEqual(sorted(m for m in {*renamed_members, *member_reasons} if not any(m in members for c in classes for members in c.values())), [])
+
+    def test_all_that_is_public_says_what_it_does(self):
+        silent = []
+        for room in (ts, ts.lax, ts.linalg, ts.fft, ts.random, ts.nn, ts.optim, ts.viz, ts.io, ts.io.checkpoint, ts.debug, ts.multihost, ts.sparse, ts.tree_util):
+            for name, value in vars(room).items():
+                if not name.startswith("_") and callable(value) and not (isinstance(value, type) and issubclass(value, Exception)) and not words_of(value):
+                    silent.append(f"{room.__name__}.{name}")
+        self.assertEqual(silent, [])
+
+    def test_members_say_what_the_headers_say(self):
+        self.assertIn("n-d grid of devices", ts.Mesh.__doc__)
+        self.assertIn("unknown name", ts.Mesh.axis_size.__doc__)
+        self.assertIn("in axis order", ts.Mesh.axis_names.__doc__)
+        self.assertIn("received from other ranks", ts._core.CostAnalysis.communication_bytes.__doc__)
+
     def test_docstrings_are_the_headers(self):
         self.assertIn("1.1 ulp", ts._core.power.__doc__)
         self.assertIn("positive definite", ts._core.linalg.cholesky.__doc__)
         self.assertIn("first of equal", ts.argmax.__doc__)
         self.assertIn("row-major order", ts.nonzero.__doc__ + ts._core.nonzero.__doc__)
 
+    def test_stubs_tell_types_where_there_is_one(self):
+        stubs = sorted(pathlib.Path(ts._core.__file__).parent.glob("*.pyi"))
+        self.assertGreater(len(stubs), 10)
+        untold = set()
+        for stub in stubs:
+            for name, signature in re.findall(r"^ *def (\w+)(\(.*)", stub.read_text(), re.M):
+                if name not in any_tree and re.search(r"\bAny\b", signature.replace("Callable[..., Any]", "")):
+                    untold.add(f"{stub.name}: {name}{signature}")
+        self.assertEqual(sorted(untold), [])
+
     def test_all_names_are_importable(self):
-        for room in (ts, ts.lax, ts.linalg, ts.fft, ts.random, ts.nn, ts.optim, ts.viz, ts.io, ts.debug, ts.multihost, ts.tree_util):
+        for room in (ts, ts.lax, ts.linalg, ts.fft, ts.random, ts.nn, ts.optim, ts.viz, ts.io, ts.debug, ts.multihost, ts.sparse, ts.tree_util):
             for name in getattr(room, "__all__", ()):
                 self.assertTrue(hasattr(room, name), name)
 

@@ -66,6 +66,64 @@ class Files(Folder):
         self.assertRaises(OSError, lambda: ts.io.checkpoint.restore(directory, {"other": x}))
 
 
+class Managers(Folder):
+    def steps(self):
+        ts.multihost.sync_global_devices("looked")
+        return sorted(n for n in os.listdir(self.folder) if n.startswith("step_") and ".tmp" not in n)  # the next save clears those
+
+    def tree(self, x, step):
+        return {"layers": [(x + step, x * 2)], "rate": 0.5, "none": None}
+
+    def test_the_newest_steps_stay_and_the_latest_is_restored(self):
+        for x in spread(rows):
+            with ts.checkpoint.Manager(self.folder, keep=2, every=2) as saves:
+                self.assertEqual([saves.save(step, self.tree(x, step)) for step in range(1, 8)], [False, True] * 3 + [False])
+                saves.wait()
+                self.assertEqual(self.steps(), ["step_00000004", "step_00000006"])
+                saves.save_now(7, self.tree(x, 7))
+                step, tree = saves.restore(ts.tree_map(lambda a: a * 0, self.tree(x, 0)))
+            self.assertEqual(step, 7)
+            assert_same(tree["layers"][0][0], rows + 7)
+            self.assertEqual(tree["layers"][0][0].sharding, x.sharding)
+            self.assertEqual(float(tree["rate"]), 0.5)
+            assert_same(ts.checkpoint.restore(self.folder, self.tree(x, 0))["layers"][0][1], rows * 2)
+            self.tearDown()
+            self.setUp()
+
+    def test_an_empty_folder_gives_back_what_is_given(self):
+        like = {"x": ts.ones(3)}
+        with ts.io.checkpoint.Manager(self.path("none")) as saves:
+            step, tree = saves.restore(like)
+        self.assertIsNone(step)
+        self.assertIs(tree, like)
+
+    def test_an_exception_gives_up_what_is_under_way(self):
+        x = ts.arange(6)
+        with self.assertRaises(ZeroDivisionError):
+            with ts.checkpoint.Manager(self.folder) as saves:
+                saves.save_now(1, x)
+                saves.save(2, x)
+                raise ZeroDivisionError
+        self.assertEqual(self.steps(), ["step_00000001"])
+
+    def test_a_closed_one_says_so(self):
+        saves = ts.checkpoint.Manager(self.folder)
+        saves.save(1, ts.arange(3))
+        saves.close()
+        saves.close()
+        self.assertEqual(self.steps(), ["step_00000001"])
+        with self.assertRaisesRegex(ts.ArgumentError, r"test_libraries.py:\d+: it is closed; make another one"):
+            saves.save(2, ts.arange(3))
+
+    def test_what_cannot_be_kept_is_refused(self):
+        self.assertRaisesRegex(ValueError, "keep is -1", lambda: ts.checkpoint.Manager(self.folder, keep=-1))
+        saves = ts.checkpoint.Manager(self.folder)
+        self.assertRaisesRegex(ValueError, "step -1 is negative", lambda: saves.save(-1, ts.ones(2)))
+        saves.save_now(3, {"a": ts.ones(2)})
+        self.assertRaises(OSError, lambda: saves.restore({"b": ts.ones(2)}))
+        saves.close()
+
+
 class Debugging(unittest.TestCase):
     def printed(self, call):
         out = io.StringIO()
@@ -92,6 +150,18 @@ class Debugging(unittest.TestCase):
             self.assertRaises(ValueError, lambda: explained.forbid("all-reduce"))
             self.assertEqual(explained.collectives[0].axes, "x")
         self.assertIs(explained.forbid("all-to-all"), explained)
+        self.assertEqual(explained.cost.communication_calls, explained.calls())
+        self.assertEqual(explained.host_crossing_bytes(), 0)
+
+    def test_products_are_computed_as_the_scope_says(self):
+        n = ts.device_count()
+        grid = ts.NamedSharding(ts.make_mesh((n,), ("x",)), ts.P(None, "x"))
+        a, b = ts.device_put(ts.ones((8, 8 * n)), grid), ts.device_put(ts.ones((8 * n, 8 * n)), ts.NamedSharding(grid.mesh, ts.P("x", None)))
+        with ts.MatmulScope(memory_limit_bytes=1 << 20):
+            assert_same(a @ b, np.full((8, 8 * n), 8 * n, np.float32))
+        assert_same(ts.matmul(a, b, algorithm="whole"), np.full((8, 8 * n), 8 * n, np.float32))
+        self.assertRaises(ValueError, lambda: ts.MatmulScope("by magic"))
+        self.assertRaises(ValueError, lambda: ts.MatmulScope(memory_limit_bytes=-1).__enter__())
 
     def test_profiles_and_nan_checks(self):
         with ts.debug.profile() as scope:
@@ -137,6 +207,25 @@ class Networks(unittest.TestCase):
             assert_same(ts.nn.elu(x), np.where(host > 0, host, np.expm1(host)))
             assert_same(ts.nn.silu(x), host / (1 + np.exp(-host)))
         assert_same(ts.nn.one_hot(ts.array([2, 0]), 3), np.eye(3, dtype=np.float32)[[2, 0]])
+
+
+    def attention(self, q, k, v, bias=0.0, mask=True):
+        scores = np.einsum("bqhf,bkhf->bhqk", q, k) / np.sqrt(q.shape[-1]) + bias
+        scores = np.where(mask, scores, -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        return np.einsum("bhqk,bkhf->bqhf", weights / weights.sum(-1, keepdims=True), v)
+
+    def test_attention_is_the_librarys(self):
+        draw = np.random.default_rng(0)
+        q, k, v = (draw.standard_normal(shape).astype(np.float32) for shape in ((2, 5, 3, 4), (2, 7, 3, 4), (2, 7, 3, 4)))
+        bias, mask = draw.standard_normal((3, 5, 7)).astype(np.float32), draw.random((5, 7)) < 0.7
+        mask[:, 0] = True
+        for x in spread(q):
+            assert_same(ts.nn.dot_product_attention(x, k, v), self.attention(q, k, v), 1e-4)
+            assert_same(ts.nn.dot_product_attention(x, k, v, bias, ts.asarray(mask)), self.attention(q, k, v, bias, mask), 1e-4)
+            assert_same(ts.nn.dot_product_attention(x, k, v, is_causal=True, key_block=3), self.attention(q, k, v, mask=np.arange(7) <= np.arange(5)[:, None]), 1e-4)
+        self.assertIn("online softmax", ts.nn.dot_product_attention.__doc__)
+        self.assertRaises(TypeError, lambda: ts.nn.dot_product_attention(q, k, v, mask=ts.ones((5, 7))))
 
 
 class Processes(unittest.TestCase):

@@ -73,6 +73,74 @@ class Sized(unittest.TestCase):
         self.assertRaises(ts.ArgumentError, lambda: ts.jit(lambda v: ts.nonzero(v))(ts.arange(3)))
 
 
+class Polynomials(unittest.TestCase):
+    def test_coefficients_of_roots_and_back(self):
+        host = np.float32([1.5, -2, 0.25, 3])
+        for x in spread(host):
+            assert_same(ts.poly(x), np.poly(host), 1e-4, dtype=False)
+        for p in ([1, -6, 11, -6], [0, 0, 2, 0, -8, 0, 0], [1, 0, 1], [3.0], [0.0, 0.0], []):
+            for x in spread(np.float32(p)):
+                found, expected = ts.roots(x), np.roots(p)
+                self.assertEqual((found.shape, found.dtype), (expected.shape, ts.complex64))
+                np.testing.assert_allclose(np.sort_complex(values(found).round(4)), np.sort_complex(expected.astype(np.complex64).round(4)), atol=1e-3)
+        assert_same(ts.poly(ts.array([[2.0, 1.0], [0.0, 3.0]])), np.complex64([1, -5, 6]), 1e-4)
+        assert_same(ts.poly(ts.zeros((0,))), np.ones(1), dtype=False)
+        self.assertEqual(ts.jit(lambda p: ts.roots(p, strip_zeros=False))(ts.array([1.0, 0, -4])).shape, (2,))
+
+    def test_division(self):
+        for u, v in (([3.0, 5, 2], [2.0, 1]), ([1.0, 0, 0, -1], [1.0, -1]), ([1.0, 2], [4.0, 5, 6]), ([2.0, 4, 6], [2.0])):
+            for x in spread(np.float32(u)):
+                quotient, rest = ts.polydiv(x, np.float32(v))
+                expected, left = np.polydiv(np.float32(u), np.float32(v))
+                if len(v) <= len(u):
+                    assert_same(quotient, expected, dtype=False)
+                    assert_same(rest, np.pad(left, (len(v) - 1 - left.size, 0)) if len(v) > 1 else left[:0], dtype=False)
+                else:
+                    self.assertEqual(quotient.size, 0)
+                    assert_same(rest, u, dtype=False)
+
+
+class Vectorized(unittest.TestCase):
+    def test_shapes_are_broadcast(self):
+        host = real[:, :1]
+        for x in spread(real):
+            for y in spread(host):
+                calls = []
+                f = ts.vectorize(lambda a, b: (calls.append(1), ts.where(a > b, a - b, a + b))[1])
+                assert_same(f(x, y), np.where(real > host, real - host, real + host))
+                self.assertEqual(len(calls), 1)  # traced once, for all elements
+                assert_same(f(ts.expand_dims(x, 1), 2.0), np.where(real > 2, real - 2, real + 2)[:, None])
+
+    def test_signatures(self):
+        norms = ts.vectorize(lambda v: ts.sqrt(ts.sum(v * v)), signature="(n)->()")
+        products = ts.vectorize(ts.matmul, signature="(n,m),(m)->(n)")
+        both = ts.vectorize(lambda v: (ts.sum(v), v * 2), signature="(n)->(),(n)")
+        stack = np.stack([real, real * 2, real + 1])
+        for x in spread(stack):
+            assert_same(norms(x), np.linalg.norm(stack, axis=-1))
+            assert_same(products(x, real[0]), stack @ real[0])
+            assert_same(products(ts.expand_dims(x, 1), real[:3]), np.einsum("aijk,bk->abj", stack[:, None], real[:3]))
+            total, double = both(x)
+            assert_same(total, stack.sum(-1))
+            assert_same(double, stack * 2)
+
+    def test_excluded_arguments_are_handed_on(self):
+        f = ts.vectorize(lambda a, n, flip=False: (-a if flip else a) * n, excluded={1, "flip"})
+        assert_same(f(ts.asarray(real), 3, flip=True), -3 * real)
+        assert_same(ts.vectorize(lambda a, b: a * b)(ts.asarray(real), b=2.0), 2 * real)
+        decorated = ts.vectorize(excluded=(0,))(lambda text, a: a + len(text))
+        assert_same(decorated("four", ts.asarray(real)), real + 4)
+
+    def test_what_disagrees_with_the_signature_is_refused(self):
+        twice = ts.vectorize(lambda a, b: a + b, signature="(n),(n)->(n)")
+        for call, words in ((lambda: twice(ts.ones(3), ts.ones(4)), "argument 1 has extent 4 for n, which is 3 elsewhere"), (lambda: twice(ts.ones(3)), "1 arguments for the 2 of the signature"),
+                            (lambda: twice(ts.ones(3), 1.0), "argument 1 has 0 dimensions"), (lambda: ts.vectorize(ts.sum, signature="n->()"), "is no signature"),
+                            (lambda: ts.vectorize(lambda a: a, signature="(n)->()")(ts.ones(3)), "result 0 has 1 dimensions"),
+                            (lambda: ts.vectorize(lambda a: (a, a), signature="(n)->(n)")(ts.ones(3)), "2 results for the 1 of the signature")):
+            with self.assertRaisesRegex(ts.ArgumentError, words):
+                call()
+
+
 class Numeric(unittest.TestCase):
     # A call, and NumPy's where it is written otherwise.
     calls = {

@@ -13,7 +13,7 @@ from . import _runtime  # starts the runtime before anything else asks for devic
 from . import _core
 from ._runtime import attach  # noqa: F401
 from ._core import (  # noqa: F401
-    Array, Compiled, Device, Explanation, Key, Lowered, Mesh, NamedSharding, PartitionSpec, PositionalSharding, Progress, Shard, Sharding,
+    Array, Compiled, Device, Explanation, Key, Lowered, MatmulScope, Mesh, NamedSharding, PartitionSpec, PositionalSharding, Progress, Shard, Sharding,
     SingleDeviceSharding, abstract_mesh, create_device_mesh, device_count, devices, is_main_process, local_devices, make_array_from_callback,
     make_array_from_process_local_data, make_mesh, process_count, process_index)
 from ._core.errors import (  # noqa: F401
@@ -25,6 +25,7 @@ from ._create import *  # noqa: F401,F403
 from ._standard import *  # noqa: F401,F403
 from . import _methods  # noqa: F401  gives Array its methods
 from ._transforms import *  # noqa: F401,F403
+from ._vectorize import *  # noqa: F401,F403
 from ._place import *  # noqa: F401,F403
 from . import config, debug, fft, io, lax, linalg, multihost, nn, optim, random, sharding, sparse, tree_util, viz  # noqa: F401
 from .debug import CommStats, explain  # noqa: F401
@@ -35,8 +36,17 @@ tree = tree_util
 
 P = PartitionSpec
 ndarray = Array
-local_device_count = lambda: 1  # noqa: E731  one process is one device
-default_backend = lambda: "cpu"  # noqa: E731
+
+
+def local_device_count():
+    """1: one process is one device."""
+    return 1
+
+
+def default_backend():
+    """"cpu"."""
+    return "cpu"
+
 
 # The standard's constants and dtypes.
 from math import e, inf, nan, pi  # noqa: E402,F401

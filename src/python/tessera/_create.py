@@ -139,17 +139,18 @@ def empty(shape, *, dtype=None, device=None):
     return _placed(_core.zeros(shape, dtype=dtype or _core.float32), device)
 
 
-def _like(make):
+def _like(make, words):
     def function(x, /, *args, dtype=None, device=None, shape=None):
         x = asarray(x)
         made = make(x.shape if shape is None else shape, *args, dtype=x.dtype if dtype is None else dtype)
         return _core.device_put_leaf(made, device) if device is not None else made
+    function.__doc__ = words
     return function
 
 
-empty_like = _like(_core.zeros)
-zeros_like = _like(_core.zeros)
-ones_like = _like(_core.ones)
+empty_like = _like(_core.zeros, "Zeros with the shape and dtype of x: memory is not handed out with what it held before.")
+zeros_like = _like(_core.zeros, "Zeros with the shape and dtype of x.")
+ones_like = _like(_core.ones, "Ones with the shape and dtype of x.")
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):

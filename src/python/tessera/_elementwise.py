@@ -64,11 +64,29 @@ def divmod(a, b, /):
     return _core.floor_divide(a, b), _core.remainder(a, b)
 
 
-isreal = lambda x: _core.equal(_core.imag(x), 0)  # noqa: E731
-iscomplex = lambda x: _core.not_equal(_core.imag(x), 0)  # noqa: E731
-iscomplexobj = lambda x: _array(x).dtype.kind == "c"  # noqa: E731
-float_power = lambda a, b: _core.power(_core.astype(a, _core.float32) if _array(a).dtype.kind in "biu" else a, b)  # noqa: E731
-logaddexp2 = lambda a, b: _core.logaddexp(_core.multiply(a, math.log(2)), _core.multiply(b, math.log(2))) / math.log(2)  # noqa: E731
+def isreal(x):
+    """Where the imaginary part is 0."""
+    return _core.equal(_core.imag(x), 0)
+
+
+def iscomplex(x):
+    """Where the imaginary part is not 0."""
+    return _core.not_equal(_core.imag(x), 0)
+
+
+def iscomplexobj(x):
+    """Whether its dtype is a complex one."""
+    return _array(x).dtype.kind == "c"
+
+
+def float_power(a, b):
+    """a to the power b; integers become float32."""
+    return _core.power(_core.astype(a, _core.float32) if _array(a).dtype.kind in "biu" else a, b)
+
+
+def logaddexp2(a, b):
+    """log2(2^a + 2^b) without overflow."""
+    return _core.logaddexp(_core.multiply(a, math.log(2)), _core.multiply(b, math.log(2))) / math.log(2)
 
 
 def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):

@@ -5,11 +5,12 @@ import math
 import numpy as _np
 
 from . import _core
-from ._create import _array, arange, asarray
+from ._create import _array, arange, asarray, copy_to_numpy
 from ._shapes import concatenate, moveaxis, ravel, tril_indices, triu_indices
 
 __all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "delete", "diag_indices", "diag_indices_from", "ediff1d", "fabs", "fix", "fromfunction", "insert", "isneginf",
-           "isposinf", "isrealobj", "isscalar", "ix_", "mgrid", "modf", "ogrid", "piecewise", "put_along_axis", "radians", "resize", "rint", "round", "s_", "tril_indices_from",
+           "isposinf", "isrealobj", "isscalar", "ix_", "mgrid", "modf", "ogrid", "piecewise", "poly", "polydiv", "put_along_axis", "radians", "resize", "rint",
+           "roots", "round", "s_", "tril_indices_from",
            "triu_indices_from", "unwrap"]
 
 bitwise_count, degrees, radians, rint = _core.population_count, _core.rad2deg, _core.deg2rad, _core.round
@@ -177,6 +178,55 @@ def ix_(*lists):
     lists = [_array(v) for v in lists]
     lists = [_core.flatnonzero(v) if v.dtype.kind == "b" else v for v in lists]
     return tuple(_core.reshape(v, [v.size if k == d else 1 for k in range(len(lists))]) for d, v in enumerate(lists))
+
+
+def _floating(x):
+    return x if x.dtype.kind in "fc" else _core.astype(x, _core.float32)
+
+
+def poly(x):
+    """The coefficients, the highest power first, of the polynomial with these roots, or of a matrix's characteristic polynomial. numpy.poly."""
+    from .lax import scan
+    x = _array(x)
+    zeros = _floating(_core.linalg.eigvals(x) if x.ndim == 2 else ravel(x))
+    one = _core.astype(_core.equal(arange(zeros.size + 1), 0), zeros.dtype)
+    times = lambda p, zero: (p - zero * _core.concatenate([_core.zeros((1,), p.dtype), p[:-1]], 0), None)  # noqa: E731
+    return scan(times, one, zeros)[0]
+
+
+def polydiv(u, v):
+    """(quotient, remainder) of two polynomials, the highest power first; the remainder keeps its leading zeros, as jax.numpy.polydiv's does."""
+    from .lax import scan
+    u, v = (_floating(_array(p)) for p in (u, v))
+    u, v = (_core.astype(p, _core.add(u[:1], v[:1]).dtype) for p in (u, v))
+    if v.size > u.size:
+        return u[:0], u
+    divisor = _core.concatenate([v, _core.zeros((u.size - v.size,), v.dtype)], 0)
+
+    def step(rest, _):
+        q = rest[0] / v[0]
+        return _core.concatenate([(rest - q * divisor)[1:], _core.zeros((1,), v.dtype)], 0), q
+
+    rest, quotient = scan(step, u, length=u.size - v.size + 1)
+    return quotient, rest[:v.size - 1]
+
+
+def roots(p, *, strip_zeros=True):
+    """The roots of the polynomial with these coefficients, the highest power first: the eigenvalues of its companion matrix, complex. numpy.roots.
+
+    Collective: zeros in front and behind are looked for; with strip_zeros=False they must not be there, and it records, in jit too.
+    """
+    p, behind = _floating(ravel(_array(p))), 0
+    if strip_zeros:
+        places = _np.flatnonzero(copy_to_numpy(p))
+        p, behind = (p[places[0]:places[-1] + 1], p.size - 1 - int(places[-1])) if places.size else (p[:0], 0)
+    dtype = _core.complex128 if p.dtype.name in ("float64", "complex128") else _core.complex64
+    n = builtins.max(p.size - 1, 0)
+    found = _core.zeros((behind,), dtype)
+    if n == 0:
+        return found
+    companion = _core.concatenate([_core.expand_dims(-p[1:] / p[0], 0), _core.eye(n - 1, n, 0, p.dtype)], 0)
+    return _core.concatenate([_core.linalg.eigvals(companion), found], 0)
 
 
 class _Grid:

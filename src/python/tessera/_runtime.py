@@ -7,11 +7,14 @@ import traceback
 from . import _core
 
 _core.set_package_folder(os.path.dirname(os.path.abspath(__file__)) + os.sep)
+_has_failed = False
 
 
 def _report(kind, error, trace, print_it=sys.__excepthook__):
     """An exception has left the program on this process: its traceback is printed once per job, and the job ends."""
+    global _has_failed
     is_interactive = hasattr(sys, "ps1") or sys.flags.interactive
+    _has_failed = not is_interactive
     if is_interactive or _core.process_count() == 1:
         print_it(kind, error, trace)
         return
@@ -20,7 +23,9 @@ def _report(kind, error, trace, print_it=sys.__excepthook__):
 
 
 def _finish():
-    """MPI that mpi4py has started ends with the interpreter: tessera has to end before it. Otherwise exit's own hook, which knows the status."""
+    """Saves that are under way are finished. MPI that mpi4py has started ends with the interpreter: tessera has to end before it. Otherwise
+    exit's own hook ends it, which knows the status."""
+    _core.checkpoint.finish_managers(_has_failed)
     if "mpi4py.MPI" in sys.modules:
         _core.end()
 

@@ -155,15 +155,24 @@ def array_split(x, parts, axis=0):
     """Parts that differ by one at most."""
     if not isinstance(parts, int):
         return split(x, parts, axis)
-    each, more = divmod_int(_array(x).shape[axis], parts)
+    each, more = builtins.divmod(_array(x).shape[axis], parts)
     places = [n * each + builtins.min(n, more) for n in range(1, parts)]
     return _core.split_at(x, places, axis)
 
 
-divmod_int = builtins.divmod
-hsplit = lambda x, parts: split(x, parts, 0 if _array(x).ndim == 1 else 1)  # noqa: E731
-vsplit = lambda x, parts: split(x, parts, 0)  # noqa: E731
-dsplit = lambda x, parts: split(x, parts, 2)  # noqa: E731
+def hsplit(x, parts):
+    """split along axis 1, of a vector along axis 0."""
+    return split(x, parts, 0 if _array(x).ndim == 1 else 1)
+
+
+def vsplit(x, parts):
+    """split along axis 0."""
+    return split(x, parts, 0)
+
+
+def dsplit(x, parts):
+    """split along axis 2."""
+    return split(x, parts, 2)
 
 
 def flip(x, /, axis=None):

@@ -232,4 +232,5 @@ def make_jaxpr_text(fun, *args, **kwargs):
 
 # checkpoint is JAX's transformation; files of the same name are kept beside it: checkpoint.save(directory, step, tree).
 checkpoint.save, checkpoint.restore = _core.checkpoint.save, _core.checkpoint.restore
+checkpoint.Manager = _core.checkpoint.Manager
 checkpoint.latest_step, checkpoint.latest_whole_step = _core.checkpoint.latest_step, _core.checkpoint.latest_whole_step

@@ -3,6 +3,7 @@
 import builtins
 
 from . import _core, _standard
+from ._create import words_of
 from ._place import with_sharding_constraint  # noqa: F401
 from .tree_util import tree_map
 
@@ -15,7 +16,7 @@ def _reduced(name):
 
     def collective(x, axis_name, *, axis_index_groups=None):
         return tree_map(lambda a: leaf(a, axis_name, axis_index_groups), x)
-    collective.__name__ = name
+    collective.__name__, collective.__doc__ = name, words_of(leaf)
     return collective
 
 
@@ -218,11 +219,16 @@ def associative_scan(fn, elems, reverse=False, axis=0):
 
 bitcast_convert_type, population_count, reduce_window, conv_transpose, igamma, igammac, betainc, zeta, polygamma = (
     getattr(_core, n) for n in "bitcast_convert_type population_count reduce_window conv_transpose igamma igammac betainc zeta polygamma".split())
-reduce_sum = lambda x, axes=None: _core.sum(x, axes, False)  # noqa: E731
-reduce_max = lambda x, axes=None: _core.max(x, axes, False)  # noqa: E731
-reduce_min = lambda x, axes=None: _core.min(x, axes, False)  # noqa: E731
-reduce_prod = lambda x, axes=None: _core.prod(x, axes, False)  # noqa: E731
-reduce_and, reduce_or = (lambda x, axes=None: _core.all(x, axes, False)), (lambda x, axes=None: _core.any(x, axes, False))
+
+
+def _over_axes(function):
+    def reduce(x, axes=None):
+        return function(x, axes, False)
+    reduce.__doc__ = words_of(function)
+    return reduce
+
+
+reduce_sum, reduce_max, reduce_min, reduce_prod, reduce_and, reduce_or = (_over_axes(f) for f in (_core.sum, _core.max, _core.min, _core.prod, _core.all, _core.any))
 batch_matmul, nextafter, bessel_i0e, bessel_i1e = _core.matmul, _core.nextafter, _core.i0e, _core.i1e
 shift_left, shift_right_arithmetic = _core.bitwise_left_shift, _core.bitwise_right_shift
 

@@ -7,12 +7,17 @@ from ._core.nn import (  # noqa: F401
     accuracy, dropout, elu, exact_gelu, glorot_normal, glorot_uniform, glu, hard_sigmoid, hard_tanh, he_normal, he_uniform, huber_loss, leaky_relu, lecun_normal,
     lecun_uniform, log_sigmoid, mish, relu6, selu, shuffled_order, sigmoid_binary_cross_entropy, soft_sign, softmax_cross_entropy,
     softmax_cross_entropy_with_integer_labels, squared_error, standardize, variance_scaling)
+from ._create import words_of as _words_of
 from ._standard import logsumexp  # noqa: F401
 from .tree_util import tree_leaves as _tree_leaves, tree_map as _tree_map
 
 swish = silu
-identity = lambda x: x  # noqa: E731
 _n = _core.nn
+
+
+def identity(x):
+    """x."""
+    return x
 
 
 def hard_silu(x):
@@ -33,16 +38,11 @@ def squareplus(x, b=4.0):
     return _core.multiply(_core.add(x, _core.sqrt(_core.add(_core.square(x), b))), 0.5)
 
 
-def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None, is_causal=False):
-    """softmax(scale query key^T + bias) value of (batch, length, heads, features); the mask, (.., heads or 1, queries, keys), says what is looked at."""
-    spread = lambda x: _core.moveaxis(x, -2, -3)  # noqa: E731  (.., heads, length, features)
-    weights = _core.matmul(spread(query), _core.swapaxes(spread(key), -1, -2)) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    weights = weights if bias is None else weights + bias
-    if is_causal:
-        rows, columns = (_core.arange_integers(0, n, 1, _core.int32) for n in weights.shape[-2:])
-        weights = _core.where(_core.greater_equal(_core.expand_dims(rows, 1), columns), weights, float("-inf"))
-    weights = weights if mask is None else _core.where(mask, weights, float("-inf"))
-    return spread(_core.matmul(softmax(weights, -1), spread(value)))
+def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None, is_causal=False, key_block=None):
+    return _n.dot_product_attention(query, key, value, bias=bias, mask=mask, scale=scale, is_causal=is_causal, key_block=key_block)
+
+
+dot_product_attention.__doc__ = _words_of(_n.dot_product_attention)
 
 
 def one_hot(x, num_classes, *, dtype=None, axis=-1):

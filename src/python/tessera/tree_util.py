@@ -49,7 +49,7 @@ def tree_all(tree):
 
 
 def register_pytree_node(cls, flatten, unflatten):
-    """flatten(value) -> (children, aux); unflatten(aux, children) -> value."""
+    """Values of the class are inner nodes of trees: flatten(value) -> (children, aux); unflatten(aux, children) -> value."""
     _core.tree.register(cls, flatten, unflatten)
 
 

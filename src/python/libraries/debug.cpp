@@ -1,4 +1,4 @@
-// Pictures, counted communication, profiles, checkpoints.
+// Pictures, counted communication, profiles.
 #include <tessera/debug.hpp>
 #include <tessera/io.hpp>
 #include <tessera/progress.hpp>
@@ -33,50 +33,6 @@ debug::Printed printed_value(const py::object& value) {
   return std::string(py::str(value));
 }
 
-void bind_checkpoints(py::module_& m) {
-  namespace checkpoint = io::checkpoint;
-  py::module_ part = m.def_submodule("checkpoint");
-  part.def(
-      "save",
-      [](const std::string& directory, int step, py::handle tree) {
-        std::vector<Array> leaves;
-        const auto structure = text_of(flatten(tree, leaves, Numbers::leaves));
-        const auto where = here();
-        const py::gil_scoped_release unlocked;
-        checkpoint::detail::save_leaves(directory, step, leaves, structure, where);
-      },
-      py::arg("directory"), py::arg("step"), py::arg("tree"),
-      "Writes a tree of arrays. Collective over all ranks.");
-  part.def(
-      "restore",
-      [](const std::string& directory, py::handle like, std::optional<int> step) {
-        std::vector<Array> leaves;
-        const Tree tree = flatten(like, leaves, Numbers::leaves);
-        const auto structure = text_of(tree);
-        const auto where = here();
-        std::vector<Array> restored;
-        {
-          const py::gil_scoped_release unlocked;
-          restored = checkpoint::detail::restore_leaves(directory, step, leaves, structure, where);
-        }
-        return rebuild(tree, restored);
-      },
-      py::arg("directory"), py::arg("like"), py::arg("step") = py::none(),
-      "Reads the latest (or the given) step, each leaf as its counterpart in `like`. Collective over all "
-      "ranks.");
-  part.def(
-      "latest_step", [](const std::string& directory) { return checkpoint::latest_step(directory, here()); },
-      py::arg("directory"));
-  part.def(
-      "latest_whole_step",
-      [](const std::string& directory) {
-        const auto where = here();
-        const py::gil_scoped_release unlocked;
-        return checkpoint::latest_whole_step(directory, where);
-      },
-      py::arg("directory"), "Collective over all ranks.");
-}
-
 }  // namespace
 
 py::object whole(const HostArray& host) {
@@ -97,7 +53,7 @@ void bind_debug(py::module_& m) {
                                          visualize_options(use_color, scale, min_width, max_width), here());
       },
       py::arg("shape"), py::arg("sharding"), py::arg("use_color") = true, py::arg("scale") = 1.0,
-      py::arg("min_width") = 9, py::arg("max_width") = 80);
+      py::arg("min_width") = 9, py::arg("max_width") = 80, "What visualize_sharding prints.");
   part.def("sharding_html", [](ShapeValue shape, ShardingValue sharding) {
     return debug::sharding_html(shape.value, *sharding.value, here());
   });
@@ -164,7 +120,6 @@ void bind_debug(py::module_& m) {
       .def("done", &Progress::done, "Steps so far.")
       .def("__enter__", [](py::object self) { return self; })
       .def("__exit__", [](py::handle, py::args) {});
-  bind_checkpoints(m);
 }
 
 }  // namespace tessera::python
