@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compile/crossing.hpp"
+#include "program/workspace.hpp"
 
 namespace tessera {
 namespace {
@@ -94,9 +95,15 @@ CostAnalysis cost_of(const Program& program) {
 
 namespace {
 
-std::int64_t peak_inside(const Instruction& i) {
+std::int64_t peak_inside(const Program& program, const Instruction& i) {
   std::int64_t peak = 0;
   if (const auto* talk = i.as<TalkCall>()) return talk->temporary_bytes;
+  if (const auto* kernel = i.as<KernelCall>()) {
+    const auto workspace = workspace_of(*i.op);
+    return workspace == nullptr
+               ? 0
+               : workspace(block_types(program, i.inputs), block_types(program, i.outputs), *kernel->params);
+  }
   if (const auto* control = i.control())
     for (const auto& part : control->parts) {
       const auto memory = memory_of(part);
@@ -148,7 +155,7 @@ std::int64_t peak_of(const Program& program, Lifetimes lives) {
     for (const int v : i.outputs)
       if (lives.buffer[v] == v) made += block_bytes(program.values[v]);
     live += made;
-    peak = std::max(peak, live + peak_inside(i) - (runs_in_place(i, n, lives) ? made : 0));
+    peak = std::max(peak, live + peak_inside(program, i) - (runs_in_place(i, n, lives) ? made : 0));
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const int v : *list) {
         const int b = lives.buffer[v];

@@ -93,5 +93,33 @@ TEST(Traffic, temporaries_are_what_a_rank_takes_beside_operands_and_results) {
   });
 }
 
+TEST(Traffic, what_lapack_works_in_is_among_the_temporaries) {
+  constexpr std::int64_t n = 200, matrix = n * n * 8;
+  const Array a = well_conditioned(n, float64);
+  const auto temporaries = [&](const Work& work) { return explain(work, a).memory.temporary_bytes; };
+  const auto between = [&](const char* what, double least, double most, const Work& work) {
+    EXPECT_GE(static_cast<double>(temporaries(work)), least * matrix) << what;
+    EXPECT_LE(static_cast<double>(temporaries(work)), most * matrix) << what;
+  };
+  // In matrices: copies in the order of columns, and LAPACK's own blocks.
+  between("lu", 1, 1.1, [](const Array& x) { return Results{linalg::lu_factor(x).lu}; });
+  between("solve", 1, 1.3, [](const Array& x) { return Results{linalg::solve(x, ones({n, 2}, float64))}; });
+  between("qr", 1, 1.7, [](const Array& x) {
+    const auto [q, r] = linalg::qr(x);
+    return Results{q, r};
+  });
+  between("eigh", 3, 4, [](const Array& x) {
+    const auto [w, v] = linalg::eigh(x);
+    return Results{w, v};
+  });
+  between("svd", 4, 8, [](const Array& x) {
+    const auto [u, s, vh] = linalg::svd(x);
+    return Results{u, s, vh};
+  });
+  EXPECT_EQ(temporaries([](const Array& x) { return Results{linalg::cholesky(x)}; }), 0);  // in its result
+  const auto shown = to_string(explain([](const Array& x) { return linalg::svdvals(x); }, a));
+  EXPECT_EQ(shown.find("temporaries 0 B"), std::string::npos) << shown;
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/lapack_workspace.hpp"
 #include "kernels/factor/magnitude.hpp"
 #include "kernels/factor/one_matrix.hpp"
 #include "kernels/factor/row_major.hpp"
@@ -57,23 +58,35 @@ template <class T> bool cholesky_one(std::int64_t n, const T* a, T* l, std::int6
   return bad_at < 0;
 }
 
-template <class T> class Qr {
- public:
-  Qr(std::int64_t m, std::int64_t n, bool complete)
+template <class T> struct QrSizes {
+  QrSizes(std::int64_t m, std::int64_t n, bool complete)
       : m_(lapack_int(m, "a matrix extent")),
         n_(lapack_int(n, "a matrix extent")),
         k_(std::min(m_, n_)),
         q_columns_(complete ? m_ : k_),
         ld_(by_own_products<T>(k_) ? static_cast<int>(leading_dimension(m)) : m_) {
-    columns_.resize(std::int64_t{ld_} * std::max(n_, q_columns_));
     if (k_ == 0 || by_own_products<T>(k_)) return;
-    tau_.resize(k_);
-    T answer[2] = {};
-    lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), &answer[0], -1);
-    lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), &answer[1], -1);
-    work_.resize(
-        std::max({queried_size(answer[0], "a workspace"), queried_size(answer[1], "a workspace"), 1}));
+    T answer[2] = {}, none{};
+    lapack::geqrf(m_, n_, &none, m_, &none, &answer[0], -1);
+    lapack::orgqr(m_, q_columns_, k_, &none, m_, &none, &answer[1], -1);
+    work_size_ =
+        std::max({queried_size(answer[0], "a workspace"), queried_size(answer[1], "a workspace"), 1});
   }
+  // LAPACK makes Q where the reflectors were.
+  std::int64_t columns_size() const {
+    return std::int64_t{ld_} * (work_size_ == 0 ? n_ : std::max(n_, q_columns_));
+  }
+  std::int64_t q_size() const { return work_size_ == 0 ? std::int64_t{ld_} * q_columns_ : 0; }
+  std::int64_t bytes() const {
+    return (columns_size() + q_size() + k_ + work_size_) * static_cast<std::int64_t>(sizeof(T));
+  }
+  int m_, n_, k_, q_columns_, ld_, work_size_ = 0;
+};
+
+template <class T> class Qr : QrSizes<T> {
+ public:
+  explicit Qr(const QrSizes<T>& sizes)
+      : QrSizes<T>(sizes), columns_(sizes.columns_size()), tau_(std::max(k_, 1)), work_(work_size_) {}
   void run(const T* a, T* q, T* r) {
     if (k_ == 0) {  // nothing to factor: Q is the identity
       if (q != nullptr)
@@ -94,15 +107,15 @@ template <class T> class Qr {
   void factor(bool with_q) {
     if constexpr (!complex_type<T>)
       if (by_own_products<T>(k_)) {
-        if (with_q) q_.resize(std::int64_t{ld_} * q_columns_);
+        if (with_q) q_.resize(this->q_size());
         return qr_in_place<T>(m_, n_, columns_.data(), ld_, q_columns_, with_q ? q_.data() : nullptr);
       }
-    lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), work_.data(), static_cast<int>(work_.size()));
+    lapack::geqrf(m_, n_, columns_.data(), m_, tau_.data(), work_.data(), work_size_);
   }
   const T* q_of_columns() {
     if (!q_.empty()) return q_.data();
     lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(),
-                  static_cast<int>(work_.size()));
+                  work_size_);
     return columns_.data();
   }
   void copy_r(T* r) const {
@@ -116,7 +129,8 @@ template <class T> class Qr {
     std::fill(r, r + std::int64_t{q_columns_} * n_, T(0));
     for (std::int64_t i = 0; i < k_; ++i) fill_nan(r + i * n_ + i, n_ - i);
   }
-  int m_, n_, k_, q_columns_, ld_;
+  using QrSizes<T>::m_, QrSizes<T>::n_, QrSizes<T>::k_, QrSizes<T>::q_columns_, QrSizes<T>::ld_,
+      QrSizes<T>::work_size_;
   std::vector<T> columns_, tau_, work_, q_;
 };
 
@@ -183,7 +197,7 @@ void qr(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool co
     using T = decltype(zero);
     const std::int64_t columns = complete ? m : std::min(m, n);
     share_batch(batch, m * n, [&](std::int64_t begin, std::int64_t end) {
-      Qr<T> qr(m, n, complete);
+      Qr<T> qr(QrSizes<T>(m, n, complete));
       for (std::int64_t i = begin; i < end; ++i)
         qr.run(as<T>(a) + i * m * n, q ? as<T>(q) + i * m * columns : nullptr,
                r ? as<T>(r) + i * columns * n : nullptr);
@@ -191,6 +205,20 @@ void qr(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool co
     });
   });
   check_refusals();
+}
+
+std::int64_t lu_workspace(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n) {
+  return workers_of(batch) * m * n * static_cast<std::int64_t>(itemsize(dtype));
+}
+std::int64_t cholesky_workspace(Dtype dtype, std::int64_t batch, std::int64_t n) {
+  return visit_inexact(dtype, [&](auto zero) {
+    const bool copies = by_own_products<decltype(zero)>(n);
+    return copies ? workers_of(batch) * n * leading_dimension(n) * static_cast<std::int64_t>(sizeof zero) : 0;
+  });
+}
+std::int64_t qr_workspace(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool complete) {
+  return workers_of(batch) *
+         visit_inexact(dtype, [&](auto zero) { return QrSizes<decltype(zero)>(m, n, complete).bytes(); });
 }
 
 }  // namespace tessera::kernels

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/lapack_workspace.hpp"
 #include "kernels/factor/magnitude.hpp"
 #include "kernels/factor/panel_factor.hpp"
 #include "kernels/factor/row_major.hpp"
@@ -41,15 +42,27 @@ template <class T> void blank_columns_of_nan(std::int64_t n, std::int64_t k, con
   }
 }
 
-template <class T> class Solver {
- public:
-  Solver(std::int64_t n, std::int64_t k)
+template <class T> struct SolverSizes {
+  SolverSizes(std::int64_t n, std::int64_t k)
       : n_(lapack_int(n, "a matrix extent")),
         k_(lapack_int(k, "a number of right-hand sides")),
-        ld_(static_cast<int>(leading_dimension(n_))),
-        memory_(Buffer::allocate(ld_ * n * static_cast<std::int64_t>(sizeof(T)))),
-        columns_(n * std::max<std::int64_t>(k, 1)),
-        pivots_(n) {}
+        ld_(static_cast<int>(leading_dimension(n_))) {}
+  std::int64_t factor_bytes() const { return std::int64_t{ld_} * n_ * static_cast<std::int64_t>(sizeof(T)); }
+  std::int64_t columns_size() const { return std::int64_t{n_} * std::max(k_, 1); }
+  std::int64_t bytes() const {
+    return factor_bytes() + columns_size() * static_cast<std::int64_t>(sizeof(T)) +
+           n_ * static_cast<std::int64_t>(sizeof(int));
+  }
+  int n_, k_, ld_;
+};
+
+template <class T> class Solver : SolverSizes<T> {
+ public:
+  explicit Solver(const SolverSizes<T>& sizes)
+      : SolverSizes<T>(sizes),
+        memory_(Buffer::allocate(sizes.factor_bytes())),
+        columns_(sizes.columns_size()),
+        pivots_(n_) {}
 
   // a's memory read by columns is a^T: it is factored as it lies and used transposed, so that a is copied
   // once and never turned around. Returns the pivot that is zero, or -1.
@@ -103,7 +116,7 @@ template <class T> class Solver {
     return estimated_rcond(n_, matrix, solution);
   }
 
-  int n_, k_, ld_;
+  using SolverSizes<T>::n_, SolverSizes<T>::k_, SolverSizes<T>::ld_;
   Buffer memory_;
   std::vector<T> columns_;
   std::vector<int> pivots_;
@@ -125,7 +138,7 @@ template <class T> Breakdown solve_all(std::int64_t batch, std::int64_t n, std::
     }
   }
   return share_batch(batch, hard ? 1 : n * n, [&](std::int64_t begin, std::int64_t end) {
-    Solver<T> solver(n, k);
+    Solver<T> solver(SolverSizes<T>(n, k));
     Breakdown breakdown;
     for (std::int64_t i = begin; i < end; ++i) {
       if (hard && !hard[i]) continue;
@@ -148,6 +161,12 @@ Breakdown solve(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k,
   });
   check_refusals();
   return breakdown;
+}
+
+std::int64_t solve_workspace(Dtype dtype, std::int64_t batch, std::int64_t n, std::int64_t k) {
+  if (n == 0 || batch == 0) return 0;
+  return workers_of(batch) *
+         visit_inexact(dtype, [&](auto zero) { return SolverSizes<decltype(zero)>(n, k).bytes(); });
 }
 
 }  // namespace tessera::kernels

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/lapack_workspace.hpp"
 #include "kernels/factor/magnitude.hpp"
 #include "kernels/factor/row_major.hpp"
 #include "kernels/factor/share_batch.hpp"
@@ -13,19 +14,49 @@ namespace {
 
 // Row-major memory read by columns is the conjugate of a Hermitian matrix: same eigenvalues, conjugate
 // eigenvectors.
-template <class T> class Eigh {
- public:
-  Eigh(std::int64_t n, bool vectors)
-      : n_(lapack_int(n, "a matrix extent")), job_(vectors ? 'V' : 'N'), matrix_(n * n) {
+template <class T> struct EighSizes {
+  EighSizes(std::int64_t n, bool vectors) : n_(lapack_int(n, "a matrix extent")), job_(vectors ? 'V' : 'N') {
     if (n_ == 0) return;
-    T size{};
+    T size{}, none{};
     real_of<T> real_size = 0, w = 0;
     int int_size = 0;
-    call(&w, &size, -1, &real_size, -1, &int_size, -1);
-    work_.resize(std::max(queried_size(size, "a workspace"), 1));
-    real_work_.resize(std::max(queried_size(real_size, "a workspace"), 1));
-    int_work_.resize(std::max(int_size, 1));
+    call(&none, &w, &size, -1, &real_size, -1, &int_size, -1);
+    work_size_ = std::max(queried_size(size, "a workspace"), 1);
+    real_size_ = std::max(queried_size(real_size, "a workspace"), 1);
+    int_size_ = std::max(int_size, 1);
   }
+  std::int64_t matrix_size() const { return std::int64_t{n_} * n_; }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>((matrix_size() + work_size_) * sizeof(T) +
+                                     real_size_ * sizeof(real_of<T>) + int_size_ * sizeof(int));
+  }
+  int call(T* matrix, real_of<T>* w, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork,
+           [[maybe_unused]] int lrwork, int* iwork, int liwork) const {
+    int info = 0;
+    const char uplo = 'U';
+    if constexpr (std::is_same_v<T, float>)
+      ssyevd_(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, iwork, &liwork, &info);
+    else if constexpr (std::is_same_v<T, double>)
+      dsyevd_(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, iwork, &liwork, &info);
+    else if constexpr (std::is_same_v<T, c32>)
+      cheevd_(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info);
+    else
+      zheevd_(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info);
+    return info;
+  }
+  int n_;
+  char job_;
+  int work_size_ = 0, real_size_ = 0, int_size_ = 0;
+};
+
+template <class T> class Eigh : EighSizes<T> {
+ public:
+  explicit Eigh(const EighSizes<T>& sizes)
+      : EighSizes<T>(sizes),
+        matrix_(sizes.matrix_size()),
+        work_(work_size_),
+        real_work_(real_size_),
+        int_work_(int_size_) {}
   bool run(const T* a, real_of<T>* w, T* v) {
     if (n_ == 0) return true;
     const std::int64_t n = n_;
@@ -37,9 +68,8 @@ template <class T> class Eigh {
       return true;
     }
     std::copy(a, a + n * n, matrix_.begin());
-    const int info =
-        call(w, work_.data(), static_cast<int>(work_.size()), real_work_.data(),
-             static_cast<int>(real_work_.size()), int_work_.data(), static_cast<int>(int_work_.size()));
+    const int info = this->call(matrix_.data(), w, work_.data(), work_size_, real_work_.data(), real_size_,
+                                int_work_.data(), int_size_);
     if (info != 0) return false;
     if (v != nullptr) {
       transpose(matrix_.data(), n, n, v);
@@ -50,22 +80,7 @@ template <class T> class Eigh {
   }
 
  private:
-  int call(real_of<T>* w, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork, [[maybe_unused]] int lrwork,
-           int* iwork, int liwork) {
-    int info = 0;
-    const char uplo = 'U';
-    if constexpr (std::is_same_v<T, float>)
-      ssyevd_(&job_, &uplo, &n_, matrix_.data(), &n_, w, work, &lwork, iwork, &liwork, &info);
-    else if constexpr (std::is_same_v<T, double>)
-      dsyevd_(&job_, &uplo, &n_, matrix_.data(), &n_, w, work, &lwork, iwork, &liwork, &info);
-    else if constexpr (std::is_same_v<T, c32>)
-      cheevd_(&job_, &uplo, &n_, matrix_.data(), &n_, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info);
-    else
-      zheevd_(&job_, &uplo, &n_, matrix_.data(), &n_, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info);
-    return info;
-  }
-  int n_;
-  char job_;
+  using EighSizes<T>::n_, EighSizes<T>::work_size_, EighSizes<T>::real_size_, EighSizes<T>::int_size_;
   std::vector<T> matrix_, work_;
   std::vector<real_of<T>> real_work_;
   std::vector<int> int_work_;
@@ -73,9 +88,8 @@ template <class T> class Eigh {
 
 // a read by columns is a^T = U' S V'^H, so V'^H read by rows is u and U' read by rows is vh: nothing is
 // turned around.
-template <class T> class Svd {
- public:
-  Svd(std::int64_t m, std::int64_t n, bool full, bool vectors)
+template <class T> struct SvdSizes {
+  SvdSizes(std::int64_t m, std::int64_t n, bool full, bool vectors)
       : m_(lapack_int(m, "a matrix extent")),
         n_(lapack_int(n, "a matrix extent")),
         k_(std::min(m_, n_)),
@@ -83,20 +97,57 @@ template <class T> class Svd {
              : full   ? 'A'
                       : 'S'),
         u_columns_(full ? m_ : k_),
-        v_rows_(full ? n_ : k_),
-        matrix_(m * n) {
+        v_rows_(full ? n_ : k_) {
     if (k_ == 0) return;
     const std::int64_t small = k_, large = std::max(m_, n_);
-    int_work_.resize(8 * small);
+    int_size_ = 8 * small;
     if constexpr (complex_type<T>)
-      real_work_.resize(
+      real_size_ =
           vectors ? std::max(5 * small * small + 5 * small, 2 * large * small + 2 * small * small + small)
-                  : 7 * small);
-    T size{};
+                  : 7 * small;
+    T size{}, none{};
     real_of<T> s = 0;
-    call(nullptr, &s, nullptr, &size, -1);
-    work_.resize(std::max(queried_size(size, "a workspace"), 1));
+    int no_int = 0;
+    call(&none, nullptr, &s, nullptr, &size, -1, &s, &no_int);
+    work_size_ = std::max(queried_size(size, "a workspace"), 1);
   }
+  std::int64_t matrix_size() const { return std::int64_t{m_} * n_; }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>((matrix_size() + work_size_) * sizeof(T) +
+                                     real_size_ * sizeof(real_of<T>) + int_size_ * sizeof(int));
+  }
+  int call(T* matrix, T* left, real_of<T>* s, T* right, T* work, int lwork,
+           [[maybe_unused]] real_of<T>* rwork, int* iwork) const {
+    int info = 0;
+    T none{};
+    if (left == nullptr) left = right = &none;
+    const int ld_right = std::max(u_columns_, 1);
+    if constexpr (std::is_same_v<T, float>)
+      sgesdd_(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork, iwork, &info);
+    else if constexpr (std::is_same_v<T, double>)
+      dgesdd_(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork, iwork, &info);
+    else if constexpr (std::is_same_v<T, c32>)
+      cgesdd_(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork, rwork, iwork,
+              &info);
+    else
+      zgesdd_(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork, rwork, iwork,
+              &info);
+    return info;
+  }
+  int m_, n_, k_;
+  char job_;
+  int u_columns_, v_rows_, work_size_ = 0;
+  std::int64_t real_size_ = 0, int_size_ = 0;
+};
+
+template <class T> class Svd : SvdSizes<T> {
+ public:
+  explicit Svd(const SvdSizes<T>& sizes)
+      : SvdSizes<T>(sizes),
+        matrix_(sizes.matrix_size()),
+        work_(work_size_),
+        real_work_(sizes.real_size_),
+        int_work_(sizes.int_size_) {}
   bool run(const T* a, T* u, real_of<T>* s, T* vh) {
     if (k_ == 0) {
       for (auto [q, size] : {std::pair{u, u_columns_}, std::pair{vh, v_rows_}})
@@ -113,32 +164,13 @@ template <class T> class Svd {
       return true;
     }
     std::copy(a, a + std::int64_t{m_} * n_, matrix_.begin());
-    return call(vh, s, u, work_.data(), static_cast<int>(work_.size())) == 0;
+    return this->call(matrix_.data(), vh, s, u, work_.data(), work_size_, real_work_.data(),
+                      int_work_.data()) == 0;
   }
 
  private:
-  int call(T* left, real_of<T>* s, T* right, T* work, int lwork) {
-    int info = 0;
-    T none{};
-    if (left == nullptr) left = right = &none;
-    const int ld_right = std::max(u_columns_, 1);
-    if constexpr (std::is_same_v<T, float>)
-      sgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
-              int_work_.data(), &info);
-    else if constexpr (std::is_same_v<T, double>)
-      dgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
-              int_work_.data(), &info);
-    else if constexpr (std::is_same_v<T, c32>)
-      cgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
-              real_work_.data(), int_work_.data(), &info);
-    else
-      zgesdd_(&job_, &n_, &m_, matrix_.data(), &n_, s, left, &n_, right, &ld_right, work, &lwork,
-              real_work_.data(), int_work_.data(), &info);
-    return info;
-  }
-  int m_, n_, k_;
-  char job_;
-  int u_columns_, v_rows_;
+  using SvdSizes<T>::m_, SvdSizes<T>::n_, SvdSizes<T>::k_, SvdSizes<T>::u_columns_, SvdSizes<T>::v_rows_,
+      SvdSizes<T>::work_size_;
   std::vector<T> matrix_, work_;
   std::vector<real_of<T>> real_work_;
   std::vector<int> int_work_;
@@ -151,7 +183,7 @@ Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, v
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
     breakdown = share_batch(batch, n * n, [&](std::int64_t begin, std::int64_t end) {
-      Eigh<T> eigh(n, v != nullptr);
+      Eigh<T> eigh(EighSizes<T>(n, v != nullptr));
       Breakdown first;
       for (std::int64_t i = begin; i < end; ++i)
         if (!eigh.run(as<T>(a) + i * n * n, as<real_of<T>>(w) + i * n, v ? as<T>(v) + i * n * n : nullptr) &&
@@ -171,7 +203,7 @@ Breakdown svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, b
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
     breakdown = share_batch(batch, m * n, [&](std::int64_t begin, std::int64_t end) {
-      Svd<T> svd(m, n, full, u != nullptr);
+      Svd<T> svd(SvdSizes<T>(m, n, full, u != nullptr));
       Breakdown first;
       for (std::int64_t i = begin; i < end; ++i)
         if (!svd.run(as<T>(a) + i * m * n, u ? as<T>(u) + i * u_size : nullptr, as<real_of<T>>(s) + i * k,
@@ -183,6 +215,17 @@ Breakdown svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, b
   });
   check_refusals();
   return breakdown;
+}
+
+std::int64_t eigh_workspace(Dtype dtype, std::int64_t batch, std::int64_t n, bool vectors) {
+  return workers_of(batch) *
+         visit_inexact(dtype, [&](auto zero) { return EighSizes<decltype(zero)>(n, vectors).bytes(); });
+}
+std::int64_t svd_workspace(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full,
+                           bool vectors) {
+  return workers_of(batch) * visit_inexact(dtype, [&](auto zero) {
+           return SvdSizes<decltype(zero)>(m, n, full, vectors).bytes();
+         });
 }
 
 }  // namespace tessera::kernels

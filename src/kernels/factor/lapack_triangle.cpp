@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/lapack_workspace.hpp"
 #include "kernels/factor/magnitude.hpp"
 #include "kernels/factor/row_major.hpp"
 #include "kernels/factor/share_batch.hpp"
@@ -27,6 +28,10 @@ template <class T> int exponent_of_triangle(std::int64_t n, bool lower, const T*
   return exponent_to_scale<T>(triangle);
 }
 
+bool needs_conjugate(Dtype dtype, const TriangleUse& use) {
+  return use.conjugate && !use.transpose && (dtype == complex64 || dtype == complex128);
+}
+
 }  // namespace
 
 void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::int64_t k64, TriangleUse use,
@@ -36,8 +41,7 @@ void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::in
   visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
     share_batch(batch, n64 * (n64 + k64), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<T> conjugated(
-          use.conjugate && !use.transpose && complex_type<T> ? static_cast<std::size_t>(n64 * n64) : 0);
+      std::vector<T> conjugated(needs_conjugate(dtype, use) ? static_cast<std::size_t>(n64 * n64) : 0);
       std::vector<T> scaled;
       for (std::int64_t i = begin; i < end; ++i) {
         const T* matrix = as<T>(a) + i * n64 * n64;
@@ -67,6 +71,11 @@ void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::in
     });
   });
   check_refusals();
+}
+
+std::int64_t triangular_workspace(Dtype dtype, std::int64_t batch, std::int64_t n, TriangleUse use) {
+  return needs_conjugate(dtype, use) ? workers_of(batch) * n * n * static_cast<std::int64_t>(itemsize(dtype))
+                                     : 0;
 }
 
 }  // namespace tessera::kernels

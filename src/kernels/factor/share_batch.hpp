@@ -1,5 +1,6 @@
 // Matrices of a batch, shared among the threads of one rank.
 #pragma once
+#include <algorithm>
 #include <mutex>
 
 #include "kernels/factor/lapack.hpp"
@@ -7,10 +8,15 @@
 
 namespace tessera::kernels {
 
-// run(first, last), which returns the first breakdown among these matrices of a batch, on all threads; on
-// this one where BLAS has threads of its own.
+// So many threads work on a batch at most, each with memory of its own; this one alone where BLAS has threads
+// of its own.
+inline std::int64_t workers_of(std::int64_t batch) {
+  return batch < threads() || blas_has_threads() ? std::min<std::int64_t>(batch, 1) : threads();
+}
+
+// run(first, last), which returns the first breakdown among these matrices of a batch, on all these threads.
 template <class Run> Breakdown share_batch(std::int64_t batch, std::int64_t elements_of_one, Run&& run) {
-  if (batch < threads() || blas_has_threads()) return run(std::int64_t{0}, batch);
+  if (workers_of(batch) <= 1) return run(std::int64_t{0}, batch);
   Breakdown first;
   std::mutex one_at_a_time;
   share(batch, worth_a_thread(16 * elements_of_one), [&](std::int64_t begin, std::int64_t end) {

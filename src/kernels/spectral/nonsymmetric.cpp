@@ -84,6 +84,29 @@ template <class T> bool is_finite(const T* a, std::int64_t count) {
   return magnitude.is_finite();
 }
 
+// Elements of `work` that LAPACK asks for.
+template <class T> int eig_work(int n, bool vectors) {
+  T answer{}, none{};
+  real_of<T> real = 0;
+  int info = 0;
+  geev(vectors ? "V" : "N", n, &none, &none, &none, &answer, -1, &real, &info);
+  return std::max(queried_size(answer, "a workspace"), 1);
+}
+template <class T> int schur_work(int n) {
+  T answer{}, none{};
+  SchurSpace<T> space(n);
+  int info = 0;
+  gees(n, &none, &none, &answer, -1, space, &info);
+  return std::max(queried_size(answer, "a workspace"), 1);
+}
+template <class T> int pivots_work(int m, int n) {
+  T answer{}, none{};
+  real_of<T> real = 0;
+  int column = 0;
+  geqp3(m, n, &none, &column, &none, &answer, -1, &real);
+  return std::max(queried_size(answer, "a workspace"), 1);
+}
+
 template <class T> bool eig_of(int n, const T* a, T* w, T* v) {
   const std::int64_t size = std::int64_t{n} * n;
   if (!is_finite(a, size)) {
@@ -96,9 +119,7 @@ template <class T> bool eig_of(int n, const T* a, T* w, T* v) {
   turned(a, n, n, matrix.data());
   const char* right = v != nullptr ? "V" : "N";
   int info = 0;
-  T answer{};
-  geev(right, n, matrix.data(), w, vectors.data(), &answer, -1, real.data(), &info);
-  std::vector<T> work(std::max(queried_size(answer, "a workspace"), 1));
+  std::vector<T> work(eig_work<T>(n, v != nullptr));
   geev(right, n, matrix.data(), w, vectors.data(), work.data(), static_cast<int>(work.size()), real.data(),
        &info);
   if (v != nullptr) turned(vectors.data(), n, n, v);
@@ -116,9 +137,7 @@ template <class T> bool schur_of(int n, const T* a, T* t, T* z) {
   SchurSpace<T> space(n);
   turned(a, n, n, matrix.data());
   int info = 0;
-  T answer{};
-  gees(n, matrix.data(), vectors.data(), &answer, -1, space, &info);
-  std::vector<T> work(std::max(queried_size(answer, "a workspace"), 1));
+  std::vector<T> work(schur_work<T>(n));
   gees(n, matrix.data(), vectors.data(), work.data(), static_cast<int>(work.size()), space, &info);
   turned(matrix.data(), n, n, t);
   turned(vectors.data(), n, n, z);
@@ -133,9 +152,7 @@ template <class T> void columns_of(int m, int n, const T* a, std::int32_t* colum
   std::vector<real_of<T>> real(2 * std::int64_t{n});
   std::vector<int> from_one(n, 0);
   turned(a, m, n, matrix.data());
-  T answer{};
-  geqp3(m, n, matrix.data(), from_one.data(), tau.data(), &answer, -1, real.data());
-  std::vector<T> work(std::max(queried_size(answer, "a workspace"), 1));
+  std::vector<T> work(pivots_work<T>(m, n));
   geqp3(m, n, matrix.data(), from_one.data(), tau.data(), work.data(), static_cast<int>(work.size()),
         real.data());
   std::transform(from_one.begin(), from_one.end(), columns, [](int column) { return column - 1; });
@@ -185,6 +202,33 @@ void pivoted_columns(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64
     using T = decltype(zero);
     for (std::int64_t i = 0; i < batch; ++i)
       columns_of(rows, extent, static_cast<const T*>(a) + i * m * n, columns + i * n);
+  });
+}
+
+std::int64_t eig_workspace(Dtype dtype, std::int64_t n, bool vectors) {
+  if (n == 0) return 0;
+  const std::int64_t elements =
+      n * n * (vectors ? 2 : 1) + n;  // two real numbers are as large as a complex one
+  const int extent = lapack_int(n, "a matrix extent");
+  return dtype == complex64 ? (elements + eig_work<c32>(extent, vectors)) * 8
+                            : (elements + eig_work<c64>(extent, vectors)) * 16;
+}
+std::int64_t schur_workspace(Dtype dtype, std::int64_t n) {
+  if (n == 0) return 0;
+  const int extent = lapack_int(n, "a matrix extent");
+  return visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return static_cast<std::int64_t>((2 * n * n + 2 * n + schur_work<T>(extent)) * sizeof(T) +
+                                     n * sizeof(real_of<T>));
+  });
+}
+std::int64_t pivots_workspace(Dtype dtype, std::int64_t m, std::int64_t n) {
+  if (m == 0 || n == 0) return 0;
+  const int rows = lapack_int(m, "a matrix extent"), extent = lapack_int(n, "a matrix extent");
+  return visit_inexact(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return static_cast<std::int64_t>((m * n + std::min(m, n) + pivots_work<T>(rows, extent)) * sizeof(T) +
+                                     2 * n * sizeof(real_of<T>) + n * sizeof(int));
   });
 }
 

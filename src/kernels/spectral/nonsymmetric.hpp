@@ -13,4 +13,9 @@ Breakdown schur(Dtype, std::int64_t batch, std::int64_t n, const void* a, void* 
 void pivoted_columns(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n, const void* a,
                      std::int32_t* columns);
 
+// Bytes that they take beside operands and results, for one matrix after the other.
+std::int64_t eig_workspace(Dtype, std::int64_t n, bool vectors);
+std::int64_t schur_workspace(Dtype, std::int64_t n);
+std::int64_t pivots_workspace(Dtype, std::int64_t m, std::int64_t n);
+
 }  // namespace tessera::kernels

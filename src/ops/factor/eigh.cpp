@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
+#include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/scalapack.hpp"
@@ -144,12 +145,19 @@ double flops(std::span<const Type> in, std::span<const Type> out, const Params&)
          static_cast<double>(extent(in[0], 1));
 }
 
+template <bool vectors>
+std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return workspace_of_lapack(
+      [&] { return kernels::eigh_workspace(in[0].dtype, batch_count(in[0]), extent(in[0], 1), vectors); });
+}
+
 const OpDef eigh_op = factorization<dims>(
     {.name = "eigh", .infer = infer<true>, .vjp = vjp_vectors, .flops = flops}, kernel<true>, talk<true>);
 const OpDef eigvalsh_op =
     factorization<value_dims>({.name = "eigvalsh", .infer = infer<false>, .vjp = vjp_values, .flops = flops},
                               kernel<false>, talk<false>);
 const Registered registered(eigh_op), registered_values(eigvalsh_op);
+const TakesWorkspace takes(eigh_op, workspace<true>), takes_for_values(eigvalsh_op, workspace<false>);
 
 }  // namespace
 

@@ -341,6 +341,11 @@ std::int64_t batch_count(const Tile& tile, int matrix_ndim) {
   return batch_shape(tile, matrix_ndim).elements();
 }
 
+std::int64_t batch_count(const Type& type) {
+  const std::int64_t matrix = extent(type, 1) * extent(type, 2);
+  return matrix == 0 ? 0 : type.shape.elements() / matrix;
+}
+
 std::string batch_element_text(const Tile& tile, std::int64_t element, int matrix_ndim) {
   const Shape shape = batch_shape(tile, matrix_ndim);
   if (shape.empty()) return "the matrix";

@@ -14,6 +14,7 @@
 #include "ops/factor/grid.hpp"
 #include "ops/factor/traffic/conversation.hpp"
 #include "program/builder.hpp"
+#include "program/workspace.hpp"
 
 namespace tessera::factor {
 
@@ -129,6 +130,7 @@ void warn_of_condition(const Tile&, std::int64_t element, double rcond, Speaker)
 [[noreturn]] void throw_not_converged(const Tile&, std::int64_t element);
 
 std::int64_t batch_count(const Tile&, int matrix_ndim = 2);
+std::int64_t batch_count(const Type&);
 // Extent of the tile's dim, counted from the last.
 inline std::int64_t extent(const Tile& tile, int from_last) {
   const Range& range = tile.box[tile.box.size() - static_cast<std::size_t>(from_last)];
@@ -136,6 +138,15 @@ inline std::int64_t extent(const Tile& tile, int from_last) {
 }
 inline std::int64_t extent(const Type& type, int from_last) {
   return type.shape[type.shape.size() - static_cast<std::size_t>(from_last)];
+}
+
+// What `ask` says; 0 of a matrix beyond LAPACK's integers, which is refused when it is worked on.
+template <class Ask> std::int64_t workspace_of_lapack(Ask&& ask) {
+  try {
+    return ask();
+  } catch (const LinAlgError&) {
+    return 0;
+  }
 }
 
 // Shape {batch dims of `type`, tail...}.

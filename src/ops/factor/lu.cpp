@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
@@ -133,9 +134,16 @@ double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
          static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2))) * 2 / 3;
 }
 
+std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return workspace_of_lapack([&] {
+    return kernels::lu_workspace(in[0].dtype, batch_count(in[0]), extent(in[0], 2), extent(in[0], 1));
+  });
+}
+
 const OpDef lu_op =
     factorization<dims>({.name = "lu_factor", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(lu_op);
+const TakesWorkspace takes(lu_op, workspace);
 
 struct PermutationParams {
   std::int64_t rows;

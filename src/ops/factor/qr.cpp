@@ -2,6 +2,7 @@
 // panels.
 #include <algorithm>
 
+#include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
@@ -143,9 +144,17 @@ double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
          static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2)));
 }
 
+std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Params& p) {
+  return workspace_of_lapack([&] {
+    return kernels::qr_workspace(in[0].dtype, batch_count(in[0]), extent(in[0], 2), extent(in[0], 1),
+                                 p.as<QrParams>().complete);
+  });
+}
+
 const OpDef qr_op =
     factorization<dims>({.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(qr_op);
+const TakesWorkspace takes(qr_op, workspace);
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
+#include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
@@ -225,9 +226,16 @@ double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
          2 * n * static_cast<double>(in[1].shape.elements());
 }
 
+std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return workspace_of_lapack([&] {
+    return kernels::solve_workspace(in[0].dtype, batch_count(in[1]), extent(in[1], 2), extent(in[1], 1));
+  });
+}
+
 const OpDef solve_op =
     factorization<dims>({.name = "solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(solve_op);
+const TakesWorkspace takes(solve_op, workspace);
 
 }  // namespace
 

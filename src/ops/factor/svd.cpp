@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
+#include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
@@ -284,6 +285,14 @@ template <bool vectors> double flops(std::span<const Type> in, std::span<const T
          static_cast<double>(std::min(extent(in[0], 1), extent(in[0], 2)));
 }
 
+template <bool vectors>
+std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Params& p) {
+  return workspace_of_lapack([&] {
+    return kernels::svd_workspace(in[0].dtype, batch_count(in[0]), extent(in[0], 2), extent(in[0], 1),
+                                  vectors && p.as<SvdParams>().full, vectors);
+  });
+}
+
 const OpDef svd_op =
     factorization<dims>({.name = "svd", .infer = infer<true>, .vjp = vjp_vectors, .flops = flops<true>},
                         kernel<true>, talk<true>);
@@ -291,6 +300,7 @@ const OpDef svdvals_op = factorization<value_dims>(
     {.name = "svdvals", .infer = infer<false>, .vjp = vjp_values, .flops = flops<false>}, kernel<false>,
     talk<false>);
 const Registered registered(svd_op), registered_values(svdvals_op);
+const TakesWorkspace takes(svd_op, workspace<true>), takes_for_values(svdvals_op, workspace<false>);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Triangular systems: x lies as b.
 #include <algorithm>
 
+#include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
@@ -40,12 +41,14 @@ const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", {received, memory
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
 
+kernels::TriangleUse use_of(const Triangle& t) {
+  return {t.lower, t.transpose, t.conjugate, t.unit_diagonal};
+}
+
 void kernel(const KernelArgs& args) {
-  const auto& t = args.params.as<Triangle>();
   const Tile& b = args.in[1];
   kernels::triangular_solve(b.dtype, batch_count(b), extent(b, 2), extent(b, 1),
-                            {t.lower, t.transpose, t.conjugate, t.unit_diagonal}, args.in[0].data, b.data,
-                            args.out[0].data);
+                            use_of(args.params.as<Triangle>()), args.in[0].data, b.data, args.out[0].data);
 }
 
 // A transposed triangle is turned around on its way to the block-cyclic layout.
@@ -111,9 +114,15 @@ double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
   return static_cast<double>(extent(in[0], 1)) * static_cast<double>(in[1].shape.elements());
 }
 
+std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Params& p) {
+  return kernels::triangular_workspace(in[0].dtype, batch_count(in[0]), extent(in[0], 1),
+                                       use_of(p.as<Triangle>()));
+}
+
 const OpDef triangular_op = factorization<dims>(
     {.name = "triangular_solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(triangular_op);
+const TakesWorkspace takes(triangular_op, workspace);
 
 }  // namespace
 

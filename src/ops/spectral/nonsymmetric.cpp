@@ -48,6 +48,18 @@ void run_pivots(const KernelArgs& args) {
                            args.out[0].as<std::int32_t>());
 }
 
+template <bool vectors>
+std::int64_t workspace_of_eig(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return workspace_of_lapack([&] { return kernels::eig_workspace(in[0].dtype, extent(in[0], 1), vectors); });
+}
+std::int64_t workspace_of_schur(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return workspace_of_lapack([&] { return kernels::schur_workspace(in[0].dtype, extent(in[0], 1)); });
+}
+std::int64_t workspace_of_pivots(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return workspace_of_lapack(
+      [&] { return kernels::pivots_workspace(in[0].dtype, extent(in[0], 2), extent(in[0], 1)); });
+}
+
 const OpDef eig_op{
     .name = "eig",
     .infer = infer_eig<true>,
@@ -89,6 +101,12 @@ const OpDef pivots_op{
 };
 const Registered registered[] = {Registered(eig_op), Registered(eigvals_op), Registered(schur_op),
                                  Registered(pivots_op)};
+const TakesWorkspace takes[] = {
+    {eig_op, workspace_of_eig<true>},
+    {eigvals_op, workspace_of_eig<false>},
+    {schur_op, workspace_of_schur},
+    {pivots_op, workspace_of_pivots},
+};
 
 }  // namespace
 

@@ -1,0 +1,18 @@
+// Bytes that the calls of lapack.hpp take beside operands and results: copies in LAPACK's order of elements,
+// and what LAPACK asks for, on all threads that work at the same time. Of a triangle what only a badly scaled
+// one needs is left out.
+#pragma once
+#include "kernels/factor/lapack.hpp"
+
+namespace tessera::kernels {
+
+std::int64_t solve_workspace(Dtype, std::int64_t batch, std::int64_t n, std::int64_t k);
+std::int64_t lu_workspace(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n);
+std::int64_t cholesky_workspace(Dtype, std::int64_t batch, std::int64_t n);
+std::int64_t triangular_workspace(Dtype, std::int64_t batch, std::int64_t n, TriangleUse);
+std::int64_t qr_workspace(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool complete);
+std::int64_t eigh_workspace(Dtype, std::int64_t batch, std::int64_t n, bool vectors);
+std::int64_t svd_workspace(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full,
+                           bool vectors);
+
+}  // namespace tessera::kernels
