@@ -33,7 +33,7 @@ struct Order {
   std::string dtype = "float32";   // of operands that are only shapes
   std::vector<int> axes;           // fft
   bool inverse = false, real = false, json = false, as_text = false, calibrate = false, verbose = false,
-       verify = false;
+       verify = false, force = false;
   int ranks = 0;
   std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
   std::string launcher;            // run, sbatch: mpirun, srun, or what there is
@@ -74,8 +74,8 @@ bool is_shape(const std::string& word);
 tessera::io::FileInfo operand_info(const std::string& word,
                                    const std::string& dtype);  // a file's header, or a shape
 tessera::Array load(const std::string& name, const tessera::Sharding&);
-void check_output(const std::string& name);  // before any work: UsageError, IoError
-void save(const std::string& name, const tessera::Array&);
+void check_output(const Order&);  // before any work: UsageError, IoError
+void save(const Order&, const tessera::Array&);
 // What is in a file, or a folder of checkpoints, without its data.
 using NamedInfo = std::pair<std::string, tessera::io::FileInfo>;
 struct FileContents {

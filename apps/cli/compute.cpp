@@ -104,7 +104,7 @@ int compute(const std::string& command, const Order& order) {
   eval(result);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   tell(order, "writing " + order.output);
-  save(order.output, result);
+  save(order, result);
   const auto moved = stats.calls();
   const auto received = stats.bytes();
   const double residual = order.verify ? hpl_residual(x[0], result, x[1]) : 0;

@@ -91,10 +91,26 @@ Array load(const std::string& word, const Sharding& sharding) {
   }
 }
 
-void check_output(const std::string& word) {
+namespace {
+
+// What was there before stays, unless it is given up by name.
+void check_dataset(const std::string& path, const std::string& dataset) {
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) return;
+  const auto wanted = dataset.front() == '/' ? dataset : "/" + dataset;
+  for (const auto& name : io::hdf5_datasets(path, {}))
+    if ((name.front() == '/' ? name : "/" + name) == wanted)
+      throw IoError(shown(path) + " has a dataset " + shown(wanted) + " already; --force replaces it");
+}
+
+}  // namespace
+
+void check_output(const Order& order) {
+  const std::string& word = order.output;
   const auto file = parse_file(word);
   if (file.format == Format::hdf5 && (file.member.empty() || file.member.back() == '/'))
     throw UsageError(shown(word) + " names no dataset; write " + shown(file.path + ":/dataset"));
+  if (file.format == Format::hdf5 && !order.force) check_dataset(file.path, file.member);
   const auto folder = std::filesystem::path(file.path).parent_path();
   std::error_code none;
   if (!folder.empty() && !std::filesystem::is_directory(folder, none))
@@ -102,14 +118,15 @@ void check_output(const std::string& word) {
                   " into; make it first");
 }
 
-void save(const std::string& word, const Array& x) {
-  const auto file = parse_file(word);
+void save(const Order& order, const Array& x) {
+  const auto file = parse_file(order.output);
+  const auto mode = order.force ? io::Hdf5Mode::replace : io::Hdf5Mode::append;
   switch (file.format) {
     case Format::npy: return io::save_npy(file.path, x, {});
     case Format::npz: return io::save_npz(file.path, {{file.member, x}}, {});
     case Format::safetensors: return io::save_safetensors(file.path, {{file.member, x}}, {}, {});
     case Format::csv: return io::save_csv(file.path, x, {}, {});
-    case Format::hdf5: return io::save_hdf5(file.path, file.member, x, {}, {});
+    case Format::hdf5: return io::save_hdf5(file.path, file.member, x, {.mode = mode}, {});
     default: return io::save_matrix_market(file.path, x, {}, {});
   }
 }

@@ -146,7 +146,7 @@ int decompose(const std::string& command, const Order& order) {
   if (all)
     io::save_npz(order.output, parts, {});
   else if (!order.output.empty())
-    save(order.output, values);
+    save(order, values);
   if (!is_main_process()) return 0;
   if (order.json) {
     std::printf(

@@ -58,6 +58,10 @@ int in_runtime(const CLI::App& app, int argc, char** argv, const std::function<i
   return ended != 0 ? (ended == 2 ? 2 : 1) : status;
 }
 
+void add_output(CLI::App* command, Order& order) {
+  command->add_flag("--force", order.force, "replace a dataset that the HDF5 file has already");
+}
+
 void add_layout(CLI::App* command, Order& order) {
   command->add_option("--mesh", order.mesh, "axes and sizes: x=4,y=2 (default: one axis x over all devices)");
   command->add_option("--spec", order.specs, "per operand, the axes that split its dimensions: x,None")
@@ -133,7 +137,7 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
     return in_runtime(app, argc, argv, [&] { return cli::calibrate(order); });
   }
   const bool is_archive = (command == "svd" || command == "eigh") && order.output.ends_with(".npz");
-  if (!order.output.empty() && !is_archive) cli::check_output(order.output);
+  if (!order.output.empty() && !is_archive) cli::check_output(order);
   if (order.ranks > 0 && !cli::under_launcher()) return cli::run_again_as_ranks(order, argc, argv);
   return in_runtime(app, argc, argv, [&] {
     if (command == "stats") return cli::show_stats(order);
@@ -240,7 +244,10 @@ int answer(int argc, char** argv) {
          "x.npz, or a file for the values"}}) {
     auto* command = app.add_subcommand(name, what);
     command->add_option("file", order.operands, files)->required()->expected(1);
-    if (*output != '\0') command->add_option("-o,--output", order.output, output);
+    if (*output != '\0') {
+      command->add_option("-o,--output", order.output, output);
+      add_output(command, order);
+    }
     add_ranks(command, order), add_layout(command, order), add_json(command, order);
     command->footer(std::string("Example: tessera ") + name + " a.npy -n 4" +
                     (*output != '\0' ? " -o parts.npz" : ""));
@@ -254,6 +261,7 @@ int answer(int argc, char** argv) {
     auto* command = app.add_subcommand(name, what);
     command->add_option("files", order.operands, files)->required()->expected(operands);
     command->add_option("-o,--output", order.output, files)->required();
+    add_output(command, order);
     add_ranks(command, order);
     if (std::string(name) == "fft") {
       command->add_flag("--inverse", order.inverse, "the inverse transform");

@@ -15,8 +15,8 @@ _tessera() {
     info | env) options="--json" ;;
     shard) options="--dtype $layout" ;;
     stats | plot) options="$ranks $layout" ;;
-    svd | eigh | matmul | solve | reshard) options="--output $ranks $layout" ;;
-    fft) options="--output --inverse --real --axes $ranks $layout" ;;
+    svd | eigh | matmul | solve | reshard) options="--output --force $ranks $layout" ;;
+    fft) options="--output --force --inverse --real --axes $ranks $layout" ;;
     explain) options="matmul fft solve reshard --dtype --inverse --real --axes --text $layout" ;;
     bench) options="--calibrate --filter --ranks --json --list" ;;
   esac

@@ -146,6 +146,10 @@ if (folder / "b.npy").read_bytes() != images.read_bytes():
     print("reshard: the file differs from the one it was made of")
 check("into HDF5", ["reshard", images, "-o", "c.h5:/digits/images", "-n", 2], 0, "c.h5:/digits/images")
 check("out of HDF5", ["reshard", "c.h5:/digits/images", "-o", "d.npy", "-n", 2], 0)
+check("a dataset that is there stays", ["reshard", images, "-o", "c.h5:/digits/images", "-n", 2], 1, errors=["tessera: 'c.h5' has a dataset '/digits/images' already; --force replaces it"])
+check("unless it is given up", ["reshard", images, "-o", "c.h5:digits/images", "-n", 2, "--force"], 0, "c.h5:digits/images")
+check("another one is added", ["reshard", images, "-o", "c.h5:/more", "-n", 2], 0, "c.h5:/more")
+check("and both are there", ["info", "c.h5"], 0, test=lambda s: "/digits/images  uint8(1797, 64)" in s and "/more  uint8(1797, 64)" in s)
 if (folder / "d.npy").read_bytes() != images.read_bytes():
     failures += 1
     print("hdf5: the array differs after a round trip")

@@ -4,6 +4,7 @@
 #include <tessera/io/hdf5_writer.hpp>
 
 #include <csignal>
+#include <numeric>
 
 #include "comm/watch/agreement.hpp"
 #include "io/folder.hpp"
@@ -127,6 +128,30 @@ TEST_F(Writer, an_append_writes_the_slab_and_not_the_file) {
   comm::barrier(comm::world());
   EXPECT_LT(std::filesystem::file_size(file()), 20u * 64 * 512 * 8 + 65536);
   EXPECT_EQ(values("x"), to_vector<double>(rows(0, 20 * 64, 512)));
+}
+
+TEST_F(Writer, twenty_snapshots_of_4_MB_write_84_MB_in_all_and_the_last_no_more_than_the_first) {
+  if (bytes_handed_over() < 0) GTEST_SKIP() << "no /proc/self/io here";
+  constexpr std::int64_t n = 1024, columns = 512, snapshot = n * columns * 8, some = 64 << 10;
+  const Array x = device_put(rows(0, n, columns), all_rows());
+  std::vector<std::int64_t> written;
+  Hdf5Writer out(file());
+  for (int step = 0; step < 20; ++step) {
+    const Array u = x + step;
+    eval({u});
+    const std::int64_t before = bytes_handed_over();
+    out.append("u", u);
+    std::int64_t by_all = bytes_handed_over() - before;
+    comm::all_reduce(comm::world(), ReduceKind::sum, int64, &by_all, &by_all, 1);
+    written.push_back(by_all);
+  }
+  out.close();
+  EXPECT_LT(written.back(), written.front() + some);
+  EXPECT_LT(std::accumulate(written.begin(), written.end(), std::int64_t{0}), 20 * (snapshot + some));
+  comm::barrier(comm::world());
+  EXPECT_LT(std::filesystem::file_size(file()), static_cast<std::uintmax_t>(20 * snapshot + some));
+  const Array last = io::load_hdf5(file(), "u", all_rows(), {.slices = {slice(19 * n, None)}});
+  EXPECT_EQ(to_vector<double>(last), to_vector<double>(x + 19));
 }
 
 TEST_F(Writer, a_file_is_gone_on_with_where_an_earlier_run_ended) {

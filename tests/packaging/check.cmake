@@ -37,7 +37,8 @@ foreach(program ${WORK}/cmake/consumer ${WORK}/by_pkg_config)
 endforeach()
 
 # What lies beside the library: its texts, and examples that are a project against it.
-foreach(file share/doc/tessera/README.md share/doc/tessera/LICENSE share/tessera/examples/CMakeLists.txt share/tessera/examples/heat.cpp)
+foreach(file share/doc/tessera/README.md share/doc/tessera/LICENSE share/tessera/examples/CMakeLists.txt share/tessera/examples/heat.cpp
+             share/man/man1/tessera.1 share/bash-completion/completions/tessera)
   if(NOT EXISTS ${WORK}/prefix/${file})
     message(FATAL_ERROR "the installation has no ${file}")
   endif()

@@ -72,6 +72,16 @@ TEST_F(SvgTest, title_ticks_and_legend_say_what_is_held_where) {
   EXPECT_THAT(svg, HasSubstr("fill=\"#393b79\""));
 }
 
+TEST_F(SvgTest, a_replicated_array_is_on_all_devices) {
+  const Sharding everywhere = over({4}, {"x"}, P());
+  EXPECT_THAT(sharding_svg({16, 16}, everywhere), HasSubstr(">CPU 0,1,2,3  [0:16, 0:16]  (16, 16)</text>"));
+  for (const auto& shown : {sharding_svg({16, 16}, everywhere), sharding_html({16, 16}, everywhere),
+                            framed({16, 16}, everywhere)}) {
+    EXPECT_THAT(shown, HasSubstr("CPU 0,1,2,3"));
+    EXPECT_THAT(shown, testing::Not(HasSubstr("one device")));
+  }
+}
+
 TEST_F(SvgTest, blocks_have_the_proportions_of_the_array) {
   std::string svg = sharding_svg({10, 7}, over({4, 2}, {"x", "y"}, P("x", "y")));
   std::vector<double> widths, heights;
