@@ -75,14 +75,16 @@ void rows() {
                    {0, 32, 8.0 * 8192 * 8192});
   }
   transcendental_row();
-  if (bench::wanted("one_op_on_4_floats_x1000") && bench::ranks() == 1) {
-    const Array x = device_put(ones({4}), bench::split(P("x")));
+  for (const int n : {4, 16}) {
+    const std::string name = "one_op_on_" + std::to_string(n) + "_floats";
+    if (!bench::wanted(name) || bench::ranks() > 1) continue;
+    const Array x = device_put(ones({n}), bench::split(P("x")));
     eval(x);
     constexpr int calls = 1000;
     const auto ours = [&] {
       for (int i = 0; i < calls; ++i) eval(x + 1);
     };
-    bench::compare("one_op_on_4_floats_x1000", ours, {{"budget of 20 us a call", {}, 1, 20e-6 * calls}});
+    bench::compare(name + "_x1000", ours, {{"budget of 20 us a call", {}, 1, 20e-6 * calls}});
   }
 }
 
