@@ -1,4 +1,5 @@
 // Cholesky: reads the lower triangle of a Hermitian matrix, gives L with L L^H = a.
+#include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
@@ -85,9 +86,15 @@ double flops(std::span<const Type> in, std::span<const Type>, const Params&) {
   return static_cast<double>(in[0].shape.elements()) * static_cast<double>(extent(in[0], 1)) / 3;
 }
 
+std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Params&) {
+  return workspace_of_lapack(
+      [&] { return kernels::cholesky_workspace(in[0].dtype, batch_count(in[0]), extent(in[0], 1)); });
+}
+
 const OpDef cholesky_op =
     factorization<dims>({.name = "cholesky", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
 const Registered registered(cholesky_op);
+const TakesWorkspace takes(cholesky_op, workspace);
 
 }  // namespace
 
