@@ -2,6 +2,7 @@
 /// Element types. A dtype is a run-time value; templates stop at the kernel door.
 #pragma once
 #include <tessera/detail/standard.hpp>
+#include <tessera/half.hpp>
 
 #include <complex>
 #include <cstddef>
@@ -18,10 +19,11 @@ struct Dtype {
   friend constexpr bool operator==(const Dtype&, const Dtype&) = default;
 };
 
-/// The thirteen dtypes.
+/// The fifteen dtypes. bfloat16 and float16 are for storage: what computes with them does so in float32 and
+/// rounds each result once, to nearest even; factorizations refuse them.
 inline constexpr Dtype bool_{0}, int8{1}, int16{2}, int32{3}, int64{4}, uint8{5}, uint16{6}, uint32{7},
-    uint64{8}, float32{9}, float64{10}, complex64{11}, complex128{12};
-inline constexpr int dtype_count = 13;  ///< how many there are
+    uint64{8}, float32{9}, float64{10}, complex64{11}, complex128{12}, bfloat16{13}, float16{14};
+inline constexpr int dtype_count = 15;  ///< how many there are
 
 std::ostream& operator<<(std::ostream&, Dtype);  ///< prints float32
 std::string name(Dtype);                         ///< "float32"
@@ -30,14 +32,16 @@ Dtype dtype_from_name(const std::string&);  ///< either form; ArgumentError that
 
 /// Bytes of one element.
 constexpr std::size_t itemsize(Dtype d) {
-  constexpr std::size_t sizes[dtype_count] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 8, 16};
+  constexpr std::size_t sizes[dtype_count] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 8, 16, 2, 2};
   return sizes[d.code];
 }
 constexpr bool is_bool(Dtype d) { return d.code == 0; }                             ///< bool_
 constexpr bool is_signed_integer(Dtype d) { return d.code >= 1 && d.code <= 4; }    ///< int8 to int64
 constexpr bool is_unsigned_integer(Dtype d) { return d.code >= 5 && d.code <= 8; }  ///< uint8 to uint64
 constexpr bool is_integer(Dtype d) { return d.code >= 1 && d.code <= 8; }  ///< with or without sign; not bool
-constexpr bool is_floating(Dtype d) { return d == float32 || d == float64; }      ///< float32, float64
+constexpr bool is_half(Dtype d) { return d == bfloat16 || d == float16; }  ///< bfloat16, float16
+/// float32, float64, bfloat16, float16
+constexpr bool is_floating(Dtype d) { return d == float32 || d == float64 || is_half(d); }
 constexpr bool is_complex(Dtype d) { return d == complex64 || d == complex128; }  ///< complex64, complex128
 constexpr bool is_inexact(Dtype d) { return d.code >= 9; }  ///< real or complex floating point
 /// The real type that a complex type is made of; any other type itself.
@@ -58,6 +62,10 @@ template <class T> constexpr Dtype dtype_of() {
     return complex64;
   else if constexpr (std::is_same_v<U, std::complex<double>>)
     return complex128;
+  else if constexpr (std::is_same_v<U, bfloat16_t>)
+    return bfloat16;
+  else if constexpr (std::is_same_v<U, float16_t>)
+    return float16;
   else {
     static_assert(std::is_integral_v<U>, "tessera has no dtype for this element type");
     constexpr int log2_bytes = sizeof(U) == 1 ? 0 : sizeof(U) == 2 ? 1 : sizeof(U) == 4 ? 2 : 3;

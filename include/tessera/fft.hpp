@@ -1,8 +1,8 @@
 /// @file
 /// Fourier transforms of arrays, however they are split. Names, shapes, norms and results are numpy.fft's.
 ///
-/// **Dtypes.** float32 and complex64 give complex64, float64 and complex128 give complex128; integers and
-/// bool count as float32.
+/// **Dtypes.** float32 and complex64 give complex64, float64 and complex128 give complex128; integers, bool,
+/// bfloat16 and float16 count as float32.
 ///
 /// **Sharding.** The result is split like the operand, unless FftOptions::out_sharding says otherwise.
 ///

@@ -4,7 +4,8 @@
 /// **Shapes.** Matrices are the last two dims, the dims before them a batch. In what follows a is (..., m,
 /// n) and k = min(m, n).
 ///
-/// **Dtypes.** float32, float64, complex64, complex128; integers become float32. LAPACK's precision is the
+/// **Dtypes.** float32, float64, complex64, complex128; integers become float32. Factorizations refuse
+/// bfloat16 and float16 with a DtypeError: convert with astype(x, float32). LAPACK's precision is the
 /// operand's.
 ///
 /// **Sharding.** Results lie as the operand does, x as b. Split batch dims stay where they are and need no

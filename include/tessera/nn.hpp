@@ -96,7 +96,7 @@ struct VarianceScaling {
   int in_axis = -2;                    ///< dim of the inputs: 1 for the kernel of conv
   int out_axis = -1;                   ///< dim of the outputs: 0 for the kernel of conv
 };
-/// A weight of this shape, float32 or float64.
+/// A weight of this shape, of a floating-point dtype.
 Array variance_scaling(const random::Key& key, Shape shape, VarianceScaling options = {},
                        Dtype dtype = float32, Where = Where::current());
 

@@ -101,7 +101,8 @@ class ThreefryScope {
 
 /// Random bits: uint8 to uint64.
 [[nodiscard]] Array bits(const Key&, Shape shape = {}, Dtype dtype = uint32, Where = Where::current());
-/// Uniform in [minval, maxval), of numbers or arrays: float32 or float64.
+/// Uniform in [minval, maxval), of numbers or arrays: float32, float64, bfloat16 (8 random bits each) or
+/// float16 (16).
 [[nodiscard]] Array uniform(const Key&, Shape shape = {}, Dtype dtype = float32, double minval = 0,
                             double maxval = 1, Where = Where::current());
 [[nodiscard]] Array uniform(const Key&, Shape shape, Dtype dtype, const Array& minval, const Array& maxval,
@@ -134,7 +135,7 @@ class DrawShape {
   std::optional<Shape> shape;  ///< nothing: that of the parameters
 };
 
-/// Coins with a probability each: p is float32 or float64.
+/// Coins with a probability each: p is floating-point.
 [[nodiscard]] Array bernoulli(const Key&, const Array& p, DrawShape shape = {}, Resolution = Resolution::low,
                               Where = Where::current());
 /// -1 or 1, equally likely.
@@ -145,7 +146,7 @@ class DrawShape {
 /// @}
 
 /// @name Continuous distributions
-/// float32 or float64 (lognormal also complex), by formulas of one or two uniform or normal draws per
+/// Any floating-point dtype (lognormal also complex), by formulas of one or two uniform or normal draws per
 /// element.
 /// @{
 

@@ -18,7 +18,14 @@ namespace tessera::detail {
 namespace {
 
 // Codes of DLPack.
-enum Code : std::uint8_t { dl_int = 0, dl_uint = 1, dl_float = 2, dl_complex = 5, dl_bool = 6 };
+enum Code : std::uint8_t {
+  dl_int = 0,
+  dl_uint = 1,
+  dl_float = 2,
+  dl_bfloat = 4,
+  dl_complex = 5,
+  dl_bool = 6
+};
 constexpr std::int32_t dl_cpu = 1, dl_cuda_host = 2, dl_rocm_host = 11;  // whose memory a CPU reads
 
 dlpack::DataType dl_type(Dtype dtype) {
@@ -26,6 +33,7 @@ dlpack::DataType dl_type(Dtype dtype) {
                     : is_signed_integer(dtype)   ? dl_int
                     : is_unsigned_integer(dtype) ? dl_uint
                     : is_complex(dtype)          ? dl_complex
+                    : dtype == bfloat16          ? dl_bfloat
                                                  : dl_float;
   return {code, static_cast<std::uint8_t>(8 * itemsize(dtype)), 1};
 }

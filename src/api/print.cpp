@@ -106,6 +106,17 @@ template <class T> std::string scalar_text(T v) {
   shortest.resize(std::max(shortest.size(), places), '0');
   return shortest + ".0";
 }
+// The number with the fewest digits that is v when rounded to its type.
+template <class Half> double shortest_decimal(Half v) {
+  char text[32];
+  for (int digits = 0;; ++digits) {
+    std::snprintf(text, sizeof text, "%.*e", digits, static_cast<double>(v));
+    const double decimal = std::strtod(text, nullptr);
+    if (Half(decimal) == v || !std::isfinite(decimal)) return decimal;
+  }
+}
+std::string scalar_text(bfloat16_t v) { return scalar_text(shortest_decimal(v)); }
+std::string scalar_text(float16_t v) { return scalar_text(shortest_decimal(v)); }
 template <class T> std::string scalar_text(std::complex<T> v) {
   std::string re = scalar_text(v.real()), im = scalar_text(v.imag());
   for (auto* part : {&re, &im})
@@ -126,6 +137,12 @@ std::vector<std::string> float_texts(const std::vector<double>& values, bool is_
   return texts;
 }
 
+template <class Half> std::vector<std::string> half_texts(std::span<const Half> values) {
+  std::vector<double> decimals;
+  for (const Half v : values) decimals.push_back(shortest_decimal(v));
+  return float_texts(decimals, true);
+}
+
 template <class R> std::vector<std::string> complex_texts(std::span<const std::complex<R>> values) {
   std::vector<double> re, im;
   for (const auto& v : values) re.push_back(v.real()), im.push_back(v.imag());
@@ -143,14 +160,14 @@ template <class R> std::vector<std::string> complex_texts(std::span<const std::c
 // Each element as the spec says. ArgumentError where it cannot: {:x} of a float.
 std::vector<std::string> element_texts(const HostArray& host, const FormatSpec& spec) {
   std::vector<std::string> texts;
-  kernels::visit(host.dtype(), [&]<class T>(T) {
+  kernels::visit_stored(host.dtype(), [&]<class T>(T) {
     for (std::int64_t i = 0; i < host.size(); ++i) {
       std::optional<std::string> text;
       if constexpr (std::is_same_v<T, bool>)
         text = formatted(spec, std::string_view(host.bytes()[i] != std::byte{0} ? "True" : "False"));
       else if constexpr (kernels::is_complex_type<T>)
         text = formatted(spec, std::complex<double>(host.as<T>()[i]));
-      else if constexpr (std::is_floating_point_v<T>)
+      else if constexpr (std::is_floating_point_v<T> || kernels::is_half_type<T>)
         text = formatted(spec, static_cast<double>(host.as<T>()[i]));
       else if constexpr (std::is_signed_v<T>)
         text = formatted(spec, std::int64_t{host.as<T>()[i]});
@@ -164,7 +181,7 @@ std::vector<std::string> element_texts(const HostArray& host, const FormatSpec& 
 }
 
 std::vector<std::string> element_texts(const HostArray& host) {
-  return kernels::visit(host.dtype(), [&]<class T>(T) -> std::vector<std::string> {
+  return kernels::visit_stored(host.dtype(), [&]<class T>(T) -> std::vector<std::string> {
     std::vector<std::string> texts;
     if constexpr (std::is_same_v<T, bool>) {
       for (std::int64_t i = 0; i < host.size(); ++i)
@@ -176,6 +193,8 @@ std::vector<std::string> element_texts(const HostArray& host) {
       if (host.shape().empty()) return {scalar_text(values[0])};
       if constexpr (kernels::is_complex_type<T>)
         texts = complex_texts(values);
+      else if constexpr (kernels::is_half_type<T>)
+        texts = half_texts(values);
       else
         texts = float_texts({values.begin(), values.end()}, std::is_same_v<T, double>);
     }

@@ -147,7 +147,7 @@ std::string value_text(const Output& output) {
   if (!is_small_constant(output)) return {};
   std::ostringstream text;
   text.precision(17);
-  kernels::visit(output.type.dtype, [&]<class T>(T) {
+  kernels::visit_stored(output.type.dtype, [&]<class T>(T) {
     for (std::size_t at = 0; at + sizeof(T) <= output.stored->buffer.bytes(); at += sizeof(T)) {
       T value;
       std::memcpy(&value, output.stored->buffer.data() + at, sizeof value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compile/propagate.hpp"
+#include "graph/elementwise_row.hpp"
 
 namespace tessera {
 namespace {
@@ -133,7 +134,19 @@ class Partitioner {
     for (const auto& version : versions)
       if (same_layout(builder_.value(version.values[x.output()]).layout, layout, ndim))
         return builder_.reshard(version.values[x.output()], layout);
+    if (widens_half(*x.node())) return widened_there(*x.node(), layout);
     return builder_.reshard(versions.front().values[x.output()], layout);
+  }
+
+  static bool widens_half(const Node& node) {
+    const auto* row = elementwise_row(*node.op);
+    return row != nullptr && row->kernel == nullptr && !row->is_broadcast &&
+           is_half(node.inputs[0].dtype()) && node.outputs[0].type.dtype == float32;
+  }
+  // A half moves before it is widened: half the bytes, and once for all who widen it.
+  int widened_there(const Node& cast, const Sharding& layout) {
+    const int narrow = get(cast.inputs[0], layout);
+    return builder_.kernel(*cast.op, cast.params, {narrow}, {cast.outputs[0].type}, {layout})[0];
   }
 
   // The unreduced form of an input, when the op may work on terms: it is linear in it, nobody else needs the

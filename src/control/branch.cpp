@@ -161,6 +161,7 @@ std::vector<Array> jvp_of_branch(const JvpArgs& args) {
 
 const OpDef branch_op{
     .name = "cond",
+    .halves = moves_halves,
     .infer = infer_branch,
     .sharding = Place{place_branch},
     .runs = Lower{lower_branch},

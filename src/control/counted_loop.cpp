@@ -156,6 +156,7 @@ Batched batch_counted(const BatchArgs& args) {
 
 const OpDef counted_op{
     .name = "scan",
+    .halves = moves_halves,
     .infer = infer_counted,
     .sharding = Place{place_counted},
     .runs = Lower{lower_counted},

@@ -191,6 +191,7 @@ std::vector<Array> jvp_of_until(const JvpArgs& args) {
 
 const OpDef until_op{
     .name = "while_loop",
+    .halves = moves_halves,
     .infer = infer_until,
     .sharding = Place{place_until},
     .runs = Lower{lower_until},

@@ -1,5 +1,5 @@
-// The two calls that go up: what recording needs from rooms above this one. Each room sets its own when the
-// program starts, and nobody else does; there is no third.
+// The three calls that go up: what recording needs from rooms above this one. Each room sets its own when the
+// program starts, and nobody else does; there is no fourth.
 #pragma once
 #include <vector>
 
@@ -22,5 +22,9 @@ struct RegionHooks {
   Array (*vary)(const Array& x, std::uint64_t axes) = nullptr;
 };
 RegionHooks& region_hooks();
+
+// x as another dtype; set by ops/elementwise, which owns that op. Recording widens and rounds halves (graph/
+// halves.hpp): there every op passes, whoever records it, and a conversion is an op as well.
+extern Array (*convert_half)(const Array& x, Dtype);
 
 }  // namespace tessera

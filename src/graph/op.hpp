@@ -167,8 +167,19 @@ enum class Linear {
   in_either,  // in each for itself, the others being no terms: a * b
 };
 
+// What an op does with operands of two bytes, bfloat16 and float16 (graph/halves.hpp).
+enum class Halves {
+  widened,  // computes in float32: its operands are widened, what has their dtype is rounded
+  moved,    // looks at no number: items of two bytes are as good as any
+  refused,  // they have too few digits for it
+};
+inline Halves widens_halves(const Params&) { return Halves::widened; }
+inline Halves moves_halves(const Params&) { return Halves::moved; }
+inline Halves refuses_halves(const Params&) { return Halves::refused; }
+
 struct OpDef {
   std::string name;
+  Halves (*halves)(const Params&) = widens_halves;
   std::vector<Type> (*infer)(std::span<const Type> in, const Params&) = nullptr;  // raises the user's errors
   ShardingRule sharding = {};
   Execution runs = {};

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/session.hpp"
+#include "graph/halves.hpp"
 #include "graph/hooks.hpp"
 #include "graph/op.hpp"
 #include "mesh/reshard.hpp"
@@ -93,6 +94,7 @@ Ops& ops() {
 }  // namespace
 
 void (*compute_pending)(const std::vector<Array>&) = nullptr;
+Array (*convert_half)(const Array&, Dtype) = nullptr;
 
 void register_op(const OpDef* op) { ops().all.push_back(op); }
 const std::vector<const OpDef*>& registered_ops() { return ops().all; }
@@ -257,6 +259,8 @@ void follow_inputs(Node& node) {
 std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Array> inputs) {
   const Call unless_called(op.name.c_str(), {});
   for (const auto& x : inputs) check_usable(x);
+  if (const auto half = half_to_widen(op, *params, inputs))
+    return record_widened(op, std::move(params), std::move(inputs), *half);
   const auto region = common_region(inputs);
   if (region) bring_inside(op, region, inputs);
   auto operands = look_at(inputs);

@@ -1,5 +1,6 @@
 // From a dtype to its C++ type: visit(dtype, []<class T>(T) { ... }). The argument is a value of the type,
-// only there to name it.
+// only there to name it. Kernels are compiled for thirteen of them: bfloat16 and float16 come as float32.
+// What only looks at single elements (printing, writing one) takes visit_stored, which knows all fifteen.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -10,8 +11,14 @@
 
 namespace tessera::kernels {
 
+template <class T> inline constexpr bool is_half_type = false;
+template <> inline constexpr bool is_half_type<bfloat16_t> = true;
+template <> inline constexpr bool is_half_type<float16_t> = true;
 template <class T> inline constexpr bool is_complex_type = false;
 template <class R> inline constexpr bool is_complex_type<std::complex<R>> = true;
+
+// InternalError: a half reached a kernel that it should have been widened for (graph/halves).
+[[noreturn]] void no_arithmetic_in(Dtype);
 
 template <class F> decltype(auto) visit(Dtype dtype, F&& f) {
   switch (dtype.code) {
@@ -27,8 +34,21 @@ template <class F> decltype(auto) visit(Dtype dtype, F&& f) {
     case 9: return f(float{});
     case 10: return f(double{});
     case 11: return f(std::complex<float>{});
-    default: return f(std::complex<double>{});
+    case 12: return f(std::complex<double>{});
+    default: no_arithmetic_in(dtype);
   }
+}
+template <class F> decltype(auto) visit_stored(Dtype dtype, F&& f) {
+  if (dtype == bfloat16) return f(bfloat16_t{});
+  if (dtype == float16) return f(float16_t{});
+  return visit(dtype, f);
+}
+// The four real floating-point types; double for any other dtype.
+template <class F> decltype(auto) visit_real(Dtype dtype, F&& f) {
+  if (dtype == bfloat16) return f(bfloat16_t{});
+  if (dtype == float16) return f(float16_t{});
+  if (dtype == float32) return f(float{});
+  return f(double{});
 }
 
 // The ends of a type's order: infinities where it has them.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "linalg/operands.hpp"
+#include "ops/in_float32.hpp"
 
 namespace tessera::linalg {
 namespace {
@@ -88,6 +89,8 @@ Array matrix_rank(const Operand& operand) {
 Array norm(const Operand& operand) {
   const Call call("norm", operand.where);
   check_usable(operand.array);
+  if (is_half(operand.array.dtype()))
+    return in_float32(operand.array, [&](const Array& wide) { return norm(wide); });
   const Array x = cast_to(operand.array, to_inexact(operand.array.dtype()));
   return sqrt(sum(is_complex(x.dtype()) ? square(real(x)) + square(imag(x)) : square(x)));
 }
@@ -157,6 +160,8 @@ Array matrix_axes_last(const Array& x, const std::vector<int>& dims) {
 Array norm(const Operand& operand, double ord, Axes axes, bool keepdims) {
   const Call call("norm", operand.where);
   check_usable(operand.array);
+  if (is_half(operand.array.dtype()))
+    return in_float32(operand.array, [&](const Array& wide) { return norm(wide, ord, axes, keepdims); });
   const Array x = cast_to(operand.array, to_inexact(operand.array.dtype()));
   const auto dims = norm_dims(x, axes, 1);
   if (dims.size() == 1) return restore_dims(vector_norm(x, ord, dims[0]), dims, keepdims);
@@ -166,6 +171,8 @@ Array norm(const Operand& operand, double ord, Axes axes, bool keepdims) {
 Array norm(const Operand& operand, const std::string& ord, Axes axes, bool keepdims) {
   const Call call("norm", operand.where);
   check_usable(operand.array);
+  if (is_half(operand.array.dtype()))
+    return in_float32(operand.array, [&](const Array& wide) { return norm(wide, ord, axes, keepdims); });
   const Array x = cast_to(operand.array, to_inexact(operand.array.dtype()));
   const auto dims = norm_dims(x, axes, 2);
   const Array m = matrix_axes_last(x, dims);

@@ -32,7 +32,7 @@ void check_alike(const HostArray& x) {
 std::string element_text(const HostArray& x, std::int64_t i) {
   const auto item = itemsize(x.dtype());
   std::ostringstream text;
-  kernels::visit(x.dtype(), [&]<class T>(T) {
+  kernels::visit_stored(x.dtype(), [&]<class T>(T) {
     std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T> value;
     std::memcpy(&value, x.bytes() + static_cast<std::size_t>(i) * item, item);
     if constexpr (sizeof(T) == 1)
@@ -55,8 +55,8 @@ bool same_element(const HostArray& a, const HostArray& b, std::int64_t i) {
   const auto item = static_cast<std::int64_t>(itemsize(a.dtype()));
   const std::byte *x = a.bytes() + i * item, *y = b.bytes() + i * item;
   const auto same_part = [&](std::int64_t at) {
-    return a.dtype() == float32 || a.dtype() == complex64 ? same_number<float>(x + at, y + at)
-                                                          : same_number<double>(x + at, y + at);
+    return kernels::visit_real(real_dtype(a.dtype()),
+                               [&]<class T>(T) { return same_number<T>(x + at, y + at); });
   };
   if (is_complex(a.dtype())) return same_part(0) && same_part(item / 2);
   if (is_floating(a.dtype())) return same_part(0);

@@ -2,6 +2,7 @@
 #include <tessera/nn.hpp>
 
 #include "base/call.hpp"
+#include "ops/in_float32.hpp"
 
 namespace tessera::nn {
 
@@ -55,6 +56,8 @@ Mlp split_in_pairs(Mlp network, const Mesh& mesh, const std::string& axis, Where
 
 Array standardize(const Operand& x, int axis, double epsilon) {
   const Call call("standardize", x.where);
+  if (is_half(x.array.dtype()))
+    return in_float32(x.array, [&](const Array& wide) { return standardize(wide, axis, epsilon); });
   const Array centred = x.array - mean(x, axis, true);
   return centred * rsqrt(mean(square(centred), axis, true) + epsilon);
 }

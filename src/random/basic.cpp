@@ -1,4 +1,6 @@
 // Bits, uniform, normal, integers, bernoulli.
+#include <tessera/control/lax.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +13,23 @@
 namespace tessera::random {
 namespace {
 
-double resolution_of(Dtype dtype) { return dtype == float32 ? 0x1p-23 : 0x1p-52; }  // of a uniform draw
+// Bits behind the point of a uniform draw.
+int digits_of(Dtype dtype) {
+  return dtype == float32 ? 23 : dtype == float64 ? 52 : dtype == float16 ? 10 : 7;
+}
+double resolution_of(Dtype dtype) { return std::ldexp(1.0, -digits_of(dtype)); }
+
+// As JAX: the digits of a number of [1, 2) are random, 16 bits being drawn for float16 and 8 for bfloat16;
+// then 1 is taken away, and the rest is arithmetic of the dtype.
+Array uniform_half(const Key& key, const Shape& shape, Dtype dtype, double minval, double maxval) {
+  const bool is_bfloat16 = dtype == bfloat16;
+  const Array drawn = rng::bits(key.data, shape, is_bfloat16 ? uint8 : uint16, counter_mode());
+  const Array digits = bitwise_right_shift(astype(drawn, uint16), (is_bfloat16 ? 8 : 16) - digits_of(dtype));
+  const Array one = bitcast_convert_type(ones({}, dtype), uint16);
+  const Array unit = bitcast_convert_type(digits | one, dtype) - 1;
+  const Array lo = cast_to(Array(minval), dtype), hi = cast_to(Array(maxval), dtype);
+  return maximum(lo, unit * (hi - lo) + lo);
+}
 
 }  // namespace
 void check_shape(const Shape& shape, Dtype dtype) {
@@ -29,18 +47,20 @@ void check_draw(const Key& key, const Shape& shape, Dtype dtype) {
 
 Array parameter(const Array& value, Dtype dtype) {
   check_usable(value);
-  const bool loses = is_complex(value.dtype()) || (value.dtype() == float64 && dtype == float32);
+  const bool loses = is_complex(value.dtype()) || (value.dtype() == float64 && dtype != float64) ||
+                     (is_half(dtype) && is_floating(value.dtype()) && value.dtype() != dtype);
   if (loses && !value.is_weakly_typed())
     throw DtypeError(call_text() + ": a parameter of dtype " + name(value.dtype()) +
                      " does not fit a result of " + name(dtype) + "; " +
-                     (is_complex(value.dtype()) ? "parameters are real"
-                                                : "ask for float64, or convert the parameter with astype"));
+                     (is_complex(value.dtype())
+                          ? "parameters are real"
+                          : "ask for " + name(value.dtype()) + ", or convert the parameter with astype"));
   return cast_to(value, dtype);
 }
 
 void check_floating(Dtype dtype) {
   if (!is_floating(dtype))
-    throw DtypeError(call_text() + " gives float32 or float64, not " + name(dtype) +
+    throw DtypeError(call_text() + " gives float32, float64, bfloat16 or float16, not " + name(dtype) +
                      "; convert the result with astype");
 }
 
@@ -57,9 +77,18 @@ Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& p
 }
 
 Array uniform_of(const Key& key, const Shape& shape, Dtype dtype, double minval, double maxval) {
+  if (is_half(dtype)) return uniform_half(key, shape, dtype, minval, maxval);
   return rng::uniform(key.data, shape, dtype, minval, maxval, counter_mode());
 }
+Array uniform_slab(const Key& key, const Shape& shape, Dtype dtype, std::int64_t i) {
+  if (!is_half(dtype)) return rng::uniform(key.data, shape, dtype, 0, 1, counter_mode(), {i, 2});
+  return index(uniform_half(key, rng::join(Shape{2}, shape), dtype, 0, 1), {IndexPart(i)});
+}
 Array normal_of(const Key& key, const Shape& shape, Dtype dtype) {
+  if (is_half(dtype)) {
+    const double least = resolution_of(dtype) / 2 - 1;  // the least number above -1
+    return erf_inv(uniform_half(key, shape, dtype, least, 1)) * std::sqrt(2.0);
+  }
   return rng::normal(key.data, shape, dtype, kernels::after_minus_one(dtype), 1, counter_mode());
 }
 
@@ -90,6 +119,7 @@ Array uniform(const Key& key, Shape shape, Dtype dtype, const Array& minval, con
   drawn_shape(shape, {minval, maxval});
   const Array lo = cast_to(minval, dtype), hi = cast_to(maxval, dtype);
   const Array u = uniform_of(key, shape, dtype, 0, 1), span = subtract(hi, lo);
+  if (is_half(dtype)) return maximum(lo, u * span + lo);
   return maximum(lo, multiply_add(u, span, lo));
 }
 
@@ -97,8 +127,9 @@ Array normal(const Key& key, Shape shape, Dtype dtype, Where where) {
   const Call call("normal", where);
   check_key(key);
   if (!is_inexact(dtype))
-    throw DtypeError(call_text() + " gives float32, float64, complex64 or complex128, not " + name(dtype) +
-                     "; convert the result with astype");
+    throw DtypeError(call_text() +
+                     " gives float32, float64, bfloat16, float16, complex64 or complex128, not " +
+                     name(dtype) + "; convert the result with astype");
   check_shape(shape, dtype);
   if (!is_complex(dtype)) return normal_of(key, shape, dtype);
   const auto keys = split(key, 2);
@@ -142,13 +173,11 @@ Array bernoulli(const Key& key, const Array& p, DrawShape shape, Resolution reso
   const Dtype dtype = p.dtype();
   if (!is_floating(dtype))
     throw DtypeError(call_text() + ": the probability has dtype " + name(dtype) +
-                     "; it must be float32 or float64");
+                     "; it must be floating-point");
   const Shape drawn = drawn_shape(shape.shape, {p});
   check_shape(drawn, dtype);
   if (resolution == Resolution::low) return less(uniform_of(key, drawn, dtype, 0, 1), p);
-  const auto slab = [&](std::int64_t i) {
-    return rng::uniform(key.data, drawn, dtype, 0, 1, counter_mode(), {i, 2});
-  };
+  const auto slab = [&](std::int64_t i) { return uniform_slab(key, drawn, dtype, i); };
   return less(multiply(slab(1), resolution_of(dtype)), subtract(p, slab(0)));
 }
 

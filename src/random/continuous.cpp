@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/visit.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "random/draw.hpp"
@@ -11,9 +12,13 @@ namespace tessera::random {
 namespace {
 
 double tiny(Dtype dtype) {
-  return dtype == float32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  return kernels::visit_real(dtype,
+                             []<class T>(T) { return static_cast<double>(std::numeric_limits<T>::min()); });
 }
-double epsilon(Dtype dtype) { return dtype == float32 ? 0x1p-23 : 0x1p-52; }
+double epsilon(Dtype dtype) {
+  return kernels::visit_real(
+      dtype, []<class T>(T) { return static_cast<double>(std::numeric_limits<T>::epsilon()); });
+}
 
 Array uniform_in(const Key& key, const Shape& shape, Dtype dtype, double minval, double maxval) {
   return uniform_of(key, shape, dtype, minval, maxval);
@@ -36,9 +41,7 @@ Array gumbel(const Key& key, Shape shape, Dtype dtype, Resolution resolution, Wh
   check_draw(key, shape, dtype);
   if (resolution == Resolution::low) return -log(-log(uniform_in(key, shape, dtype, tiny(dtype), 1)));
   // Below 1/2, a second draw fills in the digits that one lacks.
-  const auto slab = [&](std::int64_t i) {
-    return rng::uniform(key.data, shape, dtype, 0, 1, counter_mode(), {i, 2});
-  };
+  const auto slab = [&](std::int64_t i) { return uniform_slab(key, shape, dtype, i); };
   const Array high = slab(0), floor = Array(std::max(epsilon(dtype) * epsilon(dtype) / 2, tiny(dtype)));
   const Array fine = high + epsilon(dtype) * slab(1) + floor;
   const Array is_large = greater_equal(high, 0.5);
@@ -93,6 +96,7 @@ Array truncated_normal(const Key& key, double lower, double upper, Shape shape, 
         rng::normal(key.data, shape, dtype, std::erf(lo / root_two), std::erf(hi / root_two), counter_mode());
     return clip(x, std::nextafter(lo, infinity), std::nextafter(hi, -infinity));
   };
+  if (is_half(dtype)) return truncated_normal(key, Array(lower), Array(upper), shape, dtype);
   if (dtype == float32) return bounded(static_cast<float>(lower), static_cast<float>(upper));
   return bounded(lower, upper);
 }

@@ -27,5 +27,7 @@ rng::CounterMode counter_mode();
 // Draws of checked arguments, for distributions made of them.
 Array uniform_of(const Key&, const Shape&, Dtype, double minval, double maxval);
 Array normal_of(const Key&, const Shape&, Dtype);
+// Part i of a uniform draw of {2, shape...}, of which the other is not made.
+Array uniform_slab(const Key&, const Shape&, Dtype, std::int64_t i);
 
 }  // namespace tessera::random

@@ -149,7 +149,7 @@ Array categorical(const Key& key, const Array& logits, int axis, DrawShape shape
   check_usable(logits);
   if (!is_floating(logits.dtype()))
     throw DtypeError(call_text() + ": the logits have dtype " + name(logits.dtype()) +
-                     "; they must be float32 or float64");
+                     "; they must be real floating-point numbers");
   if (logits.ndim() == 0)
     throw ShapeError(call_text() + ": the logits are a scalar; they need a dimension of categories");
   const int dim = checked_dim(axis, logits.ndim());

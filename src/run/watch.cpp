@@ -1,10 +1,10 @@
 #include "run/watch.hpp"
 
 #include <chrono>
-#include <cmath>
 
 #include "base/session.hpp"
 #include "base/settings.hpp"
+#include "kernels/visit.hpp"
 
 namespace tessera {
 
@@ -26,7 +26,7 @@ namespace {
 template <class T> std::int64_t count(const std::byte* data, std::int64_t n) {
   const auto* values = reinterpret_cast<const T*>(data);
   std::int64_t nans = 0;
-  for (std::int64_t i = 0; i < n; ++i) nans += std::isnan(values[i]);
+  for (std::int64_t i = 0; i < n; ++i) nans += values[i] != values[i];
   return nans;
 }
 }  // namespace
@@ -34,8 +34,7 @@ template <class T> std::int64_t count(const std::byte* data, std::int64_t n) {
 std::int64_t count_nans(Dtype dtype, const std::byte* data, std::int64_t elements) {
   if (!is_inexact(dtype)) return 0;
   const std::int64_t parts = is_complex(dtype) ? 2 : 1;
-  return real_dtype(dtype) == float32 ? count<float>(data, elements * parts)
-                                      : count<double>(data, elements * parts);
+  return kernels::visit_real(real_dtype(dtype), [&]<class T>(T) { return count<T>(data, elements * parts); });
 }
 
 }  // namespace tessera

@@ -20,6 +20,7 @@ namespace {
 
 // The dtype in which values are kept.
 Dtype kept_dtype(Dtype given) {
+  if (is_half(given)) return float32;
   if (is_inexact(given)) return given;
   return itemsize(given) == 8 ? float64 : float32;
 }

@@ -106,6 +106,7 @@ Placement place_in_situ(const PlaceArgs& args, std::size_t first_result, std::si
 
 const OpDef marker_op{
     .name = "custom_vjp",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(p)), in.end()};
     },
@@ -152,6 +153,7 @@ std::size_t value_count(const Params& p) { return static_cast<std::size_t>(p.as<
 // subexpressions, and not before `after` is computed.
 const OpDef barrier_op{
     .name = "barrier",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {in.begin(), in.begin() + static_cast<std::ptrdiff_t>(value_count(p))};
     },

@@ -7,10 +7,10 @@
 namespace tessera {
 namespace {
 constexpr std::array<const char*, dtype_count> names = {
-    "bool",   "int8",   "int16",   "int32",   "int64",     "uint8",     "uint16",
-    "uint32", "uint64", "float32", "float64", "complex64", "complex128"};
+    "bool",   "int8",    "int16",   "int32",     "int64",      "uint8",    "uint16", "uint32",
+    "uint64", "float32", "float64", "complex64", "complex128", "bfloat16", "float16"};
 constexpr std::array<const char*, dtype_count> short_names = {
-    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f32", "f64", "c64", "c128"};
+    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f32", "f64", "c64", "c128", "bf16", "f16"};
 }  // namespace
 
 std::string name(Dtype d) { return names.at(d.code); }

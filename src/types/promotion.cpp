@@ -23,7 +23,7 @@ Dtype promote_strong(Dtype a, Dtype b) {
   if (kb == 1) return a;
   if (ka == 3 || kb == 3)
     return a == float64 || b == float64 || a == complex128 || b == complex128 ? complex128 : complex64;
-  return float64;
+  return a == float64 || b == float64 ? float64 : float32;  // the two halves: neither holds the other
 }
 
 // The strongly typed operand keeps its width; a weak one of a higher kind lifts it.

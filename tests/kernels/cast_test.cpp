@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "kernels/values.hpp"
 
@@ -59,9 +60,42 @@ TEST(cast, every_pair_of_dtypes_follows_the_rule) {
       });
 }
 
+template <class Half, class Other> void expect_half_casts() {
+  const Dtype half = dtype_of<Half>(), other = dtype_of<Other>();
+  std::vector<std::uint16_t> bits;
+  for (int b = 0; b < 0x10000; b += 7) bits.push_back(static_cast<std::uint16_t>(b));
+  const auto n = static_cast<std::int64_t>(bits.size());
+  std::vector<float> wide;
+  for (const auto b : bits) wide.push_back(Half::from_bits(b));
+  std::vector<Stored<Other>> direct(bits.size()), by_float(bits.size());
+  const void *halves[] = {bits.data()}, *floats[] = {wide.data()}, *others[] = {direct.data()};
+  find_cast(half, other)(halves, direct.data(), n);
+  find_cast(float32, other)(floats, by_float.data(), n);
+  EXPECT_EQ(std::memcmp(direct.data(), by_float.data(), direct.size() * sizeof(direct[0])), 0)
+      << name(half) << " to " << name(other);
+  std::vector<std::uint16_t> back(bits.size());
+  find_cast(other, half)(others, back.data(), n);
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    const float got = Half::from_bits(back[i]);
+    float expected = 0;
+    if constexpr (testing::is_complex_type<Other>)
+      expected = Half(direct[i].real());
+    else
+      expected = Half(direct[i]);
+    ASSERT_TRUE(testing::same(got, expected)) << name(other) << " to " << name(half) << ", element " << i;
+  }
+}
+TEST(cast, halves_go_by_float_and_are_rounded_once) {
+  for (const Dtype other : testing::all_dtypes())
+    visit(other, []<class Other>(Other) {
+      expect_half_casts<bfloat16_t, Other>();
+      expect_half_casts<float16_t, Other>();
+    });
+}
+
 TEST(cast, no_element_past_the_end_is_written) {
-  for (const Dtype from : testing::all_dtypes())
-    for (const Dtype to : testing::all_dtypes())
+  for (const Dtype from : testing::with_halves())
+    for (const Dtype to : testing::with_halves())
       for (const std::int64_t n : testing::odd_sizes) {
         const std::vector<std::byte> in(static_cast<std::size_t>(n) * itemsize(from) + 16);
         std::vector<std::byte> out(static_cast<std::size_t>(n) * itemsize(to) + 32, std::byte{0x5A});

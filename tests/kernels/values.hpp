@@ -72,12 +72,19 @@ template <class T> bool same(T a, T b) {
     return a == b || (a != a && b != b);
 }
 
+// Those that kernels compute in; the two halves are only stored, moved and cast.
 inline const std::vector<Dtype>& all_dtypes() {
   static const std::vector<Dtype> all = [] {
     std::vector<Dtype> d;
-    for (int code = 0; code < dtype_count; ++code) d.push_back({code});
+    for (int code = 0; code < dtype_count; ++code)
+      if (!is_half(Dtype{code})) d.push_back({code});
     return d;
   }();
+  return all;
+}
+inline std::vector<Dtype> with_halves() {
+  auto all = all_dtypes();
+  all.insert(all.end(), {bfloat16, float16});
   return all;
 }
 

@@ -40,7 +40,7 @@ TEST(random_errors, dtypes_that_cannot_be_drawn) {
   EXPECT_THAT(error_of<DtypeError>([] { random::bits(some_key(), {2}, int32); }),
               AllOf(HasSubstr("uint32"), HasSubstr("int32")));
   EXPECT_THAT(error_of<DtypeError>([] { random::uniform(some_key(), {2}, int32); }),
-              HasSubstr("float32 or float64"));
+              HasSubstr("float32, float64, bfloat16 or float16"));
   EXPECT_THAT(error_of<DtypeError>([] { random::normal(some_key(), {2}, int32); }), HasSubstr("complex64"));
   EXPECT_THAT(error_of<DtypeError>([] { random::randint(some_key(), {2}, 0, 3, float32); }),
               HasSubstr("integers"));

@@ -26,7 +26,8 @@ static_assert(derives<CommError, SystemError> && derives<IoError, SystemError> &
 
 static_assert(bool_.code == 0 && int8.code == 1 && int16.code == 2 && int32.code == 3 && int64.code == 4 &&
               uint8.code == 5 && uint16.code == 6 && uint32.code == 7 && uint64.code == 8 &&
-              float32.code == 9 && float64.code == 10 && complex64.code == 11 && complex128.code == 12);
+              float32.code == 9 && float64.code == 10 && complex64.code == 11 && complex128.code == 12 &&
+              bfloat16.code == 13 && float16.code == 14);
 GIVES(std::ostream, out << float32);
 COMPILES(Shape());
 COMPILES(Shape{1, 2});

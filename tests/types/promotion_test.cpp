@@ -9,25 +9,27 @@
 namespace tessera::test {
 namespace {
 
-// Rows and columns: bool, the signed and unsigned integers, floats, complex, then the plain numbers 1, 1.0
+// Rows and columns: bool, the signed and unsigned integers, floats, complex, the two halves, then the plain numbers 1, 1.0
 // and 1i.
 const char* const jax_gives[] = {
-    "pred s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128 s32 f32 c64",     // bool
-    "s8 s8 s16 s32 s64 s16 s32 s64 f32 f32 f64 c64 c128 s8 f32 c64",       // int8
-    "s16 s16 s16 s32 s64 s16 s32 s64 f32 f32 f64 c64 c128 s16 f32 c64",    // int16
-    "s32 s32 s32 s32 s64 s32 s32 s64 f32 f32 f64 c64 c128 s32 f32 c64",    // int32
-    "s64 s64 s64 s64 s64 s64 s64 s64 f32 f32 f64 c64 c128 s64 f32 c64",    // int64
-    "u8 s16 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128 u8 f32 c64",       // uint8
-    "u16 s32 s32 s32 s64 u16 u16 u32 u64 f32 f64 c64 c128 u16 f32 c64",    // uint16
-    "u32 s64 s64 s64 s64 u32 u32 u32 u64 f32 f64 c64 c128 u32 f32 c64",    // uint32
-    "u64 f32 f32 f32 f32 u64 u64 u64 u64 f32 f64 c64 c128 u64 f32 c64",    // uint64
-    "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f64 c64 c128 f32 f32 c64",    // float32
-    "f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 c128 c128 f64 f64 c128",  // float64
-    "c64 c64 c64 c64 c64 c64 c64 c64 c64 c64 c128 c64 c128 c64 c64 c64",   // complex64
-    "c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128",
-    "s32 s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128 s32 f32 c64",     // 1
-    "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f64 c64 c128 f32 f32 c64",   // 1.0
-    "c64 c64 c64 c64 c64 c64 c64 c64 c64 c64 c128 c64 c128 c64 c64 c64",  // 1i
+    "pred s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128 bf16 f16 s32 f32 c64",    // bool
+    "s8 s8 s16 s32 s64 s16 s32 s64 f32 f32 f64 c64 c128 bf16 f16 s8 f32 c64",      // int8
+    "s16 s16 s16 s32 s64 s16 s32 s64 f32 f32 f64 c64 c128 bf16 f16 s16 f32 c64",   // int16
+    "s32 s32 s32 s32 s64 s32 s32 s64 f32 f32 f64 c64 c128 bf16 f16 s32 f32 c64",   // int32
+    "s64 s64 s64 s64 s64 s64 s64 s64 f32 f32 f64 c64 c128 bf16 f16 s64 f32 c64",   // int64
+    "u8 s16 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128 bf16 f16 u8 f32 c64",      // uint8
+    "u16 s32 s32 s32 s64 u16 u16 u32 u64 f32 f64 c64 c128 bf16 f16 u16 f32 c64",   // uint16
+    "u32 s64 s64 s64 s64 u32 u32 u32 u64 f32 f64 c64 c128 bf16 f16 u32 f32 c64",   // uint32
+    "u64 f32 f32 f32 f32 u64 u64 u64 u64 f32 f64 c64 c128 bf16 f16 u64 f32 c64",   // uint64
+    "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f64 c64 c128 f32 f32 f32 f32 c64",    // float32
+    "f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 c128 c128 f64 f64 f64 f64 c128",  // float64
+    "c64 c64 c64 c64 c64 c64 c64 c64 c64 c64 c128 c64 c128 c64 c64 c64 c64 c64",   // complex64
+    "c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128",
+    "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 f32 f64 c64 c128 bf16 f32 bf16 bf16 c64",  // bfloat16
+    "f16 f16 f16 f16 f16 f16 f16 f16 f16 f32 f64 c64 c128 f32 f16 f16 f16 c64",              // float16
+    "s32 s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128 bf16 f16 s32 f32 c64",               // 1
+    "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f64 c64 c128 bf16 f16 f32 f32 c64",             // 1.0
+    "c64 c64 c64 c64 c64 c64 c64 c64 c64 c64 c128 c64 c128 c64 c64 c64 c64 c64",             // 1i
 };
 
 WeakDtype operand(int n) {

@@ -6,7 +6,9 @@
 /// **Dtypes.** Promotion is JAX's: int32 + float32 is float32, uint8 + int8 is int16, uint64 + int64 is
 /// float32. A plain number is weakly typed: x + 1 keeps x's dtype, an integer x + 2.5 is float32. bool
 /// counts as int32 where an op has no meaning for it. Functions of mathematics, and `/`, make float32 of
-/// integers.
+/// integers. bfloat16 and float16 keep their dtype beside integers and plain numbers; together they make
+/// float32. Every op widens them to float32 (exact) and rounds its result to nearest even: on its way
+/// through registers, where ops run in one pass.
 ///
 /// **Sharding.** The result is split as the operands are. Operands that are split alike move nothing; where
 /// they differ, those move for which fewer bytes travel, decided from shapes alone (ties: the first operand

@@ -5,6 +5,7 @@
 /// **Sharding, communication, numbers, errors.** As ops/contract.hpp says of products.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct MatmulOptions {
   /// What a rank may hold beside operands and result. 0: an eighth of its blocks of them, at least 4 MiB
   /// (8 MiB for operands that are moved whole). Where nothing fits, the least is taken.
   std::int64_t memory_limit_bytes = 0;
+  /// The dtype in which products are added up and returned: float32 for bfloat16 operands, int32 for int8.
+  /// Where operands are wider, the result is rounded to it. Nothing: the operands' dtype, in which halves
+  /// are rounded once, after sums in float32.
+  std::optional<Dtype> preferred_element_type = {};
 };
 /// Options for every product recorded while it lives, those inside of einsum and tensordot too; gradients
 /// keep the options of their product. Nests: the innermost counts. ArgumentError for a negative limit.

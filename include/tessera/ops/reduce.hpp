@@ -13,7 +13,8 @@
 ///
 /// **Numbers.** Sums are pairwise in each rank (error of order eps log n, not eps n); over ranks they are
 /// added in an order that depends on the number of ranks alone, so that a program gives the same bits when
-/// it is run again. NaN in an operand gives NaN, of max and min too.
+/// it is run again. NaN in an operand gives NaN, of max and min too. bfloat16 and float16 are added up in
+/// float32, over ranks too, and the result is rounded once.
 ///
 /// **Empty.** Of no elements sum is 0, prod 1, any false, all true, count_nonzero 0, mean, var, std and
 /// average NaN; max, min, ptp, argmax, argmin, median, logsumexp and softmax are ShapeErrors.

@@ -59,6 +59,17 @@ void combine_real(ReduceKind kind, const void* a, const void* b, void* out, std:
   }
 }
 
+// Halves are added up in float and rounded at each step: of use where all terms but one are zeros.
+template <class T>
+void combine_halves(ReduceKind kind, const void* a, const void* b, void* out, std::int64_t n) {
+  switch (kind) {
+    case ReduceKind::sum: return each<T>(a, b, out, n, [](float x, float y) { return T(x + y); });
+    case ReduceKind::prod: return each<T>(a, b, out, n, [](float x, float y) { return T(x * y); });
+    case ReduceKind::max: return each<T>(a, b, out, n, [](float x, float y) { return T(larger(x, y)); });
+    default: return each<T>(a, b, out, n, [](float x, float y) { return T(smaller(x, y)); });
+  }
+}
+
 template <class T>
 void combine_complex(ReduceKind kind, const void* a, const void* b, void* out, std::int64_t n) {
   if (kind == ReduceKind::sum) return each<T>(a, b, out, 2 * n, [](T x, T y) { return x + y; });
@@ -106,6 +117,8 @@ void combine(ReduceKind kind, Dtype dtype, const void* a, const void* b, void* o
     case float64.code: return combine_real<double>(kind, a, b, out, n);
     case complex64.code: return combine_complex<float>(kind, a, b, out, n);
     case complex128.code: return combine_complex<double>(kind, a, b, out, n);
+    case bfloat16.code: return combine_halves<bfloat16_t>(kind, a, b, out, n);
+    case float16.code: return combine_halves<float16_t>(kind, a, b, out, n);
     default: throw InternalError("comm::combine: unknown dtype code " + std::to_string(dtype.code));
   }
 }

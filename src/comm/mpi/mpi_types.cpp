@@ -43,8 +43,8 @@ template <ReduceKind kind> MPI_Op own_op() {
 
 // Open MPI's vector code (op/avx in 4.1) adds 8- and 16-bit integers with saturation, and not even all of
 // them: 127 + 127 is 127 here and
-// -2 there.
-bool mpi_saturates(Dtype dtype) { return is_integer(dtype) && itemsize(dtype) < 4; }
+// -2 there. Halves it does not know.
+bool adds_otherwise(Dtype dtype) { return (is_integer(dtype) && itemsize(dtype) < 4) || is_half(dtype); }
 
 }  // namespace
 
@@ -63,6 +63,8 @@ MPI_Datatype mpi_type(Dtype dtype) {
     case float64.code: return MPI_DOUBLE;
     case complex64.code: return MPI_C_FLOAT_COMPLEX;
     case complex128.code: return MPI_C_DOUBLE_COMPLEX;
+    case bfloat16.code: return MPI_SHORT;  // two bytes, and nobody else's: own operations know them by it
+    case float16.code: return MPI_UNSIGNED_SHORT;
     default: throw InternalError("comm: dtype code " + std::to_string(dtype.code) + " has no MPI type");
   }
 }
@@ -79,8 +81,8 @@ MPI_Op mpi_op(ReduceKind kind, Dtype dtype) {
     }
   }
   switch (kind) {
-    case ReduceKind::sum: return mpi_saturates(dtype) ? own_op<ReduceKind::sum>() : MPI_SUM;
-    case ReduceKind::prod: return mpi_saturates(dtype) ? own_op<ReduceKind::prod>() : MPI_PROD;
+    case ReduceKind::sum: return adds_otherwise(dtype) ? own_op<ReduceKind::sum>() : MPI_SUM;
+    case ReduceKind::prod: return adds_otherwise(dtype) ? own_op<ReduceKind::prod>() : MPI_PROD;
     case ReduceKind::max: return is_floating(dtype) ? own_op<ReduceKind::max>() : MPI_MAX;
     case ReduceKind::min: return is_floating(dtype) ? own_op<ReduceKind::min>() : MPI_MIN;
     case ReduceKind::all: return MPI_LAND;

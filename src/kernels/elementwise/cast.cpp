@@ -35,7 +35,9 @@ template <class To, class From> inline To saturate(From x) {
 
 struct Convert {
   template <class To, class From> static inline To of(From x) {
-    if constexpr (std::is_same_v<To, bool>)
+    if constexpr (std::is_same_v<From, bfloat16_t> || std::is_same_v<From, float16_t>)
+      return of<To>(static_cast<float>(x));
+    else if constexpr (std::is_same_v<To, bool>)
       return x != From(0);
     else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>)
       return saturate<To>(x);
@@ -134,7 +136,8 @@ template <class... T> void add_all(CastTable& table) {
 
 void FillCasts(CastTable& table) {
   add_all<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
-          std::uint32_t, std::uint64_t, float, double, std::complex<float>, std::complex<double>>(table);
+          std::uint32_t, std::uint64_t, float, double, std::complex<float>, std::complex<double>, bfloat16_t,
+          float16_t>(table);
 }
 
 }  // namespace

@@ -168,6 +168,10 @@ template <class T> void add_maps(MapTable& table) {
 void AddFloatMaps(MapTable& table) {
   add_maps<float>(table);
   add_maps<double>(table);
+  for (const Dtype half : {bfloat16, float16}) {  // what looks at no number; the rest is done in float32
+    table.add(map<"where">, 3, half, map_where<std::uint16_t>);
+    table.add(map<"copy">, 1, half, copy_map<std::uint16_t>);
+  }
 }
 
 }  // namespace

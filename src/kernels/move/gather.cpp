@@ -179,7 +179,7 @@ void scatter_along(std::string_view op, Dtype dtype, void* dst, AxisView view, c
 
 namespace {
 template <class Number> void iota_of(Dtype dtype, void* out, std::int64_t n, Number start, Number step) {
-  visit(dtype, [&]<class T>(T) {
+  visit_stored(dtype, [&]<class T>(T) {
     T* to = static_cast<T*>(out);
     share(n, worth_a_thread(sizeof(T)), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {

@@ -132,6 +132,8 @@ Array average(const Operand& x, const Operand& weights, Axes axes, bool keepdims
   const Dtype dtype = to_inexact(promote(WeakDtype{x.array.dtype(), x.array.is_weakly_typed()},
                                          WeakDtype{weights.array.dtype(), weights.array.is_weakly_typed()})
                                      .dtype);
+  if (is_half(dtype))
+    return astype(average(astype(x, float32), astype(weights, float32), axes, keepdims), dtype);
   const Array values = cast_to(x.array, dtype);
   const Array w = broadcast_to(cast_to(weights.array, dtype), values.shape());
   return sum(values * w, axes, keepdims) / sum(w, axes, keepdims);

@@ -143,6 +143,7 @@ Batched batch_door(const BatchArgs& args) {
 
 const OpDef enter_op{
     .name = "manual_enter",
+    .halves = moves_halves,
     .infer = infer_enter,
     .sharding = Place{place_enter},
     .runs = Alias{},
@@ -156,6 +157,7 @@ const OpDef enter_op{
 };
 const OpDef exit_op{
     .name = "manual_exit",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<DoorParams>().global, in[0].dtype, in[0].weak}};
     },
@@ -183,6 +185,7 @@ struct VaryParams {
 };
 const OpDef pvary_op{
     .name = "pvary",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in[0]}; },
     .sharding = Rule("{D..} -> {D..}"),
     .runs = Alias{},

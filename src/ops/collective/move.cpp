@@ -252,6 +252,7 @@ template <int gathered> std::vector<TalkCost> cost_of(const PlaceArgs& args, con
 
 const OpDef all_gather_op{
     .name = "all_gather",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       return {{scaled(in[0].shape, params_of(q).dim, params_of(q).group_size(), 1), in[0].dtype}};
     },
@@ -276,6 +277,7 @@ const OpDef psum_scatter_op{
 };
 const OpDef all_to_all_op{
     .name = "all_to_all",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       const auto& p = params_of(q);
       return {
@@ -293,6 +295,7 @@ const OpDef all_to_all_op{
 };
 const OpDef ppermute_op{
     .name = "ppermute",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
@@ -316,6 +319,7 @@ const OpDef ppermute_op{
 };
 const OpDef pbroadcast_op{
     .name = "pbroadcast",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
@@ -342,6 +346,7 @@ namespace {
 // out = in[index * n : (index + 1) * n] along dim, for a scalar index that the rank knows.
 const OpDef own_block_op{
     .name = "own_block",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       return {{scaled(in[0].shape, params_of(q).dim, 1, params_of(q).size), in[0].dtype}};
     },

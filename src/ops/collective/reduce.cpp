@@ -96,6 +96,12 @@ OpDef by_groups(const char* name, TalkFunction talk, decltype(OpDef::vjp) vjp) {
   return op;
 }
 
+// An extremum rounds nothing: halves travel as they are.
+OpDef exact(OpDef op) {
+  op.halves = moves_halves;
+  return op;
+}
+
 OpDef psum_record() {
   auto op = all_ranks("psum", place_terms<ReduceKind::sum>, psum_vjp);
   op.linear = Linear::in_first;
@@ -105,11 +111,13 @@ OpDef psum_record() {
 }  // namespace
 
 const OpDef psum_op = psum_record();
-const OpDef pmax_op = all_ranks("pmax", place_terms<ReduceKind::max>, no_vjp_of_extremum);
-const OpDef pmin_op = all_ranks("pmin", place_terms<ReduceKind::min>, no_vjp_of_extremum);
+const OpDef pmax_op = exact(all_ranks("pmax", place_terms<ReduceKind::max>, no_vjp_of_extremum));
+const OpDef pmin_op = exact(all_ranks("pmin", place_terms<ReduceKind::min>, no_vjp_of_extremum));
 const OpDef psum_groups_op = by_groups("psum_groups", talk_groups<ReduceKind::sum>, psum_groups_vjp);
-const OpDef pmax_groups_op = by_groups("pmax_groups", talk_groups<ReduceKind::max>, no_vjp_of_extremum);
-const OpDef pmin_groups_op = by_groups("pmin_groups", talk_groups<ReduceKind::min>, no_vjp_of_extremum);
+const OpDef pmax_groups_op =
+    exact(by_groups("pmax_groups", talk_groups<ReduceKind::max>, no_vjp_of_extremum));
+const OpDef pmin_groups_op =
+    exact(by_groups("pmin_groups", talk_groups<ReduceKind::min>, no_vjp_of_extremum));
 
 namespace {
 const Registered registered[] = {Registered(psum_op),        Registered(pmax_op),

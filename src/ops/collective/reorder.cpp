@@ -68,6 +68,7 @@ Cotangents vjp(const VjpArgs& v) {
 
 const OpDef reorder_op{
     .name = "reorder",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{result_shape(in[0].shape, p.as<ReorderParams>()), in[0].dtype}};
     },

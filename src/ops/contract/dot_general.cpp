@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "kernels/dense/gemm.hpp"
 #include "kernels/move/copy.hpp"
@@ -229,9 +230,13 @@ Array dot_general(const Array& a, const Array& b, DotDims dims) {
   const auto& asked = innermost_matmul_options();
   if (dims.options.algorithm == ProductAlgorithm::automatic) dims.options.algorithm = asked.algorithm;
   if (dims.options.memory_limit_bytes == 0) dims.options.memory_limit_bytes = asked.memory_limit_bytes;
-  const auto dtype =
+  auto dtype =
       promote(WeakDtype{a.dtype(), a.is_weakly_typed()}, WeakDtype{b.dtype(), b.is_weakly_typed()}).dtype;
-  return record(dot_op, make_params(std::move(dims)), {cast_to(a, dtype), cast_to(b, dtype)});
+  auto result = std::exchange(dims.options.preferred_element_type, std::nullopt);
+  if (!result) result = asked.preferred_element_type;
+  if (result) dtype = promote(WeakDtype{dtype}, WeakDtype{*result}).dtype;
+  const Array product = record(dot_op, make_params(std::move(dims)), {cast_to(a, dtype), cast_to(b, dtype)});
+  return result ? cast_to(product, *result) : product;
 }
 
 double dot_seconds(const Array& a, const Array& b, const DotDims& dims) {

@@ -25,15 +25,15 @@ void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
   };
   const std::complex<double> v =
       value.is_integer ? std::complex<double>(static_cast<double>(value.integer)) : value.floating;
-  kernels::visit(dtype, [&]<class T>(T) {
+  kernels::visit_stored(dtype, [&]<class T>(T) {
     if constexpr (std::is_same_v<T, bool>)
       put(static_cast<std::uint8_t>(value.is_integer ? value.integer != 0 : v != 0.0));
     else if constexpr (std::is_integral_v<T>)
       as_integer(T{});
-    else if constexpr (std::is_floating_point_v<T>)
-      put(static_cast<T>(v.real()));
-    else
+    else if constexpr (kernels::is_complex_type<T>)
       put(T(v));
+    else
+      put(static_cast<T>(v.real()));
   });
 }
 
@@ -53,7 +53,7 @@ static void check_fits(const ScalarValue& value, Dtype dtype) {
 }
 
 static bool fits_integer(__int128 value, Dtype dtype) {
-  return kernels::visit(dtype, [&]<class T>(T) {
+  return kernels::visit_stored(dtype, [&]<class T>(T) {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
       return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
     else
@@ -61,7 +61,14 @@ static bool fits_integer(__int128 value, Dtype dtype) {
   });
 }
 
-Array make_scalar(const ScalarValue& value, Dtype dtype, bool weak) {
+// What a half holds of a number.
+static ScalarValue rounded(const ScalarValue& value, Dtype half) {
+  const double v = value.is_integer ? static_cast<double>(value.integer) : value.floating.real();
+  return {half == bfloat16 ? float{bfloat16_t(v)} : float{float16_t(v)}, 0, false};
+}
+
+Array make_scalar(const ScalarValue& written, Dtype dtype, bool weak) {
+  const ScalarValue value = is_half(dtype) ? rounded(written, dtype) : written;
   if (!weak) check_fits(value, dtype);
   Buffer buffer = Buffer::allocate(16);
   std::memset(buffer.data(), 0, 16);
@@ -220,7 +227,7 @@ const OpDef eye_op{
 const Registered registered_eye(eye_op);
 
 ScalarValue scalar_from_host(const void* element, Dtype dtype) {
-  return kernels::visit(dtype, [element]<class T>(T) {
+  return kernels::visit_stored(dtype, [element]<class T>(T) {
     std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T> v;
     std::memcpy(&v, element, sizeof v);
     if constexpr (std::is_same_v<T, bool>)

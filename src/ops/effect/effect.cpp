@@ -85,6 +85,7 @@ Batched batch_effect(const BatchArgs& args) {
 
 const OpDef effect_op{
     .name = "effect",
+    .halves = moves_halves,
     .infer = [](std::span<const Type>, const Params&) -> std::vector<Type> {
       return {{Shape{}, int32}};
     },

@@ -1,4 +1,6 @@
 // + - * / and their kin. Derivatives write g for the cotangent, x, a, b for the operands, y for the result.
+#include <tessera/control/lax.hpp>
+
 #include <cmath>
 
 #include "ops/elementwise/define.hpp"
@@ -123,7 +125,25 @@ Array atan2(const Operand& a, const Operand& b) { return atan2_op({a, b}); }
 Array hypot(const Operand& a, const Operand& b) { return hypot_op({a, b}); }
 Array logaddexp(const Operand& a, const Operand& b) { return logaddexp_op({a, b}); }
 Array copysign(const Operand& a, const Operand& b) { return copysign_op({a, b}); }
-Array nextafter(const Operand& a, const Operand& b) { return nextafter_op({a, b}); }
+// The neighbours of a half are not those of a float: one more or less in its bits, which grow with its size.
+static Array half_after(const Array& a, const Array& b) {
+  const Dtype half = a.dtype();
+  const Array step = astype(where((a < b) == (a > 0), 1, -1), int16);
+  const Array next = bitcast_convert_type(bitcast_convert_type(a, int16) + step, half);
+  const Array least = bitcast_convert_type(ones({}, int16), half);  // above 0
+  const Array beside_zero = where(b < 0, -least, least);
+  return where(isnan(a) | isnan(b), a + b, where(a == b, b, where(a == 0, beside_zero, next)));
+}
+Array nextafter(const Operand& a, const Operand& b) {
+  const Call call("nextafter", a.where);
+  check_usable(a.array);
+  check_usable(b.array);
+  const Dtype dtype = promote(WeakDtype{a.array.dtype(), a.array.is_weakly_typed()},
+                              WeakDtype{b.array.dtype(), b.array.is_weakly_typed()})
+                          .dtype;
+  if (is_half(dtype)) return half_after(cast_to(a.array, dtype), cast_to(b.array, dtype));
+  return nextafter_op({a, b});
+}
 Array multiply_add(const Operand& x, const Operand& y, const Operand& z) {
   return multiply_add_op({x, y, z});
 }

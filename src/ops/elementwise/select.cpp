@@ -1,4 +1,5 @@
 // Choosing and converting: where, clip, astype, real and imaginary parts, copy.
+#include "graph/hooks.hpp"
 #include "ops/create/scalar.hpp"
 #include "ops/elementwise/define.hpp"
 #include "ops/functions.hpp"
@@ -52,6 +53,11 @@ Array cast_back(A g, A x, A y) {
 }
 const ElementwiseOp cast_op{"astype", "x as another dtype",
                             derivative([](A g, A x, A y) { return cast_back(g, x, y); }), infer_cast};
+
+[[maybe_unused]] const bool hook_is_set = [] {
+  convert_half = cast_to;
+  return true;
+}();
 
 }  // namespace
 

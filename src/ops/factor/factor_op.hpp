@@ -70,6 +70,7 @@ OpDef factorization(OpDef own, void (*kernel)(const KernelArgs&), void (*talk)(c
                         std::span<const int> in) { return lower_factorization(dims, builder, node, in); },
             .kernel = kernel,
             .talk = talk};
+  own.halves = refuses_halves;
   own.batch = batch_leading;
   own.may_fail = true;
   return own;

@@ -92,6 +92,7 @@ void talk_gather_along(const TalkArgs& args) {
 
 const OpDef gather_along_op{
     .name = "gather_along",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[1].shape, in[0].dtype}};
     },

@@ -223,6 +223,7 @@ Batched batch(const BatchArgs& args) {
 
 const OpDef compress_op{
     .name = "compress",
+    .halves = moves_halves,
     .infer = infer,
     .sharding = Rule("B.. n, B.. n R.. -> B.. ~n R..", read_dims),
     .runs = Talk{.together = together, .cost = cost, .alone = alone},

@@ -100,6 +100,7 @@ void talk_gather(const TalkArgs& args) {
 // elsewhere; or ranks fetch from each other.
 const OpDef gather_op{
     .name = "gather",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
       const auto& p = gather_params(params);
       return {{gathered_shape(in[0].shape, in[1].shape, p.first, p.count), in[0].dtype}};

@@ -204,6 +204,7 @@ Batched batch(const BatchArgs& args) {
 OpDef remap_record(const char* name) {
   OpDef op;
   op.name = name;
+  op.halves = moves_halves;
   op.infer = infer;
   op.sharding = Place{place};
   op.runs = Lower{lower};

@@ -171,6 +171,7 @@ void talk_scatter(const TalkArgs& args) {
 
 const OpDef scatter_op{
     .name = "scatter",
+    .halves = [](const Params& p) { return gather_params(p).op == "set" ? Halves::moved : Halves::widened; },
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },

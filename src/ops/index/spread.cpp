@@ -46,6 +46,7 @@ OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::
   static std::int64_t (*const extent_of)(std::int64_t, std::int64_t) = extent;
   OpDef op;
   op.name = name;
+  op.halves = moves_halves;
   op.infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
     Shape shape = in[0].shape;
     auto& n = shape[params_of(p).dim];
@@ -137,6 +138,7 @@ void sum_groups_kernel(const KernelArgs& a) {
 OpDef sum_groups_record() {
   OpDef op = spread_record<sum_groups_needs>(
       "sum_groups", [](std::int64_t extent, std::int64_t n) { return extent / n; }, sum_groups_kernel);
+  op.halves = widens_halves;
   op.vjp = [](const VjpArgs& v) -> Cotangents {
     return {repeat_each(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n)};
   };

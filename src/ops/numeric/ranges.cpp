@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/visit.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 
@@ -21,8 +22,8 @@ template <class F> Array window(std::int64_t n, Dtype dtype, const F& of_angle) 
 }
 
 double largest(Dtype dtype) {
-  return real_dtype(dtype) == float64 ? std::numeric_limits<double>::max()
-                                      : double{std::numeric_limits<float>::max()};
+  return kernels::visit_real(real_dtype(dtype),
+                             []<class T>(T) { return static_cast<double>(std::numeric_limits<T>::max()); });
 }
 
 }  // namespace

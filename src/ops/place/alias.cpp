@@ -12,6 +12,7 @@ std::vector<Type> same_types(std::span<const Type> in, const Params&) { return {
 
 const OpDef alias_op{
     .name = "alias",
+    .halves = moves_halves,
     .infer = same_types,
     .sharding = Rule("{D..} -> {D..}"),
     .runs = Alias{},
@@ -23,6 +24,7 @@ const OpDef alias_op{
 };
 const OpDef stop_gradient_op{
     .name = "stop_gradient",
+    .halves = moves_halves,
     .infer = same_types,
     .sharding = Rule("{D..} -> {D..}"),
     .runs = Alias{},

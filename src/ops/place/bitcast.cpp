@@ -29,6 +29,7 @@ void kernel(const KernelArgs& a) {
 OpDef bitcast_record(const char* name, const char* sentence) {
   OpDef op;
   op.name = name;
+  op.halves = moves_halves;
   op.infer = infer;
   op.sharding = Rule(sentence);
   op.runs = Kernel{kernel};

@@ -15,6 +15,7 @@ struct PutParams {
 
 const OpDef device_put_op{
     .name = "device_put",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {in.begin(), in.end()};
     },

@@ -5,6 +5,7 @@
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/in_float32.hpp"
 #include "ops/reduce/reduction.hpp"
 
 namespace tessera {
@@ -190,6 +191,8 @@ Array count_nonzero(const Operand& x, Axes axes, bool keepdims) {
 Array mean(const Operand& x, Axes axes, bool keepdims) {
   const Call call("mean", x.where);
   check_usable(x.array);
+  if (is_half(x.array.dtype()))
+    return in_float32(x.array, [&](const Array& wide) { return mean(wide, axes, keepdims); });
   const auto n = count_of(x.array, axes);
   const Array total = sum(cast_to(x.array, to_inexact(x.array.dtype())), axes, keepdims);
   return divide(total, static_cast<double>(n));
@@ -199,6 +202,8 @@ Array mean(const Operand& x, Axes axes, bool keepdims) {
 Array var(const Operand& x, Axes axes, bool keepdims, double correction) {
   const Call call("var", x.where);
   check_usable(x.array);
+  if (is_half(x.array.dtype()))
+    return in_float32(x.array, [&](const Array& wide) { return var(wide, axes, keepdims, correction); });
   const Array centred = subtract(x, mean(x, axes, true));
   const Array squares = is_complex(centred.dtype()) ? real(centred * conj(centred)) : square(centred);
   const double n = static_cast<double>(count_of(x.array, axes));
@@ -210,6 +215,9 @@ Array var(const Operand& x, Axes axes, bool keepdims) {
 }
 Array std(const Operand& x, Axes axes, bool keepdims, double correction) {
   const Call call("std", x.where);
+  check_usable(x.array);
+  if (is_half(x.array.dtype()))
+    return in_float32(x.array, [&](const Array& wide) { return std(wide, axes, keepdims, correction); });
   return sqrt(var(x, std::move(axes), keepdims, correction));
 }
 Array std(const Operand& x, Axes axes, bool keepdims) {
@@ -220,6 +228,9 @@ Array std(const Operand& x, Axes axes, bool keepdims) {
 // The maximum is taken out first, so that exp cannot overflow; an infinite maximum is left in.
 Array logsumexp(const Operand& x, Axes axes, bool keepdims) {
   const Call call("logsumexp", x.where);
+  check_usable(x.array);
+  if (is_half(x.array.dtype()))
+    return in_float32(x.array, [&](const Array& wide) { return logsumexp(wide, axes, keepdims); });
   const Array values = cast_to(x.array, to_inexact(x.array.dtype()));
   const auto dims = checked_dims(axes.values, values.ndim(), true);
   const Array top = max(values, Axes(dims), true);
@@ -230,12 +241,18 @@ Array logsumexp(const Operand& x, Axes axes, bool keepdims) {
 
 Array softmax(const Operand& x, int axis) {
   const Call call("softmax", x.where);
+  check_usable(x.array);
+  if (is_half(x.array.dtype()))
+    return in_float32(x.array, [&](const Array& wide) { return softmax(wide, axis); });
   const Array values = cast_to(x.array, to_inexact(x.array.dtype()));
   const Array e = exp(values - max(values, axis, true));
   return e / sum(e, axis, true);
 }
 Array log_softmax(const Operand& x, int axis) {
   const Call call("log_softmax", x.where);
+  check_usable(x.array);
+  if (is_half(x.array.dtype()))
+    return in_float32(x.array, [&](const Array& wide) { return log_softmax(wide, axis); });
   const Array values = cast_to(x.array, to_inexact(x.array.dtype()));
   const Array shifted = values - max(values, axis, true);
   return shifted - log(sum(exp(shifted), axis, true));

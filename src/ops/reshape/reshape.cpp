@@ -24,6 +24,7 @@ struct ShapeParams {
 
 const OpDef reshape_op{
     .name = "reshape",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<ShapeParams>().shape, in[0].dtype, in[0].weak}};
     },

@@ -26,6 +26,7 @@ RuleReading read_permuted(const Params& p, std::span<const Shape>) {
 
 const OpDef transpose_op{
     .name = "transpose",
+    .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       std::vector<std::int64_t> extents;
       for (const int d : p.as<TransposeParams>().permutation) extents.push_back(in[0].shape[d]);

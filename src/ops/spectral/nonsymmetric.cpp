@@ -62,6 +62,7 @@ std::int64_t workspace_of_pivots(std::span<const Type> in, std::span<const Type>
 
 const OpDef eig_op{
     .name = "eig",
+    .halves = refuses_halves,
     .infer = infer_eig<true>,
     .sharding = Rule("B.. n n -> B.. n, B.. n n | whole n"),
     .runs = Kernel{run_eig<true>},
@@ -71,6 +72,7 @@ const OpDef eig_op{
 };
 const OpDef eigvals_op{
     .name = "eigvals",
+    .halves = refuses_halves,
     .infer = infer_eig<false>,
     .sharding = Rule("B.. n n -> B.. n | whole n"),
     .runs = Kernel{run_eig<false>},
@@ -80,6 +82,7 @@ const OpDef eigvals_op{
 };
 const OpDef schur_op{
     .name = "schur",
+    .halves = refuses_halves,
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}, {in[0].shape, in[0].dtype}};
     },
@@ -91,6 +94,7 @@ const OpDef schur_op{
 };
 const OpDef pivots_op{
     .name = "pivoted_columns",
+    .halves = refuses_halves,
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{with_matrix_dims(in[0].shape, {extent(in[0], 1)}), int32}};
     },

@@ -33,7 +33,7 @@ const Stored& computed(const Array& x) {
 // Calls read(index, value) on every element of this rank's block, with its row-major number in the block.
 template <class F> void read_block(const Array& x, const Stored& stored, const Box& box, F read) {
   const auto n = box_elements(box);
-  kernels::visit(x.dtype(), [&]<class T>(T) {
+  kernels::visit_stored(x.dtype(), [&]<class T>(T) {
     if constexpr (!kernels::is_complex_type<T>) {
       const auto* values = reinterpret_cast<const T*>(stored.buffer.data());
       for (std::int64_t i = 0; i < n; ++i) read(i, static_cast<double>(values[i]));

@@ -20,7 +20,8 @@ using ::testing::Not;
 
 std::vector<Dtype> all_dtypes() {
   std::vector<Dtype> all;
-  for (int code = 0; code < dtype_count; ++code) all.push_back({code});
+  for (int code = 0; code < dtype_count; ++code)
+    if (!is_half(Dtype{code})) all.push_back({code});
   return all;
 }
 
@@ -46,6 +47,20 @@ TEST(ElementwiseRows, HaveAKernelForEveryDtypeTheyTake) {
       const Dtype taken = result->node()->inputs[op->row.dtype_input].dtype();
       EXPECT_NE(op->row.kernel->of(taken), nullptr) << op->def.name << " of " << name(dtype);
       EXPECT_EQ(op->row.kernel->result(taken), result->dtype()) << op->def.name << " of " << name(dtype);
+    }
+  }
+}
+
+// Halves are taken where float32 is, and stand for it in the result.
+TEST(ElementwiseRows, TakeHalvesAsFloat32) {
+  for (const auto* op : elementwise_ops()) {
+    if (op->row.kernel == nullptr) continue;
+    const auto wide = called_on(*op, float32);
+    for (const Dtype half : {bfloat16, float16}) {
+      const auto result = called_on(*op, half);
+      ASSERT_EQ(result.has_value(), wide.has_value()) << op->def.name;
+      if (!result) continue;
+      EXPECT_EQ(result->dtype(), wide->dtype() == float32 ? half : wide->dtype()) << op->def.name;
     }
   }
 }

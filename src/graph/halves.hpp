@@ -1,0 +1,22 @@
+// Ops on bfloat16 and float16: where they become float32, and where the results are rounded.
+//
+//     add(a bf16, b bf16)  ->  astype(add(astype(a, f32), astype(b, f32)), bf16)
+//
+// The record of an op says what it does with halves (Halves, in op.hpp). No kernel computes with them; the
+// conversions are elementwise ops, which run in one pass with their neighbours and have gradients.
+#pragma once
+#include <optional>
+
+#include "graph/op.hpp"
+
+namespace tessera {
+
+// The dtype of the operands for which the op has to compute in float32; nullopt where it takes them as they
+// are. DtypeError where they have too few digits for it.
+std::optional<Dtype> half_to_widen(const OpDef&, const Params&, const std::vector<Array>& inputs);
+
+// record_all with the operands of that dtype widened: results that have it by the op's own rule are rounded
+// to it, the others (bools, positions) stay as they are.
+std::vector<Array> record_widened(const OpDef&, ParamsPtr, std::vector<Array> inputs, Dtype half);
+
+}  // namespace tessera
