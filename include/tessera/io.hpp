@@ -32,8 +32,8 @@ void save_npy(const std::string& path, const Array& x,
               std::source_location where = std::source_location::current());
 /// Reads an .npy file: committed to the sharding, each rank its own block; without one uncommitted, every
 /// rank all of it. Collective over all ranks. Versions 1 to 3, C and Fortran order, either byte order;
-/// bool, integers, float32/64, complex64/128. Refused: objects (they would have to be unpickled),
-/// structures, strings, float16, longdouble.
+/// bool, integers, float16/32/64, complex64/128; bfloat16 as ml_dtypes has it, which NumPy's format calls two
+/// raw bytes ('<V2'). Refused: objects (they would have to be unpickled), structures, strings, longdouble.
 Array load_npy(const std::string& path, const Sharding& sharding,
                std::source_location where = std::source_location::current());
 Array load_npy(const std::string& path, std::source_location where = std::source_location::current());
@@ -71,7 +71,7 @@ void save_safetensors(const std::string& path, const std::map<std::string, Array
                       const std::map<std::string, std::string>& metadata = {},
                       std::source_location where = std::source_location::current());
 /// Reads one tensor: committed to the sharding, each rank its own block; without one uncommitted, every
-/// rank all of it. Collective over all ranks. F16 and BF16 become float32. IoError for other dtypes that
+/// rank all of it. Collective over all ranks. F16 and BF16 are float16 and bfloat16. IoError for dtypes that
 /// tessera does not have (F8), and for files whose tensors overlap or leave holes.
 Array load_safetensors(const std::string& path, const std::string& tensor, const Sharding& sharding,
                        std::source_location where = std::source_location::current());

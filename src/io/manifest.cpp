@@ -80,7 +80,7 @@ std::vector<json> list(const json& in, const char* key, const std::string& where
 }
 
 Dtype dtype_named(const std::string& word, const std::string& where) {
-  for (int code = 0; code <= complex128.code; ++code)
+  for (int code = 0; code < dtype_count; ++code)
     if (name(Dtype{code}) == word) return Dtype{code};
   damaged("is damaged: " + where + " has the unknown dtype " + tessera::quoted(word.substr(0, 40)));
 }

@@ -21,10 +21,11 @@ struct Kind {
   const char* code;
   Dtype dtype;
 };
-constexpr Kind kinds[] = {{"b1", bool_},      {"i1", int8},    {"i2", int16},   {"i4", int32},
-                          {"i8", int64},      {"u1", uint8},   {"u2", uint16},  {"u4", uint32},
-                          {"u8", uint64},     {"f4", float32}, {"f8", float64}, {"c8", complex64},
-                          {"c16", complex128}};
+constexpr Kind kinds[] = {
+    {"b1", bool_},       {"i1", int8},    {"i2", int16},   {"i4", int32},
+    {"i8", int64},       {"u1", uint8},   {"u2", uint16},  {"u4", uint32},
+    {"u8", uint64},      {"f4", float32}, {"f8", float64}, {"c8", complex64},
+    {"c16", complex128}, {"f2", float16}, {"V2", bfloat16}};  // V2: as ml_dtypes writes it
 
 // What an error shows of a header, which may be long and hold anything.
 std::string excerpt(std::string_view text) {
@@ -118,7 +119,7 @@ void read_descr(DictReader& reader, NpyHeader& header) {
     }
   throw IoError("has the dtype " + excerpt(descr) +
                 ", which tessera does not have; convert it with NumPy's astype to bool, (u)int8-64, "
-                "float32/64 or complex64/128");
+                "float16/32/64 or complex64/128");
 }
 
 Shape read_shape(DictReader& reader) {

@@ -130,8 +130,7 @@ void check_tensors(const io::SafetensorsHeader& header, std::int64_t first, std:
   for (const auto& [name, tensor] : header.tensors) {
     require(first <= tensor.begin && tensor.begin <= tensor.end && tensor.end <= end,
             "a tensor lies in its file");
-    const auto bytes =
-        checked_bytes(tensor.shape, static_cast<std::size_t>(tensor.stored_itemsize()), "fuzz");
+    const auto bytes = checked_bytes(tensor.shape, itemsize(tensor.dtype), "fuzz");
     require(bytes == tensor.end - tensor.begin, "a tensor has the bytes of its shape");
     total += bytes;
     for (const auto& [other, beside] : header.tensors)
@@ -162,11 +161,11 @@ bool parse_safetensors_input(std::string_view input) {
 Parser safetensors() {
   Parser parser{"safetensors", {}, {}, parse_safetensors_input};
   io::SafetensorsHeader one, two;
-  one.tensors["w"] = {Shape{2, 3}, float32, io::StoredAs::same, 0, 24};
-  two.tensors["a"] = {Shape{2, 2}, float32, io::StoredAs::bfloat16, 0, 8};
-  two.tensors["b"] = {Shape{}, float64, io::StoredAs::same, 8, 16};
-  two.tensors["c"] = {Shape{0, 5}, bool_, io::StoredAs::same, 16, 16};
-  two.tensors["d"] = {Shape{8}, int8, io::StoredAs::same, 16, 24};
+  one.tensors["w"] = {Shape{2, 3}, float32, 0, 24};
+  two.tensors["a"] = {Shape{2, 2}, bfloat16, 0, 8};
+  two.tensors["b"] = {Shape{}, float64, 8, 16};
+  two.tensors["c"] = {Shape{0, 5}, bool_, 16, 16};
+  two.tensors["d"] = {Shape{8}, int8, 16, 24};
   two.metadata["format"] = "pt";
   for (const auto& header : {one, two})
     parser.seeds.push_back(io::safetensors_header_text(header) + std::string(24, '\1'));

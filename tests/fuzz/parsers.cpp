@@ -35,7 +35,7 @@ bool parse_npy(std::string_view file) {
                                            prefix);
     for (const auto extent : header.shape) require(extent >= 0, "no extent is negative");
     require(header.shape.size() <= 64, "at most 64 dimensions");
-    require(header.dtype.code >= 0 && header.dtype.code <= complex128.code, "the dtype exists");
+    require(header.dtype.code >= 0 && header.dtype.code < dtype_count, "the dtype exists");
   });
 }
 Parser npy() {

@@ -163,17 +163,23 @@ TEST_F(Safetensors, a_file_of_the_format_is_read) {
   EXPECT_EQ(io::safetensors_info(file).at("w").shape, (Shape{2, 3}));
 }
 
-TEST_F(Safetensors, half_precision_becomes_float32) {
+TEST_F(Safetensors, half_precision_stays_what_it_is) {
   // F16: 1, -2, the largest, the smallest subnormal, inf, nan. BF16: 1, -2.5
   const auto file =
       put("h.safetensors", safetensors("{\"f\":{\"dtype\":\"F16\",\"shape\":[6],\"data_offsets\":[0,12]},"
                                        "\"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[12,16]}}",
                                        from_hex("003c00c0ff7b0100007c007e"
                                                 "803f20c0")));
+  EXPECT_EQ(io::load_safetensors(file, "f", all_rows()).dtype(), float16);
+  EXPECT_EQ(io::load_safetensors(file, "b").dtype(), bfloat16);
   const auto f = to_vector<float>(io::load_safetensors(file, "f", all_rows()));
   EXPECT_THAT(std::vector<float>(f.begin(), f.begin() + 4), ElementsAre(1, -2, 65504, 0x1p-24f));
   EXPECT_TRUE(std::isinf(f[4]) && std::isnan(f[5]));
   EXPECT_THAT(to_vector<float>(io::load_safetensors(file, "b")), ElementsAre(1, -2.5f));
+  const Array b = device_put(io::load_safetensors(file, "b"), all_rows());
+  io::save_safetensors(path("again.safetensors"), {{"b", b}});
+  EXPECT_EQ(io::safetensors_info(path("again.safetensors")).at("b").dtype, bfloat16);
+  EXPECT_EQ(to_vector<float>(io::load_safetensors(path("again.safetensors"), "b")), to_vector<float>(b));
 }
 
 TEST_F(Safetensors, comes_back_with_its_texts) {

@@ -21,7 +21,7 @@ class Checkpoint : public InFolder {
     };
     return {make({37, 11}, float32),
             make({5}, complex128),
-            {make({}, int32), make({3, 0}, float64), make({2, 3, 4}, bool_)},
+            {make({}, int32), make({3, 0}, float64), make({2, 3, 4}, bfloat16)},
             4};
   }
   std::string file(int step, const std::string& name) const {

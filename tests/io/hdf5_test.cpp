@@ -22,7 +22,8 @@ class Hdf5 : public InFolder {};
 TEST_F(Hdf5, comes_back_under_any_sharding_from_any_sharding) {
   std::mt19937 random(11);
   const std::vector<Shape> shapes = {{}, {1}, {11}, {5, 7}, {0, 4}, {4, 3, 5}};
-  const std::vector<Dtype> dtypes = {float32, float64, int8, uint16, int64, bool_, complex64, complex128};
+  const std::vector<Dtype> dtypes = {float32, float64,   int8,       uint16,   int64,
+                                     bool_,   complex64, complex128, bfloat16, float16};
   for (int n = 0; n < 20; ++n) {
     const auto& shape = shapes[random() % shapes.size()];
     const auto dtype = dtypes[static_cast<std::size_t>(n) % dtypes.size()];

@@ -29,7 +29,8 @@ std::string bytes_of(const std::vector<float>& values) {
 TEST_F(Npy, comes_back_under_any_sharding_from_any_sharding) {
   std::mt19937 random(7);
   const std::vector<Shape> shapes = {{}, {1}, {11}, {5, 7}, {1, 13}, {0, 4}, {4, 3, 5}, {40, 3, 2, 2}};
-  const std::vector<Dtype> dtypes = {float32, float64, int8, uint16, int64, bool_, complex64, complex128};
+  const std::vector<Dtype> dtypes = {float32, float64,   int8,       uint16,   int64,
+                                     bool_,   complex64, complex128, bfloat16, float16};
   for (int n = 0; n < 40; ++n) {
     const auto& shape = shapes[random() % shapes.size()];
     const auto dtype = dtypes[random() % dtypes.size()];
@@ -55,6 +56,23 @@ TEST_F(Npy, is_the_file_that_numpy_writes) {
   std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
   dict.resize(117, ' ');  // numpy.save: 10 + 118 = 128 bytes
   EXPECT_EQ(text, npy(dict, bytes_of({1, 2, 3, 4, 5, 6})));
+}
+
+// What numpy.save writes of ml_dtypes.bfloat16 and of numpy.float16.
+TEST_F(Npy, halves_are_the_files_that_numpy_writes) {
+  const auto file_of = [&](Dtype dtype) {
+    io::save_npy(path("h.npy"), device_put(astype(array({1.f, -2.5f}), dtype), all_rows()));
+    comm::barrier(comm::world());
+    std::ifstream file(path("h.npy"), std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    comm::barrier(comm::world());
+    return text;
+  };
+  std::string dict = "{'descr': '<V2', 'fortran_order': False, 'shape': (2,), }";
+  dict.resize(117, ' ');
+  EXPECT_EQ(file_of(bfloat16), npy(dict, std::string("\x80\x3f\x20\xc0", 4)));
+  dict.replace(dict.find("V2"), 2, "f2");
+  EXPECT_EQ(file_of(float16), npy(dict, std::string("\x00\x3c\x00\xc1", 4)));
 }
 
 TEST_F(Npy, columns_of_few_bytes_are_gathered_into_rows_before_they_are_written) {
@@ -104,7 +122,7 @@ TEST_F(Npy, refuses_what_it_cannot_read_on_every_rank_with_the_reason) {
       {npy(descr("'|O'"), data), "Python objects"},
       {npy(descr("[('a', '<f4')]"), data), "structured"},
       {npy(descr("'<U3'"), data), "'<U3'"},
-      {npy(descr("'<f2'"), data), "'<f2'"},
+      {npy(descr("'<f16'"), data), "'<f16'"},
       {npy("{'descr': '<f4', 'shape': (3,)}", data), "no key 'fortran_order'"},
       {npy("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", data), "'descr' twice"},
       {npy("{'descr': '<f4', 'order': 1, 'fortran_order': False, 'shape': (3,)}", data),

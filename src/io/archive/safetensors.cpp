@@ -1,5 +1,4 @@
 // .safetensors: tensors by name, dense, behind a JSON header that says where each lies.
-#include <bit>
 #include <cstring>
 
 #include "base/call.hpp"
@@ -41,39 +40,13 @@ const SafeTensor& find(const File& file, const SafetensorsHeader& header, const 
                       did_you_mean(tensor, names));
 }
 
-FileInfo info_of(const SafeTensor& tensor) {
-  return {tensor.shape, tensor.dtype,
-          std::string("safetensors") + (tensor.stored == StoredAs::float16    ? ", stored as F16"
-                                        : tensor.stored == StoredAs::bfloat16 ? ", stored as BF16"
-                                                                              : "")};
-}
-
-float from_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-// IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits.
-float from_float16(std::uint16_t bits) {
-  const std::uint32_t sign = std::uint32_t{bits} >> 15 << 31, exponent = bits >> 10 & 31,
-                      fraction = bits & 1023;
-  constexpr std::uint32_t rebias = 127 - 15;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0xffU << 23 | fraction << 13);
-  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + rebias) << 23 | fraction << 13);
-  const float tiny = static_cast<float>(fraction) * 0x1p-24f;  // exact: subnormal there, normal here
-  return sign != 0 ? -tiny : tiny;
-}
+FileInfo info_of(const SafeTensor& tensor) { return {tensor.shape, tensor.dtype, "safetensors"}; }
 
 void read_tensor_box(const File& file, const SafeTensor& tensor, const Box& box, std::byte* out) {
-  const DenseInFile place{tensor.shape, tensor.stored_itemsize(), tensor.begin};
-  if (tensor.stored == StoredAs::same) {
-    read_box(file, place, box, out);
-    if (tensor.dtype == bool_)
-      for (std::int64_t i = 0; i < box_elements(box); ++i)
-        out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
-    return;
-  }
-  std::vector<std::uint16_t> halves(box_elements(box));
-  read_box(file, place, box, reinterpret_cast<std::byte*>(halves.data()));
-  auto* values = reinterpret_cast<float*>(out);
-  for (std::size_t i = 0; i < halves.size(); ++i)
-    values[i] = tensor.stored == StoredAs::float16 ? from_float16(halves[i]) : from_bfloat16(halves[i]);
+  read_box(file, {tensor.shape, static_cast<std::int64_t>(itemsize(tensor.dtype)), tensor.begin}, box, out);
+  if (tensor.dtype == bool_)
+    for (std::int64_t i = 0; i < box_elements(box); ++i)
+      out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
 }
 
 Array load(const std::string& path, const std::string& name, const std::optional<Sharding>& sharding) {
@@ -107,7 +80,7 @@ void save_safetensors(const std::string& path, const std::map<std::string, Array
           "complex64");
     if (name == "__metadata__")
       throw ArgumentError(call_text() + ": no tensor can be called \"__metadata__\"");
-    header.tensors[name] = {x.shape(), x.dtype(), StoredAs::same, at, at + x.nbytes()};
+    header.tensors[name] = {x.shape(), x.dtype(), at, at + x.nbytes()};
     at += x.nbytes();
     values.push_back(x);
     details += " " + quoted(name);

@@ -3,6 +3,7 @@
 #include <tessera/error.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -27,19 +28,11 @@ std::string shown(const std::string& name) { return tessera::quoted(name.substr(
 struct StoredType {
   const char* name;
   Dtype dtype;
-  StoredAs stored;
 };
-const std::vector<StoredType>& stored_types() {
-  static const std::vector<StoredType> types{
-      {"BOOL", bool_, StoredAs::same},     {"U8", uint8, StoredAs::same},
-      {"I8", int8, StoredAs::same},        {"U16", uint16, StoredAs::same},
-      {"I16", int16, StoredAs::same},      {"U32", uint32, StoredAs::same},
-      {"I32", int32, StoredAs::same},      {"U64", uint64, StoredAs::same},
-      {"I64", int64, StoredAs::same},      {"F32", float32, StoredAs::same},
-      {"F64", float64, StoredAs::same},    {"C64", complex64, StoredAs::same},
-      {"F16", float32, StoredAs::float16}, {"BF16", float32, StoredAs::bfloat16}};
-  return types;
-}
+constexpr StoredType stored_types[] = {
+    {"BOOL", bool_},  {"U8", uint8},      {"I8", int8},     {"U16", uint16},   {"I16", int16},
+    {"U32", uint32},  {"I32", int32},     {"U64", uint64},  {"I64", int64},    {"F32", float32},
+    {"F64", float64}, {"C64", complex64}, {"F16", float16}, {"BF16", bfloat16}};
 
 std::int64_t number_in(const json& value, const std::string& name, const char* what) {
   if (!value.is_number_integer() && !value.is_number_unsigned())
@@ -62,14 +55,13 @@ SafeTensor read_tensor(const std::string& name, const json& value, std::int64_t 
   if (!value.is_object()) refuse("has an entry " + shown(name) + " that describes no tensor");
   SafeTensor tensor;
   const json& dtype = field(value, name, "dtype");
-  const auto& types = stored_types();
-  const auto type =
-      std::find_if(types.begin(), types.end(), [&](const StoredType& t) { return dtype == t.name; });
-  if (type == types.end())
+  const auto* type = std::find_if(std::begin(stored_types), std::end(stored_types),
+                                  [&](const StoredType& t) { return dtype == t.name; });
+  if (type == std::end(stored_types))
     refuse("holds " + shown(name) + " as " +
            (dtype.is_string() ? shown(dtype.get<std::string>()) : "no dtype") +
            ", which tessera does not have");
-  tensor.dtype = type->dtype, tensor.stored = type->stored;
+  tensor.dtype = type->dtype;
   const json &shape = field(value, name, "shape"), &place = field(value, name, "data_offsets");
   constexpr std::size_t most_dims = 64;
   if (!shape.is_array() || shape.size() > most_dims)
@@ -86,7 +78,7 @@ SafeTensor read_tensor(const std::string& name, const json& value, std::int64_t 
            std::to_string(tensor.end) + " of " + std::to_string(data_bytes) + " bytes");
   std::int64_t bytes = 0;
   try {
-    bytes = checked_bytes(tensor.shape, static_cast<std::size_t>(tensor.stored_itemsize()), "safetensors");
+    bytes = checked_bytes(tensor.shape, itemsize(tensor.dtype), "safetensors");
   } catch (const ShapeError&) {
     refuse("claims a shape for " + shown(name) + " whose bytes exceed 2^63");
   }
@@ -133,10 +125,6 @@ std::optional<json> parse_strictly(std::string_view text, std::string& twice) {
 
 }  // namespace
 
-std::int64_t SafeTensor::stored_itemsize() const {
-  return stored == StoredAs::same ? static_cast<std::int64_t>(itemsize(dtype)) : 2;
-}
-
 std::int64_t parse_safetensors_prefix(std::string_view first_bytes, std::int64_t file_bytes) {
   if (first_bytes.size() < safetensors_prefix_bytes)
     refuse("is no safetensors file: it has fewer than 8 bytes");
@@ -175,10 +163,8 @@ SafetensorsHeader parse_safetensors(std::string_view text, std::int64_t file_byt
 std::string safetensors_header_text(const SafetensorsHeader& header) {
   json value = json::object();
   for (const auto& [name, tensor] : header.tensors) {
-    const auto& types = stored_types();
-    const auto type = std::find_if(types.begin(), types.end(), [&](const StoredType& t) {
-      return t.dtype == tensor.dtype && t.stored == tensor.stored;
-    });
+    const auto* type = std::find_if(std::begin(stored_types), std::end(stored_types),
+                                    [&](const StoredType& t) { return t.dtype == tensor.dtype; });
     value[name] = {{"dtype", type->name},
                    {"shape", std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())},
                    {"data_offsets", {tensor.begin, tensor.end}}};

@@ -11,13 +11,10 @@
 
 namespace tessera::io {
 
-enum class StoredAs { same, float16, bfloat16 };  // the last two are read as float32
 struct SafeTensor {
   Shape shape;
   Dtype dtype;
-  StoredAs stored = StoredAs::same;
   std::int64_t begin = 0, end = 0;  // in the file
-  std::int64_t stored_itemsize() const;
 };
 struct SafetensorsHeader {
   std::map<std::string, SafeTensor> tensors;

@@ -42,6 +42,27 @@ Handle bool_type() {
   H5Tenum_insert(type, "TRUE", &yes);
   return type;
 }
+// Fields of 16 bits: sign, exponent, fraction. float16 is what h5py writes, bfloat16 a type that HDF5's own
+// conversions read as float.
+struct HalfFields {
+  std::size_t exponent_bits, fraction_bits;
+  bool operator==(const HalfFields&) const = default;
+};
+constexpr HalfFields bfloat16_fields{8, 7}, float16_fields{5, 10};
+
+Handle half_type(const HalfFields& fields) {
+  Handle type(H5Tcopy(H5T_NATIVE_FLOAT), H5Tclose);
+  H5Tset_fields(type, 15, fields.fraction_bits, fields.exponent_bits, 0, fields.fraction_bits);
+  H5Tset_size(type, 2);
+  H5Tset_ebias(type, (std::size_t{1} << (fields.exponent_bits - 1)) - 1);
+  return type;
+}
+HalfFields half_fields_of(hid_t type) {
+  std::size_t sign = 0, exponent = 0, fraction = 0;
+  HalfFields fields{};
+  H5Tget_fields(type, &sign, &exponent, &fields.exponent_bits, &fraction, &fields.fraction_bits);
+  return fields;
+}
 }  // namespace
 
 Handle hdf5_memory_type(Dtype dtype) {
@@ -57,6 +78,7 @@ Handle hdf5_memory_type(Dtype dtype) {
                          H5T_NATIVE_FLOAT,
                          H5T_NATIVE_DOUBLE};
   if (dtype == bool_) return bool_type();
+  if (is_half(dtype)) return half_type(dtype == bfloat16 ? bfloat16_fields : float16_fields);
   if (is_complex(dtype))
     return complex_type(dtype == complex64 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, itemsize(dtype) / 2);
   return Handle(H5Tcopy(plain[dtype.code]), H5Tclose);
@@ -66,7 +88,7 @@ Dtype dtype_of_dataset(const Hdf5Source& source, hid_t dataset) {
   const Handle type(H5Dget_type(dataset), H5Tclose);
   const auto bytes = H5Tget_size(type);
   const int log2 = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : -1;
-  const std::string mend = "tessera has bool, (u)int8-64, float32/64 and complex64/128";
+  const std::string mend = "tessera has bool, (u)int8-64, float16/32/64, bfloat16 and complex64/128";
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
       if (log2 >= 0) return Dtype{(H5Tget_sign(type) == H5T_SGN_NONE ? 5 : 1) + log2};
@@ -74,6 +96,8 @@ Dtype dtype_of_dataset(const Hdf5Source& source, hid_t dataset) {
     case H5T_FLOAT:
       if (log2 == 2) return float32;
       if (log2 == 3) return float64;
+      if (log2 == 1 && half_fields_of(type) == float16_fields) return float16;
+      if (log2 == 1 && half_fields_of(type) == bfloat16_fields) return bfloat16;
       break;
     case H5T_ENUM:
       if (bytes == 1 && H5Tget_nmembers(type) == 2) return bool_;

@@ -79,7 +79,7 @@ void save_csv(const std::string& path, const Array& x, const CsvOptions& options
   TextWriter writer;
   writer.header = [&](std::int64_t) { return header_line(options); };
   writer.write = [&](const OwnBlock& own, std::int64_t first, std::int64_t last, std::string& out) {
-    kernels::visit(x.dtype(), [&]<class T>(T) {
+    kernels::visit_stored(x.dtype(), [&]<class T>(T) {
       const auto* values = reinterpret_cast<const T*>(own.data);
       for (std::int64_t k = first; k < last; ++k) {
         append_number(out, values[k]);

@@ -90,6 +90,11 @@ template <class T> bool parse_value(std::string_view field, T& value) {
     if (!field.empty() && field.front() == '+') field.remove_prefix(1);
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
     return error == std::errc() && end == field.data() + field.size();
+  } else if constexpr (kernels::is_half_type<T>) {
+    double digits = 0;
+    const bool is_read = parse_value(field, digits);
+    value = T(digits);
+    return is_read;
   } else {
     return false;
   }
@@ -164,7 +169,7 @@ void CsvText::read(const Box& box, std::byte* out) const {
   if (is_empty(box)) return;
   const Range rows = box[0], columns = box[1];
   const auto mark = marks_[static_cast<std::size_t>(rows.start / marked_every)];
-  kernels::visit(options_.dtype, [&]<class T>(T) {
+  kernels::visit_stored(options_.dtype, [&]<class T>(T) {
     std::int64_t row = mark.row, line_number = mark.line - 1;
     auto* to = reinterpret_cast<T*>(out);
     for_lines(file_, mark.offset, [&](std::string_view line, std::int64_t) {

@@ -25,7 +25,7 @@ TextWriter all_entries(const Array& x) {
   writer.header = [x](std::int64_t) { return banner(x, false) + "\n"; };
   writer.write = [x](const OwnBlock& own, std::int64_t first, std::int64_t last, std::string& out) {
     const DownColumns order{own.box[0].size(), own.box[1].size()};
-    kernels::visit(x.dtype(), [&]<class T>(T) {
+    kernels::visit_stored(x.dtype(), [&]<class T>(T) {
       const auto* values = reinterpret_cast<const T*>(own.data);
       for (std::int64_t k = first; k < last; ++k) {
         append_number(out, values[order.place(k)]);
@@ -45,7 +45,7 @@ TextWriter nonzero_entries(const Array& x) {
   writer.write = [x](const OwnBlock& own, std::int64_t first, std::int64_t last, std::string& out) {
     std::int64_t entries = 0;
     const std::int64_t columns = own.box[1].size();
-    kernels::visit(x.dtype(), [&]<class T>(T) {
+    kernels::visit_stored(x.dtype(), [&]<class T>(T) {
       const auto* values = reinterpret_cast<const T*>(own.data);
       for (std::int64_t k = first; k < last; ++k) {
         if (values[k] == T(0)) continue;

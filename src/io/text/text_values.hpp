@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "io/blocks.hpp"
+#include "kernels/visit.hpp"
 
 namespace tessera::io {
 
@@ -18,6 +19,8 @@ template <class T> void append_number(std::string& out, T value) {
     char text[40];
     const auto [end, error] = std::to_chars(text, text + sizeof text, value);
     out.append(text, end);
+  } else if constexpr (kernels::is_half_type<T>) {
+    append_number(out, float{value});
   } else {
     append_number(out, value.real());
     out += ' ';
