@@ -48,7 +48,9 @@ Block whole_value(const Array& x) {
 }
 
 py::buffer_info memory_of(const Block& block) {
-  static const char* const formats[] = {"?", "b", "h", "i", "q", "B", "H", "I", "Q", "f", "d", "Zf", "Zd"};
+  // bfloat16 has no letter: its bits, which _methods.py shows to NumPy as ml_dtypes' numbers.
+  static const char* const formats[] = {"?", "b", "h", "i",  "q",  "B", "H", "I",
+                                        "Q", "f", "d", "Zf", "Zd", "H", "e"};
   const auto item = static_cast<py::ssize_t>(itemsize(block.dtype));
   std::vector<py::ssize_t> extents(block.shape.begin(), block.shape.end()), strides(extents.size(), item);
   for (std::size_t d = extents.size(); d-- > 1;)
@@ -266,6 +268,7 @@ const Array* array_in(py::handle object) {
 void bind_arrays(py::module_& m) {
   py::class_<Block>(m, "Block", py::buffer_protocol())
       .def_buffer(&memory_of)
+      .def_readonly("dtype", &Block::dtype)
       .def("__dlpack__", [](const Block& block) { return dlpack_capsule(block); });
   py::class_<Array> type(m, "Array", py::dynamic_attr());
   array_type() = reinterpret_cast<PyTypeObject*>(type.ptr());

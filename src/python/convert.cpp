@@ -169,15 +169,20 @@ HostArray host_array(py::handle from) {
   const auto kind = dtype.attr("kind").cast<std::string>();
   const auto text = dtype.attr("name").cast<std::string>();
   static const char* const known =
-      "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 ";
-  if (std::strstr(known, (text + " ").c_str()) == nullptr || std::strchr("biufc", kind[0]) == nullptr) {
+      "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128 "
+      "bfloat16 ";
+  const bool is_known_kind = text == "bfloat16" || std::strchr("biufc", kind[0]) != nullptr;
+  if (std::strstr(known, (text + " ").c_str()) == nullptr || !is_known_kind) {
     PyErr_SetString(
         PyExc_TypeError,
         ("an array of NumPy's dtype " + text + " has no counterpart; the dtypes are " + known).c_str());
     throw py::error_already_set();
   }
   // A scalar stays one: ascontiguousarray makes it 1-D.
-  const py::object native = dense.attr("astype")(dtype.attr("newbyteorder")("="), py::arg("copy") = false);
+  const py::object native =
+      text == "bfloat16"
+          ? py::object(dense.attr("view")("uint16"))  // ml_dtypes', whose memory has no letter to name it
+          : py::object(dense.attr("astype")(dtype.attr("newbyteorder")("="), py::arg("copy") = false));
   HostArray host(Shape(py::cast<std::vector<std::int64_t>>(numpy().attr("shape")(from))),
                  dtype_from_name(text), here());
   const py::buffer_info memory = py::buffer(native).request();
@@ -185,7 +190,16 @@ HostArray host_array(py::handle from) {
   return host;
 }
 
-py::object numpy_dtype(Dtype dtype) { return numpy().attr("dtype")(name(dtype)); }
+// NumPy has no bfloat16: that of ml_dtypes, where it is installed, and otherwise the bits as uint16.
+py::object numpy_dtype(Dtype dtype) {
+  if (dtype != bfloat16) return numpy().attr("dtype")(name(dtype));
+  try {
+    return numpy().attr("dtype")(py::module_::import("ml_dtypes").attr("bfloat16"));
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+    return numpy().attr("dtype")("uint16");
+  }
+}
 
 py::object named_tuple(const char* type, const char* fields, py::tuple values) {
   static auto* const types = new std::map<std::string, py::object>();

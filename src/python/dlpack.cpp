@@ -35,21 +35,28 @@ struct DLManagedTensor {
   void (*deleter)(DLManagedTensor*);
 };
 constexpr std::int32_t cpu = 1;
-enum Code : std::uint8_t { signed_integer = 0, unsigned_integer = 1, floating = 2, complex = 5, boolean = 6 };
+enum Code : std::uint8_t {
+  signed_integer = 0,
+  unsigned_integer = 1,
+  floating = 2,
+  brain_floating = 4,
+  complex = 5,
+  boolean = 6
+};
 
 DLDataType type_of(Dtype dtype) {
   const Code code = is_bool(dtype)                      ? boolean
                     : is_complex(dtype)                 ? complex
+                    : dtype == bfloat16                 ? brain_floating
                     : is_floating(dtype)                ? floating
                     : name(dtype).rfind("uint", 0) == 0 ? unsigned_integer
                                                         : signed_integer;
   return {code, static_cast<std::uint8_t>(8 * itemsize(dtype)), 1};
 }
 Dtype dtype_of_tensor(const DLDataType& type) {
-  for (const Dtype dtype : {bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64,
-                            complex64, complex128}) {
-    const DLDataType known = type_of(dtype);
-    if (known.code == type.code && known.bits == type.bits && type.lanes == 1) return dtype;
+  for (int code = 0; code < dtype_count; ++code) {
+    const DLDataType known = type_of(Dtype{code});
+    if (known.code == type.code && known.bits == type.bits && type.lanes == 1) return Dtype{code};
   }
   throw py::type_error("from_dlpack: elements of code " + std::to_string(type.code) + " with " +
                        std::to_string(type.bits) + " bits have no counterpart here");

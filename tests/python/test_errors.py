@@ -31,7 +31,7 @@ class Types(unittest.TestCase):
     def test_dtypes(self):
         self.assertRaises(TypeError, lambda: ts.ones(2) & ts.ones(2))
         self.assertRaises(TypeError, lambda: ts.grad(lambda x: ts.sum(x))(ts.arange(3)))
-        self.assertRaises(TypeError, lambda: ts.zeros(2, dtype="float16"))
+        self.assertRaises(TypeError, lambda: ts.zeros(2, dtype="float8"))
 
     def test_a_singular_matrix(self):
         with self.assertRaises(ts.LinAlgError) as raised:
@@ -121,7 +121,7 @@ class BadInput(unittest.TestCase):
                            lambda: ts.asarray(np.array([1, "a"], dtype=object)), lambda: ts.array(b"bytes"))
 
     def test_dtypes_that_are_not_there(self):
-        self.assertRefused(TypeError, lambda: ts.asarray(np.zeros(2, "datetime64[s]")), lambda: ts.asarray(np.zeros(2, np.float16)), lambda: ts.asarray(np.zeros(2, np.longdouble)),
+        self.assertRefused(TypeError, lambda: ts.asarray(np.zeros(2, "datetime64[s]")), lambda: ts.asarray(np.zeros(2, np.longdouble)),
                            lambda: ts.asarray(np.zeros(2, [("a", "f4")])), lambda: ts.asarray(np.zeros(2, "U3")), lambda: ts.zeros(2, dtype="float8"), lambda: ts.zeros(2, dtype=object),
                            lambda: self.x.astype("S4"))
 

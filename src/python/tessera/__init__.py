@@ -55,6 +55,7 @@ bool = _core.bool  # noqa: A001
 int8, int16, int32, int64 = _core.int8, _core.int16, _core.int32, _core.int64
 uint8, uint16, uint32, uint64 = _core.uint8, _core.uint16, _core.uint32, _core.uint64
 float32, float64, complex64, complex128 = _core.float32, _core.float64, _core.complex64, _core.complex128
+bfloat16, float16 = _core.bfloat16, _core.float16
 bool_ = bool
 dtype = _core.dtype
 

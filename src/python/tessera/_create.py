@@ -71,19 +71,25 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, sharding=None):
         if copy is False:
             raise ValueError("asarray: what comes from outside is copied into tessera's own memory; copy=False cannot be kept")
         if dtype is not None and type(obj) in (bool, int, float, complex):
-            x = _core.array_from_numpy(_checked_cast(obj, _core.dtype(dtype)))
+            x = _from_numbers(obj, _core.dtype(dtype))
         else:
             if hasattr(obj, "__dlpack__") and not isinstance(obj, _np.ndarray):
                 return asarray(_from_outside(obj), dtype=dtype, device=device, sharding=sharding)
             wanted = None if dtype is None else _core.dtype(dtype)
             if wanted is not None and not isinstance(obj, (_np.ndarray, _np.generic)) and not _holds_numpy(obj):
-                x = _core.array_from_numpy(_checked_cast(obj, wanted))
+                x = _from_numbers(obj, wanted)
             else:
                 x = _core.array_from_numpy(_numpy_of(obj))
                 if wanted is not None and x.dtype != wanted:
                     x = _core.astype(x, wanted)
     where = sharding if sharding is not None else device
     return x if where is None else _core.device_put_leaf(x, where)
+
+
+def _from_numbers(values, wanted):
+    if wanted == _core.bfloat16:  # which NumPy alone cannot make
+        return _core.astype(_core.array_from_numpy(_checked_cast(values, _core.float64)), wanted)
+    return _core.array_from_numpy(_checked_cast(values, wanted))
 
 
 def _checked_cast(values, wanted):
@@ -209,6 +215,12 @@ def tri(n, m=None, k=0, dtype=None):
     return _core.tril(ones((n, n if m is None else m), dtype=dtype), k)
 
 
+def _as_numpy(block):
+    """NumPy's array of a block, without a copy; bfloat16 as ml_dtypes has it, or as uint16 without that package."""
+    host = _np.asarray(block)
+    return host.view(block.dtype.dtype) if block.dtype == _core.bfloat16 else host
+
+
 def device_get(tree):
     """The whole value as NumPy arrays, on every process. Collective: gathers."""
     from .tree_util import tree_map
@@ -217,4 +229,4 @@ def device_get(tree):
 
 def copy_to_numpy(x):
     """One array's whole value as a NumPy array of its own. Collective: gathers."""
-    return _np.asarray(x._host())
+    return _as_numpy(x._host())

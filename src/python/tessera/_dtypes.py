@@ -62,6 +62,11 @@ class finfo:
         given = _dtype_of(type)
         if given.kind not in "fc":
             raise TypeError(f"finfo: {given} is no floating-point dtype")
+        if given == _core.bfloat16:
+            self.bits, self.dtype, self.eps, self.max = 16, given, 2.0 ** -7, (2 - 2.0 ** -7) * 2.0 ** 127
+            self.min, self.smallest_normal = -self.max, 2.0 ** -126
+            self.tiny = self.smallest_normal
+            return
         facts = _np.finfo(given.dtype)
         self.bits, self.dtype = facts.bits, _core.dtype(facts.dtype)
         self.eps, self.max, self.min, self.smallest_normal = (float(v) for v in (facts.eps, facts.max, facts.min, facts.tiny))

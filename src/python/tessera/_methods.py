@@ -32,7 +32,7 @@ def _block(self, call, refusal=TypeError):
 
 def _array_protocol(self, dtype=None, copy=None):
     """numpy.asarray(x): this process's memory where it holds all of x, without a copy; otherwise a TypeError."""
-    host = _np.asarray(_block(self, "numpy.asarray"))
+    host = _create._as_numpy(_block(self, "numpy.asarray"))
     if dtype is not None and host.dtype != _np.dtype(dtype):
         return host.astype(dtype)
     return host.copy() if copy else host
@@ -52,10 +52,16 @@ def _dlpack_device(self):
     return (1, 0)
 
 
+def _shown(self):
+    return _core.astype(self, _core.float32) if self.dtype == _core.bfloat16 else self
+
+
 def _values(self):
     if self._traced:
         return None
-    return _np.array2string(_np.asarray(self._host()), separator=", ", prefix="Array(") if self.size <= _shown_elements else None
+    if self.size > _shown_elements:
+        return None
+    return _np.array2string(_np.asarray(_shown(self)._host()), separator=", ", prefix="Array(")
 
 
 def _repr(self):
@@ -131,7 +137,7 @@ Array.reshape, Array.transpose = _reshape, _transpose
 Array.mT = property(_matrix_transpose)
 Array.real, Array.imag = property(lambda self: _core.real(self)), property(lambda self: _core.imag(self))
 Array.flatten = Array.ravel = lambda self: _core.reshape(self, (-1,))
-Array.tolist = lambda self: _np.asarray(self._host()).tolist()
+Array.tolist = lambda self: _np.asarray(_shown(self)._host()).tolist()
 Array.copy = lambda self: _core.copy(self)
 Array.addressable_data = lambda self, index=0: self.addressable_shards[index].data
 Array.__copy__ = Array.__deepcopy__ = lambda self, *_: self

@@ -75,7 +75,8 @@ class _Written:
             return format(self.value, spec)
         if not spec:
             return str(self.value)
-        host = _np.asarray(self.value._host())
+        is_bfloat16 = self.value.dtype == _core.bfloat16
+        host = _np.asarray((_core.astype(self.value, _core.float32) if is_bfloat16 else self.value)._host())
         return _np.array2string(host, formatter={"all": lambda x: format(x, spec)})
 
 
