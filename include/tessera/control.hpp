@@ -25,9 +25,12 @@ template <class F, class T>
 T fori_loop(int lo, int hi, F body, T init, std::source_location where = std::source_location::current());
 
 /// A loop that carries a value and collects results: f(carry, x) -> pair{carry, y} along the leading dim of
-/// xs; returns the last carry and the ys stacked. In a trace the leading dim of xs is made whole on every
-/// rank, once; the ys have it whole. ShapeError when the leading sizes of xs differ. Not collective:
-/// records.
+/// xs; returns the last carry and the ys stacked. Every rank takes every step. An array of xs that is split
+/// along the steps stays so in a trace: its blocks are walked one after the other, each sent by its owner
+/// (broadcast) to the ranks along the axes that split it before the first of its steps, so that a rank holds
+/// its own block and one more; or the split moves to another dim (all-to-all), where that moves less. The ys
+/// are split along the steps as the first such array of xs is, unless one of their other dims is split over
+/// its axes. ShapeError when the leading sizes of xs differ. Not collective: records.
 template <class F, class C, class X>
 std::invoke_result_t<F&, C, X> scan(F f, C init, X xs,
                                     std::source_location where = std::source_location::current());

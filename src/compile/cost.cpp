@@ -73,12 +73,15 @@ CostAnalysis cost_of_control(const Control& control) {
 }
 
 CostAnalysis cost_of(const Program& program, const Instruction& i) {
-  if (const auto* control = i.control()) return cost_of_control(*control);
   CostAnalysis cost;
-  cost.flops = flops_of(program, i);
-  if (!i.is<Bitcast>())
-    for (const auto* list : {&i.inputs, &i.outputs})
-      for (const int v : *list) cost.bytes_accessed += block_bytes(program.values[v]);
+  if (const auto* control = i.control()) {
+    cost = cost_of_control(*control);
+  } else {
+    cost.flops = flops_of(program, i);
+    if (!i.is<Bitcast>())
+      for (const auto* list : {&i.inputs, &i.outputs})
+        for (const int v : *list) cost.bytes_accessed += block_bytes(program.values[v]);
+  }
   for (const auto& t : traffic_of(i))
     cost.communication_bytes += t.bytes, cost.communication_calls += t.calls,
         cost.host_crossing_bytes += crossing_bytes(program, i, t);
@@ -109,6 +112,8 @@ std::int64_t peak_inside(const Program& program, const Instruction& i) {
       const auto memory = memory_of(part);
       peak = std::max(peak, memory.peak_bytes - memory.argument_bytes);
     }
+  if (const auto* loop = i.control() != nullptr ? i.control()->as<CountedLoop>() : nullptr)
+    for (const auto& walk : loop->walks) peak += walk.block_bytes;
   return peak;
 }
 

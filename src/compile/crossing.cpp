@@ -101,6 +101,7 @@ std::int64_t crossing_bytes(const Program& program, const Instruction& i, const 
                  [&](const ReduceScatter& r) { return of_reduce_scatter(program.values[i.outputs[0]], r); },
                  [&](const RemapMove& m) { return of_exchange(program, i, *m.map, nullptr, nullptr); },
                  [&](const TalkCall&) { return of_talk(mesh, cost); },
+                 [&](const ControlFlow&) { return of_talk(mesh, cost); },
                  [](const auto&) { return std::int64_t{0}; }},
       i.what);
 }

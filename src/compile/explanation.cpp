@@ -55,17 +55,15 @@ class Rows {
       e_.choices.push_back(std::move(choice));
     }
     for (const auto& i : program.instructions) {
-      if (const auto* control = i.control()) {
-        for (std::size_t p = 0; p < control->parts.size(); ++p)
-          add(control->parts[p], times * control->steps(), inside_text(i, p) + inside);
-        continue;
-      }
       const auto what = (i.call != nullptr ? i.call
                          : i.op            ? i.op->name
                                            : std::string("result")) +
                         " at " + site(i.where) + inside;
       for (const auto& t : traffic_of(i))
         add(t, mesh_of(program, i), crossing_bytes(program, i, t), times, what, rule_text(i));
+      if (const auto* control = i.control())
+        for (std::size_t p = 0; p < control->parts.size(); ++p)
+          add(control->parts[p], times * control->steps(), inside_text(i, p) + inside);
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "base/session.hpp"
 #include "kernels/visit.hpp"
+#include "program/program.hpp"
 
 namespace tessera {
 namespace {
@@ -192,7 +193,7 @@ class GraphText {
   }
   static std::string declared(const Output& output) {
     std::ostringstream text;
-    text << to_string(output.type);
+    text << short_text(output.type);
     if (output.sharding) text << " " << output.sharding->spec();
     return text.str();
   }

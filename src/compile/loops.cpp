@@ -236,8 +236,11 @@ void drop_unread(Instruction& instruction, std::vector<bool> read) {
     keep_only(inside.parts[p].inputs, needed);
     if (inside.as<UntilLoop>() == nullptr || p == 1) keep_only(inside.parts[p].outputs, read);
   }
-  if (auto* counted = inside.as<CountedLoop>())
+  if (auto* counted = inside.as<CountedLoop>()) {
+    const auto first = needed.begin() + counted->carried;
+    keep_only(counted->walks, {first, first + counted->stacks});
     counted->stacks = count_in(needed, counted->carried, counted->carried + counted->stacks);
+  }
   if (loop != nullptr) {
     loop->carried = count_in(needed, 0, loop->carried);
     loop->expressions.clear();  // no longer true of what is left

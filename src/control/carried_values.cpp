@@ -215,14 +215,14 @@ void add_expressions(const std::vector<FunctionPtr>& parts, Loop& loop) {
 bool moves_anything(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
     const auto* control = i.control();
-    if (control == nullptr) return !traffic_of(i).empty();
-    return std::any_of(control->parts.begin(), control->parts.end(), moves_anything);
+    return !traffic_of(i).empty() ||
+           (control != nullptr && std::any_of(control->parts.begin(), control->parts.end(), moves_anything));
   });
 }
 
-Sharding stacked(const Sharding& entry, int entry_ndim) {
+Sharding stacked(const Sharding& entry, int entry_ndim, const MeshAxes& steps_over) {
   auto dims = entry.dim_axes(entry_ndim);
-  dims.insert(dims.begin(), std::vector<int>{});
+  dims.insert(dims.begin(), steps_over);
   return Sharding::from_dim_axes(entry.mesh(), dims);
 }
 Type stacked(const Type& entry, std::int64_t length) {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "control/control_flow.hpp"
+#include "control/counted_loop.hpp"
 #include "ops/build.hpp"
 #include "ops/effect/effect.hpp"
 
@@ -347,13 +347,28 @@ Leaves chosen_branch(const Operand& predicate, bool holds, Leaves taken,
   return taken;
 }
 
-std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, std::source_location where) {
+namespace {
+
+// What a loop that runs step by step stacked, split along the steps as a compiled one leaves it.
+Array split_along_steps(const Array& stack, const std::optional<SplitSteps>& split) {
+  const auto& sharding = output_of(stack).sharding;
+  if (!sharding || !sharding->dim_axes(stack.ndim())[0].empty()) return stack;
+  const Sharding entry = without_first_dim(*sharding, stack.ndim());
+  const auto& over = steps_made_over(split, entry, stack.ndim() - 1);
+  return over.empty() ? stack : device_put(stack, tessera::stacked(entry, stack.ndim() - 1, over));
+}
+
+}  // namespace
+
+std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, const std::vector<Array>& xs,
+                                std::source_location where) {
   const Call call("scan", where);
+  const auto split = split_steps_of(xs);
   std::vector<Array> stacked;
   for (std::size_t leaf = 0; leaf < rows[0].size(); ++leaf) {
     std::vector<Array> column;
     for (const auto& row : rows) column.push_back(row[leaf]);
-    stacked.push_back(stack(std::move(column), 0));
+    stacked.push_back(split_along_steps(stack(std::move(column), 0), split));
   }
   return stacked;
 }

@@ -58,7 +58,8 @@ bool moves_anything(const Program&);
 // A loop's parts as expressions, for finding loops that compute the same. An alias is what it stands for.
 void add_expressions(const std::vector<FunctionPtr>& parts, Loop&);
 
-Sharding stacked(const Sharding& entry, int entry_ndim);  // a leading dim that is whole
+// A leading dim of steps, split over these axes.
+Sharding stacked(const Sharding& entry, int entry_ndim, const MeshAxes& steps_over = no_axes);
 Type stacked(const Type& entry, std::int64_t length);
 Sharding without_first_dim(const Sharding& stack, int stack_ndim);
 

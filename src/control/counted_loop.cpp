@@ -3,9 +3,9 @@
 //   inputs   carried values, stacks that are read, captures        outputs   carried values, stacks that are
 //     made
 //
-// The body is traced once. Carried values keep their layout; the step's dim of a stack is whole on every
-// rank; captures lie where they lie. What does not change from step to step is computed once, before the
-// loop.
+// The body is traced once. Carried values keep their layout, captures lie where they lie. A stack that is
+// split along the steps stays so: block by block its owner sends it to the others, which hold one block at a
+// time. What does not change from step to step is computed once, before the loop.
 #include <algorithm>
 
 #include "control/control_flow.hpp"
@@ -17,6 +17,35 @@
 #include "transforms/vmap.hpp"
 
 namespace tessera {
+
+std::string field_text(const SplitSteps& split) {
+  std::string text;
+  for (const auto& axes : split.read) text += (text.empty() ? "" : " ") + field_text(axes);
+  return text + " -> " + field_text(split.made);
+}
+
+std::optional<SplitSteps> split_steps_of(const std::vector<Array>& stacks) {
+  std::optional<SplitSteps> split;
+  for (std::size_t n = 0; n < stacks.size(); ++n) {
+    const auto& sharding = output_of(stacks[n]).sharding;
+    if (!sharding || (split && !(sharding->mesh() == split->mesh))) continue;
+    const auto axes = sharding->dim_axes(stacks[n].ndim())[0];
+    if (devices_along(sharding->mesh(), axes) == 1) continue;
+    if (!split) split = SplitSteps{sharding->mesh(), std::vector<MeshAxes>(stacks.size()), axes};
+    split->read[n] = axes;
+  }
+  return split;
+}
+
+const MeshAxes& steps_made_over(const std::optional<SplitSteps>& split, const Sharding& entry,
+                                int entry_ndim) {
+  if (!split || !(entry.mesh() == split->mesh)) return no_axes;
+  for (const auto& axes : entry.dim_axes(entry_ndim))
+    for (const int a : axes)
+      if (std::find(split->made.begin(), split->made.end(), a) != split->made.end()) return no_axes;
+  return split->made;
+}
+
 namespace {
 
 const CountedParams& params_of(const Params& p) { return p.as<CountedParams>(); }
@@ -31,17 +60,39 @@ std::vector<Type> infer_counted(std::span<const Type>, const Params& params) {
   return types;
 }
 
+// Over which axes the steps of operand i, a stack, are split.
+const MeshAxes& steps_read_over(const CountedParams& p, std::size_t i) {
+  return p.split_steps ? p.split_steps->read[i - p.n_carried()] : no_axes;
+}
+
+// What it takes to walk a stack that lies so.
+Walk walk_of(const Sharding& layout, const Type& stack) {
+  const auto& axes = layout.dim_axes(stack.shape.ndim())[0];
+  const auto block = layout.shard_shape(stack.shape);
+  const auto steps = stack.shape[0], steps_of_block = block[0], ranks = devices_along(layout.mesh(), axes);
+  if (ranks == 1 || block.elements() == 0) return {};
+  const auto block_bytes = block.elements() * static_cast<std::int64_t>(itemsize(stack.dtype));
+  const auto fewest = std::max<std::int64_t>(0, steps - steps_of_block * (ranks - 1));  // of the last rank
+  return {{"broadcast", axes, (steps - fewest) * (block_bytes / steps_of_block),
+           (steps + steps_of_block - 1) / steps_of_block},
+          block_bytes};
+}
+
 Placement place_counted(const PlaceArgs& args) {
   const auto& p = params_of(args.params);
   const auto operands = layouts_on(mesh_for(args), p.body->parameters()),
              results = layouts_on(mesh_for(args), p.body->results());
   Placement placement;
   for (std::size_t i = 0; i < operands.size(); ++i)
-    placement.inputs.push_back(p.is_stack(i) ? stacked(operands[i], p.body->parameters()[i].ndim())
-                                             : operands[i]);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    placement.outputs.push_back(i < p.n_carried() ? operands[i]
-                                                  : stacked(results[i], p.body->results()[i].ndim()));
+    placement.inputs.push_back(
+        p.is_stack(i) ? stacked(operands[i], p.body->parameters()[i].ndim(), steps_read_over(p, i))
+                      : operands[i]);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const int ndim = p.body->results()[i].ndim();
+    placement.outputs.push_back(
+        i < p.n_carried() ? operands[i]
+                          : stacked(results[i], ndim, steps_made_over(p.split_steps, results[i], ndim)));
+  }
   return placement;
 }
 
@@ -63,6 +114,8 @@ std::vector<int> lower_counted(ProgramBuilder& builder, const Node& node, std::s
   loop.length = p.length;
   loop.stacks = static_cast<int>(p.stacks);
   loop.reverse = p.reverse;
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (p.is_stack(i)) loop.walks.push_back(walk_of(placement.inputs[i], type_of(node.inputs[i])));
   add_expressions({p.body}, loop);
   Control control{.kind = std::move(loop), .parts = {part_of(*p.body, results, operands)}, .call = p.name};
   return builder.control(std::move(control), {in.begin(), in.end()}, std::move(out), placement.outputs);
@@ -344,7 +397,8 @@ std::vector<Array> record_counted_loop(const LoopCall& call, const StepFunction&
                        static_cast<std::int64_t>(loop.stacks.size()),
                        length,
                        reverse,
-                       mesh_of(loop.closed.functions)};
+                       mesh_of(loop.closed.functions),
+                       split_steps_of(loop.stacks)};
   return record_all(counted_op, make_params(std::move(params)), std::move(inputs));
 }
 

@@ -5,12 +5,30 @@
 
 namespace tessera {
 
+// Over which axes of a mesh the steps of stacks are split; a stack that is split so is walked block by block.
+struct SplitSteps {
+  Mesh mesh;
+  std::vector<MeshAxes> read;  // per stack that is read
+  MeshAxes made;               // of each that is made, unless its entries are split over one of them
+  friend bool operator==(const SplitSteps&, const SplitSteps&) = default;
+};
+inline std::uint64_t field_hash(const SplitSteps& s) {
+  return mix(field_hash(s.mesh), mix(field_hash(s.read), field_hash(s.made)));
+}
+std::string field_text(const SplitSteps&);
+// Of stacks that are read; nullopt: none is split along the steps. The first that is says what becomes of
+// those that are made.
+std::optional<SplitSteps> split_steps_of(const std::vector<Array>& stacks);
+// Over which axes the steps of a stack are split that is made of these entries.
+const MeshAxes& steps_made_over(const std::optional<SplitSteps>&, const Sharding& entry, int entry_ndim);
+
 struct CountedParams {
   FunctionPtr body;  // (carried, entries, captures) -> (carried, entries)
   std::string name;  // "scan", "fori_loop"
   std::int64_t carried, stacks, length;
   bool reverse;
   std::optional<Mesh> mesh;  // nullopt: nothing is committed
+  std::optional<SplitSteps> split_steps = {};
   std::size_t n_carried() const { return static_cast<std::size_t>(carried); }
   bool is_stack(std::size_t operand) const {
     return operand >= n_carried() && operand < static_cast<std::size_t>(carried + stacks);
@@ -21,6 +39,7 @@ struct CountedParams {
   template <class V> void fields(V&& visit) const {
     visit("steps", length), visit("carried", carried), visit("stacks", stacks), visit("reverse", reverse),
         visit("body", body);
+    if (split_steps) visit("steps_over", *split_steps);
   }
 };
 

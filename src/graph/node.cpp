@@ -31,7 +31,7 @@ Node::~Node() {
 }
 
 std::string to_string(const Type& type) {
-  std::string text = short_name(type.dtype) + "[";
+  std::string text = name(type.dtype) + "[";
   for (std::size_t d = 0; d < type.shape.size(); ++d) text += (d ? "," : "") + std::to_string(type.shape[d]);
   return text + "]";
 }

@@ -25,7 +25,7 @@ struct Type {
   bool weak = false;
   friend bool operator==(const Type&, const Type&) = default;
 };
-std::string to_string(const Type&);  // f32[8,4]
+std::string to_string(const Type&);  // float32[8,4]: errors, explain
 
 // The inside of a shard_map: values have the shapes of one rank's blocks, and the manual axes of the mesh
 // are out of the planner's reach. Values of an outer region enter an inner one as every rank's own copy;
@@ -83,7 +83,7 @@ using NodePtr = std::shared_ptr<Node>;
 
 // "file.cpp:12"
 std::string site(const std::source_location&);
-// "f32[8,4] P('x', None) over Mesh('x': 4) from train.cpp:12"
+// "float32[8,4] P('x', None) over Mesh('x': 4) from train.cpp:12"
 std::string describe(const Array&);
 
 inline const Output& output_of(const Array& x) { return x.node()->outputs[x.output()]; }

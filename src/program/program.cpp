@@ -1,5 +1,7 @@
 #include "program/program.hpp"
 
+#include <algorithm>
+
 namespace tessera {
 
 void Instruction::set_control(Control inside) {
@@ -25,8 +27,26 @@ bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
   return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim);
 }
 
+namespace {
+
+bool is_walked(const Walk& walk) { return walk.broadcast.calls > 0; }
+// The stacks that a loop reads and that are walked: the number of the first; past the last where none is.
+std::size_t first_walked(const CountedLoop& loop) {
+  return static_cast<std::size_t>(std::find_if(loop.walks.begin(), loop.walks.end(), is_walked) -
+                                  loop.walks.begin());
+}
+const CountedLoop* counted_loop(const Instruction& i) {
+  const auto* control = i.control();
+  return control == nullptr ? nullptr : control->as<CountedLoop>();
+}
+
+}  // namespace
+
 Mesh mesh_of(const Program& program, const Instruction& i) {
   if (const auto* move = i.as<Move>()) return move->step.from.mesh();
+  if (const auto* loop = counted_loop(i))  // all stacks that are walked lie on one mesh
+    if (const auto n = first_walked(*loop); n < loop->walks.size())
+      return program.values[i.inputs[static_cast<std::size_t>(loop->carried) + n]].layout.mesh();
   return program.values[i.outputs.empty() ? i.inputs[0] : i.outputs[0]].layout.mesh();
 }
 
@@ -55,6 +75,12 @@ std::string collective_kind(const Instruction& i) {
 
 std::vector<TalkCost> traffic_of(const Instruction& i) {
   if (const auto* talk = i.as<TalkCall>()) return talk->costs;
+  if (const auto* loop = counted_loop(i)) {
+    std::vector<TalkCost> costs;
+    for (const auto& walk : loop->walks)
+      if (is_walked(walk)) costs.push_back(walk.broadcast);
+    return costs;
+  }
   const auto kind = collective_kind(i);
   if (kind.empty() || kind == "all-slice") return {};
   return {{kind, axes_of(i), i.bytes, 1}};

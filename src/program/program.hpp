@@ -148,14 +148,22 @@ struct Loop {
 //   UntilLoop     carried, captured          -> carried
 //     parts: the condition (-> bool), the body (-> carried)
 //
-// An entry is one step's block of a stack: the stack's leading dim is the step, whole on every rank.
+// An entry is one step's block of a stack, whose leading dim is the step. Where that dim is split, each rank
+// keeps its own steps: of a stack that is made it keeps what its steps make, one that is read is walked.
 struct Branch {};
+// Before the first step of a block its owner sends it to the ranks along the axes, which keep it until the
+// last one.
+struct Walk {
+  TalkCost broadcast = {};  // of all blocks; no calls: the stack is whole
+  std::int64_t block_bytes = 0;
+};
 struct CountedLoop : Loop {
   std::int64_t length = 1;  // steps
   int stacks = 0;           // that are read
   bool reverse = false;     // from the last entry to the first
   // Carried values that begin with zeros instead of their operands; empty: none.
   std::vector<bool> from_zero = {};
+  std::vector<Walk> walks = {};  // per stack that is read
 };
 struct UntilLoop : Loop {};
 
@@ -171,6 +179,8 @@ struct Control {
   std::int64_t steps() const;  // of a counted loop; 1 otherwise: as much as is known
 };
 
+// "f32[8,4]": types in the texts of graphs and programs, which are long enough.
+std::string short_text(const Type&);
 // Bytes of a rank's first, largest block.
 std::int64_t block_bytes(const ProgramValue&);
 // The same blocks under the same axes.
@@ -184,7 +194,8 @@ std::string chain_text(const FusedChain&);
 
 // "all-gather", ... for an instruction that communicates; "" for one that does not.
 std::string collective_kind(const Instruction&);
-// Kinds and bytes of everything that an instruction moves (a talk kernel may use several collectives).
+// Kinds and bytes of everything that an instruction moves (a talk kernel may use several collectives); of a
+// loop the blocks of the stacks that it walks, without what its body moves.
 std::vector<TalkCost> traffic_of(const Instruction&);
 // One line per instruction: local shapes, op, collective, axes, bytes per rank, source line.
 std::string program_text(const Program&);

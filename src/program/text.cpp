@@ -5,6 +5,11 @@
 
 namespace tessera {
 
+std::string short_text(const Type& type) {
+  const auto text = to_string(type);
+  return short_name(type.dtype) + text.substr(text.find('['));
+}
+
 std::string axes_text(const Mesh& mesh, const MeshAxes& axes) {
   std::string text;
   for (const int a : axes) text += (text.empty() ? "" : ",") + mesh.axis_names()[a];
@@ -22,7 +27,7 @@ namespace {
 
 std::string value_text(const Program& program, int v) {
   const auto& value = program.values[v];
-  return to_string(Type{value.layout.shard_shape(value.type.shape), value.type.dtype});
+  return short_text({value.layout.shard_shape(value.type.shape), value.type.dtype});
 }
 
 // "%3, %4"
@@ -67,7 +72,7 @@ std::string details_text(const Instruction& i) {
 std::string traffic_text(const Program& program, const Instruction& i) {
   std::string text;
   for (const auto& cost : traffic_of(i)) {
-    if (i.is<TalkCall>()) text += " " + cost.kind + "×" + std::to_string(cost.calls);
+    if (i.is<TalkCall>() || i.is<ControlFlow>()) text += " " + cost.kind + "×" + std::to_string(cost.calls);
     if (!cost.axes.empty()) text += " axes=" + axes_text(mesh_of(program, i), cost.axes);
     text += " bytes=" + std::to_string(cost.bytes);
   }
@@ -116,7 +121,7 @@ std::string program_text(const Program& program) {
   std::ostringstream text;
   for (const int v : program.inputs) {
     const auto& value = program.values[v];
-    text << "%" << v << " = " << value_text(program, v) << " parameter, global " << to_string(value.type)
+    text << "%" << v << " = " << value_text(program, v) << " parameter, global " << short_text(value.type)
          << " " << value.layout.spec() << "\n";
   }
   for (const auto& i : program.instructions) text << instruction_text(program, i);

@@ -120,7 +120,7 @@ py::tuple scan_in_steps(const py::function& f, py::object carry, const Tree& ent
     y = flatten(returned[1], results, Numbers::leaves);
     rows.push_back(std::move(results));
   }
-  return py::make_tuple(carry, rebuild(y, detail::stack_leaves(rows, where)));
+  return py::make_tuple(carry, rebuild(y, detail::stack_leaves(rows, xs, where)));
 }
 
 py::tuple scan_of(py::function f, py::object init, py::object xs) {

@@ -3,8 +3,10 @@
 //   counted loop of 3 steps, one carried value, a stack read, a stack made:
 //     carried    c0 ──body──> c1 ──body──> c2 ──body──> result        handed on, never copied; c0's memory
 //       is reused when nobody keeps it
-//     read         x[0]         x[1]         x[2]                     views of the stack
-//     made         y[0]         y[1]         y[2]                     copied into their places
+//     read         x[0]         x[1]         x[2]                     views of the stack, or of the block of
+//       it that its owner has sent to all
+//     made         y[0]         y[1]         y[2]                     copied into their places, on the ranks
+//       that have these
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -12,6 +14,7 @@
 #include "base/settings.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "comm/watch/agreement.hpp"
+#include "comm/watch/traffic.hpp"
 #include "comm/watch/waiting.hpp"
 #include "run/steps.hpp"
 
@@ -37,8 +40,8 @@ Buffer taken(Frame& frame, const std::vector<int>& inputs, int v, const std::vec
 bool communicates(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
     const auto* control = i.control();
-    if (control == nullptr) return i.is<TalkCall>() || !traffic_of(i).empty();
-    return std::any_of(control->parts.begin(), control->parts.end(), communicates);
+    if (i.is<TalkCall>() || !traffic_of(i).empty()) return true;
+    return control != nullptr && std::any_of(control->parts.begin(), control->parts.end(), communicates);
   });
 }
 
@@ -96,18 +99,103 @@ class LoopStep : public ControlStep {
   std::vector<LocalValue> locals_;  // of what is carried
 };
 
+// Rows of a stack that a rank has, as bytes in its memory.
+struct Rows {
+  Range steps;
+  std::size_t entry_bytes = 0;
+
+  explicit Rows(const LocalValue& stack) {
+    if (!stack.holds) return;
+    steps = stack.tile.box[0];
+    if (steps.size() > 0) entry_bytes = static_cast<std::size_t>(stack.bytes / steps.size());
+  }
+  bool has(std::int64_t step) const { return step >= steps.start && step < steps.stop; }
+  std::size_t offset(std::int64_t step) const {
+    return static_cast<std::size_t>(step - steps.start) * entry_bytes;
+  }
+};
+
+// A stack that a loop reads step by step.
+class StackReader {
+ public:
+  StackReader(const BindContext& context, const Instruction& i, int v, const Walk& walk)
+      : mine_(context.local(v)), held_(mine_) {
+    const auto& value = context.value(v);
+    if (walk.broadcast.calls == 0 || !context.local(v).holds) return;
+    label_ = "broadcast for " + call_of(i);
+    auto ids = group_along(value.layout.mesh(), walk.broadcast.axes, context.me);
+    const auto rows_of = [&](int id) { return value.layout.local_box(value.type.shape, id)[0]; };
+    std::stable_sort(ids.begin(), ids.end(),
+                     [&](int a, int b) { return rows_of(a).start < rows_of(b).start; });
+    for (const int id : ids) blocks_.push_back(rows_of(id));
+    mine_.entry_bytes = held_.entry_bytes = entry_bytes_of(context.local(v));
+    held_.steps = {};
+    if (mine_.entry_bytes > 0) ranks_ = &comm::group(ids);
+  }
+
+  // The entry of a step, out of this rank's part of the stack or the block that is being walked.
+  Buffer entry(std::int64_t step, const Buffer& mine) {
+    if (ranks_ != nullptr && !held_.has(step)) receive_block_of(step, mine);
+    const Buffer& block = ranks_ == nullptr ? mine : block_;
+    return block ? view_of(block, held_.offset(step), held_.entry_bytes) : Buffer();
+  }
+  void forget_block() {
+    if (ranks_ == nullptr) return;
+    block_.reset();
+    held_.steps = {};
+  }
+
+ private:
+  // Also of a rank without rows.
+  static std::size_t entry_bytes_of(const LocalValue& stack) {
+    std::size_t bytes = itemsize(stack.tile.dtype);
+    for (std::size_t d = 1; d < stack.tile.box.size(); ++d)
+      bytes *= static_cast<std::size_t>(stack.tile.box[d].size());
+    return bytes;
+  }
+
+  void receive_block_of(std::int64_t step, const Buffer& mine) {
+    const auto owner = std::find_if(blocks_.begin(), blocks_.end(), [&](const Range& rows) {
+      return step >= rows.start && step < rows.stop;
+    });
+    held_.steps = *owner;
+    const auto bytes = static_cast<std::size_t>(owner->size()) * held_.entry_bytes;
+    const bool is_mine = mine_.has(step);
+    block_.reset();
+    block_ = is_mine ? mine : Buffer::allocate(bytes);
+    const comm::Purpose purpose(label_);
+    comm::broadcast(*ranks_, block_.data(), static_cast<std::int64_t>(bytes),
+                    static_cast<int>(owner - blocks_.begin()));
+    comm::count("broadcast", is_mine ? 0 : static_cast<std::int64_t>(bytes));
+  }
+
+  Rows mine_, held_;                           // held: the steps whose entries are at hand
+  std::vector<Range> blocks_;                  // of the ranks among which it is walked
+  const comm::Communicator* ranks_ = nullptr;  // nullptr: it is whole
+  std::string label_;
+  Buffer block_;
+};
+
 class CountedStep final : public LoopStep {
  public:
   CountedStep(const BindContext& context, const Instruction& i, const Control& control,
               const CountedLoop& loop)
-      : LoopStep(context, i, control), stacks_(loop.stacks), length_(loop.length), reverse_(loop.reverse) {
+      : LoopStep(context, i, control), length_(loop.length), reverse_(loop.reverse) {
     if (!loop.from_zero.empty()) from_zero_ = loop.from_zero;
-    for (std::size_t k = carried_; k < carried_ + stacks_; ++k) read_.push_back(context.local(inputs_[k]));
-    for (std::size_t k = carried_; k < outputs_.size(); ++k) made_.push_back(context.local(outputs_[k]));
+    for (std::size_t k = 0; k < loop.walks.size(); ++k) {
+      read_.emplace_back(context, i, inputs_[carried_ + k], loop.walks[k]);
+      if (context.local(inputs_[carried_ + k]).holds) block_bytes_ += loop.walks[k].block_bytes;
+    }
+    for (std::size_t k = carried_; k < outputs_.size(); ++k) {
+      made_.push_back(context.local(outputs_[k]));
+      made_rows_.emplace_back(made_.back());
+    }
   }
+  std::int64_t temporary_bytes() const override { return ControlStep::temporary_bytes() + block_bytes_; }
 
   void run(Frame& frame) override {
     if (!takes_part()) return;
+    for (auto& stack : read_) stack.forget_block();  // of a run that ended in an exception
     auto carried = first_carried(frame);
     std::vector<Buffer> stacks;
     for (const auto& local : made_) stacks.push_back(local.holds ? Buffer::allocate(local.bytes) : Buffer());
@@ -115,36 +203,31 @@ class CountedStep final : public LoopStep {
       const auto step = reverse_ ? length_ - 1 - n : n;
       auto results = parts_[0]->run_inside(operands_of(step, std::move(carried), frame), frame);
       for (std::size_t y = 0; y < made_.size(); ++y) {
-        const auto bytes = entry_bytes(made_[y]);
-        if (bytes > 0)
-          std::memcpy(stacks[y].data() + static_cast<std::size_t>(step) * bytes, results[carried_ + y].data(),
-                      bytes);
+        const Rows& rows = made_rows_[y];
+        if (rows.has(step) && rows.entry_bytes > 0)
+          std::memcpy(stacks[y].data() + rows.offset(step), results[carried_ + y].data(), rows.entry_bytes);
       }
       results.resize(carried_);
       carried = std::move(results);
       for (auto& value : carried) keep_from_views(value);
     }
+    views_.clear();
+    for (auto& stack : read_) stack.forget_block();
     for (std::size_t k = 0; k < carried_; ++k) slot_of(frame, outputs_[k]) = std::move(carried[k]);
     for (std::size_t y = 0; y < made_.size(); ++y)
       slot_of(frame, outputs_[carried_ + y]) = std::move(stacks[y]);
   }
 
  private:
-  std::size_t entry_bytes(const LocalValue& stack) const {
-    return static_cast<std::size_t>(stack.bytes / length_);
-  }
-
   std::vector<Buffer> operands_of(std::int64_t step, std::vector<Buffer> carried, Frame& frame) {
     auto operands = std::move(carried);
     operands.reserve(inputs_.size());
     views_.clear();
-    for (std::size_t x = 0; x < stacks_; ++x) {
-      const auto& whole = slot_of(frame, inputs_[carried_ + x]);
-      const auto bytes = entry_bytes(read_[x]);
-      views_.push_back(whole ? view_of(whole, static_cast<std::size_t>(step) * bytes, bytes) : Buffer());
+    for (std::size_t x = 0; x < read_.size(); ++x) {
+      views_.push_back(read_[x].entry(step, slot_of(frame, inputs_[carried_ + x])));
       operands.push_back(views_.back());  // two handles: nobody writes his result over it
     }
-    for (std::size_t k = carried_ + stacks_; k < inputs_.size(); ++k)
+    for (std::size_t k = carried_ + read_.size(); k < inputs_.size(); ++k)
       operands.push_back(slot_of(frame, inputs_[k]));
     return operands;
   }
@@ -159,10 +242,12 @@ class CountedStep final : public LoopStep {
     if (entry.bytes() > 0) std::memcpy(value.data(), entry.data(), entry.bytes());
   }
 
-  std::size_t stacks_;
   std::int64_t length_;
   bool reverse_;
-  std::vector<LocalValue> read_, made_;
+  std::vector<StackReader> read_;
+  std::int64_t block_bytes_ = 0;  // of the blocks that are walked
+  std::vector<LocalValue> made_;
+  std::vector<Rows> made_rows_;
   std::vector<Buffer> views_;
 };
 

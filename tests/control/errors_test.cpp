@@ -55,8 +55,8 @@ TEST(BadInput, ACarriedValueThatChanges) {
   };
   const auto text = error_of<DtypeError>([&] { jit(f)(spread({3})); });
   EXPECT_THAT(text, HasSubstr("[1]"));
-  EXPECT_THAT(text, HasSubstr("f64[3]"));
-  EXPECT_THAT(text, HasSubstr("f32[3]"));
+  EXPECT_THAT(text, HasSubstr("float64[3]"));
+  EXPECT_THAT(text, HasSubstr("float32[3]"));
   EXPECT_THAT(text, HasSubstr("astype"));
   EXPECT_THAT(text, HasSubstr("errors_test.cpp"));
   const auto g = [](const Array& x) {
@@ -67,7 +67,7 @@ TEST(BadInput, ACarriedValueThatChanges) {
                x(0), x)
         .first;
   };
-  EXPECT_THAT(error_of<ShapeError>([&] { jit(g)(spread({10, 3})); }), HasSubstr("f64[6]"));
+  EXPECT_THAT(error_of<ShapeError>([&] { jit(g)(spread({10, 3})); }), HasSubstr("float64[6]"));
 }
 
 // Outside a trace and in short loops, which run step by step.
@@ -75,8 +75,9 @@ TEST(BadInput, ACarriedValueThatChangesIsRefusedInEveryLoop) {
   const auto doubled = [](const Array&, const Array& v) { return concatenate({v, v}, 0); };
   for (const int steps : {1, 2, 9}) {
     const auto f = [&](const Array& x) { return fori_loop(0, steps, doubled, x); };
-    EXPECT_THAT(error_of<ShapeError>([&] { f(spread({3})); }), HasSubstr("comes back as f64[6]")) << steps;
-    EXPECT_THAT(error_of<ShapeError>([&] { jit(f)(spread({3})); }), HasSubstr("comes back as f64[6]"))
+    EXPECT_THAT(error_of<ShapeError>([&] { f(spread({3})); }), HasSubstr("comes back as float64[6]"))
+        << steps;
+    EXPECT_THAT(error_of<ShapeError>([&] { jit(f)(spread({3})); }), HasSubstr("comes back as float64[6]"))
         << steps;
   }
   EXPECT_THAT(error_of<DtypeError>([&] {
@@ -91,7 +92,7 @@ TEST(BadInput, ACarriedValueThatChangesIsRefusedInEveryLoop) {
                     },
                     spread({3}), spread({4}));
               }),
-              HasSubstr("f64[6]"));
+              HasSubstr("float64[6]"));
   EXPECT_THAT(error_of<DtypeError>([&] {
                 while_loop([](const Array& v) { return sum(v) > -1; },
                            [](const Array& v) { return astype(v, int32); }, spread({3}));
@@ -127,7 +128,7 @@ TEST(BadInput, BranchesThatDiffer) {
     return cond(
         sum(x) > 0.0, [](const Array& v) { return v; }, [](const Array& v) { return sum(v); }, x);
   };
-  EXPECT_THAT(error_of<ArgumentError>([&] { jit(f)(spread({3})); }), HasSubstr("f64[3]"));
+  EXPECT_THAT(error_of<ArgumentError>([&] { jit(f)(spread({3})); }), HasSubstr("float64[3]"));
   EXPECT_THAT(error_of<ShapeError>([&] {
                 jit([](const Array& x) {
                   return cond(

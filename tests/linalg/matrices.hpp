@@ -14,15 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/collectives/collectives.hpp"
+#include "support/traffic.hpp"
 
 namespace tessera::test {
-
-// The same on every rank.
-inline std::int64_t most_of_any_rank(std::int64_t mine) {
-  comm::all_reduce(comm::world(), ReduceKind::max, int64, &mine, &mine, 1);
-  return mine;
-}
 
 template <class T> inline constexpr bool is_complex_value = false;
 template <class R> inline constexpr bool is_complex_value<std::complex<R>> = true;

@@ -80,8 +80,8 @@ TEST(Multihost, DifferentTypesAreRefusedOnAllProcesses) {
   for (const auto& text : {error_of<ArgumentError>([&] { multihost::process_allgather(x); }),
                            error_of<ArgumentError>([&] { multihost::broadcast_one_to_all(x); }),
                            error_of<ArgumentError>([&] { multihost::assert_equal(x); })}) {
-    EXPECT_THAT(text, HasSubstr("f32[2]"));
-    EXPECT_THAT(text, HasSubstr("f32[3]"));
+    EXPECT_THAT(text, HasSubstr("float32[2]"));
+    EXPECT_THAT(text, HasSubstr("float32[3]"));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "sparse/matrices.hpp"
+#include "support/traffic.hpp"
 
 namespace tessera::test {
 namespace {
@@ -76,6 +77,42 @@ TEST(Csr, AProductMovesTheElementsThatItsEntriesNeedAndNoMore) {
   const debug::CommStats stats;
   eval({f(x)});
   EXPECT_EQ(stats.bytes(), a.exchanged() * 8);
+}
+
+// The messages that arrive, of products both ways, of several vectors at once and of what derivatives need.
+TEST(Csr, MessagesCarryWhatIsPredicted) {
+  const auto compare = [](const char* what, const auto& f, const Array& x) {
+    eval({x});
+    const auto compiled = jit(f).lower(x).compile();
+    EXPECT_EQ(message_bytes_of([&] { eval({compiled(x)}); }), compiled.explanation().bytes())
+        << what << "\n"
+        << compiled.as_text();
+  };
+  const auto along_rows = [](const Array& x) { return device_put(x, line(), P("x")); };
+  for (const std::int64_t side : {1, 5, 24}) {  // with ranks that have no rows, short blocks, even ones
+    const auto a = laplacian(side, by_rows());
+    const Array x = along_rows(wave(side * side));
+    compare(
+        "a x", [&](const Array& v) { return sparse::matmul(a, v); }, x);
+    compare(
+        "a^T x", [&](const Array& v) { return sparse::matmul(a.T(), v); }, x);
+    compare(
+        "a of three vectors", [&](const Array& v) { return sparse::matmul(a, v); },
+        along_rows(stack({x, 2 * x, 3 * x}, 1)));
+  }
+  for (const auto& [m, n] :
+       {std::pair{19, 11}, {3, 20}, {17, 5}}) {  // of the columns, ranks need unlike many
+    const auto a = scattered_matrix(m, n, by_rows());
+    const Array x = along_rows(wave(n));
+    compare(
+        "a x", [&](const Array& v) { return sparse::matmul(a, v); }, x);
+    compare(
+        "a^T y", [&](const Array& v) { return sparse::matmul(a.T(), v); }, along_rows(wave(m)));
+    compare("by values", grad([&](const Array& v) {
+              return sum(along_rows(wave(m)) * sparse::matmul(a.with_values(v), x));
+            }),
+            a.values());
+  }
 }
 
 TEST(Csr, GradientsByXAndByValuesAreThoseOfTheDenseMatrix) {

@@ -27,6 +27,7 @@ struct OpSample {
   std::function<std::vector<Array>(const std::vector<Array>&)> call;
   Smooth smooth = Smooth::twice;  // in its float64 and complex128 operands
   double tolerance = 1e-6;        // of derivatives, relative to the largest
+  std::string file = {};          // that calls the op: "linalg.cpp"
 };
 const std::vector<OpSample>& op_samples();
 inline std::ostream& operator<<(std::ostream& out, const OpSample& sample) { return out << sample.name; }

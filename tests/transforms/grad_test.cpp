@@ -173,7 +173,7 @@ TEST(Grad, refuses_what_is_not_a_real_scalar) {
   const Array x = array({1.f, 2.f});
   EXPECT_THROW(grad([](const Array& x) { return x * x; })(x), ShapeError);
   EXPECT_THAT(message([&] { grad([](const Array& x) { return x * x; })(x); }),
-              testing::AllOf(HasSubstr("grad_test.cpp"), HasSubstr("f32[2]"), HasSubstr("jacrev")));
+              testing::AllOf(HasSubstr("grad_test.cpp"), HasSubstr("float32[2]"), HasSubstr("jacrev")));
   EXPECT_THROW(grad([](const Array& x) { return sum(x); })(array({1, 2})), DtypeError);
   EXPECT_THROW(grad([](const Array& x) { return sum(astype(x, int32)); })(x), DtypeError);
   EXPECT_THROW(grad([](const Array& x) { return sum(make_complex(x, x)); })(x), DtypeError);

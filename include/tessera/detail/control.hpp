@@ -69,7 +69,8 @@ std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location wher
     carry = detail::settled_step<C>(site, kinds, last->first);
     rows.push_back(tree_leaves(last->second));
   }
-  return Result{std::move(carry), detail::with_leaves(last->second, detail::stack_leaves(rows, where))};
+  return Result{std::move(carry),
+                detail::with_leaves(last->second, detail::stack_leaves(rows, leaves, where))};
 }
 
 template <class F, class G, class... A>

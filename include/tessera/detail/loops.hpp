@@ -18,7 +18,9 @@ bool any_unknown(const std::vector<Array>& leaves);
 void check_predicate(const Array& predicate, const char* call, std::source_location);
 void check_condition(const Array& condition, std::source_location);  // of while_loop: bool, and a scalar
 std::int64_t leading_size(const std::vector<Array>& leaves, std::source_location);
-std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, std::source_location);
+// The results of the steps, stacked; along the steps split as xs.
+std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, const std::vector<Array>& xs,
+                                std::source_location);
 Array leading_entry(const Array& x, std::int64_t i, std::source_location);
 // A loop in a trace that is long enough for an instruction of its own.
 bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves);

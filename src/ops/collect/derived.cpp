@@ -3,32 +3,10 @@
 #include <limits>
 
 #include "ops/build.hpp"
+#include "ops/collect/any_order.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera {
-namespace {
-
-// All elements in one dim, each where it lies. Split dims stand in front, taken apart into blocks where that
-// is even, (parts, block): what is joined then is a run on every rank.
-Array in_any_order(const Array& x) {
-  const auto& sharding = output_of(x).sharding;
-  if (!sharding || x.node()->region) return reshape(x, Shape{-1});
-  const auto axes = sharding->dim_axes(x.ndim());
-  std::vector<std::int64_t> extents;
-  std::vector<int> blocks, others;
-  for (int d = 0; d < x.ndim(); ++d) {
-    const auto parts = devices_along(sharding->mesh(), axes[d]);
-    if (parts > 1) blocks.push_back(static_cast<int>(extents.size()));
-    const bool is_even = parts > 1 && x.shape()[d] % parts == 0;
-    if (is_even) extents.push_back(parts);
-    if (is_even || parts == 1) others.push_back(static_cast<int>(extents.size()));
-    extents.push_back(is_even ? x.shape()[d] / parts : x.shape()[d]);
-  }
-  blocks.insert(blocks.end(), others.begin(), others.end());
-  return reshape(transpose(reshape(x, Shape(std::move(extents))), std::move(blocks)), Shape{-1});
-}
-
-}  // namespace
 
 Array diff(const Operand& x, int n, int axis) {
   const Call call("diff", x.where);

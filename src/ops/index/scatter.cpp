@@ -1,19 +1,18 @@
 // Scatters: updates put, added or multiplied into places that index arrays name.
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
-#include "ops/index/addressed.hpp"
+#include "ops/index/split_list.hpp"
 
 namespace tessera {
 namespace {
 
 // ---- scatter: x, indices..., updates ----
-// Every rank applies the updates that fall into its block: it sees all of them along the addressed dims, or,
-// where x and the list are split over the same mesh axes, is sent its own.
+// Every rank applies the updates that fall into its block: it sees all of them along the addressed dims, is
+// sent its own, or combines what it has of them with the others (split_list.hpp).
 // Which entries of the list are in the result, where several name one place: the others were overwritten.
 Array is_last_at_its_place(const VjpArgs& v, const std::vector<Array>& indices, const GatherParams& p) {
   const Shape& list = indices[0].shape();
@@ -86,87 +85,11 @@ Batched scatter_batch(const BatchArgs& args) {
 
 const Rule scatter_rule("L.. A.. R.., {I..}, L.. I.. R.. -> L.. A.. R.. | whole I", read_addressed);
 
-// The mesh axes that split the list: the index arrays, and the updates in their dims.
-std::set<int> list_axes(const PlaceArgs& args, const GatherParams& p) {
-  std::set<int> found;
-  for (std::size_t i = 1; i < args.in.size(); ++i) {
-    if (!args.shardings[i]) continue;
-    const auto axes = args.shardings[i]->dim_axes(args.in[i].shape.ndim());
-    const bool is_updates = i + 1 == args.in.size();
-    const auto first = axes.begin() + (is_updates ? p.first : 0);
-    for (auto dim = first; dim != first + args.in[1].shape.ndim(); ++dim)
-      found.insert(dim->begin(), dim->end());
-  }
-  return found;
-}
-
-// x split along one addressed dim, and the list over those mesh axes or some of them: instead of every rank
-// seeing the whole list, entries travel to whose block they fall into. Nothing: not such a case.
-std::optional<Placement> place_delivery(const PlaceArgs& args, const GatherParams& p, std::int64_t& bytes) {
-  const Shape &x = args.in[0].shape, &list = args.in[1].shape, &updates = args.in.back().shape;
-  if (!args.shardings[0] || list.ndim() == 0) return std::nullopt;
-  for (const auto& sharding : args.shardings)
-    if (sharding && !(sharding->mesh() == args.mesh)) return std::nullopt;
-  const auto axes = args.shardings[0]->dim_axes(x.ndim());
-  const int dim = split_dim(axes, p);
-  const auto of_list = list_axes(args, p);
-  if (dim < 0 || of_list.empty()) return std::nullopt;
-  for (const int a : of_list)
-    if (std::find(axes[dim].begin(), axes[dim].end(), a) == axes[dim].end()) return std::nullopt;
-  const auto longest = std::max_element(list.begin(), list.end()) - list.begin();
-  std::vector<std::vector<int>> entries(list.size());
-  entries[longest] = axes[dim];
-  auto rows = std::vector<std::vector<int>>(axes.begin(), axes.begin() + p.first);
-  rows.insert(rows.end(), entries.begin(), entries.end());
-  rows.insert(rows.end(), axes.begin() + p.first + p.count, axes.end());
-  Placement placement{{*args.shardings[0]}, {*args.shardings[0]}, {}, ReduceKind::sum};
-  for (int k = 0; k < p.count; ++k) placement.inputs.push_back(Sharding::from_dim_axes(args.mesh, entries));
-  placement.inputs.push_back(Sharding::from_dim_axes(args.mesh, rows));
-  bytes = placement.inputs.back().shard_shape(updates).elements() *
-              static_cast<std::int64_t>(itemsize(args.in.back().dtype)) +
-          placement.inputs[1].shard_shape(list).elements() * static_cast<std::int64_t>(sizeof(std::int64_t));
-  const auto parts = devices_along(args.mesh, axes[dim]);
-  bytes = bytes / parts * (parts - 1);  // as many as stay at home where places are spread evenly
-  return placement;
-}
-
 Placement place_scatter(const PlaceArgs& args) {
-  std::int64_t bytes = 0, delivery_bytes = 0;
+  std::int64_t bytes = 0;
   auto placement = place_by(scatter_rule, args, &bytes);
-  const auto& p = gather_params(args.params);
-  if (auto delivery = place_delivery(args, p, delivery_bytes); delivery && delivery_bytes < bytes)
-    return std::move(*delivery);
-  return placement;
-}
-
-std::vector<TalkCost> delivery_cost(const PlaceArgs& args, const Placement& placement) {
-  const auto& p = gather_params(args.params);
-  const Shape &list = args.in[1].shape, &updates = args.in.back().shape;
-  const auto of_list = placement.inputs[1].dim_axes(list.ndim());
-  const bool is_split = std::any_of(of_list.begin(), of_list.end(), [](const auto& a) { return !a.empty(); });
-  if (!is_split) return {};
-  const auto axes = placement.inputs[0].dim_axes(args.in[0].shape.ndim());
-  const auto rows = placement.inputs.back().shard_shape(updates).elements() *
-                    static_cast<std::int64_t>(itemsize(args.in.back().dtype));
-  const auto named =
-      placement.inputs[1].shard_shape(list).elements() * static_cast<std::int64_t>(sizeof(std::int64_t));
-  return {{"all-to-all", axes[split_dim(axes, p)], rows + named, 2}};
-}
-
-void talk_scatter(const TalkArgs& args) {
-  const auto& a = args.local;
-  const auto& p = gather_params(a.params);
-  const Tile &x = a.in[0], &updates = a.in.back(), &out = a.out[0];
-  const int ndim = static_cast<int>(x.box.size()), dim = split_dim(args.in_layouts[0].dim_axes(ndim), p);
-  const auto& comm = group_of_dim(args.in_layouts[0], dim, ndim, args.me);
-  if (out.bytes() > 0) std::memcpy(out.data, x.data, out.bytes());
-  const auto indices = a.in.subspan(1, p.count);
-  kernels::AxisView rows = view_of(x.shape(), p);
-  rows.extent = indices[0].elements();
-  deliver(comm, owners_of(indices, x, dim, comm.size(), p), out.dtype, rows, updates.data,
-          [&](std::span<const std::int64_t> positions, const std::byte* values) {
-            kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions, values);
-          });
+  auto split = place_split_list(args, gather_params(args.params), bytes);
+  return split ? std::move(*split) : std::move(placement);
 }
 
 const OpDef scatter_op{
@@ -176,8 +99,8 @@ const OpDef scatter_op{
       return {{in[0].shape, in[0].dtype}};
     },
     .sharding = Place{place_scatter, &scatter_rule},
-    .runs = Talk{.together = talk_scatter,
-                 .cost = delivery_cost,
+    .runs = Talk{.together = scatter_split_list,
+                 .cost = cost_of_split_list,
                  .alone =
                      [](const KernelArgs& a) {
                        const auto& p = gather_params(a.params);

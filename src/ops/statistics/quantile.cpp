@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/build.hpp"
+#include "ops/collect/any_order.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera {
@@ -88,7 +89,9 @@ Array quantiles(const Array& x, const Array& q, const Axes& axes, const Question
   check_usable(q);
   if (is_complex(x.dtype())) throw DtypeError(call_text() + ": complex numbers have no order");
   const auto dims = checked_dims(axes.values, x.ndim(), true);
-  const Array values = reduced_last(cast_to(x, to_inexact(x.dtype())), dims);
+  const Array inexact = cast_to(x, to_inexact(x.dtype()));
+  const bool is_of_all = dims.size() == x.shape().size();
+  const Array values = is_of_all ? in_any_order(inexact) : reduced_last(inexact, dims);
   const auto n = values.shape().back();
   if (n == 0)
     throw ShapeError(call_text() + ": a quantile of no elements (shape " + to_string(x.shape()) +

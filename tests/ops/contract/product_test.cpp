@@ -13,6 +13,7 @@
 #include "comm/host/hosts.hpp"
 #include "comm/watch/traffic.hpp"
 #include "support/layouts.hpp"
+#include "support/traffic.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::test {
@@ -234,16 +235,6 @@ TEST(Product, WhatIsReadIsWhatWasPredicted) {
       comm::all_reduce(comm::world(), ReduceKind::max, int64, &mine, &most, 1);
       EXPECT_EQ(most, predicted.bytes("panels")) << text_of_spec(of_a) << " . " << text_of_spec(of_b);
     }
-}
-
-// The most that a rank received in messages between two ranks.
-std::int64_t message_bytes_of(const std::function<void()>& work) {
-  const auto before = comm::bytes_of_messages();
-  work();
-  const std::int64_t mine = comm::bytes_of_messages() - before;
-  std::int64_t most = 0;
-  comm::all_reduce(comm::world(), ReduceKind::max, int64, &mine, &most, 1);
-  return most;
 }
 
 TEST(Product, MessagesCarryWhatWasPredicted) {

@@ -59,6 +59,59 @@ TEST(SplitList, IsNotGathered) {
   }
 }
 
+// x is whole along the axis of the list: a long list comes as terms of a short x, whatever its entries name.
+TEST(SplitList, IntoAWholeArrayIsCombinedAndNotGathered) {
+  std::mt19937 random(7);
+  const int n = 500 * device_count();
+  for (const Dtype dtype : {float32, float64, int8, uint16, complex128, bool_}) {
+    const Array x = astype(arange(26).reshape({13, 2}) % 5, dtype);
+    const Array list = (arange(n) * 7 + arange(n) / 3) % 15 - 3;
+    const Array v = astype(reshape(arange(2 * n) % 2 + 1, {n, 2}), dtype);
+    for (const auto& [name, update] : updates) {
+      const bool is_order = std::string(name) == "min" || std::string(name) == "max";
+      if ((is_complex(dtype) && is_order) || std::string(name) == "multiply") continue;
+      const auto expected = to_vector<std::complex<double>>(update(x, list, v));
+      const Array placed =
+          update(device_put(x, line(), P()), device_put(list, line(), P("x")), device_put(v, line(), P("x")));
+      EXPECT_EQ(to_vector<std::complex<double>>(placed), expected) << name << " " << dtype;
+      EXPECT_THAT(program_of(placed), testing::Not(testing::HasSubstr("all-gather"))) << name;
+    }
+  }
+  const Array x = ones({5}, float64), list = arange(n) % 4,
+              v = where(arange(n) % 100 == 7, 2.0, ones({n}, float64));
+  const auto f = [](const Array& a, const Array& i, const Array& b) { return a.at(i).multiply(b); };
+  const Array product = f(x, device_put(list, line(), P("x")), device_put(v, line(), P("x")));
+  EXPECT_EQ(to_vector<double>(product), to_vector<double>(f(x, list, v)));
+  EXPECT_THAT(program_of(product), testing::Not(testing::HasSubstr("all-gather")));
+}
+
+// The list over one axis of a grid, x over the other: entries go to the axis of x first.
+TEST(SplitList, OverAnotherAxisMovesTheListThere) {
+  const int p = device_count();
+  if (p < 8) GTEST_SKIP() << "needs an axis of four ranks";
+  const Mesh grid = make_mesh({4, p / 4}, {"x", "y"});
+  const int n = 8000;
+  const Array x = zeros({n}, float64), list = (arange(n) * 3 + 1) % n, v = astype(arange(n), float64);
+  for (const auto& [name, update] : updates) {
+    const Array y =
+        update(device_put(x, grid, P("x")), device_put(list, grid, P("y")), device_put(v, grid, P("y")));
+    EXPECT_EQ(to_vector<double>(y), to_vector<double>(update(x, list, v))) << name;
+  }
+}
+
+// The last entry of a place wins, in the row-major order of the list.
+TEST(SplitList, OfSeveralDimsKeepsItsOrder) {
+  const Array x = zeros({6}), list = reshape(arange(35) * 4 % 6, {5, 7}),
+              v = astype(reshape(arange(35), {5, 7}), float32);
+  const auto expected = to_vector<float>(x.at(list).set(v));
+  for (const auto& spec : {P("x"), P(None, "x")})
+    for (const auto& of_x : {P("x"), P()})
+      EXPECT_EQ(to_vector<float>(device_put(x, line(), of_x)
+                                     .at(device_put(list, line(), spec))
+                                     .set(device_put(v, line(), spec))),
+                expected);
+}
+
 TEST(SplitList, SearchesASplitTableAsUnsplit) {
   std::mt19937 random(6);
   const Array table = array({-4, -4, -1, 0, 0, 0, 2, 5, 5, 9, 11}), values = reshape(arange(24) - 8, {6, 4});

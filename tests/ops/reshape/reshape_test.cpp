@@ -1,4 +1,6 @@
 // Reshapes of split dims: the elements stay in order and nobody gathers, also where blocks are uneven.
+#include <tessera/ops/numpy.hpp>
+
 #include "comm/watch/traffic.hpp"
 #include "support/layouts.hpp"
 
@@ -130,6 +132,22 @@ TEST(Median, OfAllElementsGathersNothing) {
     const Moved moved = moved_by([&] { return median(x); });
     EXPECT_EQ(moved.gathers, 0);
     EXPECT_EQ(to_vector<double>(median(x))[0], expected);
+  }
+}
+
+TEST(Median, OfSeveralUnevenSplitDimsGathersNothing) {
+  const int p = device_count(), rows = p % 2 == 0 ? 2 : 1;
+  const Mesh mesh = make_mesh({rows, p / rows}, {"x", "y"});
+  for (const auto& shape : {Shape{23, 431}, Shape{431, 23}, Shape{24, 431}, Shape{3, 5, 67}, Shape{1, 2}}) {
+    const Array whole = reshape(arange(static_cast<int>(shape.elements())) * 7 % 9973, shape);
+    const Array x = device_put(whole, mesh, P("x", "y"));
+    eval({x});
+    for (const auto& f :
+         {+[](const Array& v) { return median(v); }, +[](const Array& v) { return quantile(v, 0.3); }}) {
+      const Moved moved = moved_by([&] { return f(x); });
+      EXPECT_EQ(moved.gathers, 0) << to_string(shape);
+      EXPECT_EQ(to_vector<double>(f(x)), to_vector<double>(f(whole))) << to_string(shape);
+    }
   }
 }
 
