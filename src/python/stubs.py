@@ -13,11 +13,12 @@ import types
 sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != pathlib.Path(__file__).resolve().parent]  # whose tessera lacks its module
 import tessera  # noqa: E402
 
-head = '''import typing as _typing
+head = '''import builtins as _builtins
+import typing as _typing
 from typing import Any, Callable, Collection, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar, Union, overload
 import numpy
 {imports}
-ArrayLike = _typing.Union[Array, numpy.ndarray, bool, int, float, complex]
+ArrayLike = _typing.Union[Array, numpy.ndarray, _builtins.bool, int, float, _builtins.complex]
 DtypeLike = _typing.Union[dtype, str, type, numpy.dtype]
 Shape = _typing.Union[int, Sequence[int]]
 Axes = _typing.Union[None, int, Sequence[int]]
@@ -25,8 +26,8 @@ AxisName = _typing.Union[str, Sequence[str]]
 _T = TypeVar("_T")
 _S = TypeVar("_S")
 '''
-names_of_core = "Array, At, AtIndexer, Compiled, Device, Explanation, Key, Lowered, MemoryAnalysis, Mesh, PartitionSpec, PlannedCollective, PositionalSharding, Shard, Sharding, dtype"
-cpp_types = re.compile(r"tessera(?:\._core)?\.(?:debug\.|tree\.)?(\w+)")
+names_of_core = sorted(name for name, value in vars(tessera._core).items() if inspect.isclass(value) and not name.startswith("_"))
+cpp_types = re.compile(r"tessera(?:\._core)?\.(?:\w+\.)?(\w+)")
 
 
 def plain(text):
@@ -35,7 +36,7 @@ def plain(text):
     text = re.sub(r"\(self: [^,)]*", "(self", text)
     text = re.sub(r"(?:std::|py::)?[\w]+::[\w:]+(?:<.*?>)?", "Any", text).replace("handle", "object").replace("capsule", "object").replace("buffer", "object")
     text = re.sub(r"= (?:\w+\.)?(?:float\d+|u?int\d+|array\(.*?\)|\.\.\.)", "= ...", text)
-    text = re.sub(r": function\b", ": Callable[..., Any]", text).replace("-> object", "-> Any").replace("-> function", "-> Callable[..., Any]")
+    text = re.sub(r": function\b", ": Callable[..., Any]", text).replace("-> object", "-> Any").replace("-> function", "-> Callable[..., Any]").replace("-> cpp_function", "-> Callable[..., Any]").replace("= ()", "= ...")
     text = re.sub(r"\b(?:JitFunction|MappedFunction|Pullback)\b", "Callable[..., Any]", text).replace("Block", "numpy.ndarray").replace("TreeDef", "object")
     return text.replace("*args", "*args: object").replace("**kwargs", "**kwargs: object")
 
@@ -61,6 +62,8 @@ bound_results = {
 
 
 def told(name, signature):
+    if name in ("assert_equal", "process_allgather", "broadcast_one_to_all"):
+        signature = signature.replace("(x: object", "(x: ArrayLike")
     return signature.replace("-> Any", f"-> {bound_results[name]}") if name in bound_results else signature
 
 
@@ -80,17 +83,17 @@ parameter_types = {
     "sharding": "Sharding", "key": "Key", "mesh": "Mesh", "spec": "PartitionSpec", "batch_spec": "PartitionSpec", "sizes": "Sequence[int]", "repetitions": "Shape", "tree": "_T",
     "shift": "Union[int, Sequence[int]]", "repeats": "Union[int, Sequence[int], ArrayLike]", "argnums": "Union[int, Sequence[int]]", "range": "Tuple[float, float]",
     "static_argnums": "Union[int, Sequence[int]]", "static_argnames": "Union[str, Sequence[str]]", "donate_argnums": "Union[int, Sequence[int]]", "perm": "Sequence[Tuple[int, int]]",
-    **dict.fromkeys("start stop step constant_values end_values".split(), "Union[int, float, complex]"), **dict.fromkeys("min max spacing other steps".split(), "ArrayLike"),
+    **dict.fromkeys("start stop step constant_values end_values".split(), "Union[int, float, complex]"), **dict.fromkeys("min max spacing steps".split(), "ArrayLike"),
     "m": "int", "boundary": "str", "decimals": "int", "ndim": "int", "places": "Union[int, slice, Sequence[int]]", "functions": "Sequence[Union[Callable[..., Any], ArrayLike]]",
     "to_end": "ArrayLike", "to_begin": "ArrayLike", "discont": "float", "period": "float", "prevent_cse": "bool", "axis_size": "int", "bins": "Union[int, ArrayLike]", "from_": "Union[Array, DtypeLike]", "to": "DtypeLike", "digits": "int",
     "pad_width": "Union[int, Sequence[Union[int, Sequence[int]]]]", "devices": "Sequence[Device]", "where": "None", "stream": "None", "max_version": "Tuple[int, int]",
     "dl_device": "Tuple[int, int]", "api_version": "str", "names": "Sequence[str]", "labels": "Sequence[str]", "parameters": "_T", "network": "Sequence[Dense]",
     "source": "Union[int, Sequence[int]]", "destination": "Union[int, Sequence[int]]", "init_val": "_T", "init": "_T",
-    **dict.fromkeys("obj fill_value communicator definition value backend".split(), "object"), **dict.fromkeys("query scale shift weight table mask elems y".split(), "ArrayLike"),
+    **dict.fromkeys("obj fill_value communicator definition value backend".split(), "object"), **dict.fromkeys("query scale shift weight table mask y".split(), "ArrayLike"),
     **dict.fromkeys("start_indices limit_indices strides dimensions broadcast_dimensions slice_sizes static_broadcasted_argnums nondiff_argnums".split(), "Sequence[int]"),
     **dict.fromkeys("key_block count seed dimension start_dimension stop_dimension".split(), "int"), **dict.fromkeys("is_causal strip_zeros on ordered".split(), "bool"),
-    **dict.fromkeys("format trace_path signature trans".split(), "str"), **dict.fromkeys("initializer flatten unflatten primitive pyfunc".split(), "Callable[..., Any]"), "alpha": "float",
-    "axis_index_groups": "Sequence[Sequence[int]]", "ord": "Union[int, float, str]", "index_dtype": "DtypeLike", "branches": "Sequence[Callable[..., Any]]", "excluded": "Collection[Union[int, str]]",
+    **dict.fromkeys("format trace_path signature".split(), "str"), "trans": "Union[int, str]", **dict.fromkeys("initializer flatten unflatten primitive pyfunc".split(), "Callable[..., Any]"), "alpha": "float",
+    "elems": "_T", "other": "ArrayLike", "axis_index_groups": "Sequence[Sequence[int]]", "ord": "Union[int, float, str]", "index_dtype": "DtypeLike", "branches": "Sequence[Callable[..., Any]]", "excluded": "Collection[Union[int, str]]",
     "lists": "ArrayLike", "_": "object", "shapes": "Sequence[int]", "options": "object", "layout": "object", "args": "object", "kwargs": "object", "cls": "type", "data": "_T", "dealt": "object",
     "data_fields": "Sequence[str]", "meta_fields": "Sequence[str]", "leaves": "Sequence[object]", "gradients": "_T", "state": "_S", "rest": "object", "initial": "object", "rules": "Callable[..., Any]",
     "optimizer": "Union[Adam, Sgd]", "primals": "object", "shardings": "object", "in_shardings": "object", "out_shardings": "object", "in_axes": "object", "out_axes": "object", "in_specs": "object",
@@ -108,7 +111,8 @@ parameters_of = {
     ("vectorize", "signature"): "str", ("fromfunction", "options"): "object", ("piecewise", "args"): "object", ("put_along_axis", "indices"): "ArrayLike", ("einsum_path_text", "expression"): "str",
     ("polydiv", "u"): "ArrayLike", ("polydiv", "v"): "ArrayLike",
 }
-functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_ready", "stop_gradient", "psum", "pmean", "pmax", "pmin", "ppermute", "pbroadcast"}
+functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_ready", "stop_gradient", "psum", "pmean", "pmax", "pmin", "ppermute", "pbroadcast", "psum_scatter", "all_gather", "all_to_all", "pshuffle",
+                      "pswapaxes"}
 # Results; what is not named here is one array in these modules, and unknown in the others.
 array_modules = {f"tessera.{m}" for m in "_methods _numeric _more _create _elementwise _shapes _reductions _searching _products linalg fft nn lax random".split()}
 results = {
@@ -147,7 +151,7 @@ results_of = {
 def typed(p, name):
     """A parameter with its type, and without a default that would need names."""
     is_tree = name in functions_of_trees and p.name == "x" or name == "clip_by_global_norm" and p.name == "gradients"
-    kind = "_T" if is_tree else parameters_of.get((name, p.name)) or parameter_types.get(p.name, "Any")
+    kind = "_T" if is_tree else "object" if name.endswith("__eq__") else parameters_of.get((name, p.name)) or parameter_types.get(p.name, "Any")
     if p.default is None and kind not in ("Any", "Axes", "object"):
         kind = f"Optional[{kind}]"
     if p.kind is p.VAR_POSITIONAL and p.name == "shape":
@@ -173,11 +177,14 @@ def function_lines(name, value, indent="", owner=""):
     value = inspect.unwrap(value)  # with the signatures of the binding that it stands for
     is_own = isinstance(value, types.FunctionType)
     signatures = [(own_signature(value, owner + name), inspect.getdoc(value) or "")] if is_own else bound_signatures(value.__name__, value)
+    signatures = list({signature: (signature, doc) for signature, doc in reversed(signatures)}.values())[::-1]
     for signature, doc in signatures:
         if len(signatures) > 1:
             yield f"{indent}@overload"
         result = "None" if name == "__init__" else None
-        yield f"{indent}def {name}{re.sub(r' -> .*$', f' -> {result}', signature) if result else signature}:"
+        other = "  # type: ignore[override]" if name in ("__eq__", "__ne__") and signature.endswith("-> Array") else ""
+        other = "  # type: ignore[overload-cannot-match]" if name == "histogram" else other  # the shorter one of C++
+        yield f"{indent}def {name}{re.sub(r' -> .*$', f' -> {result}', signature) if result else signature}:{other}"
         yield f'{indent}    {doc!r}' if doc else f"{indent}    ..."
 
 
@@ -206,12 +213,28 @@ def class_lines(name, value):
                 yield f"    def {member}(self, *args: object, **kwargs: object) -> Any: ..."
 
 
+def checkpoint_lines():
+    """A transformation of functions, and the files of that name."""
+    yield "from . import _checkpoint\nclass _Checkpoint:\n    Manager = _checkpoint.Manager"
+    for name in ("save", "restore", "latest_step", "latest_whole_step"):
+        yield f"    {name} = staticmethod(_checkpoint.{name})"
+    yield f"    def __call__{own_signature(tessera.checkpoint, 'checkpoint').replace('(', '(self, ', 1)}:\n        {tessera.checkpoint.__doc__!r}"
+    yield "checkpoint: _Checkpoint"
+
+
+def with_builtins(line):
+    """Python's own types, in modules whose names hide them."""
+    return re.sub(r"(?<=[ \[])(bool|complex|slice)\b(?=[\],):= ]|$)", r"_builtins.\1", line) if re.match(r" *def ", line) else line
+
+
 def module_lines(module):
     for name, value in sorted(vars(module).items()):
         if name.startswith("_") and not name.startswith("__array"):
             continue
         if isinstance(value, types.ModuleType):
-            if value.__name__.startswith("tessera"):
+            if value is tessera._core.checkpoint:
+                yield "from . import _checkpoint\ncheckpoint = _checkpoint"
+            elif value.__name__.startswith("tessera") and module is not tessera._core:
                 yield f"from . import {value.__name__.split('.')[-1]} as {name}"
         elif inspect.isclass(value):
             is_bound_here = value.__module__.startswith("tessera._core.") and module is not tessera
@@ -219,6 +242,8 @@ def module_lines(module):
                 yield from class_lines(name, value)
             else:
                 yield f"{name} = {value.__name__}" if name != value.__name__ else ""
+        elif value is tessera.checkpoint:
+            yield from checkpoint_lines() if name == "checkpoint" else [f"{name} = checkpoint"]
         elif inspect.isroutine(value):
             yield from function_lines(name, value)
         else:
@@ -227,12 +252,12 @@ def module_lines(module):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    modules = {"__init__": tessera, "_core": tessera._core}
+    modules = {"__init__": tessera, "_core": tessera._core, "_checkpoint": tessera._core.checkpoint}
     modules.update({m.__name__.split(".")[-1]: m for m in vars(tessera).values() if isinstance(m, types.ModuleType) and m.__name__.startswith("tessera.") and m is not tessera._core})
     for name, module in modules.items():
-        imports = "" if name == "_core" else f"from ._core import {names_of_core}"
+        imports = "" if name == "_core" else f"from ._core import {', '.join(f'{n} as {n}' for n in names_of_core)}"
         text = head.format(imports=imports) if name != "_core" else head.format(imports="")
-        text += "\n".join(line for line in module_lines(module) if line) + "\n"
+        text += "\n".join(with_builtins(line) for lines in module_lines(module) if lines for line in lines.split("\n")) + "\n"
         compile(text, f"{name}.pyi", "exec")
         path = folder / f"{name}.pyi"
         if not path.exists() or path.read_text() != text:

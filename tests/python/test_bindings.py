@@ -1,6 +1,10 @@
 """Every function that the public headers declare has its counterpart in Python, or a reason why not."""
+import importlib.util
 import pathlib
 import re
+import subprocess
+import sys
+import tempfile
 import unittest
 
 import tessera as ts
@@ -57,6 +61,22 @@ member_reasons = {
 }
 
 
+# As an editor sees it.
+typed_program = """
+import tessera as ts
+
+mesh = ts.make_mesh((4,), ("x",))
+x: ts.Array = ts.device_put(ts.ones((8, 8)), ts.NamedSharding(mesh, ts.P("x")))
+y: ts.Array = ts.sum(x, axis=0) + 1
+n: int = mesh.axis_size("x")
+u, s, vh = ts.linalg.svd(ts.nn.relu(x @ y))
+total: ts.Array = ts.lax.psum(u, "x")
+state: ts.optim.AdamState = ts.optim.Adam().start({"w": x})
+peak: int = ts.explain(lambda a: a, x).memory.peak_bytes
+with ts.checkpoint.Manager("steps", keep=2) as saves, ts.MatmulScope("whole"):
+    saved: bool = ts.io.checkpoint.Manager("others").save(3, {"x": x})
+gradient = ts.grad(ts.checkpoint(lambda a: ts.sum(a)))(x)
+"""
 # Their results are what a caller's function, tree or container holds.
 any_tree = set("cond switch map scan vjp linearize jvp eval_shape eval device_get tree_map tree_unflatten unflatten tree_reduce reduce checkpointed with_own_backward with_own_forward apply "
                "restore __call__ __getitem__ __enter__ __get__ __array_namespace__ profile grad value_and_grad jacrev jacfwd hessian while_loop fori_loop".split())
@@ -169,6 +189,17 @@ class Bindings(unittest.TestCase):
                 if name not in any_tree and re.search(r"\bAny\b", signature.replace("Callable[..., Any]", "")):
                     untold.add(f"{stub.name}: {name}{signature}")
         self.assertEqual(sorted(untold), [])
+
+    @unittest.skipUnless(importlib.util.find_spec("mypy") and ts.process_count() == 1, "no mypy here, or several processes")
+    def test_a_type_checker_reads_the_stubs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder, "tessera")
+            package.mkdir()
+            for stub in pathlib.Path(ts._core.__file__).parent.glob("*.pyi"):
+                (package / stub.name).write_text(stub.read_text())
+            pathlib.Path(folder, "program.py").write_text(typed_program)
+            done = subprocess.run([sys.executable, "-m", "mypy", "--no-incremental", "tessera", "program.py"], cwd=folder, capture_output=True, text=True)
+        self.assertIn("no issues found", done.stdout, done.stdout)
 
     def test_all_names_are_importable(self):
         for room in (ts, ts.lax, ts.linalg, ts.fft, ts.random, ts.nn, ts.optim, ts.viz, ts.io, ts.debug, ts.multihost, ts.sparse, ts.tree_util):

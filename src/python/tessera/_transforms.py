@@ -45,6 +45,7 @@ def _gradient(make):
             return _functools.partial(transform, argnums=argnums, has_aux=has_aux)
         inner = make(fun, argnums, has_aux)
         return _functools.wraps(fun)(lambda *args, **kwargs: inner(*args, **kwargs))
+    del transform.__wrapped__  # its signature is transform's
     return transform
 
 
