@@ -64,6 +64,8 @@ TEST(DLPack, element_types_have_the_codes_of_the_standard) {
   EXPECT_THAT(code_of(uint8), ElementsAre(1, 8, 1));
   EXPECT_THAT(code_of(float32), ElementsAre(2, 32, 1));
   EXPECT_THAT(code_of(complex128), ElementsAre(5, 128, 1));
+  EXPECT_THAT(code_of(float16), ElementsAre(2, 16, 1));
+  EXPECT_THAT(code_of(bfloat16), ElementsAre(4, 16, 1));
 }
 
 TEST(DLPack, an_exported_block_outlives_the_handle) {
@@ -88,6 +90,14 @@ TEST(DLPack, a_dense_tensor_is_adopted_and_given_back) {
     EXPECT_EQ(foreign.given_back, 0);
   }
   EXPECT_EQ(foreign.given_back, 1);
+}
+
+TEST(DLPack, halves_come_back_as_they_went) {
+  for (const Dtype half : {bfloat16, float16}) {
+    const HostArray host = from_dlpack(to_dlpack(astype(array({1.5f, -0.1f}), half)));
+    EXPECT_EQ(host.dtype(), half);
+    EXPECT_EQ(to_vector<float>(array(host)), to_vector<float>(astype(array({1.5f, -0.1f}), half)));
+  }
 }
 
 TEST(DLPack, strides_and_an_offset_are_followed_by_a_copy) {
@@ -131,9 +141,9 @@ TEST(DLPack, what_it_cannot_read_is_refused) {
   foreign.tensor.dl_tensor.device.device_type = 2 + 8;
   EXPECT_THAT(message_of<ArgumentError>([&] { (void)from_dlpack(&foreign.tensor); }), HasSubstr("type 10"));
   foreign.tensor.dl_tensor.device.device_type = 1;
-  foreign.tensor.dl_tensor.dtype = {4, 16, 1};
+  foreign.tensor.dl_tensor.dtype = {3, 16, 1};
   EXPECT_THAT(message_of<DtypeError>([&] { (void)from_dlpack(&foreign.tensor); }),
-              HasSubstr("code 4, 16 bits"));
+              HasSubstr("code 3, 16 bits"));
   EXPECT_EQ(foreign.given_back, 0);
   dlpack::ManagedTensor* none = nullptr;
   EXPECT_THROW((void)from_dlpack(none), ArgumentError);
