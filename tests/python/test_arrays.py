@@ -12,6 +12,39 @@ rows = np.arange(35, dtype=np.float32).reshape(7, 5)
 ints = np.arange(-6, 6, dtype=np.int32).reshape(3, 4)
 
 
+class Halves(unittest.TestCase):
+    def test_float16_is_numpys(self):
+        host = np.float16([1, 0.1, -2.5])
+        for x in spread(host):
+            self.assertEqual(x.dtype, "float16")
+            assert_same(x * 2, host * np.float16(2))
+        assert_same(ts.array([1, 0.1, -2.5], dtype=ts.float16), host)
+        self.assertEqual(repr(ts.asarray(host)), "Array([ 1. ,  0.1, -2.5], dtype=float16)")
+        self.assertEqual((ts.finfo(ts.float16).eps, ts.finfo(ts.float16).max), (2.0 ** -10, 65504.0))
+
+    def test_bfloat16_keeps_eight_digits(self):
+        x = ts.array([1, 0.1, -2.5, 257], dtype="bfloat16")
+        self.assertEqual(x.tolist(), [1, 0.10009765625, -2.5, 256])
+        self.assertEqual((x.itemsize, x.dtype.kind, str(x.dtype), ts.sum(x).dtype), (2, "f", "bfloat16", ts.bfloat16))
+        self.assertEqual(repr(x[:2]), "Array([1.        , 0.10009766], dtype=bfloat16)")
+        self.assertEqual(ts.promote_types("bfloat16", "float16"), ts.float32)
+        self.assertEqual(ts.from_dlpack(x).dtype, ts.bfloat16)
+        self.assertEqual(ts.finfo(ts.bfloat16).max, 2.0 ** 128 - 2.0 ** 120)
+        self.assertEqual(ts.matmul(x, x, preferred_element_type=ts.float32).dtype, ts.float32)
+
+    def test_bfloat16_is_that_of_ml_dtypes_or_its_bits(self):
+        host = np.asarray(ts.array([1, -2.5], dtype=ts.bfloat16))
+        self.assertEqual(host.view(np.uint16).tolist(), [0x3f80, 0xc020])
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.assertEqual(host.dtype, np.uint16)
+            return
+        self.assertEqual(host.dtype, ml_dtypes.bfloat16)
+        self.assertEqual(ts.asarray(host).dtype, ts.bfloat16)
+        assert_same(ts.astype(ts.asarray(host), ts.float32), np.float32([1, -2.5]))
+
+
 class Making(unittest.TestCase):
     def test_nested_lists_are_float32_and_int32(self):
         assert_same(ts.array([[1.5, 2], [3, 4]]), np.array([[1.5, 2], [3, 4]], np.float32))
