@@ -3,9 +3,13 @@
 //
 //   b' = all-gather b                        c = dot.panels a b
 //   c  = dot a b'                     =>
+//
+// A half is moved before it is widened (partition); in pieces it is fetched as it was widened where it lies.
 #include <algorithm>
+#include <map>
 
 #include "compile/passes.hpp"
+#include "graph/elementwise_row.hpp"
 #include "program/pieces.hpp"
 
 namespace tessera {
@@ -20,11 +24,12 @@ class Piecewise {
   }
 
   Program run() {
-    for (auto& instruction : out_.instructions)
-      if (const auto* kernel = instruction.as<KernelCall>())
-        if (const auto ask = pieces_of(*instruction.op)) replace(instruction, *kernel, ask);
+    for (std::size_t n = 0; n < out_.instructions.size(); ++n)
+      if (const auto* kernel = out_.instructions[n].as<KernelCall>())
+        if (const auto ask = pieces_of(*out_.instructions[n].op)) replace(n, *kernel, ask);
     for (auto& instruction : out_.instructions)
       if (const auto* scatter = instruction.as<ReduceScatter>()) join(instruction, *scatter);
+    insert_made();
     drop_unread();
     return std::move(out_);
   }
@@ -32,23 +37,55 @@ class Piecewise {
  private:
   static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
 
+  bool widens_half(const Instruction& i) const {
+    const auto* row = i.is<KernelCall>() ? elementwise_row(*i.op) : nullptr;
+    return row != nullptr && row->kernel == nullptr && !row->is_broadcast &&
+           is_half(out_.values[i.inputs[0]].type.dtype) && out_.values[i.outputs[0]].type.dtype == float32;
+  }
+
   // Values that somebody reads who cannot work by pieces: those are moved anyhow.
   void find_other_readers() {
     read_whole_.assign(out_.values.size(), false);
     for (const auto& i : out_.instructions)
-      if (!i.is<Move>() && !(i.is<KernelCall>() && pieces_of(*i.op) != nullptr))
+      if (!i.is<Move>() && !widens_half(i) && !(i.is<KernelCall>() && pieces_of(*i.op) != nullptr))
         for (const int v : i.inputs) read_whole_[v] = true;
     for (const int v : out_.outputs) read_whole_[v] = true;
+    for (auto i = out_.instructions.rbegin(); i != out_.instructions.rend(); ++i)
+      if (widens_half(*i) && read_whole_[i->outputs[0]]) read_whole_[i->inputs[0]] = true;
   }
 
-  // Before it was moved.
-  int origin(int v) const {
+  // Before it was moved; of a half that was widened behind its move, the half.
+  int origin(int v) const { return moved_from(is_widened(v) ? out_.instructions[maker_[v]].inputs[0] : v); }
+  bool is_widened(int v) const {
+    return !read_whole_[v] && maker_[v] != nobody && widens_half(out_.instructions[maker_[v]]);
+  }
+  int moved_from(int v) const {
     while (!read_whole_[v] && maker_[v] != nobody && out_.instructions[maker_[v]].is<Move>())
       v = out_.instructions[maker_[v]].inputs[0];
     return v;
   }
 
-  void replace(Instruction& instruction, const KernelCall& kernel, PiecesFunction ask) {
+  // The half widened where it lies, before instruction n.
+  int widened_there(int half, std::size_t cast, std::size_t n) {
+    const auto [there, is_new] = widened_.try_emplace(half, static_cast<int>(out_.values.size()));
+    if (!is_new) return there->second;
+    Instruction made = out_.instructions[cast];
+    ProgramValue value = out_.values[made.outputs[0]];
+    value.layout = out_.values[half].layout;
+    made.inputs = {half}, made.outputs = {there->second};
+    out_.values.push_back(std::move(value));
+    maker_.push_back(nobody), read_whole_.push_back(false);
+    made_.emplace_back(n, std::move(made));
+    return there->second;
+  }
+  void insert_made() {
+    for (auto made = made_.rbegin(); made != made_.rend(); ++made)
+      out_.instructions.insert(out_.instructions.begin() + static_cast<std::ptrdiff_t>(made->first),
+                               std::move(made->second));
+  }
+
+  void replace(std::size_t n, const KernelCall& kernel, PiecesFunction ask) {
+    Instruction& instruction = out_.instructions[n];
     std::vector<Type> in;
     std::vector<Sharding> lie, needed;
     std::vector<int> origins;
@@ -68,6 +105,10 @@ class Piecewise {
       out_.choices.push_back({instruction.op->name + " at " + site(instruction.where), answer.candidates});
     if (answer.op == nullptr) return;
     instruction.op = answer.op;
+    for (std::size_t i = 0; i < origins.size(); ++i) {
+      const int given = instruction.inputs[i];
+      if (is_widened(given)) origins[i] = widened_there(origins[i], maker_[given], n);
+    }
     instruction.inputs = std::move(origins);
     instruction.bytes = 0;
     for (const auto& cost : answer.costs) instruction.bytes += cost.bytes;
@@ -109,7 +150,8 @@ class Piecewise {
     for (const int v : out_.outputs) is_read[v] = true;
     std::vector<Instruction> kept;
     for (auto i = out_.instructions.rbegin(); i != out_.instructions.rend(); ++i) {
-      const bool may_go = i->is<Move>() || (i->is<KernelCall>() && pieces_of(*i->op) != nullptr);
+      const bool may_go =
+          i->is<Move>() || widens_half(*i) || (i->is<KernelCall>() && pieces_of(*i->op) != nullptr);
       if (may_go && !is_read[i->outputs[0]]) continue;
       for (const int v : i->inputs) is_read[v] = true;
       kept.push_back(std::move(*i));
@@ -121,6 +163,8 @@ class Piecewise {
   Program out_;
   std::vector<std::size_t> maker_;  // instruction that defines a value
   std::vector<bool> read_whole_;
+  std::map<int, int> widened_;                             // half -> the same as float32, of made_
+  std::vector<std::pair<std::size_t, Instruction>> made_;  // before which instruction
 };
 
 }  // namespace

@@ -100,6 +100,22 @@ TEST(ProductPlan, ExplainListsTheCandidatesAndWhyOneWon) {
   EXPECT_THAT(to_string(e), HasSubstr("candidates for dot at product_test.cpp"));
 }
 
+// Small halves travel as they are; large ones are fetched in pieces as float32 is.
+TEST(ProductPlan, HalvesAreGatheredNarrowOrFetchedInPieces) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  const auto of = [&](std::int64_t n, Dtype dtype) {
+    return explain(product, placed({n, n}, line, P("x", None), dtype),
+                   placed({n, n}, line, P("x", None), dtype));
+  };
+  EXPECT_EQ(of(256, bfloat16).bytes("all-gather"), 3 * 256 * 256 * 2 / 4);
+  EXPECT_EQ(of(256, float32).bytes("all-gather"), 3 * 256 * 256 * 4 / 4);
+  const auto wide = of(8192, float32), narrow = of(8192, bfloat16);
+  EXPECT_EQ(narrow.bytes("panels"), wide.bytes("panels")) << narrow;
+  EXPECT_EQ(narrow.bytes("all-gather"), 0) << narrow;
+  // Beside the panels: both operands and the result as float32.
+  EXPECT_LE(narrow.memory.temporary_bytes, wide.memory.temporary_bytes + 3 * 64 * mebibyte) << narrow;
+}
+
 TEST(ProductPlan, TheLimitIsTheUsersWhereOneIsGiven) {
   const Mesh line = abstract_mesh({4}, {"x"});
   const auto limited = [](Array a, Array b) { return matmul(a, b, {.memory_limit_bytes = 3 * mebibyte}); };

@@ -14,7 +14,8 @@
 /// **Numbers.** BLAS in the operands' precision: |error| <= k eps |a| |b| elementwise for k terms, in any
 /// order (Higham, Accuracy and Stability of Numerical Algorithms, 3.5). Of no terms the result is 0.
 /// bfloat16 and float16 are multiplied and added up in float32, over ranks too, and the result is rounded
-/// once; MatmulOptions::preferred_element_type has it as float32.
+/// once; MatmulOptions::preferred_element_type has it as float32. Operands that are moved whole travel as two
+/// bytes, pieces of larger ones as float32.
 ///
 /// **Errors.** ShapeError for extents that do not match, ShardingError for committed operands on different
 /// devices. All are raised on every rank when recorded.

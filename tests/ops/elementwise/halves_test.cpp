@@ -136,6 +136,11 @@ TEST_P(Halves, productsAddUpInFloat32) {
       }
     }
   }
+  const Array a = device_put(values({23, 17}, dtype, 1), NamedSharding(mesh, P("x"))),
+              b = device_put(values({17, 9}, dtype, 2), NamedSharding(mesh, P("x")));
+  for (const auto algorithm : {ProductAlgorithm::whole, ProductAlgorithm::inner_panels,
+                               ProductAlgorithm::row_panels, ProductAlgorithm::column_panels})
+    EXPECT_TRUE(item<bool>(allclose(matmul(a, b, {.algorithm = algorithm}), matmul(a, b), 0.01, 0.01)));
   EXPECT_EQ(matmul(ones({2, 2}, int8), ones({2, 2}, int8), {.preferred_element_type = int32}).dtype(), int32);
   EXPECT_EQ(item<int>(sum(
                 matmul(full({1, 4}, 100, int8), full({4, 1}, 100, int8), {.preferred_element_type = int32}))),
