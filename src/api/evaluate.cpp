@@ -112,20 +112,52 @@ std::unique_ptr<Executable> bind_here(Program program, const std::vector<int>& i
 
 }  // namespace
 
-bool agree_on(const Graph& graph, const GraphKey& key, const std::vector<int>& ids, bool has_plan) {
+// The same on all ranks, because it follows from what they have agreed on: nothing is sent, no rank fails or
+// takes effect, and no rank is far behind the others before they meet again.
+bool may_run_alone(const Program& program) {
+  constexpr std::int64_t most_bytes = 1 << 20;
+  std::int64_t bytes = 0;
+  for (const auto& value : program.values) {
+    bytes += value.layout.shard_shape(value.type.shape).elements() *
+             static_cast<std::int64_t>(itemsize(value.type.dtype));
+    if (bytes > most_bytes) return false;
+  }
+  return std::all_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
+    const bool is_plain = i.op == nullptr || (!i.op->may_fail && !i.op->is_value_dependent);
+    return is_plain &&
+           (i.as<KernelCall>() != nullptr || i.as<FusedChain>() != nullptr || i.as<Bitcast>() != nullptr);
+  });
+}
+
+// Where a program looks for NaN or listens for signals, every evaluation is a meeting.
+bool is_always_a_meeting(const Asked& asked) {
+  return asked.key.may_differ || nan_check_on() || waits_for_stop();
+}
+
+Agreed agree_on(const Asked& asked) {
   comm::check_not_failed();
+  const auto& ids = asked.participants;
   if (!meets_others(ids)) {
     stop_if_asked(ids);
-    return !has_plan;
+    return asked.plan != nullptr ? Agreed::all_ready : Agreed::not_ready;
   }
-  const auto* op = graph.roots[0].node()->op;
+  const auto* op = asked.graph.roots[0].node()->op;
   const comm::Purpose purpose(op != nullptr ? std::string_view(op->name) : std::string_view());
-  const bool some_have_none = comm::agree(
-      comm::group(ids), key.agreed + (nan_check_on() ? 1 : 0),
-      [&] { return (nan_check_on() ? "evaluates, looking for NaN,\n" : "evaluates\n") + graph_text(graph); },
-      !has_plan);
+  const auto& group = comm::group(ids);
+  if (!is_always_a_meeting(asked) && comm::put_off(group, asked.plan_key)) return Agreed::later;
+  const auto text = [&] {
+    return (nan_check_on() ? "evaluates, looking for NaN,\n" : "evaluates\n") + graph_text(asked.graph);
+  };
+  const bool some_have_none =
+      comm::agree(group, asked.key.agreed + (nan_check_on() ? 1 : 0), text, asked.plan == nullptr);
   stop_if_asked(ids);
-  return some_have_none;
+  return some_have_none ? Agreed::not_ready : Agreed::all_ready;
+}
+
+void allow_later(const Asked& asked) {
+  if (!meets_others(asked.participants) || is_always_a_meeting(asked)) return;
+  if (may_run_alone(asked.plan->program()))
+    comm::may_put_off(comm::group(asked.participants), asked.plan_key, call_text());
 }
 
 std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, const std::vector<int>& ids,
@@ -171,11 +203,16 @@ void evaluate(const std::vector<Array>& arrays) {
   Plan* plan = plans.find(graph, key);
   const auto found = plan == nullptr ? participants(graph) : std::vector<int>();
   const auto& ids = plan == nullptr ? found : plan->participants;
-  if (agree_on(graph, key, ids, plan != nullptr)) {
+  const auto* const known = plan == nullptr ? nullptr : plan->executable.get();
+  const Agreed agreed = agree_on({graph, key, key.agreed, ids, known});
+  if (agreed == Agreed::not_ready || plan == nullptr) {
     const auto make = [&] { return compile(graph); };
-    auto executable = make_ready(plan == nullptr ? make : std::function<Program()>(), ids,
+    auto executable = make_ready(plan == nullptr ? make : std::function<Program()>(),
+                                 agreed == Agreed::later ? std::vector<int>() : ids,
                                  call_text() + ": computing " + describe(roots[0]));
     if (plan == nullptr) plan = &plans.add(key, {GraphForm(graph), ids, std::move(executable)});
+    if (agreed == Agreed::not_ready)
+      allow_later({graph, key, key.agreed, plan->participants, plan->executable.get()});
   }
   std::vector<Buffer> inputs;
   inputs.reserve(graph.leaves.size());

@@ -13,8 +13,23 @@ namespace tessera {
 void evaluate(const std::vector<Array>&);
 
 // All ranks that hold part of the graph's values agree on what they are about to run; otherwise
-// DisagreementError with both texts. Whether some rank has no plan yet: then all come to make_ready().
-bool agree_on(const Graph&, const GraphKey&, const std::vector<int>& participants, bool has_plan);
+// DisagreementError with both texts. What is small and sends nothing is agreed on with what comes later
+// (comm/watch/agreement.hpp), once it has run before.
+enum class Agreed {
+  all_ready,  // every rank has its plan
+  not_ready,  // some rank has none: all come to make_ready()
+  later       // each rank goes on by itself
+};
+struct Asked {
+  const Graph& graph;
+  const GraphKey& key;
+  std::uint64_t plan_key;  // differs where equal graphs have different plans
+  const std::vector<int>& participants;
+  const Executable* plan;  // nullptr: this rank has none
+};
+Agreed agree_on(const Asked&);
+// After the first agreement on a plan: those that follow may come later, where that is no risk.
+void allow_later(const Asked&);
 // Devices that take part in computing the graph.
 std::vector<int> participants(const Graph&);
 

@@ -99,6 +99,7 @@ class CompiledCore {
   std::unique_ptr<Executable> bound;  // at the first call: abstract meshes have no ranks to bind to
   int bound_in = 0;                   // session_number()
   GraphKey key;
+  std::uint64_t plan_key = 0;
   std::vector<int> participants;
   bool bound_once = false;
 };
@@ -237,6 +238,9 @@ CompiledPtr compile_traced(const TracedPtr& traced) {
   auto core = std::make_shared<CompiledCore>();
   core->traced = traced;
   core->key = key_of(traced->graph);
+  core->plan_key = mix(core->key.agreed, traced->root_layouts.size());
+  for (const auto& layout : traced->root_layouts)
+    core->plan_key = mix(core->plan_key, layout ? layout->hash() : 0);
   core->participants = participants(traced->graph);
   const auto layouts = propagate_backward(traced->graph, traced->root_layouts);
   core->program = compile(traced->graph, layouts, traced->root_layouts);
@@ -325,11 +329,17 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
   if (!pending.empty()) evaluate(pending);
   const bool is_ready = core.bound && core.bound_in == session_number();
-  if (agree_on(core.traced->graph, core.key, core.participants, is_ready)) {
+  Asked asked{core.traced->graph, core.key, core.plan_key, core.participants,
+              is_ready ? core.bound.get() : nullptr};
+  const Agreed agreed = agree_on(asked);
+  if (agreed == Agreed::not_ready || !is_ready) {
     const auto make = [&] { return core.program; };
-    auto bound = make_ready(is_ready ? std::function<Program()>() : make, core.participants,
+    auto bound = make_ready(is_ready ? std::function<Program()>() : make,
+                            agreed == Agreed::later ? std::vector<int>() : core.participants,
                             "the compiled function of " + call_text());
     if (!is_ready) core.bound = std::move(bound), core.bound_in = session_number();
+    asked.plan = core.bound.get();
+    if (agreed == Agreed::not_ready) allow_later(asked);
   }
   std::vector<Buffer> buffers;
   buffers.reserve(core.source.size());

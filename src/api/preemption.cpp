@@ -78,8 +78,10 @@ OnPreemption on_preemption(std::function<void()> save, std::source_location wher
   return OnPreemption(std::make_shared<std::function<void()>>(std::move(save)));
 }
 
+bool waits_for_stop() { return !state<Registered>().saves.empty(); }
+
 void stop_if_asked(const std::vector<int>& participants) {
-  if (state<Registered>().saves.empty()) [[likely]]
+  if (!waits_for_stop()) [[likely]]
     return;
   if (static_cast<int>(participants.size()) != process_count() || !may_be_disturbed()) return;
   if (settings().check == 0) ask_all("an evaluation");

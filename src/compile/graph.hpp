@@ -25,6 +25,7 @@ struct GraphKey {
   std::uint64_t hash = 0;    // of what a GraphForm compares
   std::uint64_t agreed = 0;  // what all ranks must have in common: leaves out shapes that may differ from
                              // rank to rank
+  bool may_differ = false;   // there are such shapes
 };
 GraphKey key_of(const Graph&);
 

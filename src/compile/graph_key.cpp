@@ -28,7 +28,9 @@ class KeyMaker {
 
   void add_leaf(const Array& leaf) {
     const auto& output = output_of(leaf);
-    add_output(output, may_differ(*leaf.node()));
+    const bool differs = may_differ(*leaf.node());
+    key.may_differ |= differs;
+    add_output(output, differs);
     if (!output.stored) return;
     add(output.stored->layout.hash());
     // Small constants that every rank is supposed to hold alike: a scalar that differs is caught here, not in
@@ -40,6 +42,7 @@ class KeyMaker {
   }
   void add_node(const Node& node) {
     const bool differs = may_differ(node);
+    key.may_differ |= differs;
     add(field_hash(node.op->name));
     key.hash = mix(key.hash, node.params->hash());
     if (!differs) key.agreed = mix(key.agreed, node.params->agreed_hash());

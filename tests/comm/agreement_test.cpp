@@ -49,6 +49,36 @@ TEST(Agreement, holds_within_a_group_only) {
               HasSubstr("rank 1: mine is 1"));
 }
 
+TEST(Agreement, what_sends_nothing_is_put_off_to_the_next_agreement_and_seldom_longer) {
+  if (world().size() == 1) return;
+  constexpr std::uint64_t call = 1234567;
+  agree(world(), 1, [] { return std::string("before"); });  // settles what other tests have put off
+  EXPECT_FALSE(put_off(world(), call)) << "never agreed on";
+  may_put_off(world(), call, "tanh at a.cpp:3");
+  for (int i = 0; i < 127; ++i) EXPECT_TRUE(put_off(world(), call));
+  EXPECT_FALSE(put_off(world(), call));
+  EXPECT_EQ(disagreement(world(), call, "the 128th"), "");
+  EXPECT_TRUE(put_off(world(), call));
+  EXPECT_EQ(disagreement(world(), 7, "sum(x)"), "");
+}
+
+TEST(Agreement, finds_calls_that_were_put_off_on_some_ranks_only) {
+  const int ranks = world().size();
+  if (ranks == 1) return;
+  const bool is_last = world().rank() == ranks - 1;
+  may_put_off(world(), 77, "tanh at a.cpp:3");
+  may_put_off(world(), 78, "sqrt at a.cpp:4");
+  for (int i = 0; i < (is_last ? 2 : 1); ++i) EXPECT_TRUE(put_off(world(), 77));
+  const auto more = disagreement(world(), 9, "sum(x)");
+  EXPECT_THAT(more,
+              HasSubstr("rank " + std::to_string(ranks - 1) +
+                        ": sum(x)\n    after 2 evaluations that send nothing, the last: tanh at a.cpp:3"));
+  EXPECT_THAT(more, HasSubstr("after 1 evaluation that sends nothing, the last: tanh"));
+  EXPECT_TRUE(put_off(world(), is_last ? 78 : 77));
+  EXPECT_THAT(disagreement(world(), 9, "sum(x)"), HasSubstr("the last: sqrt at a.cpp:4"));
+  EXPECT_EQ(disagreement(world(), 9, "sum(x)"), "") << "nothing is left of them";
+}
+
 TEST(Agreement, all_ok_needs_everyone) {
   EXPECT_TRUE(all_ok(world(), true));
   EXPECT_FALSE(all_ok(world(), world().rank() != world().size() - 1));

@@ -2,6 +2,7 @@
 #pragma once
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,18 @@ namespace tessera::comm {
 
 struct HostGroups;
 
+// Agreements that wait for the next one (agreement.hpp): the same on all ranks that agree.
+struct PutOff {
+  struct Known {
+    std::uint64_t fingerprint = 0;
+    std::string what;
+  };
+  std::array<Known, 64> known = {};  // what may be put off, at its fingerprint modulo their number
+  std::uint64_t fingerprint = 0;     // of the calls since the last agreement
+  int calls = 0;
+  const Known* last = nullptr;
+};
+
 struct Communicator::Impl {
   MPI_Comm handle = MPI_COMM_NULL;  // MPI_COMM_NULL: this process alone, nothing to send
   int rank = 0;
@@ -22,6 +35,7 @@ struct Communicator::Impl {
   std::string name;
   int second_rounds = 0;  // started so far: the same on all ranks
   MeetingCount meetings = {};
+  PutOff put_off = {};
   std::shared_ptr<const HostGroups> hosts = nullptr;  // when it was last asked for (host/hosts.hpp)
   int hosts_version = -1;
 };

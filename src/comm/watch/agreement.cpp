@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/hash.hpp"
 #include "base/settings.hpp"
@@ -69,6 +70,41 @@ std::string list_by_text(const std::vector<std::string>& text_of_rank, const std
   return list;
 }
 
+namespace {
+
+// Every group of all devices agrees on one channel, so that a rank whose program ended meets the others there
+// (leave()).
+const Communicator& channel_of(const Communicator& comm) {
+  return comm.size() == world().size() ? control() : comm;
+}
+PutOff::Known& known_as(PutOff& put_off, std::uint64_t fingerprint) {
+  return put_off.known[fingerprint % put_off.known.size()];
+}
+std::string text_of(int calls, const PutOff::Known* last) {
+  if (calls == 0) return "";
+  return "\n    after " + format_count(calls, "evaluation") + " that " + (calls == 1 ? "sends" : "send") +
+         " nothing, the last: " + last->what;
+}
+
+}  // namespace
+
+bool put_off(const Communicator& comm, std::uint64_t fingerprint) {
+  constexpr int most_calls = 127;
+  if (settings().check != 1 || comm.size() == 1) return false;
+  auto& waiting = channel_of(comm).impl().put_off;
+  const auto& known = known_as(waiting, fingerprint);
+  if (known.fingerprint != fingerprint || known.what.empty() || waiting.calls == most_calls) return false;
+  waiting.fingerprint = mix(waiting.fingerprint, fingerprint);
+  waiting.last = &known;
+  ++waiting.calls;
+  return true;
+}
+
+void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::string what) {
+  if (comm.size() > 1)
+    known_as(channel_of(comm).impl().put_off, fingerprint) = {fingerprint, std::move(what)};
+}
+
 bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
            bool asks_for_more) {
   const bool is_everybody = comm.size() == world().size();
@@ -76,9 +112,10 @@ bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
     if (is_everybody) note_agreed_stop(stop_signal_here());
     return asks_for_more;
   }
-  // Every group of all devices agrees on one channel, so that a rank whose program ended meets the others
-  // there (leave()).
-  const Communicator& channel = is_everybody ? control() : comm;
+  const Communicator& channel = channel_of(comm);
+  auto& waiting_calls = channel.impl().put_off;
+  const int calls = std::exchange(waiting_calls.calls, 0);
+  if (calls > 0) fingerprint = mix(std::exchange(waiting_calls.fingerprint, 0), fingerprint);
   const std::uint64_t mine[4] = {fingerprint, ~fingerprint, asks_for_more,
                                  static_cast<std::uint64_t>(stop_signal_here())};
   std::uint64_t largest[4];
@@ -91,7 +128,8 @@ bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
   if (is_everybody) note_agreed_stop(static_cast<int>(largest[3]));
   if (largest[0] == ~largest[1]) return largest[2] != 0;
   throw DisagreementError("the ranks disagree on what comes next:\n" +
-                          list_by_text(gather_texts(channel, describe()), channel.device_ids()) +
+                          list_by_text(gather_texts(channel, describe() + text_of(calls, waiting_calls.last)),
+                                       channel.device_ids()) +
                           "\nEvery rank must build and evaluate the same arrays in the same order; look for "
                           "a branch that depends on the rank.");
 }

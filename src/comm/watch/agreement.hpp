@@ -20,6 +20,13 @@ using tessera::DisagreementError;
 bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
            bool asks_for_more = false);
 
+// Where nothing is sent, ranks need not wait for each other to agree. put_off(): whether the agreement on
+// this call is left to the next agree() of these devices, which covers it, but for every 128th such call.
+// Only what may_put_off() has named since the ranks agreed on it; never under TESSERA_CHECK=2. What ranks
+// decide here follows from their calls alone: it is the same on all of them, or found at the next agree().
+bool put_off(const Communicator& comm, std::uint64_t fingerprint);
+void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::string what);
+
 // All ranks make this call: the start of what is collective without evaluating anything. A rank that went
 // elsewhere is found here at once, and not by the watchdog. Nothing where TESSERA_CHECK is 0.
 void agree_on_call(const Communicator& comm, const std::string& call);
