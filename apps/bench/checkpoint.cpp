@@ -83,11 +83,17 @@ void rows() {
   eval(x);
   PlainFile plain(folder.path(), local<float>(x));
   const std::string steps = folder.path() + "/steps";
+  const auto remove_steps = [&] {
+    if (bench::rank() == 0) std::filesystem::remove_all(steps);
+    MPI_Barrier(MPI_COMM_WORLD);
+  };
   if (saves)
     bench::compare(
-        save, [&] { checkpoint::save(steps, 1, x); }, {{"write and fsync", [&] { plain.write_all(); }}}, 5);
+        save, [&] { checkpoint::save(steps, 1, x); }, {{"write and fsync", [&] { plain.write_all(); }}},
+        bench::Repeat{5, remove_steps});
   if (!loads) return;
-  if (!saves) checkpoint::save(steps, 1, x), plain.write_all();
+  remove_steps();
+  checkpoint::save(steps, 1, x), plain.write_all();
   bench::compare(
       load, [&] { eval(checkpoint::restore(steps, x)); }, {{"read", [&] { plain.read_all(); }}}, 5);
 }

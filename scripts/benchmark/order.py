@@ -51,7 +51,6 @@ FIRST = [
     ("fft_*", (2,)),
     ("linalg_solve_f64_8192", (2,)),
     ("linalg_cholesky_f64_8192", (2,)),
-    ("linalg_qr_f64_8192", (2,)),
     ("one_op_*", (1,)),
     ("agreement_*", (2, 8)),
     ("jit_*", (1, 2)),
