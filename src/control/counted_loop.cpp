@@ -67,7 +67,7 @@ const MeshAxes& steps_read_over(const CountedParams& p, std::size_t i) {
 
 // What it takes to walk a stack that lies so.
 Walk walk_of(const Sharding& layout, const Type& stack) {
-  const auto& axes = layout.dim_axes(stack.shape.ndim())[0];
+  const auto axes = layout.dim_axes(stack.shape.ndim())[0];
   const auto block = layout.shard_shape(stack.shape);
   const auto steps = stack.shape[0], steps_of_block = block[0], ranks = devices_along(layout.mesh(), axes);
   if (ranks == 1 || block.elements() == 0) return {};

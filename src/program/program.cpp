@@ -29,7 +29,7 @@ bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
 
 namespace {
 
-bool is_walked(const Walk& walk) { return walk.broadcast.calls > 0; }
+bool is_walked(const Walk& walk) { return !walk.broadcast.axes.empty(); }
 // The stacks that a loop reads and that are walked: the number of the first; past the last where none is.
 std::size_t first_walked(const CountedLoop& loop) {
   return static_cast<std::size_t>(std::find_if(loop.walks.begin(), loop.walks.end(), is_walked) -

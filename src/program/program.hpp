@@ -154,7 +154,7 @@ struct Branch {};
 // Before the first step of a block its owner sends it to the ranks along the axes, which keep it until the
 // last one.
 struct Walk {
-  TalkCost broadcast = {};  // of all blocks; no calls: the stack is whole
+  TalkCost broadcast = {};  // of all blocks; no axes: the stack is whole
   std::int64_t block_bytes = 0;
 };
 struct CountedLoop : Loop {

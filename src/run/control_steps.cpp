@@ -121,7 +121,7 @@ class StackReader {
   StackReader(const BindContext& context, const Instruction& i, int v, const Walk& walk)
       : mine_(context.local(v)), held_(mine_) {
     const auto& value = context.value(v);
-    if (walk.broadcast.calls == 0 || !context.local(v).holds) return;
+    if (walk.broadcast.axes.empty() || !context.local(v).holds) return;
     label_ = "broadcast for " + call_of(i);
     auto ids = group_along(value.layout.mesh(), walk.broadcast.axes, context.me);
     const auto rows_of = [&](int id) { return value.layout.local_box(value.type.shape, id)[0]; };

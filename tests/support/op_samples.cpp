@@ -37,6 +37,9 @@ const std::map<std::string, std::string>& ops_tested_elsewhere() {
   static const std::map<std::string, std::string> ops{
       {"alias", "what transformations put around their arguments: tests/transforms"},
       {"custom_vjp", "tests/transforms"},
+      {"barrier", "what checkpoint puts before a second computation: tests/transforms"},
+      {"while_loop", "needs values that are not known: tests/control"},
+      {"cond", "needs a predicate that is not known: tests/control"},
       {"psum_groups", "tests/ops/collective"},
       {"effect", "what prints and calls back inside a trace: tests/debug"},
       {"reorder", "the same devices in another order, for pmap: tests/ops/collective"},

@@ -42,8 +42,9 @@ void control_samples(Table& t) {
     };
     return {jit(grow)(x[0])};
   });
-  t.add("checkpoint", {{{5, 3}}},
-        [](In x) -> Out { return {checkpoint([](const Array& v) { return exp(sin(v) * v); })(x[0])}; });
+  t.add_values("checkpoint", {{{5, 3}}}, [](In x) -> Out {
+    return {checkpoint([](const Array& v) { return exp(sin(v) * v); })(x[0])};
+  });
 }
 
 }  // namespace tessera::test

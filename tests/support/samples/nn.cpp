@@ -32,7 +32,10 @@ void network_samples(Table& t) {
         [](In x) -> Out { return {dot_product_attention(x[0], x[1], x[2])}; });
   t.add("attention_masked", {{{6, 2, 3}}, {{6, 2, 3}}, {{6, 2, 3}}, {{2, 6, 6}}}, [](In x) -> Out {
     return {dot_product_attention(x[0], x[1], x[2], {.is_causal = true}),
-            dot_product_attention(x[0], x[1], x[2], {.bias = x[3], .scale = 0.3, .key_block = 4})};
+            dot_product_attention(x[0], x[1], x[2], {.bias = x[3], .scale = 0.3})};
+  });
+  t.add_values("attention_by_blocks", {{{6, 2, 3}}, {{6, 2, 3}}, {{6, 2, 3}}}, [](In x) -> Out {
+    return {dot_product_attention(x[0], x[1], x[2], {.is_causal = true, .key_block = 4})};
   });
 }
 
