@@ -1,5 +1,6 @@
 // Evaluation: collect -> look the plan up -> agree -> compile -> bind -> run -> the values' slots.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 
