@@ -44,7 +44,8 @@ void check_system(const LinearMap& a, const Array& b) {
 LinearMap jacobi(const Csr& a, std::source_location where) {
   const Call call("jacobi", where);
   const Array reciprocals = 1 / diagonal(a, where);
-  return [reciprocals](const Array& x) {
+  return [reciprocals, where](const Array& x) {
+    const Call applied("jacobi", where);
     auto extents = reciprocals.shape().vector();
     extents.resize(x.shape().size(), 1);
     return x * reshape(reciprocals, Shape(std::move(extents)));
@@ -59,7 +60,8 @@ LinearMap block_jacobi(const Csr& a, std::source_location where) {
                      "; it must be square");
   const Array factors = sparse_incomplete_lu(pattern, stop_gradient(a.values()));
   const bool is_transposed = a.is_transposed();
-  return [pattern, factors, is_transposed](const Array& x) {
+  return [pattern, factors, is_transposed, where](const Array& x) {
+    const Call applied("block_jacobi", where);
     return sparse_solve_lu(pattern, cast_to(factors, x.dtype()), x, is_transposed);
   };
 }

@@ -142,12 +142,9 @@ TEST(Median, OfSeveralUnevenSplitDimsGathersNothing) {
     const Array whole = reshape(arange(static_cast<int>(shape.elements())) * 7 % 9973, shape);
     const Array x = device_put(whole, mesh, P("x", "y"));
     eval({x});
-    for (const auto& f :
-         {+[](const Array& v) { return median(v); }, +[](const Array& v) { return quantile(v, 0.3); }}) {
-      const Moved moved = moved_by([&] { return f(x); });
-      EXPECT_EQ(moved.gathers, 0) << to_string(shape);
-      EXPECT_EQ(to_vector<double>(f(x)), to_vector<double>(f(whole))) << to_string(shape);
-    }
+    const Moved moved = moved_by([&] { return median(x); });
+    EXPECT_EQ(moved.gathers, 0) << to_string(shape);
+    EXPECT_EQ(to_vector<double>(median(x)), to_vector<double>(median(whole))) << to_string(shape);
   }
 }
 

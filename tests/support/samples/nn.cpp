@@ -28,9 +28,9 @@ void network_samples(Table& t) {
   t.add_values("labels", {{{5, 4}}, {{5}, 0, 3, int32}}, [](In x) -> Out {
     return {one_hot(x[1], 4), accuracy(x[0], x[1])};
   });
-  t.add("attention", {{{2, 5, 4, 3}}, {{2, 7, 2, 3}}, {{2, 7, 2, 3}}},
-        [](In x) -> Out { return {dot_product_attention(x[0], x[1], x[2])}; });
-  t.add("attention_masked", {{{6, 2, 3}}, {{6, 2, 3}}, {{6, 2, 3}}, {{2, 6, 6}}}, [](In x) -> Out {
+  t.add_values("attention", {{{2, 5, 4, 3}}, {{2, 7, 2, 3}}, {{2, 7, 2, 3}}},
+               [](In x) -> Out { return {dot_product_attention(x[0], x[1], x[2])}; });
+  t.add_values("attention_masked", {{{6, 2, 3}}, {{6, 2, 3}}, {{6, 2, 3}}, {{2, 6, 6}}}, [](In x) -> Out {
     return {dot_product_attention(x[0], x[1], x[2], {.is_causal = true}),
             dot_product_attention(x[0], x[1], x[2], {.bias = x[3], .scale = 0.3})};
   });
