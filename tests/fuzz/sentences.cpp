@@ -215,7 +215,9 @@ bool parse_word(std::string_view input) {
   if (cli::is_shape(word) && !is_shape)  // what looks like one is refused for its size or a missing number
     require(word.find("xx") != std::string::npos || word.back() == 'x' || word.size() > 10,
             "shapes are read");
-  const bool is_file = accepts<cli::UsageError, IoError>([&] { cli::check_output(word); });
+  cli::Order order;
+  order.output = word;
+  const bool is_file = accepts<cli::UsageError, IoError>([&] { cli::check_output(order); });
   require(cli::without_places(word).size() <= word.size(), "places are only left out");
   return is_shape || is_file;
 }

@@ -114,8 +114,7 @@ template <class T> class Qr : QrSizes<T> {
   }
   const T* q_of_columns() {
     if (!q_.empty()) return q_.data();
-    lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(),
-                  work_size_);
+    lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(), work_size_);
     return columns_.data();
   }
   void copy_r(T* r) const {

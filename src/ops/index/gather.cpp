@@ -6,7 +6,7 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
-#include "ops/index/addressed.hpp"
+#include "ops/index/update/addressed.hpp"
 
 namespace tessera {
 namespace {

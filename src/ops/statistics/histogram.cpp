@@ -1,5 +1,5 @@
 // Histograms: each value's bin by searching the edges, then ones (or weights) added up at the bins. A
-// scatter-add of a long list into few bins sends sums, not values (ops/index/at.cpp).
+// scatter-add of a long list into few bins sends sums, not values (ops/index/update/at.cpp).
 #include <tessera/ops/statistics.hpp>
 
 #include "ops/build.hpp"

@@ -1,4 +1,4 @@
-#include "ops/index/addressed.hpp"
+#include "ops/index/update/addressed.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
-#include "ops/index/split_list.hpp"
+#include "ops/index/update/split_list.hpp"
 
 namespace tessera {
 namespace {

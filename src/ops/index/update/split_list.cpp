@@ -1,4 +1,4 @@
-#include "ops/index/split_list.hpp"
+#include "ops/index/update/split_list.hpp"
 
 #include <algorithm>
 #include <cstring>
