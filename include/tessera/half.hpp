@@ -20,7 +20,7 @@ constexpr float odd_float(double x) {
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(nearest) - (is_beyond ? 1U : 0U)) | 1U);
 }
 constexpr float odd_float(std::uint64_t x) {
-  const int dropped = std::bit_width(x) - std::numeric_limits<float>::digits;
+  const int dropped = static_cast<int>(std::bit_width(x)) - std::numeric_limits<float>::digits;
   if (dropped <= 0) return static_cast<float>(x);
   const std::uint64_t kept = x >> dropped, rest = x & ((std::uint64_t{1} << dropped) - 1);
   const auto scale = std::bit_cast<float>(static_cast<std::uint32_t>(127 + dropped) << 23);

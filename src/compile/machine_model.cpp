@@ -9,8 +9,8 @@
 #include "base/own_file.hpp"
 #include "base/session.hpp"
 #include "base/text.hpp"
-#include "comm/collectives/point_to_point.hpp"
 #include "comm/host/links.hpp"
+#include "comm/mpi/environment.hpp"
 #include "compile/cost.hpp"
 
 namespace tessera {
@@ -59,7 +59,7 @@ MachineModel machine_model() { return state<Machine>().model; }
 
 void share_machine_model() {
   auto& model = state<Machine>().model;
-  comm::broadcast(comm::world(), std::span<MachineModel>(&model, 1), 0);
+  comm::broadcast_at_start(&model, sizeof model);
   comm::set_links({{model.latency_s, model.bytes_per_s},
                    {model.host_latency_s, model.host_bytes_per_s},
                    model.flops_per_s,

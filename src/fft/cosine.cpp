@@ -131,7 +131,8 @@ Array checked(const Operand& x, const CosineOptions& o) {
   if (o.norm != "backward" && o.norm != "ortho" && o.norm != "forward")
     throw ArgumentError(call_text() + ": norm is '" + o.norm +
                         "'; it must be 'backward', 'ortho' or 'forward'");
-  return is_inexact(x.array.dtype()) ? x.array : cast_to(x.array, float32);
+  const Dtype dtype = x.array.dtype();
+  return is_inexact(dtype) && !is_half(dtype) ? x.array : cast_to(x.array, float32);
 }
 
 Array transform(const Operand& operand, Wave wave, const CosineOptions& o, bool inverse) {

@@ -155,7 +155,8 @@ Array dot_product_attention(const Operand& q, const Operand& k, const Operand& v
     return squeeze(dot_product_attention(in_front(q.array), in_front(k.array), in_front(v.array), options),
                    0);
   }
-  const Heads h = heads_of(q.array, k.array, v.array);
+  const auto wide = [](const Array& x) { return is_half(x.dtype()) ? astype(x, float32) : x; };
+  const Heads h = heads_of(wide(q.array), wide(k.array), wide(v.array));
   if (options.mask && !is_bool(options.mask->dtype()))
     throw DtypeError(call_text() + ": the mask has the dtype " + name(options.mask->dtype()) +
                      "; it must be bool. Numbers that are added are the bias");
@@ -167,7 +168,10 @@ Array dot_product_attention(const Operand& q, const Operand& k, const Operand& v
                      "; there is no key to look at");
   check_broadcasts(options.bias, h);
   check_broadcasts(options.mask, h);
-  return attend(h, options, parts_shared(q.array, k.array));
+  AttentionOptions widened = options;
+  if (options.bias) widened.bias = wide(*options.bias);
+  const Array result = attend(h, widened, parts_shared(q.array, k.array));
+  return is_half(q.array.dtype()) ? astype(result, q.array.dtype()) : result;  // halves are rounded once
 }
 
 }  // namespace tessera::nn

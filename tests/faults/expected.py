@@ -33,7 +33,7 @@ faults = {
                                          r"rank 1: TESSERA_MESSAGE_LIMIT=1000 TESSERA_COLLECTIVES=mpi": 1, r"ranks 0, 2: as rank 0": 1}),
     "unchecked_on_one": (3, {}, 0, 20, {"not so": 0, "rank 1: TESSERA_CHECK=0 TESSERA_NAN_CHECK=1": 1}),
     "replicas_differ": (4, {"TESSERA_CHECK": "2"}, 76, 20, {
-        r"^tessera: DisagreementError: TESSERA_CHECK=2: ranks 0 and 2 hold the same block of operand \d+, f32\[2\], with different values": 1}),
+        r"^tessera: DisagreementError: TESSERA_CHECK=2: ranks 0 and 2 hold the same block of operand \d+, float32\[2\], with different values": 1}),
     "different_collectives": (3, {"TESSERA_CHECK": "2"}, 76, 20, {r"ranks 0, 2: all-reduce": 1, r"rank 1: all-reduce": 1}),
     "different_jitted_functions": (4, {"TESSERA_TIMEOUT": "20"}, 76, 20, {r"ranks 0-2: evaluates": 1, "rank 3: evaluates": 1}),
     "too_much_for_one": (3, {}, 0, 20, {"not so": 0}),

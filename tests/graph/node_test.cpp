@@ -65,7 +65,7 @@ TEST(Node, WhatOthersStillHoldOutlivesTheChain) {
 
 TEST(Node, IsDescribedByTypeAndTheUsersLine) {
   EXPECT_THAT(describe(zeros({3, 4}) + 1),
-              ContainsRegex("^f32\\[3,4\\] \\(uncommitted\\) from node_test.cpp:[0-9]+$"));
+              ContainsRegex("^float32\\[3,4\\] \\(uncommitted\\) from node_test.cpp:[0-9]+$"));
 }
 
 TEST(Recording, NumbersNodesInOrder) {

@@ -10,7 +10,9 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first --component development)
+foreach(component development tools)
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first --component ${component})
+endforeach()
 file(RENAME ${WORK}/first ${WORK}/prefix)
 
 file(GLOB_RECURSE texts ${WORK}/prefix/*.cmake ${WORK}/prefix/*.pc)

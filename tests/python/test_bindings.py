@@ -19,7 +19,7 @@ rooms = {"linalg.hpp": [ts.linalg], "fft.hpp": [ts.fft], "random.hpp": [ts.rando
 renamed = {
     "einsum_of": "einsum", "stddev": "std", "split_at": "split", "index": "Array.__getitem__", "switch_": "lax.switch", "sequential_map": "lax.map", "to_host": "device_get",
     "item": "Array.item", "to_string": "Array.__str__", "eval": "block_until_ready", "dtype_of": "dtype", "slice": "Array.__getitem__", "name": "dtype.name", "itemsize": "dtype.itemsize",
-    "value_and_grad_aux": "value_and_grad", "process_gather": "device_get", "is_bool": "isdtype", "is_integer": "isdtype", "is_floating": "isdtype", "is_complex": "isdtype",
+    "value_and_grad_aux": "value_and_grad", "process_gather": "device_get", "is_bool": "isdtype", "is_half": "isdtype", "is_integer": "isdtype", "is_floating": "isdtype", "is_complex": "isdtype",
     "is_inexact": "isdtype", "dtype_from_name": "dtype", "arange_of": "arange", "full_from_host": "full",
     "array_from_host": "array", "real_dtype": "finfo", "complex_dtype": "result_type", "wrap_key_data": "random.split", "key_data": "Key.data",
     "local": "Array.addressable_shards", "local_shape": "Sharding.shard_shape", "print": "debug.print", "to_vector": "Array.tolist", "to_bool_vector": "Array.tolist",
@@ -44,7 +44,7 @@ renamed_classes = {
 }
 numbers, named_tuple, pieces = "a number, or what NumPy makes one", "a named tuple", "a tuple, a list or a slice of Python's"
 class_reasons = {
-    "Operand": numbers, "HostArray": "numpy.ndarray", "Initializer": "a function", "Rate": "a number or a function", "Axes": pieces, "AxisName": pieces, "AxesTree": pieces, "DrawShape": pieces,
+    "bfloat16_t": numbers, "float16_t": numbers, "Operand": numbers, "HostArray": "numpy.ndarray", "Initializer": "a function", "Rate": "a number or a function", "Axes": pieces, "AxisName": pieces, "AxesTree": pieces, "DrawShape": pieces,
     "Ellipsis": pieces, "IndexHere": pieces, "NdDevices": pieces, "NoneType": "None", "Range": pieces, "Shape": pieces, "ShardingTree": pieces, "Slice": pieces, "SliceBound": pieces,
     "SpecTree": pieces, "EinsumExpression": "a string", "Format": "a string", "Printed": "any value", "FileInfo": named_tuple, "Entries": named_tuple, "LU": named_tuple, "LuFactor": named_tuple,
     "QR": named_tuple, "SVD": named_tuple, "Eigh": named_tuple, "Eig": named_tuple, "Schur": named_tuple, "Polar": named_tuple, "PivotedQR": named_tuple, "SlogDet": named_tuple,

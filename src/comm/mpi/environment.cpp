@@ -223,6 +223,11 @@ void attach(const void* mpi_comm, const StartOptions& options) {
   start_on(comm, options);
 }
 
+void broadcast_at_start(void* data, int bytes) {
+  if (world().size() == 1) return;
+  check(MPI_Bcast(data, bytes, MPI_BYTE, 0, world().impl().handle), "MPI_Bcast", world());
+}
+
 bool is_started() { return environment().started; }
 const JobPlace& place_in_job() { return environment().job; }
 

@@ -21,6 +21,8 @@ void start(int* argc, char*** argv, const StartOptions& options);
 // The same on an application's own communicator (a pointer to an MPI_Comm), which is duplicated and not
 // touched otherwise. ArgumentError: MPI is not running; MPI_COMM_NULL; an inter-communicator.
 void attach(const void* mpi_comm, const StartOptions& options);
+// Rank 0's bytes on all ranks, before the program's first call: recorded and counted nowhere.
+void broadcast_at_start(void* data, int bytes);
 bool is_started();
 // Ends the session with all that it holds (plans, communicators), and MPI if start() began it. Collective;
 // call leave() first.
