@@ -1,11 +1,11 @@
 // Checkpoints of 512 MiB beside write(2), fsync and read(2) of as many bytes in the same folder (TMPDIR).
 #include <fcntl.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <tessera/io.hpp>
+#include <tessera/multihost.hpp>
 
-#include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <span>
 
@@ -22,14 +22,17 @@ constexpr std::int64_t elements = std::int64_t{128} << 20;
 class Folder {
  public:
   Folder() {
-    auto name = (std::filesystem::temp_directory_path() / "tessera_bench_XXXXXX").string();
-    if (bench::rank() == 0 && mkdtemp(name.data()) == nullptr)
-      throw IoError("bench: no folder can be made as " + name);
-    MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
-    path_ = name;
+    const std::vector<std::int32_t> number{static_cast<std::int32_t>(getpid())};
+    const HostArray of_rank_0 = multihost::broadcast_one_to_all(HostArray(number, Shape{1}));
+    path_ = std::filesystem::temp_directory_path() /
+            ("tessera_bench_" + std::to_string(of_rank_0.as<std::int32_t>()[0]));
+    if (bench::rank() == 0 && !std::filesystem::create_directory(path_))
+      throw IoError("bench: the folder " + path_ + " is there already; remove it");
+    multihost::sync_global_devices("the folder is there");
   }
   Folder(const Folder&) = delete;
   ~Folder() {
+    if (std::uncaught_exceptions() == 0) multihost::sync_global_devices("nobody writes any more");
     std::error_code ignored;
     if (bench::rank() == 0) std::filesystem::remove_all(path_, ignored);
   }
@@ -85,7 +88,7 @@ void rows() {
   const std::string steps = folder.path() + "/steps";
   const auto remove_steps = [&] {
     if (bench::rank() == 0) std::filesystem::remove_all(steps);
-    MPI_Barrier(MPI_COMM_WORLD);
+    multihost::sync_global_devices("the steps are gone");
   };
   if (saves)
     bench::compare(

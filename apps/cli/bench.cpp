@@ -63,9 +63,9 @@ Neighbours neighbours_in(const std::vector<int>& ring) {
 void measure_inside(MachineModel& model, const comm::HostGroups& groups) {
   const auto ring = neighbours_in(groups.mine(process_index()));
   constexpr std::int64_t bytes = 8 << 20;
-  model.latency_s = ring_seconds(ring, 8, 200);
-  model.bytes_per_s =
-      static_cast<double>(bytes) / std::max(1e-9, ring_seconds(ring, bytes, 2) - model.latency_s);
+  model.inside.latency_s = ring_seconds(ring, 8, 200);
+  model.inside.bytes_per_s =
+      static_cast<double>(bytes) / std::max(1e-9, ring_seconds(ring, bytes, 2) - model.inside.latency_s);
 }
 
 // The k-th ranks of all hosts are a ring: the first ones tell the latency, all together the rate of a host.
@@ -78,9 +78,9 @@ void measure_between(MachineModel& model, const comm::HostGroups& groups) {
   const auto place = static_cast<std::size_t>(groups.place[process_index()]);
   const auto mine = place < rings ? neighbours_in(ring[place]) : Neighbours{};
   constexpr std::int64_t bytes = 4 << 20;
-  model.host_latency_s = ring_seconds(place == 0 ? mine : Neighbours{}, 8, 50);
-  model.host_bytes_per_s = static_cast<double>(bytes) * static_cast<double>(rings) /
-                           std::max(1e-9, ring_seconds(mine, bytes, 2) - model.host_latency_s);
+  model.between.latency_s = ring_seconds(place == 0 ? mine : Neighbours{}, 8, 50);
+  model.between.bytes_per_s = static_cast<double>(bytes) * static_cast<double>(rings) /
+                              std::max(1e-9, ring_seconds(mine, bytes, 2) - model.between.latency_s);
 }
 
 }  // namespace
@@ -128,15 +128,15 @@ int calibrate(const Order& order) {
         "{\"latency_s\": %.3g, \"bytes_per_s\": %.4g, \"host_latency_s\": %.3g, \"host_bytes_per_s\": %.4g, "
         "\"flops_per_s\": %.4g, \"memory_bytes_per_s\": %.4g, "
         "\"path\": \"%s\"}\n",
-        model.latency_s, model.bytes_per_s, model.host_latency_s, model.host_bytes_per_s, model.flops_per_s,
-        model.memory_bytes_per_s, machine_model_path().c_str());
+        model.inside.latency_s, model.inside.bytes_per_s, model.between.latency_s, model.between.bytes_per_s,
+        model.flops_per_s, model.memory_bytes_per_s, machine_model_path().c_str());
   else
     std::printf(
         "inside a host %.2f us and %.2f GB/s, between hosts %.2f us and %.2f GB/s%s; %.1f Gflop/s and %.1f "
         "GB/s of memory per rank; kept in "
         "%s\n",
-        model.latency_s * 1e6, model.bytes_per_s / 1e9, model.host_latency_s * 1e6,
-        model.host_bytes_per_s / 1e9, groups.hosts() > 1 ? "" : " (not measured: one host)",
+        model.inside.latency_s * 1e6, model.inside.bytes_per_s / 1e9, model.between.latency_s * 1e6,
+        model.between.bytes_per_s / 1e9, groups.hosts() > 1 ? "" : " (not measured: one host)",
         model.flops_per_s / 1e9, model.memory_bytes_per_s / 1e9, machine_model_path().c_str());
   return 0;
 }

@@ -2,18 +2,13 @@
 #pragma once
 #include <tessera/jit.hpp>
 
+#include "comm/host/links.hpp"
 #include "program/program.hpp"
 
 namespace tessera {
 
 // A machine as the model sees it. Kept per user by `tessera bench --calibrate`.
-struct MachineModel {
-  double latency_s = 1e-6;          // of one message inside a host
-  double bytes_per_s = 4e9;         // between two ranks of a host
-  double host_latency_s = 2e-5;     // of one message between hosts
-  double host_bytes_per_s = 1.2e9;  // between two hosts, all their ranks together
-  double flops_per_s = 2e10;        // of one rank's matrix product
-  double memory_bytes_per_s = 8e9;
+struct MachineModel : comm::Links {
   bool is_measured = false;  // by tessera bench --calibrate
 };
 MachineModel machine_model();

@@ -19,8 +19,10 @@ double collective_seconds(const std::string& kind, std::int64_t bytes, std::int6
                           : kind == "collective-permute" ? 1
                                                          : others;
   const double across =
-      crossing == 0 ? 0 : machine.host_latency_s + static_cast<double>(crossing) / machine.host_bytes_per_s;
-  return messages * machine.latency_s + static_cast<double>(bytes - crossing) / machine.bytes_per_s + across;
+      crossing == 0 ? 0
+                    : machine.between.latency_s + static_cast<double>(crossing) / machine.between.bytes_per_s;
+  return messages * machine.inside.latency_s +
+         static_cast<double>(bytes - crossing) / machine.inside.bytes_per_s + across;
 }
 
 // Where a row of the table stands: "in 100 steps of scan at train.cpp:12".

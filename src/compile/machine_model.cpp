@@ -40,10 +40,10 @@ MachineModel read_machine_model() {
     const auto number = found->get<double>();
     if (std::isfinite(number) && number > 0) value = number;
   };
-  take("latency_s", m.latency_s);
-  take("bytes_per_s", m.bytes_per_s);
-  take("host_latency_s", m.host_latency_s);
-  take("host_bytes_per_s", m.host_bytes_per_s);
+  take("latency_s", m.inside.latency_s);
+  take("bytes_per_s", m.inside.bytes_per_s);
+  take("host_latency_s", m.between.latency_s);
+  take("host_bytes_per_s", m.between.bytes_per_s);
   take("flops_per_s", m.flops_per_s);
   take("memory_bytes_per_s", m.memory_bytes_per_s);
   return m;
@@ -60,17 +60,14 @@ MachineModel machine_model() { return state<Machine>().model; }
 void share_machine_model() {
   auto& model = state<Machine>().model;
   comm::broadcast_at_start(&model, sizeof model);
-  comm::set_links({{model.latency_s, model.bytes_per_s},
-                   {model.host_latency_s, model.host_bytes_per_s},
-                   model.flops_per_s,
-                   model.memory_bytes_per_s});
+  comm::set_links(model);
 }
 
 void save_machine_model(const MachineModel& m) {
   const nlohmann::json values = {
-      {"latency_s", m.latency_s},           {"bytes_per_s", m.bytes_per_s},
-      {"host_latency_s", m.host_latency_s}, {"host_bytes_per_s", m.host_bytes_per_s},
-      {"flops_per_s", m.flops_per_s},       {"memory_bytes_per_s", m.memory_bytes_per_s}};
+      {"latency_s", m.inside.latency_s},       {"bytes_per_s", m.inside.bytes_per_s},
+      {"host_latency_s", m.between.latency_s}, {"host_bytes_per_s", m.between.bytes_per_s},
+      {"flops_per_s", m.flops_per_s},          {"memory_bytes_per_s", m.memory_bytes_per_s}};
   const auto path = machine_model_path();
   if (path.empty() || !replace_own_file(path, values.dump(2) + "\n"))
     throw IoError("the machine model cannot be kept in " + tessera::quoted(path) +

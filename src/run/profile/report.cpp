@@ -99,7 +99,7 @@ std::string rate_of(const Row& row, const MachineModel& machine) {
     if (row.bytes <= 0) return "";
     const bool crosses = row.crossing > 0;
     const double moved = (crosses ? row.crossing : row.bytes) / row.seconds.sum;
-    return rate_text(moved, "GB/s", crosses ? machine.host_bytes_per_s : machine.bytes_per_s,
+    return rate_text(moved, "GB/s", crosses ? machine.between.bytes_per_s : machine.inside.bytes_per_s,
                      machine.is_measured);
   }
   if (flops / machine.flops_per_s >= accessed / machine.memory_bytes_per_s)
@@ -144,8 +144,8 @@ std::string limits_text(const MachineModel& m) {
   std::snprintf(line, sizeof line,
                 "limits         %.3g GF/s and %.3g GB/s of memory per rank, %.3g GB/s inside a host, %.3g "
                 "GB/s between hosts (%s)\n",
-                m.flops_per_s / 1e9, m.memory_bytes_per_s / 1e9, m.bytes_per_s / 1e9,
-                m.host_bytes_per_s / 1e9,
+                m.flops_per_s / 1e9, m.memory_bytes_per_s / 1e9, m.inside.bytes_per_s / 1e9,
+                m.between.bytes_per_s / 1e9,
                 m.is_measured ? "measured by tessera bench --calibrate"
                               : "not measured here: tessera bench --calibrate does");
   return line;
