@@ -6,7 +6,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(tessera_warnings -Wall -Wextra)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms of optimised builds: std::string (GCC bug 105651; -O3 gives it another name), std::optional (GCC bug 80635).
-  list(APPEND tessera_warnings -Wno-restrict $<$<NOT:$<CONFIG:Debug>>:-Wno-stringop-overflow$<SEMICOLON>-Wno-maybe-uninitialized>)
+  list(APPEND tessera_warnings -Wno-restrict $<$<NOT:$<CONFIG:Debug>>:-Wno-stringop-overflow$<SEMICOLON>-Wno-array-bounds$<SEMICOLON>-Wno-maybe-uninitialized>)
 endif()
 set(tessera_verify $<$<CONFIG:Debug>:TESSERA_VERIFY=1>)  # verifiers between the stages
 

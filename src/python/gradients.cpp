@@ -264,7 +264,7 @@ py::object checkpointed(py::function f, py::args args) {
     recording.finish(recorded);
     return recording.pull_back({cotangents.begin(), cotangents.end()}, detail::Recording::as_cotangents);
   };
-  return rebuild(tree, detail::with_backward_rule(arguments->leaves, results, std::move(again), where));
+  return rebuild(tree, detail::with_second_computation(arguments->leaves, results, std::move(again), where));
 }
 
 // The leaves of what bwd returned, one tree per argument; None: no gradient.

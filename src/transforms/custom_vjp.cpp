@@ -6,6 +6,8 @@
 //
 //   args ──> f's ops ──> results ──> marker ──> the caller
 //     └──────────────────────────────↗     cotangents: marker ──(rule)──> args; none through f's ops
+//
+// checkpoint's rule is f's own derivative: its tangents come through f's ops, whose values are there.
 #include <tessera/grad.hpp>
 
 #include "ops/build.hpp"
@@ -13,6 +15,7 @@
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
 #include "program/builder.hpp"
+#include "transforms/forward.hpp"
 #include "transforms/vjp.hpp"
 #include "transforms/vmap.hpp"
 
@@ -104,44 +107,51 @@ Placement place_in_situ(const PlaceArgs& args, std::size_t first_result, std::si
   return placement;
 }
 
-const OpDef marker_op{
-    .name = "custom_vjp",
-    .halves = moves_halves,
-    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
-      return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(p)), in.end()};
-    },
-    .sharding = Place{[](const PlaceArgs& args) -> Placement {
-      return place_in_situ(args, argument_count(args.params), args.in.size());
-    }},
-    .runs = Lower{[](ProgramBuilder&, const Node& node, std::span<const int> in) -> std::vector<int> {
-      return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(*node.params)), in.end()};
-    }},
-    .vjp = [](const VjpArgs& v) -> Cotangents {
-      const auto n = argument_count(*v.node.params);
-      std::vector<Array> cotangents;
-      for (std::size_t i = 0; i < v.out.size(); ++i)
-        cotangents.push_back(v.cotangents[i].node() ? v.cotangents[i] : detail::zeros_for(v.out[i]));
-      const AxisScope names(v.node.params->as<MarkerParams>().axes);
-      auto result =
-          called_back(v.node.params->as<MarkerParams>().rule, v.in.first(n), cotangents, v.node.where);
-      result.resize(v.in.size());
-      return result;
-    },
-    .batch = [](const BatchArgs& args) -> Batched {
-      const auto n = argument_count(*args.node.params);
-      std::vector<Array> inputs(args.in.begin(), args.in.begin() + static_cast<std::ptrdiff_t>(n));
-      for (std::size_t i = n; i < args.in.size(); ++i)
-        inputs.push_back(with_batch(args.in[i], args.dims[i], args.size));
-      auto params = args.node.params->as<MarkerParams>();
-      params.rule =
-          batched_rule(params.rule, {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(n)},
-                       args.size, replayed_frame(), params.axes);
-      auto out = record_all(*args.node.op, make_params(std::move(params)), std::move(inputs));
-      std::vector<int> dims(out.size(), 0);
-      return {std::move(out), std::move(dims)};
-    },
-};
-const Registered registered_marker(marker_op);
+OpDef marker(const char* name) {
+  return {
+      .name = name,
+      .halves = moves_halves,
+      .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
+        return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(p)), in.end()};
+      },
+      .sharding = Place{[](const PlaceArgs& args) -> Placement {
+        return place_in_situ(args, argument_count(args.params), args.in.size());
+      }},
+      .runs = Lower{[](ProgramBuilder&, const Node& node, std::span<const int> in) -> std::vector<int> {
+        return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(*node.params)), in.end()};
+      }},
+      .vjp = [](const VjpArgs& v) -> Cotangents {
+        const auto n = argument_count(*v.node.params);
+        std::vector<Array> cotangents;
+        for (std::size_t i = 0; i < v.out.size(); ++i)
+          cotangents.push_back(v.cotangents[i].node() ? v.cotangents[i] : detail::zeros_for(v.out[i]));
+        const AxisScope names(v.node.params->as<MarkerParams>().axes);
+        auto result =
+            called_back(v.node.params->as<MarkerParams>().rule, v.in.first(n), cotangents, v.node.where);
+        result.resize(v.in.size());
+        return result;
+      },
+      .batch = [](const BatchArgs& args) -> Batched {
+        const auto n = argument_count(*args.node.params);
+        std::vector<Array> inputs(args.in.begin(), args.in.begin() + static_cast<std::ptrdiff_t>(n));
+        for (std::size_t i = n; i < args.in.size(); ++i)
+          inputs.push_back(with_batch(args.in[i], args.dims[i], args.size));
+        auto params = args.node.params->as<MarkerParams>();
+        params.rule =
+            batched_rule(params.rule, {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(n)},
+                         args.size, replayed_frame(), params.axes);
+        auto out = record_all(*args.node.op, make_params(std::move(params)), std::move(inputs));
+        std::vector<int> dims(out.size(), 0);
+        return {std::move(out), std::move(dims)};
+      },
+  };
+}
+const OpDef custom_vjp_op = marker("custom_vjp"), checkpoint_op = marker("checkpoint");
+const Registered registered_custom_vjp(custom_vjp_op), registered_checkpoint(checkpoint_op);
+const HasJvpRule tangents_of_checkpoint(checkpoint_op, [](const JvpArgs& args) -> std::vector<Array> {
+  const auto results = args.tangents.subspan(argument_count(*args.node.params));
+  return {results.begin(), results.end()};
+});
 
 struct BarrierParams {
   std::int64_t values;
@@ -189,17 +199,29 @@ const Registered registered_barrier(barrier_op);
 
 namespace detail {
 
-std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const std::vector<Array>& results,
-                                      BackwardRule rule, std::source_location where) {
-  const Call call("custom_vjp", where);
+static std::vector<Array> marked(const OpDef& op, const std::vector<Array>& arguments,
+                                 const std::vector<Array>& results, BackwardRule rule,
+                                 std::source_location where) {
+  const Call call(op.name.c_str(), where);
   std::vector<Array> inputs = arguments;
   inputs.insert(inputs.end(), results.begin(), results.end());
   for (const auto& x : inputs) check_usable(x);
-  return record_all(marker_op,
+  return record_all(op,
                     make_params(MarkerParams{static_cast<std::int64_t>(arguments.size()),
                                              std::move(rule),
                                              {bound_axes().begin(), bound_axes().end()}}),
                     std::move(inputs));
+}
+
+std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const std::vector<Array>& results,
+                                      BackwardRule rule, std::source_location where) {
+  return marked(custom_vjp_op, arguments, results, std::move(rule), where);
+}
+
+std::vector<Array> with_second_computation(const std::vector<Array>& arguments,
+                                           const std::vector<Array>& results, BackwardRule again,
+                                           std::source_location where) {
+  return marked(checkpoint_op, arguments, results, std::move(again), where);
 }
 
 std::vector<Array> computed_after(const std::vector<Array>& values, std::span<const Array> after,

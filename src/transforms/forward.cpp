@@ -44,15 +44,34 @@ static Array varying_like(const Array& cotangent, const Array& operand) {
   return missing == 0 ? cotangent : region_hooks().vary(cotangent, missing);
 }
 
-std::vector<Array> Tape::jvp_of(const Entry& entry, const std::vector<Array>& tangents) const {
+// Per entry and output: does a result depend on it?
+std::vector<std::vector<bool>> Tape::needed_outputs() const {
+  std::vector<std::vector<bool>> needed(entries_.size());
+  const auto need = [&](int entry, int output) {
+    if (entry < 0) return;
+    needed[entry].resize(entries_[entry].node->outputs.size());
+    needed[entry][output] = true;
+  };
+  for (const auto& place : results_) need(place.entry, place.output);
+  for (std::size_t n = entries_.size(); n-- > 0;) {
+    if (needed[n].empty()) continue;
+    const Entry& entry = entries_[n];
+    for (std::size_t i = 0; i < entry.producer.size(); ++i) need(entry.producer[i], entry.inputs[i].output());
+  }
+  return needed;
+}
+
+std::vector<Array> Tape::jvp_of(const Entry& entry, const std::vector<bool>& needed,
+                                const std::vector<Array>& tangents) const {
   const Node& node = *entry.node;
   const OnBehalfOf users_call(node.called());
   std::vector<Array> outputs;
   for (std::size_t o = 0; o < node.outputs.size(); ++o) outputs.emplace_back(entry.node, static_cast<int>(o));
   if (const auto rule = jvp_rule_of(*node.op)) return rule({node, entry.inputs, outputs, tangents, call_});
   std::vector<Array> u, cotangents;
-  for (const auto& y : outputs) {
-    cotangents.push_back(is_inexact(y.dtype()) ? any_cotangent(y) : Array());
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const Array& y = outputs[o];
+    cotangents.push_back(needed[o] && is_inexact(y.dtype()) ? any_cotangent(y) : Array());
     if (cotangents.back().node()) u.push_back(cotangents.back());
   }
   const auto pulled = vjp_of(entry, cotangents);
@@ -79,17 +98,18 @@ std::vector<Array> Tape::push_forward(const std::vector<Array>& tangents) const 
     if (entry < 0 || of[entry].empty()) return Array();
     return of[entry][output];
   };
+  const auto needed = needed_outputs();
   for (std::size_t n = 0; n < entries_.size(); ++n) {
     const Entry& entry = entries_[n];
-    if (entry.producer.empty()) continue;  // an argument
+    if (entry.producer.empty() || needed[n].empty()) continue;  // an argument; no result depends on it
     std::vector<Array> in;
     for (std::size_t i = 0; i < entry.inputs.size(); ++i)
       in.push_back(at(entry.producer[i], entry.inputs[i].output()));
-    const auto& outputs = entry.node->outputs;
-    const bool has_tangents =
-        std::any_of(outputs.begin(), outputs.end(), [](const Output& y) { return is_inexact(y.type.dtype); });
+    bool has_tangents = false;
+    for (std::size_t o = 0; o < needed[n].size(); ++o)
+      has_tangents |= needed[n][o] && is_inexact(entry.node->outputs[o].type.dtype);
     if (has_tangents && std::any_of(in.begin(), in.end(), [](const Array& t) { return t.node() != nullptr; }))
-      of[n] = jvp_of(entry, in);
+      of[n] = jvp_of(entry, needed[n], in);
   }
   std::vector<Array> results;
   for (const auto& place : results_) results.push_back(at(place.entry, place.output));

@@ -31,7 +31,9 @@ class Tape {
     int entry = -1, output = 0;
   };
   std::vector<Array> vjp_of(const Entry&, const std::vector<Array>& cotangents) const;
-  std::vector<Array> jvp_of(const Entry&, const std::vector<Array>& tangents) const;
+  std::vector<std::vector<bool>> needed_outputs() const;
+  std::vector<Array> jvp_of(const Entry&, const std::vector<bool>& needed,
+                            const std::vector<Array>& tangents) const;
 
   std::vector<Entry> entries_;  // in recording order
   std::vector<Place> arguments_, results_;

@@ -32,7 +32,8 @@ class Collectives : public testing::TestWithParam<Way> {
 };
 INSTANTIATE_TEST_SUITE_P(Ways, Collectives,
                          testing::Values(Way{"mpi", "1073741824"}, Way{"own", "1073741824"},
-                                         Way{"mpi", "1000"}, Way{"own", "1000"}, Way{"auto", "1000"}),
+                                         Way{"mpi", "1000"}, Way{"own", "1000"}, Way{"auto", "1000"},
+                                         Way{"auto", "1073741824"}),
                          [](const auto& info) {
                            return std::string(info.param.collectives) + "_" + info.param.message_limit;
                          });

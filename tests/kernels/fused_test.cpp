@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 
+#include "kernels/elementwise/chain_code.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/values.hpp"
 
@@ -133,7 +136,7 @@ TEST(fused, an_operand_can_be_an_output) {
 }
 
 // Random programs of float arithmetic with any reuse of registers: bit for bit what one map after the other
-// gives.
+// gives, by strips and by machine code (which is made when a chain is met again), in one loop (odd rounds) and by rows.
 TEST(fused, random_chains_give_the_bits_of_step_by_step) {
   const char* binary[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
   const char* unary[] = {"negative", "abs", "square", "reciprocal", "relu", "sqrt"};
@@ -144,7 +147,7 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
   for (const Dtype dtype : {float32, float64})
     visit(dtype, [&]<class T>(T) {
       if constexpr (std::is_floating_point_v<T>)
-        for (int round = 0; round < 60; ++round) {
+        for (int round = 0; round < 120; ++round) {
           const std::int64_t rows = 3, columns = 4096 + pick(700), n = rows * columns;
           auto a = testing::random_values<T>(n, 1);
           const auto b = testing::random_values<T>(n, 2);
@@ -166,44 +169,75 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
               program.steps.push_back(step(binary[pick(6)], dtype, {some(), some()}));
           }
           program.outputs = {2 + steps, 3 + pick(steps)};
-          const FusedOperand inputs[] = {operand(a.data(), dense), operand(b.data(), row),
+          const bool is_flat = round % 2 == 1;
+          std::vector<T> whole_b(a.size());
+          for (std::size_t e = 0; e < a.size(); ++e) whole_b[e] = b[e % static_cast<std::size_t>(columns)];
+          const FusedOperand inputs[] = {operand(a.data(), dense),
+                                         is_flat ? operand(whole_b.data(), dense) : operand(b.data(), row),
                                          operand(&constant, scalar)};
-          std::vector<T> out0(a.size()), out1(a.size());
-          std::byte* outputs[] = {bytes(out0.data()), bytes(out1.data())};
-          run_fused(program, Shape{rows, columns}, inputs, outputs);
 
           std::vector<std::vector<T>> registers = {a, a, std::vector<T>(a.size(), constant)};
-          for (std::size_t e = 0; e < a.size(); ++e)
-            registers[1][e] = b[e % static_cast<std::size_t>(columns)];
+          registers[1] = whole_b;
           for (const auto& one : program.steps) {
             std::vector<T> result(a.size());
             const void* in[] = {registers[one.in[0]].data(), registers[one.in[1]].data()};
             one.fn(in, result.data(), n);
             registers.push_back(std::move(result));
           }
-          for (const int o : {0, 1}) {
-            const auto& expected = registers[program.outputs[o]];
-            const auto& got = o == 0 ? out0 : out1;
-            for (std::size_t e = 0; e < got.size(); ++e)
-              ASSERT_TRUE(testing::same(got[e], expected[e]))
-                  << "round " << round << " output " << o << " element " << e;
+          for (const char* way : {"strips", "met first", "code"}) {
+            set_chain_code(std::string(way) != "strips");
+            std::vector<T> out0(a.size()), out1(a.size());
+            std::byte* outputs[] = {bytes(out0.data()), bytes(out1.data())};
+            run_fused(program, Shape{rows, columns}, inputs, outputs);
+            for (const int o : {0, 1}) {
+              const auto& expected = registers[program.outputs[o]];
+              const auto& got = o == 0 ? out0 : out1;
+              for (std::size_t e = 0; e < got.size(); ++e)
+                ASSERT_TRUE(testing::same(got[e], expected[e]))
+                    << way << " round " << round << " output " << o << " element " << e;
+            }
           }
         }
     });
 }
 
-// Results too large for the cache take another way to memory.
+// Results too large for the cache take another way to memory, those that begin with a line of the cache a third.
 TEST(fused, large_outputs_are_complete) {
   const std::int64_t n = (std::int64_t{3} << 20) + 17;
-  std::vector<float> x(n), out(x.size() + 3);
+  std::vector<float> x(n), memory(x.size() + 64);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 1000);
   FusedProgram program{{{float32}}, {step("square", float32, {0}), step("add", float32, {1, 0})}, {2}};
   const FusedOperand inputs[] = {operand(x.data())};
-  std::byte* outputs[] = {bytes(out.data() + 1)};  // not aligned to a line
-  run_fused(program, Shape{n}, inputs, outputs);
-  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i + 1], x[i] * x[i] + x[i]);
-  EXPECT_EQ(out[0], 0);
-  EXPECT_EQ(out.back(), 0);
+  const auto in_line = reinterpret_cast<std::uintptr_t>(memory.data()) % 64 / sizeof(float);
+  for (const std::size_t off_line : {0, 1}) {
+    std::fill(memory.begin(), memory.end(), -1.f);
+    float* out = memory.data() + 32 - in_line + off_line;
+    std::byte* outputs[] = {bytes(out)};
+    run_fused(program, Shape{n}, inputs, outputs);
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i], x[i] * x[i] + x[i]) << off_line;
+    EXPECT_EQ(out[-1], -1);
+    EXPECT_EQ(out[n], -1);
+  }
+}
+
+// One loop over memory that is operand and result at once, with a few elements beyond its last group.
+TEST(fused, a_chain_in_place) {
+  const auto before = testing::random_values<double>(70001, 1), b = testing::random_values<double>(70001, 2);
+  const double two = 2;
+  const std::int64_t dense[] = {1}, scalar[] = {0};
+  FusedProgram program{{{float64}, {float64}, {float64}},
+                       {step("multiply", float64, {0, 2}), step("subtract", float64, {1, 3}),
+                        step("maximum", float64, {4, 0})},
+                       {5}};
+  for (int time = 0; time < 2; ++time) {
+    auto memory = before;
+    const FusedOperand inputs[] = {operand(memory.data(), dense), operand(b.data(), dense),
+                                   operand(&two, scalar)};
+    std::byte* outputs[] = {bytes(memory.data())};
+    run_fused(program, Shape{70001}, inputs, outputs);
+    for (std::size_t i = 0; i < b.size(); ++i)
+      ASSERT_EQ(memory[i], std::max(b[i] - before[i] * 2, before[i])) << i;
+  }
 }
 
 TEST(fused, empty_and_scalar_shapes) {

@@ -52,6 +52,20 @@ TEST(Nonsymmetric, KnownEigenvalues) {
   EXPECT_NEAR(std::abs(turn[0] + c64(0, 1)) + std::abs(turn[1] - c64(0, 1)), 0, 1e-14);
 }
 
+// The tangent of w along da is the change of w by a small step.
+TEST(Nonsymmetric, EigenvaluesHaveTangentsAndVectorsSayThatTheyHaveNone) {
+  const Array a = sample(6, 6), along = cos(a * 3.0);
+  const auto values = [](const Array& x) { return linalg::eig(x).w; };
+  const double h = 1e-6;
+  const Array moved = (values(a + along * h) - values(a - along * h)) / (2 * h);
+  for (const auto& x : layouts_of(a)) {
+    expect_close(jvp(values, std::tuple{x}, std::tuple{along}).second, moved, 1e-7);
+    const auto vectors = [](const Array& y) { return linalg::eig(y).v; };
+    EXPECT_THAT(error_of<ArgumentError>([&] { jvp(vectors, std::tuple{x}, std::tuple{along}); }),
+                HasSubstr("eigenvectors have no derivative"));
+  }
+}
+
 TEST(Nonsymmetric, BatchesStayWhereTheyAre) {
   const Array batch = device_put(reshape(sample(9, 5 * 5), {9, 5, 5}), line(), P("x"));
   const auto [w, v] = linalg::eig(batch);

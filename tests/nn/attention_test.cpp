@@ -85,6 +85,19 @@ TEST(Attention, BlocksHaveTheBiassGradient) {
   expect_close(f(4)(bias), f(0)(bias));
 }
 
+TEST(Attention, BlocksPassTangents) {
+  const Operands o;
+  const auto tangent = [&](std::int64_t block, const PartitionSpec& spec) {
+    const auto f = [block](const Array& q, const Array& k) {
+      return nn::dot_product_attention(q, k, k, {.is_causal = true, .key_block = block});
+    };
+    const std::tuple at{device_put(o.q, line(), spec), device_put(o.k, line(), spec)};
+    return jvp(f, at, std::tuple{cos(o.q), sin(o.k) * 0.5}).second;
+  };
+  const Array expected = tangent(0, P());
+  for (const auto& spec : {P(), P(None, "x"), P("x")}) expect_close(tangent(4, spec), expected);
+}
+
 TEST(Attention, KeysSplitAloneAreNotGathered) {
   const Array q = device_put(sample({1, 2, 1, 4}, 0.3), line(), P());
   const Array k = device_put(sample({1, 4096, 1, 4}, 0.7), line(), P(None, "x"));

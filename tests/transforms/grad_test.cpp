@@ -254,6 +254,25 @@ TEST(Checkpoint, gives_the_same_gradients) {
               Pointwise(FloatNear(1e-5f), to_vector<float>(hessian(f(block))(x, w))));
 }
 
+TEST(Checkpoint, lets_tangents_pass) {
+  const auto block = [](const Array& x) { return sin(x * x) * x; };
+  const auto slope = [](auto f) { return grad([f](const Array& x) { return sum(f(f(x))); }); };
+  const Array x = array({0.5, -1.25, 2.0}), along = array({1.0, 0.25, -2.0});
+  const auto both = [&](auto f) { return jvp(f, std::tuple{x}, std::tuple{along}); };
+  const auto same = [](const auto& a, const auto& b) {
+    EXPECT_THAT(to_vector<double>(a.first),
+                Pointwise(testing::DoubleNear(1e-12), to_vector<double>(b.first)));
+    EXPECT_THAT(to_vector<double>(a.second),
+                Pointwise(testing::DoubleNear(1e-12), to_vector<double>(b.second)));
+  };
+  same(both(checkpoint(block)), both(block));
+  same(both(jit(checkpoint(block))), both(block));
+  same(both(slope(checkpoint(block))), both(slope(block)));  // forward over reverse
+  same(both(checkpoint(checkpoint(block))), both(block));
+  EXPECT_THAT(to_vector<double>(jacfwd(checkpoint(block))(x)),
+              Pointwise(testing::DoubleNear(1e-12), to_vector<double>(jacrev(block)(x))));
+}
+
 TEST(Checkpoint, lowers_the_peak) {
   const auto block = [](const Array& x) { return sin(matmul(sin(matmul(sin(matmul(x, x)), x)), x)); };
   const auto peak = [&](auto b) {

@@ -139,7 +139,7 @@ template <class F> struct Checkpointed {
       return recording.pull_back({cotangents.begin(), cotangents.end()}, detail::Recording::as_cotangents);
     };
     return detail::with_leaves(
-        result, detail::with_backward_rule(leaves, tree_leaves(result), std::move(again), where));
+        result, detail::with_second_computation(leaves, tree_leaves(result), std::move(again), where));
   }
 };
 

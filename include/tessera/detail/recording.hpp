@@ -56,6 +56,11 @@ using BackwardRule =
 // The results, whose cotangents go to the arguments by the rule and nowhere else.
 std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const std::vector<Array>& results,
                                       BackwardRule, std::source_location);
+// The results of checkpoint: `again` is the derivative of what computed them, recorded anew. Tangents pass as
+// if it were not there.
+std::vector<Array> with_second_computation(const std::vector<Array>& arguments,
+                                           const std::vector<Array>& results, BackwardRule again,
+                                           std::source_location);
 // The same values, computed anew from here on and not before `after`.
 std::vector<Array> computed_after(const std::vector<Array>& values, std::span<const Array> after,
                                   std::source_location);

@@ -8,9 +8,11 @@
 #include <numeric>
 
 #include "base/settings.hpp"
+#include "comm/collectives/combine.hpp"
 #include "comm/collectives/own_collectives.hpp"
 #include "comm/collectives/pending.hpp"
 #include "comm/collectives/two_level.hpp"
+#include "comm/host/notice_board.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/mpi/mpi_types.hpp"
 #include "comm/watch/agreement.hpp"
@@ -34,6 +36,14 @@ void run_by_hosts(const Communicator& comm, const char* what, std::int64_t bytes
 const std::byte* bytes_at(const void* place) { return static_cast<const std::byte*>(place); }
 std::byte* bytes_at(void* place) { return static_cast<std::byte*>(place); }
 
+// Where ranks of one host do without messages: as long as each reads little.
+NoticeBoard* board_for(const Communicator& comm, std::int64_t bytes) {
+  constexpr std::int64_t most_read = std::int64_t{16} << 10;
+  const bool is_small =
+      bytes <= static_cast<std::int64_t>(NoticeBoard::most_bytes) && bytes * comm.size() <= most_read;
+  return is_small ? NoticeBoard::of(comm) : nullptr;
+}
+
 bool fits_one_message(std::int64_t count) { return count <= settings().message_limit; }
 
 }  // namespace
@@ -48,6 +58,13 @@ void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const vo
   if (count > 0 && goes_by_hosts(comm))
     return run_by_hosts(comm, "all-reduce", count * item, [&](Pending::Impl& pending) {
       start_all_reduce_by_hosts(pending, kind, dtype, bytes_at(in), bytes_at(out), count);
+    });
+  if (auto* board = board_for(comm, count * item))
+    return board->meet(in, static_cast<std::size_t>(count * item), [&](int rank, const std::byte* theirs) {
+      if (rank == 0)
+        copy_bytes(out, theirs, count * item);
+      else
+        combine(kind, dtype, out, theirs, out, count);
     });
   if (use_own(Collective::all_reduce, comm.size(), count * item))
     return own_all_reduce(comm, kind, dtype, in, out, count);
@@ -77,6 +94,10 @@ void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, vo
   if (comm.size() == 1) return copy_bytes(out, in, bytes);
   check_collective(comm, "all-gather", {bytes});
   const Waiting waiting("all-gather", comm, bytes);
+  if (auto* board = board_for(comm, bytes))
+    return board->meet(in, static_cast<std::size_t>(bytes), [&](int rank, const std::byte* theirs) {
+      copy_bytes(bytes_at(out) + bytes * rank, theirs, bytes);
+    });
   if (!goes_by_hosts(comm) && fits_one_message(bytes) &&
       !use_own(Collective::all_gather, comm.size(), bytes)) {
     const int n = static_cast<int>(bytes);
@@ -134,6 +155,7 @@ void barrier(const Communicator& comm) {
   if (comm.size() == 1) return;
   check_collective(comm, "barrier", {});
   const Waiting waiting("barrier", comm, 0);
+  if (auto* board = NoticeBoard::of(comm)) return board->meet(nullptr, 0, [](int, const std::byte*) {});
   check(MPI_Barrier(comm.impl().handle), "MPI_Barrier", comm);
 }
 

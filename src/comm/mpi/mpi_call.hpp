@@ -14,6 +14,7 @@
 namespace tessera::comm {
 
 struct HostGroups;
+class NoticeBoard;
 
 // Agreements that wait for the next one (agreement.hpp): the same on all ranks that agree.
 struct PutOff {
@@ -38,6 +39,8 @@ struct Communicator::Impl {
   PutOff put_off = {};
   std::shared_ptr<const HostGroups> hosts = nullptr;  // when it was last asked for (host/hosts.hpp)
   int hosts_version = -1;
+  std::shared_ptr<NoticeBoard> board = nullptr;  // host/notice_board.hpp
+  bool asked_for_board = false;
 };
 
 // CommError when code is not MPI_SUCCESS: the MPI call, the rank, the group, what it was for, and MPI's own

@@ -1,6 +1,7 @@
 #include "comm/watch/agreement.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "base/settings.hpp"
 #include "base/stop_request.hpp"
 #include "base/text.hpp"
+#include "comm/host/notice_board.hpp"
 #include "comm/mpi/group_cache.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/watch/waiting.hpp"
@@ -105,6 +107,21 @@ void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::strin
     known_as(channel_of(comm).impl().put_off, fingerprint) = {fingerprint, std::move(what)};
 }
 
+// Number by number, of all ranks.
+template <std::size_t n> static void all_largest(const Communicator& comm, const std::uint64_t (&mine)[n],
+                                                 std::uint64_t (&largest)[n]) {
+  if (auto* board = NoticeBoard::of(comm)) {
+    std::fill(std::begin(largest), std::end(largest), 0);
+    return board->meet(mine, sizeof mine, [&](int, const std::byte* notice) {
+      std::uint64_t theirs[n];
+      std::memcpy(theirs, notice, sizeof theirs);
+      for (std::size_t i = 0; i < n; ++i) largest[i] = std::max(largest[i], theirs[i]);
+    });
+  }
+  check(MPI_Allreduce(mine, largest, static_cast<int>(n), MPI_UINT64_T, MPI_MAX, comm.impl().handle),
+        "MPI_Allreduce", comm);
+}
+
 bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
            bool asks_for_more) {
   const bool is_everybody = comm.size() == world().size();
@@ -122,8 +139,7 @@ bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
   {
     const Waiting waiting("agreement", channel, 0);
     const Meeting meeting(channel.impl().meetings, channel.device_ids(), MeetingKind::agreement, describe);
-    check(MPI_Allreduce(mine, largest, 4, MPI_UINT64_T, MPI_MAX, channel.impl().handle), "MPI_Allreduce",
-          channel);
+    all_largest(channel, mine, largest);
   }
   if (is_everybody) note_agreed_stop(static_cast<int>(largest[3]));
   if (largest[0] == ~largest[1]) return largest[2] != 0;
@@ -141,9 +157,10 @@ void agree_on_call(const Communicator& comm, const std::string& call) {
 bool all_ok(const Communicator& comm, bool ok) {
   if (comm.size() == 1) return ok;
   const Waiting waiting("agreement on success", comm, 0);
-  int mine = ok ? 1 : 0, all = 0;
-  check(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm.impl().handle), "MPI_Allreduce", comm);
-  return all == 1;
+  const std::uint64_t mine[1] = {ok ? 0u : 1u};
+  std::uint64_t failures[1];
+  all_largest(comm, mine, failures);
+  return failures[0] == 0;
 }
 
 namespace {

@@ -92,15 +92,18 @@ class Fused {
     for (const int r : program.outputs)
       output_bytes += static_cast<std::size_t>(shape.elements()) * itemsize(dtype_of_register(r));
     streams_ = output_bytes >= stream_from_bytes;
-    buffer_bytes_ = (static_cast<std::size_t>(pieces_.largest()) * widest + 63) / 64 * 64 + 64;
     classify_inputs();
     choose_prefetches(shape.elements());
-    assign_registers(shape.elements());
-    if (shape.elements() >= chains_from_elements) {
-      std::vector<bool> one_element;
-      for (const Reads reads : reads_) one_element.push_back(reads == Reads::splat);
-      chains_ = find_chains(program, one_element, prefetched_);
+    const std::int64_t elements = shape.elements();
+    is_one_loop_ = elements >= chains_from_elements && prepare_one_loop(elements);
+    if (!is_one_loop_) {
+      if (elements >= chains_from_elements && (streams_ || chains_.empty()))
+        chains_ = chains_for(elements, false);
+      assign_registers(elements);
     }
+    if (is_one_loop_) group_ = chains_[0].group();
+    const std::int64_t in_buffer = is_one_loop_ ? group_ : pieces_.largest();
+    buffer_bytes_ = (static_cast<std::size_t>(in_buffer) * widest + 63) / 64 * 64 + 64;
   }
 
   void run() {
@@ -108,9 +111,10 @@ class Fused {
     const int team = static_cast<int>(std::min<std::int64_t>(threads(), count / 4));
     if (team > 1) {
 #pragma omp parallel for schedule(static) num_threads(team)
-      for (int t = 0; t < team; ++t) run_range(count * t / team, count * (t + 1) / team);
+      for (int t = 0; t < team; ++t)
+        run_range(count * t / team, count * (t + 1) / team, std::vector(chains_));  // they hold addresses
     } else {
-      run_range(0, count);
+      run_range(0, count, std::move(chains_));
     }
   }
 
@@ -120,8 +124,11 @@ class Fused {
 
   // Operands of this size are not in the nearest cache.
   static constexpr std::size_t prefetch_from_bytes = std::size_t{128} << 10;
+  // How far ahead of its use an operand is fetched, at most.
+  static constexpr std::size_t fetched_ahead = 4096;
   // Smaller programs are done before a chain is compiled.
   static constexpr std::int64_t chains_from_elements = 4096;
+  static constexpr std::int64_t elements_of_one_loop = 1 << 14;
 
   enum class Reads { in_place, splat, packed };
 
@@ -130,17 +137,19 @@ class Fused {
     return r < n ? program_.inputs[r].dtype : program_.steps[r - n].out;
   }
 
+  bool is_one_element(std::size_t input) const {
+    const auto& strides = inputs_[input].strides;
+    return !strides.empty() &&
+           std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
+  }
+
   // All buffers of a piece should fit the first-level cache with room for the next piece's operands, but a
   // call per step should still be worth its while. Whole strips, so that chains have no rest.
   std::int64_t piece_elements() const {
     const auto n = static_cast<int>(program_.inputs.size());
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
-      const auto& strides = inputs_[i].strides;
-      const bool one_element = !strides.empty() && std::all_of(strides.begin(), strides.end(),
-                                                               [](std::int64_t s) { return s == 0; });
-      if (!one_element) bytes += itemsize(program_.inputs[i].dtype);
-    }
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i)
+      if (!is_one_element(i)) bytes += itemsize(program_.inputs[i].dtype);
     // A result that only the next step reads takes the place of one that dies.
     for (int s = 0; s < static_cast<int>(program_.steps.size()); ++s) {
       bool is_kept = s + 1 == static_cast<int>(program_.steps.size());
@@ -180,6 +189,35 @@ class Fused {
           prefetched_[r] = s;
       }
     }
+  }
+
+  std::vector<FusedChain> chains_for(std::int64_t elements, bool streams) const {
+    std::vector<ChainInput> inputs;
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      inputs.push_back(
+          {reads_[i] == Reads::splat, is_one_element(i) ? inputs_[i].data : nullptr, prefetched_[i]});
+    return find_chains(program_, inputs, elements, streams);
+  }
+
+  // Where machine code is the whole program, and every operand memory or a number: then it writes to the
+  // outputs itself, past the cache if they are large, and buffers are for the few elements that are no whole
+  // group.
+  bool prepare_one_loop(std::int64_t elements) {
+    if (space_.extents.size() != 1) return false;
+    const bool on_lines = std::all_of(outputs_.begin(), outputs_.end(), [](const std::byte* p) {
+      return reinterpret_cast<std::uintptr_t>(p) % 64 == 0;
+    });
+    if (streams_ && !on_lines) return false;
+    chains_ = chains_for(elements, streams_);
+    if (!tessera::kernels::is_one_loop(program_, chains_)) return false;
+    is_one_loop_ = true;
+    assign_registers(elements);
+    if (!registers_.stores.empty()) {  // an output that is read later, or twice an output
+      registers_ = {}, chains_.clear();
+      return false;
+    }
+    pieces_ = Pieces(space_.extents, elements_of_one_loop);
+    return true;
   }
 
   void assign_registers(std::int64_t elements) {
@@ -230,7 +268,7 @@ class Fused {
   // A step whose result is an output may write there at once, unless that memory is an operand that a later
   // step still reads.
   int direct_output(int r, int step, const std::vector<int>& last_use, std::int64_t elements) const {
-    if (streams_) return -1;
+    if (streams_ && !is_one_loop_) return -1;
     for (std::size_t o = 0; o < program_.outputs.size(); ++o) {
       if (program_.outputs[o] != r) continue;
       const std::byte* begin = outputs_[o];
@@ -243,14 +281,13 @@ class Fused {
     return -1;
   }
 
-  void run_range(std::int64_t first, std::int64_t last) {
+  void run_range(std::int64_t first, std::int64_t last, std::vector<FusedChain> chains) {
     const std::size_t bytes = buffer_bytes_ * static_cast<std::size_t>(registers_.buffers);
     const std::unique_ptr<std::byte, decltype(&std::free)> memory(
         static_cast<std::byte*>(std::aligned_alloc(64, std::max<std::size_t>(bytes, 64))), &std::free);
     if (!memory) throw std::bad_alloc();
     std::vector<Packed> packed(inputs_.size());
     std::vector<std::byte*> at(registers_.buffer.size());
-    std::vector<FusedChain> chains = chains_;  // each thread's own: they hold addresses
     for (std::int64_t piece = first; piece < last; ++piece)
       run_piece(piece, memory.get(), packed, at, chains);
     if (streams_) finish_streaming();
@@ -281,13 +318,18 @@ class Fused {
         at[i] = const_cast<std::byte*>(source);
         continue;
       }
+      if (is_one_loop_ && n % group_ == 0) {  // no step runs but the code, which looks at one element
+        at[i] = const_cast<std::byte*>(source);
+        continue;
+      }
       at[i] = buffer(registers_.buffer[i]);
-      if (packed[i].from == source && packed[i].elements >= n) continue;
+      const std::int64_t needed = is_one_loop_ ? std::min(n, group_) : n;
+      if (packed[i].from == source && packed[i].elements >= needed) continue;
       if (reads_[i] == Reads::splat)
-        fill(at[i], source, item, n);
+        fill(at[i], source, item, needed);
       else
         pack(i, source, steps, at[i]);
-      packed[i] = {source, n};
+      packed[i] = {source, needed};
     }
     const std::size_t n_inputs = inputs_.size(), n_steps = program_.steps.size();
     for (std::size_t s = 0; s < n_steps; ++s) {
@@ -330,23 +372,21 @@ class Fused {
   void run_step(std::size_t s, const std::vector<std::byte*>& at, std::int64_t from, std::int64_t n) const {
     const auto& step = program_.steps[s];
     const auto place = [&](int r) {
-      return at[r] + from * static_cast<std::int64_t>(itemsize(dtype_of_register(r)));
+      const bool begins_at_from = is_one_loop_ && registers_.buffer[r] >= 0;
+      return begins_at_from ? at[r]
+                            : at[r] + from * static_cast<std::int64_t>(itemsize(dtype_of_register(r)));
     };
     const void* in[3] = {place(step.in[0]), step.n_in > 1 ? place(step.in[1]) : nullptr,
                          step.n_in > 2 ? place(step.in[2]) : nullptr};
     step.fn(in, place(static_cast<int>(program_.inputs.size() + s)), n - from);
   }
 
-  // Whole strips by the chain's code, the rest step by step.
+  // Whole groups by the chain's code, the rest step by step.
   void run_chain(FusedChain& chain, const std::vector<std::byte*>& at, std::int64_t n) const {
-    const std::int64_t strip = strip_elements(chain.dtype), strips = n / strip;
-    for (std::size_t i = 0; i < chain.code.size(); ++i)
-      if (chain.registers[i] >= 0) chain.code[i].address = at[chain.registers[i]];
-    const auto next_piece = static_cast<std::size_t>(n) * itemsize(chain.dtype);
-    for (std::size_t i = 0; i < chain.prefetched.size(); ++i) chain.code[i].address += next_piece;
-    run_strips(chain.code.data(), strips);
-    if (strips * strip < n)
-      for (int s = chain.first; s < chain.last; ++s) run_step(s, at, strips * strip, n);
+    const std::int64_t whole = n / chain.group() * chain.group();
+    chain.run(at, whole, std::min(static_cast<std::size_t>(n) * itemsize(chain.dtype), fetched_ahead));
+    if (whole < n)
+      for (int s = chain.first; s < chain.last; ++s) run_step(s, at, whole, n);
   }
 
   void pack(std::size_t i, const std::byte* source, std::int64_t steps, std::byte* target) const {
@@ -372,6 +412,8 @@ class Fused {
   std::size_t buffer_bytes_ = 0;
   std::vector<int> prefetched_;  // per input: the step that fetches its next piece, or -1
   bool streams_ = false;         // outputs bypass the cache
+  bool is_one_loop_ = false;
+  std::int64_t group_ = 1;  // of the loop
 };
 
 }  // namespace

@@ -1,25 +1,44 @@
-// Finds the runs of float arithmetic in a fused program that the strip machine can execute as one.
+// Finds the runs of float arithmetic in a fused program that machine code, or else the strip machine,
+// executes as one.
 #pragma once
+#include <memory>
+#include <span>
 #include <vector>
 
+#include "kernels/elementwise/chain_code.hpp"
 #include "kernels/elementwise/fused.hpp"
 #include "kernels/elementwise/strip_machine.hpp"
 
 namespace tessera::kernels {
 
-// Steps [first, last) of a program as code. Instruction i works on register `registers[i]`, whose address
-// changes from piece to piece.
+// Steps [first, last) of a program. Addresses change from piece to piece.
 struct FusedChain {
   int first = 0, last = 0;
   Dtype dtype;
-  std::vector<StripInstruction> code;
-  std::vector<int> registers;   // -1: no operand
-  std::vector<int> prefetched;  // the first instructions fetch the next piece of these inputs
+  std::vector<int> prefetched;  // inputs whose next piece is fetched
+
+  std::shared_ptr<const ChainCode> code;
+  std::vector<int> arrays, numbers;  // the registers of the code's arrays and numbers
+  ChainNumbers table;
+
+  std::vector<StripInstruction> strips;  // where there is no code
+  std::vector<int> registers;            // of each instruction; -1: no operand
+
+  std::int64_t group() const { return code ? code->group() : strip_elements(dtype); }
+  // Elements [0, n) of a piece, n whole groups. at: the addresses of the program's registers; ahead: bytes
+  // from an input's piece to its next.
+  void run(std::span<std::byte* const> at, std::int64_t n, std::size_t ahead);
 };
 
-// one_element[i]: input i is the same element for the whole piece. prefetched[i]: the step that fetches the
-// next piece of input i, or -1.
-std::vector<FusedChain> find_chains(const FusedProgram&, const std::vector<bool>& one_element,
-                                    const std::vector<int>& prefetched);
+struct ChainInput {
+  bool is_number = false;            // the same element for a whole piece
+  const std::byte* value = nullptr;  // of a number that is the same in all pieces
+  int prefetched_by = -1;            // the step that fetches the next piece
+};
+// streams: results go past the cache where one chain is the whole program.
+std::vector<FusedChain> find_chains(const FusedProgram&, std::span<const ChainInput>, std::int64_t elements,
+                                    bool streams);
+// Machine code is all that the program needs: no step of it needs a buffer.
+bool is_one_loop(const FusedProgram&, std::span<const FusedChain>);
 
 }  // namespace tessera::kernels

@@ -5,8 +5,8 @@
 #include <hwy/highway.h>
 
 #include <limits>
-#include <map>
 #include <type_traits>
+#include <unordered_map>
 
 #include "kernels/elementwise/strip_machine.hpp"
 
@@ -22,7 +22,7 @@ constexpr int vector_bytes = 32;
 #else
 constexpr int vector_bytes = 16;
 #endif
-constexpr std::size_t strip_bytes = 8 * vector_bytes;
+constexpr std::size_t strip_bytes = vectors_in_strip * vector_bytes;
 
 template <class T> struct Vectors {
   typedef T V __attribute__((vector_size(vector_bytes)));
@@ -214,7 +214,7 @@ HWY_EXPORT(StripBytes);
 HWY_EXPORT(RunStrips);
 
 StripOp strip_op_of(MapFn fn, Dtype dtype) {
-  static const std::map<MapFn, StripOp> known = [] {
+  static const std::unordered_map<MapFn, StripOp> known = [] {
     const std::pair<const Map*, StripOp> maps[] = {{&map<"add">, StripOp::add},
                                                    {&map<"subtract">, StripOp::subtract},
                                                    {&map<"multiply">, StripOp::multiply},
@@ -226,7 +226,7 @@ StripOp strip_op_of(MapFn fn, Dtype dtype) {
                                                    {&map<"square">, StripOp::square},
                                                    {&map<"relu">, StripOp::relu},
                                                    {&map<"reciprocal">, StripOp::reciprocal}};
-    std::map<MapFn, StripOp> filling;
+    std::unordered_map<MapFn, StripOp> filling;
     for (const auto& [known_map, op] : maps)
       for (const Dtype d : {float32, float64}) filling[known_map->of(d)] = op;
     return filling;

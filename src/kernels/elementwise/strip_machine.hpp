@@ -48,6 +48,7 @@ struct StripInstruction {
 StripOp strip_op_of(MapFn, Dtype);
 inline bool is_unary(StripOp op) { return op >= StripOp::negative; }
 
+constexpr int vectors_in_strip = 8;
 std::int64_t strip_elements(Dtype);
 void (*strip_function(Dtype, StripOp, StripOperand, bool reversed))();
 // Executes code on strips 0 .. strips - 1; the last instruction is `end`. Addresses are those of strip 0.
