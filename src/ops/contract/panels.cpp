@@ -33,15 +33,47 @@ void copy_box(const Tile& to, const Tile& from, const Index& box) {
                         there.strides, there.extents, itemsize(to.dtype));
 }
 
-void read_box(comm::DirectReader& reader, const Tile& to, const Tile& from, std::uint64_t address,
-              const Index& box) {
-  const auto item = static_cast<std::int64_t>(itemsize(to.dtype));
-  for_each_run(destination_box(from, box), destination_box(to, box),
-               [&](std::int64_t there, std::int64_t here, std::int64_t elements) {
-                 reader.add(address + static_cast<std::uint64_t>(there * item), to.data + here * item,
-                            static_cast<std::size_t>(elements * item));
-               });
-}
+// Reads boxes of other ranks' blocks. The system looks up every run of memory: where a box is one run in its
+// block but many short ones in the panel, it comes through a piece of room that stays in the cache.
+class BoxReader {
+ public:
+  explicit BoxReader(int device) : reader_(device) {}
+
+  void read(const Tile& to, const Tile& from, std::uint64_t address, const Index& box) {
+    const StridedBox there = destination_box(from, box), here = destination_box(to, box);
+    const auto item = static_cast<std::int64_t>(itemsize(to.dtype));
+    if (there.contiguous && common_run(there, here) * item < short_run)
+      return read_through_room(to, from, address, box);
+    for_each_run(there, here, [&](std::int64_t theirs, std::int64_t mine, std::int64_t elements) {
+      reader_.add(address + static_cast<std::uint64_t>(theirs * item), to.data + mine * item,
+                  static_cast<std::size_t>(elements * item));
+    });
+  }
+  void flush() { reader_.flush(); }
+
+ private:
+  static constexpr std::int64_t short_run = 4096, room_bytes = std::int64_t{256} << 10;
+
+  void read_through_room(const Tile& to, const Tile& from, std::uint64_t address, const Index& box) {
+    const auto item = static_cast<std::int64_t>(itemsize(to.dtype));
+    int cut = 0;
+    while (cut + 1 < static_cast<int>(box.size()) && box[cut].stop - box[cut].start == 1) ++cut;
+    const auto bytes_of_one = box_elements(box) * item / (box[cut].stop - box[cut].start);
+    const auto at_once = std::max<std::int64_t>(1, room_bytes / bytes_of_one);
+    if (!room_.data()) room_ = Buffer::allocate(static_cast<std::size_t>(std::max(room_bytes, bytes_of_one)));
+    for (Index part = box; part[cut].start < box[cut].stop; part[cut].start = part[cut].stop) {
+      part[cut].stop = std::min(part[cut].start + at_once, box[cut].stop);
+      const Tile in_room{room_.data(), to.dtype, part, to.global};
+      reader_.add(address + static_cast<std::uint64_t>(destination_box(from, part).offset * item),
+                  in_room.data, static_cast<std::size_t>(in_room.bytes()));
+      reader_.flush();
+      copy_box(to, in_room, part);
+    }
+  }
+
+  comm::DirectReader reader_;
+  Buffer room_;
+};
 
 // Blocks of arrays on their way between this rank and others: what is read directly, and messages.
 class Traffic {
@@ -86,11 +118,11 @@ class Traffic {
   void read(std::size_t operand, const Tile& to) {
     for (std::size_t s = 0; s < source_peers_.size(); ++s) {
       const int peer = source_peers_[s];
-      comm::DirectReader reader(peer);
+      BoxReader reader(peer);
       for (const auto& part : sources_.at(peer)) {
         const auto box = intersect(part.box, to.box);
         if (part.operand != operand || is_empty(box)) continue;
-        read_box(reader, to, block_at(operand, peer), reading_->operands_of(s)[operand], box);
+        reader.read(to, block_at(operand, peer), reading_->operands_of(s)[operand], box);
       }
       reader.flush();
     }

@@ -15,6 +15,38 @@ const char* name_of(Cut cut) {
   return cut == Cut::inner ? "inner dimension" : cut == Cut::rows ? "rows" : "columns";
 }
 
+// What each piece but the first does once more: the sum of the inner cut is read and written, of the others
+// the operand that stays is read and packed for gemm.
+double seconds_of_repeating(const ProductQuestion& q, const Blocks& blocks, const ProductPlan& plan) {
+  const std::int64_t again = plan.cut == Cut::inner  ? bytes_of(blocks.c, q.args.out)
+                             : plan.cut == Cut::rows ? blocks.operands[1].block_bytes
+                                                     : blocks.operands[0].block_bytes;
+  return static_cast<double>(plan.pieces - 1) * 2 * static_cast<double>(again) /
+         comm::links().memory_bytes_per_s;
+}
+
+// Runs of memory that a rank reads from the others of its host, each of which costs the system as much as a
+// message: columns of another rank's rows are many.
+std::int64_t runs_read_in_place(const ProductQuestion& q, const Blocks& blocks, const ProductPlan& plan) {
+  if (q.panels_at_once > 1) return 0;  // messages are packed
+  const Sharding* const needed[] = {&blocks.a, &blocks.b};
+  const int dims[] = {plan.dim_a, plan.dim_b};
+  std::int64_t runs = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!blocks.operands[i].moves) continue;
+    const Shape& whole = q.args.in[i].shape;
+    const Shape held = q.args.lie[i].shard_shape(whole), block = needed[i]->shard_shape(whole);
+    std::int64_t run = 1;
+    for (int d = whole.ndim(); d-- > 0;) {
+      const auto wanted = d == dims[i] ? std::min(block[d], plan.width) : block[d];
+      run *= std::max<std::int64_t>(1, std::min(held[d], wanted));
+      if (wanted < held[d]) break;
+    }
+    runs += blocks.operands[i].bytes / (q.item * run);
+  }
+  return runs;
+}
+
 // In one piece (width 0), or in pieces that keep to the limit, if any do.
 std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& blocks, Cut cut, bool in_one) {
   ProductPlan plan{
@@ -46,11 +78,8 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& block
       at_once * (whole_bytes + static_cast<std::int64_t>(share * static_cast<double>(cut_bytes)));
   told.bytes = operands[0].bytes + operands[1].bytes + blocks.gathered_bytes;
   const std::int64_t messages = operands[0].peers + operands[1].peers + plan.pieces;
-  const double reread = static_cast<double>(plan.pieces - 1) *
-                        static_cast<double>(cut == Cut::inner  ? 2 * bytes_of(blocks.c, q.args.out)
-                                            : cut == Cut::rows ? operands[1].block_bytes
-                                                               : operands[0].block_bytes);
-  told.seconds = seconds_of_flops(plan.flops) + reread / comm::links().memory_bytes_per_s +
+  told.seconds = seconds_of_flops(plan.flops) + seconds_of_repeating(q, blocks, plan) +
+                 static_cast<double>(runs_read_in_place(q, blocks, plan)) * comm::links().inside.latency_s +
                  seconds_of_messages(q, blocks, messages);
   const bool fetches = operands[0].moves || operands[1].moves;
   told.strategy = in_one && fetches ? "operands fetched whole"
