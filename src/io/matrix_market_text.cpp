@@ -283,7 +283,8 @@ MatrixMarketText::MatrixMarketText(std::string_view text, std::string name)
 }
 
 void MatrixMarketText::read(const Box& box, std::byte* out) const {
-  std::memset(out, 0, checked_bytes(box_shape(box), banner_.dtype, "load_matrix_market"));
+  const auto bytes = checked_bytes(box_shape(box), banner_.dtype, "load_matrix_market");
+  if (bytes > 0) std::memset(out, 0, static_cast<std::size_t>(bytes));
   Lines lines(text_, name_);
   read_banner(lines);  // to the line behind it
   if (banner_.dtype == float64)

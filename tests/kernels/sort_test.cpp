@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "kernels/threads.hpp"
 #include "kernels/values.hpp"
 
 namespace tessera::kernels {
@@ -164,6 +165,47 @@ TEST(top_k, the_largest_in_order_with_the_first_of_equals_first) {
       }
     }
   });
+}
+
+// Equally wide bins take a short cut, others are searched: both count as a search of each value does, also
+// next to the edges.
+template <class T> void check_counts(const std::vector<T>& edges, std::vector<T> values) {
+  for (const T edge : edges)
+    for (const T direction : {std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity()})
+      values.push_back(edge), values.push_back(std::nextafter(edge, direction));
+  for (const T odd : testing::edges<T>()) values.push_back(odd);
+  std::vector<std::int32_t> expected(edges.size()), got(edges.size(), -1);
+  for (const T value : values)
+    if (value >= edges.front() && value <= edges.back())
+      ++expected[static_cast<std::size_t>(std::upper_bound(edges.begin(), edges.end(), value) -
+                                          edges.begin() - 1)];
+  for (const int team : {1, 3}) {
+    set_threads(team);
+    count_bins(dtype_of<T>(), edges.data(), static_cast<std::int64_t>(edges.size()), values.data(),
+               static_cast<std::int64_t>(values.size()), got.data());
+    EXPECT_EQ(got, expected) << name(dtype_of<T>()) << ", " << edges.size() << " edges";
+  }
+  set_threads(1);
+}
+template <class T> void check_counts_of() {
+  auto values = testing::random_values<T>(200'003, 5);
+  for (auto& value : values) value *= T(1.5);
+  for (const int bins : {1, 2, 3, 10, 100, 1000}) {
+    std::vector<T> equal, squares;
+    for (int i = 0; i <= bins; ++i) {
+      const T at = T(i) / T(bins);
+      equal.push_back(T(-0.7) + at * T(1.9)), squares.push_back(at * at);
+    }
+    check_counts<T>(equal, values);
+    check_counts<T>(squares, values);
+  }
+  check_counts<T>({T(0), T(0), T(0.5), T(0.5), T(1), T(1)}, values);
+  check_counts<T>({T(0.25), T(0.25)}, values);
+  check_counts<T>({T(-1e30), T(0), T(1e30)}, values);
+}
+TEST(count_bins, counts_as_a_search_of_each_value_does) {
+  check_counts_of<float>();
+  check_counts_of<double>();
 }
 
 }  // namespace

@@ -34,6 +34,10 @@ void given_back(void* block) {
 }  // namespace
 
 void* operator new(std::size_t size) { return counted(std::malloc(size)); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  void* const block = std::malloc(size);
+  return block == nullptr ? nullptr : counted(block);
+}
 void operator delete(void* block) noexcept { given_back(block); }
 void operator delete(void* block, std::size_t) noexcept { given_back(block); }
 

@@ -20,7 +20,7 @@ Numbers from_first(const Team& team, const Numbers& numbers) {
   const auto bytes = team.from_first(
       std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof numbers[0]));
   Numbers result(bytes.size() / sizeof numbers[0]);
-  std::memcpy(result.data(), bytes.data(), bytes.size());
+  if (!result.empty()) std::memcpy(result.data(), bytes.data(), bytes.size());
   return result;
 }
 

@@ -48,11 +48,11 @@ struct Min {
 };
 
 template <class Op, class T>
-void scan_rows(const T* x, std::int64_t rows, std::int64_t n, bool reverse, T* out) {
+void scan_rows(const T* x, std::int64_t rows, std::int64_t n, bool reverse, const T* before, T* out) {
   for (std::int64_t r = 0; r < rows; ++r, x += n, out += n) {
     const std::int64_t step = reverse ? -1 : 1;
     std::int64_t i = reverse ? n - 1 : 0;
-    T running = x[i];
+    T running = before == nullptr ? x[i] : Op::of(before[r], x[i]);
     out[i] = running;
     for (std::int64_t k = 1; k < n; ++k) {
       i += step;
@@ -62,10 +62,12 @@ void scan_rows(const T* x, std::int64_t rows, std::int64_t n, bool reverse, T* o
   }
 }
 
-template <class Op>
-void scan_rows_of(Dtype dtype, const void* x, std::int64_t rows, std::int64_t n, bool reverse, void* out) {
-  visit(dtype,
-        [&]<class T>(T) { scan_rows<Op>(static_cast<const T*>(x), rows, n, reverse, static_cast<T*>(out)); });
+template <class Op> void scan_rows_of(Dtype dtype, const void* x, std::int64_t rows, std::int64_t n,
+                                      bool reverse, const void* before, void* out) {
+  visit(dtype, [&]<class T>(T) {
+    scan_rows<Op>(static_cast<const T*>(x), rows, n, reverse, static_cast<const T*>(before),
+                  static_cast<T*>(out));
+  });
 }
 
 // log(sum(exp(x[0..i]))): the running maximum m and s = sum(exp(x - m)), rescaled when m moves.
@@ -90,7 +92,7 @@ template <class T> void scan_logsumexp(const T* x, std::int64_t rows, std::int64
 
 // Along an outer axis, row i is row i - 1 combined with it: whole rows at a time.
 void scan_columns(ReduceKind kind, Dtype dtype, const std::byte* x, AxisView view, bool reverse,
-                  std::byte* out) {
+                  const std::byte* before, std::byte* out) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype)), row_bytes = view.inner * item;
   const auto scan = [&](std::int64_t o, std::int64_t first, std::int64_t last) {
     for (std::int64_t k = 0; k < view.extent; ++k) {
@@ -98,7 +100,8 @@ void scan_columns(ReduceKind kind, Dtype dtype, const std::byte* x, AxisView vie
                          at = (o * view.extent + i) * row_bytes + first * item;
       const std::byte* previous = reverse ? out + at + row_bytes : out + at - row_bytes;
       if (out != x) std::memcpy(out + at, x + at, static_cast<std::size_t>((last - first) * item));
-      if (k > 0) combine(kind, dtype, previous, out + at, last - first);
+      if (k == 0 && before != nullptr) previous = before + o * row_bytes + first * item;
+      if (k > 0 || before != nullptr) combine(kind, dtype, previous, out + at, last - first);
     }
   };
   share(view.outer * view.inner, worth_a_thread(view.extent * item), 16,
@@ -113,11 +116,12 @@ void scan_columns(ReduceKind kind, Dtype dtype, const std::byte* x, AxisView vie
 
 // One line after the other: each element of a line waits for the one before it, lines do not.
 void scan_lines(ReduceKind kind, Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
-                bool reverse, void* out) {
-  if (kind == ReduceKind::sum) return scan_rows_of<Sum>(dtype, data, rows, n, reverse, out);
-  if (kind == ReduceKind::prod) return scan_rows_of<Prod>(dtype, data, rows, n, reverse, out);
-  if (kind == ReduceKind::max) return scan_rows_of<Max>(dtype, data, rows, n, reverse, out);
-  if (kind == ReduceKind::min) return scan_rows_of<Min>(dtype, data, rows, n, reverse, out);
+                bool reverse, const void* before, void* out) {
+  if (kind == ReduceKind::sum) return scan_rows_of<Sum>(dtype, data, rows, n, reverse, before, out);
+  if (kind == ReduceKind::prod) return scan_rows_of<Prod>(dtype, data, rows, n, reverse, before, out);
+  if (kind == ReduceKind::max) return scan_rows_of<Max>(dtype, data, rows, n, reverse, before, out);
+  if (kind == ReduceKind::min) return scan_rows_of<Min>(dtype, data, rows, n, reverse, before, out);
+  if (before != nullptr) throw InternalError("kernels::cumulative: logsumexp begins with nothing before it");
   if (kind == ReduceKind::logsumexp && dtype == float32)
     return scan_logsumexp(static_cast<const float*>(data), rows, n, reverse, static_cast<float*>(out));
   if (kind == ReduceKind::logsumexp && dtype == float64)
@@ -129,16 +133,18 @@ void scan_lines(ReduceKind kind, Dtype dtype, const void* data, std::int64_t row
 }  // namespace
 
 void cumulative(ReduceKind kind, bool reverse, Dtype dtype, const void* data, const Shape& shape, int axis,
-                void* out) {
+                void* out, const void* before) {
   const AxisView view = axis_view(shape, axis);
   if (view.outer == 0 || view.extent == 0 || view.inner == 0) return;
+  const auto* const first = static_cast<const std::byte*>(before);
   if (view.inner > 1)
-    return scan_columns(kind, dtype, static_cast<const std::byte*>(data), view, reverse,
+    return scan_columns(kind, dtype, static_cast<const std::byte*>(data), view, reverse, first,
                         static_cast<std::byte*>(out));
-  const std::int64_t row_bytes = view.extent * static_cast<std::int64_t>(itemsize(dtype));
+  const auto item = static_cast<std::int64_t>(itemsize(dtype)), row_bytes = view.extent * item;
   share(view.outer, worth_a_thread(row_bytes), [&](std::int64_t begin, std::int64_t end) {
     scan_lines(kind, dtype, static_cast<const std::byte*>(data) + begin * row_bytes, end - begin, view.extent,
-               reverse, static_cast<std::byte*>(out) + begin * row_bytes);
+               reverse, first == nullptr ? nullptr : first + begin * item,
+               static_cast<std::byte*>(out) + begin * row_bytes);
   });
 }
 

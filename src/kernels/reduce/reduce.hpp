@@ -33,7 +33,9 @@ void combine(ReduceKind, Dtype, const void* in, void* out, std::int64_t n);
 void arg_reduce(bool max, Dtype, const void* data, const Shape&, int axis, std::int64_t index_offset,
                 void* values_out /*may be null*/, std::int64_t* index_out);
 
-// Running sum, prod, max, min or logsumexp (floats) along an axis; out may be data.
-void cumulative(ReduceKind, bool reverse, Dtype, const void* data, const Shape&, int axis, void* out);
+// Running sum, prod, max, min or logsumexp (floats) along an axis; out may be data. before: what the lines
+// begin with, dense over the remaining dims (not of logsumexp); nullptr: nothing.
+void cumulative(ReduceKind, bool reverse, Dtype, const void* data, const Shape&, int axis, void* out,
+                const void* before = nullptr);
 
 }  // namespace tessera::kernels

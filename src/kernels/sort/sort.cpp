@@ -12,6 +12,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/sort/keys_of_row.hpp"
 #include "kernels/sort/radix_sort.hpp"
+#include "types/pooled.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -58,8 +59,8 @@ template <class K, class Position> class KeySorter final : public RowSorter<Posi
   Dtype dtype_;
   std::int64_t n_;
   SortOrder order_;
-  std::vector<K> keys_, spare_keys_;
-  std::vector<Position> at_, spare_at_;
+  Pooled<K> keys_, spare_keys_;
+  Pooled<Position> at_, spare_at_;
 };
 
 // Calls use(sorter) with a sorter of rows of n elements.
@@ -88,7 +89,7 @@ template <class K> void sort_integers(Dtype dtype, const std::byte* data, std::i
                                       SortOrder order, std::byte* out) {
   const std::size_t row_bytes = n * sizeof(K);
   for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
-    std::vector<K> keys(n), spare(n >= radix_from ? n : 0);
+    Pooled<K> keys(n), spare(n >= radix_from ? n : 0);
     for (std::int64_t r = first; r < last; ++r) {
       share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
         read_keys(dtype, data + r * row_bytes + begin * sizeof(K), end - begin, order, keys.data() + begin);
@@ -125,14 +126,14 @@ void gather_items(Dtype dtype, const std::byte* from, const Position* at, std::i
 
 // Unsigned values are their own keys.
 template <class K> void sort_unsigned_pairs(K* keys, std::int64_t* payload, std::int64_t n, SortOrder order) {
-  const std::unique_ptr<K[]> spare(new K[n]);
-  const std::unique_ptr<std::int64_t[]> spare_payload(new std::int64_t[n]);
+  Pooled<K> spare(n);
+  Pooled<std::int64_t> spare_payload(n);
   const auto orient = [&] {
     if (order.descending)
       for (std::int64_t i = 0; i < n; ++i) keys[i] = oriented(keys[i], order);
   };
   orient();
-  radix_sort(keys, payload, spare.get(), spare_payload.get(), n);
+  radix_sort(keys, payload, spare.data(), spare_payload.data(), n);
   orient();
 }
 
@@ -148,13 +149,13 @@ void sort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
     });
   const std::size_t row_bytes = n * itemsize(dtype);
   for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
-    const std::unique_ptr<std::byte[]> row(new std::byte[row_bytes]);
+    Pooled<std::byte> row(static_cast<std::int64_t>(row_bytes));
     with_sorter(dtype, n, order, [&](auto& sorter) {
       for (std::int64_t r = first; r < last; ++r) {
-        gather_items(dtype, from + r * row_bytes, sorter.argsort(from + r * row_bytes), n, row.get());
+        gather_items(dtype, from + r * row_bytes, sorter.argsort(from + r * row_bytes), n, row.data());
         share(static_cast<std::int64_t>(row_bytes), worth_a_thread(1),
               [&](std::int64_t begin, std::int64_t end) {
-                std::copy(row.get() + begin, row.get() + end, to + r * row_bytes + begin);
+                std::copy(row.data() + begin, row.data() + end, to + r * row_bytes + begin);
               });
       }
     });
@@ -185,12 +186,13 @@ void sort_pairs(Dtype dtype, void* keys, std::int64_t* payload, std::int64_t n, 
       if constexpr (has_digits<K>) sort_unsigned_pairs(static_cast<K*>(keys), payload, n, order);
     });
   const std::size_t bytes = n * itemsize(dtype);
-  const std::unique_ptr<std::byte[]> old_keys(new std::byte[bytes]);
-  const std::vector<std::int64_t> old_payload(payload, payload + n);
-  std::memcpy(old_keys.get(), keys, bytes);
+  Pooled<std::byte> old_keys(static_cast<std::int64_t>(bytes));
+  Pooled<std::int64_t> old_payload(n);
+  std::memcpy(old_keys.data(), keys, bytes);
+  std::copy_n(payload, n, old_payload.data());
   with_sorter(dtype, n, order, [&](auto& sorter) {
     const auto* at = sorter.argsort(keys);
-    gather_items(dtype, old_keys.get(), at, n, static_cast<std::byte*>(keys));
+    gather_items(dtype, old_keys.data(), at, n, static_cast<std::byte*>(keys));
     share(n, worth_a_thread(8), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) payload[i] = old_payload[at[i]];
     });

@@ -30,6 +30,11 @@ void merge_runs(Dtype, const void* keys, const std::int64_t* payload, std::span<
 void searchsorted(Dtype, const void* sorted, std::int64_t n, const void* values, std::int64_t count,
                   bool right, std::int64_t* out);
 
+// How many of n float32 or float64 values lie at or above each edge (ascending) and below the next; in the
+// last place how many are the last edge. NaN, and what lies outside, counts nowhere.
+void count_bins(Dtype, const void* edges, std::int64_t edge_count, const void* values, std::int64_t n,
+                std::int32_t* out);
+
 // The k largest of each row in descending order, the first of equals first; NaN counts as largest. indices
 // are positions in the row.
 void top_k_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n, std::int64_t k, void* values_out,

@@ -12,7 +12,7 @@
 #include "kernels/factor/magnitude.hpp"
 #include "ops/factor/block_cyclic.hpp"
 #include "ops/factor/traffic/conversation.hpp"
-#include "types/buffer.hpp"
+#include "types/pooled.hpp"
 
 namespace tessera::factor {
 
@@ -28,27 +28,6 @@ struct Grid {
   const comm::Communicator* along_row;     // my row: one rank per grid column
   const comm::Communicator* along_column;  // my column: one rank per grid row
   int rank, row, column;
-};
-
-// Uninitialised memory from the pool of Buffers: the first touch of fresh pages costs as much as a copy.
-template <class T> class Pooled {
- public:
-  explicit Pooled(std::int64_t count = 0) { resize(count); }
-  void resize(std::int64_t count) {  // what was in it is lost
-    count_ = count;
-    const auto bytes = (std::max<std::int64_t>(count, 1)) * sizeof(T);
-    if (buffer_.bytes() < bytes) buffer_ = Buffer(), buffer_ = Buffer::allocate(bytes);
-  }
-  T* data() { return reinterpret_cast<T*>(buffer_.data()); }
-  const T* data() const { return reinterpret_cast<const T*>(buffer_.data()); }
-  T* begin() { return data(); }
-  T* end() { return data() + count_; }
-  std::int64_t size() const { return count_; }
-  bool empty() const { return count_ == 0; }
-
- private:
-  Buffer buffer_;
-  std::int64_t count_ = 0;
 };
 
 template <class T> std::int64_t leading_dimension(std::int64_t rows) {

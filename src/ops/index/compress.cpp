@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "comm/collectives/collectives.hpp"
 #include "ops/build.hpp"
@@ -55,20 +56,39 @@ Lines lines_of(const KernelArgs& a) {
   return l;
 }
 
-// The chosen slices of this rank, line after line.
-Buffer packed(const KernelArgs& a, const Lines& l) {
-  const Tile &mask = a.in[0], &x = a.in[1];
-  std::int64_t total = 0;
-  for (const auto n : l.chosen) total += n;
-  Buffer result = Buffer::allocate(total * l.slice_bytes);
-  std::byte* to = result.data();
-  const auto* chosen = mask.as<std::uint8_t>();
-  const auto bytes = static_cast<std::size_t>(l.slice_bytes);
-  for (std::int64_t i = 0; i < l.lines * l.extent; ++i) {
-    if (chosen[i] == 0) continue;
-    std::memcpy(to, x.data + i * l.slice_bytes, bytes);
-    to += bytes;
+// The first `count` chosen of items of one size. Each is written where the next chosen one belongs: whether
+// it was chosen is not to be guessed.
+template <class T>
+void choose_items(const std::byte* from, const std::uint8_t* chosen, std::int64_t count, std::byte* out) {
+  const T* item = reinterpret_cast<const T*>(from);
+  T* to = reinterpret_cast<T*>(out);
+  for (const T* const end = to + count; to < end; ++item, ++chosen) {
+    *to = *item;
+    to += *chosen != 0 ? 1 : 0;
   }
+}
+// The first `count` chosen slices of this rank, line after line.
+void choose(const KernelArgs& a, const Lines& l, std::int64_t count, std::byte* to) {
+  const auto* chosen = a.in[0].as<std::uint8_t>();
+  const std::byte* from = a.in[1].data;
+  switch (l.slice_bytes) {
+    case 1: return choose_items<std::uint8_t>(from, chosen, count, to);
+    case 2: return choose_items<std::uint16_t>(from, chosen, count, to);
+    case 4: return choose_items<std::uint32_t>(from, chosen, count, to);
+    case 8: return choose_items<std::uint64_t>(from, chosen, count, to);
+    default: break;
+  }
+  const auto bytes = static_cast<std::size_t>(l.slice_bytes);
+  for (; count > 0; ++chosen, from += bytes) {
+    if (*chosen == 0) continue;
+    std::memcpy(to, from, bytes);
+    to += bytes, --count;
+  }
+}
+Buffer packed(const KernelArgs& a, const Lines& l) {
+  const auto total = std::accumulate(l.chosen.begin(), l.chosen.end(), std::int64_t{0});
+  Buffer result = Buffer::allocate(total * l.slice_bytes);
+  choose(a, l, total, result.data());
   return result;
 }
 
@@ -147,8 +167,9 @@ void alone(const KernelArgs& a) {
   const Lines l = lines_of(a);
   const Runs runs(l.chosen, l.lines, 1, p.size);
   if (!runs.reach_the_end()) fill_all(a.out[0], p.fill);
+  if (l.lines == 1) return choose(a, l, std::min(l.chosen[0], p.size), a.out[0].data);
   const Buffer own = packed(a, l);
-  std::vector<std::byte> message(static_cast<std::size_t>(runs.between(0, 0) * l.slice_bytes));
+  const Buffer message = Buffer::allocate(runs.between(0, 0) * l.slice_bytes);
   pack_for(runs, l, 0, 0, own.data(), message.data());
   unpack_from(runs, l, 0, 0, {0, p.size}, message.data(), a.out[0].data);
 }

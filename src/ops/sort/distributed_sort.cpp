@@ -9,7 +9,7 @@
 #include "kernels/sort/sort.hpp"
 #include "ops/sort/exclusive_scan.hpp"
 #include "types/box.hpp"
-#include "types/buffer.hpp"
+#include "types/pooled.hpp"
 
 namespace tessera {
 namespace {
@@ -49,10 +49,7 @@ template <class T> class CutSearch {
   using Key = decltype(search_key(T{}));
 
   CutSearch(const comm::Communicator& comm, const T* sorted, std::int64_t own, const Cuts& cuts)
-      : comm_(comm), cuts_(cuts), own_(own) {
-    keys_.reserve(cuts.lines * own);
-    for (std::int64_t i = 0; i < cuts.lines * own; ++i) keys_.push_back(search_key(sorted[i]));
-  }
+      : comm_(comm), cuts_(cuts), sorted_(sorted), own_(own) {}
 
   Counts positions() {
     const auto cut_keys = find_keys();
@@ -60,12 +57,14 @@ template <class T> class CutSearch {
   }
 
  private:
-  const Key* line(std::int64_t l) const { return keys_.data() + l * own_; }
+  const T* line(std::int64_t l) const { return sorted_ + l * own_; }
   std::int64_t below(std::int64_t l, Key key) const {
-    return std::lower_bound(line(l), line(l) + own_, key) - line(l);
+    const auto is_below = [key](const T& value) { return search_key(value) < key; };
+    return std::partition_point(line(l), line(l) + own_, is_below) - line(l);
   }
   std::int64_t not_above(std::int64_t l, Key key) const {
-    return std::upper_bound(line(l), line(l) + own_, key) - line(l);
+    const auto is_not_above = [key](const T& value) { return search_key(value) <= key; };
+    return std::partition_point(line(l), line(l) + own_, is_not_above) - line(l);
   }
   void add_up(Counts& counts) const {
     comm::all_reduce(comm_, ReduceKind::sum, int64, counts.data(), counts.data(),
@@ -124,8 +123,8 @@ template <class T> class CutSearch {
 
   const comm::Communicator& comm_;
   const Cuts& cuts_;
+  const T* sorted_;
   std::int64_t own_;
-  std::vector<Key> keys_;
 };
 
 // Segments between the cuts: [begin(l, part), begin(l, part + 1)) of line l goes to rank `part`.
@@ -171,19 +170,23 @@ std::int64_t sum_of(const std::int64_t* counts, std::int64_t n) {
   return total;
 }
 
-// Every segment to its rank. The result is grouped by sender, then line.
+// Every segment to its rank. The result is grouped by sender, then line. The segments of one line stand in
+// the order of the ranks as they are.
 Buffer exchange_segments(const comm::Communicator& comm, const Segments& segments, const Counts& counts_in,
                          const std::byte* data, std::int64_t item) {
-  Buffer leaving = Buffer::allocate(segments.lines * segments.own * item);
+  const bool is_one_line = segments.lines == 1;
+  Buffer leaving = Buffer::allocate(is_one_line ? 0 : segments.lines * segments.own * item);
   Buffer arrived =
       Buffer::allocate(sum_of(counts_in.data(), static_cast<std::int64_t>(counts_in.size())) * item);
   std::vector<comm::Message> sends, receives;
-  std::byte *out = leaving.data(), *in = arrived.data();
+  std::byte* out = is_one_line ? const_cast<std::byte*>(data) : leaving.data();
+  std::byte* in = arrived.data();
   for (int r = 0; r < comm.size(); ++r) {
     std::byte* const first = out;
     for (std::int64_t l = 0; l < segments.lines; ++l) {
       const auto bytes = segments.size(l, r) * item;
-      if (bytes > 0) std::memcpy(out, data + (l * segments.own + segments.begin(l, r)) * item, bytes);
+      if (bytes > 0 && !is_one_line)
+        std::memcpy(out, data + (l * segments.own + segments.begin(l, r)) * item, bytes);
       out += bytes;
     }
     const auto bytes_in = sum_of(counts_in.data() + r * segments.lines, segments.lines) * item;
@@ -218,12 +221,14 @@ void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in,
                  const std::int64_t* payload, std::int64_t mine, std::byte* keys_out,
                  std::int64_t* payload_out) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  Buffer runs = Buffer::allocate(mine * item);
-  Counts payload_runs(payload != nullptr ? static_cast<std::size_t>(mine) : 0);
+  const bool is_one_line = segments.lines == 1;  // whose runs are side by side
+  Pooled<std::byte> runs(is_one_line ? 0 : mine * item);
+  Pooled<std::int64_t> payload_runs(payload != nullptr && !is_one_line ? mine : 0);
   for (std::int64_t l = 0; l < segments.lines; ++l) {
     Counts offsets{0};
     for (std::int64_t r = 0; r < segments.parts; ++r)
       if (const auto n = counts_in[r * segments.lines + l]; n > 0) offsets.push_back(offsets.back() + n);
+    if (is_one_line) return kernels::merge_runs(dtype, keys, payload, offsets, {}, keys_out, payload_out);
     gather_runs(counts_in, segments.lines, segments.parts, l, keys, item, runs.data());
     if (payload != nullptr)
       gather_runs(counts_in, segments.lines, segments.parts, l, reinterpret_cast<const std::byte*>(payload),
@@ -242,12 +247,12 @@ void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t 
   const std::int64_t parts = comm.size(), own = block_range(extent, parts, comm.rank()).size();
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   Buffer sorted = Buffer::allocate(lines * own * item);
-  Counts sorted_payload;
+  Pooled<std::int64_t> sorted_payload(payload != nullptr ? lines * own : 0);
   if (payload == nullptr) {
     kernels::sort_rows(dtype, keys, lines, own, {}, sorted.data());
   } else {
     if (own > 0) std::memcpy(sorted.data(), keys, lines * own * item);
-    sorted_payload.assign(payload, payload + lines * own);
+    std::copy_n(payload, lines * own, sorted_payload.data());
     for (std::int64_t l = 0; l < lines; ++l)
       kernels::sort_pairs(dtype, sorted.data() + l * own * item, sorted_payload.data() + l * own, own, {});
   }

@@ -14,7 +14,7 @@
 #include "ops/sort/distributed_sort.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "program/builder.hpp"
-#include "types/buffer.hpp"
+#include "types/pooled.hpp"
 
 namespace tessera {
 namespace {
@@ -33,24 +33,41 @@ Lines lines_of(const Tile& tile) {
 }
 
 // Payloads travel as 64 bits, whatever they are.
-std::vector<std::int64_t> widened(const Tile& tile) {
-  std::vector<std::int64_t> wide(tile.elements(), 0);
-  const auto item = itemsize(tile.dtype);
-  for (std::size_t i = 0; i < wide.size(); ++i) std::memcpy(&wide[i], tile.data + i * item, item);
+using Payload = Pooled<std::int64_t>;
+template <std::size_t bytes> void widen(const std::byte* from, Payload& wide) {
+  for (std::int64_t i = 0; i < wide.size(); ++i)
+    wide[i] = 0, std::memcpy(&wide[i], from + i * static_cast<std::int64_t>(bytes), bytes);
+}
+template <std::size_t bytes> void narrow(const Payload& wide, std::byte* to) {
+  for (std::int64_t i = 0; i < wide.size(); ++i)
+    std::memcpy(to + i * static_cast<std::int64_t>(bytes), &wide[i], bytes);
+}
+Payload widened(const Tile& tile) {
+  Payload wide(tile.elements());
+  switch (itemsize(tile.dtype)) {
+    case 1: widen<1>(tile.data, wide); break;
+    case 2: widen<2>(tile.data, wide); break;
+    case 4: widen<4>(tile.data, wide); break;
+    default: widen<8>(tile.data, wide);
+  }
   return wide;
 }
-void narrow_into(const Tile& tile, const std::vector<std::int64_t>& wide) {
-  const auto item = itemsize(tile.dtype);
-  for (std::size_t i = 0; i < wide.size(); ++i) std::memcpy(tile.data + i * item, &wide[i], item);
+void narrow_into(const Tile& tile, const Payload& wide) {
+  switch (itemsize(tile.dtype)) {
+    case 1: return narrow<1>(wide, tile.data);
+    case 2: return narrow<2>(wide, tile.data);
+    case 4: return narrow<4>(wide, tile.data);
+    default: return narrow<8>(wide, tile.data);
+  }
 }
-std::vector<std::int64_t> positions(const Lines& l) {
-  std::vector<std::int64_t> result(l.lines * l.own);
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] = l.first + static_cast<std::int64_t>(i) % l.own;
+Payload positions(const Lines& l) {
+  Payload result(l.lines * l.own);
+  for (std::int64_t line = 0; line < l.lines; ++line)
+    std::iota(result.data() + line * l.own, result.data() + (line + 1) * l.own, l.first);
   return result;
 }
 
-void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out,
-                         std::vector<std::int64_t>& payload) {
+void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out, Payload& payload) {
   if (keys.elements() > 0) std::memcpy(keys_out, keys.data, keys.bytes());
   const auto item = static_cast<std::int64_t>(itemsize(keys.dtype));
   for (std::int64_t i = 0; i < l.lines; ++i)
@@ -180,7 +197,7 @@ const OpDef argsort_op{
                   .kernel =
                       [](const KernelArgs& a) {
                         const Lines l = lines_of(a.in[0]);
-                        std::vector<std::int64_t> places(l.lines * l.own);
+                        Payload places(l.lines * l.own);
                         kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
                         narrow_into(a.out[0], places);
                       },
@@ -189,7 +206,7 @@ const OpDef argsort_op{
                         const auto& a = args.local;
                         const Lines l = lines_of(a.in[0]);
                         const auto from = positions(l);
-                        std::vector<std::int64_t> places(from.size());
+                        Payload places(from.size());
                         Buffer keys = Buffer::allocate(a.in[0].bytes());
                         distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
                                          from.data(), keys.data(), places.data());
@@ -219,7 +236,7 @@ const OpDef sort_by_key_op{
                         const auto& a = args.local;
                         const Lines l = lines_of(a.in[0]);
                         const auto payload = widened(a.in[1]);
-                        std::vector<std::int64_t> sorted(payload.size());
+                        Payload sorted(payload.size());
                         distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
                                          payload.data(), a.out[0].data, sorted.data());
                         narrow_into(a.out[1], sorted);

@@ -1,7 +1,9 @@
-// Histograms: each value's bin by searching the edges, then ones (or weights) added up at the bins. A
-// scatter-add of a long list into few bins sends sums, not values (ops/index/update/at.cpp).
+// Histograms: each rank counts its values between the edges. Weights are added up at the bins that a search
+// of the edges finds; a scatter-add of a long list into few bins sends sums, not values
+// (ops/index/update/at.cpp).
 #include <tessera/ops/statistics.hpp>
 
+#include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 
@@ -44,6 +46,36 @@ Array bin_of(const Array& x, const Array& edges) {
   return where(outside, bins, where(in_last, bins - 1, at));
 }
 
+// (B.. edges), (B.. values) -> (B.. edges): how many values lie from each edge to the next; those that are
+// the last edge stand in the last place. A rank counts its own values, and the counts of all are added up.
+const OpDef count_bins_op{
+    .name = "count_bins",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[0].shape, int32}};
+    },
+    .sharding = Rule("B.. e, B.. N.. -> B.. e | sum N | whole e"),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const Tile &edges = a.in[0], &values = a.in[1];
+      const auto count = edges.box.back().size(), rows = edges.elements() / count,
+                 per_row = values.elements() / std::max<std::int64_t>(rows, 1);
+      const auto item = static_cast<std::int64_t>(itemsize(edges.dtype));
+      for (std::int64_t r = 0; r < rows; ++r)
+        kernels::count_bins(edges.dtype, edges.data + r * count * item, count,
+                            values.data + r * per_row * item, per_row,
+                            a.out[0].as<std::int32_t>() + r * count);
+    }},
+    .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(2); },  // a step function
+    .batch = batch_leading,
+};
+const Registered registered_count(count_bins_op);
+
+Array counts_between(const Array& x, const Array& edges) {
+  const Array counts = record(count_bins_op, no_params(), {edges, x});
+  const auto bins = edges.size() - 1;
+  return counts(slice(0, bins)) +
+         where(arange(bins) == bins - 1, counts(-1), 0);  // the last bin has both its ends
+}
+
 Array counted(std::int64_t bins, const Array& bin, const Array& weights) {
   if (!weights.node()) return zeros({bins}, int32).at(bin).add(ones(bin.shape(), int32));
   return zeros({bins}, weights.dtype()).at(bin).add(weights);
@@ -62,7 +94,9 @@ Array widths_of(const Array& edges) { return edges(slice(1, None)) - edges(slice
 
 std::pair<Array, Array> histogram_between(const Array& x, const Array& edges,
                                           const HistogramOptions& options) {
-  const Array counts = counted(edges.size() - 1, bin_of(flat(x), edges), weights_for(x, options.weights));
+  const Array counts = options.weights.node() ? counted(edges.size() - 1, bin_of(flat(x), edges),
+                                                        weights_for(x, options.weights))
+                                              : counts_between(x, edges);
   if (!options.density) return {counts, edges};
   const Array parts = astype(counts, edges.dtype());
   return {parts / (sum(parts) * widths_of(edges)), edges};

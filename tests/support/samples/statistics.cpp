@@ -47,6 +47,9 @@ void statistics_samples(Table& t) {
             histogram_bin_edges(x[0], {.bins = 5}),
             both.counts};
   });
+  t.add_values("count_bins", {{{7, 5}}, {{11}, 0.5, 2}}, [](In x) -> Out {
+    return {histogram(x[0], 6).first, histogram(x[1], array({0.5, 0.6, 1.5})).first};
+  });
   t.add_values("counted", {{{9}, 0, 5, int32}, {{9}}}, [](In x) -> Out {
     return {bincount(x[0], 6), digitize(x[1], array({-1.0, 0.0, 1.0})),
             digitize(x[1], array({1.0, 0.0}), true)};
