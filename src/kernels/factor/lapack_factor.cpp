@@ -74,7 +74,7 @@ template <class T> struct QrSizes {
   }
   // LAPACK makes Q where the reflectors were.
   std::int64_t columns_size() const {
-    return std::int64_t{ld_} * (work_size_ == 0 ? n_ : std::max(n_, q_columns_));
+    return std::int64_t{ld_} * (work_size_ == 0 ? n_ : std::max(n_, q_columns_)) + looked_at_beyond<T>(ld_);
   }
   std::int64_t q_size() const { return work_size_ == 0 ? std::int64_t{ld_} * q_columns_ : 0; }
   std::int64_t bytes() const {

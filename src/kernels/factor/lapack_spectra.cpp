@@ -25,9 +25,10 @@ template <class T> struct EighSizes {
     real_size_ = std::max(queried_size(real_size, "a workspace"), 1);
     int_size_ = std::max(int_size, 1);
   }
-  std::int64_t matrix_size() const { return std::int64_t{n_} * n_; }
+  std::int64_t matrix_size() const { return std::int64_t{n_} * n_ + looked_at_beyond<T>(n_); }
+  std::int64_t room_for_work() const { return work_size_ + looked_at_beyond<T>(n_); }
   std::int64_t bytes() const {
-    return static_cast<std::int64_t>((matrix_size() + work_size_) * sizeof(T) +
+    return static_cast<std::int64_t>((matrix_size() + room_for_work()) * sizeof(T) +
                                      real_size_ * sizeof(real_of<T>) + int_size_ * sizeof(int));
   }
   int call(T* matrix, real_of<T>* w, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork,
@@ -54,7 +55,7 @@ template <class T> class Eigh : EighSizes<T> {
   explicit Eigh(const EighSizes<T>& sizes)
       : EighSizes<T>(sizes),
         matrix_(sizes.matrix_size()),
-        work_(work_size_),
+        work_(sizes.room_for_work()),
         real_work_(real_size_),
         int_work_(int_size_) {}
   bool run(const T* a, real_of<T>* w, T* v) {
@@ -111,9 +112,10 @@ template <class T> struct SvdSizes {
     call(&none, nullptr, &s, nullptr, &size, -1, &s, &no_int);
     work_size_ = std::max(queried_size(size, "a workspace"), 1);
   }
-  std::int64_t matrix_size() const { return std::int64_t{m_} * n_; }
+  std::int64_t matrix_size() const { return std::int64_t{m_} * n_ + looked_at_beyond<T>(n_); }
+  std::int64_t room_for_work() const { return work_size_ + looked_at_beyond<T>(std::max(m_, n_)); }
   std::int64_t bytes() const {
-    return static_cast<std::int64_t>((matrix_size() + work_size_) * sizeof(T) +
+    return static_cast<std::int64_t>((matrix_size() + room_for_work()) * sizeof(T) +
                                      real_size_ * sizeof(real_of<T>) + int_size_ * sizeof(int));
   }
   int call(T* matrix, T* left, real_of<T>* s, T* right, T* work, int lwork,
@@ -145,7 +147,7 @@ template <class T> class Svd : SvdSizes<T> {
   explicit Svd(const SvdSizes<T>& sizes)
       : SvdSizes<T>(sizes),
         matrix_(sizes.matrix_size()),
-        work_(work_size_),
+        work_(sizes.room_for_work()),
         real_work_(sizes.real_size_),
         int_work_(sizes.int_size_) {}
   bool run(const T* a, T* u, real_of<T>* s, T* vh) {

@@ -114,14 +114,15 @@ template <class T> bool eig_of(int n, const T* a, T* w, T* v) {
     if (v != nullptr) fill_nan(v, size);
     return true;
   }
-  std::vector<T> matrix(size), vectors(v != nullptr ? size : 1);
+  const auto beyond = looked_at_beyond<T>(n);
+  std::vector<T> matrix(size + beyond), vectors(v != nullptr ? size + beyond : 1);
   std::vector<real_of<T>> real(2 * std::int64_t{n});
   turned(a, n, n, matrix.data());
   const char* right = v != nullptr ? "V" : "N";
   int info = 0;
-  std::vector<T> work(eig_work<T>(n, v != nullptr));
-  geev(right, n, matrix.data(), w, vectors.data(), work.data(), static_cast<int>(work.size()), real.data(),
-       &info);
+  const int work_size = eig_work<T>(n, v != nullptr);
+  std::vector<T> work(work_size + beyond);
+  geev(right, n, matrix.data(), w, vectors.data(), work.data(), work_size, real.data(), &info);
   if (v != nullptr) turned(vectors.data(), n, n, v);
   return info == 0;
 }
@@ -133,12 +134,14 @@ template <class T> bool schur_of(int n, const T* a, T* t, T* z) {
     fill_nan(z, size);
     return true;
   }
-  std::vector<T> matrix(size), vectors(size);
+  const auto beyond = looked_at_beyond<T>(n);
+  std::vector<T> matrix(size + beyond), vectors(size + beyond);
   SchurSpace<T> space(n);
   turned(a, n, n, matrix.data());
   int info = 0;
-  std::vector<T> work(schur_work<T>(n));
-  gees(n, matrix.data(), vectors.data(), work.data(), static_cast<int>(work.size()), space, &info);
+  const int work_size = schur_work<T>(n);
+  std::vector<T> work(work_size + beyond);
+  gees(n, matrix.data(), vectors.data(), work.data(), work_size, space, &info);
   turned(matrix.data(), n, n, t);
   turned(vectors.data(), n, n, z);
   return info == 0;
@@ -148,13 +151,14 @@ template <class T> void columns_of(int m, int n, const T* a, std::int32_t* colum
   std::iota(columns, columns + n, 0);
   const std::int64_t size = std::int64_t{m} * n;
   if (m == 0 || !is_finite(a, size)) return;
-  std::vector<T> matrix(size), tau(std::min(m, n));
+  const auto beyond = looked_at_beyond<T>(std::max(m, n));
+  std::vector<T> matrix(size + beyond), tau(std::min(m, n));
   std::vector<real_of<T>> real(2 * std::int64_t{n});
   std::vector<int> from_one(n, 0);
   turned(a, m, n, matrix.data());
-  std::vector<T> work(pivots_work<T>(m, n));
-  geqp3(m, n, matrix.data(), from_one.data(), tau.data(), work.data(), static_cast<int>(work.size()),
-        real.data());
+  const int work_size = pivots_work<T>(m, n);
+  std::vector<T> work(work_size + beyond);
+  geqp3(m, n, matrix.data(), from_one.data(), tau.data(), work.data(), work_size, real.data());
   std::transform(from_one.begin(), from_one.end(), columns, [](int column) { return column - 1; });
 }
 
@@ -207,8 +211,9 @@ void pivoted_columns(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64
 
 std::int64_t eig_workspace(Dtype dtype, std::int64_t n, bool vectors) {
   if (n == 0) return 0;
-  const std::int64_t elements =
-      n * n * (vectors ? 2 : 1) + n;  // two real numbers are as large as a complex one
+  const std::int64_t elements = n * n * (vectors ? 2 : 1) +
+                                n +  // two real numbers are as large as a complex one
+                                looked_at_beyond<c64>(n) * (vectors ? 3 : 2);
   const int extent = lapack_int(n, "a matrix extent");
   return dtype == complex64 ? (elements + eig_work<c32>(extent, vectors)) * 8
                             : (elements + eig_work<c64>(extent, vectors)) * 16;
@@ -218,8 +223,9 @@ std::int64_t schur_workspace(Dtype dtype, std::int64_t n) {
   const int extent = lapack_int(n, "a matrix extent");
   return visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    return static_cast<std::int64_t>((2 * n * n + 2 * n + schur_work<T>(extent)) * sizeof(T) +
-                                     n * sizeof(real_of<T>));
+    return static_cast<std::int64_t>(
+        (2 * n * n + 2 * n + 3 * looked_at_beyond<T>(n) + schur_work<T>(extent)) * sizeof(T) +
+        n * sizeof(real_of<T>));
   });
 }
 std::int64_t pivots_workspace(Dtype dtype, std::int64_t m, std::int64_t n) {
@@ -227,8 +233,10 @@ std::int64_t pivots_workspace(Dtype dtype, std::int64_t m, std::int64_t n) {
   const int rows = lapack_int(m, "a matrix extent"), extent = lapack_int(n, "a matrix extent");
   return visit_inexact(dtype, [&](auto zero) {
     using T = decltype(zero);
-    return static_cast<std::int64_t>((m * n + std::min(m, n) + pivots_work<T>(rows, extent)) * sizeof(T) +
-                                     2 * n * sizeof(real_of<T>) + n * sizeof(int));
+    return static_cast<std::int64_t>(
+        (m * n + std::min(m, n) + 2 * looked_at_beyond<T>(std::max(m, n)) + pivots_work<T>(rows, extent)) *
+            sizeof(T) +
+        2 * n * sizeof(real_of<T>) + n * sizeof(int));
   });
 }
 
