@@ -22,9 +22,9 @@ template <class R> struct RealOf<std::complex<R>> { using type = R; };
 template <class T> using real_of = typename RealOf<T>::type;
 template <class T> inline constexpr bool complex_type = !std::is_same_v<T, real_of<T>>;
 
-// Elements that stand behind a matrix of this leading dimension, or behind a work space. OpenBLAS up to 0.3.23
-// looks at one element of a strided complex vector beyond its last (zgemv, cgemv); of a matrix' last row that
-// is a column more.
+// Elements that stand behind a matrix of this leading dimension, or behind a work space. OpenBLAS up to
+// 0.3.23 looks at one element of a strided complex vector beyond its last (zgemv, cgemv); of a matrix' last
+// row that is a column more.
 template <class T> std::int64_t looked_at_beyond(std::int64_t ld) { return complex_type<T> ? ld + 8 : 0; }
 
 // f(T{}) for the four types that LAPACK knows.
