@@ -42,6 +42,21 @@ void report_unknown_settings() {
     log_once(LogLevel::warn, "there is no setting " + name + "; it is ignored");
 }
 
+// BLAS has the rank's threads where kernels have one; where they share its work among several
+// (TESSERA_THREADS), each of these calls a BLAS of one thread.
+void set_threads_of_blas(int threads, int of_kernels) {
+  if (openblas_set_num_threads != nullptr && std::getenv("OPENBLAS_NUM_THREADS") == nullptr)
+    openblas_set_num_threads(of_kernels > 1 ? 1 : threads);
+  if (omp_set_num_threads != nullptr && (of_kernels > 0 || std::getenv("OMP_NUM_THREADS") == nullptr))
+    omp_set_num_threads(threads);
+  if (of_kernels > 1 && !kernels::blas_takes_callers())
+    log_once(
+        LogLevel::warn,
+        "this OpenBLAS is built for one thread, without locks: its products and factorizations stay on one "
+        "of TESSERA_THREADS=" +
+            std::to_string(of_kernels) + "; libopenblas0-pthread shares them");
+}
+
 // Several ranks on a host share its cores: without this each rank's BLAS would start as many threads as
 // there are cores.
 void share_cores(int wanted) {
@@ -52,10 +67,7 @@ void share_cores(int wanted) {
   kernels::set_threads(wanted);  // they use one where nobody asks for more
   if (const auto target = kernels::retarget_blas(); !target.empty())
     log_once(LogLevel::info, "OpenBLAS does not know this CPU; it uses its kernels for " + target);
-  if (openblas_set_num_threads != nullptr && std::getenv("OPENBLAS_NUM_THREADS") == nullptr)
-    openblas_set_num_threads(threads);
-  if (omp_set_num_threads != nullptr && (wanted > 0 || std::getenv("OMP_NUM_THREADS") == nullptr))
-    omp_set_num_threads(threads);
+  set_threads_of_blas(threads, wanted);
   log_once(LogLevel::info, format_count(job.size, "rank") + ", " + format_count(threads, "thread") +
                                " each, build " + build_id);
 }

@@ -5,13 +5,24 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string_view>
 
-extern "C" int openblas_get_parallel() __attribute__((weak));
+extern "C" {
+int openblas_get_parallel() __attribute__((weak));
+int openblas_get_num_threads() __attribute__((weak));
+char* openblas_get_config() __attribute__((weak));
+}
 
 namespace tessera::kernels {
 namespace {
 std::atomic<int> thread_count{1};
+
+enum ThreadsOfOpenBlas { none = 0, of_its_own = 1, of_openmp = 2 };
+int kind_of_threads() {
+  static const int kind = openblas_get_parallel == nullptr ? none : openblas_get_parallel();
+  return kind;
 }
+}  // namespace
 
 int threads() { return omp_in_parallel() ? 1 : thread_count.load(std::memory_order_relaxed); }
 void set_threads(int count) { thread_count.store(std::max(count, 1), std::memory_order_relaxed); }
@@ -23,8 +34,17 @@ int cores_to_run_on() {
 }
 
 bool blas_has_threads() {
-  static const bool has = openblas_get_parallel != nullptr && openblas_get_parallel() != 0;
-  return has;
+  const int kind = kind_of_threads();
+  return kind == of_openmp || (kind == of_its_own && openblas_get_num_threads() > 1);
 }
+
+bool blas_takes_callers() {
+  static const bool takes =
+      kind_of_threads() != none || openblas_get_config == nullptr ||
+      std::string_view(openblas_get_config()).find("USE_LOCKING") != std::string_view::npos;
+  return takes;
+}
+
+int threads_in_blas() { return blas_has_threads() || !blas_takes_callers() ? 1 : threads(); }
 
 }  // namespace tessera::kernels

@@ -13,5 +13,11 @@ int cores_to_run_on();
 
 // Whether BLAS starts threads of its own: its calls are not shared then.
 bool blas_has_threads();
+// Whether several threads may call BLAS at once. OpenBLAS that is built for one thread (Debian's
+// libopenblas0-serial) keeps no lock on the memory that it packs operands in: two calls at once may pack over
+// each other.
+bool blas_takes_callers();
+// Threads of this rank that share work by calling BLAS, each for its part.
+int threads_in_blas();
 
 }  // namespace tessera::kernels

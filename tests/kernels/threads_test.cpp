@@ -251,6 +251,16 @@ TEST(threads, products_of_whole_numbers_are_exact) {
   });
 }
 
+// Calls of BLAS at once: a BLAS without locks packs their operands over each other, now and then.
+TEST(threads, products_at_once_do_not_meet) {
+  constexpr std::int64_t batch = 64, n = 40;
+  const auto a = random_values<double>(batch * n * n), b = random_values<double>(batch * n * n, 2);
+  for (int again = 0; again < 40; ++again)
+    expect_same_bits("products of a batch", batch * n * n * 8, [&](std::byte* out) {
+      gemm_batched(float64, false, false, batch, n, n, n, a.data(), n * n, b.data(), n * n, out, n * n);
+    });
+}
+
 TEST(threads, panels_are_summed_as_by_one) {
   constexpr std::int64_t m = 500, n = 333, k = 300;
   const auto a = random_values<double>(m * k), b = random_values<double>(k * n, 2);

@@ -158,7 +158,7 @@ void gemm(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t m, std::
     if (!accumulate) clear_rows(c_block, rows, columns, ldc, item);
     if (k > 0) gemm_own(dtype, rows, columns, k, a_rows.view(), b_columns.view(), c_block, ldc);
   };
-  if (by_blas && blas_has_threads())
+  if (by_blas && threads_in_blas() == 1)
     block(0, 0, m, n);
   else
     share_product(m, n, k, block);
@@ -178,7 +178,7 @@ void gemm_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t 
            lda, static_cast<const std::byte*>(b) + i * stride_b * item, ldb, false,
            static_cast<std::byte*>(c) + i * stride_c * item, n);
   };
-  if (batch < 4 * threads() || (is_inexact(dtype) && blas_has_threads()))  // each on all threads
+  if (batch < 4 * threads() || (is_inexact(dtype) && threads_in_blas() == 1))  // each on all threads
     some(0, batch);
   else
     share(batch, std::max<std::int64_t>((std::int64_t{1} << 18) / std::max<std::int64_t>(m * n * k, 1), 1),

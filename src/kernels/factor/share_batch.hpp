@@ -8,10 +8,11 @@
 
 namespace tessera::kernels {
 
-// So many threads work on a batch at most, each with memory of its own; this one alone where BLAS has threads
-// of its own.
+// So many threads work on a batch at most, each with memory of its own; this one alone where BLAS shares its
+// work itself or takes one caller at a time.
 inline std::int64_t workers_of(std::int64_t batch) {
-  return batch < threads() || blas_has_threads() ? std::min<std::int64_t>(batch, 1) : threads();
+  const std::int64_t team = threads_in_blas();
+  return batch < team ? std::min<std::int64_t>(batch, 1) : std::min(batch, team);
 }
 
 // run(first, last), which returns the first breakdown among these matrices of a batch, on all these threads.
