@@ -100,17 +100,12 @@ void refuse_together(const std::vector<int>& ids, const std::string& mine) {
   if (!text.empty()) throw MemoryError(text);
 }
 
-// Communicators are made here: who fails leaves others inside of their making.
-std::unique_ptr<Executable> bind_here(Program program, const std::vector<int>& ids) {
-  try {
-    return std::make_unique<Executable>(std::move(program), process_index());
-  } catch (...) {
-    if (ids.size() > 1 && is_among(ids)) comm::mark_failed_by_exception("while this rank made a plan ready");
-    throw;
-  }
-}
-
 }  // namespace
+
+void mark_failed_on_the_way(const std::vector<int>& participants) noexcept {
+  if (participants.size() > 1 && is_among(participants))
+    comm::mark_failed_by_exception("while this rank made a plan ready");
+}
 
 // The same on all ranks, because it follows from what they have agreed on: nothing is sent, no rank fails or
 // takes effect, and no rank is far behind the others before they meet again.
@@ -161,21 +156,27 @@ void allow_later(const Asked& asked) {
 }
 
 std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, const std::vector<int>& ids,
-                                       const std::string& what) {
+                                       const std::function<std::string()>& what) {
   std::optional<Program> program;
   std::string wrong;
-  try {
-    if (make) program = make();
-    // To bind what fits nowhere takes long: a transfer of 64 TiB has a million pieces.
-    constexpr std::int64_t quick_to_bind = 1 << 30;
-    if (const auto bytes = program ? bytes_at_least(*program, process_index()) : 0; bytes > quick_to_bind)
-      wrong = memory_refusal(bytes, what);
-  } catch (const std::bad_alloc&) {
-    wrong = what + ": there is no memory for its plan";
-  }
+  on_the_way(ids, [&] {
+    try {
+      if (make) program = make();
+      // To bind what fits nowhere takes long: a transfer of 64 TiB has a million pieces.
+      constexpr std::int64_t quick_to_bind = 1 << 30;
+      if (const auto bytes = program ? bytes_at_least(*program, process_index()) : 0; bytes > quick_to_bind)
+        wrong = memory_refusal(bytes, what());
+    } catch (const std::bad_alloc&) {
+      wrong = what() + ": there is no memory for its plan";
+    }
+  });
   refuse_together(ids, wrong);
-  auto executable = program ? bind_here(std::move(*program), ids) : nullptr;
-  refuse_together(ids, executable ? memory_refusal(executable->peak_bytes(), what) : "");
+  auto executable = on_the_way(ids, [&] {  // communicators are made here
+    auto bound = program ? std::make_unique<Executable>(std::move(*program), process_index()) : nullptr;
+    if (bound) wrong = memory_refusal(bound->peak_bytes(), what());
+    return bound;
+  });
+  refuse_together(ids, wrong);
   return executable;
 }
 
@@ -209,18 +210,23 @@ void evaluate(const std::vector<Array>& arrays) {
     const auto make = [&] { return compile(graph); };
     auto executable = make_ready(plan == nullptr ? make : std::function<Program()>(),
                                  agreed == Agreed::later ? std::vector<int>() : ids,
-                                 call_text() + ": computing " + describe(roots[0]));
-    if (plan == nullptr) plan = &plans.add(key, {GraphForm(graph), ids, std::move(executable)});
-    if (agreed == Agreed::not_ready)
-      allow_later({graph, key, key.agreed, plan->participants, plan->executable.get()});
+                                 [&] { return call_text() + ": computing " + describe(roots[0]); });
+    on_the_way(ids, [&] {
+      if (plan == nullptr) plan = &plans.add(key, {GraphForm(graph), found, std::move(executable)});
+      if (agreed == Agreed::not_ready)
+        allow_later({graph, key, key.agreed, plan->participants, plan->executable.get()});
+    });
   }
-  std::vector<Buffer> inputs;
-  inputs.reserve(graph.leaves.size());
-  for (const auto& leaf : graph.leaves) {
-    const auto& output = output_of(leaf);
-    if (output.deleted) check_usable(leaf);
-    inputs.push_back(output.stored->buffer);
-  }
+  auto inputs = on_the_way(plan->participants, [&] {
+    std::vector<Buffer> buffers;
+    buffers.reserve(graph.leaves.size());
+    for (const auto& leaf : graph.leaves) {
+      const auto& output = output_of(leaf);
+      if (output.deleted) check_usable(leaf);
+      buffers.push_back(output.stored->buffer);
+    }
+    return buffers;
+  });
   const auto executable =
       plan->executable;  // a callback inside may compute so much that the plan is forgotten
   compare_replicas(*executable, inputs, process_index());

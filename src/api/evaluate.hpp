@@ -38,6 +38,19 @@ std::vector<int> participants(const Graph&);
 // MemoryError on all of them where one would need more than its share of its host's memory, or has none for
 // the plan itself.
 std::unique_ptr<Executable> make_ready(const std::function<Program()>& make,
-                                       const std::vector<int>& participants, const std::string& what);
+                                       const std::vector<int>& participants,
+                                       const std::function<std::string()>& what);
+
+// In a catch block: what this rank fails in, between what the participants agreed on and what they then do
+// together, leaves the others inside of that.
+void mark_failed_on_the_way(const std::vector<int>& participants) noexcept;
+template <class Work> auto on_the_way(const std::vector<int>& participants, Work work) {
+  try {
+    return work();
+  } catch (...) {
+    mark_failed_on_the_way(participants);
+    throw;
+  }
+}
 
 }  // namespace tessera

@@ -305,6 +305,16 @@ static void report_unusable_donations(const CompiledCore& core, const std::vecto
   }
 }
 
+static std::vector<Buffer> memory_of_arguments(const CompiledCore& core, const std::vector<Array>& placed) {
+  std::vector<Buffer> buffers;
+  buffers.reserve(core.source.size());
+  for (std::size_t i = 0; i < core.source.size(); ++i) {
+    const auto& x = core.source[i] >= 0 ? placed[core.source[i]] : core.constants[i];
+    buffers.push_back(output_of(x).stored->buffer);
+  }
+  return buffers;
+}
+
 std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves,
                                  const std::vector<bool>& donated) {
   const Call call("jit", core.traced->where);
@@ -336,24 +346,22 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     const auto make = [&] { return core.program; };
     auto bound = make_ready(is_ready ? std::function<Program()>() : make,
                             agreed == Agreed::later ? std::vector<int>() : core.participants,
-                            "the compiled function of " + call_text());
+                            [] { return "the compiled function of " + call_text(); });
     if (!is_ready) core.bound = std::move(bound), core.bound_in = session_number();
     asked.plan = core.bound.get();
-    if (agreed == Agreed::not_ready) allow_later(asked);
+    if (agreed == Agreed::not_ready) on_the_way(core.participants, [&] { allow_later(asked); });
   }
-  std::vector<Buffer> buffers;
-  buffers.reserve(core.source.size());
-  for (std::size_t i = 0; i < core.source.size(); ++i) {
-    const auto& x = core.source[i] >= 0 ? placed[core.source[i]] : core.constants[i];
-    buffers.push_back(output_of(x).stored->buffer);
-  }
-  if (!core.bound_once) report_unusable_donations(core, donated);
-  core.bound_once = true;
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (!donated[i]) continue;
-    Array argument = leaves[i];
-    if (!argument.is_deleted()) argument.delete_();
-  }
+  auto buffers = on_the_way(core.participants, [&] {
+    auto taken = memory_of_arguments(core, placed);
+    if (!core.bound_once) report_unusable_donations(core, donated);
+    core.bound_once = true;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (!donated[i]) continue;
+      Array argument = leaves[i];
+      if (!argument.is_deleted()) argument.delete_();
+    }
+    return taken;
+  });
   placed.clear();
   compare_replicas(*core.bound, buffers, process_index());
   auto results = core.bound->run(std::move(buffers));
