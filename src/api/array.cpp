@@ -25,8 +25,8 @@ const Sharding& replicated_everywhere() {
   auto& [devices, sharding] = state<Everywhere>();
   const auto& now = device_table();
   if (devices != now.size()) {
-    devices = now.size();
     sharding = Sharding::replicated(make_mesh({static_cast<int>(now.size())}, {"devices"}, now));
+    devices = now.size();  // once there is memory for the line above
   }
   return *sharding;
 }
