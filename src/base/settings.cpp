@@ -113,6 +113,13 @@ const Row rows[] = {
        parse_choice<int>(name, text, {"auto", "mpi", "own"});
        s.collectives = text;
      }},
+    {"TESSERA_MATH", "fast",
+     "log, sin, cos, tan, their inverses, sinh, cosh and tanh of real numbers: fast (3.5 ulp) | precise (1 "
+     "ulp, "
+     "two to three times the time)",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.precise_math = parse_choice<int>(name, text, {"fast", "precise"}) == 1;
+     }},
     {"TESSERA_FFT_PLAN", "auto",
      "how FFTW plans: auto (estimate a shape's first transform, measure at its second) | estimate (the same "
      "bits every time) | measure",

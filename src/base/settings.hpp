@@ -19,6 +19,7 @@ struct Settings {
   int threads = 0;
   bool nan_check = false;
   std::string collectives = "auto";
+  bool precise_math = false;
   std::string fft_plan = "auto";
   std::string fft_wisdom;
   std::string profile;        // folder

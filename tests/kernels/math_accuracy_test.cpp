@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/settings.hpp"
 #include "kernels/values.hpp"
 #include "ops/elementwise/define.hpp"
 
@@ -43,7 +44,14 @@ template <class T> std::vector<T> arguments() {
   return values;
 }
 
-template <class T> std::string worst_of(const ElementwiseOp& op) {
+enum class Mode { fast, precise };
+const char* word(Mode mode) { return mode == Mode::precise ? "precise" : "fast"; }
+double bound_of(const ElementwiseOp& op, Mode mode) {
+  return mode == Mode::precise ? op.trials.accuracy.precise_ulp : op.trials.accuracy.ulp;
+}
+
+template <class T> std::string worst_of(const ElementwiseOp& op, Mode mode) {
+  const SettingScope scope("TESSERA_MATH", word(mode));
   const auto x = arguments<T>();
   std::vector<T> out(x.size());
   const void* in[] = {x.data()};
@@ -54,9 +62,10 @@ template <class T> std::string worst_of(const ElementwiseOp& op) {
     const double error = ulps(out[i], op.trials.accuracy.of_one(x[i]));
     if (error > worst) worst = error, at = x[i];
   }
-  ::testing::Test::RecordProperty(op.def.name + "_max_ulp_f" + std::to_string(8 * sizeof(T)),
-                                  std::to_string(worst));
-  if (worst <= op.trials.accuracy.ulp) return "";
+  ::testing::Test::RecordProperty(
+      op.def.name + (mode == Mode::precise ? "_precise" : "") + "_max_ulp_f" + std::to_string(8 * sizeof(T)),
+      std::to_string(worst));
+  if (worst <= bound_of(op, mode)) return "";
   std::ostringstream text;
   text << op.def.name << " f" << 8 * sizeof(T) << ": " << worst << " ulp at " << std::hexfloat << at
        << std::defaultfloat << " (" << at << ")\n";
@@ -68,7 +77,10 @@ template <class T> void expect_rows_of_one_within_their_bounds() {
   std::string bad;
   int tried = 0;
   for (const auto* op : elementwise_ops())
-    if (op->trials.accuracy.of_one != nullptr) bad += worst_of<T>(*op), ++tried;
+    if (op->trials.accuracy.of_one != nullptr) {
+      bad += worst_of<T>(*op, Mode::fast), ++tried;
+      if (bound_of(*op, Mode::precise) < bound_of(*op, Mode::fast)) bad += worst_of<T>(*op, Mode::precise);
+    }
   EXPECT_EQ(bad, "");
   EXPECT_GE(tried, 20);
 }
@@ -79,7 +91,8 @@ TEST(math_accuracy, float64_functions_stay_within_their_bounds_over_the_whole_ra
   expect_rows_of_one_within_their_bounds<double>();
 }
 
-template <class T> void expect_binary_within_its_bound(const ElementwiseOp& op) {
+template <class T> void expect_binary_within_its_bound(const ElementwiseOp& op, Mode mode) {
+  const SettingScope scope("TESSERA_MATH", word(mode));
   const auto all = arguments<T>();
   std::vector<T> x, y;
   for (std::size_t i = 0; i < all.size(); i += 7)
@@ -90,15 +103,17 @@ template <class T> void expect_binary_within_its_bound(const ElementwiseOp& op) 
   const void* in[] = {x.data(), y.data()};
   op.row.kernel->of(dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
   for (std::size_t i = 0; i < x.size(); ++i)
-    ASSERT_LE(ulps(out[i], op.trials.accuracy.of_two(x[i], y[i])), op.trials.accuracy.ulp)
+    ASSERT_LE(ulps(out[i], op.trials.accuracy.of_two(x[i], y[i])), bound_of(op, mode))
         << op.def.name << "(" << x[i] << ", " << y[i] << ") = " << out[i];
 }
 
 TEST(math_accuracy, functions_of_two_arguments) {
   for (const auto* op : elementwise_ops()) {
     if (op->trials.accuracy.of_two == nullptr) continue;
-    expect_binary_within_its_bound<float>(*op);
-    expect_binary_within_its_bound<double>(*op);
+    for (const Mode mode : {Mode::fast, Mode::precise}) {
+      expect_binary_within_its_bound<float>(*op, mode);
+      expect_binary_within_its_bound<double>(*op, mode);
+    }
   }
 }
 

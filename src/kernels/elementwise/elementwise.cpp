@@ -1,16 +1,18 @@
 #include "kernels/elementwise/elementwise.hpp"
 
+#include "base/settings.hpp"
 #include "kernels/elementwise/map_table.hpp"
 #include "kernels/elementwise/maps_special.hpp"
 
 namespace tessera::kernels {
-
 void MapTable::add(Map& map, int arity, Dtype in, MapFn function, Dtype result) {
   if (map.arity_ == 0) maps.push_back(&map);
   map.arity_ = arity;
   map.functions_[in.code] = function;
   map.results_[in.code] = result;
 }
+
+void MapTable::add_precise(Map& map, Dtype in, MapFn function) { map.precise_[in.code] = function; }
 
 // Filled at the first question, when it is known which instruction sets may be used.
 const std::vector<const Map*>& all_maps() {
@@ -28,7 +30,10 @@ const std::vector<const Map*>& all_maps() {
   return maps;
 }
 
-MapFn Map::of(Dtype in) const { return all_maps(), functions_[in.code]; }
+MapFn Map::of(Dtype in) const {
+  all_maps();
+  return settings().precise_math && precise_[in.code] != nullptr ? precise_[in.code] : functions_[in.code];
+}
 Dtype Map::result(Dtype in) const { return all_maps(), results_[in.code]; }
 int Map::arity() const { return all_maps(), arity_; }
 

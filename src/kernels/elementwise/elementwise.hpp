@@ -30,7 +30,8 @@ class Map {
   Map& operator=(const Map&) = delete;
 
   const char* name() const { return name_; }
-  MapFn of(Dtype in) const;  // nullptr when it does not take that dtype
+  // nullptr when it does not take that dtype. Where there are two, TESSERA_MATH chooses.
+  MapFn of(Dtype in) const;
   Dtype result(
       Dtype in) const;  // bool for comparisons and tests, the real dtype for abs/real/imag of complex ...
   int arity() const;    // operands; 0 when no dtype has a function
@@ -39,7 +40,7 @@ class Map {
   friend class MapTable;
   const char* name_;
   int arity_ = 0;
-  std::array<MapFn, dtype_count> functions_{};
+  std::array<MapFn, dtype_count> functions_{}, precise_{};
   std::array<Dtype, dtype_count> results_{};
 };
 

@@ -92,12 +92,18 @@ template <class D, class V> HWY_INLINE V Sigmoid(D d, V x) {
 }
 template <class D, class V> HWY_INLINE V Silu(D d, V x) { return hn::Mul(x, Sigmoid(d, x)); }
 // x * 0.5 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
-template <class D, class V> HWY_INLINE V Gelu(D d, V x) {
+template <class D, class V, class Tanh> HWY_INLINE V GeluBy(D d, V x, Tanh tanh) {
   using T = hn::TFromD<D>;
   const auto cubed = hn::Mul(hn::Mul(x, x), x);
   const auto inner =
       hn::Mul(hn::Set(d, T(0.79788456080286535588)), hn::Add(x, hn::Mul(hn::Set(d, T(0.044715)), cubed)));
-  return hn::Mul(x, hn::Mul(hn::Set(d, T(0.5)), hn::Add(hn::Set(d, T(1)), Tanh(d, inner))));
+  return hn::Mul(x, hn::Mul(hn::Set(d, T(0.5)), hn::Add(hn::Set(d, T(1)), tanh(d, inner))));
+}
+template <class D, class V> HWY_INLINE V Gelu(D d, V x) {
+  return GeluBy(d, x, [](auto tag, auto v) HWY_ATTR { return Tanh(tag, v); });
+}
+template <class D, class V> HWY_INLINE V FastGelu(D d, V x) {
+  return GeluBy(d, x, [](auto tag, auto v) HWY_ATTR { return FastTanh(tag, v); });
 }
 template <class D, class V> HWY_INLINE V Softplus(D d, V x) {
   const auto tail = Log1p(d, Exp(d, hn::Neg(hn::Abs(x))));
@@ -147,23 +153,32 @@ template <class T, class F> void add_vector2(MapTable& table, Map& map, F) {
   table.add(map, 2, dtype_of<T>(), vector_map2<F, T>);
 }
 
+template <class T, class F, class Precise> void add_vector1(MapTable& table, Map& map, F, Precise) {
+  table.add(map, 1, dtype_of<T>(), vector_map1<F, T>);
+  table.add_precise(map, dtype_of<T>(), vector_map1<Precise, T>);
+}
+template <class T, class F, class Precise> void add_vector2(MapTable& table, Map& map, F, Precise) {
+  table.add(map, 2, dtype_of<T>(), vector_map2<F, T>);
+  table.add_precise(map, dtype_of<T>(), vector_map2<Precise, T>);
+}
+
 template <class T> void add_unary(MapTable& table) {
   add_vector1<T>(table, map<"exp">, TESSERA_VECTORS(Exp));
   add_vector1<T>(table, map<"exp2">, TESSERA_VECTORS(Exp2));
   add_vector1<T>(table, map<"expm1">, TESSERA_VECTORS(Expm1));
-  add_vector1<T>(table, map<"log">, TESSERA_VECTORS(Log));
-  add_vector1<T>(table, map<"log2">, TESSERA_VECTORS(Log2));
+  add_vector1<T>(table, map<"log">, TESSERA_VECTORS(FastLog), TESSERA_VECTORS(Log));
+  add_vector1<T>(table, map<"log2">, TESSERA_VECTORS(FastLog2), TESSERA_VECTORS(Log2));
   add_vector1<T>(table, map<"log10">, TESSERA_VECTORS(Log10));
   add_vector1<T>(table, map<"log1p">, TESSERA_VECTORS(Log1p));
-  add_vector1<T>(table, map<"sin">, TESSERA_VECTORS(Sin));
-  add_vector1<T>(table, map<"cos">, TESSERA_VECTORS(Cos));
-  add_vector1<T>(table, map<"tan">, TESSERA_VECTORS(Tan));
-  add_vector1<T>(table, map<"asin">, TESSERA_VECTORS(Asin));
-  add_vector1<T>(table, map<"acos">, TESSERA_VECTORS(Acos));
-  add_vector1<T>(table, map<"atan">, TESSERA_VECTORS(Atan));
-  add_vector1<T>(table, map<"sinh">, TESSERA_VECTORS(Sinh));
-  add_vector1<T>(table, map<"cosh">, TESSERA_VECTORS(Cosh));
-  add_vector1<T>(table, map<"tanh">, TESSERA_VECTORS(Tanh));
+  add_vector1<T>(table, map<"sin">, TESSERA_VECTORS(FastSin), TESSERA_VECTORS(Sin));
+  add_vector1<T>(table, map<"cos">, TESSERA_VECTORS(FastCos), TESSERA_VECTORS(Cos));
+  add_vector1<T>(table, map<"tan">, TESSERA_VECTORS(FastTan), TESSERA_VECTORS(Tan));
+  add_vector1<T>(table, map<"asin">, TESSERA_VECTORS(FastAsin), TESSERA_VECTORS(Asin));
+  add_vector1<T>(table, map<"acos">, TESSERA_VECTORS(FastAcos), TESSERA_VECTORS(Acos));
+  add_vector1<T>(table, map<"atan">, TESSERA_VECTORS(FastAtan), TESSERA_VECTORS(Atan));
+  add_vector1<T>(table, map<"sinh">, TESSERA_VECTORS(FastSinh), TESSERA_VECTORS(Sinh));
+  add_vector1<T>(table, map<"cosh">, TESSERA_VECTORS(FastCosh), TESSERA_VECTORS(Cosh));
+  add_vector1<T>(table, map<"tanh">, TESSERA_VECTORS(FastTanh), TESSERA_VECTORS(Tanh));
   add_vector1<T>(table, map<"asinh">, TESSERA_VECTORS(Asinh));
   add_vector1<T>(table, map<"acosh">, TESSERA_VECTORS(Acosh));
   add_vector1<T>(table, map<"atanh">, TESSERA_VECTORS(Atanh));
@@ -174,7 +189,7 @@ template <class T> void add_unary(MapTable& table) {
   add_vector1<T>(table, map<"lgamma">, TESSERA_VECTORS(Lgamma));
   add_vector1<T>(table, map<"sigmoid">, TESSERA_VECTORS(Sigmoid));
   add_vector1<T>(table, map<"silu">, TESSERA_VECTORS(Silu));
-  add_vector1<T>(table, map<"gelu">, TESSERA_VECTORS(Gelu));
+  add_vector1<T>(table, map<"gelu">, TESSERA_VECTORS(FastGelu), TESSERA_VECTORS(Gelu));
   add_vector1<T>(table, map<"softplus">, TESSERA_VECTORS(Softplus));
   add1<Digamma, T>(table, map<"digamma">);
 }
@@ -183,7 +198,7 @@ template <class T> void add_binary(MapTable& table) {
   table.add(map<"clip">, 3, dtype_of<T>(), clip_map<T>);
   table.add(map<"multiply_add">, 3, dtype_of<T>(), multiply_add_map<T>);
   add_vector2<T>(table, map<"power">, TESSERA_VECTORS(Pow));
-  add_vector2<T>(table, map<"atan2">, TESSERA_VECTORS(Atan2));
+  add_vector2<T>(table, map<"atan2">, TESSERA_VECTORS(FastAtan2), TESSERA_VECTORS(Atan2));
   add_vector2<T>(table, map<"hypot">, TESSERA_VECTORS(Hypot));
   add_vector2<T>(table, map<"logaddexp">, TESSERA_VECTORS(LogAddExp));
 }

@@ -51,7 +51,7 @@ const ElementwiseOp minimum_op{map<"minimum">, DtypeRule::any, "the smaller; NaN
                                chosen()};
 
 const ElementwiseOp atan2_op{map<"atan2">, DtypeRule::floating, "angle of the point (b, a)",
-                             reals(0.3, 2).within(1.5, std::atan2),
+                             reals(0.3, 2).within(3.5, std::atan2, 1.5),
                              derivative([](A g, A a, A b, A) { return g * b / (a * a + b * b); },
                                         [](A g, A a, A b, A) { return -g * a / (a * a + b * b); })};
 const ElementwiseOp hypot_op{

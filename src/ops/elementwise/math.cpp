@@ -23,10 +23,10 @@ const ElementwiseOp expm1_op{map<"expm1">, DtypeRule::inexact, "exp(x) - 1, exac
                              reals().complexes(0.3, 0.9).within(1.1, std::expm1),
                              derivative([](A g, A, A y) { return g * (y + 1); })};
 const ElementwiseOp log_op{map<"log">, DtypeRule::inexact, "natural logarithm",
-                           reals(0.3, 3).complexes(0.3, 0.9).within(1.1, std::log),
+                           reals(0.3, 3).complexes(0.3, 0.9).within(3.5, std::log, 1.1),
                            derivative([](A g, A x, A) { return g / x; })};
 const ElementwiseOp log2_op{map<"log2">, DtypeRule::floating, "logarithm to base 2",
-                            reals(0.3, 3).within(1.1, std::log2),
+                            reals(0.3, 3).within(3.5, std::log2, 1.1),
                             derivative([](A g, A x, A) { return g / (x * 0.69314718055994530942); })};
 const ElementwiseOp log10_op{map<"log10">, DtypeRule::floating, "logarithm to base 10",
                              reals(0.3, 3).within(1.1, std::log10),
@@ -36,31 +36,31 @@ const ElementwiseOp log1p_op{map<"log1p">, DtypeRule::inexact, "log(1 + x), exac
                              derivative([](A g, A x, A) { return g / (x + 1); })};
 
 const ElementwiseOp sin_op{map<"sin">, DtypeRule::inexact, "sine",
-                           reals(-3, 3).complexes().within(1.1, std::sin),
+                           reals(-3, 3).complexes().within(3.5, std::sin, 1.1),
                            derivative([](A g, A x, A) { return g * cos(x); })};
 const ElementwiseOp cos_op{map<"cos">, DtypeRule::inexact, "cosine",
-                           reals(-3, 3).complexes().within(1.1, std::cos),
+                           reals(-3, 3).complexes().within(3.5, std::cos, 1.1),
                            derivative([](A g, A x, A) { return -g * sin(x); })};
 const ElementwiseOp tan_op{map<"tan">, DtypeRule::inexact, "tangent",
-                           reals(-1.2, 1.2).complexes(0.3, 0.9).within(1.1, std::tan),
+                           reals(-1.2, 1.2).complexes(0.3, 0.9).within(3.5, std::tan, 1.1),
                            derivative([](A g, A, A y) { return g * (1 + y * y); })};
 const ElementwiseOp asin_op{map<"asin">, DtypeRule::inexact, "angle whose sine is x",
-                            reals(-0.8, 0.8).within(1.1, std::asin),
+                            reals(-0.8, 0.8).within(3.5, std::asin, 1.1),
                             derivative([](A g, A x, A) { return g / sqrt(1 - x * x); })};
 const ElementwiseOp acos_op{map<"acos">, DtypeRule::inexact, "angle whose cosine is x",
-                            reals(-0.8, 0.8).within(1.1, std::acos),
+                            reals(-0.8, 0.8).within(3.5, std::acos, 1.1),
                             derivative([](A g, A x, A) { return -g / sqrt(1 - x * x); })};
 const ElementwiseOp atan_op{map<"atan">, DtypeRule::inexact, "angle whose tangent is x",
-                            reals().complexes(0.3, 0.9).within(1.1, std::atan),
+                            reals().complexes(0.3, 0.9).within(3.5, std::atan, 1.1),
                             derivative([](A g, A x, A) { return g / (1 + x * x); })};
 const ElementwiseOp sinh_op{map<"sinh">, DtypeRule::inexact, "hyperbolic sine",
-                            reals().complexes().within(2, std::sinh),
+                            reals().complexes().within(3.5, std::sinh, 2),
                             derivative([](A g, A x, A) { return g * cosh(x); })};
 const ElementwiseOp cosh_op{map<"cosh">, DtypeRule::inexact, "hyperbolic cosine",
-                            reals().complexes().within(2, std::cosh),
+                            reals().complexes().within(3.5, std::cosh, 2),
                             derivative([](A g, A x, A) { return g * sinh(x); })};
 const ElementwiseOp tanh_op{map<"tanh">, DtypeRule::inexact, "hyperbolic tangent",
-                            reals().complexes().within(1.1, std::tanh),
+                            reals().complexes().within(3.5, std::tanh, 1.1),
                             derivative([](A g, A, A y) { return g * (1 - y * y); })};
 const ElementwiseOp asinh_op{map<"asinh">, DtypeRule::inexact, "inverse hyperbolic sine",
                              reals().complexes(0.3, 0.9).within(1.1, std::asinh),

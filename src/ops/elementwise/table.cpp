@@ -36,9 +36,11 @@ std::string linearity(const ElementwiseOp& op) {
 }
 
 std::string accuracy(const ElementwiseOp& op) {
-  if (op.trials.accuracy.ulp == 0) return "";
+  const auto& [ulp, precise_ulp, of_one, of_two] = op.trials.accuracy;
+  if (ulp == 0) return "";
   std::ostringstream text;
-  text << op.trials.accuracy.ulp << " ulp";
+  text << ulp << " ulp";
+  if (precise_ulp < ulp) text << ", precise " << precise_ulp;
   return text.str();
 }
 

@@ -15,14 +15,14 @@ Trials Trials::complexes(double low, double high) const {
   more.calls.push_back(one_call(complex128, low, high).calls[0]);
   return more;
 }
-Trials Trials::within(double ulp, long double (*exact)(long double)) const {
+Trials Trials::within(double ulp, long double (*exact)(long double), double precise_ulp) const {
   Trials more = *this;
-  more.accuracy = {.ulp = ulp, .of_one = exact};
+  more.accuracy = {.ulp = ulp, .precise_ulp = precise_ulp == 0 ? ulp : precise_ulp, .of_one = exact};
   return more;
 }
-Trials Trials::within(double ulp, long double (*exact)(long double, long double)) const {
+Trials Trials::within(double ulp, long double (*exact)(long double, long double), double precise_ulp) const {
   Trials more = *this;
-  more.accuracy = {.ulp = ulp, .of_two = exact};
+  more.accuracy = {.ulp = ulp, .precise_ulp = precise_ulp == 0 ? ulp : precise_ulp, .of_two = exact};
   return more;
 }
 Trials Trials::differentiable_once() const {

@@ -19,7 +19,8 @@ struct Trial {
 
 // The function in a wider type, and how far from it results of float32 and float64 may be.
 struct Accuracy {
-  double ulp = 0;  // 0: not stated
+  double ulp = 0;          // 0: not stated
+  double precise_ulp = 0;  // with TESSERA_MATH=precise
   long double (*of_one)(long double) = nullptr;
   long double (*of_two)(long double, long double) = nullptr;
 };
@@ -30,8 +31,8 @@ struct Trials {
   bool twice_differentiable = true;
 
   Trials complexes(double low = -1.2, double high = 1.2) const;
-  Trials within(double ulp, long double (*exact)(long double)) const;
-  Trials within(double ulp, long double (*exact)(long double, long double)) const;
+  Trials within(double ulp, long double (*exact)(long double), double precise_ulp = 0) const;
+  Trials within(double ulp, long double (*exact)(long double, long double), double precise_ulp = 0) const;
   // Its derivative is an op that has none.
   Trials differentiable_once() const;
 };
