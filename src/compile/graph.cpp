@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/session.hpp"
+#include "graph/elementwise_row.hpp"
 #include "kernels/visit.hpp"
 #include "program/program.hpp"
 
@@ -106,6 +107,12 @@ std::vector<long> owners_inside(const Graph& graph) {
   return owners;
 }
 
+// Handles that outlive the statement, and with an op that is dear to compute again those that do not.
+long lasting_owners(const NodePtr& node) {
+  const bool is_cheap = node->op != nullptr && elementwise_row(*node->op) != nullptr;
+  return node.use_count() - (is_cheap ? static_cast<long>(node->owners_in_expressions) : 0);
+}
+
 // Values that a handle still holds: their nodes have more owners than those.
 std::vector<Array> held_from_outside(const Graph& graph) {
   const auto owners = owners_inside(graph);
@@ -121,7 +128,7 @@ std::vector<Array> held_from_outside(const Graph& graph) {
     const auto& node = graph.nodes[n];
     if (!is_root[n] && on_a_part && must_wait(*node)) continue;
     if (!is_root[n] && asks_committed && can_wait(*node)) continue;
-    if (node.use_count() > owners[n] || (is_root[n] && node->outputs.size() > 1))
+    if (lasting_owners(node) > owners[n] || (is_root[n] && node->outputs.size() > 1))
       for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i) held.emplace_back(node, i);
   }
   return held;

@@ -30,6 +30,23 @@ Node::~Node() {
   }
 }
 
+// The expression's handle, and the mark itself.
+constexpr std::uint32_t owners_of_a_mark = 2;
+
+detail::InExpression::InExpression(const Array& part) : node_(part.node()) {
+  if (node_) node_->owners_in_expressions += owners_of_a_mark;
+}
+detail::InExpression::InExpression(const InExpression& other) : node_(other.node_) {
+  if (node_) node_->owners_in_expressions += owners_of_a_mark;
+}
+detail::InExpression& detail::InExpression::operator=(InExpression other) noexcept {
+  std::swap(node_, other.node_);
+  return *this;
+}
+detail::InExpression::~InExpression() {
+  if (node_) node_->owners_in_expressions -= owners_of_a_mark;
+}
+
 std::string to_string(const Type& type) {
   std::string text = name(type.dtype) + "[";
   for (std::size_t d = 0; d < type.shape.size(); ++d) text += (d ? "," : "") + std::to_string(type.shape[d]);

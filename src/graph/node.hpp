@@ -70,6 +70,8 @@ struct Node {
   std::uint64_t serial = 0;  // recording order on this rank
   std::uint32_t pending =
       0;  // about how many nodes without a value lie below: a long chain is computed before it grows further
+  // Owners that end with the statement they stand in (detail::InExpression).
+  std::uint32_t owners_in_expressions = 0;
   bool traced = false;  // depends on a transformation's placeholder: inputs are kept after evaluation
   bool has_placeholder = false;     // depends on a placeholder without a value: cannot be evaluated
   mutable std::uint64_t visit = 0;  // scratch of the graph walk that runs

@@ -10,6 +10,7 @@
 
 #include "comm/host/direct_read.hpp"
 #include "comm/watch/traffic.hpp"
+#include "graph/node.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera {
@@ -210,6 +211,35 @@ TEST(Memory, AReshardTakesSourceAndDestination) {
   const std::int64_t block = n * ((n + device_count() - 1) / device_count()) * 4,
                      pieces = std::int64_t{6} << 20;
   EXPECT_LE(memory_use().peak_bytes - before, block + pieces);
+}
+
+TEST(Memory, PartsOfAnExpressionAreNotStored) {
+  constexpr std::int64_t n = 1 << 20, bytes = 4 * n;
+  const Array x = device_put(full({n}, 0.5f), make_mesh({device_count()}, {"x"}), P());
+  eval(x);
+  reset_peak_memory();
+  const std::int64_t before = memory_use().live_bytes;
+  const float got = item<float>(max(tanh(x * 2 + 1) * x - exp(-square(x)) + abs(x) * 0.5f));
+  EXPECT_NEAR(got, std::tanh(2.f) * 0.5f - std::exp(-0.25f) + 0.25f, 1e-6);
+  EXPECT_LT(memory_use().peak_bytes - before, bytes) << "the chain ends in its reduction";
+  eval(tanh(x * 2 + 1) * x - exp(-square(x)) + abs(x) * 0.5f);
+  EXPECT_LT(memory_use().peak_bytes - before, 2 * bytes) << "one result";
+}
+
+TEST(Memory, WhatHasANameIsStoredWithTheRest) {
+  const Array x = device_put(full({1000}, 3.f), make_mesh({device_count()}, {"x"}), P());
+  const Array twice = x * 2;
+  const Array& bound = x * 3;  // lives as long as its name
+  Array moved = x * 4;
+  const Array sum = twice + bound + 1, other = exp(std::move(moved));
+  eval(sum);
+  EXPECT_TRUE(twice.node()->is_evaluated());
+  EXPECT_TRUE(bound.node()->is_evaluated());
+  EXPECT_EQ(twice.node()->owners_in_expressions, 0u);
+  const Array product = matmul(reshape(x, {10, 100}), reshape(x, {100, 10}));
+  EXPECT_EQ(item<float>(max(product + 1)), 901);
+  EXPECT_TRUE(product.node()->is_evaluated());
+  EXPECT_EQ(to_vector<float>(other)[999], std::exp(12.f));
 }
 
 TEST(Donation, TheArgumentIsGone) {

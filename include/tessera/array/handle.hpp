@@ -287,6 +287,23 @@ struct Shard {
   Array data;      ///< the block itself, on that device alone
 };
 
+namespace detail {
+/// Marks the value of a part of an expression, a * b in exp(a * b): a handle lives until the end of the
+/// statement, but nobody will ask for it. An evaluation in the same statement does not store it.
+class InExpression {
+ public:
+  InExpression() = default;
+  explicit InExpression(const Array& part);
+  InExpression(const InExpression&);
+  InExpression(InExpression&&) noexcept = default;
+  InExpression& operator=(InExpression other) noexcept;
+  ~InExpression();
+
+ private:
+  std::shared_ptr<Node> node_;
+};
+}  // namespace detail
+
 /// An array argument, or a plain number, that remembers where in the user's program it was passed: what
 /// error messages and program texts cite. Users pass arrays and numbers; the conversion happens at the
 /// call.
@@ -295,7 +312,8 @@ class Operand {
   using Place = std::source_location;
   /// From an array or a number.
   Operand(const Array& value, Place written = Place::current()) : array(value), where(written) {}
-  Operand(Array&& value, Place written = Place::current()) : array(std::move(value)), where(written) {}
+  Operand(Array&& value, Place written = Place::current())
+      : array(std::move(value)), where(written), in_expression_(array) {}
   template <class S>
   requires(std::is_arithmetic_v<S>) Operand(S value, Place written = Place::current())
       : array(value, written), where(written) {}
@@ -303,6 +321,9 @@ class Operand {
       : array(value, written), where(written) {}
   Array array;                 ///< the array
   std::source_location where;  ///< the line of the call
+
+ private:
+  detail::InExpression in_expression_;
 };
 
 }  // namespace tessera
