@@ -2,6 +2,7 @@
 // reductions.
 #include <tessera/jit.hpp>
 
+#include <hwy/highway.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -86,14 +87,29 @@ Array chain_of_16(const Array& x) {
   const Array c = minimum(maximum(b, -1) * 1.5f, 2) + a;  // 12
   return (c * x - b) * 0.125f + 7;                        // 16
 }
-__attribute__((target_clones("avx512f", "avx2", "default"))) void chain_by_hand(const float* x, float* y,
-                                                                                std::int64_t n) {
+inline __attribute__((always_inline)) void chain_loop(const float* x, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     const float a = ((x[i] + 1) * 0.5f - 2) * x[i];
     const float b = std::abs(a + 3) * 0.25f - x[i];
     const float at_least = b > -1 ? b : -1, raised = at_least * 1.5f, c = (raised < 2 ? raised : 2) + a;
     y[i] = (c * x[i] - b) * 0.125f + 7;
   }
+}
+__attribute__((target("avx512f"))) void chain_by_avx512(const float* x, float* y, std::int64_t n) {
+  chain_loop(x, y, n);
+}
+__attribute__((target("avx2"))) void chain_by_avx2(const float* x, float* y, std::int64_t n) {
+  chain_loop(x, y, n);
+}
+// With the vectors that tessera may use.
+void chain_by_hand(const float* x, float* y, std::int64_t n) {
+  const auto targets = hwy::SupportedTargets();
+  if ((targets & HWY_AVX3) != 0)
+    chain_by_avx512(x, y, n);
+  else if ((targets & HWY_AVX2) != 0)
+    chain_by_avx2(x, y, n);
+  else
+    chain_loop(x, y, n);
 }
 
 void chain_row(const std::string& size, std::int64_t n) {

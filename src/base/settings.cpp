@@ -239,7 +239,7 @@ SettingScope::SettingScope(const std::string& name, const std::string& value) : 
   throw ArgumentError("there is no setting " + name + did_you_mean(name, names()));
 }
 
-SettingScope::~SettingScope() { environment().values = before_; }
+SettingScope::~SettingScope() { environment().values = std::move(before_); }
 
 std::int64_t parse_bytes(const std::string& what, const std::string& text) {
   const std::string takes = "a number of bytes such as 1000000, 64M or 1.5G";

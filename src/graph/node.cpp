@@ -13,20 +13,24 @@ ParamsPtr no_params() {
 }
 
 // The default destructor would recurse once per node of a chain; a chain of a million ops would overflow the
-// stack.
+// stack. Where memory is short, too: the nodes that wait are a list of their own.
 Node::~Node() {
   if (inputs.empty()) return;
-  std::vector<NodePtr> released;
-  const auto take = [&released](Node& node) {
-    for (auto& input : node.inputs)
-      if (input.node() && input.node().use_count() == 1) released.push_back(input.node());
-    node.inputs.clear();
+  NodePtr first;
+  const auto take = [&first](Node& node) {
+    while (!node.inputs.empty()) {
+      NodePtr released = node.inputs.back().node();
+      node.inputs.pop_back();
+      if (!released || released.use_count() != 1) continue;
+      released->next_released = std::move(first);
+      first = std::move(released);
+    }
   };
   take(*this);
-  while (!released.empty()) {
-    const NodePtr node = std::move(released.back());
-    released.pop_back();
-    if (node.use_count() == 1) take(*node);
+  while (first) {
+    const NodePtr node = std::move(first);
+    first = std::move(node->next_released);
+    take(*node);
   }
 }
 

@@ -77,7 +77,8 @@ struct Node {
   mutable std::uint64_t visit = 0;  // scratch of the graph walk that runs
   mutable std::uint32_t visit_index = 0;
 
-  ~Node();  // releases long chains without recursion
+  std::shared_ptr<Node> next_released;  // while the last owners of a chain let go of it
+  ~Node();                              // releases long chains without recursion and without memory
   UserCall called() const { return {call, where}; }
   bool is_evaluated() const { return !outputs.empty() && outputs[0].stored.has_value(); }
 };
