@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "kernels/dense/convolve_lines.hpp"
 #include "kernels/dense/gemm.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/visit.hpp"
@@ -109,6 +110,7 @@ template <class T, class Use> void for_each_patch_matrix(const ConvolveShape& sh
 }  // namespace
 
 void convolve(const ConvolveShape& shape, const std::byte* x, const std::byte* weights, std::byte* y) {
+  if (goes_by_lines(shape)) return convolve_lines(shape, x, weights, y);
   visit(shape.dtype, [&]<class T>(T) {
     const T* w = reinterpret_cast<const T*>(weights);
     T* out = reinterpret_cast<T*>(y);

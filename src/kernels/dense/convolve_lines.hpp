@@ -1,0 +1,13 @@
+// Convolutions with one feature per group (signals, filters, depthwise layers): too little arithmetic per
+// element for a matrix of patches, which would be written and read once per tap.
+#pragma once
+#include "kernels/dense/convolve.hpp"
+
+namespace tessera::kernels {
+
+// One feature, real floating point, and innermost positions that follow each other.
+bool goes_by_lines(const ConvolveShape&);
+// convolve() of such a shape: each line of the result is a sum of shifted lines of the operand.
+void convolve_lines(const ConvolveShape&, const std::byte* x, const std::byte* weights, std::byte* y);
+
+}  // namespace tessera::kernels
