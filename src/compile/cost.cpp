@@ -43,6 +43,17 @@ double flops_of(const Program& program, const Instruction& i) {
                     i.what);
 }
 
+std::int64_t accessed_bytes(const Program& program, const Instruction& i) {
+  if (i.is<Bitcast>()) return 0;
+  if (const auto* remap = i.as<RemapMove>(); remap != nullptr && remap->leaves_own) return 2 * i.bytes;
+  const auto* chain = i.as<FusedChain>();
+  const auto operands = i.inputs.size() - (chain != nullptr ? chain->sources : 0);
+  std::int64_t bytes = 0;
+  for (std::size_t k = 0; k < operands; ++k) bytes += block_bytes(program.values[i.inputs[k]]);
+  for (const int v : i.outputs) bytes += block_bytes(program.values[v]);
+  return bytes;
+}
+
 namespace {
 
 void add_cost(CostAnalysis& sum, const CostAnalysis& other, std::int64_t times) {
@@ -78,9 +89,7 @@ CostAnalysis cost_of(const Program& program, const Instruction& i) {
     cost = cost_of_control(*control);
   } else {
     cost.flops = flops_of(program, i);
-    if (!i.is<Bitcast>())
-      for (const auto* list : {&i.inputs, &i.outputs})
-        for (const int v : *list) cost.bytes_accessed += block_bytes(program.values[v]);
+    cost.bytes_accessed = accessed_bytes(program, i);
   }
   for (const auto& t : traffic_of(i))
     cost.communication_bytes += t.bytes, cost.communication_calls += t.calls,
@@ -121,17 +130,19 @@ std::int64_t peak_inside(const Program& program, const Instruction& i) {
 struct Lifetimes {
   std::vector<int> buffer;            // value -> the value whose memory it is: aliases share one
   std::vector<std::size_t> last_use;  // per buffer: an instruction; past the last one for results
-  std::vector<bool> is_input, is_output;
+  std::vector<bool> is_input, is_output, is_stored;
 
   explicit Lifetimes(const Program& program)
       : buffer(program.values.size()),
         last_use(program.values.size()),
         is_input(program.values.size()),
-        is_output(program.values.size()) {
+        is_output(program.values.size()),
+        is_stored(program.values.size(), true) {
     for (std::size_t v = 0; v < buffer.size(); ++v) buffer[v] = static_cast<int>(v);
     for (std::size_t n = 0; n < program.instructions.size(); ++n) {
       const auto& i = program.instructions[n];
       if (i.is<Bitcast>()) buffer[i.outputs[0]] = buffer[i.inputs[0]];
+      if (!tessera::is_stored(i)) is_stored[i.outputs[0]] = false;
       for (const auto* list : {&i.inputs, &i.outputs})
         for (const int v : *list) last_use[buffer[v]] = n;
     }
@@ -158,13 +169,13 @@ std::int64_t peak_of(const Program& program, Lifetimes lives) {
     const auto& i = program.instructions[n];
     std::int64_t made = 0;
     for (const int v : i.outputs)
-      if (lives.buffer[v] == v) made += block_bytes(program.values[v]);
+      if (lives.buffer[v] == v && lives.is_stored[v]) made += block_bytes(program.values[v]);
     live += made;
     peak = std::max(peak, live + peak_inside(program, i) - (runs_in_place(i, n, lives) ? made : 0));
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const int v : *list) {
         const int b = lives.buffer[v];
-        if (lives.last_use[b] != n || lives.is_input[b]) continue;
+        if (lives.last_use[b] != n || lives.is_input[b] || !lives.is_stored[b]) continue;
         live -= block_bytes(program.values[b]);
         lives.last_use[b] = never;  // freed once
       }

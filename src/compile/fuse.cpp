@@ -10,6 +10,10 @@ namespace tessera {
 namespace {
 
 constexpr std::size_t max_chain_operands = 24;
+// Of a shifted operand that is read where it lies: what a chain looks through at every piece.
+constexpr std::size_t max_pieces_of_view = 8;
+// A view keeps its sources alive until the chain runs: it is not worth keeping far more than it reads.
+constexpr std::int64_t max_elements_per_element_read = 4;
 
 bool is_elementwise(const Instruction& i) { return i.is<KernelCall>() && elementwise_row(*i.op) != nullptr; }
 
@@ -56,7 +60,8 @@ class Fuser {
       : program_(std::move(program)),
         uses_(uses_of(program_)),
         live_(live_instructions(program_)),
-        owner_(program_.instructions.size(), -1) {}
+        owner_(program_.instructions.size(), -1),
+        is_viewed_(program_.instructions.size()) {}
 
   Program run() {
     for (std::size_t n = program_.instructions.size(); n-- > 0;)
@@ -75,10 +80,12 @@ class Fuser {
         out.instructions.push_back(reduced_chain(static_cast<int>(n), reduction->second));
         continue;
       }
-      if (owner < 0 || members_[owner].size() == 1)
+      if (owner < 0 || (members_[owner].size() == 1 && !views_.contains(owner)))
         out.instructions.push_back(program_.instructions[n]);
       else if (owner == static_cast<int>(n))
         out.instructions.push_back(chain_of(owner));
+      if (auto* remap = out.instructions.empty() ? nullptr : out.instructions.back().as<RemapMove>())
+        remap->leaves_own |= is_viewed_[n];
     }
     return out;
   }
@@ -99,10 +106,7 @@ class Fuser {
         if (p < 0 || !live_[p] || owner_[p] >= 0 || uses_.is_output[v]) continue;
         const auto& producer = program_.instructions[p];
         if (!is_elementwise(producer) || !same_block_shapes(value(v), result)) continue;
-        const auto& readers = uses_.consumers[v];
-        if (!std::all_of(readers.begin(), readers.end(),
-                         [&](int r) { return inside.contains(r) || !live_[r]; }))
-          continue;
+        if (!is_read_inside_only(v, inside)) continue;
         auto after = operands;
         after.erase(v);
         after.insert(producer.inputs.begin(), producer.inputs.end());
@@ -115,6 +119,30 @@ class Fuser {
     }
     for (const int n : inside) owner_[n] = root;
     members_[root] = {inside.begin(), inside.end()};
+    for (const int v : operands)
+      if (is_view(v, result, inside)) {
+        views_[root].push_back(v);
+        is_viewed_[uses_.producer[v]] = true;
+      }
+  }
+
+  // A shift, slice, pad or concatenation that only this chain reads: it is not copied.
+  bool is_view(int v, const ProgramValue& result, const std::set<int>& inside) const {
+    const int p = uses_.producer[v];
+    if (p < 0 || uses_.is_output[v] || result.type.shape.ndim() == 0) return false;
+    const auto& producer = program_.instructions[p];
+    const auto* remap = producer.as<RemapMove>();
+    if (remap == nullptr || remap->map->pieces.size() > max_pieces_of_view) return false;
+    std::int64_t elements = 0;
+    for (const int source : producer.inputs) elements += value(source).type.shape.elements();
+    return elements / max_elements_per_element_read <= value(v).type.shape.elements() &&
+           same_block_shapes(value(v), result) && is_read_inside_only(v, inside);
+  }
+
+  bool is_read_inside_only(int v, const std::set<int>& inside) const {
+    const auto& readers = uses_.consumers[v];
+    return std::all_of(readers.begin(), readers.end(),
+                       [&](int r) { return inside.contains(r) || !live_[r]; });
   }
 
   // A reduction whose operand is the result of a chain that nobody else reads: the chain's result is never
@@ -169,8 +197,26 @@ class Fuser {
       register_of[member.outputs[0]] = static_cast<int>(fused.inputs.size() + chain.steps.size());
       chain.steps.push_back(std::move(step));
     }
+    add_views(root, register_of, chain, fused);
     fused.what = std::move(chain);
     return fused;
+  }
+
+  void add_views(int root, const std::map<int, int>& register_of, FusedChain& chain,
+                 Instruction& fused) const {
+    const auto views = views_.find(root);
+    if (views == views_.end()) return;
+    const std::set<int> operands(fused.inputs.begin(), fused.inputs.end());
+    std::set<int> sources;
+    for (const int v : views->second) {
+      const auto& producer = program_.instructions[uses_.producer[v]];
+      const auto& remap = *producer.as<RemapMove>();
+      chain.views.push_back({register_of.at(v), remap.map, remap.fill, producer.inputs});
+      for (const int source : producer.inputs)
+        if (!operands.contains(source)) sources.insert(source);
+    }
+    fused.inputs.insert(fused.inputs.end(), sources.begin(), sources.end());
+    chain.sources = sources.size();
   }
 
   const ProgramValue& value(int v) const { return program_.values[v]; }
@@ -180,7 +226,9 @@ class Fuser {
   std::vector<bool> live_;
   std::vector<int> owner_;  // instruction -> root of its chain
   std::map<int, std::vector<int>> members_;
-  std::map<int, int> reductions_;  // reduction -> root of the chain that it ends
+  std::map<int, std::vector<int>> views_;  // root of a chain -> operands that are read in their sources
+  std::vector<bool> is_viewed_;            // instruction
+  std::map<int, int> reductions_;          // reduction -> root of the chain that it ends
   std::set<int> reduced_chains_;
 };
 

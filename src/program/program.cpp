@@ -22,6 +22,10 @@ std::int64_t block_bytes(const ProgramValue& value) {
   return value.layout.shard_shape(value.type.shape).elements() *
          static_cast<std::int64_t>(itemsize(value.type.dtype));
 }
+bool is_stored(const Instruction& i) {
+  const auto* remap = i.as<RemapMove>();
+  return remap == nullptr || !remap->leaves_own || i.bytes > 0;
+}
 
 bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
   return a.mesh() == b.mesh() && a.dim_axes(ndim) == b.dim_axes(ndim);

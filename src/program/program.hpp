@@ -40,11 +40,12 @@ struct KernelCall {
 };
 
 // A chain of elementwise ops in one pass. The last step is the result; what a reduction ends is not stored.
+// Of the instruction's inputs the first are the operands, and the last `sources` what only views read.
 struct FusedChain {
   struct Step {
     const OpDef* op;
     ParamsPtr params;
-    std::vector<int> in;  // registers: inputs first, then steps
+    std::vector<int> in;  // registers: operands first, then steps
     Dtype out;
   };
   struct Reduction {
@@ -52,8 +53,18 @@ struct FusedChain {
     std::vector<int> dims;
     ReduceKind kind;
   };
+  // An operand that a RemapMove with `leaves_own` makes: read from its sources where they are on this rank,
+  // and from what it received.
+  struct View {
+    int operand;
+    std::shared_ptr<const Remap> map;
+    std::vector<std::byte> fill;
+    std::vector<int> sources;  // values
+  };
   std::vector<Step> steps = {};
   std::optional<Reduction> reduction = {};
+  std::vector<View> views = {};
+  std::size_t sources = 0;
 };
 
 // The same bytes under another type or layout.
@@ -80,6 +91,7 @@ struct ReduceScatter {
 struct RemapMove {
   std::shared_ptr<const Remap> map;
   std::vector<std::byte> fill = {};  // the element where no piece covers the result; zeros when empty
+  bool leaves_own = false;  // the chain that reads the result takes what this rank has from the sources
 };
 
 // A kernel that communicates, and what it moves.
@@ -183,6 +195,8 @@ struct Control {
 std::string short_text(const Type&);
 // Bytes of a rank's first, largest block.
 std::int64_t block_bytes(const ProgramValue&);
+// A view on what this rank has: the instruction's result takes no memory.
+bool is_stored(const Instruction&);
 // The same blocks under the same axes.
 bool same_layout(const Sharding&, const Sharding&, int ndim);
 // The mesh to which an instruction's axes belong.

@@ -65,6 +65,7 @@ std::string details_text(const Instruction& i) {
                                         numbered(" split_dim=", m.step.split_dim);
                                },
                                [](const ReduceScatter& r) { return numbered(" dim=", r.dim); },
+                               [](const RemapMove& r) -> std::string { return r.leaves_own ? " view" : ""; },
                                [](const auto&) { return std::string(); }},
                     i.what);
 }

@@ -17,7 +17,7 @@ namespace {
 class ExchangeStep final : public Step {
  public:
   ExchangeStep(const BindContext& context, const Instruction& i, const Remap& map,
-               std::vector<std::byte> fill)
+               std::vector<std::byte> fill, bool leaves_own)
       : inputs_(i.inputs),
         output_(i.outputs[0]),
         out_(context.local(output_)),
@@ -25,15 +25,20 @@ class ExchangeStep final : public Step {
         kind_(collective_kind(i)),
         label_(label_of(i)),
         fill_(std::move(fill)),
-        work_(plan_work(context, inputs_, output_, map)) {
+        work_(plan_work(context, inputs_, output_, map)),
+        stores_(out_.holds),
+        fills_(out_.holds && !leaves_own && work_.covered < out_.tile.elements()) {
     takes_part_ = out_.holds;
     for (const int v : inputs_) takes_part_ = takes_part_ || context.local(v).holds;
+    if (!leaves_own) return;
+    work_.local.clear();
+    stores_ = work_.received_bytes > 0;
   }
 
   void run(Frame& frame) override {
     auto& result = frame.slots[output_];
-    if (out_.holds) result = Buffer::allocate(out_.bytes);
-    if (out_.holds && work_.covered < out_.tile.elements()) fill(result);
+    if (stores_) result = Buffer::allocate(out_.bytes);
+    if (fills_) fill(result);
     if (!work_.sends.empty() || !work_.receives.empty() || !work_.readers.empty() || !work_.sources.empty()) {
       const comm::Purpose purpose(label_);
       std::size_t copied = 0;  // of the local blocks
@@ -130,13 +135,18 @@ class ExchangeStep final : public Step {
   std::string kind_, label_;
   std::vector<std::byte> fill_;
   ExchangeWork work_;
+  bool stores_, fills_;
 };
 
 }  // namespace
 
-StepPtr bind_exchange(const BindContext& context, const Instruction& i, const Remap& map,
-                      std::vector<std::byte> fill) {
-  return std::make_unique<ExchangeStep>(context, i, map, std::move(fill));
+StepPtr bind_reshard(const BindContext& context, const Instruction& i) {
+  return std::make_unique<ExchangeStep>(context, i, identity_remap(context.value(i.outputs[0]).type.shape),
+                                        std::vector<std::byte>(), false);
+}
+
+StepPtr bind_remap(const BindContext& context, const Instruction& i, const RemapMove& remap) {
+  return std::make_unique<ExchangeStep>(context, i, *remap.map, remap.fill, remap.leaves_own);
 }
 
 }  // namespace tessera

@@ -30,14 +30,12 @@ StepPtr bind(const BindContext& context, const Instruction& i) {
                  [&](const FusedChain& chain) { return bind_chain(context, i, chain); },
                  [&](const Bitcast&) { return bind_alias(context, i); },
                  [&](const Move& move) {
-                   return move.step.kind == StepKind::all_gather
-                              ? bind_all_gather(context, i, move.step)
-                              : bind_exchange(context, i,
-                                              identity_remap(context.value(i.outputs[0]).type.shape), {});
+                   return move.step.kind == StepKind::all_gather ? bind_all_gather(context, i, move.step)
+                                                                 : bind_reshard(context, i);
                  },
                  [&](const AllReduce& reduction) { return bind_all_reduce(context, i, reduction); },
                  [&](const ReduceScatter& reduction) { return bind_reduce_scatter(context, i, reduction); },
-                 [&](const RemapMove& remap) { return bind_exchange(context, i, *remap.map, remap.fill); },
+                 [&](const RemapMove& remap) { return bind_remap(context, i, remap); },
                  [&](const TalkCall& talk) { return bind_talk(context, i, talk); },
                  [&](const ControlFlow& flow) { return bind_control(context, i, *flow.inside); }},
       i.what);
@@ -63,6 +61,7 @@ std::int64_t bytes_at_least(const Program& program, int me) {
   std::int64_t most = 0;
   for (const auto& i : program.instructions) {
     std::int64_t bytes = 0;
+    if (!is_stored(i)) continue;
     for (const int v : i.outputs) bytes = saturated_sum(bytes, bytes_of(v));
     most = std::max(most, bytes);
   }
@@ -137,14 +136,17 @@ void Executable::find_last_uses() {
 }
 
 void Executable::count_memory() {
-  std::vector<bool> is_input(program_.values.size());
-  for (const int v : program_.inputs) is_input[v] = true;
+  std::vector<bool> is_elsewhere(program_.values.size());
+  for (const int v : program_.inputs) is_elsewhere[v] = true;
   std::int64_t live = 0;
+  for (const auto& i : program_.instructions)
+    if (!is_stored(i)) is_elsewhere[i.outputs[0]] = true;
   for (std::size_t n = 0; n < steps_.size(); ++n) {
-    for (const int v : program_.instructions[n].outputs) live = saturated_sum(live, values_[v].bytes);
+    for (const int v : program_.instructions[n].outputs)
+      if (!is_elsewhere[v]) live = saturated_sum(live, values_[v].bytes);
     peak_bytes_ = std::max(peak_bytes_, saturated_sum(live, steps_[n]->temporary_bytes()));
     for (const int v : steps_[n]->frees)
-      if (!is_input[v]) live -= values_[v].bytes;
+      if (!is_elsewhere[v]) live -= values_[v].bytes;
   }
 }
 
@@ -171,6 +173,7 @@ void Executable::plan_overlap() {
 
 // What the search for NaN says about an instruction that has just run on this rank.
 std::string Executable::nans_of(const Instruction& i, const Frame& frame) const {
+  if (const auto* remap = i.as<RemapMove>(); remap != nullptr && remap->leaves_own) return {};
   for (const int v : i.outputs) {
     const auto& local = values_[v];
     const auto& buffer = frame.slots[v];

@@ -8,6 +8,7 @@
 #include "kernels/elementwise/fused.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "run/steps.hpp"
+#include "run/viewed_value.hpp"
 
 namespace tessera {
 namespace {
@@ -96,10 +97,12 @@ class FusedStep final : public Step {
         local_(context.local(output_)),
         reduction_(chain.reduction) {
     shape_ = (reduction_ ? context.local(reduction_->value) : local_).tile.shape();
+    inputs_.resize(inputs_.size() - chain.sources);
     std::vector<Dtype> registers;
     for (const int v : inputs_) registers.push_back(add_input(context.local(v).tile));
     for (const auto& step : chain.steps) registers.push_back(add_step(step, registers));
     program_.outputs = {static_cast<int>(registers.size()) - 1};
+    for (const auto& view : chain.views) add_view(context, view);
   }
 
   void run(Frame& frame) override {
@@ -116,6 +119,7 @@ class FusedStep final : public Step {
     operands_.clear();
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       operands_.push_back({frame.slots[inputs_[i]].data(), strides_[i]});
+    for (auto& view : views_) operands_[view.operand] = {.parts = view.value.parts(frame)};
     std::byte* out = result.data();
     if (!reduction_) return kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
     if (shape_.elements() == 0)
@@ -131,6 +135,18 @@ class FusedStep final : public Step {
     reusable_.push_back(!reduction_ && tile.shape() == shape_ &&
                         itemsize(tile.dtype) == itemsize(local_.tile.dtype));
     return tile.dtype;
+  }
+
+  // The result may not take the memory of what a view reads: other places of it than are written.
+  void add_view(const BindContext& context, const FusedChain::View& view) {
+    const auto is_read = [&](int v) {
+      return v == inputs_[view.operand] ||
+             std::find(view.sources.begin(), view.sources.end(), v) != view.sources.end();
+    };
+    for (std::size_t i = 0; i < inputs_.size(); ++i) reusable_[i] = reusable_[i] && !is_read(inputs_[i]);
+    if (shape_.elements() > 0)
+      views_.push_back(
+          {static_cast<std::size_t>(view.operand), ViewedValue(context, view, inputs_[view.operand])});
   }
 
   Dtype add_step(const FusedChain::Step& step, const std::vector<Dtype>& registers) {
@@ -154,6 +170,11 @@ class FusedStep final : public Step {
   std::vector<std::vector<std::int64_t>> strides_;
   std::vector<bool> reusable_;
   std::vector<kernels::FusedOperand> operands_;
+  struct View {
+    std::size_t operand;
+    ViewedValue value;
+  };
+  std::vector<View> views_;
   std::optional<FusedChain::Reduction> reduction_;
 };
 

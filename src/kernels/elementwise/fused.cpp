@@ -15,20 +15,22 @@ namespace {
 
 using Strides = std::vector<std::int64_t>;
 
-// The program's shape with the dims merged that every operand walks as one.
+// The program's shape with the dims merged that every operand walks as one: none where one lies in parts.
 struct Space {
   std::vector<std::int64_t> extents;
   std::vector<Strides> strides;  // per input
+  bool has_parts = false;
 
   Space(const Shape& shape, std::span<const FusedOperand> inputs) : strides(inputs.size()) {
+    for (const auto& input : inputs) has_parts |= !input.parts.empty();
     Strides dense(shape.size(), 1);
     for (std::size_t d = shape.size(); d-- > 1;) dense[d - 1] = dense[d] * shape[d];
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      if (shape[d] == 1) continue;
+      if (shape[d] == 1 && !has_parts) continue;
       const auto stride = [&](std::size_t i) {
         return inputs[i].strides.empty() ? dense[d] : inputs[i].strides[d];
       };
-      bool one_with_last = !extents.empty();
+      bool one_with_last = !extents.empty() && !has_parts;
       for (std::size_t i = 0; one_with_last && i < inputs.size(); ++i)
         one_with_last = strides[i].back() == stride(i) * shape[d];
       if (one_with_last)
@@ -102,7 +104,8 @@ class Fused {
       assign_registers(elements);
     }
     if (is_one_loop_) group_ = chains_[0].group();
-    const std::int64_t in_buffer = is_one_loop_ ? group_ : pieces_.largest();
+    rest_only_ = is_one_loop_ && !space_.has_parts;
+    const std::int64_t in_buffer = rest_only_ ? group_ : pieces_.largest();
     buffer_bytes_ = (static_cast<std::size_t>(in_buffer) * widest + 63) / 64 * 64 + 64;
   }
 
@@ -130,7 +133,7 @@ class Fused {
   static constexpr std::int64_t chains_from_elements = 4096;
   static constexpr std::int64_t elements_of_one_loop = 1 << 14;
 
-  enum class Reads { in_place, splat, packed };
+  enum class Reads { in_place, splat, packed, parts };
 
   Dtype dtype_of_register(int r) const {
     const auto n = static_cast<int>(program_.inputs.size());
@@ -165,6 +168,10 @@ class Fused {
 
   void classify_inputs() {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!inputs_[i].parts.empty()) {
+        reads_.push_back(Reads::parts);
+        continue;
+      }
       std::int64_t expected = 1;
       bool dense = true, constant = true;
       for (std::size_t d = space_.extents.size(); d-- > pieces_.split;) {
@@ -203,11 +210,8 @@ class Fused {
   // outputs itself, past the cache if they are large, and buffers are for the few elements that are no whole
   // group.
   bool prepare_one_loop(std::int64_t elements) {
-    if (space_.extents.size() != 1) return false;
-    const bool on_lines = std::all_of(outputs_.begin(), outputs_.end(), [](const std::byte* p) {
-      return reinterpret_cast<std::uintptr_t>(p) % 64 == 0;
-    });
-    if (streams_ && !on_lines) return false;
+    if (space_.extents.size() != 1 && !space_.has_parts) return false;
+    if (streams_ && !are_outputs_on_lines()) return false;
     chains_ = chains_for(elements, streams_);
     if (!tessera::kernels::is_one_loop(program_, chains_)) return false;
     is_one_loop_ = true;
@@ -216,7 +220,20 @@ class Fused {
       registers_ = {}, chains_.clear();
       return false;
     }
-    pieces_ = Pieces(space_.extents, elements_of_one_loop);
+    if (!space_.has_parts) pieces_ = Pieces(space_.extents, elements_of_one_loop);
+    return true;
+  }
+
+  // Every piece of every output begins a line of the cache.
+  bool are_outputs_on_lines() const {
+    for (std::size_t o = 0; o < outputs_.size(); ++o) {
+      const auto item = static_cast<std::int64_t>(itemsize(dtype_of_register(program_.outputs[o])));
+      const std::int64_t piece = pieces_.largest() * item,
+                         between =
+                             pieces_.outer > 1 ? space_.extents[pieces_.split] * pieces_.slice * item : 0;
+      if (reinterpret_cast<std::uintptr_t>(outputs_[o]) % 64 != 0 || between % 64 != 0) return false;
+      if (pieces_.per_outer > 1 && piece % 64 != 0) return false;
+    }
     return true;
   }
 
@@ -288,8 +305,9 @@ class Fused {
     if (!memory) throw std::bad_alloc();
     std::vector<Packed> packed(inputs_.size());
     std::vector<std::byte*> at(registers_.buffer.size());
+    Box box(space_.has_parts ? space_.extents.size() : 0);
     for (std::int64_t piece = first; piece < last; ++piece)
-      run_piece(piece, memory.get(), packed, at, chains);
+      run_piece(piece, memory.get(), packed, at, box, chains);
     if (streams_) finish_streaming();
   }
 
@@ -301,7 +319,7 @@ class Fused {
   };
 
   void run_piece(std::int64_t piece, std::byte* memory, std::vector<Packed>& packed,
-                 std::vector<std::byte*>& at, std::vector<FusedChain>& chains) {
+                 std::vector<std::byte*>& at, Box& box, std::vector<FusedChain>& chains) {
     const std::int64_t outer = piece / pieces_.per_outer, start = piece % pieces_.per_outer * pieces_.step;
     const std::int64_t steps = std::min(pieces_.step, space_.extents[pieces_.split] - start);
     const std::int64_t n = steps * pieces_.slice;
@@ -310,6 +328,11 @@ class Fused {
 
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const std::size_t item = itemsize(program_.inputs[i].dtype);
+      if (reads_[i] == Reads::parts) {
+        at[i] = in_parts(inputs_[i], box_of(outer, start, steps, inputs_[i].origin, box), item,
+                         buffer(registers_.buffer[i]));
+        continue;
+      }
       std::int64_t from = start * space_.strides[i][pieces_.split], rest = outer;
       for (std::size_t d = pieces_.split; d-- > 0; rest /= space_.extents[d])
         from += rest % space_.extents[d] * space_.strides[i][d];
@@ -323,7 +346,7 @@ class Fused {
         continue;
       }
       at[i] = buffer(registers_.buffer[i]);
-      const std::int64_t needed = is_one_loop_ ? std::min(n, group_) : n;
+      const std::int64_t needed = rest_only_ ? std::min(n, group_) : n;
       if (packed[i].from == source && packed[i].elements >= needed) continue;
       if (reads_[i] == Reads::splat)
         fill(at[i], source, item, needed);
@@ -358,6 +381,25 @@ class Fused {
     }
   }
 
+  // The place of a piece in an operand's parts.
+  const Box& box_of(std::int64_t outer, std::int64_t start, std::int64_t steps,
+                    std::span<const std::int64_t> origin, Box& box) const {
+    for (std::size_t d = 0; d < box.size(); ++d) box[d] = {0, space_.extents[d]};
+    box[pieces_.split] = {start, start + steps};
+    for (std::size_t d = pieces_.split; d-- > 0; outer /= space_.extents[d])
+      box[d] = {outer % space_.extents[d], outer % space_.extents[d] + 1};
+    for (std::size_t d = 0; d < origin.size(); ++d) box[d].start += origin[d], box[d].stop += origin[d];
+    return box;
+  }
+
+  static std::byte* in_parts(const FusedOperand& operand, const Box& box, std::size_t item,
+                             std::byte* buffer) {
+    if (const auto* in_place = dense_in_parts(operand.parts, box, item))
+      return const_cast<std::byte*>(in_place);
+    pack_parts(operand.parts, box, item, buffer);
+    return buffer;
+  }
+
   // While this piece is computed, the next one's operands come into the cache: those that step s is the
   // first to read. (noipa: compilers take a function that only prefetches for one that does nothing.)
   [[gnu::noipa]] void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, int s) const {
@@ -372,7 +414,7 @@ class Fused {
   void run_step(std::size_t s, const std::vector<std::byte*>& at, std::int64_t from, std::int64_t n) const {
     const auto& step = program_.steps[s];
     const auto place = [&](int r) {
-      const bool begins_at_from = is_one_loop_ && registers_.buffer[r] >= 0;
+      const bool begins_at_from = rest_only_ && registers_.buffer[r] >= 0;
       return begins_at_from ? at[r]
                             : at[r] + from * static_cast<std::int64_t>(itemsize(dtype_of_register(r)));
     };
@@ -413,6 +455,7 @@ class Fused {
   std::vector<int> prefetched_;  // per input: the step that fetches its next piece, or -1
   bool streams_ = false;         // outputs bypass the cache
   bool is_one_loop_ = false;
+  bool rest_only_ = false;  // buffers hold only the elements that are no whole group
   std::int64_t group_ = 1;  // of the loop
 };
 

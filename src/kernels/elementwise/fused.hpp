@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/parts.hpp"
 #include "kernels/threads.hpp"
 #include "types/reduce_kind.hpp"
 
@@ -37,10 +38,13 @@ struct FusedProgram {
 };
 
 // Element strides per dim of the program's shape, 0 where the operand is broadcast. Empty strides: dense
-// row-major.
+// row-major. With parts, which cover the program's shape, they say where it lies; the shape's first element
+// is theirs at `origin`.
 struct FusedOperand {
   const std::byte* data = nullptr;
-  std::span<const std::int64_t> strides;
+  std::span<const std::int64_t> strides = {};
+  std::span<const FusedPart> parts = {};
+  std::span<const std::int64_t> origin = {};  // empty: zeros
 };
 
 // Every output is dense row-major of `shape`. An output may be the same memory as an input that is dense and

@@ -138,6 +138,10 @@ class FusedReduce {
   void reduce_block(const Extents& at, std::byte* block_values, std::byte* partial) const {
     std::vector<FusedOperand> operands;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!inputs_[i].parts.empty()) {
+        operands.push_back({nullptr, {}, inputs_[i].parts, at});
+        continue;
+      }
       const std::span<const std::int64_t> strides =
           inputs_[i].strides.empty() ? std::span<const std::int64_t>(dense_) : inputs_[i].strides;
       std::int64_t offset = 0;

@@ -54,7 +54,7 @@ void Recording::step(const StepTime& time) {
     ++sum.calls;
     sum.bytes += bytes;
     sum.flops += flops_of(time.program, time.instruction);
-    sum.accessed_bytes += static_cast<double>(operand_bytes(time));
+    sum.accessed_bytes += static_cast<double>(accessed_bytes(time.program, time.instruction));
   }
   look_at_memory(time, event.name + " at " + event.site);
 }

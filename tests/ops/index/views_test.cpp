@@ -1,0 +1,193 @@
+// Shifts, slices, pads, flips and concatenations that a chain reads where they lie: values against plain loops on
+// any sharding, and what is not copied.
+#include <tessera/control.hpp>
+#include <tessera/debug.hpp>
+#include <tessera/jit.hpp>
+#include <tessera/ops/window.hpp>
+
+#include "support/layouts.hpp"
+
+namespace tessera::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Value = std::function<double(const Position&)>;
+std::int64_t wrapped(std::int64_t i, std::int64_t n) { return ((i % n) + n) % n; }
+
+// An array and what its elements must be.
+struct Term {
+  Array array;
+  Value value;
+};
+
+Term shifted_at_random(std::mt19937& random, const Term& x, const Shape& shape) {
+  const int d = pick(random, 0, shape.ndim() - 1), by = pick(random, -5, 5);
+  const auto n = shape[d];
+  const auto moved = [=](Position at) {
+    at[d] = wrapped(at[d] - by, n);
+    return x.value(at);
+  };
+  switch (random() % 5) {
+    case 0: return {roll(x.array, by, d), moved};
+    case 1:
+      return {flip(x.array, d), [=](Position at) {
+                at[d] = n - 1 - at[d];
+                return x.value(at);
+              }};
+    case 2: {  // filled at one end
+      const int width = pick(random, 0, static_cast<int>(n));
+      std::vector<std::pair<int, int>> widths(shape.size(), {0, 0});
+      widths[d] = {width, 0};
+      std::vector<IndexPart> parts(shape.size(), IndexPart(slice()));
+      parts[d] = slice(0, n);
+      return {index(pad(x.array, widths, 3), parts), [=](Position at) {
+                at[d] -= width;
+                return at[d] < 0 ? 3.0 : x.value(at);
+              }};
+    }
+    case 3: {  // every other element, twice
+      std::vector<IndexPart> parts(shape.size(), IndexPart(slice()));
+      parts[d] = slice(0, n, 2);
+      const Array half = index(x.array, parts);
+      const auto kept = half.shape()[d];
+      Array both = concatenate({half, half}, d);
+      if (both.shape()[d] > n) {
+        parts[d] = slice(0, n);
+        both = index(both, parts);
+      }
+      return {both, [=](Position at) {
+                at[d] = 2 * (at[d] % kept);
+                return x.value(at);
+              }};
+    }
+    default:
+      return {shifted(x.array, by, d, Boundary::constant, 4), [=](Position at) {
+                at[d] += by;
+                return at[d] < 0 || at[d] >= n ? 4.0 : x.value(at);
+              }};
+  }
+}
+
+TEST(Views, ChainsOfShiftedOperandsEqualPlainLoops) {
+  std::mt19937 random(41);
+  for (int round = 0; round < 60; ++round) {
+    const Mesh mesh = random_mesh(random);
+    std::vector<std::int64_t> extents;
+    for (int d = pick(random, 1, 3); d > 0; --d) extents.push_back(pick(random, 1, round % 6 == 0 ? 40 : 9));
+    const Shape shape(extents);
+    const Dtype dtypes[] = {float32, float64, int32, complex64, uint8};
+    const Dtype dtype = dtypes[random() % 5];
+    std::vector<Term> terms;
+    std::string what = to_string(shape) + name(dtype);
+    for (const int factor : {3, 5}) {
+      const Value value = [=](const Position& at) {
+        return static_cast<double>(flat(at, shape) * factor % 23);
+      };
+      const Sharding sharding = random_sharding(random, mesh, shape.ndim());
+      what += " " + text_of(sharding);
+      Array x = make(shape, dtype, value);
+      if (random() % 6 != 0) x = device_put(x, sharding);
+      terms.push_back({x, value});
+    }
+    Term sum = terms[0];
+    for (int k = pick(random, 1, 4); k > 0; --k) {
+      const Term next = shifted_at_random(random, terms[random() % 2], shape);
+      const Term before = sum;
+      sum = {before.array + next.array,
+             [=](const Position& at) { return before.value(at) + next.value(at); }};
+    }
+    expect_elements(sum.array, shape, sum.value, what);
+    const Array total = astype(tessera::sum(astype(sum.array, float64)), float64);
+    double expected = 0;
+    for (const double v : to_vector<double>(sum.array)) expected += v;
+    EXPECT_EQ(item<double>(total), expected) << what;
+  }
+}
+
+// Long enough for machine code, results past the cache, and several pieces per row.
+TEST(Views, LargeOnesToo) {
+  const Mesh line = make_mesh({device_count()}, {"x"});
+  for (const Shape& shape : {Shape{3'000'017}, Shape{1037, 2911}, Shape{70, 130, 333}}) {
+    const int last = shape.ndim() - 1;
+    for (const P& spec : {P("x"), P()}) {
+      const Array flat = arange(shape.elements(), float32) % 251;
+      const Array x = device_put(reshape(flat, shape), NamedSharding(line, spec));
+      const auto f = jit([=](Array u) {
+        return 2 * u - roll(u, 1, 0) + 3 * roll(u, -2, last) - shifted(u, 7, 0, Boundary::constant, 5);
+      });
+      const auto got = to_vector<float>(f(x));
+      const auto u = to_vector<float>(x);
+      const std::int64_t rows = shape[0], width = shape.elements() / rows, n = shape.back();
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < shape.elements(); ++i) {
+        const auto row = i / width, in_row = i % width, in_line = i % n;
+        const float above = u[wrapped(row - 1, rows) * width + in_row],
+                    beside = u[i - in_line + (in_line + 2) % n],
+                    below = row + 7 < rows ? u[(row + 7) * width + in_row] : 5.0f;
+        wrong += got[i] != 2 * u[i] - above + 3 * beside - below;
+      }
+      EXPECT_EQ(wrong, 0) << to_string(shape) << " " << spec;
+    }
+  }
+}
+
+TEST(Views, NothingIsWrittenWhereAViewStillReads) {
+  const int n = 20'000;
+  const Mesh line = make_mesh({device_count()}, {"x"});
+  const Array x = device_put(arange(n, float64) % 10, NamedSharding(line, P("x")));
+  // t is computed inside and dead afterwards: its memory must not take the result.
+  const auto f = jit([](Array u) {
+    const Array t = cumsum(u);
+    return t + roll(t, 1) - 2 * roll(t, -1);
+  });
+  const auto u = to_vector<double>(x);
+  std::vector<double> t(u);
+  std::partial_sum(u.begin(), u.end(), t.begin());
+  const auto got = to_vector<double>(f(x));
+  for (int i = 0; i < n; ++i) ASSERT_EQ(got[i], t[i] + t[wrapped(i - 1, n)] - 2 * t[(i + 1) % n]) << i;
+
+  // Step by step in a loop, whose carried value is replaced.
+  auto expected = u;
+  for (int s = 0; s < 5; ++s) {
+    const auto old = expected;
+    for (int i = 0; i < n; ++i) expected[i] = 0.5 * (old[wrapped(i - 1, n)] + old[(i + 1) % n]);
+  }
+  const Array steps = fori_loop(
+      0, 5, [](const Array&, const Array& v) { return 0.5 * (roll(v, 1) + roll(v, -1)); }, x);
+  EXPECT_EQ(to_vector<double>(steps), expected);
+}
+
+TEST(Views, AreNotCopied) {
+  const int n = device_count();
+  const Mesh line = make_mesh({n}, {"x"});
+  const Array x = device_put(zeros({8 * n, 10}), NamedSharding(line, P("x")));
+  const auto text = program_of(x - roll(x, 1, 0) + roll(x, 1, 1));
+  EXPECT_THAT(text, HasSubstr("remap(%0) view")) << text;
+  EXPECT_THAT(text, HasSubstr(n == 1 ? "remap(%0) view" : "collective-permute(%0) view")) << text;
+  // Wanted by somebody else, too: it is made.
+  const Array r = roll(x, 1, 1);
+  EXPECT_THAT(program_text(compile(collect({x - r, r}, false))), Not(HasSubstr(") view")));
+  // One line of ten elements of it would keep all of x.
+  EXPECT_THAT(program_of(x[0] + 1), Not(HasSubstr(") view")));
+  // No memory but the result's.
+  const auto memory = jit([](Array u) { return u - roll(u, 1, 1); }).lower(x).compile().memory_analysis();
+  EXPECT_EQ(memory.temporary_bytes, 0);
+  EXPECT_EQ(memory.peak_bytes, memory.argument_bytes + memory.output_bytes);
+}
+
+TEST(Views, ASearchForNanSeesNoMemoryThatNobodyWrote) {
+  debug::set_nan_check(true);
+  const Mesh line = make_mesh({device_count()}, {"x"});
+  const Array x = device_put(ones({64 * device_count(), 50}), NamedSharding(line, P("x")));
+  const Array nan = x / 0;
+  EXPECT_NO_THROW(eval(nan));  // infinite
+  eval(nan - 1);
+  EXPECT_EQ(item<float>(sum(x + roll(x, 1, 0))), 2.0f * 64 * 50 * device_count());
+  EXPECT_THAT(error_of<NanError>([&] { eval(nan - roll(nan, 1, 0)); }), HasSubstr("NaN"));
+  debug::set_nan_check(false);
+}
+
+}  // namespace
+}  // namespace tessera::test
