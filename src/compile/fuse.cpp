@@ -119,24 +119,43 @@ class Fuser {
     }
     for (const int n : inside) owner_[n] = root;
     members_[root] = {inside.begin(), inside.end()};
-    for (const int v : operands)
-      if (is_view(v, result, inside)) {
-        views_[root].push_back(v);
-        is_viewed_[uses_.producer[v]] = true;
-      }
+    find_views(root, operands, inside);
   }
 
-  // A shift, slice, pad or concatenation that only this chain reads: it is not copied.
-  bool is_view(int v, const ProgramValue& result, const std::set<int>& inside) const {
+  // Shifts, slices, pads and concatenations that only this chain reads, itself or through another one that
+  // moves nothing between ranks: they are not copied.
+  void find_views(int root, std::set<int> candidates, std::set<int> readers) {
+    const auto& result = value(program_.instructions[root].outputs[0]);
+    const auto operands = candidates;
+    if (result.type.shape.ndim() == 0) return;
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (const int v : candidates) {
+        if (!is_view(v, readers) || (operands.contains(v) && !same_block_shapes(value(v), result))) continue;
+        const int p = uses_.producer[v];
+        views_[root].push_back(v);
+        is_viewed_[p] = true;
+        candidates.erase(v);
+        if (program_.instructions[p].bytes == 0) {
+          readers.insert(p);
+          candidates.insert(program_.instructions[p].inputs.begin(), program_.instructions[p].inputs.end());
+        }
+        grew = true;
+        break;
+      }
+    }
+  }
+
+  bool is_view(int v, const std::set<int>& readers) const {
     const int p = uses_.producer[v];
-    if (p < 0 || uses_.is_output[v] || result.type.shape.ndim() == 0) return false;
+    if (p < 0 || is_viewed_[p] || uses_.is_output[v]) return false;
     const auto& producer = program_.instructions[p];
     const auto* remap = producer.as<RemapMove>();
     if (remap == nullptr || remap->map->pieces.size() > max_pieces_of_view) return false;
     std::int64_t elements = 0;
     for (const int source : producer.inputs) elements += value(source).type.shape.elements();
     return elements / max_elements_per_element_read <= value(v).type.shape.elements() &&
-           same_block_shapes(value(v), result) && is_read_inside_only(v, inside);
+           is_read_inside_only(v, readers);
   }
 
   bool is_read_inside_only(int v, const std::set<int>& inside) const {
@@ -197,13 +216,12 @@ class Fuser {
       register_of[member.outputs[0]] = static_cast<int>(fused.inputs.size() + chain.steps.size());
       chain.steps.push_back(std::move(step));
     }
-    add_views(root, register_of, chain, fused);
+    add_views(root, chain, fused);
     fused.what = std::move(chain);
     return fused;
   }
 
-  void add_views(int root, const std::map<int, int>& register_of, FusedChain& chain,
-                 Instruction& fused) const {
+  void add_views(int root, FusedChain& chain, Instruction& fused) const {
     const auto views = views_.find(root);
     if (views == views_.end()) return;
     const std::set<int> operands(fused.inputs.begin(), fused.inputs.end());
@@ -211,7 +229,8 @@ class Fuser {
     for (const int v : views->second) {
       const auto& producer = program_.instructions[uses_.producer[v]];
       const auto& remap = *producer.as<RemapMove>();
-      chain.views.push_back({register_of.at(v), remap.map, remap.fill, producer.inputs});
+      chain.views.insert(chain.views.begin(), {v, remap.map, remap.fill, producer.inputs});
+      if (!operands.contains(v)) sources.insert(v);
       for (const int source : producer.inputs)
         if (!operands.contains(source)) sources.insert(source);
     }
@@ -226,7 +245,7 @@ class Fuser {
   std::vector<bool> live_;
   std::vector<int> owner_;  // instruction -> root of its chain
   std::map<int, std::vector<int>> members_;
-  std::map<int, std::vector<int>> views_;  // root of a chain -> operands that are read in their sources
+  std::map<int, std::vector<int>> views_;  // root of a chain -> values that are read in their sources
   std::vector<bool> is_viewed_;            // instruction
   std::map<int, int> reductions_;          // reduction -> root of the chain that it ends
   std::set<int> reduced_chains_;

@@ -53,17 +53,17 @@ struct FusedChain {
     std::vector<int> dims;
     ReduceKind kind;
   };
-  // An operand that a RemapMove with `leaves_own` makes: read from its sources where they are on this rank,
-  // and from what it received.
+  // An operand, or a view's source, that a RemapMove with `leaves_own` makes: read from its sources where
+  // they are on this rank, and from what it received.
   struct View {
-    int operand;
+    int value;
     std::shared_ptr<const Remap> map;
     std::vector<std::byte> fill;
     std::vector<int> sources;  // values
   };
   std::vector<Step> steps = {};
   std::optional<Reduction> reduction = {};
-  std::vector<View> views = {};
+  std::vector<View> views = {};  // after those that they read
   std::size_t sources = 0;
 };
 

@@ -1,6 +1,7 @@
 // Steps without communication: kernels, fused chains, aliases.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 
 #include "graph/elementwise_row.hpp"
@@ -102,7 +103,7 @@ class FusedStep final : public Step {
     for (const int v : inputs_) registers.push_back(add_input(context.local(v).tile));
     for (const auto& step : chain.steps) registers.push_back(add_step(step, registers));
     program_.outputs = {static_cast<int>(registers.size()) - 1};
-    for (const auto& view : chain.views) add_view(context, view);
+    add_views(context, chain);
   }
 
   void run(Frame& frame) override {
@@ -138,15 +139,16 @@ class FusedStep final : public Step {
   }
 
   // The result may not take the memory of what a view reads: other places of it than are written.
-  void add_view(const BindContext& context, const FusedChain::View& view) {
-    const auto is_read = [&](int v) {
-      return v == inputs_[view.operand] ||
-             std::find(view.sources.begin(), view.sources.end(), v) != view.sources.end();
-    };
-    for (std::size_t i = 0; i < inputs_.size(); ++i) reusable_[i] = reusable_[i] && !is_read(inputs_[i]);
-    if (shape_.elements() > 0)
-      views_.push_back(
-          {static_cast<std::size_t>(view.operand), ViewedValue(context, view, inputs_[view.operand])});
+  void add_views(const BindContext& context, const FusedChain& chain) {
+    std::map<int, ViewedValue> views;
+    for (const auto& view : chain.views) {
+      for (std::size_t i = 0; i < inputs_.size(); ++i)
+        if (inputs_[i] == view.value || std::count(view.sources.begin(), view.sources.end(), inputs_[i]) > 0)
+          reusable_[i] = false;
+      views.emplace(view.value, ViewedValue(context, view, views));
+    }
+    for (std::size_t i = 0; i < inputs_.size() && shape_.elements() > 0; ++i)
+      if (const auto view = views.find(inputs_[i]); view != views.end()) views_.push_back({i, view->second});
   }
 
   Dtype add_step(const FusedChain::Step& step, const std::vector<Dtype>& registers) {

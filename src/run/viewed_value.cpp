@@ -1,6 +1,6 @@
 #include "run/viewed_value.hpp"
 
-#include "run/strided_box.hpp"
+#include <algorithm>
 
 namespace tessera {
 namespace {
@@ -13,48 +13,83 @@ Box inside(const Tile& tile, const Box& global) {
   return box;
 }
 
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+// The i with first + step * i in the range.
+Range preimage(Range range, std::int64_t first, std::int64_t step) {
+  if (step == 0) {
+    const bool all = range.start <= first && first < range.stop;
+    return all ? Range{std::numeric_limits<std::int64_t>::min() / 2,
+                       std::numeric_limits<std::int64_t>::max() / 2}
+               : Range{0, 0};
+  }
+  if (step < 0) return preimage({1 - range.stop, 1 - range.start}, -first, -step);
+  const auto ceil_div = [&](std::int64_t a) { return -floor_div(-a, step); };
+  return {ceil_div(range.start - first), ceil_div(range.stop - first)};
+}
+
 }  // namespace
 
-ViewedValue::ViewedValue(const BindContext& context, const FusedChain::View& view, int value)
-    : tile_(context.local(value).tile), fill_(view.fill) {
-  if (fill_.empty()) fill_.resize(itemsize(tile_.dtype));
+ViewedValue::ViewedValue(const Tile& tile, int value) : tile_(tile) {
+  add({whole_box(tile.shape()), nullptr, 0, row_major_strides(tile.shape())}, {value});
+}
+
+ViewedValue::ViewedValue(const BindContext& context, const FusedChain::View& view,
+                         const std::map<int, ViewedValue>& before)
+    : tile_(context.local(view.value).tile) {
   std::vector<Sharding> from;
   std::vector<Shape> shapes;
   for (const int v : view.sources) {
     from.push_back(context.value(v).layout);
     shapes.push_back(context.value(v).type.shape);
   }
-  const auto plan = plan_exchange(*view.map, from, shapes, context.value(value).layout, tile_.global,
+  const auto plan = plan_exchange(*view.map, from, shapes, context.value(view.value).layout, tile_.global,
                                   context.me, manual_axes_of(context.value(view.sources[0]).region));
   std::int64_t covered = 0;
   for (const auto& t : plan.local) {
     const auto& piece = view.map->pieces[t.piece];
     const int source = view.sources[piece.source];
-    add_own(context.local(source).tile, source, piece, t);
+    const auto& tile = context.local(source).tile;
+    const auto viewed = before.find(source);
+    add_own(tile, viewed != before.end() ? viewed->second : ViewedValue(tile, source), piece, t);
     covered += box_elements(t.to);
   }
   for (const auto& t : plan.receives) {
-    parts_.push_back({inside(tile_, t.to), nullptr, 0, row_major_strides(tile_.shape())});
-    lies_in_.push_back(value);
+    add({inside(tile_, t.to), nullptr, 0, row_major_strides(tile_.shape())}, {view.value});
     covered += box_elements(t.to);
   }
   if (covered == tile_.elements()) return;
-  parts_.push_back(
-      {whole_box(tile_.shape()), fill_.data(), 0, std::vector<std::int64_t>(tile_.box.size(), 0)});
-  lies_in_.push_back(fill);
+  auto fill = view.fill;
+  fill.resize(itemsize(tile_.dtype));  // zeros where none is given
+  add({whole_box(tile_.shape()), nullptr, 0, std::vector<std::int64_t>(tile_.box.size(), 0)},
+      {-1, std::make_shared<const std::vector<std::byte>>(std::move(fill))});
 }
 
-void ViewedValue::add_own(const Tile& source, int value, const Piece& piece, const Transfer& t) {
-  const auto lies = source_box(source, piece, t.to);
-  kernels::FusedPart part{inside(tile_, t.to), nullptr, lies.offset, lies.strides};
-  for (std::size_t d = 0; d < part.box.size(); ++d) part.offset -= part.box[d].start * part.strides[d];
+// What the transfer reads of each part of the source.
+void ViewedValue::add_own(const Tile& source, const ViewedValue& lies, const Piece& piece,
+                          const Transfer& t) {
+  for (std::size_t p = 0; p < lies.parts_.size(); ++p) {
+    auto part = lies.parts_[p];
+    Box read(part.box.size());
+    for (std::size_t d = 0; d < read.size(); ++d) {
+      const auto first = piece.offset[d] + piece.step[d] * tile_.box[d].start - source.box[d].start;
+      read[d] = preimage(part.box[d], first, piece.step[d]);
+      part.offset += first * part.strides[d];
+      part.strides[d] *= piece.step[d];
+    }
+    part.box = intersect(read, inside(tile_, t.to));
+    if (!is_empty(part.box)) add(std::move(part), lies.places_[p]);
+  }
+}
+
+void ViewedValue::add(kernels::FusedPart part, Place place) {
   parts_.push_back(std::move(part));
-  lies_in_.push_back(value);
+  places_.push_back(std::move(place));
 }
 
 std::span<const kernels::FusedPart> ViewedValue::parts(const Frame& frame) {
   for (std::size_t p = 0; p < parts_.size(); ++p)
-    parts_[p].data = lies_in_[p] == fill ? fill_.data() : frame.slots[lies_in_[p]].data();
+    parts_[p].data = places_[p].fill ? places_[p].fill->data() : frame.slots[places_[p].value].data();
   return parts_;
 }
 

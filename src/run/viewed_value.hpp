@@ -3,7 +3,11 @@
 //
 //   result of the remap:   [ from the left neighbour | ------- shifted by one ------- | fill ]
 //   part of                  what was received         the source's own block           one element
+//
+// Where the source is itself viewed (a shift of a shift), its parts stand for its block.
 #pragma once
+#include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,18 +18,25 @@ namespace tessera {
 
 class ViewedValue {
  public:
-  ViewedValue(const BindContext&, const FusedChain::View&, int value);
+  // before: the views that this one may read.
+  ViewedValue(const BindContext&, const FusedChain::View&, const std::map<int, ViewedValue>& before);
   // Until the next call.
   std::span<const kernels::FusedPart> parts(const Frame&);
 
  private:
-  static constexpr int fill = -1;
-  void add_own(const Tile& source, int value, const Piece&, const Transfer&);
+  using Element = std::shared_ptr<const std::vector<std::byte>>;
+  struct Place {
+    int value = -1;  // in whose memory a part lies; -1: in `fill`
+    Element fill = nullptr;
+  };
+  void add_own(const Tile& source, const ViewedValue& lies, const Piece&, const Transfer&);
+  void add(kernels::FusedPart, Place);
+  // A value that lies in one place.
+  ViewedValue(const Tile&, int value);
 
   Tile tile_;
   std::vector<kernels::FusedPart> parts_;
-  std::vector<int> lies_in_;  // per part: the value, or `fill`
-  std::vector<std::byte> fill_;
+  std::vector<Place> places_;  // of the parts
 };
 
 }  // namespace tessera

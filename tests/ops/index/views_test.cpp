@@ -159,6 +159,77 @@ TEST(Views, NothingIsWrittenWhereAViewStillReads) {
   EXPECT_EQ(to_vector<double>(steps), expected);
 }
 
+// Shifts of shifts, as one writes the eight neighbours of the game of life, and a stencil of 27 points.
+TEST(Views, ShiftsOfShiftsToo) {
+  std::mt19937 random(7);
+  const std::int64_t rows = 23, columns = 31;
+  for (int round = 0; round < 6; ++round) {
+    const Mesh mesh = random_mesh(random);
+    const Array start = make({rows, columns}, int32, [](const Position& at) {
+      return static_cast<double>((at[0] * 7 + at[1] * at[1] * 5 + at[0] * at[1]) % 3 == 0);
+    });
+    const Sharding sharding = random_sharding(random, mesh, 2);
+    Array board = device_put(start, sharding);
+    auto alive = to_vector<int>(start);
+    for (int generation = 0; generation < 3; ++generation) {
+      Array neighbours = zeros({rows, columns}, int32);
+      for (int i = -1; i <= 1; ++i)
+        for (int j = -1; j <= 1; ++j)
+          if (i != 0 || j != 0) neighbours = neighbours + roll(roll(board, i, 0), j, 1);
+      board = where((neighbours == 3) | ((board == 1) & (neighbours == 2)), 1, 0);
+      auto next = alive;
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < columns; ++j) {
+          int count = 0;
+          for (int k = 0; k < 9; ++k)
+            if (k != 4)
+              count += alive[wrapped(i + k / 3 - 1, rows) * columns + wrapped(j + k % 3 - 1, columns)];
+          next[i * columns + j] = count == 3 || (alive[i * columns + j] == 1 && count == 2);
+        }
+      alive = next;
+      eval(board);
+    }
+    EXPECT_EQ(to_vector<int>(board), alive) << text_of(sharding);
+  }
+  // Through other boundaries, with steps, on three dims.
+  for (int round = 0; round < 6; ++round) {
+    const Mesh mesh = random_mesh(random);
+    const Shape shape{9, 10, 11};
+    const Value value = [&](const Position& at) { return static_cast<double>(flat(at, shape) * 7 % 31); };
+    const Sharding sharding = random_sharding(random, mesh, 3);
+    const Array x = device_put(make(shape, float64, value), sharding);
+    const auto boundary = round % 2 ? Boundary::constant : Boundary::reflect;
+    const Array got =
+        stencil([](const Neighbours& v) { return v(1, -1, 1) + 2 * v(-1, 0, -1) - 3 * v(0, 1, 1) + v(); }, x,
+                boundary, 9);
+    const auto at = [&](Position p, std::int64_t i, std::int64_t j, std::int64_t k) {
+      const std::int64_t by[] = {i, j, k};
+      for (int d = 0; d < 3; ++d) {
+        p[d] += by[d];
+        const auto n = shape[d];
+        if (p[d] >= 0 && p[d] < n) continue;
+        if (boundary == Boundary::constant) return 9.0;
+        p[d] = p[d] < 0 ? -p[d] : 2 * n - 2 - p[d];
+      }
+      return value(p);
+    };
+    expect_elements(
+        got, shape,
+        [&](const Position& p) {
+          return at(p, 1, -1, 1) + 2 * at(p, -1, 0, -1) - 3 * at(p, 0, 1, 1) + value(p);
+        },
+        text_of(sharding));
+    const Array stepped = flip(index(roll(x, 4, 1), {slice(), slice(1, None, 2)}), 1) * 2 +
+                          index(flip(x, 1), {slice(), slice(0, 5)});
+    expect_elements(
+        stepped, {9, 5, 11},
+        [&](const Position& p) {
+          return 2 * value({p[0], wrapped(2 * (4 - p[1]) + 1 - 4, 10), p[2]}) + value({p[0], 9 - p[1], p[2]});
+        },
+        text_of(sharding));
+  }
+}
+
 TEST(Views, AreNotCopied) {
   const int n = device_count();
   const Mesh line = make_mesh({n}, {"x"});
@@ -166,6 +237,17 @@ TEST(Views, AreNotCopied) {
   const auto text = program_of(x - roll(x, 1, 0) + roll(x, 1, 1));
   EXPECT_THAT(text, HasSubstr("remap(%0) view")) << text;
   EXPECT_THAT(text, HasSubstr(n == 1 ? "remap(%0) view" : "collective-permute(%0) view")) << text;
+  // A line that came from a neighbour is shifted along itself where it is.
+  const auto corners =
+      program_text(compile(collect({[&] {
+                                     const Array line_above = roll(x, 1, 0);
+                                     return x - line_above + roll(line_above, 1, 1) + roll(line_above, -1, 1);
+                                   }()},
+                                   false)));
+  std::size_t views = 0;
+  for (auto at = corners.find(") view"); at != std::string::npos; at = corners.find(") view", at + 1))
+    ++views;
+  EXPECT_EQ(views, 3) << corners;
   // Wanted by somebody else, too: it is made.
   const Array r = roll(x, 1, 1);
   EXPECT_THAT(program_text(compile(collect({x - r, r}, false))), Not(HasSubstr(") view")));
