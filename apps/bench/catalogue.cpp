@@ -78,6 +78,13 @@ void by_values() {
           std::iota(order.begin(), order.end(), 0);
           std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return x[a] < x[b]; });
         });
+  if (bench::wanted("sort_f32_16Mi"))
+    row(
+        "sort_f32_16Mi", random_floats({many}), [](const Array& x) { return sort(x); }, "std::sort",
+        [](std::span<const float> x) {
+          std::vector<float> sorted(x.begin(), x.end());
+          std::sort(sorted.begin(), sorted.end());
+        });
   if (bench::wanted("histogram_f32_16Mi"))
     row(
         "histogram_f32_16Mi", random_floats({many}),

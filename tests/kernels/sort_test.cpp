@@ -84,6 +84,27 @@ TEST(sort, rows_of_every_dtype_are_stable_with_nan_last) {
   });
 }
 
+TEST(sort, keys_with_positions_are_ordered_as_the_elements) {
+  for_each_case([]<class T>(T, std::int64_t n, SortOrder) {
+    const Dtype dtype = dtype_of<T>();
+    if (is_complex(dtype)) return;
+    auto x = awkward<T>(n, 4);
+    const auto second = awkward<T>(n, 5);
+    const auto expected = stable_positions<T>(x, {}), of_second = stable_positions<T>(second, {});
+    x.insert(x.end(), second.begin(), second.end());
+    std::vector<std::int64_t> at(x.size());
+    std::vector<std::byte> keys(x.size() * itemsize(dtype));
+    argsort_keys(dtype, x.data(), 2, n, 1000, keys.data(), at.data());
+    std::vector<std::int64_t> again(n);
+    argsort_rows(dtype_of_keys(dtype), keys.data(), 1, n, {}, again.data());
+    for (std::int64_t i = 0; i < n; ++i) {
+      ASSERT_EQ(at[i], expected[i] + 1000) << name(dtype) << " n=" << n;
+      ASSERT_EQ(at[n + i], of_second[i] + 1000) << name(dtype) << " n=" << n;
+      ASSERT_EQ(again[i], i) << "the keys of " << name(dtype) << " are in order";
+    }
+  });
+}
+
 TEST(sort, pairs_carry_their_payload) {
   for_each_case([]<class T>(T, std::int64_t n, SortOrder order) {
     const auto x = awkward<T>(n, 4);

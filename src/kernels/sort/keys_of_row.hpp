@@ -3,6 +3,8 @@
 #pragma once
 #include <tessera/dtype.hpp>
 
+#include <vector>
+
 #include "kernels/sort/order_key.hpp"
 #include "kernels/sort/sort.hpp"
 
@@ -21,8 +23,16 @@ template <class F> decltype(auto) visit_keys(Dtype dtype, F&& f) {
 
 // The keys of n elements, of the dtype's type of keys; where the order is descending, their complements.
 void read_keys(Dtype, const void* row, std::int64_t n, SortOrder, void* keys);
-// The elements that have these keys. Integers and bool: the others' keys do not tell -0 from 0, nor one NaN
-// from another.
-void write_integers(Dtype, const void* keys, std::int64_t n, SortOrder, void* row);
+// The elements that have these keys, but for complex numbers. Keys do not tell -0 from 0, nor one NaN from
+// another: all are 0 and the same NaN.
+void write_elements(Dtype, const void* keys, std::int64_t n, SortOrder, void* row);
+
+// What keys do not tell apart, in the order of a row: its zeros if one of them is -0, and its NaN.
+struct Alike {
+  std::vector<std::byte> zeros, nans;
+};
+Alike alike_of(Dtype, const void* row, std::int64_t n);
+// Puts them to their places in the row that write_elements has made of the sorted keys.
+void put_alike(Dtype, const Alike&, const void* keys, std::int64_t n, SortOrder, void* row);
 
 }  // namespace tessera::kernels

@@ -28,6 +28,8 @@ template <class Position> class RowSorter {
   virtual ~RowSorter() = default;
   // The positions of the row's elements in sorted order, valid until the next call.
   virtual const Position* argsort(const void* row) = 0;
+  // The sorted keys of that row.
+  virtual void write_keys(void* keys) const = 0;
 };
 
 template <class K, class Position> class KeySorter final : public RowSorter<Position> {
@@ -51,6 +53,14 @@ template <class K, class Position> class KeySorter final : public RowSorter<Posi
     if constexpr (!has_digits<K> || sizeof(Position) == 4)  // rows with longer positions are long
       std::stable_sort(at_.begin(), at_.end(), [&](Position a, Position b) { return keys_[a] < keys_[b]; });
     return at_.data();
+  }
+
+  void write_keys(void* keys) const override {
+    K* const out = static_cast<K*>(keys);
+    if (by_digits())
+      std::copy_n(keys_.data(), n_, out);
+    else
+      for (std::int64_t i = 0; i < n_; ++i) out[i] = keys_[at_[i]];
   }
 
  private:
@@ -84,13 +94,14 @@ template <class Work> void for_rows(std::int64_t rows, std::size_t row_bytes, Wo
     share(rows, worth_a_thread(static_cast<std::int64_t>(row_bytes)), work);
 }
 
-// Integers carry nothing that their keys do not: no positions needed.
-template <class K> void sort_integers(Dtype dtype, const std::byte* data, std::int64_t rows, std::int64_t n,
-                                      SortOrder order, std::byte* out) {
+// Keys are sorted alone, and become elements again: no positions needed.
+template <class K> void sort_by_keys(Dtype dtype, const std::byte* data, std::int64_t rows, std::int64_t n,
+                                     SortOrder order, std::byte* out) {
   const std::size_t row_bytes = n * sizeof(K);
   for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
     Pooled<K> keys(n), spare(n >= radix_from ? n : 0);
     for (std::int64_t r = first; r < last; ++r) {
+      const Alike alike = alike_of(dtype, data + r * row_bytes, n);
       share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
         read_keys(dtype, data + r * row_bytes + begin * sizeof(K), end - begin, order, keys.data() + begin);
       });
@@ -99,9 +110,10 @@ template <class K> void sort_integers(Dtype dtype, const std::byte* data, std::i
       else
         std::sort(keys.begin(), keys.end());
       share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
-        write_integers(dtype, keys.data() + begin, end - begin, order,
+        write_elements(dtype, keys.data() + begin, end - begin, order,
                        out + r * row_bytes + begin * sizeof(K));
       });
+      put_alike(dtype, alike, keys.data(), n, order, out + r * row_bytes);
     }
   });
 }
@@ -143,9 +155,9 @@ void sort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
   if (rows == 0 || n == 0) return;
   const auto* from = static_cast<const std::byte*>(data);
   auto* to = static_cast<std::byte*>(out);
-  if (!is_inexact(dtype))
+  if (!is_complex(dtype))
     return visit_keys(dtype, [&]<class K>(K) {
-      if constexpr (has_digits<K>) sort_integers<K>(dtype, from, rows, n, order, to);
+      if constexpr (has_digits<K>) sort_by_keys<K>(dtype, from, rows, n, order, to);
     });
   const std::size_t row_bytes = n * itemsize(dtype);
   for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
@@ -173,6 +185,32 @@ void argsort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t
         const auto* at = sorter.argsort(from + r * row_bytes);
         share(n, worth_a_thread(8), [&](std::int64_t begin, std::int64_t end) {
           std::copy(at + begin, at + end, out + r * n + begin);
+        });
+      }
+    });
+  });
+}
+
+Dtype dtype_of_keys(Dtype dtype) {
+  switch (itemsize(dtype)) {
+    case 1: return uint8;
+    case 2: return uint16;
+    case 4: return uint32;
+    default: return uint64;
+  }
+}
+
+void argsort_keys(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, std::int64_t first,
+                  void* keys, std::int64_t* positions) {
+  if (rows == 0 || n == 0) return;
+  const std::size_t row_bytes = n * itemsize(dtype);
+  for_rows(rows, row_bytes, [&](std::int64_t begin_row, std::int64_t end_row) {
+    with_sorter(dtype, n, {}, [&](auto& sorter) {
+      for (std::int64_t r = begin_row; r < end_row; ++r) {
+        const auto* at = sorter.argsort(static_cast<const std::byte*>(data) + r * row_bytes);
+        sorter.write_keys(static_cast<std::byte*>(keys) + r * row_bytes);
+        share(n, worth_a_thread(8), [&](std::int64_t begin, std::int64_t end) {
+          for (auto i = begin; i < end; ++i) positions[r * n + i] = first + static_cast<std::int64_t>(at[i]);
         });
       }
     });

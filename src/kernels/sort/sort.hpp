@@ -17,6 +17,12 @@ void sort_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n, SortO
                void* out);  // out may be data
 void argsort_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder, std::int64_t* out);
 
+// The positions, from `first` on, of each row's elements in sorted order, and in that order the unsigned
+// numbers of dtype_of_keys(dtype) that are ordered as the elements. Not for complex numbers.
+Dtype dtype_of_keys(Dtype);
+void argsort_keys(Dtype, const void* data, std::int64_t rows, std::int64_t n, std::int64_t first, void* keys,
+                  std::int64_t* positions);
+
 // Sorts n keys in place and carries a 64-bit payload with each.
 void sort_pairs(Dtype, void* keys, std::int64_t* payload, std::int64_t n, SortOrder);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "comm/collectives/collectives.hpp"
 #include "comm/collectives/combine.hpp"
@@ -238,15 +239,42 @@ void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in,
   }
 }
 
+// Lines of which each rank has sorted its own part become sorted lines.
+void join_sorted(const comm::Communicator& comm, Dtype dtype, std::int64_t lines, std::int64_t extent,
+                 const std::byte* sorted, const std::int64_t* payload, std::byte* keys_out,
+                 std::int64_t* payload_out) {
+  const std::int64_t parts = comm.size(), own = block_range(extent, parts, comm.rank()).size();
+  // A cut at the end of the line (before empty blocks) needs no search; it is asked for the last element
+  // instead and moved behind it.
+  Cuts cuts{lines, parts, {}};
+  for (std::int64_t part = 1; part < parts; ++part)
+    cuts.target.push_back(std::min(block_range(extent, parts, part).start, extent - 1));
+  Counts positions = kernels::visit(dtype, [&]<class T>(T) {
+    return CutSearch<T>(comm, reinterpret_cast<const T*>(sorted), own, cuts).positions();
+  });
+  for (std::int64_t part = 1; part < parts; ++part)
+    if (block_range(extent, parts, part).start >= extent)
+      for (std::int64_t l = 0; l < lines; ++l) positions[l * (parts - 1) + part - 1] = own;
+  const Segments segments{lines, parts, own, positions};
+  const Counts counts_in = exchange_counts(comm, segments);
+  const Buffer keys_in =
+      exchange_segments(comm, segments, counts_in, sorted, static_cast<std::int64_t>(itemsize(dtype)));
+  Buffer payload_in;
+  if (payload != nullptr)
+    payload_in = exchange_segments(comm, segments, counts_in, reinterpret_cast<const std::byte*>(payload), 8);
+  merge_lines(dtype, segments, counts_in, keys_in.data(),
+              reinterpret_cast<const std::int64_t*>(payload_in.data()), own, keys_out, payload_out);
+}
+
 }  // namespace
 
 void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t lines, std::int64_t extent,
                       const std::byte* keys, const std::int64_t* payload, std::byte* keys_out,
                       std::int64_t* payload_out) {
   if (lines == 0 || extent == 0) return;
-  const std::int64_t parts = comm.size(), own = block_range(extent, parts, comm.rank()).size();
+  const std::int64_t own = block_range(extent, comm.size(), comm.rank()).size();
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  Buffer sorted = Buffer::allocate(lines * own * item);
+  const Buffer sorted = Buffer::allocate(lines * own * item);
   Pooled<std::int64_t> sorted_payload(payload != nullptr ? lines * own : 0);
   if (payload == nullptr) {
     kernels::sort_rows(dtype, keys, lines, own, {}, sorted.data());
@@ -256,26 +284,25 @@ void distributed_sort(const comm::Communicator& comm, Dtype dtype, std::int64_t 
     for (std::int64_t l = 0; l < lines; ++l)
       kernels::sort_pairs(dtype, sorted.data() + l * own * item, sorted_payload.data() + l * own, own, {});
   }
-  // A cut at the end of the line (before empty blocks) needs no search; it is asked for the last element
-  // instead and moved behind it.
-  Cuts cuts{lines, parts, {}};
-  for (std::int64_t part = 1; part < parts; ++part)
-    cuts.target.push_back(std::min(block_range(extent, parts, part).start, extent - 1));
-  Counts positions = kernels::visit(dtype, [&]<class T>(T) {
-    return CutSearch<T>(comm, reinterpret_cast<const T*>(sorted.data()), own, cuts).positions();
-  });
-  for (std::int64_t part = 1; part < parts; ++part)
-    if (block_range(extent, parts, part).start >= extent)
-      for (std::int64_t l = 0; l < lines; ++l) positions[l * (parts - 1) + part - 1] = own;
-  const Segments segments{lines, parts, own, positions};
-  const Counts counts_in = exchange_counts(comm, segments);
-  const Buffer keys_in = exchange_segments(comm, segments, counts_in, sorted.data(), item);
-  Buffer payload_in;
-  if (payload != nullptr)
-    payload_in = exchange_segments(comm, segments, counts_in,
-                                   reinterpret_cast<const std::byte*>(sorted_payload.data()), 8);
-  merge_lines(dtype, segments, counts_in, keys_in.data(),
-              reinterpret_cast<const std::int64_t*>(payload_in.data()), own, keys_out, payload_out);
+  join_sorted(comm, dtype, lines, extent, sorted.data(), payload != nullptr ? sorted_payload.data() : nullptr,
+              keys_out, payload_out);
+}
+
+void distributed_argsort(const comm::Communicator& comm, Dtype dtype, std::int64_t lines, std::int64_t extent,
+                         const std::byte* keys, std::int64_t* positions_out) {
+  if (lines == 0 || extent == 0) return;
+  const auto block = block_range(extent, comm.size(), comm.rank());
+  const std::int64_t own = block.size(), item = static_cast<std::int64_t>(itemsize(dtype));
+  const Buffer sorted = Buffer::allocate(lines * own * item), merged = Buffer::allocate(lines * own * item);
+  Pooled<std::int64_t> positions(lines * own);
+  if (is_complex(dtype)) {
+    for (std::int64_t l = 0; l < lines; ++l)
+      std::iota(positions.data() + l * own, positions.data() + (l + 1) * own, block.start);
+    return distributed_sort(comm, dtype, lines, extent, keys, positions.data(), merged.data(), positions_out);
+  }
+  kernels::argsort_keys(dtype, keys, lines, own, block.start, sorted.data(), positions.data());
+  join_sorted(comm, kernels::dtype_of_keys(dtype), lines, extent, sorted.data(), positions.data(),
+              merged.data(), positions_out);
 }
 
 SortTraffic sort_traffic(Dtype dtype, std::int64_t ranks, std::int64_t lines, std::int64_t extent,

@@ -21,6 +21,10 @@ void distributed_sort(const comm::Communicator&, Dtype, std::int64_t lines, std:
                       const std::byte* keys, const std::int64_t* payload, std::byte* keys_out,
                       std::int64_t* payload_out);
 
+// The positions in their lines of the sorted elements; the same, with keys that are ordered as the elements.
+void distributed_argsort(const comm::Communicator&, Dtype, std::int64_t lines, std::int64_t extent,
+                         const std::byte* keys, std::int64_t* positions_out);
+
 // Bytes that the busiest rank may receive, and the number of exchanges and reductions.
 struct SortTraffic {
   std::int64_t exchange_bytes, count_bytes, count_calls;

@@ -60,13 +60,6 @@ void narrow_into(const Tile& tile, const Payload& wide) {
     default: return narrow<8>(wide, tile.data);
   }
 }
-Payload positions(const Lines& l) {
-  Payload result(l.lines * l.own);
-  for (std::int64_t line = 0; line < l.lines; ++line)
-    std::iota(result.data() + line * l.own, result.data() + (line + 1) * l.own, l.first);
-  return result;
-}
-
 void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out, Payload& payload) {
   if (keys.elements() > 0) std::memcpy(keys_out, keys.data, keys.bytes());
   const auto item = static_cast<std::int64_t>(itemsize(keys.dtype));
@@ -205,11 +198,9 @@ const OpDef argsort_op{
                       [](const TalkArgs& args) {
                         const auto& a = args.local;
                         const Lines l = lines_of(a.in[0]);
-                        const auto from = positions(l);
-                        Payload places(from.size());
-                        Buffer keys = Buffer::allocate(a.in[0].bytes());
-                        distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
-                                         from.data(), keys.data(), places.data());
+                        Payload places(l.lines * l.own);
+                        distributed_argsort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
+                                            places.data());
                         narrow_into(a.out[0], places);
                       }},
     .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },  // a step function
