@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <limits>
+#include <span>
 #include <vector>
 
+#include "kernels/parallel.hpp"
 #include "kernels/sort/order_key.hpp"
 #include "kernels/sort/sort.hpp"
 #include "types/pooled.hpp"
@@ -26,22 +29,85 @@ void copy_range(From<T> from, std::int64_t begin, std::int64_t end, To<T> to, st
   if (from.payload != nullptr) std::copy(from.payload + begin, from.payload + end, to.payload + at);
 }
 
-// Merges two neighbouring runs; equals come from the left one first. Without branches that depend on the
-// keys: they would be guessed wrong every other time.
-template <class T> void merge_two(From<T> from, std::int64_t begin, std::int64_t middle, std::int64_t end,
-                                  SortOrder order, To<T> to) {
-  std::int64_t left = begin, right = middle, at = begin;
-  while (left < middle && right < end) {
-    const bool takes_right = runs_before(from.keys[right], from.keys[left], order);
-    const std::int64_t taken = takes_right ? right : left;
-    to.keys[at] = from.keys[taken];
-    if (from.payload != nullptr) to.payload[at] = from.payload[taken];
-    right += takes_right ? 1 : 0;
-    left += takes_right ? 0 : 1;
-    ++at;
+// Two neighbouring runs that become one.
+struct Pair {
+  std::int64_t begin, middle, end;
+};
+
+// How many of the first k elements of the merged run come from the left one.
+template <class T> std::int64_t taken_from_left(From<T> from, Pair p, std::int64_t k, SortOrder order) {
+  std::int64_t low = std::max<std::int64_t>(0, k - (p.end - p.middle)),
+               high = std::min(k, p.middle - p.begin);
+  while (low < high) {
+    const std::int64_t i = low + (high - low) / 2;
+    if (runs_before(from.keys[p.middle + k - i - 1], from.keys[p.begin + i], order))
+      high = i;
+    else
+      low = i + 1;
   }
-  copy_range(from, left, middle, to, at);
-  copy_range(from, right, end, to, at + middle - left);
+  return low;
+}
+
+// What is left of both runs for a part of the result, and where the next element goes.
+struct Lane {
+  std::int64_t left, left_end, right, right_end, at;
+};
+template <class T>
+Lane lane_of(From<T> from, Pair p, std::int64_t first, std::int64_t last, SortOrder order) {
+  const auto a = taken_from_left(from, p, first, order), b = taken_from_left(from, p, last, order);
+  return {p.begin + a, p.begin + b, p.middle + first - a, p.middle + last - b, p.begin + first};
+}
+
+// As long as neither run is at its end. Without branches that depend on the keys: they would be guessed wrong
+// every other time.
+template <class T, bool has_payload> void step(From<T> from, SortOrder order, To<T> to, Lane& lane) {
+  const auto takes_right =
+      static_cast<std::int64_t>(runs_before(from.keys[lane.right], from.keys[lane.left], order));
+  const auto taken = lane.left ^ ((lane.left ^ lane.right) & -takes_right);
+  to.keys[lane.at] = from.keys[taken];
+  if constexpr (has_payload) to.payload[lane.at] = from.payload[taken];
+  lane.right += takes_right;
+  lane.left += 1 - takes_right;
+  ++lane.at;
+}
+
+template <class T, bool has_payload, std::size_t count>
+void merge_lanes(From<T> from, SortOrder order, To<T> to, std::span<Lane, count> lanes) {
+  for (;;) {
+    auto steps = std::numeric_limits<std::int64_t>::max();
+    for (const auto& lane : lanes)
+      steps = std::min({steps, lane.left_end - lane.left, lane.right_end - lane.right});
+    if (steps == 0) return;
+    for (; steps > 0; --steps)
+      for (auto& lane : lanes) step<T, has_payload>(from, order, to, lane);
+  }
+}
+
+// Elements [first, last) of the merged run. Each step waits for the one before it: four parts side by side
+// keep the processor busy.
+template <class T, bool has_payload>
+void merge_part(From<T> from, Pair p, std::int64_t first, std::int64_t last, SortOrder order, To<T> to) {
+  constexpr std::int64_t count = 4;
+  Lane lanes[count];
+  for (std::int64_t i = 0; i < count; ++i)
+    lanes[i] =
+        lane_of(from, p, first + (last - first) * i / count, first + (last - first) * (i + 1) / count, order);
+  merge_lanes<T, has_payload>(from, order, to, std::span(lanes));
+  for (auto& lane : lanes) {
+    merge_lanes<T, has_payload>(from, order, to, std::span<Lane, 1>(&lane, 1));
+    copy_range(from, lane.left, lane.left_end, to, lane.at);
+    copy_range(from, lane.right, lane.right_end, to, lane.at + lane.left_end - lane.left);
+  }
+}
+
+// Merges two neighbouring runs; equals come from the left one first.
+template <class T> void merge_two(From<T> from, Pair p, SortOrder order, To<T> to) {
+  share(p.end - p.begin, worth_a_thread(sizeof(T)), [&](std::int64_t first, std::int64_t last) {
+    if (from.payload != nullptr)
+      merge_part<T, true>(from, p, first, last, order, to);
+    else
+      merge_part<T, false>(from, p, first, last, order, to);
+  });
 }
 
 // Round after round, to and fro, so that the last one ends in `out`.
@@ -61,7 +127,7 @@ void merge_runs_typed(From<T> from, std::span<const std::int64_t> offsets, SortO
     std::vector<std::int64_t> merged{bounds[0]};
     std::size_t run = 0;
     for (; run + 2 < bounds.size(); run += 2) {
-      merge_two(from, bounds[run], bounds[run + 1], bounds[run + 2], order, to);
+      merge_two(from, {bounds[run], bounds[run + 1], bounds[run + 2]}, order, to);
       merged.push_back(bounds[run + 2]);
     }
     if (run + 1 < bounds.size()) {
