@@ -60,8 +60,7 @@ class Fuser {
       : program_(std::move(program)),
         uses_(uses_of(program_)),
         live_(live_instructions(program_)),
-        owner_(program_.instructions.size(), -1),
-        is_viewed_(program_.instructions.size()) {}
+        owner_(program_.instructions.size(), -1) {}
 
   Program run() {
     for (std::size_t n = program_.instructions.size(); n-- > 0;)
@@ -84,8 +83,6 @@ class Fuser {
         out.instructions.push_back(program_.instructions[n]);
       else if (owner == static_cast<int>(n))
         out.instructions.push_back(chain_of(owner));
-      if (auto* remap = out.instructions.empty() ? nullptr : out.instructions.back().as<RemapMove>())
-        remap->leaves_own |= is_viewed_[n];
     }
     return out;
   }
@@ -134,7 +131,7 @@ class Fuser {
         if (!is_view(v, readers) || (operands.contains(v) && !same_block_shapes(value(v), result))) continue;
         const int p = uses_.producer[v];
         views_[root].push_back(v);
-        is_viewed_[p] = true;
+        program_.instructions[p].as<RemapMove>()->leaves_own = true;
         candidates.erase(v);
         if (program_.instructions[p].bytes == 0) {
           readers.insert(p);
@@ -148,10 +145,10 @@ class Fuser {
 
   bool is_view(int v, const std::set<int>& readers) const {
     const int p = uses_.producer[v];
-    if (p < 0 || is_viewed_[p] || uses_.is_output[v]) return false;
+    if (p < 0 || uses_.is_output[v]) return false;
     const auto& producer = program_.instructions[p];
     const auto* remap = producer.as<RemapMove>();
-    if (remap == nullptr || remap->map->pieces.size() > max_pieces_of_view) return false;
+    if (remap == nullptr || remap->leaves_own || remap->map->pieces.size() > max_pieces_of_view) return false;
     std::int64_t elements = 0;
     for (const int source : producer.inputs) elements += value(source).type.shape.elements();
     return elements / max_elements_per_element_read <= value(v).type.shape.elements() &&
@@ -246,7 +243,6 @@ class Fuser {
   std::vector<int> owner_;  // instruction -> root of its chain
   std::map<int, std::vector<int>> members_;
   std::map<int, std::vector<int>> views_;  // root of a chain -> values that are read in their sources
-  std::vector<bool> is_viewed_;            // instruction
   std::map<int, int> reductions_;          // reduction -> root of the chain that it ends
   std::set<int> reduced_chains_;
 };
