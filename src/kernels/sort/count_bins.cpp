@@ -31,10 +31,14 @@ template <class T> class Places {
         next_(edges + 1, edges + count) {
     next_.push_back(std::numeric_limits<T>::infinity());
     are_about_equal_ = scale_ > 0 && scale_ <= std::numeric_limits<T>::max();
+    T deviation = 0;
     for (Place i = 0; i <= last_ && are_about_equal_; ++i) {
-      const auto guess = static_cast<Place>((edges[i] - edges[0]) * scale_);
+      const T steps = (edges[i] - edges[0]) * scale_;
+      const auto guess = static_cast<Place>(steps);
       are_about_equal_ = guess <= i && guess >= i - 1;
+      deviation = std::max(deviation, steps > T(i) ? steps - T(i) : T(i) - steps);
     }
+    margin_ = std::max(T(1) / 1024, 2 * deviation);
   }
 
   // place[j]: of the last edge that is not above x[j]; one past the last for what lies outside.
@@ -53,7 +57,14 @@ template <class T> class Places {
     const auto value = hn::LoadU(d, x);
     const auto zero = hn::Zero(di), one = hn::Set(di, 1), last = hn::Set(di, last_);
     const auto steps = hn::Mul(hn::Sub(value, hn::Set(d, edges_[0])), hn::Set(d, scale_));
-    auto i = hn::Max(zero, hn::Min(hn::ConvertTo(di, steps), last));
+    const auto whole = hn::ConvertTo(di, steps);
+    // Steps grow with values: one between those of two edges is that of a value between the edges.
+    const auto fraction = hn::Sub(steps, hn::ConvertTo(d, whole));
+    const auto is_sure =
+        hn::And(hn::And(hn::Gt(fraction, hn::Set(d, margin_)), hn::Lt(fraction, hn::Set(d, T(1) - margin_))),
+                hn::Lt(steps, hn::Set(d, T(last_))));
+    if (hn::AllTrue(d, is_sure)) return hn::StoreU(whole, di, place);
+    auto i = hn::Max(zero, hn::Min(whole, last));
     const auto is_below = hn::RebindMask(di, hn::Lt(value, hn::GatherIndex(d, edges_, i)));
     i = hn::Max(zero, hn::IfThenElse(is_below, hn::Sub(i, one), i));
     const auto is_above = hn::RebindMask(di, hn::Ge(value, hn::GatherIndex(d, next_.data(), i)));
@@ -70,6 +81,7 @@ template <class T> class Places {
   const T* edges_;
   Place last_;
   T scale_;
+  T margin_ = 1;  // of steps about a whole number, where edges may lie
   std::vector<T> next_;
   bool are_about_equal_ = false;
 };
