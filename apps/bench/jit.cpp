@@ -98,12 +98,12 @@ inline __attribute__((always_inline)) void chain_loop(const float* x, float* y, 
 __attribute__((target("avx512f"))) void chain_by_avx512(const float* x, float* y, std::int64_t n) {
   chain_loop(x, y, n);
 }
-__attribute__((target("avx2"))) void chain_by_avx2(const float* x, float* y, std::int64_t n) {
+__attribute__((target("avx2,fma"))) void chain_by_avx2(const float* x, float* y, std::int64_t n) {
   chain_loop(x, y, n);
 }
 // With the vectors that tessera may use.
 void chain_by_hand(const float* x, float* y, std::int64_t n) {
-  const auto targets = hwy::SupportedTargets();
+  static const auto targets = hwy::SupportedTargets();  // asking takes longer than a short loop
   if ((targets & HWY_AVX3) != 0)
     chain_by_avx512(x, y, n);
   else if ((targets & HWY_AVX2) != 0)
