@@ -60,13 +60,12 @@ Array toeplitz(const Operand& column, const Operand& row) {
 Array block_diag(std::vector<Array> matrices, std::source_location where) {
   const Call call("block_diag", where);
   if (matrices.empty()) throw ArgumentError(call_text() + ": there are no matrices");
-  std::int64_t rows = 0, columns = 0;
+  std::int64_t columns = 0;
   for (const auto& x : matrices) {
     check_usable(x);
     if (x.ndim() != 2)
       throw ShapeError(call_text() + ": an operand has the shape " + to_string(x.shape()) +
                        "; all must be matrices");
-    rows += x.shape()[0];
     columns += x.shape()[1];
   }
   std::vector<Array> bands;

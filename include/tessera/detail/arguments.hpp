@@ -103,7 +103,7 @@ template <int... chosen, class... A> struct Arguments<std::integer_sequence<int,
         leaves.push_back(leaf);
     return leaves;
   }
-  template <class F> using Result = decltype(std::declval<Arguments&>().call(
+  template <class F, class Self = Arguments> using Result = decltype(std::declval<Self&>().call(
       std::declval<F&>(), std::declval<Recording&>(), true, std::declval<const A&>()...));
 };
 template <int n> struct AllChosen {

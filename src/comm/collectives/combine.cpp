@@ -7,6 +7,8 @@
 #include <string>
 #include <type_traits>
 
+#include "base/independent.hpp"
+
 namespace tessera::comm {
 namespace {
 
@@ -14,7 +16,8 @@ template <class T, class Op> void each(const void* a, const void* b, void* out, 
   const T* x = static_cast<const T*>(a);
   const T* y = static_cast<const T*>(b);
   T* z = static_cast<T*>(out);
-#pragma GCC ivdep  // out is a or b itself, never shifted against them
+  // out is a or b itself, never shifted against them
+  TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < count; ++i) z[i] = op(x[i], y[i]);
 }
 

@@ -164,7 +164,7 @@ std::string safetensors_header_text(const SafetensorsHeader& header) {
   json value = json::object();
   for (const auto& [name, tensor] : header.tensors) {
     const auto* type = std::find_if(std::begin(stored_types), std::end(stored_types),
-                                    [&](const StoredType& t) { return t.dtype == tensor.dtype; });
+                                    [dtype = tensor.dtype](const StoredType& t) { return t.dtype == dtype; });
     value[name] = {{"dtype", type->name},
                    {"shape", std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())},
                    {"data_offsets", {tensor.begin, tensor.end}}};

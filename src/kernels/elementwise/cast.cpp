@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/independent.hpp"
 #include "kernels/elementwise/map_loops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -51,7 +52,7 @@ template <class From, class To>
 [[gnu::noinline]] void cast(const void* const* in, void* out, std::int64_t n) {
   const From* a = static_cast<const From*>(in[0]);
   To* r = static_cast<To*>(out);
-#pragma GCC ivdep
+  TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) r[i] = Convert::of<To>(a[i]);
 }
 template <class T> void copy(const void* const* in, void* out, std::int64_t n) {

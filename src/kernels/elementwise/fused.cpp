@@ -401,8 +401,9 @@ class Fused {
   }
 
   // While this piece is computed, the next one's operands come into the cache: those that step s is the
-  // first to read. (noipa: compilers take a function that only prefetches for one that does nothing.)
-  [[gnu::noipa]] void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, int s) const {
+  // first to read.
+  [[gnu::noinline]] void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, int s) const {
+    asm volatile("");  // compilers take a function that only prefetches for one that does nothing
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (prefetched_[i] != s) continue;
       const std::size_t bytes = static_cast<std::size_t>(n) * itemsize(program_.inputs[i].dtype);

@@ -9,18 +9,18 @@
 
 #include <hwy/highway.h>
 
+#include "base/independent.hpp"
 #include "kernels/elementwise/map_table.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 
-// An operand may be the output itself (never a shifted view of it), so iterations are independent: hence
-// ivdep.
+// An operand may be the output itself, never a shifted view of it.
 template <class F, class T, class R = T> void map1(const void* const* in, void* out, std::int64_t n) {
   const T* a = static_cast<const T*>(in[0]);
   R* r = static_cast<R*>(out);
-#pragma GCC ivdep
+  TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) r[i] = F::of(a[i]);
 }
 
@@ -29,7 +29,7 @@ template <class F, class T, class R = T>
   const T* a = static_cast<const T*>(in[0]);
   const T* b = static_cast<const T*>(in[1]);
   R* r = static_cast<R*>(out);
-#pragma GCC ivdep
+  TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) r[i] = F::of(a[i], b[i]);
 }
 
@@ -44,7 +44,7 @@ template <class F, class T> void map3(const void* const* in, void* out, std::int
   const T* b = static_cast<const T*>(in[1]);
   const T* c = static_cast<const T*>(in[2]);
   T* r = static_cast<T*>(out);
-#pragma GCC ivdep
+  TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) r[i] = F::of(a[i], b[i], c[i]);
 }
 
@@ -53,7 +53,7 @@ template <class T> void map_where(const void* const* in, void* out, std::int64_t
   const T* a = static_cast<const T*>(in[1]);
   const T* b = static_cast<const T*>(in[2]);
   T* r = static_cast<T*>(out);
-#pragma GCC ivdep
+  TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) r[i] = condition[i] ? a[i] : b[i];
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/independent.hpp"
 #include "kernels/elementwise/map_table.hpp"
 
 namespace tessera::kernels {
@@ -21,7 +22,7 @@ template <class C, class R, auto f> void map2(const void* const* in, void* out, 
   const C* a = static_cast<const C*>(in[0]);
   const C* b = static_cast<const C*>(in[1]);
   R* r = static_cast<R*>(out);
-#pragma GCC ivdep
+  TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
 }
 

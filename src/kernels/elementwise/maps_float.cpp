@@ -58,16 +58,16 @@ struct CopySign {
   template <class T> static T of(T a, T b) { return copysign_of(a, b); }
 };
 struct Relu {
-  template <class T> static T of(T a) { return (a > T(0)) | (a != a) ? a : T(0); }
+  template <class T> static T of(T a) { return ((a > T(0)) | (a != a)) ? a : T(0); }
 };
 struct Sign {  // of -0 it is 0
-  template <class T> static T of(T a) { return (a == T(0)) | (a != a) ? a + T(0) : copysign_of(T(1), a); }
+  template <class T> static T of(T a) { return ((a == T(0)) | (a != a)) ? a + T(0) : copysign_of(T(1), a); }
 };
 struct Maximum {
-  template <class T> static T of(T a, T b) { return (a > b) | (a != a) ? a : b; }
+  template <class T> static T of(T a, T b) { return ((a > b) | (a != a)) ? a : b; }
 };
 struct Minimum {
-  template <class T> static T of(T a, T b) { return (a < b) | (a != a) ? a : b; }
+  template <class T> static T of(T a, T b) { return ((a < b) | (a != a)) ? a : b; }
 };
 struct Floor {
   template <class T> static T of(T a) { return floor_of(a); }
