@@ -194,9 +194,11 @@ template <class D, class V> HWY_INLINE V Lgamma(D d, V x) {
   };
   return BeyondUse(d, x, T(1e16), T(1e16), stirling, [&]() HWY_ATTR { return LgammaBounded(d, x); });
 }
-// SLEEF calls the last 2e-9 below the largest number an overflow; x to the power of 1 is exact at least.
+// SLEEF calls the last 2e-9 below the largest number an overflow; x to the power of 1 is exact at least. (The
+// power first: clang 16 computes that of x and x where the comparison comes before.)
 template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) {
-  return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, PowBounded(d, x, y));
+  const auto power = PowBounded(d, x, y);
+  return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, power);
 }
 
 #undef TESSERA_SLEEF_1
