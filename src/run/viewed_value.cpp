@@ -1,6 +1,6 @@
 #include "run/viewed_value.hpp"
 
-#include <algorithm>
+#include <limits>
 
 namespace tessera {
 namespace {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernels/dense/convolve.hpp"
 #include "kernels/dense/gemm.hpp"
 #include "kernels/dense/panel_product.hpp"
 #include "kernels/elementwise/fused.hpp"
@@ -168,6 +169,34 @@ TEST(threads, places_of_the_largest) {
       expect_same_bits("arg_reduce", (1 << 20) / shape[axis] * 8, [&](std::byte* out) {
         arg_reduce(true, float32, x.data(), shape, axis, 0, nullptr, reinterpret_cast<std::int64_t*>(out));
       });
+}
+
+TEST(threads, runs_are_merged_as_by_one) {
+  constexpr std::int64_t n = 300'000;
+  auto keys = random_values<float>(n);
+  const std::int64_t offsets[] = {0, 100'001, 100'001, 270'000, n};
+  for (std::size_t r = 0; r + 1 < std::size(offsets); ++r)
+    std::sort(keys.begin() + offsets[r], keys.begin() + offsets[r + 1]);
+  std::vector<std::int64_t> from(n), to(n);
+  std::iota(from.begin(), from.end(), 0);
+  std::vector<float> merged(n);
+  expect_same_bits("keys", n * 4, [&](std::byte* out) {
+    merge_runs(float32, keys.data(), nullptr, offsets, {}, out, nullptr);
+  });
+  expect_same_bits("payload", n * 8, [&](std::byte* out) {
+    merge_runs(float32, keys.data(), from.data(), offsets, {}, merged.data(), to.data());
+    std::memcpy(out, to.data(), n * 8);
+  });
+  EXPECT_TRUE(std::is_sorted(merged.begin(), merged.end()));
+}
+
+TEST(threads, lines_are_convolved_as_by_one) {
+  const ConvolveShape shape{float32, 2, 1, 2, 1, {{5, 5, 3, 1, 1, -1}, {20'001, 20'001, 9, 1, 1, -4}}};
+  const auto x = random_values<float>(2 * 2 * 5 * 20'001), w = random_values<float>(2 * 3 * 9, 2);
+  expect_same_bits("lines", 2 * 5 * 20'001 * 4, [&](std::byte* out) {
+    convolve(shape, reinterpret_cast<const std::byte*>(x.data()),
+             reinterpret_cast<const std::byte*>(w.data()), out);
+  });
 }
 
 TEST(threads, sorting_is_stable) {
