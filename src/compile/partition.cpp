@@ -8,8 +8,8 @@
 namespace tessera {
 namespace {
 
-// One way in which a node is computed. Committed nodes have one; an uncommitted node has one per layout that
-// its consumers ask for.
+// One way in which a node is computed. Committed nodes and those of several outputs have one; any other
+// uncommitted node has one per layout that its consumers ask for.
 struct Version {
   std::optional<Sharding> wanted;  // of output 0, for uncommitted nodes
   Placement placement;
@@ -59,16 +59,22 @@ class Partitioner {
   }
 
   // Somebody wants x in this layout: an uncommitted node is computed once per layout asked for, which costs
-  // no communication.
+  // no communication. One of several outputs once: singular vectors of two computations may differ in their
+  // signs, and U of one with V of the other is no factorization.
   void demand(const Array& x, const Sharding& layout) {
     const auto found = number_.find(x.node().get());
     if (found == number_.end() || sharding_of_value(x)) return;
     const int ndim = x.ndim();
     std::optional<Sharding> wanted = layout;
     if (x.output() != 0) wanted = Sharding::replicated(layout.mesh());
-    for (const auto& version : versions_[found->second])
+    auto& versions = versions_[found->second];
+    if (x.node()->outputs.size() > 1 && !versions.empty()) {  // the outputs belong together
+      if (x.output() == 0) versions[0].wanted = std::move(wanted);
+      return;
+    }
+    for (const auto& version : versions)
       if (same_layout(*version.wanted, *wanted, x.output() != 0 ? 0 : ndim)) return;
-    versions_[found->second].push_back({std::move(wanted), {}, {}});
+    versions.push_back({std::move(wanted), {}, {}});
   }
 
   void place_node(std::size_t n) {

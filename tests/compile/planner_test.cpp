@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/jit.hpp>
+#include <tessera/linalg.hpp>
 
 #include "mesh/reshard.hpp"
 
@@ -33,6 +34,17 @@ int collectives(const std::string& text) {
 }
 
 const auto product = [](Array a, Array b) { return matmul(a, b); };
+
+// Signs of singular vectors are anybody's choice: U of one computation does not belong to V of another.
+TEST(Uncommitted, WhatHasSeveralOutputsIsComputedOnce) {
+  const auto text = text_of(
+      [](Array y) {
+        const auto [u, s, vt] = linalg::svd(cos(reshape(arange(0, 36, 1), {9, 4})), {.full_matrices = false});
+        return matmul(transpose(vt), matmul(transpose(u), y) / reshape(s, {4, 1}));
+      },
+      placed({9, 3}, line, P("x")));
+  EXPECT_EQ(count(text, " svd("), 1) << text;
+}
 
 TEST(Matmul, RowSplitTimesColumnSplitMovesNothing) {
   const Array a = placed({8, 16}, grid, P("x", None)), b = placed({16, 8}, grid, P(None, "y"));
