@@ -74,6 +74,40 @@ TEST(fused, operands_of_any_strides_give_what_a_loop_gives) {
   }
 }
 
+// Blocks of a matrix in place, whose rows have gaps between them: beside a row of it, a column and a number.
+TEST(fused, a_block_is_run_where_it_lies_again_and_again) {
+  const FusedProgram program{
+      {{float32}, {float32}, {float32}, {float32}},
+      {step("add", float32, {0, 1}), step("multiply", float32, {4, 2}), step("maximum", float32, {5, 3})},
+      {6}};
+  const std::int64_t rows = 150, columns = 233, pitch = 240;
+  const auto before = testing::random_values<float>(rows * pitch, 1),
+             row = testing::random_values<float>(pitch, 2), column = testing::random_values<float>(rows, 3);
+  const float number = 0.25F;
+  for (const auto& [height, width] :
+       {std::pair<std::int64_t, std::int64_t>{64, 96}, {64, 233}, {7, 1}, {1, 50}}) {
+    auto c = before;
+    for (std::int64_t i = 0; i < rows; i += height)
+      for (std::int64_t j = 0; j < columns; j += width) {
+        const std::int64_t m = std::min(height, rows - i), n = std::min(width, columns - j);
+        const std::int64_t in_place[] = {pitch, 1}, along_row[] = {0, 1}, along_column[] = {1, 0},
+                           nowhere[] = {0, 0};
+        const FusedOperand first[] = {operand(c.data(), in_place), operand(row.data(), along_row),
+                                      operand(column.data(), along_column), operand(&number, nowhere)};
+        FusedBlock block(program, m, n, first, bytes(c.data()), pitch);  // made for another place
+        const std::byte* at[] = {bytes(&c[i * pitch + j]), operand(&row[j]).data, operand(&column[i]).data,
+                                 operand(&number).data};
+        block.run(at, bytes(&c[i * pitch + j]));
+      }
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < pitch; ++j) {
+        const float was = before[i * pitch + j];
+        ASSERT_EQ(c[i * pitch + j], j < columns ? std::max((was + row[j]) * column[i], number) : was)
+            << height << " x " << width << " at " << i << ", " << j;
+      }
+  }
+}
+
 TEST(fused, mixed_dtypes_in_a_long_chain) {
   // where(x > 0, f64(x) * f64(i), f64(i)) with i int32 broadcast along rows; then to complex and its
   // absolute value.

@@ -135,48 +135,102 @@ void share_product(std::int64_t m, std::int64_t n, std::int64_t k, Product&& pro
         });
 }
 
+// One product by the way that suits it.
+class Product {
+ public:
+  Product(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, Operand a, Operand b, bool accumulate,
+          std::byte* c, std::int64_t ldc)
+      : dtype_(dtype), k_(k), a_(a), b_(b), accumulate_(accumulate), c_(c), ldc_(ldc) {
+    const bool small = std::max({m, n, k}) <= small_product &&
+                       m * n * k <= (m == 1 || n == 1 ? small_vector_product : small_product);
+    const bool strides_fit = std::max({a.ld, b.ld, ldc}) <= blas_max_stride;
+    is_packed_ = has_packed_product(dtype) && worth_packing(dtype, m, n, k);
+    is_blas_ = !is_packed_ && is_inexact(dtype) && strides_fit && !small;
+  }
+  bool is_blas() const { return is_blas_; }
+
+  void block(std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns,
+             const Beside& beside) const {
+    Operand a = a_, b = b_;
+    a.data = a_.at(i, 0);
+    b.data = b_.at(0, j);
+    std::byte* const c = c_ + (i * ldc_ + j) * static_cast<std::int64_t>(a.item);
+    if (is_packed_)
+      return packed_product(dtype_, rows, columns, k_, a.view(), b.view(), accumulate_, c, ldc_, beside);
+    if (is_blas_) {
+      in_slices(a, b, rows, columns, c, beside.meanwhile);
+    } else {
+      if (!accumulate_) clear_rows(c, rows, columns, ldc_, a.item);
+      if (k_ > 0) gemm_own(dtype_, rows, columns, k_, a.view(), b.view(), c, ldc_);
+      if (beside.meanwhile) beside.meanwhile();
+    }
+    if (beside.last_pass) beside.last_pass(0, rows, 0, columns);
+  }
+
+ private:
+  // Slices of rows, between which others may go on.
+  void in_slices(const Operand& a, const Operand& b, std::int64_t rows, std::int64_t columns, std::byte* c,
+                 const std::function<void()>& meanwhile) const {
+    constexpr std::int64_t slice_multiplications = std::int64_t{1} << 28;
+    const std::int64_t slice =
+        meanwhile ? std::max<std::int64_t>(64, slice_multiplications / (columns * k_ + 1)) : rows;
+    for (std::int64_t i = 0; i < rows; i += slice) {
+      Operand part = a;
+      part.data = a.at(i, 0);
+      gemm_in_pieces(dtype_, part, b, std::min(slice, rows - i), columns, k_, accumulate_,
+                     c + i * ldc_ * static_cast<std::int64_t>(a.item), ldc_);
+      if (meanwhile) meanwhile();
+    }
+  }
+
+  Dtype dtype_;
+  std::int64_t k_;
+  Operand a_, b_;
+  bool accumulate_, is_packed_, is_blas_;
+  std::byte* c_;
+  std::int64_t ldc_;
+};
+
 }  // namespace
+
+Beside beside_block(const Beside& whole, std::int64_t row, std::int64_t column) {
+  if (!whole.last_pass || (row == 0 && column == 0)) return whole;
+  return {[&whole, row, column](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns) {
+            whole.last_pass(row + i, rows, column + j, columns);
+          },
+          whole.meanwhile};
+}
 
 void gemm(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
           const void* a, std::int64_t lda, const void* b, std::int64_t ldb, bool accumulate, void* c,
-          std::int64_t ldc) {
+          std::int64_t ldc, const Beside& beside) {
   if (m == 0 || n == 0) return;
   const std::size_t item = itemsize(dtype);
   const Operand left{static_cast<const std::byte*>(a), std::max<std::int64_t>(lda, 1), transpose_a, item};
   const Operand right{static_cast<const std::byte*>(b), std::max<std::int64_t>(ldb, 1), transpose_b, item};
-  auto* result = static_cast<std::byte*>(c);
-  const bool strides_fit = std::max({lda, ldb, ldc}) <= blas_max_stride;
-  const bool small = std::max({m, n, k}) <= small_product &&
-                     m * n * k <= (m == 1 || n == 1 ? small_vector_product : small_product);
-  const bool by_blas = is_inexact(dtype) && strides_fit && !small;
-  const auto block = [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
-    Operand a_rows = left, b_columns = right;
-    a_rows.data = left.at(i, 0);
-    b_columns.data = right.at(0, j);
-    std::byte* const c_block = result + (i * ldc + j) * static_cast<std::int64_t>(item);
-    if (by_blas) return gemm_in_pieces(dtype, a_rows, b_columns, rows, columns, k, accumulate, c_block, ldc);
-    if (!accumulate) clear_rows(c_block, rows, columns, ldc, item);
-    if (k > 0) gemm_own(dtype, rows, columns, k, a_rows.view(), b_columns.view(), c_block, ldc);
-  };
-  if (by_blas && threads_in_blas() == 1)
-    block(0, 0, m, n);
-  else
-    share_product(m, n, k, block);
+  const Product product(dtype, m, n, k, left, right, accumulate, static_cast<std::byte*>(c), ldc);
+  if (threads() == 1 || (product.is_blas() && threads_in_blas() == 1))
+    return product.block(0, 0, m, n, beside);
+  const Beside alone{beside.last_pass};  // `meanwhile` talks: not from several threads
+  share_product(m, n, k, [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
+    product.block(i, j, rows, columns, beside_block(alone, i, j));
+  });
+  if (beside.meanwhile) beside.meanwhile();
 }
 
 void gemm_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t batch, std::int64_t m,
                   std::int64_t n, std::int64_t k, const void* a, std::int64_t stride_a, const void* b,
-                  std::int64_t stride_b, void* c, std::int64_t stride_c) {
+                  std::int64_t stride_b, void* c, std::int64_t stride_c, const Beside& beside) {
   const std::int64_t lda = transpose_a ? m : k, ldb = transpose_b ? k : n;
   // Products that share b and follow each other in a and c are one taller product.
   if (batch > 1 && !transpose_a && stride_b == 0 && stride_a == m * k && stride_c == m * n)
-    return gemm(dtype, false, transpose_b, batch * m, n, k, a, lda, b, ldb, false, c, n);
+    return gemm(dtype, false, transpose_b, batch * m, n, k, a, lda, b, ldb, false, c, n, beside);
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
   const auto some = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
       gemm(dtype, transpose_a, transpose_b, m, n, k, static_cast<const std::byte*>(a) + i * stride_a * item,
            lda, static_cast<const std::byte*>(b) + i * stride_b * item, ldb, false,
-           static_cast<std::byte*>(c) + i * stride_c * item, n);
+           static_cast<std::byte*>(c) + i * stride_c * item, n, beside_block(beside, i * m, 0));
   };
   if (batch < 4 * threads() || (is_inexact(dtype) && threads_in_blas() == 1))  // each on all threads
     some(0, batch);

@@ -1,12 +1,3 @@
-// c -= a b in tiles that stay in vector registers:
-//
-//            NR columns                    a in strips of 3 vectors of rows, one column of a strip after the
-//              other   (second-level cache)
-//          +--------+                      b in strips of NR columns, one row of a strip after the other
-//                    (first-level cache)
-//   3      | c tile |  += column of a
-//   vectors|        |     times row of b
-//          +--------+
 #include "kernels/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/dense/panel_product.cpp"
@@ -18,6 +9,7 @@
 #include <array>
 
 #include "kernels/dense/panel_product.hpp"
+#include "kernels/dense/product_tile-inl.hpp"
 
 #ifndef TESSERA_PANEL_PRODUCT_TYPES
 #define TESSERA_PANEL_PRODUCT_TYPES
@@ -42,119 +34,6 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class T> struct TileShape {
-  static constexpr hn::ScalableTag<T> d{};
-  static constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(d)), vectors = 3,
-                                rows = vectors * lanes;
-  static constexpr std::int64_t columns =
-      HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // 24 of 32 registers hold the tile, or 12 of 16
-};
-
-// b as a strip that was packed, or where it lies.
-template <class T> struct PackedStrip {
-  const T* data;
-  HWY_INLINE T operator()(std::int64_t l, std::int64_t j) const {
-    return data[l * TileShape<T>::columns + j];
-  }
-};
-template <class T> struct ColumnsInPlace {
-  const T* data;
-  std::int64_t ld;
-  HWY_INLINE T operator()(std::int64_t l, std::int64_t j) const { return data[l + j * ld]; }
-};
-
-// c += alpha a b for one tile of V vectors of rows.
-template <int V, class T, class B> HWY_INLINE void multiply_tile(std::int64_t depth, const T* HWY_RESTRICT a,
-                                                                 const B b, T alpha, T* HWY_RESTRICT c,
-                                                                 std::int64_t ldc) {
-  using Shape = TileShape<T>;
-  constexpr auto d = Shape::d;
-  constexpr int width = static_cast<int>(Shape::columns);
-  hn::Vec<decltype(hn::ScalableTag<T>())> sum[width][V];
-#pragma GCC unroll 8
-  for (int j = 0; j < width; ++j) {
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) sum[j][v] = hn::Zero(d);
-#pragma GCC unroll 4
-    for (int v = 0; v <= V; ++v) hwy::Prefetch(c + j * ldc + v * Shape::lanes);  // needed at the end
-  }
-  for (std::int64_t l = 0; l < depth; ++l) {
-    const T* row = a + l * Shape::rows;
-    hn::Vec<decltype(hn::ScalableTag<T>())> left[V];
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) left[v] = hn::Load(d, row + v * Shape::lanes);
-#pragma GCC unroll 8
-    for (int j = 0; j < width; ++j) {
-      const auto right = hn::Set(d, b(l, j));
-#pragma GCC unroll 3
-      for (int v = 0; v < V; ++v) sum[j][v] = hn::MulAdd(left[v], right, sum[j][v]);
-    }
-  }
-  const auto scale = hn::Set(d, alpha);
-#pragma GCC unroll 8
-  for (int j = 0; j < width; ++j)
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) {
-      T* place = c + j * ldc + v * Shape::lanes;
-      hn::StoreU(hn::MulAdd(scale, sum[j][v], hn::LoadU(d, place)), d, place);
-    }
-}
-
-template <class T> void pack_rows(std::int64_t rows, std::int64_t depth, Steps<T> a, T* packed) {
-  constexpr std::int64_t height = TileShape<T>::rows;
-  for (std::int64_t first = 0; first < rows; first += height, packed += height * depth) {
-    const T* from = a.data + first * a.row_step;
-    const std::int64_t count = std::min(height, rows - first);
-    if (a.row_step == 1 && count == height) {
-      for (std::int64_t l = 0; l < depth; ++l)
-        for (std::int64_t i = 0; i < height; ++i) packed[l * height + i] = from[l * a.column_step + i];
-      continue;
-    }
-    constexpr std::int64_t square = 8;
-    for (std::int64_t l0 = 0; l0 < depth; l0 += square)
-      for (std::int64_t i = 0; i < height; ++i)
-        for (std::int64_t l = l0; l < std::min(l0 + square, depth); ++l)
-          packed[l * height + i] = i < count ? from[i * a.row_step + l * a.column_step] : T(0);
-  }
-}
-
-template <class T> void pack_columns(std::int64_t depth, std::int64_t columns, Steps<T> b, T* packed) {
-  constexpr std::int64_t width = TileShape<T>::columns;
-  for (std::int64_t first = 0; first < columns; first += width, packed += width * depth) {
-    const T* from = b.data + first * b.column_step;
-    if (columns - first >= width) {
-      for (std::int64_t l = 0; l < depth; ++l)
-        for (std::int64_t j = 0; j < width; ++j)
-          packed[l * width + j] = from[l * b.row_step + j * b.column_step];
-      continue;
-    }
-    for (std::int64_t l = 0; l < depth; ++l)
-      for (std::int64_t j = 0; j < width; ++j)
-        packed[l * width + j] = first + j < columns ? from[l * b.row_step + j * b.column_step] : T(0);
-  }
-}
-
-// The part [from, to) of a strip's rows and `columns` columns of the tile at c (which begins at the strip's
-// row 0).
-template <class T, class B> HWY_INLINE void multiply_strip(std::int64_t depth, const T* a, const B b, T alpha,
-                                                           std::int64_t from, std::int64_t to,
-                                                           std::int64_t columns, T* c, std::int64_t ldc) {
-  using Shape = TileShape<T>;
-  if (from == 0 && columns == Shape::columns && to == Shape::rows)
-    return multiply_tile<3>(depth, a, b, alpha, c, ldc);
-  HWY_ALIGN T tile[Shape::rows * Shape::columns] = {};
-  if (to <= Shape::lanes)
-    multiply_tile<1>(depth, a, b, alpha, tile, Shape::rows);
-  else if (to <= 2 * Shape::lanes)
-    multiply_tile<2>(depth, a, b, alpha, tile, Shape::rows);
-  else
-    multiply_tile<3>(depth, a, b, alpha, tile, Shape::rows);
-  for (std::int64_t j = 0; j < columns; ++j)
-    for (std::int64_t i = from; i < to; ++i) c[i + j * ldc] += tile[i + j * Shape::rows];
-}
 
 template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std::int64_t columns,
                                  std::int64_t depth, T alpha, const T* packed, std::int64_t packed_rows,
@@ -187,7 +66,7 @@ template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std:
           const T* left = packed + s * height * depth;
           if (in_place && wide == width)
             multiply_strip(depth, left, ColumnsInPlace<T>{b.data + (j0 + j) * b.column_step, b.column_step},
-                           alpha, from, to, wide, tile, ldc);
+                           Adds<T>{alpha}, from, to, wide, tile, ldc);
           else if (in_place) {
             T narrow[width];
             for (std::int64_t l = 0; l < depth; ++l) {  // the last few columns, a column at a time
@@ -198,7 +77,8 @@ template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std:
                   tile[i + x * ldc] += left[l * height + i] * narrow[x];
             }
           } else
-            multiply_strip(depth, left, PackedStrip<T>{right + j * depth}, alpha, from, to, wide, tile, ldc);
+            multiply_strip(depth, left, PackedStrip<T>{right + j * depth}, Adds<T>{alpha}, from, to, wide,
+                           tile, ldc);
         }
   }
 }

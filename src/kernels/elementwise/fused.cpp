@@ -15,22 +15,24 @@ namespace {
 
 using Strides = std::vector<std::int64_t>;
 
-// The program's shape with the dims merged that every operand walks as one: none where one lies in parts.
+// The program's shape with the dims merged that every operand walks as one: none where one lies in parts, or
+// the outputs have gaps between their rows.
 struct Space {
   std::vector<std::int64_t> extents;
   std::vector<Strides> strides;  // per input
   bool has_parts = false;
 
-  Space(const Shape& shape, std::span<const FusedOperand> inputs) : strides(inputs.size()) {
+  Space(const Shape& shape, std::span<const FusedOperand> inputs, bool has_gaps) : strides(inputs.size()) {
     for (const auto& input : inputs) has_parts |= !input.parts.empty();
+    const bool keeps_dims = has_parts || has_gaps;
     Strides dense(shape.size(), 1);
     for (std::size_t d = shape.size(); d-- > 1;) dense[d - 1] = dense[d] * shape[d];
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      if (shape[d] == 1 && !has_parts) continue;
+      if (shape[d] == 1 && !keeps_dims) continue;
       const auto stride = [&](std::size_t i) {
         return inputs[i].strides.empty() ? dense[d] : inputs[i].strides[d];
       };
-      bool one_with_last = !extents.empty() && !has_parts;
+      bool one_with_last = !extents.empty() && !keeps_dims;
       for (std::size_t i = 0; one_with_last && i < inputs.size(); ++i)
         one_with_last = strides[i].back() == stride(i) * shape[d];
       if (one_with_last)
@@ -80,20 +82,22 @@ struct Registers {
 
 class Fused {
  public:
+  // pitch: elements from a row of the outputs to the next, of a shape (rows, columns); 0: dense.
   Fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
-        std::span<std::byte* const> outputs)
+        std::span<std::byte* const> outputs, std::int64_t pitch = 0)
       : program_(program),
         inputs_(inputs),
         outputs_(outputs),
-        space_(shape, inputs),
-        pieces_(space_.extents, piece_elements()) {
+        row_pitch_(pitch > 0 && pitch != shape[1] ? pitch : 0),
+        space_(shape, inputs, row_pitch_ > 0),
+        pieces_(space_.extents, row_pitch_ > 0 ? space_.extents[1] : piece_elements()) {
     std::size_t widest = 1;
     for (const auto& input : program.inputs) widest = std::max(widest, itemsize(input.dtype));
     for (const auto& step : program.steps) widest = std::max(widest, itemsize(step.out));
     std::size_t output_bytes = 0;
     for (const int r : program.outputs)
       output_bytes += static_cast<std::size_t>(shape.elements()) * itemsize(dtype_of_register(r));
-    streams_ = output_bytes >= stream_from_bytes;
+    streams_ = output_bytes >= stream_from_bytes && row_pitch_ == 0;
     classify_inputs();
     choose_prefetches(shape.elements());
     const std::int64_t elements = shape.elements();
@@ -109,19 +113,24 @@ class Fused {
     buffer_bytes_ = (static_cast<std::size_t>(in_buffer) * widest + 63) / 64 * 64 + 64;
   }
 
-  void run() {
+  void run() { run(std::move(chains_)); }
+  // What can be run again, with the addresses that operands and outputs have then.
+  void run_again() { run(std::vector(chains_)); }
+
+ private:
+  void run(std::vector<FusedChain> chains) {
     const std::int64_t count = pieces_.count();
-    const int team = static_cast<int>(std::min<std::int64_t>(threads(), count / 4));
+    const bool is_worth_a_team = row_pitch_ == 0 || count * pieces_.largest() >= elements_of_a_team;
+    const int team = is_worth_a_team ? static_cast<int>(std::min<std::int64_t>(threads(), count / 4)) : 1;
     if (team > 1) {
 #pragma omp parallel for schedule(static) num_threads(team)
       for (int t = 0; t < team; ++t)
-        run_range(count * t / team, count * (t + 1) / team, std::vector(chains_));  // they hold addresses
+        run_range(count * t / team, count * (t + 1) / team, std::vector(chains));  // they hold addresses
     } else {
-      run_range(0, count, std::move(chains_));
+      run_range(0, count, std::move(chains));
     }
   }
 
- private:
   // Outputs of this size are out of the cache before anybody reads them.
   static constexpr std::size_t stream_from_bytes = std::size_t{8} << 20;
 
@@ -132,6 +141,7 @@ class Fused {
   // Smaller programs are done before a chain is compiled.
   static constexpr std::int64_t chains_from_elements = 4096;
   static constexpr std::int64_t elements_of_one_loop = 1 << 14;
+  static constexpr std::int64_t elements_of_a_team = 1 << 16;
 
   enum class Reads { in_place, splat, packed, parts };
 
@@ -323,7 +333,9 @@ class Fused {
     const std::int64_t outer = piece / pieces_.per_outer, start = piece % pieces_.per_outer * pieces_.step;
     const std::int64_t steps = std::min(pieces_.step, space_.extents[pieces_.split] - start);
     const std::int64_t n = steps * pieces_.slice;
-    const std::int64_t offset = (outer * space_.extents[pieces_.split] + start) * pieces_.slice;
+    const std::int64_t offset = row_pitch_ > 0
+                                    ? outer * row_pitch_ + start
+                                    : (outer * space_.extents[pieces_.split] + start) * pieces_.slice;
     const auto buffer = [&](int b) { return memory + static_cast<std::size_t>(b) * buffer_bytes_; };
 
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -446,6 +458,7 @@ class Fused {
   const FusedProgram& program_;
   std::span<const FusedOperand> inputs_;
   std::span<std::byte* const> outputs_;
+  std::int64_t row_pitch_;  // of outputs with gaps between their rows; 0: dense
   Space space_;
   Pieces pieces_;
   std::vector<Reads> reads_;
@@ -466,6 +479,34 @@ void run_fused(const FusedProgram& program, const Shape& shape, std::span<const 
                std::span<std::byte* const> outputs) {
   if (shape.elements() == 0) return;
   Fused(program, shape, inputs, outputs).run();
+}
+
+class FusedBlock::Ready {
+ public:
+  Ready(const FusedProgram& program, std::int64_t rows, std::int64_t columns,
+        std::span<const FusedOperand> operands, std::byte* output, std::int64_t pitch)
+      : operands_(operands.begin(), operands.end()),
+        output_(output),
+        fused_(program, Shape{rows, columns}, operands_, std::span(&output_, 1), pitch) {}
+  void run(std::span<const std::byte* const> operands, std::byte* output) {
+    for (std::size_t i = 0; i < operands.size(); ++i) operands_[i].data = operands[i];
+    output_ = output;
+    fused_.run_again();
+  }
+
+ private:
+  std::vector<FusedOperand> operands_;
+  std::byte* output_;
+  Fused fused_;
+};
+
+FusedBlock::FusedBlock(const FusedProgram& program, std::int64_t rows, std::int64_t columns,
+                       std::span<const FusedOperand> operands, std::byte* output, std::int64_t pitch)
+    : ready_(std::make_unique<Ready>(program, rows, columns, operands, output, pitch)) {}
+FusedBlock::~FusedBlock() = default;
+FusedBlock::FusedBlock(FusedBlock&&) noexcept = default;
+void FusedBlock::run(std::span<const std::byte* const> operands, std::byte* output) {
+  ready_->run(operands, output);
 }
 
 }  // namespace tessera::kernels

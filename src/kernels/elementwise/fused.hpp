@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,21 @@ struct FusedOperand {
 // of the same item size, or else must not overlap any input.
 void run_fused(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
                std::span<std::byte* const> outputs);
+
+// A program with one output, made ready once for blocks of (rows, columns) that lie elsewhere each time.
+// Rows of the output are `pitch` elements apart. Operands that are one element keep their addresses.
+class FusedBlock {
+ public:
+  FusedBlock(const FusedProgram&, std::int64_t rows, std::int64_t columns,
+             std::span<const FusedOperand> operands, std::byte* output, std::int64_t pitch);
+  ~FusedBlock();
+  FusedBlock(FusedBlock&&) noexcept;
+  void run(std::span<const std::byte* const> operands, std::byte* output);
+
+ private:
+  class Ready;
+  std::unique_ptr<Ready> ready_;
+};
 
 // The chain, then a reduction (sum prod max min any all count_nonzero) of its one output over `axes`: memory
 // of the chain's shape is never needed. out is dense over the other dims, of reduce_result(kind, dtype of the

@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "kernels/move/transpose_tile.hpp"
+#include "kernels/move/turn-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
@@ -32,40 +33,7 @@ struct Plane {
   std::int64_t src_stride;  // bytes
 };
 
-#if HWY_TARGET == HWY_SCALAR
-template <class T, std::size_t N>
-HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* dst, std::int64_t dst_stride) {
-  constexpr auto item = static_cast<std::int64_t>(sizeof(T)), n = static_cast<std::int64_t>(N);
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j < n; ++j)
-      std::memcpy(dst + i * dst_stride + j * item, src + j * src_stride + i * item, sizeof(T));
-}
-#else
-// N vectors of N items each, transposed by log2(N) perfect shuffles: w[2i], w[2i+1] = the interleaved halves
-// of v[i] and v[i + N/2].
-template <class T, std::size_t N>
-HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* dst, std::int64_t dst_stride) {
-  const hn::Full128<T> d;
-  hn::Vec<hn::Full128<T> > v[N], w[N];
-  for (std::size_t i = 0; i < N; ++i)
-    v[i] = hn::LoadU(d, reinterpret_cast<const T*>(src + static_cast<std::int64_t>(i) * src_stride));
-  for (std::size_t stage = 1; stage < N; stage *= 2) {
-    for (std::size_t i = 0; i < N / 2; ++i) {
-      w[2 * i] = hn::InterleaveLower(d, v[i], v[i + N / 2]);
-      w[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + N / 2]);
-    }
-    for (std::size_t i = 0; i < N; ++i) v[i] = w[i];
-  }
-  for (std::size_t i = 0; i < N; ++i)
-    hn::StoreU(v[i], d, reinterpret_cast<T*>(dst + static_cast<std::int64_t>(i) * dst_stride));
-}
-#endif
-// One item fills a unit: nothing to turn.
 struct Item16 {};
-template <>
-HWY_INLINE void turn<Item16, 1>(const std::byte* src, std::int64_t, std::byte* dst, std::int64_t) {
-  std::memcpy(dst, src, 16);
-}
 
 template <class T> inline constexpr std::int64_t item_bytes = static_cast<std::int64_t>(sizeof(T));
 template <> inline constexpr std::int64_t item_bytes<Item16> = 16;
@@ -77,9 +45,14 @@ HWY_INLINE void turn_block(const Plane& plane, std::int64_t i, std::int64_t j) {
   alignas(64) std::byte square[side * line_bytes];
   const std::byte* src = plane.src + j * plane.src_stride + i * item;
   for (std::int64_t row = 0; row < side; row += lanes)
-    for (std::int64_t unit = 0; unit < side; unit += lanes)
-      turn<T, static_cast<std::size_t>(lanes)>(src + row * plane.src_stride + unit * item, plane.src_stride,
-                                               square + unit * line_bytes + row * item, line_bytes);
+    for (std::int64_t unit = 0; unit < side; unit += lanes) {
+      const std::byte* from = src + row * plane.src_stride + unit * item;
+      std::byte* to = square + unit * line_bytes + row * item;
+      if constexpr (lanes == 1)  // one item fills a unit
+        std::memcpy(to, from, 16);
+      else
+        turn<T, static_cast<std::size_t>(lanes)>(from, plane.src_stride, to, line_bytes);
+    }
   const hn::CappedTag<std::uint8_t, 64> d;
   const auto width = static_cast<std::int64_t>(hn::Lanes(d));
   std::byte* dst = plane.dst + i * plane.dst_stride + j * item;
