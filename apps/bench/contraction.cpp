@@ -1,6 +1,8 @@
 // Products of one rank beside BLAS; products of two ranks beside one.
 #include <cblas.h>
 
+#include <algorithm>
+
 #include "bench.hpp"
 
 namespace {
@@ -68,9 +70,42 @@ void chain_row() {
                  {4.0 * n * n * middle, 32});
 }
 
+// A layer: bias and relu in the last pass of the product, beside the same in a pass of its own (the product is
+// somebody's value), and beside BLAS and a loop.
+void layer_row(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+  const std::string name =
+      "layer_f32_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns);
+  if (!bench::wanted(name)) return;
+  const Array x = device_put(full({rows, inner}, 0.5f), bench::split(P("x", None))),
+              w = device_put(full({inner, columns}, 0.25f), bench::split(P())),
+              bias = device_put(full({columns}, -3.0f), bench::split(P()));
+  eval(x, w, bias);
+  const auto mine = local<float>(x), weights = local<float>(w), biases = local<float>(bias);
+  const int m = static_cast<int>(static_cast<std::int64_t>(mine.size()) / inner), k = static_cast<int>(inner),
+            n = static_cast<int>(columns);
+  std::vector<float> out(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
+  const auto by_blas = [&] {
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, mine.data(), k, weights.data(), n, 0,
+                out.data(), n);
+    for (int i = 0; i < m; ++i) {
+      float* const row = out.data() + std::ptrdiff_t{i} * n;
+      for (int j = 0; j < n; ++j) row[j] = std::max(row[j] + biases[static_cast<std::size_t>(j)], 0.0f);
+    }
+  };
+  const auto apart = [&] {
+    const Array product = matmul(x, w);
+    eval(product, maximum(product + bias, 0.0f));
+  };
+  bench::compare(name, [&] { eval(maximum(matmul(x, w) + bias, 0.0f)); },
+                 {{"sgemm and a loop", by_blas, 1.0}, {"two passes", apart, 1.0}}, 9,
+                 {2.0 * static_cast<double>(rows * inner * columns), 32});
+}
+
 void rows() {
   attention_row();
   chain_row();
+  layer_row(4096, 256, 4096);
+  layer_row(8192, 784, 2048);
   local_row(512);
   local_row(2048);
   if (bench::wanted("matmul_rows_f32_2048") && bench::ranks() > 1) {

@@ -69,17 +69,22 @@ class Fuser {
         grow(static_cast<int>(n));
     for (std::size_t n = 0; n < program_.instructions.size(); ++n)
       if (live_[n]) end_in_reduction(static_cast<int>(n));
+    for (std::size_t n = 0; n < program_.instructions.size(); ++n)
+      if (live_[n] && owner_[n] == static_cast<int>(n)) follow_kernel(static_cast<int>(n));
     Program out = program_;
     out.instructions.clear();
     for (std::size_t n = 0; n < program_.instructions.size(); ++n) {
       if (!live_[n]) continue;
       const int owner = owner_[n];
-      if (owner >= 0 && reduced_chains_.contains(owner)) continue;  // runs where its reduction stands
+      if (owner >= 0 && reduced_chains_.contains(owner)) continue;    // runs where its reduction stands
+      if (followed_kernels_.contains(static_cast<int>(n))) continue;  // runs where its epilogue stands
       if (const auto reduction = reductions_.find(static_cast<int>(n)); reduction != reductions_.end()) {
         out.instructions.push_back(reduced_chain(static_cast<int>(n), reduction->second));
         continue;
       }
-      if (owner < 0 || (members_[owner].size() == 1 && !views_.contains(owner)))
+      if (epilogues_.contains(owner)) {
+        if (owner == static_cast<int>(n)) out.instructions.push_back(with_epilogue(owner));
+      } else if (owner < 0 || (members_[owner].size() == 1 && !views_.contains(owner)))
         out.instructions.push_back(program_.instructions[n]);
       else if (owner == static_cast<int>(n))
         out.instructions.push_back(chain_of(owner));
@@ -187,6 +192,48 @@ class Fuser {
     return fused;
   }
 
+  // A kernel that hands on parts of its result, all of which this chain alone reads: the chain works on them
+  // while they are in the cache. Of several the last one.
+  void follow_kernel(int root) {
+    if (reduced_chains_.contains(root) || views_.contains(root)) return;
+    const auto& members = members_[root];
+    const std::set<int> inside(members.begin(), members.end());
+    const auto& result = value(program_.instructions[root].outputs[0]);
+    int last = -1;
+    for (const int n : members)
+      for (const int v : program_.instructions[n].inputs) {
+        const int p = uses_.producer[v];
+        if (p < 0 || inside.contains(p) || uses_.is_output[v] || !hands_on_parts(program_.instructions[p]))
+          continue;
+        if (value(v).type.dtype == result.type.dtype && same_block_shapes(value(v), result) &&
+            is_read_inside_only(v, inside))
+          last = std::max(last, p);
+      }
+    if (last < 0) return;
+    epilogues_[root] = last;
+    followed_kernels_.insert(last);
+  }
+  static bool hands_on_parts(const Instruction& i) {
+    return (i.is<KernelCall>() || i.is<TalkCall>()) && i.op->columns_of_parts != nullptr;
+  }
+
+  Instruction with_epilogue(int root) const {
+    Instruction kernel = program_.instructions[epilogues_.at(root)];
+    Instruction chain = chain_of(root);
+    const auto at = std::find(chain.inputs.begin(), chain.inputs.end(), kernel.outputs[0]);
+    auto epilogue = std::make_shared<const Epilogue>(
+        Epilogue{std::move(*chain.as<FusedChain>()), static_cast<std::size_t>(at - chain.inputs.begin()),
+                 kernel.inputs.size()});
+    chain.inputs.erase(at);
+    kernel.inputs.insert(kernel.inputs.end(), chain.inputs.begin(), chain.inputs.end());
+    kernel.outputs = chain.outputs;
+    if (auto* call = kernel.as<KernelCall>())
+      call->epilogue = std::move(epilogue);
+    else
+      kernel.as<TalkCall>()->epilogue = std::move(epilogue);
+    return kernel;
+  }
+
   Instruction chain_of(int root) const {
     const auto& last = program_.instructions[root];
     Instruction fused{.what = {}, .op = last.op, .where = last.where, .outputs = last.outputs};
@@ -245,6 +292,8 @@ class Fuser {
   std::map<int, std::vector<int>> views_;  // root of a chain -> values that are read in their sources
   std::map<int, int> reductions_;          // reduction -> root of the chain that it ends
   std::set<int> reduced_chains_;
+  std::map<int, int> epilogues_;  // root of a chain -> the kernel whose result it works on in parts
+  std::set<int> followed_kernels_;
 };
 
 }  // namespace

@@ -17,12 +17,18 @@
 
 namespace tessera {
 
+// What else is done with parts of a result that are complete, while they are in the cache. The result is seen
+// as a matrix. From several threads at once, for different parts.
+using LastPass =
+    std::function<void(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns)>;
+
 // What a kernel gets: dense tiles that know their place. Output memory is allocated and uninitialised.
 struct KernelArgs {
   const OpDef& op;
   const Params& params;
   std::span<const Tile> in;
   std::span<const Tile> out;
+  const LastPass* last_pass = nullptr;  // of an op that hands on parts; nullptr: there is none
 };
 
 struct VjpArgs {
@@ -197,7 +203,10 @@ struct OpDef {
   // Of the outputs, when it is not that of the inputs.
   RegionPtr (*region)(const Params&, const RegionPtr& inputs) = nullptr;
   bool works_in_place = false;  // its kernel may write over its first input, when that is dead and as large
-  bool may_fail = false;        // its kernel throws LinAlgError: agreed over all ranks when the run ends
+  // Of an op that hands on parts, calling KernelArgs::last_pass for all of its one result: how many of the
+  // result's last dims are the columns.
+  int (*columns_of_parts)(std::span<const Shape> in, const Params&) = nullptr;
+  bool may_fail = false;            // its kernel throws LinAlgError: agreed over all ranks when the run ends
   bool is_value_dependent = false;  // reads a value at record time or has an effect: never merged by CSE
 };
 

@@ -8,6 +8,12 @@ void Instruction::set_control(Control inside) {
   what = ControlFlow{std::make_shared<const Control>(std::move(inside))};
 }
 
+const Epilogue* Instruction::epilogue() const {
+  if (const auto* kernel = as<KernelCall>()) return kernel->epilogue.get();
+  if (const auto* talk = as<TalkCall>()) return talk->epilogue.get();
+  return nullptr;
+}
+
 Loop* Control::loop() {
   return std::visit(overloaded{[](Branch&) -> Loop* { return nullptr; }, [](Loop& loop) { return &loop; }},
                     kind);

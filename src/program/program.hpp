@@ -34,9 +34,12 @@ struct ProgramValue {
 
 // ---- What an instruction does: one of these ----
 
+struct Epilogue;
+
 // One op's local arithmetic: that of Instruction::op.
 struct KernelCall {
   ParamsPtr params = no_params();
+  std::shared_ptr<const Epilogue> epilogue = nullptr;
 };
 
 // A chain of elementwise ops in one pass. The last step is the result; what a reduction ends is not stored.
@@ -65,6 +68,15 @@ struct FusedChain {
   std::optional<Reduction> reduction = {};
   std::vector<View> views = {};  // after those that they read
   std::size_t sources = 0;
+};
+
+// A chain that works on parts of a kernel's result while they are in the cache, and leaves its own in
+// their place: of the chain's operands one is the kernel's result. The instruction's inputs are the
+// kernel's own and the chain's other operands.
+struct Epilogue {
+  FusedChain chain;
+  std::size_t operand;  // of the chain: the kernel's result
+  std::size_t inputs;   // of the kernel
 };
 
 // The same bytes under another type or layout.
@@ -99,6 +111,7 @@ struct TalkCall {
   ParamsPtr params;
   std::vector<TalkCost> costs;
   std::int64_t temporary_bytes = 0;
+  std::shared_ptr<const Epilogue> epilogue = nullptr;
 };
 
 // A branch or a loop: programs of its own.
@@ -121,6 +134,7 @@ struct Instruction {
   template <class Kind> const Kind* as() const { return std::get_if<Kind>(&what); }
   template <class Kind> Kind* as() { return std::get_if<Kind>(&what); }
   template <class Kind> bool is() const { return std::holds_alternative<Kind>(what); }
+  const Epilogue* epilogue() const;  // nullptr: none
   const Control* control() const {
     const auto* flow = as<ControlFlow>();
     return flow == nullptr ? nullptr : flow->inside.get();

@@ -107,8 +107,9 @@ std::string parts_text(const Control& control) {
 std::string instruction_text(const Program& program, const Instruction& i) {
   std::string text = numbers_text(i.outputs) + " =";
   for (const int v : i.outputs) text += " " + value_text(program, v);
-  text +=
-      " " + name_text(i) + "(" + numbers_text(i.inputs) + ")" + details_text(i) + traffic_text(program, i);
+  const auto* epilogue = i.epilogue();
+  text += " " + name_text(i) + (epilogue != nullptr ? "+" + chain_text(epilogue->chain) : "") + "(" +
+          numbers_text(i.inputs) + ")" + details_text(i) + traffic_text(program, i);
   const auto* control = i.control();
   if (const auto* loop = control ? control->as<CountedLoop>() : nullptr)
     text += " " + std::to_string(loop->length) + " times" + (loop->reverse ? ", last step first" : "");

@@ -3,11 +3,12 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "graph/elementwise_row.hpp"
-#include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/fused.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "run/bound_chain.hpp"
 #include "run/steps.hpp"
 #include "run/viewed_value.hpp"
 
@@ -41,6 +42,7 @@ class KernelStep final : public Step {
         called_{i.call != nullptr ? i.call : i.op->name.c_str(), i.where} {
     for (const int v : inputs_) in_.push_back(context.local(v).tile);
     for (const int v : outputs_) out_.push_back(context.local(v).tile), locals_.push_back(context.local(v));
+    if (call.epilogue) epilogue_.emplace(context, i, *call.epilogue);
     holds_ = std::any_of(locals_.begin(), locals_.end(), [](const LocalValue& local) { return local.holds; });
   }
   void run(Frame& frame) override {
@@ -51,7 +53,9 @@ class KernelStep final : public Step {
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[inputs_[i]].data();
     try {
-      kernel_({*op_, *params_, in_, out_});
+      const LastPass* const pass = epilogue_ ? epilogue_->begin(frame, out_[0].data) : nullptr;
+      kernel_({*op_, *params_, in_, out_, pass});
+      if (epilogue_) epilogue_->finish();
     } catch (const Error& error) {
       if (!op_->may_fail) throw;
       if (frame.failure.empty()) frame.failure = call_text(called_) + ": " + error.what();
@@ -78,17 +82,8 @@ class KernelStep final : public Step {
   std::vector<Tile> in_, out_;
   std::vector<LocalValue> locals_;
   bool holds_ = false;
+  std::optional<BoundEpilogue> epilogue_;
 };
-
-// Element strides of an operand in the iteration space of the result: 0 where it is broadcast.
-std::vector<std::int64_t> operand_strides(const Shape& operand, const Shape& result) {
-  const auto dense = row_major_strides(operand);
-  std::vector<std::int64_t> strides(result.size(), 0);
-  const std::size_t lead = result.size() - operand.size();
-  for (std::size_t d = 0; d < operand.size(); ++d)
-    if (operand[d] == result[lead + d] && operand[d] != 1) strides[lead + d] = dense[d];
-  return strides;
-}
 
 class FusedStep final : public Step {
  public:
@@ -99,10 +94,9 @@ class FusedStep final : public Step {
         reduction_(chain.reduction) {
     shape_ = (reduction_ ? context.local(reduction_->value) : local_).tile.shape();
     inputs_.resize(inputs_.size() - chain.sources);
-    std::vector<Dtype> registers;
-    for (const int v : inputs_) registers.push_back(add_input(context.local(v).tile));
-    for (const auto& step : chain.steps) registers.push_back(add_step(step, registers));
-    program_.outputs = {static_cast<int>(registers.size()) - 1};
+    std::vector<Dtype> operands;
+    for (const int v : inputs_) operands.push_back(add_input(context.local(v).tile));
+    program_ = bound_program(chain, operands);
     add_views(context, chain);
   }
 
@@ -130,7 +124,6 @@ class FusedStep final : public Step {
 
  private:
   Dtype add_input(const Tile& tile) {
-    program_.inputs.push_back({tile.dtype});
     // A size-1 dim of the operand is broadcast, whatever this rank's block of the result has there.
     strides_.push_back(operand_strides(tile.shape(), shape_));
     reusable_.push_back(!reduction_ && tile.shape() == shape_ &&
@@ -149,19 +142,6 @@ class FusedStep final : public Step {
     }
     for (std::size_t i = 0; i < inputs_.size() && shape_.elements() > 0; ++i)
       if (const auto view = views.find(inputs_[i]); view != views.end()) views_.push_back({i, view->second});
-  }
-
-  Dtype add_step(const FusedChain::Step& step, const std::vector<Dtype>& registers) {
-    kernels::FusedStep bound;
-    bound.out = step.out;
-    bound.n_in = static_cast<int>(step.in.size());
-    std::copy(step.in.begin(), step.in.end(), bound.in);
-    const auto& row = *elementwise_row(*step.op);
-    const Dtype selects = registers[step.in[row.dtype_input]];
-    bound.fn = row.kernel ? row.kernel->of(selects) : kernels::find_cast(selects, step.out);
-    if (bound.fn == nullptr) throw InternalError(step.op->name + ": no kernel for " + name(selects));
-    program_.steps.push_back(bound);
-    return step.out;
   }
 
   std::vector<int> inputs_;

@@ -1,9 +1,11 @@
 // Kernels that communicate.
 #include <cstring>
+#include <optional>
 
 #include "comm/host/host_memory.hpp"
 #include "comm/watch/traffic.hpp"
 #include "comm/watch/waiting.hpp"
+#include "run/bound_chain.hpp"
 #include "run/steps.hpp"
 
 namespace tessera {
@@ -27,6 +29,7 @@ class TalkStep final : public Step {
     for (const int v : outputs_)
       out_.push_back(context.local(v).tile), locals_.push_back(context.local(v)),
           out_layouts_.push_back(context.value(v).layout);
+    if (call.epilogue) epilogue_.emplace(context, i, *call.epilogue);
     fixed_axes_ = manual_axes_of(context.value(outputs_[0]).region);
   }
   std::int64_t temporary_bytes() const override { return temporary_bytes_; }
@@ -35,11 +38,13 @@ class TalkStep final : public Step {
     prepare(frame);
     const Mesh mesh = out_layouts_[0].mesh();
     const comm::Purpose purpose(label_);
+    const LastPass* const pass = epilogue_ ? epilogue_->begin(frame, out_[0].data) : nullptr;
     const TalkArgs args{
-        {*op_, *params_, in_, out_}, in_layouts_, out_layouts_, mesh, me_, fixed_axes_, label_};
+        {*op_, *params_, in_, out_, pass}, in_layouts_, out_layouts_, mesh, me_, fixed_axes_, label_};
     const auto self_counted = comm::self_counted();
     try {
       talk_(args);
+      if (epilogue_) epilogue_->finish();
     } catch (const LinAlgError& error) {  // agreed among the mesh: all of its ranks arrive here or none
       if (!op_->may_fail) throw;
       if (frame.failure.empty()) frame.failure = call_ + ": " + error.what();
@@ -73,6 +78,7 @@ class TalkStep final : public Step {
   std::vector<LocalValue> locals_;
   std::vector<Sharding> in_layouts_, out_layouts_;
   MeshAxes fixed_axes_;
+  std::optional<BoundEpilogue> epilogue_;
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(Gradient, AllReducesStartInTheOrderOfTheBackwardPass) {
 
 TEST(Gradient, OfReluKeepsItsResultOnly) {
   const auto text = two_layers();
-  EXPECT_THAT(text, HasSubstr("fusion[add+relu]")) << text;  // the operand is never stored
+  EXPECT_THAT(text, HasSubstr("dot+add+relu(")) << text;  // the operand is never stored
 }
 
 TEST(Gradient, MasksReadOneZeroInsteadOfAnArrayOfThem) {

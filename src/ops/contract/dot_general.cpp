@@ -12,6 +12,7 @@
 #include "ops/contract/product_plan.hpp"
 #include "ops/contract/ring_sum.hpp"
 #include "ops/functions.hpp"
+#include "ops/reshape/transpose.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera {
@@ -24,6 +25,10 @@ std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std
   for (int d = 0; d < ndim; ++d)
     if (!has(contract, d) && !has(batch, d)) dims.push_back(d);
   return dims;
+}
+
+int free_dims_of_b(const DotDims& p, const Shape& b) {
+  return static_cast<int>(free_dims(b.ndim(), p.contract_b, p.batch_b).size());
 }
 
 namespace {
@@ -105,13 +110,18 @@ void kernel(const KernelArgs& args) {
   const auto batch = extent_of(a.shape(), p.batch_a), m = extent_of(a.shape(), free_a),
              n = extent_of(b.shape(), free_b), k = extent_of(a.shape(), p.contract_a);
   if (c.elements() == 0) return;
-  if (k == 0)
-    return kernels::fill_identity(is_bool(c.dtype) ? ReduceKind::any : ReduceKind::sum, c.dtype, c.data,
-                                  c.elements());
+  kernels::Beside beside;
+  if (args.last_pass != nullptr) beside.last_pass = *args.last_pass;
+  if (k == 0) {
+    kernels::fill_identity(is_bool(c.dtype) ? ReduceKind::any : ReduceKind::sum, c.dtype, c.data,
+                           c.elements());
+    if (beside.last_pass) beside.last_pass(0, batch * m, 0, n);
+    return;
+  }
   const auto view_a = as_matrices(a, p.batch_a, free_a, p.contract_a);
   const auto view_b = as_matrices(b, p.batch_b, p.contract_b, free_b);
   kernels::gemm_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k, view_a.data, m * k,
-                        view_b.data, k * n, c.data, m * n);
+                        view_b.data, k * n, c.data, m * n, beside);
 }
 
 std::vector<int> range(int from, int count) {
@@ -202,6 +212,8 @@ const OpDef dot_op{
           return 2.0 * static_cast<double>(out[0].shape.elements()) *
                  static_cast<double>(extent_of(in[0].shape, params.as<DotDims>().contract_a));
         },
+    .columns_of_parts = [](std::span<const Shape> in,
+                           const Params& params) { return free_dims_of_b(params.as<DotDims>(), in[1]); },
 };
 const Registered registered_dot(dot_op);
 
@@ -214,7 +226,56 @@ const CanWorkByPieces dot_by_pieces(dot_op, dot_pieces);
 
 }  // namespace
 
+namespace {
+
+// The operand of an op of one operand that has not been computed, and could be: nobody deleted it.
+const Array* pending_operand(const Array& x) {
+  const Node& node = *x.node();
+  if (node.is_evaluated() || node.inputs.size() != 1) return nullptr;
+  const Array& operand = node.inputs[0];
+  return operand.node() == nullptr || output_of(operand).deleted ? nullptr : &operand;
+}
+
+// Dims of a transpose as those of what it transposes, where a kernel reads them without a copy: batch dims in
+// front, and behind them those that are free and those that are contracted, each in order.
+bool see_through(const std::vector<int>& permutation, std::vector<int>& contract, std::vector<int>& batch) {
+  const auto at_operand = [&](std::vector<int> dims) {
+    for (int& d : dims) d = permutation[static_cast<std::size_t>(d)];
+    return dims;
+  };
+  const auto ndim = static_cast<int>(permutation.size());
+  const auto contracted = at_operand(contract), batched = at_operand(batch),
+             free = at_operand(free_dims(ndim, contract, batch));
+  auto order = batched;
+  const auto& first = !free.empty() && !contracted.empty() && contracted[0] < free[0] ? contracted : free;
+  const auto& second = &first == &free ? contracted : free;
+  order.insert(order.end(), first.begin(), first.end());
+  order.insert(order.end(), second.begin(), second.end());
+  if (!std::is_sorted(order.begin(), order.end())) return false;
+  contract = contracted, batch = batched;
+  return true;
+}
+
+// a transpose is read where its operand lies, a negative changes the sign of the product: neither is made for
+// the product alone. Whether the sign changes.
+bool without_copies(Array& x, std::vector<int>& contract, std::vector<int>& batch) {
+  bool changes_sign = false;
+  while (const Array* operand = pending_operand(x)) {
+    const Array next = *operand;
+    const auto* const permutation = pending_permutation(x);
+    if (permutation != nullptr ? !see_through(*permutation, contract, batch)
+                               : x.node()->op->name != "negative")
+      break;
+    changes_sign ^= permutation == nullptr;
+    x = next;
+  }
+  return changes_sign;
+}
+
+}  // namespace
+
 Array dot_general(const Array& a, const Array& b, DotDims dims) {
+  check_usable(a), check_usable(b);
   const auto check_pairs = [&](const std::vector<int>& da, const std::vector<int>& db, const char* what) {
     for (std::size_t i = 0; i < da.size(); ++i) {
       const auto na = a.shape()[da[i]], nb = b.shape()[db[i]];
@@ -235,7 +296,11 @@ Array dot_general(const Array& a, const Array& b, DotDims dims) {
   auto result = std::exchange(dims.options.preferred_element_type, std::nullopt);
   if (!result) result = asked.preferred_element_type;
   if (result) dtype = promote(WeakDtype{dtype}, WeakDtype{*result}).dtype;
-  const Array product = record(dot_op, make_params(std::move(dims)), {cast_to(a, dtype), cast_to(b, dtype)});
+  Array left = a, right = b;
+  const bool changes_sign = without_copies(left, dims.contract_a, dims.batch_a) !=
+                            without_copies(right, dims.contract_b, dims.batch_b);
+  Array product = record(dot_op, make_params(std::move(dims)), {cast_to(left, dtype), cast_to(right, dtype)});
+  if (changes_sign) product = negative(product);
   return result ? cast_to(product, *result) : product;
 }
 

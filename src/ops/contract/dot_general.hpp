@@ -25,6 +25,9 @@ struct DotDims {
 // The dims of an operand that are neither contracted nor batched.
 std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std::vector<int>& batch);
 
+// The columns of the result, seen as a matrix, are its last dims: so many.
+int free_dims_of_b(const DotDims&, const Shape& b);
+
 // Of the innermost MatmulScope; the defaults outside of any.
 const MatmulOptions& innermost_matmul_options();
 

@@ -83,23 +83,6 @@ Matrices as_matrices(Dtype dtype, const StridedBlock& block, const std::vector<i
   return m;
 }
 
-// One product in slices of rows, between which others may go on.
-void multiply(Dtype dtype, const Matrices& a, const std::byte* a_data, const Matrices& b,
-              const std::byte* b_data, bool accumulate, const Matrices& c, std::byte* c_data,
-              const std::function<void()>& meanwhile) {
-  constexpr std::int64_t slice_multiplications = std::int64_t{1} << 28;
-  const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  std::int64_t slice = a.rows;
-  if (meanwhile) slice = std::max<std::int64_t>(64, slice_multiplications / (b.columns * a.columns + 1));
-  for (std::int64_t row = 0; row < a.rows; row += slice) {
-    const auto rows = std::min(slice, a.rows - row);
-    kernels::gemm(dtype, a.transposed, b.transposed, rows, b.columns, a.columns,
-                  a_data + row * (a.transposed ? 1 : a.ld) * item, a.ld, b_data, b.ld, accumulate,
-                  c_data + row * c.ld * item, c.ld);
-    if (meanwhile) meanwhile();
-  }
-}
-
 void clear(Dtype dtype, const Matrices& c, std::byte* data) {
   const auto item = itemsize(dtype);
   for (std::int64_t row = 0; row < c.rows; ++row)
@@ -118,13 +101,13 @@ std::vector<int> range_of(int from, std::size_t count) {
 StridedBlock block_of(const Tile& tile, const Box& box) {
   StridedBlock block{tile.data, row_major_strides(tile.shape()), box_shape(box)};
   for (std::size_t d = 0; d < box.size(); ++d)
-    block.data += (box[d].start - tile.box[d].start) * block.strides[d] *
-                  static_cast<std::int64_t>(itemsize(tile.dtype));
+    block.offset += (box[d].start - tile.box[d].start) * block.strides[d];
+  block.data += block.offset * static_cast<std::int64_t>(itemsize(tile.dtype));
   return block;
 }
 
 void multiply_blocks(Dtype dtype, const DotDims& p, const StridedBlock& a, const StridedBlock& b,
-                     bool accumulate, const StridedBlock& c, const std::function<void()>& meanwhile) {
+                     bool accumulate, const StridedBlock& c, const kernels::Beside& beside) {
   if (c.extents.elements() == 0) return;
   const auto free_a = free_dims(a.extents.ndim(), p.contract_a, p.batch_a),
              free_b = free_dims(b.extents.ndim(), p.contract_b, p.batch_b);
@@ -137,17 +120,26 @@ void multiply_blocks(Dtype dtype, const DotDims& p, const StridedBlock& a, const
   const auto ma = as_matrices(dtype, a, p.batch_a, free_a, p.contract_a),
              mb = as_matrices(dtype, b, p.batch_b, p.contract_b, free_b);
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
+  // Elements of the tile from a row to the next.
+  const auto pitch = columns_at > 0 ? std::max<std::int64_t>(c.strides[columns_at - 1], 1)
+                                    : std::max<std::int64_t>(c.extents.elements(), 1);
   std::vector<std::int64_t> at(in_batch.size(), 0);
   for (;;) {
     std::int64_t to_a = 0, to_b = 0, to_c = 0;
     for (std::size_t d = 0; d < at.size(); ++d)
       to_a += at[d] * ma.batch_strides[d], to_b += at[d] * mb.batch_strides[d],
           to_c += at[d] * mc->batch_strides[d];
-    if (ma.columns > 0)
-      multiply(dtype, ma, ma.data + to_a * item, mb, mb.data + to_b * item, accumulate, *mc,
-               mc->data + to_c * item, meanwhile);
-    else if (!accumulate)
-      clear(dtype, *mc, mc->data + to_c * item);
+    const auto first = c.offset + to_c;
+    const kernels::Beside here = kernels::beside_block(beside, first / pitch, first % pitch);
+    std::byte* const result = mc->data + to_c * item;
+    if (ma.columns > 0) {
+      kernels::gemm(dtype, ma.transposed, mb.transposed, ma.rows, mb.columns, ma.columns,
+                    ma.data + to_a * item, ma.ld, mb.data + to_b * item, mb.ld, accumulate, result, mc->ld,
+                    here);
+    } else {
+      if (!accumulate) clear(dtype, *mc, result);
+      if (here.last_pass) here.last_pass(0, mc->rows, 0, mc->columns);
+    }
     std::size_t d = at.size();
     while (d > 0 && ++at[d - 1] == c.extents[static_cast<int>(d) - 1]) at[--d] = 0;
     if (d == 0) return;

@@ -120,8 +120,9 @@ class Traffic {
       const int peer = source_peers_[s];
       BoxReader reader(peer);
       for (const auto& part : sources_.at(peer)) {
+        if (part.operand != operand) continue;  // the other may have other dims
         const auto box = intersect(part.box, to.box);
-        if (part.operand != operand || is_empty(box)) continue;
+        if (is_empty(box)) continue;
         reader.read(to, block_at(operand, peer), reading_->operands_of(s)[operand], box);
       }
       reader.flush();
@@ -299,19 +300,33 @@ class Product {
     const int dims[] = {plan_.dim_a, plan_.dim_b, plan_.dim_c};
     for (std::size_t i = 0; i < 3; ++i)
       if (dims[i] >= 0) boxes[i][dims[i]] = piece;
-    std::function<void()> meanwhile;
-    if (traffic_.has_messages()) meanwhile = [this] { traffic_.move_on(); };
+    const std::size_t turns = turns_of(args_.me).size();
+    kernels::Beside beside;
+    if (traffic_.has_messages()) beside.meanwhile = [this] { traffic_.move_on(); };
+    if (args_.local.last_pass != nullptr && (plan_.cut != Cut::inner || turn + 1 == turns))
+      beside.last_pass = *args_.local.last_pass;
     multiply_blocks(args_.local.out[0].dtype, plan_.dims, block_of(panels_[0], boxes[0]),
                     block_of(panels_[1], boxes[1]), plan_.cut == Cut::inner && turn > 0,
-                    block_of(args_.local.out[0], boxes[2]), meanwhile);
+                    block_of(args_.local.out[0], boxes[2]), beside);
   }
 
-  // No piece of the contracted dim lies here: the term of this rank is 0.
+  // No piece lies here. Of the contracted dim: the term of this rank is 0.
   void clear_result() {
     const auto block = block_of(args_.local.out[0], computed_);
     const std::complex<double> zero = 0;
     kernels::fill_strided(block.data, block.strides, &zero, block.extents,
                           itemsize(args_.local.out[0].dtype));
+    const auto elements = block.extents.elements();
+    if (args_.local.last_pass == nullptr || elements == 0) return;
+    const Shape whole = args_.local.out[0].shape();
+    std::int64_t columns = 1;
+    for (int d = whole.ndim() - free_dims_of_b(plan_.dims, shapes_[1]); d < whole.ndim(); ++d)
+      columns *= whole[d];
+    const auto row = block.offset / columns, column = block.offset % columns;
+    if (elements < columns)
+      (*args_.local.last_pass)(row, 1, column, elements);
+    else
+      (*args_.local.last_pass)(row, elements / columns, 0, columns);
   }
 
   // Where ranks shared the work, each reads what the others computed, straight into place.
@@ -351,8 +366,12 @@ double flops(std::span<const Type>, std::span<const Type>, const Params& params)
   return params.as<ProductPlan>().flops;
 }
 
+int columns(std::span<const Shape> in, const Params& params) {
+  return free_dims_of_b(params.as<ProductPlan>().dims, in[1]);
+}
+
 }  // namespace
 
-const OpDef product_op{.name = "dot", .runs = Talk{talk}, .flops = flops};
+const OpDef product_op{.name = "dot", .runs = Talk{talk}, .flops = flops, .columns_of_parts = columns};
 
 }  // namespace tessera

@@ -93,9 +93,9 @@ class RingSum {
       operands[i] = block_of(args_.local.in[i], box);
     }
     multiply_blocks(c_.dtype, plan_.dims, operands[0], operands[1], accumulate, block_of(sum, sum.box),
-                    [this] {
-                      for (auto& lane : lanes_) lane.sent.test(), lane.received.test();
-                    });
+                    {{}, [this] {
+                       for (auto& lane : lanes_) lane.sent.test(), lane.received.test();
+                     }});
   }
 
   void keep(const Tile& sum) const {

@@ -1,4 +1,6 @@
 // Permuting dims: the sharding goes along, nothing moves between ranks.
+#include "ops/reshape/transpose.hpp"
+
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -52,6 +54,12 @@ const OpDef transpose_op{
 const Registered registered_transpose(transpose_op);
 
 }  // namespace
+
+const std::vector<int>* pending_permutation(const Array& x) {
+  const Node& node = *x.node();
+  const bool is_pending = node.op == &transpose_op && !node.is_evaluated();
+  return is_pending ? &node.params->as<TransposeParams>().permutation : nullptr;
+}
 
 Array transpose(const Operand& x, std::vector<int> permutation) {
   const Call call("transpose", x.where);

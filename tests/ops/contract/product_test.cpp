@@ -12,6 +12,7 @@
 #include "comm/host/direct_read.hpp"
 #include "comm/host/hosts.hpp"
 #include "comm/watch/traffic.hpp"
+#include "kernels/dense/packed_product.hpp"
 #include "support/layouts.hpp"
 #include "support/traffic.hpp"
 #include "types/buffer.hpp"
@@ -292,7 +293,9 @@ TEST(Product, TemporariesStayWithinTheLimit) {
   const Array product = matmul(a, b, {.memory_limit_bytes = limit});
   eval(product);
   const std::int64_t block = product.sharding().shard_shape(product.shape()).elements() * 8;
-  EXPECT_LE(memory_use().peak_bytes, before + block + limit + limit / 8);
+  const std::int64_t packed =
+      kernels::packing_bytes(float64, n, n);  // by gemm: BLAS does not tell what it holds
+  EXPECT_LE(memory_use().peak_bytes, before + block + limit + limit / 8 + packed);
 }
 
 TEST(MatmulScope, ANegativeLimitIsRefused) {

@@ -1,0 +1,241 @@
+// Chains that work on parts of a product while they are in the cache: the program says so, and values are those
+// of the product and then the chain.
+#include <tessera/grad.hpp>
+#include <tessera/jit.hpp>
+#include <tessera/maps.hpp>
+#include <tessera/ops.hpp>
+#include <tessera/ops/products.hpp>
+
+#include <functional>
+
+#include "base/settings.hpp"
+#include "support/layouts.hpp"
+
+namespace tessera::test {
+namespace {
+
+Mesh grid() {
+  const int n = static_cast<int>(devices().size());
+  int rows = 1;
+  for (int d = 2; d * d <= n; ++d)
+    if (n % d == 0) rows = d;
+  return make_mesh({rows, n / rows}, {"x", "y"});
+}
+
+// Small integers and halves: sums are exact in any order.
+Array numbers(const Shape& shape, Dtype dtype, int seed) {
+  return make(shape, dtype, [&](const Position& at) {
+    return static_cast<double>((flat(at, shape) * 5 + flat(at, shape) / 7 + seed) % 9) - 4;
+  });
+}
+
+using Operands = std::vector<Array>;
+struct Sample {
+  const char* name;
+  std::vector<Shape> shapes;  // of a, b, and what the chain reads
+  std::function<Array(const Operands&, const std::function<Array(Array)>& made)>
+      run;  // made: of each product
+};
+
+std::vector<Sample> samples() {
+  const std::int64_t m = 211, k = 67, n = 139;
+  return {
+      {"a @ b + c",
+       {{m, k}, {k, n}, {m, n}},
+       [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) + x[2]; }},
+      {"c - a @ b",
+       {{m, k}, {k, n}, {m, n}},
+       [](const Operands& x, const auto& made) { return x[2] - made(matmul(x[0], x[1])); }},
+      {"-a @ b",
+       {{m, k}, {k, n}},
+       [](const Operands& x, const auto& made) { return -made(matmul(x[0], x[1])); }},
+      {"bias and relu",
+       {{m, k}, {k, n}, {n}},
+       [](const Operands& x, const auto& made) { return maximum(made(matmul(x[0], x[1])) + x[2], 0); }},
+      {"a layer of several blocks",
+       {{420, 300}, {300, 190}, {190}},
+       [](const Operands& x, const auto& made) { return maximum(made(matmul(x[0], x[1])) + x[2], 0); }},
+      {"a column of factors",
+       {{m, k}, {k, n}, {m, 1}},
+       [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) * x[2]; }},
+      {"twice in its chain",
+       {{m, k}, {k, n}, {n}},
+       [](const Operands& x, const auto& made) {
+         const Array c = made(matmul(x[0], x[1]));
+         return c * c + where(c > 3, c, x[2]);
+       }},
+      {"two products",
+       {{m, k}, {k, n}},
+       [](const Operands& x, const auto& made) {
+         return made(matmul(x[0], x[1])) + made(matmul(x[0] * 2, x[1]));
+       }},
+      {"transposed operands",
+       {{k, m}, {n, k}, {n}},
+       [](const Operands& x, const auto& made) {
+         return made(matmul(transpose(x[0]), transpose(x[1]))) + x[2];
+       }},
+      {"a batch",
+       {{3, m, k}, {3, k, n}, {n}},
+       [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) * 2 + x[2]; }},
+      // What does not walk along rows and columns waits for the whole.
+      {"a bias per matrix",
+       {{3, m, k}, {3, k, n}, {3, 1, n}},
+       [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) + x[2]; }},
+      {"several dims as columns",
+       {{m, k}, {k, 7, 23}, {7, 1}},
+       [](const Operands& x, const auto& made) { return made(tensordot(x[0], x[1], 1)) - x[2]; }},
+      {"a vector",
+       {{40000, k}, {k}, {40000}},
+       [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) + x[2]; }},
+      {"no inner dim",
+       {{m, 0}, {0, n}, {n}},
+       [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) + x[2]; }},
+      {"no rows",
+       {{0, k}, {k, n}, {n}},
+       [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) + x[2]; }},
+      {"few elements",
+       {{5, 3}, {3, 4}, {4}},
+       [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) + x[2]; }},
+  };
+}
+
+Array as_it_is(Array x) { return x; }
+// The product is somebody's value: nothing may take its place.
+Array stored(Array x) {
+  eval(x);
+  return x;
+}
+
+Operands operands_of(const Sample& sample, Dtype dtype) {
+  Operands list;
+  for (std::size_t i = 0; i < sample.shapes.size(); ++i)
+    list.push_back(numbers(sample.shapes[i], dtype, static_cast<int>(i)));
+  return list;
+}
+std::vector<double> values_of(const Array& x) {
+  return to_vector<double>(astype(x.dtype() == complex64 ? real(x) : x, float64));
+}
+
+std::vector<P> specs(int ndim) {
+  if (ndim == 1) return {P(axes("x", "y")), P("y"), P()};
+  if (ndim == 3) return {P("x", "y", None), P(None, "x", "y"), P("y"), P(None, axes("x", "y")), P()};
+  return {P(axes("x", "y"), None), P(None, axes("x", "y")), P("x", "y"), P(), P("y", "x"), P(None, "x")};
+}
+
+void expect_alike(const Sample& sample, Dtype dtype, unsigned seed) {
+  const Operands whole = operands_of(sample, dtype);
+  const auto expected = values_of(sample.run(whole, stored));
+  std::mt19937 random(seed);
+  for (int trial = 0; trial < 6; ++trial) {
+    Operands put;
+    std::string where = sample.name;
+    for (const auto& x : whole) {
+      const auto list = specs(x.ndim());
+      const P& spec = list[random() % list.size()];
+      put.push_back(device_put(x, grid(), spec));
+      std::ostringstream text;
+      text << " " << spec;
+      where += text.str();
+    }
+    const auto algorithm = static_cast<ProductAlgorithm>(random() % 5);
+    const MatmulScope scope({algorithm, algorithm == ProductAlgorithm::automatic ? 0 : 1});
+    ASSERT_EQ(values_of(sample.run(put, as_it_is)), expected) << where << " " << name(dtype);
+    const auto compiled = jit([&](const Operands& x) { return sample.run(x, as_it_is); });
+    ASSERT_EQ(values_of(compiled(put)), expected) << where << " " << name(dtype) << ", jit";
+  }
+}
+
+TEST(Epilogue, GivesWhatTheProductAndThenTheChainGive) {
+  unsigned seed = 1;
+  for (const auto& sample : samples())
+    for (const Dtype dtype : {float32, float64, int32}) expect_alike(sample, dtype, ++seed);
+  expect_alike(samples()[0], complex64, 77);
+  expect_alike(samples()[1], complex64, 78);
+}
+TEST(Epilogue, TheSameWhereRanksSendMessages) {
+  const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
+  for (const auto& sample : samples()) expect_alike(sample, float32, 99);
+}
+
+std::string program_of_sample(std::size_t n, const P& a, const P& b) {
+  Operands x = operands_of(samples()[n], float64);
+  for (std::size_t i = 0; i < 2; ++i) x[i] = device_put(x[i], grid(), i == 0 ? a : b);
+  return program_of(samples()[n].run(x, as_it_is));
+}
+TEST(Epilogue, TheProgramHasOneInstruction) {
+  EXPECT_THAT(program_of_sample(0, P(axes("x", "y"), None), P()), testing::HasSubstr("dot+add(%"));
+  EXPECT_THAT(program_of_sample(3, P(axes("x", "y"), None), P()), testing::HasSubstr("dot+add+maximum(%"));
+  EXPECT_THAT(program_of_sample(3, P(axes("x", "y"), None), P()), testing::Not(testing::HasSubstr("fusion")));
+}
+
+// Neither a transpose nor a negative of an operand is made for the product alone.
+TEST(Product, OperandsThatAreTransposedOrNegatedAreNotCopied) {
+  const Array a = numbers({70, 60}, float64, 1), b = numbers({50, 70}, float64, 2);
+  const auto expected = values_of(negative(matmul(stored(transpose(a)), stored(transpose(b)))));
+  const Array turned = -matmul(transpose(a), -transpose(-b));
+  const Array put =
+      matmul(-transpose(device_put(a, grid(), P("x", "y"))), transpose(device_put(b, grid(), P("y"))));
+  const std::string program = program_of(put);
+  EXPECT_THAT(program, testing::Not(testing::HasSubstr("transpose")));
+  EXPECT_EQ(values_of(put), expected);
+  EXPECT_EQ(values_of(turned), expected);
+  // A batch whose matrices are turned; what has its batch behind is copied and as right.
+  const Array s = numbers({4, 30, 20}, float64, 3), t = numbers({4, 30, 25}, float64, 4);
+  const auto products = values_of(matmul(stored(transpose(s, {0, 2, 1})), t));
+  EXPECT_EQ(values_of(matmul(transpose(s, {0, 2, 1}), t)), products);
+  EXPECT_EQ(values_of(einsum("bki,bkj->bij", s, t)), products);
+  const Array behind = stored(transpose(s, {1, 2, 0}));  // (k, i, b)
+  EXPECT_EQ(values_of(matmul(transpose(behind, {2, 1, 0}), t)), products);
+  const Array gone = transpose(a);
+  Array deleted = gone;
+  deleted.delete_();
+  EXPECT_THAT(error_of<Error>([&] { matmul(gone, a); }), testing::HasSubstr("deleted"));
+}
+// Gradients pass through what is not made.
+TEST(Product, GradientsOfTransposedAndNegatedOperands) {
+  const Array a = numbers({17, 23}, float64, 1), b = numbers({19, 17}, float64, 2),
+              g = numbers({23, 19}, float64, 3);
+  const auto slope = [&](const std::function<Array(Array)>& made) {
+    return grad([&](const Array& x) { return sum(g * matmul(made(-transpose(x)), made(transpose(b)))); })(a);
+  };
+  // d/dx sum(g * (-xᵀ bᵀ)) = -(g b)ᵀ
+  EXPECT_EQ(values_of(slope(as_it_is)), values_of(stored(transpose(stored(negative(stored(matmul(g, b))))))));
+  EXPECT_EQ(values_of(vmap([&](const Array& x) { return matmul(transpose(x), a); })(
+                numbers({3, 17, 5}, float64, 5)))[0],
+            values_of(matmul(stored(transpose(numbers({3, 17, 5}, float64, 5)(0))), a))[0]);
+}
+
+TEST(Epilogue, WhatIsReadElsewhereIsStored) {
+  const Array a = numbers({60, 50}, float32, 1), b = numbers({50, 70}, float32, 2);
+  const Array c = matmul(a, b), d = c + 1;
+  EXPECT_THAT(program_text(compile(collect({c, d}, false))), testing::Not(testing::HasSubstr("dot+")));
+  EXPECT_EQ(values_of(d)[0], values_of(c)[0] + 1);
+}
+
+// Terms of a sum over ranks are complete when they are added up, not before.
+TEST(Epilogue, DoesNotComeBeforeTheSumOverRanks) {
+  const Array a = numbers({90, 160}, float64, 1), b = numbers({160, 80}, float64, 2),
+              c = numbers({80}, float64, 3);
+  const auto expected = values_of(maximum(stored(matmul(a, b)) + c, 0));
+  const Array split = maximum(
+      matmul(device_put(a, grid(), P(None, axes("x", "y"))), device_put(b, grid(), P(axes("x", "y")))) + c,
+      0);
+  EXPECT_EQ(values_of(split), expected);
+}
+
+TEST(Epilogue, GradientsOfALayerAreThoseOfItsOps) {
+  const Array x = numbers({64, 48}, float64, 1), w = numbers({48, 40}, float64, 2),
+              bias = numbers({40}, float64, 3);
+  const auto loss = [&](std::function<Array(Array)> made) {
+    return [&, made](const Array& at) {
+      return sum(maximum(made(matmul(device_put(x, grid(), P("x")), at)) + bias, 0));
+    };
+  };
+  const Array slope = grad(loss(as_it_is))(w);
+  // By hand: xᵀ times where the layer is above zero.
+  const Array above = astype(stored(matmul(x, w)) + bias > 0, float64);
+  EXPECT_EQ(values_of(slope), values_of(stored(matmul(transpose(x), above))));
+}
+
+}  // namespace
+}  // namespace tessera::test
