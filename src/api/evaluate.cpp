@@ -56,7 +56,10 @@ const bool pending_hook = (
 void store(const Graph& graph, const Program& program, std::vector<Buffer> buffers) {
   for (std::size_t i = 0; i < graph.roots.size(); ++i) {
     auto& output = mutable_output_of(graph.roots[i]);
-    output.stored = Stored{program.values[program.outputs[i]].layout, std::move(buffers[i])};
+    // The plan may have been made for the same layout on a mesh cut into other axes.
+    const Sharding& layout = program.values[program.outputs[i]].layout;
+    const bool is_own = output.sharding && *output.sharding == layout;
+    output.stored = Stored{is_own ? *output.sharding : layout, std::move(buffers[i])};
   }
   for (const auto& root : graph.roots) {
     auto& node = *root.node();

@@ -22,7 +22,8 @@ MatmulOptions options_of(const std::string& algorithm, std::int64_t memory_limit
                                     {"whole", ProductAlgorithm::whole},
                                     {"inner_panels", ProductAlgorithm::inner_panels},
                                     {"row_panels", ProductAlgorithm::row_panels},
-                                    {"column_panels", ProductAlgorithm::column_panels}}),
+                                    {"column_panels", ProductAlgorithm::column_panels},
+                                    {"inner_shared", ProductAlgorithm::inner_shared}}),
           memory_limit_bytes};
 }
 

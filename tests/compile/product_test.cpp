@@ -149,6 +149,68 @@ TEST(ProductPlan, RanksThatHoldTheSameShareALargeProduct) {
             NamedSharding(line, P()));
 }
 
+// What a layer fetches is a part of the inner dim, of rows and of columns: n/4 x n/4 of each operand. Rows
+// shared over z would fetch 3/4 of a block of a, 3 of b, and gather 3/4.
+TEST(ProductPlan, LayersOfAGridShareTheInnerDimension) {
+  const Mesh cube = abstract_mesh({4, 4, 4}, {"x", "y", "z"});
+  const std::int64_t n = 16'384, block = n * n * 4 / 16;
+  const auto e = explain(product, placed({n, n}, cube, P("x", "y")), placed({n, n}, cube, P("x", "y")));
+  EXPECT_THAT(chosen(e).strategy, HasSubstr(", inner dimension shared over z")) << e;
+  EXPECT_THAT(to_string(e), HasSubstr(", work shared over z")) << e;
+  EXPECT_EQ(e.bytes("panels"), 2 * block) << e;
+  EXPECT_EQ(e.bytes("all-reduce"), 2 * block * 3 / 4) << e;
+  EXPECT_EQ(chosen(e).bytes, e.bytes()) << e;
+  EXPECT_EQ(e.bytes("all-gather"), 0) << e;
+  EXPECT_LE(e.cost.flops, 1.01 * 2 * 16'384. * 16'384. * 16'384. / 64) << e;
+  EXPECT_LE(e.memory.temporary_bytes, 3 * block / 8) << e;
+}
+
+TEST(ProductPlan, LayersOfAHundredThousandRanksShareTheInnerDimension) {
+  const Mesh big = abstract_mesh({50, 50, 40}, {"x", "y", "z"});
+  const std::int64_t n = 400'000;
+  const auto e = explain(product, placed({n, n}, big, P("x", "y")), placed({n, n}, big, P("x", "y")));
+  EXPECT_THAT(chosen(e).strategy, HasSubstr(", inner dimension shared over z")) << e;
+  EXPECT_LE(e.cost.flops, 1.01 * 2 * 400'000. * 400'000. * 400'000. / 100'000) << e;
+  const auto on_one_layer = explain(product, placed({n, n}, abstract_mesh({50, 50}, {"x", "y"}), P("x", "y")),
+                                    placed({n, n}, abstract_mesh({50, 50}, {"x", "y"}), P("x", "y")));
+  EXPECT_LE(15 * e.bytes(), on_one_layer.bytes()) << e;
+}
+
+TEST(ProductPlan, ASmallResultOfLongOperandsIsNotComputedByAllRanksAlike) {
+  const Mesh line = abstract_mesh({8}, {"x"});
+  for (const std::int64_t k : {std::int64_t{100'000}, std::int64_t{1'000'003}}) {
+    const auto e = explain(product, placed({4, k}, line, P()), placed({k, 4}, line, P()));
+    EXPECT_THAT(chosen(e).strategy, HasSubstr("inner dimension shared over x")) << e;
+    EXPECT_EQ(e.bytes(), e.bytes("all-reduce")) << e;
+    EXPECT_EQ(e.bytes("all-reduce"), 2 * 7 * 16 * 4 / 8) << e;
+    EXPECT_LE(e.cost.flops, 1.01 * 2 * 16 * static_cast<double>(k) / 8) << e;
+  }
+  const auto dot = explain(product, placed({1'000'000}, line, P()), placed({1'000'000}, line, P()));
+  EXPECT_EQ(dot.calls("all-reduce"), 1) << dot;
+}
+
+// Where the result is large, its rows are gathered once; terms would be sent twice.
+TEST(ProductPlan, RowsAreSharedWhereTermsWouldSendMore) {
+  const Mesh line = abstract_mesh({4}, {"x"});
+  const auto e = explain(product, placed({2048, 2048}, line, P()), placed({2048, 2048}, line, P()));
+  EXPECT_THAT(chosen(e).strategy, HasSubstr("work shared over x")) << e;
+  const auto asked = [](Array a, Array b) {
+    return matmul(a, b, {.algorithm = ProductAlgorithm::inner_shared});
+  };
+  const auto summed = explain(asked, placed({2048, 2048}, line, P()), placed({2048, 2048}, line, P()));
+  EXPECT_THAT(chosen(summed).strategy, HasSubstr("inner dimension shared over x")) << summed;
+  EXPECT_EQ(summed.bytes("all-reduce"), 2 * e.bytes("all-gather")) << summed;
+}
+
+// The terms over x of a split inner dim are added by the plan, those over y by the product.
+TEST(ProductPlan, ASplitInnerDimensionIsSharedFurther) {
+  const Mesh grid = abstract_mesh({2, 4}, {"x", "y"});
+  const auto e = explain(product, placed({3, 1'000'000}, grid, P(None, "x"), float64),
+                         placed({1'000'000, 5}, grid, P("x", None), float64));
+  EXPECT_EQ(e.calls("all-reduce"), 2) << e;
+  EXPECT_LE(e.cost.flops, 1.01 * 2 * 15 * 1e6 / 8) << e;
+}
+
 TEST(ProductPlan, NoPairOfLayoutsRepeatsTheWork) {
   const std::int64_t n = 4096;
   const Mesh grid = abstract_mesh({2, 2}, {"x", "y"});

@@ -21,6 +21,7 @@ enum class ProductAlgorithm {
   inner_panels,  ///< pieces of the contracted dim are fetched while the sum grows (SUMMA; a ring on one axis)
   row_panels,    ///< pieces of a's rows are fetched: b stays
   column_panels,  ///< pieces of b's columns are fetched: a stays
+  inner_shared,   ///< mesh axes that would be idle share the contracted dim, then add their terms (2.5-D)
 };
 /// Options of products.
 struct MatmulOptions {

@@ -8,6 +8,7 @@
 #include <complex>
 #include <map>
 
+#include "comm/collectives/collectives.hpp"
 #include "comm/collectives/pending.hpp"
 #include "comm/host/direct_read.hpp"
 #include "kernels/move/copy.hpp"
@@ -232,6 +233,7 @@ class Product {
     traffic_.wait();
     traffic_.close();
     gather_result();
+    add_terms();
   }
 
  private:
@@ -346,6 +348,20 @@ class Product {
       shared.unpack(all, [&](std::size_t) { return c; });
     }
     shared.close();
+  }
+
+  // Where ranks shared the inner dim, each holds a term of the same block. Added in parts, so that what the
+  // sum holds beside is bounded, and in place of the panels.
+  void add_terms() {
+    if (plan_.summed_over.empty()) return;
+    for (auto& room : rooms_) room.reset();
+    const Tile& c = args_.local.out[0];
+    const auto& layers = comm::group(group_along(args_.mesh, plan_.summed_over, args_.me));
+    const auto kind = is_bool(c.dtype) ? ReduceKind::any : ReduceKind::sum;
+    const auto item = static_cast<std::int64_t>(itemsize(c.dtype)), most = most_summed_at_once / item;
+    for (std::int64_t at = 0; at < c.elements(); at += most)
+      comm::all_reduce(layers, kind, c.dtype, c.data + at * item, c.data + at * item,
+                       std::min(most, c.elements() - at));
   }
 
   const TalkArgs& args_;

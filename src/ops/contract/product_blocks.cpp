@@ -57,7 +57,7 @@ double seconds_of_messages(const ProductQuestion& q, const Blocks& blocks, std::
   const auto& links = comm::links();
   return seconds_of_bytes(a.bytes, a.from_other_hosts, q.ranks_of_a_host) +
          seconds_of_bytes(b.bytes, b.from_other_hosts, q.ranks_of_a_host) +
-         seconds_of_bytes(blocks.gathered_bytes, of_result, q.ranks_of_a_host) +
+         seconds_of_bytes(blocks.gathered_bytes + blocks.summed_bytes, of_result, q.ranks_of_a_host) +
          static_cast<double>(messages) * (crosses ? links.between : links.inside).latency_s;
 }
 
@@ -66,6 +66,13 @@ double flops_of(const ProductQuestion& q, const Blocks& blocks) {
   double inner = 1;
   for (const int d : q.dims.contract_a) inner *= static_cast<double>(a[d]);
   return 2 * inner * static_cast<double>(blocks.c.shard_shape(q.args.out.shape).elements());
+}
+
+double seconds_of_work(const ProductQuestion& q, const Blocks& blocks) {
+  const auto read =
+      blocks.operands[0].block_bytes + blocks.operands[1].block_bytes + bytes_of(blocks.c, q.args.out);
+  return std::max(seconds_of_flops(flops_of(q, blocks)),
+                  static_cast<double>(read) / comm::links().memory_bytes_per_s);
 }
 
 namespace {
@@ -99,6 +106,25 @@ FactorAxes factor_axes_of(const ProductQuestion& q) {
   return axes;
 }
 
+void note_shared(const ProductQuestion& q, const MeshAxes& idle, Blocks& blocks) {
+  std::vector<std::string> names;
+  for (const int a : idle) names.push_back(q.mesh.axis_names()[a]);
+  blocks.shared_over = join(names, ",");
+  blocks.shared_axes = idle;
+}
+
+// The contracted dim whose blocks are the longest, as a factor; -1: there is none to share.
+int longest_inner(const ProductQuestion& q) {
+  const Shape block = q.args.needed[0].shard_shape(q.args.in[0].shape);
+  int found = -1;
+  std::int64_t longest = 1;
+  for (const int d : q.dims.contract_a) {
+    const auto& factors = q.rule.inputs[0][static_cast<std::size_t>(d)];
+    if (factors.size() == 1 && block[d] > longest) found = factors[0], longest = block[d];
+  }
+  return found;
+}
+
 }  // namespace
 
 // The first dim of the result whose blocks the axes cut into parts that tile them.
@@ -121,14 +147,27 @@ std::optional<Blocks> shared_blocks(const ProductQuestion& q) {
     Blocks blocks =
         make_blocks(q, sharding_of(q.rule, axes, q.mesh, 0, false),
                     sharding_of(q.rule, axes, q.mesh, 1, false), sharding_of(q.rule, axes, q.mesh, 0, true));
-    std::vector<std::string> names;
-    for (const int a : idle) names.push_back(q.mesh.axis_names()[a]);
-    blocks.shared_over = join(names, ",");
-    blocks.shared_axes = idle;
+    note_shared(q, idle, blocks);
     blocks.gathered_bytes = survey_of(q, blocks.c, q.args.out_layout, q.args.out.shape).elements * q.item;
     return blocks;
   }
   return std::nullopt;
+}
+
+// Parts need not divide, and some may be empty: whatever terms the ranks along the axes hold, their sum is
+// the block.
+std::optional<Blocks> summed_blocks(const ProductQuestion& q) {
+  const MeshAxes idle = idle_axes(q);
+  const int f = idle.empty() ? -1 : longest_inner(q);
+  if (f < 0) return std::nullopt;
+  FactorAxes axes = factor_axes_of(q);
+  axes[f].insert(axes[f].end(), idle.begin(), idle.end());
+  Blocks blocks = make_blocks(q, sharding_of(q.rule, axes, q.mesh, 0, false),
+                              sharding_of(q.rule, axes, q.mesh, 1, false), q.args.out_layout);
+  note_shared(q, idle, blocks);
+  const auto ranks = devices_along(q.mesh, idle);
+  blocks.summed_bytes = 2 * (ranks - 1) * bytes_of(blocks.c, q.args.out) / ranks;
+  return blocks;
 }
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "ops/contract/product_candidates.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/text.hpp"
 #include "comm/host/links.hpp"
@@ -11,18 +12,42 @@ namespace {
 constexpr std::int64_t not_worth_a_thought = std::int64_t{64} << 10;
 constexpr std::int64_t least_width = 16;
 constexpr double least_shared_flops = 2e8;  // below it a message costs as much as the work
+// Terms of a result of few bytes are added where ranks meet anyhow; below this time of a rank's own work the
+// meeting costs as much (measured: 0.09 ms at 8 ranks that share two cores).
+constexpr double least_summed_s = 1.5e-4;
+constexpr std::int64_t small_result_bytes = std::int64_t{4} << 10;
 const char* name_of(Cut cut) {
   return cut == Cut::inner ? "inner dimension" : cut == Cut::rows ? "rows" : "columns";
 }
 
-// What each piece but the first does once more: the sum of the inner cut is read and written, of the others
+// gemm goes over the result once for so many inner indices, whether they come in pieces or not. (OpenBLAS,
+// 3072^3 in float32: pieces of 192 and more take as long as one piece, of 128 5 % longer, of 64 8 %.)
+constexpr std::int64_t inner_of_one_pass = 256;
+
+std::int64_t passes_of_one_piece(const ProductQuestion& q, const Blocks& blocks, const ProductPlan& plan) {
+  if (plan.cut != Cut::inner) return 1;
+  return (blocks.a.shard_shape(q.args.in[0].shape)[plan.dim_a] - 1) / inner_of_one_pass + 1;
+}
+
+// What pieces do more often than one piece would: the sum of the inner cut is read and written, of the others
 // the operand that stays is read and packed for gemm.
 double seconds_of_repeating(const ProductQuestion& q, const Blocks& blocks, const ProductPlan& plan) {
+  const auto more = std::max<std::int64_t>(0, plan.pieces - passes_of_one_piece(q, blocks, plan));
   const std::int64_t again = plan.cut == Cut::inner  ? bytes_of(blocks.c, q.args.out)
                              : plan.cut == Cut::rows ? blocks.operands[1].block_bytes
                                                      : blocks.operands[0].block_bytes;
-  return static_cast<double>(plan.pieces - 1) * 2 * static_cast<double>(again) /
-         comm::links().memory_bytes_per_s;
+  return static_cast<double>(more) * 2 * static_cast<double>(again) / comm::links().memory_bytes_per_s;
+}
+
+// Twice the levels of a tree.
+std::int64_t messages_of_sum(const ProductQuestion& q, const Blocks& blocks) {
+  const auto ranks = static_cast<std::uint64_t>(devices_along(q.mesh, blocks.shared_axes));
+  return 2 * std::bit_width(ranks - 1);
+}
+
+// Over all layers each rank reads and writes about one block.
+double seconds_of_adding(const ProductQuestion& q, const Blocks& blocks) {
+  return 2 * static_cast<double>(bytes_of(blocks.c, q.args.out)) / comm::links().memory_bytes_per_s;
 }
 
 // Runs of memory that a rank reads from the others of its host, each of which costs the system as much as a
@@ -76,9 +101,17 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& block
   const double share = static_cast<double>(widest) / static_cast<double>(extent);
   told.temporary_bytes =
       at_once * (whole_bytes + static_cast<std::int64_t>(share * static_cast<double>(cut_bytes)));
-  told.bytes = operands[0].bytes + operands[1].bytes + blocks.gathered_bytes;
-  const std::int64_t messages = operands[0].peers + operands[1].peers + plan.pieces;
-  told.seconds = seconds_of_flops(plan.flops) + seconds_of_repeating(q, blocks, plan) +
+  const bool adds = blocks.summed_bytes > 0;
+  if (adds) {  // when the panels are gone
+    plan.summed_over = blocks.shared_axes;
+    told.temporary_bytes =
+        std::max(told.temporary_bytes, std::min(bytes_of(blocks.c, q.args.out), most_summed_at_once));
+  }
+  told.bytes = operands[0].bytes + operands[1].bytes + blocks.gathered_bytes + blocks.summed_bytes;
+  const std::int64_t messages =
+      operands[0].peers + operands[1].peers + plan.pieces + (adds ? messages_of_sum(q, blocks) : 0);
+  told.seconds = seconds_of_work(q, blocks) + seconds_of_repeating(q, blocks, plan) +
+                 (adds ? seconds_of_adding(q, blocks) : 0) +
                  static_cast<double>(runs_read_in_place(q, blocks, plan)) * comm::links().inside.latency_s +
                  seconds_of_messages(q, blocks, messages);
   const bool fetches = operands[0].moves || operands[1].moves;
@@ -86,8 +119,10 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& block
                   : in_one          ? "parts of the operands where they lie"
                                     : "panels of the " + std::string(name_of(cut)) + ", " +
                                  format_count(plan.pieces, "piece") + " of " + std::to_string(widest);
-  if (!blocks.shared_over.empty()) told.strategy += ", work shared over " + blocks.shared_over;
-  candidate.algorithm = in_one              ? ProductAlgorithm::whole
+  if (!blocks.shared_over.empty())
+    told.strategy += (adds ? ", inner dimension shared over " : ", work shared over ") + blocks.shared_over;
+  candidate.algorithm = adds                ? ProductAlgorithm::inner_shared
+                        : in_one            ? ProductAlgorithm::whole
                         : cut == Cut::inner ? ProductAlgorithm::inner_panels
                         : cut == Cut::rows  ? ProductAlgorithm::row_panels
                                             : ProductAlgorithm::column_panels;
@@ -116,26 +151,36 @@ Candidate moved_whole(const ProductQuestion& q, const Blocks& blocks) {
   }
   told.strategy = told.temporary_bytes == 0 ? "operands as they lie" : "operands moved whole";
   const auto more_steps = told.bytes - blocks.operands[0].bytes - blocks.operands[1].bytes;
-  told.seconds = seconds_of_flops(flops_of(q, blocks)) + seconds_of_messages(q, blocks, messages) +
+  told.seconds = seconds_of_work(q, blocks) + seconds_of_messages(q, blocks, messages) +
                  seconds_of_bytes(more_steps, 0, 1);
   return candidate;
+}
+
+// As the operands' owner placed them, and with the work shared over axes that would be idle.
+std::vector<Blocks> ways_of(const ProductQuestion& q) {
+  std::vector<Blocks> ways{make_blocks(q, q.args.needed[0], q.args.needed[1], q.args.out_layout)};
+  const bool is_asked = q.dims.options.algorithm == ProductAlgorithm::inner_shared;
+  const bool is_large = flops_of(q, ways[0]) >= least_shared_flops;
+  if (is_large)
+    if (auto shared = shared_blocks(q)) ways.push_back(std::move(*shared));
+  const bool is_long = bytes_of(q.args.out_layout, q.args.out) <= small_result_bytes &&
+                       seconds_of_work(q, ways[0]) >= least_summed_s;
+  if (is_asked || is_large || is_long)
+    if (auto summed = summed_blocks(q)) ways.push_back(std::move(*summed));
+  return ways;
 }
 
 }  // namespace
 
 std::vector<Candidate> all_candidates(const ProductQuestion& q) {
-  const Blocks plain = make_blocks(q, q.args.needed[0], q.args.needed[1], q.args.out_layout);
-  std::vector<Candidate> list{moved_whole(q, plain)};
-  const bool may_share = flops_of(q, plain) >= least_shared_flops;
-  if (list[0].told.temporary_bytes <= not_worth_a_thought && !may_share &&
+  const auto ways = ways_of(q);
+  std::vector<Candidate> list{moved_whole(q, ways[0])};
+  if (list[0].told.temporary_bytes <= not_worth_a_thought && ways.size() == 1 &&
       q.dims.options.algorithm == ProductAlgorithm::automatic)
     return list;
   const auto add = [&](std::optional<Candidate> candidate) {
     if (candidate) list.push_back(std::move(*candidate));
   };
-  std::vector<Blocks> ways{plain};
-  if (may_share)
-    if (auto shared = shared_blocks(q)) ways.push_back(std::move(*shared));
   for (const auto& blocks : ways) {
     if (!blocks.shared_over.empty() || (list[0].told.bytes == 0 && list[0].told.temporary_bytes > 0))
       add(in_one_piece(q, blocks));

@@ -41,14 +41,17 @@ struct Blocks {
   std::array<Fetched, 2> operands;
   std::string shared_over = {};  // mesh axes over which ranks would compute the same otherwise
   MeshAxes shared_axes = {};
-  std::int64_t gathered_bytes = 0;  // of the result
+  std::int64_t gathered_bytes = 0, summed_bytes = 0;  // of the result: one of them, if axes are shared
 };
 MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim);  // each once
 Blocks make_blocks(const ProductQuestion&, const Sharding& a, const Sharding& b, const Sharding& c);
 double flops_of(const ProductQuestion&, const Blocks&);
+// Of the arithmetic, or of reading what it works on, where that is more: a few rows times a few columns.
+double seconds_of_work(const ProductQuestion&, const Blocks&);
 double seconds_of_messages(const ProductQuestion&, const Blocks&, std::int64_t messages);
-// Blocks that leave no mesh axis idle, where there are any.
+// Blocks that leave no mesh axis idle, where there are any: parts of the result, or of the inner dim.
 std::optional<Blocks> shared_blocks(const ProductQuestion&);
+std::optional<Blocks> summed_blocks(const ProductQuestion&);
 
 // The dims that a cut goes through; false: it has none.
 bool find_cut_dims(const ProductQuestion&, const Blocks&, ProductPlan&);

@@ -79,6 +79,8 @@ std::vector<TalkCost> costs_of(const ProductQuestion& q, const Candidate& candid
   if (panels.bytes > 0) costs.push_back(std::move(panels));
   if (candidate.blocks.gathered_bytes > 0)
     costs.push_back({"all-gather", candidate.blocks.shared_axes, candidate.blocks.gathered_bytes, 1});
+  if (candidate.blocks.summed_bytes > 0)
+    costs.push_back({"all-reduce", candidate.blocks.shared_axes, candidate.blocks.summed_bytes, 1});
   return costs;
 }
 

@@ -11,8 +11,13 @@
 //
 //   inner, 3 ranks, rows times rows    rank 0: 0 1 2    rank 1: 1 2 0    rank 2: 2 0 1
 //
-// Where a mesh axis would leave ranks computing the same, they share the work along it, and the result is
-// gathered into place.
+// Where a mesh axis would leave ranks computing the same, they share the work along it: rows or columns of
+// the result, which is gathered into place; or the inner dim, whose terms are added in place. The latter
+// moves less on large grids (2.5-D: Solomonik and Demmel, Euro-Par 2011), and a small result has no rows to
+// share.
+//
+//   blocks of n x n over x=4, y=4, z=4, received by a rank     rows over z     3/4 + 3 + 3/4 blocks
+//                                                              inner over z     1  + 1 + 3/2
 #pragma once
 #include "ops/contract/dot_general.hpp"
 #include "program/pieces.hpp"
@@ -30,6 +35,7 @@ struct ProductPlan {
   std::int64_t pieces = 1, width = 0;      // of the longest rank; the widest
   double flops = 0;                        // of one rank
   std::vector<std::int64_t> ends = {};     // of the pieces, in the global dim, ascending
+  MeshAxes summed_over = {};               // along which ranks hold terms of one block of the result
   template <class V> void fields(V&& visit) const {
     visit("cut", cut);
     visit("pieces", pieces);
@@ -37,6 +43,7 @@ struct ProductPlan {
     visit("a_needed", a_needed);
     visit("b_needed", b_needed);
     visit("c_computed", c_computed);
+    if (!summed_over.empty()) visit("summed_over", summed_over);
   }
 };
 
@@ -44,6 +51,7 @@ struct ProductPlan {
 Pieces plan_product(const PieceArgs&, const FactorRule&);
 extern const OpDef product_op;
 
+constexpr std::int64_t most_summed_at_once = std::int64_t{2} << 20;  // bytes: bounds what a sum holds beside
 // What a rank may hold beside operands and result.
 std::int64_t product_limit(const PieceArgs&);
 // Times by the rates that all ranks agree on (comm/host/links.hpp): of one rank's arithmetic; of what it

@@ -1,10 +1,12 @@
 // Products by every algorithm, on pairs of layouts over all ranks, against the product on one rank. Values
 // are small integers: sums are exact in any order.
+#include <tessera/debug.hpp>
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/maps.hpp>
 #include <tessera/ops/products.hpp>
 
+#include <cstring>
 #include <functional>
 
 #include "base/settings.hpp"
@@ -21,7 +23,8 @@ namespace tessera::test {
 namespace {
 
 constexpr ProductAlgorithm algorithms[] = {ProductAlgorithm::whole, ProductAlgorithm::inner_panels,
-                                           ProductAlgorithm::row_panels, ProductAlgorithm::column_panels};
+                                           ProductAlgorithm::row_panels, ProductAlgorithm::column_panels,
+                                           ProductAlgorithm::inner_shared};
 
 // In pieces as small as there are.
 MatmulOptions by(ProductAlgorithm algorithm) { return {algorithm, 1}; }
@@ -131,9 +134,10 @@ TEST(Product, DimsInAnyOrderAndSeveralOfThem) {
   for (int round = 0; round < 24; ++round) {
     const Mesh mesh = random_mesh(random);
     const auto of_a = random_sharding(random, mesh, 4), of_b = random_sharding(random, mesh, 4);
-    const MatmulScope scope(by(algorithms[round % 4]));
+    const MatmulScope scope(by(algorithms[round % std::size(algorithms)]));
     ASSERT_EQ(to_vector<double>(tensordot(device_put(a, of_a), device_put(b, of_b), contracted)), expected)
-        << text_of(of_a) << " . " << text_of(of_b) << ", algorithm " << round % 4;
+        << text_of(of_a) << " . " << text_of(of_b) << ", algorithm "
+        << name_of(algorithms[round % std::size(algorithms)]);
   }
 }
 
@@ -186,6 +190,128 @@ TEST(Product, RanksThatHoldTheSameShareTheWork) {
     EXPECT_EQ(to_vector<float>(product), expected);
     EXPECT_EQ(product.sharding(), NamedSharding(line, P()));
   }
+}
+
+// Meshes with an axis over which something is split, and others that are idle.
+std::vector<Mesh> meshes_with_idle_axes() {
+  const int n = static_cast<int>(devices().size());
+  std::vector<Mesh> meshes{make_mesh({1, n, 1}, {"x", "y", "z"})};
+  for (const int rows : {2, 3})
+    if (n % rows == 0 && n > rows) meshes.push_back(make_mesh({rows, n / rows, 1}, {"x", "y", "z"}));
+  if (n == 8) meshes.push_back(make_mesh({2, 2, 2}, {"x", "y", "z"}));
+  return meshes;
+}
+
+// Every rank's copy of a replicated result.
+bool is_alike_on_all_ranks(const Array& array) {
+  const auto mine = local<float>(array);
+  std::vector<float> first(mine.begin(), mine.end());
+  const auto bytes = static_cast<std::int64_t>(mine.size_bytes());
+  comm::broadcast(comm::world(), first.data(), bytes, 0);
+  return most_of_any_rank(std::memcmp(first.data(), mine.data(), mine.size_bytes()) != 0) == 0;
+}
+
+void expect_shared(const Case& c, const MatmulOptions& options) {
+  const Array a = integers(c.a, c.dtype, 1), b = integers(c.b, c.dtype, 2);
+  const auto expected = to_vector<double>(astype(matmul(a, b), float64));
+  for (const Mesh& mesh : meshes_with_idle_axes())
+    for (const P& of_a : {P(), P("x", None), P(None, "x")})
+      for (const P& of_b : {P(), P(None, "x"), P("x", None), P("y", None)}) {
+        const Array product = matmul(device_put(a, mesh, of_a), device_put(b, mesh, of_b), options);
+        ASSERT_EQ(to_vector<double>(astype(product, float64)), expected)
+            << mesh << text_of_spec(of_a) << " . " << text_of_spec(of_b) << "\n"
+            << program_of(product);
+      }
+}
+
+TEST(Product, IdleAxesShareTheInnerDimension) {
+  for (const Dtype dtype : {float32, float64, int32, bool_, complex128, bfloat16})
+    expect_shared({{13, 101}, {101, 11}, dtype}, {.algorithm = ProductAlgorithm::inner_shared});
+}
+TEST(Product, IdleAxesShareTheInnerDimensionInPieces) {
+  for (const char* collectives : {"auto", "own", "mpi"}) {
+    const SettingScope scope("TESSERA_COLLECTIVES", collectives);
+    expect_shared({{13, 1009}, {1009, 11}, float64}, by(ProductAlgorithm::inner_shared));
+  }
+}
+TEST(Product, MoreRanksThanTheInnerDimensionHasIndices) {
+  for (const std::int64_t k : {0, 1, 2, 3, 5, 7})
+    for (const Dtype dtype : {float64, bool_}) {
+      expect_shared({{3, k}, {k, 2}, dtype}, by(ProductAlgorithm::inner_shared));
+      expect_shared({{1, k}, {k, 1}, dtype}, by(ProductAlgorithm::inner_shared));
+      expect_shared({{0, k}, {k, 2}, dtype}, by(ProductAlgorithm::inner_shared));
+    }
+}
+// More than is added at once.
+TEST(Product, TermsOfALargeResultAreAddedInParts) {
+  expect_shared({{701, 37}, {37, 503}, float64}, by(ProductAlgorithm::inner_shared));
+}
+
+// The second mesh's arrays come out of the plan that put them on the first.
+TEST(Product, OperandsThatLieAlikeOnTwoMeshesAreSharedOnBoth) {
+  const int ranks = static_cast<int>(devices().size());
+  if (ranks == 1) GTEST_SKIP() << "nothing to share";
+  const Array a = integers({3, 400'000}, float64, 1), b = integers({400'000, 5}, float64, 2);
+  for (const Mesh& mesh : {make_mesh({1, ranks}, {"x", "y"}), make_mesh({ranks}, {"x"})}) {
+    const Array x = device_put(a, mesh, P()), y = device_put(b, mesh, P());
+    eval(x, y);
+    const debug::CommStats stats;
+    eval(matmul(x, y));
+    EXPECT_EQ(stats.bytes("all-reduce"), 2 * (ranks - 1) * 15 * 8 / ranks) << mesh;
+  }
+}
+
+TEST(Product, SharedTermsHaveTheSameBitsOnAllRanks) {
+  const Mesh line = make_mesh({static_cast<int>(devices().size())}, {"x"});
+  const std::int64_t k = 100'003;
+  const Array a = sin(astype(arange(4 * k), float32)).reshape({4, k}),
+              b = cos(astype(arange(4 * k), float32)).reshape({k, 4});
+  const Array product = matmul(device_put(a, line, P()), device_put(b, line, P()));
+  EXPECT_TRUE(is_alike_on_all_ranks(product));
+  const auto expected = to_vector<float>(matmul(a, b)), got = to_vector<float>(product);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], expected[i], 1e-5 * static_cast<double>(k));
+}
+
+TEST(Product, ASmallResultOfLongOperandsIsSharedAndCountedAsPredicted) {
+  const int ranks = static_cast<int>(devices().size());
+  if (ranks == 1) GTEST_SKIP() << "nothing to share";
+  const Mesh line = make_mesh({ranks}, {"x"});
+  const Array a = device_put(integers({4, 1'000'000}, float64, 1), line, P()),
+              b = device_put(integers({1'000'000, 4}, float64, 2), line, P());
+  eval(a, b);
+  const auto f = [](const Array& p, const Array& q) { return matmul(p, q); };
+  const auto predicted = explain(f, a, b);
+  EXPECT_EQ(predicted.calls("all-reduce"), 1) << predicted;
+  const debug::CommStats stats;
+  eval(f(a, b));
+  EXPECT_EQ(stats.bytes(), predicted.bytes()) << predicted;
+  EXPECT_EQ(stats.bytes("all-reduce"), 2 * (ranks - 1) * 16 * 8 / ranks);
+}
+
+TEST(Product, PanelsAndTermsOfASharedInnerDimensionCarryWhatWasPredicted) {
+  const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
+  const Array a = integers({192, 384}, float64, 1), b = integers({384, 192}, float64, 2);
+  const auto f = [](const Array& p, const Array& q) {
+    return matmul(p, q, by(ProductAlgorithm::inner_shared));
+  };
+  int shared = 0;
+  for (const Mesh& mesh : meshes_with_idle_axes())
+    for (const P& of_a : {P(), P("x", None), P("x", "y")})
+      for (const P& of_b : {P(), P(None, "x"), P("x", None), P("x", "y")}) {
+        const Array x = device_put(a, mesh, of_a), y = device_put(b, mesh, of_b);
+        eval(x, y);
+        const auto predicted = explain(f, x, y);
+        if (predicted.calls() != predicted.calls("panels") + predicted.calls("all-reduce")) continue;
+        shared += predicted.calls("all-reduce") > 0;
+        const debug::CommStats stats;
+        EXPECT_EQ(message_bytes_of([&] { eval(f(x, y)); }), predicted.bytes("panels"))
+            << mesh << text_of_spec(of_a) << " . " << text_of_spec(of_b) << "\n"
+            << predicted;
+        EXPECT_EQ(stats.bytes("panels"), predicted.bytes("panels"));
+        EXPECT_EQ(stats.bytes("all-reduce"), predicted.bytes("all-reduce"));
+      }
+  EXPECT_TRUE(shared > 0 || devices().size() == 1);
 }
 
 TEST(Product, GradientsAreTheSameByPanels) {
