@@ -305,7 +305,7 @@ class Product {
     const std::size_t turns = turns_of(args_.me).size();
     kernels::Beside beside;
     if (traffic_.has_messages()) beside.meanwhile = [this] { traffic_.move_on(); };
-    if (args_.local.last_pass != nullptr && (plan_.cut != Cut::inner || turn + 1 == turns))
+    if (hands_on_parts() && (plan_.cut != Cut::inner || turn + 1 == turns))
       beside.last_pass = *args_.local.last_pass;
     multiply_blocks(args_.local.out[0].dtype, plan_.dims, block_of(panels_[0], boxes[0]),
                     block_of(panels_[1], boxes[1]), plan_.cut == Cut::inner && turn > 0,
@@ -318,8 +318,15 @@ class Product {
     const std::complex<double> zero = 0;
     kernels::fill_strided(block.data, block.strides, &zero, block.extents,
                           itemsize(args_.local.out[0].dtype));
+    if (hands_on_parts()) hand_on(block);
+  }
+
+  // Terms of other layers are still to be added.
+  bool hands_on_parts() const { return args_.local.last_pass != nullptr && plan_.summed_over.empty(); }
+  // A block that is whole rows, or a part of one, is complete.
+  void hand_on(const StridedBlock& block) const {
     const auto elements = block.extents.elements();
-    if (args_.local.last_pass == nullptr || elements == 0) return;
+    if (elements == 0) return;
     const Shape whole = args_.local.out[0].shape();
     std::int64_t columns = 1;
     for (int d = whole.ndim() - free_dims_of_b(plan_.dims, shapes_[1]); d < whole.ndim(); ++d)
@@ -362,6 +369,7 @@ class Product {
     for (std::int64_t at = 0; at < c.elements(); at += most)
       comm::all_reduce(layers, kind, c.dtype, c.data + at * item, c.data + at * item,
                        std::min(most, c.elements() - at));
+    if (args_.local.last_pass != nullptr) hand_on(block_of(c, c.box));
   }
 
   const TalkArgs& args_;

@@ -137,7 +137,7 @@ void expect_alike(const Sample& sample, Dtype dtype, unsigned seed) {
       text << " " << spec;
       where += text.str();
     }
-    const auto algorithm = static_cast<ProductAlgorithm>(random() % 5);
+    const auto algorithm = static_cast<ProductAlgorithm>(random() % 6);
     const MatmulScope scope({algorithm, algorithm == ProductAlgorithm::automatic ? 0 : 1});
     ASSERT_EQ(values_of(sample.run(put, as_it_is)), expected) << where << " " << name(dtype);
     const auto compiled = jit([&](const Operands& x) { return sample.run(x, as_it_is); });
