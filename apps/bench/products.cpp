@@ -145,7 +145,8 @@ constexpr std::pair<ProductAlgorithm, const char*> algorithms[] = {
     {ProductAlgorithm::whole, "whole"},
     {ProductAlgorithm::inner_panels, "inner"},
     {ProductAlgorithm::row_panels, "rows"},
-    {ProductAlgorithm::column_panels, "columns"}};
+    {ProductAlgorithm::column_panels, "columns"},
+    {ProductAlgorithm::inner_shared, "inner shared"}};
 
 struct Measured {
   std::string name;
