@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <string>
 
@@ -15,7 +16,7 @@
 namespace tessera {
 namespace {
 
-// Memory of malloc's that is kept for the next request.
+// Memory of the system's that is kept for the next request.
 class Pool {
  public:
   std::byte* take(std::size_t bytes, std::size_t& capacity) {
@@ -26,17 +27,13 @@ class Pool {
       return kept->block;
     }
     capacity = bytes < 4096 ? (bytes + 63) / 64 * 64 : shared_capacity(bytes, 64);
-    auto* data = static_cast<std::byte*>(
-        std::aligned_alloc(capacity >= large_bytes ? huge_page : 64, round_up(capacity)));
+    auto* data = from_system(capacity);
     if (data == nullptr) {
       drop_all();
-      data = static_cast<std::byte*>(std::aligned_alloc(64, round_up(capacity)));
+      data = from_system(capacity);
     }
     if (data == nullptr)
       throw MemoryError("cannot allocate " + std::to_string(bytes) + " bytes on this rank");
-#ifdef MADV_HUGEPAGE
-    if (capacity >= large_bytes) madvise(data, capacity, MADV_HUGEPAGE);
-#endif
     count(static_cast<std::int64_t>(capacity));
     return data;
   }
@@ -45,8 +42,9 @@ class Pool {
   void give(std::byte* data, std::size_t capacity) {
     const std::scoped_lock lock(mutex_);
     use_.live_bytes -= static_cast<std::int64_t>(capacity);
-    if (!free_.give(capacity, data)) std::free(data);
-    free_.shrink(use_.peak_bytes + slack_bytes, capacity, [](const auto& found) { std::free(found.block); });
+    if (!free_.give(capacity, data)) to_system(data, capacity);
+    free_.shrink(use_.peak_bytes + slack_bytes, capacity,
+                 [](const auto& found) { to_system(found.block, found.capacity); });
   }
 
   void drop() {
@@ -80,19 +78,45 @@ class Pool {
   }
 
  private:
-  static constexpr std::size_t huge_page = std::size_t{2} << 20, large_bytes = 2 * huge_page;
+  static constexpr std::size_t huge_page = std::size_t{2} << 20, large_bytes = 2 * huge_page,
+                               largest_page = std::size_t{64} << 10;  // of any system
   static constexpr std::int64_t slack_bytes = std::int64_t{64} << 20;
 
-  static std::size_t round_up(std::size_t capacity) {
-    const std::size_t align = capacity >= large_bytes ? huge_page : 64;
-    return (capacity + align - 1) / align * align;
+  static std::size_t round_up(std::size_t bytes, std::size_t step) {
+    return (bytes + step - 1) / step * step;
+  }
+
+  // Large blocks are mappings of their own. In malloc's heap huge pages stay asked for behind a freed block,
+  // and a header of the next one there then takes 2 MiB.
+  static std::byte* from_system(std::size_t capacity) {
+    if (capacity < large_bytes)
+      return static_cast<std::byte*>(std::aligned_alloc(64, round_up(capacity, 64)));
+    if (capacity > std::numeric_limits<std::ptrdiff_t>::max() - 2 * huge_page) return nullptr;
+    const std::size_t bytes = round_up(capacity, largest_page);
+    void* const mapped =
+        mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    auto* const first = static_cast<std::byte*>(mapped);
+    const std::size_t ahead = (huge_page - reinterpret_cast<std::uintptr_t>(mapped) % huge_page) % huge_page;
+    if (ahead > 0) munmap(first, ahead);
+    if (ahead < huge_page) munmap(first + ahead + bytes, huge_page - ahead);
+#ifdef MADV_HUGEPAGE
+    madvise(first + ahead, bytes, MADV_HUGEPAGE);
+#endif
+    return first + ahead;
+  }
+  static void to_system(std::byte* data, std::size_t capacity) noexcept {
+    if (capacity < large_bytes)
+      std::free(data);
+    else
+      munmap(data, round_up(capacity, largest_page));
   }
   void count(std::int64_t capacity) {
     use_.live_bytes += capacity;
     use_.peak_bytes = std::max(use_.peak_bytes, use_.live_bytes);
   }
   void drop_all() {
-    free_.clear([](const auto& found) { std::free(found.block); });
+    free_.clear([](const auto& found) { to_system(found.block, found.capacity); });
   }
 
   std::mutex mutex_;

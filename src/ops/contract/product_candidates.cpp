@@ -22,7 +22,7 @@ const char* name_of(Cut cut) {
 
 // gemm goes over the result once for so many inner indices, whether they come in pieces or not. (OpenBLAS,
 // 3072^3 in float32: pieces of 192 and more take as long as one piece, of 128 5 % longer, of 64 8 %.)
-constexpr std::int64_t inner_of_one_pass = 256;
+constexpr std::int64_t inner_of_one_pass = 192;
 
 std::int64_t passes_of_one_piece(const ProductQuestion& q, const Blocks& blocks, const ProductPlan& plan) {
   if (plan.cut != Cut::inner) return 1;

@@ -10,6 +10,7 @@
 namespace tessera {
 namespace {
 
+constexpr std::int64_t part_of_blocks = 9;  // with what BLAS keeps for itself, less than 15 % of them
 constexpr std::int64_t least_limit = std::int64_t{4} << 20;
 constexpr std::int64_t simple_bytes = std::int64_t{8} << 20;  // an operand is moved whole for so little
 
@@ -98,7 +99,7 @@ std::int64_t product_limit(const PieceArgs& args) {
   if (options.memory_limit_bytes > 0) return options.memory_limit_bytes;
   std::int64_t blocks = bytes_of(args.kept != nullptr ? *args.kept : args.out_layout, args.out);
   for (std::size_t i = 0; i < 2; ++i) blocks += bytes_of(args.lie[i], args.in[i]);
-  return std::max(least_limit, blocks / 8);
+  return std::max(least_limit, blocks / part_of_blocks);
 }
 
 Pieces plan_product(const PieceArgs& args, const FactorRule& rule) {
