@@ -86,11 +86,16 @@ class Pool {
     return (bytes + step - 1) / step * step;
   }
 
+#ifdef __SANITIZE_ADDRESS__  // which watches the edges of malloc's blocks
+  static bool is_mapped(std::size_t) { return false; }
+#else
+  static bool is_mapped(std::size_t capacity) { return capacity >= large_bytes; }
+#endif
+
   // Large blocks are mappings of their own. In malloc's heap huge pages stay asked for behind a freed block,
   // and a header of the next one there then takes 2 MiB.
   static std::byte* from_system(std::size_t capacity) {
-    if (capacity < large_bytes)
-      return static_cast<std::byte*>(std::aligned_alloc(64, round_up(capacity, 64)));
+    if (!is_mapped(capacity)) return static_cast<std::byte*>(std::aligned_alloc(64, round_up(capacity, 64)));
     if (capacity > std::numeric_limits<std::ptrdiff_t>::max() - 2 * huge_page) return nullptr;
     const std::size_t bytes = round_up(capacity, largest_page);
     void* const mapped =
@@ -106,7 +111,7 @@ class Pool {
     return first + ahead;
   }
   static void to_system(std::byte* data, std::size_t capacity) noexcept {
-    if (capacity < large_bytes)
+    if (!is_mapped(capacity))
       std::free(data);
     else
       munmap(data, round_up(capacity, largest_page));
