@@ -94,7 +94,9 @@ TEST(gemm, the_last_pass_sees_every_element_once_and_complete) {
   for (const Dtype dtype : {float32, float64, int32}) {
     visit(dtype, [&]<class T>(T) {
       if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t>)
-        for (const auto& [m, n, k] : {Extents{5, 7, 3}, Extents{300, 201, 800}, Extents{200, 64, 0}}) {
+        for (const auto& e : {Extents{5, 7, 3}, Extents{300, 201, 800}, Extents{200, 64, 0}}) {
+          const std::int64_t m = e.m, n = e.n,
+                             k = e.k;  // clang 16 captures no structured bindings under OpenMP
           std::vector<T> a(m * k, T(1)), b(k * n, T(2)), c(m * n, T(-7));
           std::int64_t calls = 0;
           Beside beside;

@@ -132,7 +132,7 @@ template <std::int64_t width, class T> HWY_INLINE void pack_strip(std::int64_t l
     return;
   }
   std::int64_t done = 0;
-  if (lines == width && step == 1)
+  if (width % square == 0 && lines == width && step == 1)  // one lane has strips of three
     for (; done + square <= depth; done += square)
       for (std::int64_t i = 0; i < width; i += square)
         turn<T, static_cast<std::size_t>(square)>(
