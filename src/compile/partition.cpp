@@ -8,8 +8,8 @@
 namespace tessera {
 namespace {
 
-// One way in which a node is computed. Committed nodes and those of several outputs have one; any other
-// uncommitted node has one per layout that its consumers ask for.
+// One way in which a node is computed. Committed nodes have one; an uncommitted node has one per layout that
+// its consumers ask for, or per mesh where it has several outputs.
 struct Version {
   std::optional<Sharding> wanted;  // of output 0, for uncommitted nodes
   Placement placement;
@@ -59,8 +59,8 @@ class Partitioner {
   }
 
   // Somebody wants x in this layout: an uncommitted node is computed once per layout asked for, which costs
-  // no communication. One of several outputs once: singular vectors of two computations may differ in their
-  // signs, and U of one with V of the other is no factorization.
+  // no communication. One of several outputs once on a mesh: singular vectors of two computations may differ
+  // in their signs, and U of one with V of the other is no factorization.
   void demand(const Array& x, const Sharding& layout) {
     const auto found = number_.find(x.node().get());
     if (found == number_.end() || sharding_of_value(x)) return;
@@ -68,12 +68,14 @@ class Partitioner {
     std::optional<Sharding> wanted = layout;
     if (x.output() != 0) wanted = Sharding::replicated(layout.mesh());
     auto& versions = versions_[found->second];
-    if (x.node()->outputs.size() > 1 && !versions.empty()) {  // the outputs belong together
-      if (x.output() == 0) versions[0].wanted = std::move(wanted);
-      return;
-    }
-    for (const auto& version : versions)
+    const bool belong_together = x.node()->outputs.size() > 1;
+    for (auto& version : versions) {
+      if (belong_together && version.wanted->mesh() == wanted->mesh()) {
+        if (x.output() == 0) version.wanted = std::move(wanted);
+        return;
+      }
       if (same_layout(*version.wanted, *wanted, x.output() != 0 ? 0 : ndim)) return;
+    }
     versions.push_back({std::move(wanted), {}, {}});
   }
 

@@ -224,10 +224,6 @@ Pieces dot_pieces(const PieceArgs& args) {
 }
 const CanWorkByPieces dot_by_pieces(dot_op, dot_pieces);
 
-}  // namespace
-
-namespace {
-
 // The operand of an op of one operand that has not been computed, and could be: nobody deleted it.
 const Array* pending_operand(const Array& x) {
   const Node& node = *x.node();
@@ -256,15 +252,18 @@ bool see_through(const std::vector<int>& permutation, std::vector<int>& contract
   return true;
 }
 
-// a transpose is read where its operand lies, a negative changes the sign of the product: neither is made for
+// What is negated in one dtype and multiplied in another: integers wrap around before they are converted.
+bool negates_exactly(const Array& x, Dtype product) { return x.dtype() == product || is_inexact(x.dtype()); }
+
+// A transpose is read where its operand lies, a negative changes the sign of the product: neither is made for
 // the product alone. Whether the sign changes.
-bool without_copies(Array& x, std::vector<int>& contract, std::vector<int>& batch) {
+bool without_copies(Array& x, Dtype product, std::vector<int>& contract, std::vector<int>& batch) {
   bool changes_sign = false;
   while (const Array* operand = pending_operand(x)) {
     const Array next = *operand;
     const auto* const permutation = pending_permutation(x);
     if (permutation != nullptr ? !see_through(*permutation, contract, batch)
-                               : x.node()->op->name != "negative")
+                               : x.node()->op->name != "negative" || !negates_exactly(x, product))
       break;
     changes_sign ^= permutation == nullptr;
     x = next;
@@ -297,8 +296,8 @@ Array dot_general(const Array& a, const Array& b, DotDims dims) {
   if (!result) result = asked.preferred_element_type;
   if (result) dtype = promote(WeakDtype{dtype}, WeakDtype{*result}).dtype;
   Array left = a, right = b;
-  const bool changes_sign = without_copies(left, dims.contract_a, dims.batch_a) !=
-                            without_copies(right, dims.contract_b, dims.batch_b);
+  const bool changes_sign = without_copies(left, dtype, dims.contract_a, dims.batch_a) !=
+                            without_copies(right, dtype, dims.contract_b, dims.batch_b);
   Array product = record(dot_op, make_params(std::move(dims)), {cast_to(left, dtype), cast_to(right, dtype)});
   if (changes_sign) product = negative(product);
   return result ? cast_to(product, *result) : product;

@@ -2,6 +2,7 @@
 // of the product and then the chain.
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>
+#include <tessera/linalg.hpp>
 #include <tessera/maps.hpp>
 #include <tessera/ops.hpp>
 #include <tessera/ops/products.hpp>
@@ -191,6 +192,28 @@ TEST(Product, OperandsThatAreTransposedOrNegatedAreNotCopied) {
   deleted.delete_();
   EXPECT_THAT(error_of<Error>([&] { matmul(gone, a); }), testing::HasSubstr("deleted"));
 }
+// Integers wrap around where they are negated, not where they are multiplied.
+TEST(Product, AnIntegerIsNegatedBeforeItIsConverted) {
+  const Array bytes = astype(numbers({3, 4}, float64, 1) + 4.0, uint8), x = numbers({4, 2}, float32, 2);
+  EXPECT_EQ(values_of(matmul(-bytes, x)), values_of(matmul(stored(-bytes), x)));
+  const Array least = full({2, 3}, -128, int8), ones_of = full({3, 2}, 1.0F, float32);
+  EXPECT_EQ(values_of(matmul(-least, ones_of)), values_of(matmul(stored(-least), ones_of)));
+  EXPECT_EQ(values_of(matmul(-bytes, astype(x + 4.0, uint8))),
+            values_of(matmul(stored(-bytes), astype(x + 4.0, uint8))));
+}
+// U on some devices, V on others: each mesh computes for itself.
+TEST(Product, FactorsOfUncommittedArraysOnTwoMeshes) {
+  const auto all = devices();
+  const Mesh first = make_mesh({1}, {"x"}, {all.front()}), second = make_mesh({1}, {"x"}, {all.back()}),
+             both = make_mesh({static_cast<int>(all.size())}, {"x"});
+  const auto [q, r] = linalg::qr(numbers({9, 4}, float64, 1));
+  const Array on_first = device_put(q, first, P()), on_second = device_put(r, second, P()),
+              whole = device_put(matmul(q, r), both, P("x"));
+  eval(on_first, on_second, whole);
+  const auto expected = values_of(numbers({9, 4}, float64, 1)), got = values_of(whole);
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-12);
+}
+
 // Gradients pass through what is not made.
 TEST(Product, GradientsOfTransposedAndNegatedOperands) {
   const Array a = numbers({17, 23}, float64, 1), b = numbers({19, 17}, float64, 2),
