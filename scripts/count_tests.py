@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Prints `N passed, M failed` for a ctest JUnit file: test cases where the program is a GoogleTest, whole runs elsewhere."""
+"""Prints `N passed, M failed` for ctest's JUnit files: test cases where the program is a GoogleTest, whole runs elsewhere."""
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
 passed = failed = skipped = 0
-for run in ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
+for run in (case for path in sys.argv[1:] for case in ElementTree.parse(path).getroot().iter("testcase")):
     output = run.findtext("system-out") or ""
     run_passed = sum(int(n) for n in re.findall(r"\[  PASSED  \] (\d+) tests?\.", output))
     run_failed = sum(int(n) for n in re.findall(r"\[  FAILED  \] (\d+) tests?, listed below", output))
