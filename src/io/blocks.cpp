@@ -41,10 +41,10 @@ FileInfo arrived(const std::string& words) {
 
 // The header of the file as all ranks know it then.
 FileInfo agreed_header(const Team& team, const std::string& call, const std::string& what,
-                       const Reader& reader) {
+                       const std::function<FileInfo()>& header) {
   FileInfo info{{}, float32, {}};
   team.members([&] {
-    info = reader.header();
+    info = header();
     try {
       checked_bytes(info.shape, info.dtype, call);
     } catch (const ShapeError&) {
@@ -68,7 +68,8 @@ std::string layout_text(const Sharding& sharding) {
   return text.str();
 }
 
-Array load_blocks(const std::string& what, const std::optional<Sharding>& wanted, const Reader& reader) {
+Opened open_blocks(const std::string& what, const std::optional<Sharding>& wanted,
+                   const std::function<FileInfo()>& header) {
   const std::string call = call_text();
   Team team(current_call().name + (" of " + what) + (wanted ? ", " + layout_text(*wanted) : std::string()));
   const Sharding sharding = wanted ? *wanted : replicated_everywhere();
@@ -78,16 +79,27 @@ Array load_blocks(const std::string& what, const std::optional<Sharding>& wanted
                         ": the sharding lies on an abstract mesh, which has no processes; make_mesh gives "
                         "one of this job's devices");
   team.set_members(mesh.device_ids());
-  const FileInfo info = agreed_header(team, call, what, reader);
+  FileInfo info = agreed_header(team, call, what, header);
   sharding.check_fits(info.shape, (call + " of " + what).c_str());
+  return {team, sharding, std::move(info), wanted.has_value()};
+}
+
+Array read_blocks(const Opened& opened, const std::string& what,
+                  const std::function<void(const Box&, std::byte* out)>& block) {
+  const std::string call = call_text();
+  const auto& [team, sharding, info, committed] = opened;
   Buffer buffer;
   team.members([&] {
     check_memory(checked_bytes(sharding.shard_shape(info.shape), info.dtype, call), call + " of " + what);
     const Box box = sharding.local_box(info.shape, process_index());
     buffer = Buffer::allocate(checked_bytes(box_shape(box), info.dtype, call));
-    reader.block(box, buffer.data());
+    block(box, buffer.data());
   });
-  return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), wanted.has_value());
+  return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), committed);
+}
+
+Array load_blocks(const std::string& what, const std::optional<Sharding>& wanted, const Reader& reader) {
+  return read_blocks(open_blocks(what, wanted, reader.header), what, reader.block);
 }
 
 // Narrow columns would be written in runs of a few bytes: rearranged into rows first, each rank writes one

@@ -25,6 +25,19 @@ struct Reader {
 // the array is uncommitted.
 Array load_blocks(const std::string& what, const std::optional<Sharding>&, const Reader&);
 
+// The two halves of load_blocks, for a format that decides by the header how it reads: all ranks know what the
+// header says; then the members read their boxes of `info` under `sharding`.
+struct Opened {
+  Team team;
+  Sharding sharding;
+  FileInfo info;
+  bool committed = false;
+};
+Opened open_blocks(const std::string& what, const std::optional<Sharding>&,
+                   const std::function<FileInfo()>& header);
+Array read_blocks(const Opened&, const std::string& what,
+                  const std::function<void(const Box&, std::byte* out)>& block);
+
 // Creates the file `temporary` with everything but the array's data, and gives the place of the data; called
 // on one rank. `target` is where the file will be: the path with its symbolic links followed.
 using Prepare = std::function<std::int64_t(const std::string& temporary, const std::string& target)>;

@@ -205,6 +205,7 @@ constexpr std::int64_t short_run_bytes = 32
 
 }  // namespace
 
+bool is_one_run(const DenseInFile& file, const Box& box) { return runs_of(file, box).count <= 1; }
 std::int64_t run_bytes(const DenseInFile& file, const Box& box) { return runs_of(file, box).bytes; }
 
 void read_box(const File& file, const DenseInFile& dense, const Box& box, std::byte* out) {

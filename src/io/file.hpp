@@ -65,6 +65,8 @@ struct DenseInFile {
 // them, where that is cheaper than a call per row.
 void read_box(const File&, const DenseInFile&, const Box&, std::byte* out);
 void write_box(File&, const DenseInFile&, const Box&, const std::byte* in);
+// Whether the box is one run of bytes in the file; the box of no elements is.
+bool is_one_run(const DenseInFile&, const Box&);
 // The longest run of bytes of the box that is contiguous in the file.
 std::int64_t run_bytes(const DenseInFile&, const Box&);
 

@@ -62,19 +62,23 @@ void read_fortran_box(const File& file, const NpyHeader& header, const Box& box,
 
 }  // namespace
 
+void finish_npy_values(const NpyHeader& header, std::int64_t elements, std::byte* values) {
+  const auto parts = is_complex(header.dtype) ? 2 : 1;
+  if (header.swap_bytes)
+    reverse_bytes(values, elements * parts, itemsize(header.dtype) / static_cast<std::size_t>(parts));
+  // A bool is 0 or 1 everywhere in tessera, whatever wrote the file.
+  if (header.dtype == bool_)
+    for (std::int64_t i = 0; i < elements; ++i)
+      values[i] = values[i] == std::byte{0} ? std::byte{0} : std::byte{1};
+}
+
 void read_npy_box(const File& file, const NpyHeader& header, const Box& box, std::byte* out) {
-  const auto width = itemsize(header.dtype);
+  const auto width = static_cast<std::int64_t>(itemsize(header.dtype));
   if (header.fortran_order && box.size() > 1)
     read_fortran_box(file, header, box, out);
   else
-    read_box(file, {header.shape, static_cast<std::int64_t>(width), header.data_offset}, box, out);
-  const auto parts = is_complex(header.dtype) ? 2 : 1;
-  if (header.swap_bytes)
-    reverse_bytes(out, box_elements(box) * parts, width / static_cast<std::size_t>(parts));
-  // A bool is 0 or 1 everywhere in tessera, whatever wrote the file.
-  if (header.dtype == bool_)
-    for (std::int64_t i = 0; i < box_elements(box); ++i)
-      out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
+    read_box(file, {header.shape, width, header.data_offset}, box, out);
+  finish_npy_values(header, box_elements(box), out);
 }
 
 FileInfo npy_file_info(const NpyHeader& header) {

@@ -139,6 +139,37 @@ TEST_F(Npz, what_is_wrong_is_refused_with_path_and_reason) {
               HasSubstr("has no array 'aa'; it has 'a', 'b' (did you mean 'a'?)"));
 }
 
+// Every way to read: rows, columns, each rank everything, a mesh of one, Fortran order, a scalar.
+TEST_F(Npz, one_bit_that_differs_in_a_stored_member_is_refused) {
+  const Array x = device_put(reshape(arange(4000), {40, 100}), all_rows());
+  io::save_npz(path("x.npz"), {{"one", full({}, 7)}, {"x", x}});
+  const std::string whole = bytes_of_file(path("x.npz"));
+  const Sharding columns = NamedSharding(make_mesh({device_count()}, {"x"}), P(None, "x"));
+  const Sharding alone = NamedSharding(make_mesh({1}, {"x"}), P("x"));
+  const std::vector<std::optional<Sharding>> layouts = {all_rows(), columns, alone, std::nullopt};
+  const auto loaded = [&](const std::string& file, const std::string& name, const auto& layout) {
+    return layout ? io::load_npz(file, name, *layout) : io::load_npz(file, name);
+  };
+  for (const auto& layout : layouts)
+    EXPECT_EQ(to_vector<int>(loaded(path("x.npz"), "x", layout)), to_vector<int>(x));
+  for (const std::size_t at : {whole.size() / 2, whole.size() - 700, std::size_t{500}}) {
+    auto other = whole;
+    other[at] = static_cast<char>(other[at] ^ 4);
+    const auto file = put("bad.npz", other);
+    for (const auto& layout : layouts)
+      EXPECT_THAT(error_of([&] { loaded(file, "x", layout); }),
+                  HasSubstr("has a damaged member 'x.npy': its checksum is another one"))
+          << at;
+    EXPECT_EQ(item<int>(io::load_npz(file, "one")), 7);
+  }
+  auto fortran = numpys;
+  fortran[fortran.find("PK\1\2") - 3] ^= 1;  // in the last number of b
+  const auto file = put("f.npz", fortran);
+  EXPECT_THAT(error_of([&] { io::load_npz(file, "b"); }), HasSubstr("its checksum is another one"));
+  EXPECT_THAT(error_of([&] { io::load_npz(file, "b", all_rows()); }),
+              HasSubstr("its checksum is another one"));
+}
+
 // ---- safetensors ----
 
 std::string safetensors(const std::string& json, const std::string& data) {

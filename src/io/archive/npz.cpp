@@ -1,15 +1,10 @@
 // .npz: a zip archive of .npy files. Stored members are read and written by all ranks, each its own rows.
-#include <zlib.h>
-
-#include <algorithm>
-#include <array>
-
 #include "api/memory.hpp"
 #include "base/call.hpp"
 #include "base/text.hpp"
-#include "comm/collectives/collectives.hpp"
 #include "graph/op.hpp"
 #include "io/archive/npz_archive.hpp"
+#include "io/archive/stored_npy.hpp"
 #include "io/blocks.hpp"
 #include "io/npy_file.hpp"
 
@@ -20,30 +15,37 @@ namespace {
 struct OpenMember {
   std::optional<NpzArchive> archive;
   std::optional<File> unpacked;
+  ZipMember facts;
+  std::int64_t start = 0;  // of the member in file()
   NpyHeader header;
   OpenMember(const std::string& path, const std::string& name) {
     archive.emplace(File(call_text(), path, File::Mode::read));
-    const ZipMember& member = archive->find(name);
-    if (member.is_deflated) {
-      check_memory(member.bytes, call_text() + " of " + quoted(member.name));
-      unpacked.emplace(call_text(), path, archive->inflated(member));
+    facts = archive->find(name);
+    if (facts.is_deflated) {
+      check_memory(facts.bytes, call_text() + " of " + quoted(facts.name));
+      unpacked.emplace(call_text(), path, archive->inflated(facts));
+    } else {
+      start = archive->data_of(facts);
     }
-    header = read_npy_header(file(), member.is_deflated ? 0 : archive->data_of(member), member.bytes);
+    header = read_npy_header(file(), start, facts.bytes);
   }
   const File& file() const { return unpacked ? *unpacked : archive->file(); }
 };
 
 Array load(const std::string& path, const std::string& array, const std::optional<Sharding>& sharding) {
   std::optional<OpenMember> member;
-  Reader reader;
-  reader.header = [&] {
+  const std::string what = quoted(path) + ", array " + quoted(array);
+  const Opened opened = open_blocks(what, sharding, [&] {
     member.emplace(path, array);
     return npy_file_info(member->header);
-  };
-  reader.block = [&](const Box& box, std::byte* out) {
-    read_npy_box(member->file(), member->header, box, out);
-  };
-  return load_blocks(quoted(path) + ", array " + quoted(array), sharding, reader);
+  });
+  if (opened.team.from_first(member && member->unpacked ? 1 : 0) == 1)  // it was checked when it was unpacked
+    return read_blocks(opened, what, [&](const Box& box, std::byte* out) {
+      read_npy_box(member->file(), member->header, box, out);
+    });
+  const bool is_fortran = opened.team.from_first(member && member->header.fortran_order ? 1 : 0) == 1;
+  const auto source = [&] { return StoredNpy{member->file(), member->facts, member->start, member->header}; };
+  return load_stored(opened, what, is_fortran, source);
 }
 
 // What is written: for each array its member and the text between the local header and the values.
@@ -76,32 +78,21 @@ struct Plan {
   }
 };
 
-// The checksum of an array's values, which lie in rows: each rank sums its own, and the sums are put
-// together in the order of the rows.
+// The checksum of an array's values: each rank sums its rows.
 std::uint32_t sum_of_values(const Array& x, std::uint32_t of_header) {
   const OwnBlock own = own_block(x);
   const bool counts = own.writes && !is_empty(own.box);
   const std::int64_t bytes =
       counts ? box_elements(own.box) * static_cast<std::int64_t>(itemsize(x.dtype())) : 0;
-  const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(own.data), static_cast<z_size_t>(bytes));
-  using Part = std::array<std::int64_t, 3>;  // first row, bytes, sum
-  const Part mine{counts && !own.box.empty() ? own.box[0].start : 0, bytes, static_cast<std::int64_t>(sum)};
-  std::vector<Part> parts(comm::world().size());
-  comm::all_gather(comm::world(), mine.data(), sizeof mine, parts.data());
-  std::erase_if(parts, [](const Part& part) { return part[1] == 0; });
-  std::sort(parts.begin(), parts.end());
-  uLong total = of_header;
-  for (const auto& [row, length, part] : parts)
-    total = crc32_combine(total, static_cast<uLong>(part), static_cast<z_off_t>(length));
-  return static_cast<std::uint32_t>(total);
+  const SummedPart mine{counts && !own.box.empty() ? own.box[0].start : 0, bytes, crc_of(own.data, bytes)};
+  return *combined_sum(all_parts(mine), of_header);  // one replica of each part writes: no two sums of one
 }
 
 void finish(const Team& team, const std::string& temporary, const std::vector<Array>& placed, Plan& plan) {
   for (std::size_t i = 0; i < placed.size(); ++i) {
     const auto& text = plan.headers[i];
-    plan.members[i].crc = sum_of_values(
-        placed[i],
-        static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size())));
+    plan.members[i].crc =
+        sum_of_values(placed[i], crc_of(text.data(), static_cast<std::int64_t>(text.size())));
   }
   team.once([&] {
     File file(call_text(), temporary, File::Mode::write);
