@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "comm/collectives/collectives.hpp"
 #include "comm/host/hosts.hpp"
 #include "comm/mpi/environment.hpp"
@@ -77,6 +79,83 @@ TEST(Agreement, finds_calls_that_were_put_off_on_some_ranks_only) {
   EXPECT_TRUE(put_off(world(), is_last ? 78 : 77));
   EXPECT_THAT(disagreement(world(), 9, "sum(x)"), HasSubstr("the last: sqrt at a.cpp:4"));
   EXPECT_EQ(disagreement(world(), 9, "sum(x)"), "") << "nothing is left of them";
+}
+
+// What a rank puts off once more than the others is found by the next agreement of any ranks that share the
+// channel with it.
+struct Parts {
+  const char* name;
+  std::vector<int> put_off_on, agreed_on;
+};
+std::vector<Parts> parts_of_three_or_more() {
+  std::vector<int> all(world().size());
+  for (int i = 0; i < world().size(); ++i) all[i] = i;
+  return {{"the same part", {0, 1}, {0, 1}},
+          {"a part, then all", {0, 1}, all},
+          {"all, then a part", all, {0, 1}},
+          {"two parts that overlap in two ranks", {0, 1, 2}, {1, 2, world().size() - 1}}};
+}
+bool is_member(const std::vector<int>& ids) {
+  return std::find(ids.begin(), ids.end(), world().rank()) != ids.end();
+}
+// "": agreed, or not asked.
+std::string agreement_of(std::vector<int> ids) {
+  if (!is_member(ids)) return "";
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return disagreement(group(ids), 5, "sum(x)");
+}
+
+TEST(Agreement, finds_what_one_rank_put_off_on_another_group) {
+  if (world().size() < 3) return;
+  constexpr std::uint64_t call = 4711;
+  for (const auto& [name, put_off_on, agreed_on] : parts_of_three_or_more()) {
+    const bool member = is_member(put_off_on), odd_one = world().rank() == 1;
+    if (member) may_put_off(group(put_off_on), call, "tanh at a.cpp:3");
+    if (member) {
+      EXPECT_TRUE(put_off(group(put_off_on), call)) << name;
+    }
+    EXPECT_EQ(agreement_of(agreed_on), "") << name << ": all members have put off the same";
+    for (int i = 0; member && i < (odd_one ? 3 : 2); ++i)
+      EXPECT_TRUE(put_off(group(put_off_on), call)) << name;
+    const auto text = agreement_of(agreed_on);
+    if (is_member(agreed_on)) {
+      EXPECT_THAT(text, HasSubstr("that send nothing, the last: tanh at a.cpp:3")) << name;
+    }
+    if (member) disagreement(group(put_off_on), 6, "settles what a part has compared but not settled");
+    EXPECT_EQ(agreement_of(agreed_on), "") << name << ": nothing is left of them";
+  }
+}
+
+TEST(Agreement, finds_that_only_one_rank_put_off_anything_on_a_part) {
+  if (world().size() < 3) return;
+  const bool member = world().rank() < 2;
+  if (member) {
+    may_put_off(group({0, 1}), 4712, "tanh at a.cpp:3");
+    disagreement(group({0, 1}), 1, "before");
+    if (world().rank() == 0) {
+      EXPECT_TRUE(put_off(group({0, 1}), 4712));
+    }
+  }
+  EXPECT_THAT(disagreement(world(), 8, "sum(x)"),
+              HasSubstr("after 1 evaluation on devices 0, 1 that sends nothing, the last: tanh at a.cpp:3"));
+  EXPECT_EQ(disagreement(world(), 8, "sum(x)"), "");
+}
+
+TEST(Agreement, of_ranks_that_share_none_but_one_with_a_channel_leaves_it_alone) {
+  if (world().size() < 4) return;
+  const int me = world().rank();
+  if (me < 2) {
+    may_put_off(group({0, 1}), 4713, "tanh at a.cpp:3");
+    EXPECT_TRUE(put_off(group({0, 1}), 4713));
+    if (me == 1) {
+      EXPECT_TRUE(put_off(group({0, 1}), 4713));
+    }
+  }
+  if (me >= 1 && me < 4) {
+    EXPECT_EQ(disagreement(group({1, 2, 3}), 2, "sum(x)"), "");
+  }
+  EXPECT_THAT(disagreement(world(), 3, "sum(y)"), HasSubstr("rank 1: sum(y)\n    after 2 evaluations on"));
 }
 
 TEST(Agreement, all_ok_needs_everyone) {

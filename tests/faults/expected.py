@@ -50,6 +50,8 @@ faults = {
     "error_on_a_part_before_a_save": (4, {}, 70, 8, {"LinAlgError: rank 0: .*cholesky": 1, "DisagreementError": 0}),
     "error_on_a_part_at_the_end": (4, {}, 70, 8, {"LinAlgError: rank 0: .*cholesky": 1, "DisagreementError": 0}),
     "error_caught_on_a_part": (4, {}, 0, 8, {"not so": 0, "tessera": 0}),
+    "part_that_differs": (3, {}, 76, 10, {"DisagreementError: the ranks disagree": 1, r"rank 1: .*\n(.*\n)+    after 5 evaluations on devices 0, 1 that send nothing": 1}),
+    "part_that_differs_at_the_end": (3, {}, 76, 10, {"DisagreementError: the ranks disagree": 1, r"rank 0: the program has ended\n    after \d evaluations on devices 0, 1 that send nothing, the last: eval": 1}),
     "verdicts_differ": (4, {}, 0, 10, {"not so": 0, "tessera": 0}),
     "segmentation_fault": (3, {}, 139, 8, {}),
     "abort": (3, {}, 134, 8, {}),

@@ -51,6 +51,18 @@ void fail_on_a_part() {
   if (me() < 2) eval(linalg::cholesky(device_put(eye(4) * -1, two, P("x"))));
 }
 
+// Two ranks of the job compute x + 1 five times; rank 1 once more.
+Array count_on_a_part() {
+  const Mesh two(NdDevices{0, 1}, {"x"});
+  Array x = device_put(zeros({4}), two, P("x"));
+  eval(x);
+  for (int i = 0; i < (me() == 1 ? 6 : 5); ++i) {
+    x = x + 1;
+    eval(x);
+  }
+  return x;
+}
+
 void leave_address_space(long bytes) {
   long pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "re")) {
@@ -212,6 +224,9 @@ const std::map<std::string, Body> inside_run = {
        const Array x = device_put(ones({12}), make_mesh({device_count()}, {"x"}), P("x"));
        require(item<float>(sum(x)) == 12, "all ranks go on together");
      }},
+    {"part_that_differs",
+     [] { print(device_put(count_on_a_part(), make_mesh({device_count()}, {"w"}), P())); }},
+    {"part_that_differs_at_the_end", [] { count_on_a_part(); }},
     {"verdicts_differ",
      [] {
        const Mesh mesh = make_mesh({device_count()}, {"x"});

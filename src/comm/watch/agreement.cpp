@@ -12,6 +12,7 @@
 #include "comm/host/notice_board.hpp"
 #include "comm/mpi/group_cache.hpp"
 #include "comm/mpi/mpi_call.hpp"
+#include "comm/watch/put_off.hpp"
 #include "comm/watch/waiting.hpp"
 
 namespace tessera::comm {
@@ -74,53 +75,40 @@ std::string list_by_text(const std::vector<std::string>& text_of_rank, const std
 
 namespace {
 
-// Every group of all devices agrees on one channel, so that a rank whose program ended meets the others there
-// (leave()).
-const Communicator& channel_of(const Communicator& comm) {
-  return comm.size() == world().size() ? control() : comm;
-}
-PutOff::Known& known_as(PutOff& put_off, std::uint64_t fingerprint) {
-  return put_off.known[fingerprint % put_off.known.size()];
-}
-std::string text_of(int calls, const PutOff::Known* last) {
-  if (calls == 0) return "";
-  return "\n    after " + format_count(calls, "evaluation") + " that " + (calls == 1 ? "sends" : "send") +
-         " nothing, the last: " + last->what;
-}
-
-}  // namespace
-
-bool put_off(const Communicator& comm, std::uint64_t fingerprint) {
-  constexpr int most_calls = 127;
-  if (settings().check != 1 || comm.size() == 1) return false;
-  auto& waiting = channel_of(comm).impl().put_off;
-  const auto& known = known_as(waiting, fingerprint);
-  if (known.fingerprint != fingerprint || known.what.empty() || waiting.calls == most_calls) return false;
-  waiting.fingerprint = mix(waiting.fingerprint, fingerprint);
-  waiting.last = &known;
-  ++waiting.calls;
-  return true;
-}
-
-void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::string what) {
-  if (comm.size() > 1)
-    known_as(channel_of(comm).impl().put_off, fingerprint) = {fingerprint, std::move(what)};
-}
-
-// Number by number, of all ranks.
-template <std::size_t n> static void all_largest(const Communicator& comm, const std::uint64_t (&mine)[n],
-                                                 std::uint64_t (&largest)[n]) {
+// Numbers of all ranks, combined one by one; `combine` is what `op` does.
+template <std::size_t n, class Combine>
+void combine_all(const Communicator& comm, const std::uint64_t (&mine)[n], std::uint64_t (&result)[n],
+                 MPI_Op op, Combine combine) {
   if (auto* board = NoticeBoard::of(comm)) {
-    std::fill(std::begin(largest), std::end(largest), 0);
+    std::fill(std::begin(result), std::end(result), 0);
     return board->meet(mine, sizeof mine, [&](int, const std::byte* notice) {
       std::uint64_t theirs[n];
       std::memcpy(theirs, notice, sizeof theirs);
-      for (std::size_t i = 0; i < n; ++i) largest[i] = std::max(largest[i], theirs[i]);
+      for (std::size_t i = 0; i < n; ++i) result[i] = combine(result[i], theirs[i]);
     });
   }
-  check(MPI_Allreduce(mine, largest, static_cast<int>(n), MPI_UINT64_T, MPI_MAX, comm.impl().handle),
+  check(MPI_Allreduce(mine, result, static_cast<int>(n), MPI_UINT64_T, op, comm.impl().handle),
         "MPI_Allreduce", comm);
 }
+template <std::size_t n>
+void all_largest(const Communicator& comm, const std::uint64_t (&mine)[n], std::uint64_t (&largest)[n]) {
+  combine_all(comm, mine, largest, MPI_MAX, [](auto a, auto b) { return std::max(a, b); });
+}
+std::uint64_t sum_of_all(const Communicator& comm, std::uint64_t mine) {
+  const std::uint64_t own[1] = {mine};
+  std::uint64_t sum[1];
+  combine_all(comm, own, sum, MPI_SUM, [](auto a, auto b) { return a + b; });
+  return sum[0];
+}
+
+[[noreturn]] void disagree(const Communicator& channel, const std::string& text) {
+  throw DisagreementError("the ranks disagree on what comes next:\n" +
+                          list_by_text(gather_texts(channel, text), channel.device_ids()) +
+                          "\nEvery rank must build and evaluate the same arrays in the same order; look for "
+                          "a branch that depends on the rank.");
+}
+
+}  // namespace
 
 bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
            bool asks_for_more) {
@@ -130,24 +118,20 @@ bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
     return asks_for_more;
   }
   const Communicator& channel = channel_of(comm);
-  auto& waiting_calls = channel.impl().put_off;
-  const int calls = std::exchange(waiting_calls.calls, 0);
-  if (calls > 0) fingerprint = mix(std::exchange(waiting_calls.fingerprint, 0), fingerprint);
-  const std::uint64_t mine[4] = {fingerprint, ~fingerprint, asks_for_more,
-                                 static_cast<std::uint64_t>(stop_signal_here())};
-  std::uint64_t largest[4];
+  Owed owed(channel);
+  if (owed.by_all() != 0) fingerprint = mix(owed.by_all(), fingerprint);
+  const std::uint64_t mine[5] = {fingerprint, ~fingerprint, asks_for_more,
+                                 static_cast<std::uint64_t>(stop_signal_here()), owed.by_parts()};
+  std::uint64_t largest[5], difference = 0;
   {
     const Waiting waiting("agreement", channel, 0);
     const Meeting meeting(channel.impl().meetings, channel.device_ids(), MeetingKind::agreement, describe);
     all_largest(channel, mine, largest);
+    if (largest[0] == ~largest[1] && largest[4] != 0) difference = sum_of_all(channel, owed.settle_parts());
   }
   if (is_everybody) note_agreed_stop(static_cast<int>(largest[3]));
-  if (largest[0] == ~largest[1]) return largest[2] != 0;
-  throw DisagreementError("the ranks disagree on what comes next:\n" +
-                          list_by_text(gather_texts(channel, describe() + text_of(calls, waiting_calls.last)),
-                                       channel.device_ids()) +
-                          "\nEvery rank must build and evaluate the same arrays in the same order; look for "
-                          "a branch that depends on the rank.");
+  if (largest[0] != ~largest[1] || difference != 0) disagree(channel, describe() + owed.text());
+  return largest[2] != 0;
 }
 
 void agree_on_call(const Communicator& comm, const std::string& call) {

@@ -1,0 +1,122 @@
+#include "comm/watch/put_off.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hash.hpp"
+#include "base/session.hpp"
+#include "base/settings.hpp"
+#include "base/text.hpp"
+#include "comm/mpi/group_cache.hpp"
+#include "comm/mpi/mpi_call.hpp"
+#include "comm/watch/agreement.hpp"
+
+namespace tessera::comm {
+namespace {
+
+struct OpenChannels {
+  std::vector<const Communicator*> list;  // with calls that were put off
+};
+std::vector<const Communicator*>& open_channels() { return state<OpenChannels>().list; }
+
+PutOff& put_off_of(const Communicator& channel) { return channel.impl().put_off; }
+PutOff::Known& known_as(PutOff& put_off, std::uint64_t fingerprint) {
+  return put_off.known[fingerprint % put_off.known.size()];
+}
+void settle(const Communicator& channel) {
+  put_off_of(channel).calls = 0;
+  put_off_of(channel).fingerprint = 0;
+  std::erase(open_channels(), &channel);
+}
+
+std::uint64_t hash_of(const Communicator& channel) {
+  const auto& ids = channel.device_ids();
+  return hash_bytes(ids.data(), ids.size() * sizeof(int));
+}
+
+// Members of one channel that are members of another one too.
+int shared_members(const Communicator& channel, const Communicator& other) {
+  const auto& ids = channel.device_ids();
+  return static_cast<int>(
+      std::count_if(ids.begin(), ids.end(), [&](int id) { return other.rank_of(id) >= 0; }));
+}
+
+// A factor for each shared member; together they are 0.
+std::uint64_t weight_of_this_rank(const Communicator& channel, const Communicator& other) {
+  const std::uint64_t seed = mix(hash_of(channel), hash_of(other));
+  const auto weight = [&](int rank) { return mix(seed, static_cast<std::uint64_t>(rank)) | 1; };
+  std::uint64_t sum = 0;
+  int last = -1;
+  for (int rank = 0; rank < channel.size(); ++rank) {
+    if (other.rank_of(channel.device_ids()[rank]) < 0) continue;
+    if (last >= 0) sum += weight(last);
+    last = rank;
+  }
+  return channel.rank() == last ? ~sum + 1 : weight(channel.rank());
+}
+
+}  // namespace
+
+const Communicator& channel_of(const Communicator& comm) {
+  return comm.size() == world().size() ? control() : comm;
+}
+
+bool put_off(const Communicator& comm, std::uint64_t fingerprint) {
+  constexpr int most_calls = 127;
+  if (settings().check != 1 || comm.size() == 1) return false;
+  const Communicator& channel = channel_of(comm);
+  auto& waiting = put_off_of(channel);
+  const auto& known = known_as(waiting, fingerprint);
+  if (known.fingerprint != fingerprint || known.what.empty() || waiting.calls == most_calls) return false;
+  waiting.fingerprint = mix(waiting.fingerprint, fingerprint);
+  waiting.last = &known;
+  if (++waiting.calls == 1) open_channels().push_back(&channel);
+  return true;
+}
+
+void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::string what) {
+  if (comm.size() > 1) known_as(put_off_of(channel_of(comm)), fingerprint) = {fingerprint, std::move(what)};
+}
+
+void forget_put_off(const Communicator& channel) { std::erase(open_channels(), &channel); }
+
+Owed::Owed(const Communicator& channel) : channel_(channel) {
+  if (open_channels().empty()) [[likely]]
+    return;
+  if (const auto& own = put_off_of(channel); own.calls > 0) {
+    own_ = {&channel, own.calls, &own.last->what};
+    by_all_ = own.fingerprint;
+    settle(channel);
+  }
+  for (const auto* other : open_channels()) {
+    const int shared = shared_members(*other, channel);
+    if (shared < 2) continue;
+    others_.push_back({other, put_off_of(*other).calls, &put_off_of(*other).last->what});
+    if (shared == channel.size())
+      by_all_ += mix(hash_of(*other), put_off_of(*other).fingerprint);  // in no order
+    else
+      parts_.push_back(other);
+  }
+}
+
+std::uint64_t Owed::settle_parts() {
+  std::uint64_t share = 0;
+  for (const auto* part : parts_) {
+    share += put_off_of(*part).fingerprint * weight_of_this_rank(*part, channel_);
+    if (shared_members(*part, channel_) == part->size()) settle(*part);
+  }
+  return share;
+}
+
+std::string Owed::text() const {
+  std::string text;
+  const auto add = [&](const Told& told, const std::string& where) {
+    text += "\n    after " + format_count(told.calls, "evaluation") + where + " that " +
+            (told.calls == 1 ? "sends" : "send") + " nothing, the last: " + *told.last;
+  };
+  if (own_.calls > 0) add(own_, "");
+  for (const auto& other : others_) add(other, " on " + other.channel->name());
+  return text;
+}
+
+}  // namespace tessera::comm
