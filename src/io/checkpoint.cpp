@@ -43,20 +43,6 @@ std::string manifest_of(const std::string& folder) {
   return read_text(call_text(), folder + "/manifest.json");
 }
 
-bool is_complete(const std::string& folder) {
-  try {
-    const auto manifest = parsed(folder, manifest_of(folder));
-    for (std::size_t r = 0; r < manifest.files.size(); ++r) {
-      std::error_code none;
-      const auto bytes = fs::file_size(folder + "/" + rank_file(static_cast<int>(r)), none);
-      if (none || static_cast<std::int64_t>(bytes) != file_bytes(manifest.files[r])) return false;
-    }
-    return true;
-  } catch (const IoError&) {
-    return false;
-  }
-}
-
 // Not damage: an older step has no other tree.
 struct OtherTree : IoError {
   using IoError::IoError;
@@ -172,18 +158,33 @@ std::vector<Candidate> candidates(const Team& team, const std::string& dir, std:
   return found;
 }
 
+bool is_step_whole(const Team& team, const std::string& folder) {
+  try {
+    const Manifest manifest = common_manifest(team, folder);
+    team.together([&] {  // each rank its share of the files
+      for (auto r = process_index(); r < static_cast<int>(manifest.files.size()); r += device_count())
+        RankReader(folder, r, manifest.files[r]).check_all();
+    });
+    return true;
+  } catch (const IoError&) {
+    return false;
+  }
+}
+
 Restored restore_first_whole(const Team& team, const std::vector<Candidate>& steps,
                              const std::vector<Array>& like, const std::string& structure) {
   std::string of_newest;
+  std::vector<std::string> damaged;
   for (const auto& [step, folder] : steps) {
     try {
       auto leaves = restore_step(team, folder, like, structure);
       if (!of_newest.empty())
         log_once(LogLevel::warn, of_newest + "\n  Restored instead: " + tessera::quoted(folder));
-      return {step, std::move(leaves)};
+      return {step, std::move(leaves), std::move(damaged)};
     } catch (const OtherTree&) {
       throw;
     } catch (const IoError& error) {
+      damaged.push_back(folder);
       if (of_newest.empty()) of_newest = error.what();
     }
   }
@@ -216,7 +217,9 @@ std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> ste
                   (step ? "step " + std::to_string(*step) : std::string("the latest step")) + " from " +
                   tessera::quoted(dir) + tree_text(like, structure));
   finish_saves_in(team, dir);
-  return restore_first_whole(team, candidates(team, dir, step), like, structure).leaves;
+  auto restored = restore_first_whole(team, candidates(team, dir, step), like, structure);
+  if (is_managed(dir)) set_aside_what_is_damaged(team, restored);
+  return std::move(restored.leaves);
 }
 
 }  // namespace detail
@@ -232,17 +235,8 @@ std::optional<int> latest_whole_step(const std::string& dir, std::source_locatio
   const Call call("checkpoint::latest_whole_step", where);
   const Team team("checkpoint::latest_whole_step of " + tessera::quoted(dir));
   finish_saves_in(team, dir);
-  for (const int step : common_steps(team, dir)) {
-    try {
-      const auto folder = dir + "/" + step_name(step);
-      const Manifest manifest = common_manifest(team, folder);
-      team.together([&] {  // each rank its share of the files
-        for (auto r = process_index(); r < static_cast<int>(manifest.files.size()); r += device_count())
-          RankReader(folder, r, manifest.files[r]).check_all();
-      });
-      return step;
-    } catch (const IoError&) {}
-  }
+  for (const int step : common_steps(team, dir))
+    if (is_step_whole(team, dir + "/" + step_name(step))) return step;
   return std::nullopt;
 }
 

@@ -20,6 +20,18 @@ class Steps : public InFolder {
     comm::barrier(comm::world());
     return io::checkpoint::latest_step(folder_);
   }
+  // One bit of a file, on rank 0.
+  static void flip(const std::string& name, std::streamoff at) {
+    comm::barrier(comm::world());
+    if (is_main_process()) {
+      std::fstream file(name, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekg(at);
+      const char c = static_cast<char>(file.get());
+      file.seekp(at);
+      file.put(static_cast<char>(c ^ 1));
+    }
+    comm::barrier(comm::world());
+  }
   void TearDown() override {
     unsetenv("TESSERA_TEST_FAULT");
     InFolder::TearDown();
@@ -115,13 +127,11 @@ TEST_F(Steps, a_save_that_fails_is_told_by_the_next_one) {
 
 TEST_F(Steps, the_error_names_the_save_that_failed) {
   Manager saves(folder_);
-  saves.save(5, numbers(5));
-  saves.wait();
-  if (is_main_process()) std::filesystem::remove(path("step_00000005/manifest.json"));  // no step any more
+  if (is_main_process()) std::filesystem::create_directory(path("save.lock"));  // nobody can lock that
   comm::barrier(comm::world());
   EXPECT_THAT(text_of_error<IoError>([&] { saves.save(5, numbers(5)); }),
               testing::AllOf(HasSubstr("the save of step 5 (checkpoint::Manager::save at manager_test.cpp:"),
-                             HasSubstr("exists; remove it first")));
+                             HasSubstr("save.lock")));
 }
 
 TEST_F(Steps, an_exception_gives_up_what_is_under_way) {
@@ -176,6 +186,71 @@ TEST_F(Steps, a_damaged_step_is_passed_over_at_the_restart) {
   Array x = numbers(0);
   EXPECT_EQ(saves.restore(x), 2);
   EXPECT_EQ(to_vector<double>(x), to_vector<double>(numbers(2)));
+}
+
+// ---- what stays ----
+
+TEST_F(Steps, the_step_just_saved_stays_in_a_folder_with_later_ones) {
+  io::checkpoint::save(folder_, 20, numbers(20));
+  Manager saves(folder_, {.keep = 1});
+  for (int step = 5; step <= 7; ++step) {
+    EXPECT_TRUE(saves.save(step, numbers(step)));
+    saves.wait();
+  }
+  EXPECT_THAT(entries(), ElementsAre("step_00000007", "step_00000020"));
+  saves.save_now(21, numbers(21));
+  EXPECT_THAT(entries(), ElementsAre("step_00000021"));
+}
+
+TEST_F(Steps, a_damaged_step_is_set_aside_and_takes_no_place) {
+  for (const int step : {10, 20}) io::checkpoint::save(folder_, step, numbers(step));
+  flip(path("step_00000020/rank_00000.bin"), 10);
+  Manager saves(folder_, {.keep = 2});
+  Array x = numbers(0);
+  EXPECT_EQ(saves.restore(x), 10);
+  EXPECT_THAT(entries(), ElementsAre("step_00000010", "step_00000020.damaged"));
+  saves.save_now(15, numbers(15));
+  EXPECT_THAT(entries(), ElementsAre("step_00000010", "step_00000015", "step_00000020.damaged"));
+  EXPECT_TRUE(saves.save(20, numbers(21)));
+  saves.wait();
+  EXPECT_EQ(saves.restore(x), 20);
+  EXPECT_EQ(to_vector<double>(x), to_vector<double>(numbers(21)));
+  EXPECT_THAT(entries(), ElementsAre("step_00000015", "step_00000020", "step_00000020.damaged"));
+}
+
+TEST_F(Steps, a_damaged_step_is_replaced_by_the_one_that_is_saved_under_its_number) {
+  Manager saves(folder_, {.keep = 1});
+  saves.save_now(3, numbers(3));
+  flip(path("step_00000003/rank_00000.bin"), 10);
+  EXPECT_TRUE(saves.save(3, numbers(4)));
+  saves.wait();
+  if (is_main_process()) std::filesystem::remove(path("step_00000003/manifest.json"));
+  comm::barrier(comm::world());
+  EXPECT_TRUE(saves.save(3, numbers(5)));
+  EXPECT_FALSE(saves.save(3, numbers(6)));
+  EXPECT_EQ(to_vector<double>(io::checkpoint::restore(folder_, numbers(0))), to_vector<double>(numbers(5)));
+  EXPECT_THAT(entries(), ElementsAre("step_00000003", "step_00000003.damaged"));
+}
+
+TEST_F(Steps, a_step_that_is_cut_short_does_not_count) {
+  Manager saves(folder_, {.keep = 2});
+  for (const int step : {1, 2}) saves.save_now(step, numbers(step));
+  if (is_main_process()) std::filesystem::resize_file(path("step_00000002/rank_00000.bin"), 10);
+  comm::barrier(comm::world());
+  saves.save_now(3, numbers(3));
+  EXPECT_THAT(entries(), ElementsAre("step_00000001", "step_00000002", "step_00000003"));
+  saves.save_now(4, numbers(4));
+  EXPECT_THAT(entries(), ElementsAre("step_00000003", "step_00000004"));
+}
+
+TEST_F(Steps, restore_by_a_reader_leaves_a_damaged_step_where_it_is) {
+  for (const int step : {1, 2}) io::checkpoint::save(folder_, step, numbers(step));
+  flip(path("step_00000002/rank_00000.bin"), 10);
+  io::checkpoint::restore(folder_, numbers(0));
+  EXPECT_THAT(entries(), ElementsAre("step_00000001", "step_00000002"));
+  const Manager saves(folder_);
+  io::checkpoint::restore(folder_, numbers(0));
+  EXPECT_THAT(entries(), ElementsAre("step_00000001", "step_00000002.damaged"));
 }
 
 TEST_F(Steps, what_cannot_be_kept_is_refused) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/call.hpp"
 #include "base/log.hpp"
@@ -70,6 +71,7 @@ struct Manager::Impl {
   ManagerOptions options;
   int exceptions_before = std::uncaught_exceptions();
   int session = session_number();
+  bool warned_of_later_steps = false;
   std::unique_ptr<UnderWay> under_way = {};
 
   // Collective.
@@ -101,12 +103,38 @@ bool is_same_folder(const std::string& a, const std::string& b) {
   return a == b || fs::weakly_canonical(a, none) == fs::weakly_canonical(b, none);
 }
 
+// What is damaged makes room for the step that is saved now.
 bool is_there(const Team& team, const std::string& dir, int step) {
-  const auto steps = common_steps(team, dir);
-  return std::find(steps.begin(), steps.end(), step) != steps.end();
+  const auto folder = dir + "/" + step_name(step);
+  std::error_code none;
+  if (team.from_first(fs::exists(folder, none) ? 1 : 0) == 0) return false;
+  if (is_step_whole(team, folder)) return true;
+  set_aside_what_is_damaged(team, {step, {}, {folder}});
+  return false;
+}
+
+// Steps of another run, or from before the program went back to an older one.
+std::string words_on_later_steps(const std::string& dir, int later, int step) {
+  return call_text() + ": " + tessera::quoted(dir) + " holds step " + std::to_string(later) +
+         ", which is later than step " + std::to_string(step) +
+         ". restore takes the highest number, and no later step is removed: save to another folder, or "
+         "remove the steps that this run replaces";
 }
 
 }  // namespace
+
+bool is_managed(const std::string& dir) {
+  const auto& all = state<Managers>().all;
+  return std::any_of(all.begin(), all.end(), [&](const auto& one) { return is_same_folder(one.dir, dir); });
+}
+
+void set_aside_what_is_damaged(const Team& team, const Restored& restored) {
+  for (const auto& folder : restored.damaged) {
+    team.once([&] { set_aside(call_text(), folder); });
+    log_once(LogLevel::warn, call_text() + ": " + tessera::quoted(folder) +
+                                 " is damaged, and is now called " + tessera::quoted(folder + ".damaged"));
+  }
+}
 
 void finish_saves_in(const Team& team, const std::string& dir) {
   for (const auto& one : state<Managers>().all)
@@ -160,6 +188,9 @@ bool Manager::save_leaves(int step, const std::vector<Array>& leaves, const std:
   }
   finish_saves_in(team, impl_->dir);
   if (is_there(team, impl_->dir, step)) return false;
+  const auto steps = common_steps(team, impl_->dir);
+  if (!steps.empty() && steps.front() > step && !std::exchange(impl_->warned_of_later_steps, true))
+    log_once(LogLevel::warn, words_on_later_steps(impl_->dir, steps.front(), step));
   const std::string text = "the save of step " + std::to_string(step) + " (" + call_text() + ")";
   auto save = std::make_unique<StepSave>(team, text, impl_->dir, step, leaves, structure);
   impl_->under_way = std::make_unique<UnderWay>(std::move(save), impl_->options.asynchronous && !now);
@@ -176,6 +207,7 @@ std::pair<std::optional<int>, std::vector<Array>> Manager::restore_leaves(const 
   finish_saves_in(team, impl_->dir);
   if (common_steps(team, impl_->dir).empty()) return {};
   auto restored = restore_first_whole(team, candidates(team, impl_->dir, std::nullopt), like, structure);
+  set_aside_what_is_damaged(team, restored);
   return {restored.step, std::move(restored.leaves)};
 }
 

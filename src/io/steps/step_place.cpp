@@ -26,6 +26,13 @@ void make_folder(const std::string& call, const std::string& path) {
                   "; check the path and its permissions");
 }
 
+// Without its name first: a kill in between leaves nothing that looks like a step.
+void remove_folder(const std::string& folder) {
+  std::error_code none;
+  const auto nameless = folder + ".tmp-" + random_name();
+  if (std::rename(folder.c_str(), nameless.c_str()) == 0) fs::remove_all(nameless, none);
+}
+
 // What jobs that died have left.
 void remove_dead(const std::string& dir) {
   std::error_code none;
@@ -57,8 +64,33 @@ std::map<int, std::string, std::greater<>> steps_in(const std::string& dir) {
   return steps;
 }
 
+bool is_complete(const std::string& folder) {
+  try {
+    const auto manifest = parse_manifest(read_text("", folder + "/manifest.json"));
+    for (std::size_t r = 0; r < manifest.files.size(); ++r) {
+      std::error_code none;
+      const auto bytes = fs::file_size(folder + "/" + rank_file(static_cast<int>(r)), none);
+      if (none || static_cast<std::int64_t>(bytes) != file_bytes(manifest.files[r])) return false;
+    }
+    return true;
+  } catch (const IoError&) {
+    return false;
+  }
+}
+
+void set_aside(const std::string& call, const std::string& folder) {
+  const auto aside = folder + ".damaged";
+  std::error_code none;
+  if (fs::exists(aside, none)) remove_folder(aside);
+  if (std::rename(folder.c_str(), aside.c_str()) != 0)
+    throw IoError(call + ": the damaged step " + tessera::quoted(folder) + " cannot be renamed to " +
+                  tessera::quoted(aside) + ": " + std::strerror(errno) +
+                  "; check the permissions of the folder, or remove the step");
+  sync_folder_of(call, folder);
+}
+
 StepPlace::StepPlace(std::string call, const std::string& dir, int step)
-    : call_(std::move(call)), dir_(dir), target_(dir + "/" + step_name(step)) {
+    : call_(std::move(call)), dir_(dir), target_(dir + "/" + step_name(step)), step_(step) {
   make_folder(call_, dir);
   lock_.emplace(call_, dir, dir + "/save.lock");
   fault_point("locked");
@@ -103,12 +135,14 @@ void StepPlace::abandon() {
 }
 
 void StepPlace::keep_newest(int keep) const {
-  std::error_code none;
-  int passed = 0;
+  int kept = 0;
   for (const auto& [step, folder] : steps_in(dir_)) {
-    if (passed++ < keep) continue;
-    const auto nameless = folder + ".tmp-" + random_name();
-    if (std::rename(folder.c_str(), nameless.c_str()) == 0) fs::remove_all(nameless, none);
+    if (step > step_) continue;
+    if (step == step_ || kept < keep) {
+      kept += step == step_ || is_complete(folder) ? 1 : 0;
+      continue;
+    }
+    remove_folder(folder);
     fault_point("removed");
   }
 }
