@@ -1,6 +1,7 @@
 // lu, cholesky, triangular_solve, qr, eigh, svd and what is built on them: scaled residuals, for every
 // layout.
 #include "linalg/matrices.hpp"
+#include "ops/factor/alone.hpp"
 
 namespace tessera::test {
 namespace {
@@ -222,6 +223,41 @@ TEST(Factor, svd_multiplies_back_full_and_reduced) {
                 EXPECT_TRUE(std::is_sorted(s.rbegin(), s.rend()));
               }
             });
+}
+
+// What one rank does sooner alone at these sizes.
+TEST(Factor, spectra_of_matrices_that_ranks_work_on_together) {
+  const factor::Together together;
+  constexpr std::int64_t m = 29, n = 23;
+  for (const auto& layout : {layouts_of_matrices().front()}) {
+    const auto a = hermitian<double>(n, 5), b = random_matrix<double>(m, n, 6);
+    const Array x = device_put(a.array(), layout), y = device_put(b.array(), layout);
+    const auto [w, v] = linalg::eigh(x);
+    Matrix<double> lambda(n, n), sigma(n, n);
+    const auto values = to_vector<double>(w), only = to_vector<double>(linalg::eigvalsh(x));
+    for (std::int64_t i = 0; i < n; ++i) {
+      lambda(i, i) = values[i];
+      EXPECT_NEAR(values[i], only[i], 1e-11);
+    }
+    const auto vectors = matrix_of<double>(v);
+    expect_small(product(product(vectors, lambda), adjoint(vectors)), a, one_norm(a), "eigh");
+    const auto svd = linalg::svd(y, {.full_matrices = false});
+    const auto s = to_vector<double>(svd.s), alone = to_vector<double>(linalg::svdvals(b.array()));
+    for (std::int64_t i = 0; i < n; ++i) {
+      sigma(i, i) = s[i];
+      EXPECT_NEAR(s[i], alone[i], 1e-11);
+    }
+    expect_small(product(product(matrix_of<double>(svd.u), sigma), matrix_of<double>(svd.vh)), b, one_norm(b),
+                 "svd");
+  }
+}
+
+TEST(Factor, svd_of_a_split_square_matrix_is_one_ranks_work) {
+  const Array split = device_put(random_matrix<double>(130, 130, 7).array(), layouts_of_matrices().back());
+  EXPECT_TRUE(factor::is_quicker_alone(factor::Spectrum::singular_vectors, 1024, 2));
+  EXPECT_FALSE(factor::is_quicker_alone(factor::Spectrum::singular_vectors, 1024, 64));
+  const auto one = to_vector<double>(linalg::svd(split).s), other = to_vector<double>(linalg::svdvals(split));
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], other[i], 1e-11);
 }
 
 TEST(Factor, spectra_of_nan_are_nan) {

@@ -1,8 +1,6 @@
 // Eigenvalues and eigenvectors of Hermitian matrices; the lower triangle is read.
-#include <algorithm>
-
-#include "comm/collectives/collectives.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
+#include "ops/factor/alone.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/scalapack.hpp"
@@ -11,30 +9,31 @@
 namespace tessera::factor {
 namespace {
 
-constexpr std::int64_t small = 64;  // is done by one rank
-
-BlockCyclic layout_of(std::int64_t n, int ranks) {
+bool is_alone(std::int64_t n, int ranks, bool vectors) {
+  return is_quicker_alone(vectors ? Spectrum::eigenvectors : Spectrum::eigenvalues, n, ranks);
+}
+BlockCyclic layout_of(std::int64_t n, int ranks, bool vectors) {
   const GridShape grid = grid_for(ranks);
-  return dealt(grid, n, n, n <= small ? std::max<std::int64_t>(n, 1) : block_for(n, grid.columns, 64));
+  return is_alone(n, ranks, vectors) ? one_block(grid, n, n)
+                                     : dealt(grid, n, n, block_for(n, grid.columns, 64));
 }
 Received received(const Joint& joint, int me) {
   const std::int64_t n = extent(joint.in[0], 1);
-  const BlockCyclic layout = layout_of(n, joint.ranks);
+  const bool vectors = joint.out.size() == 2;
+  const BlockCyclic layout = layout_of(n, joint.ranks, vectors);
   Received heard;
   heard.dealt.add(loaded_from_others(joint.in_tiles[0], layout, me) * joint.itemsize);
-  if (joint.out.size() == 2)
-    heard.dealt.add(stored_from_others(joint.out_tiles[1], layout, me) * joint.itemsize);
-  if (n > small) {
+  if (vectors) heard.dealt.add(stored_from_others(joint.out_tiles[1], layout, me) * joint.itemsize);
+  if (!is_alone(n, joint.ranks, vectors))
     hear_scalapack(heard, {layout, me, joint.itemsize});
-  } else if (n > 0) {
-    heard.broadcast.add(me == 0 ? 0 : 8);
-    heard.broadcast.add(me == 0 ? 0 : n * static_cast<std::int64_t>(itemsize(joint.out[0].dtype)));
-  }
+  else if (n > 0)
+    hear_values(heard, me, n * static_cast<std::int64_t>(itemsize(joint.out[0].dtype)));
   return heard;
 }
 // The matrix, its vectors, and a workspace of two more.
 std::int64_t memory(const Joint& joint) {
-  return 4 * part_elements(layout_of(extent(joint.in[0], 1), joint.ranks), joint.itemsize);
+  return 4 *
+         part_elements(layout_of(extent(joint.in[0], 1), joint.ranks, joint.out.size() == 2), joint.itemsize);
 }
 const MatrixDims dims("B.. n n -> B.. n, B.. n n | whole n", {received, memory}),
     value_dims("B.. n n -> B.. n | whole n", {received, memory});
@@ -52,25 +51,28 @@ template <bool vectors> void kernel(const KernelArgs& args) {
   if (breakdown.happened()) throw_not_converged(a, breakdown.matrix);
 }
 
-// One block on the grid's first rank: small matrices are not worth a conversation.
-template <class T> bool eigh_alone(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, GridMatrix<T>& z) {
-  const auto n = static_cast<int>(a.layout.rows.extent);
-  std::int64_t failed = 0;
-  if (grid.rank == 0) {
-    // By rows and by columns the memory of a Hermitian matrix differs by a conjugate; the kernel wants rows.
-    std::vector<T> rows(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
-    const auto turn = [n](const T* from, T* to) {
-      for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t j = 0; j < n; ++j) to[i * n + j] = from[i + j * n];
-    };
-    turn(a.values.data(), rows.data());
-    std::vector<T> vectors(rows.size());
-    failed = kernels::eigh(dtype_of<T>(), 1, n, rows.data(), w, vectors.data()).happened();
-    turn(vectors.data(), z.values.data());
-  }
-  counted::broadcast(*grid.all, &failed, sizeof failed, 0);
-  counted::broadcast(*grid.all, w, n * static_cast<std::int64_t>(sizeof(real_of<T>)), 0);
-  return failed == 0;
+// A matrix that the first rank works on alone.
+template <class T, bool with_vectors> bool eigh_alone(const Grid& grid, std::int64_t n, const Tiles& in,
+                                                      const T* a, real_of<T>* w, const Tiles& v_tiles, T* v) {
+  OnFirst<T> matrix(grid, n, n), vectors(grid, n, with_vectors ? n : 0);
+  matrix.load(in, a);
+  bool converged = true;
+  if (grid.rank == 0)
+    converged = !kernels::eigh(dtype_of<T>(), 1, n, matrix.data(), w, with_vectors ? vectors.data() : nullptr)
+                     .happened();
+  if (with_vectors) vectors.store(v_tiles, v);
+  return tell_values(grid, converged, w, n);
+}
+template <class T, bool with_vectors> bool eigh_on_grid(const Grid& grid, std::int64_t n, const Tiles& in,
+                                                        const T* a, real_of<T>* w, const Tiles& v_tiles,
+                                                        T* v) {
+  const BlockCyclic layout = layout_of(n, grid.all->size(), with_vectors);
+  GridMatrix<T> matrix(grid, layout), z(grid, layout);
+  load(grid, in, a, layout, matrix.values.data(), matrix.ld);
+  count_scalapack({layout, grid.rank, static_cast<std::int64_t>(sizeof(T))});
+  const bool converged = eigh(grid, matrix, w, z);
+  if (with_vectors) store(grid, v_tiles, v, layout, z.values.data(), z.ld);
+  return converged;
 }
 
 template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
@@ -79,7 +81,6 @@ template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &w = args.local.out[0];
   const std::int64_t n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0);
-  const BlockCyclic layout = layout_of(n, grid.all->size());
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     real_of<T>* values = Team::matrix<real_of<T>>(w, i, 1);
@@ -89,16 +90,13 @@ template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
         fill_nan(grid, team.tiles_of(args, true, 1), Team::matrix<T>(args.local.out[1], i));
       continue;
     }
-    GridMatrix<T> matrix(grid, layout), z(grid, layout);
-    load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
-    if (n > 0) {
-      if (n > small) count_scalapack({layout, grid.rank, static_cast<std::int64_t>(sizeof(T))});
-      const bool converged = n <= small ? eigh_alone(grid, matrix, values, z) : eigh(grid, matrix, values, z);
-      if (!converged && failed_matrix < 0) failed_matrix = i;
-    }
-    if constexpr (vectors)
-      store(grid, team.tiles_of(args, true, 1), Team::matrix<T>(args.local.out[1], i), layout,
-            z.values.data(), z.ld);
+    if (n == 0) continue;
+    const auto work =
+        is_alone(n, grid.all->size(), vectors) ? eigh_alone<T, vectors> : eigh_on_grid<T, vectors>;
+    const Tiles v_tiles = vectors ? team.tiles_of(args, true, 1) : Tiles();
+    T* const v = vectors ? Team::matrix<T>(args.local.out[1], i) : nullptr;
+    const bool converged = work(grid, n, in, Team::matrix<T>(a, i), values, v_tiles, v);
+    if (!converged && failed_matrix < 0) failed_matrix = i;
   }
   if (failed_matrix >= 0) throw_not_converged(a, failed_matrix);
 }

@@ -1,8 +1,8 @@
 // Singular values and vectors.
 #include <algorithm>
 
-#include "comm/collectives/collectives.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
+#include "ops/factor/alone.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
@@ -25,20 +25,22 @@ template <bool vectors> std::optional<TallTalk> tall_talk(const Type& a, const P
   return TallTalk{vectors, 1 + n + (vectors ? 2 * n * n : 0)};
 }
 
-constexpr std::int64_t small = 64;  // is done by one rank
-
 // Of m x n, and of u and vh.
 struct Layouts {
-  Layouts(std::int64_t m, std::int64_t n, int ranks) : m(m), n(n), k(std::min(m, n)), grid(grid_for(ranks)) {
-    largest = std::max<std::int64_t>({m, n, 1});
-    block = largest <= small ? largest : block_for(std::max<std::int64_t>(k, 1), grid.columns, 64);
+  Layouts(std::int64_t m, std::int64_t n, int ranks, bool vectors)
+      : m(m), n(n), k(std::min(m, n)), grid(grid_for(ranks)) {
+    is_alone = is_quicker_alone(vectors ? Spectrum::singular_vectors : Spectrum::singular_values, k, ranks);
+    if (!is_alone) block = block_for(std::max<std::int64_t>(k, 1), grid.columns, 64);
   }
-  BlockCyclic of(std::int64_t rows, std::int64_t columns) const { return dealt(grid, rows, columns, block); }
-  std::int64_t m, n, k, largest = 1, block = 1;
+  BlockCyclic of(std::int64_t rows, std::int64_t columns) const {
+    return is_alone ? one_block(grid, rows, columns) : dealt(grid, rows, columns, block);
+  }
+  std::int64_t m, n, k, block = 1;
+  bool is_alone = false;
   GridShape grid;
 };
 Layouts layouts_of(const Joint& joint) {
-  return {extent(joint.in[0], 2), extent(joint.in[0], 1), joint.ranks};
+  return {extent(joint.in[0], 2), extent(joint.in[0], 1), joint.ranks, joint.out.size() == 3};
 }
 
 // Without the completion of a full basis.
@@ -51,13 +53,10 @@ Received received(const Joint& joint, int me) {
     heard.dealt.add(stored_from_others(joint.out_tiles[0], l.of(l.m, l.k), me) * joint.itemsize);
     heard.dealt.add(stored_from_others(joint.out_tiles[2], l.of(l.k, l.n), me) * joint.itemsize);
   }
-  if (l.largest > small) {
+  if (!l.is_alone)
     hear_scalapack(heard, {l.of(l.m, l.n), me, joint.itemsize});
-  } else if (l.k > 0) {
-    const Dtype of_values = joint.out[vectors ? 1 : 0].dtype;
-    heard.broadcast.add(me == 0 ? 0 : 8);
-    heard.broadcast.add(me == 0 ? 0 : l.k * static_cast<std::int64_t>(itemsize(of_values)));
-  }
+  else if (l.k > 0)
+    hear_values(heard, me, l.k * static_cast<std::int64_t>(itemsize(joint.out[vectors ? 1 : 0].dtype)));
   return heard;
 }
 // The matrix, its vectors, and a workspace of one more.
@@ -89,31 +88,6 @@ template <bool vectors> void kernel(const KernelArgs& args) {
                                       vectors && args.params.as<SvdParams>().full, a.data, u,
                                       args.out[vectors ? 1 : 0].data, vh);
   if (breakdown.happened()) throw_not_converged(a, breakdown.matrix);
-}
-
-template <class T> void turn(const T* from, std::int64_t columns, std::int64_t rows,
-                             T* to) {  // column-major (rows x columns) -> row-major
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) to[i * columns + j] = from[i + j * rows];
-}
-
-// One block on the grid's first rank: small matrices are not worth a conversation.
-template <class T>
-bool svd_alone(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>* s, GridMatrix<T>* vh) {
-  const std::int64_t m = a.layout.rows.extent, n = a.layout.columns.extent, k = std::min(m, n);
-  std::int64_t failed = 0;
-  if (grid.rank == 0) {
-    std::vector<T> rows(m * n), u_rows(m * k), vh_rows(k * n);
-    turn(a.values.data(), n, m, rows.data());
-    failed = kernels::svd(dtype_of<T>(), 1, m, n, false, rows.data(), u ? u_rows.data() : nullptr, s,
-                          u ? vh_rows.data() : nullptr)
-                 .happened();
-    if (u != nullptr)
-      turn(u_rows.data(), m, k, u->values.data()), turn(vh_rows.data(), k, n, vh->values.data());
-  }
-  counted::broadcast(*grid.all, &failed, sizeof failed, 0);
-  counted::broadcast(*grid.all, s, k * static_cast<std::int64_t>(sizeof(real_of<T>)), 0);
-  return failed == 0;
 }
 
 // The tiles of some columns of a matrix, and where this rank's part of them begins.
@@ -155,6 +129,52 @@ void complete_basis(const Grid& column_grid, const Tiles& tiles, T* tile, std::i
   store(column_grid, all, rest, q.layout, q.values.data(), q.ld);
 }
 
+// u to m columns, vh to n rows.
+template <class T> void complete_both(const TalkArgs& args, const Team& team, std::int64_t i) {
+  const auto& global = args.local.in[0].global;
+  const std::int64_t m = global[global.size() - 2], n = global.back(), k = std::min(m, n);
+  const Grid column_grid(team.device_ids, {1, static_cast<int>(team.device_ids.size())});
+  Tiles v_tiles = team.tiles_of(args, true, 2).transposed();
+  v_tiles.conjugate = true;
+  complete_basis(column_grid, team.tiles_of(args, true, 0), Team::matrix<T>(args.local.out[0], i), m, k);
+  complete_basis(column_grid, v_tiles, Team::matrix<T>(args.local.out[2], i), n, k);
+}
+
+// Where one matrix comes from and where its parts go.
+template <class T> struct SvdPlaces {
+  bool vectors;
+  const Tiles& in;
+  const T* a;
+  real_of<T>* s;
+  Tiles u_tiles, vh_tiles;  // the first k columns and rows
+  T *u = nullptr, *vh = nullptr;
+};
+template <class T> bool svd_alone(const Grid& grid, const Layouts& l, const SvdPlaces<T>& to) {
+  const bool vectors = to.vectors;
+  OnFirst<T> matrix(grid, l.m, l.n), u(grid, l.m, vectors ? l.k : 0), vh(grid, vectors ? l.k : 0, l.n);
+  matrix.load(to.in, to.a);
+  bool converged = true;
+  if (grid.rank == 0)
+    converged = !kernels::svd(dtype_of<T>(), 1, l.m, l.n, false, matrix.data(), vectors ? u.data() : nullptr,
+                              to.s, vectors ? vh.data() : nullptr)
+                     .happened();
+  if (vectors) u.store(to.u_tiles, to.u), vh.store(to.vh_tiles, to.vh);
+  return tell_values(grid, converged, to.s, l.k);
+}
+template <class T> bool svd_on_grid(const Grid& grid, const Layouts& l, const SvdPlaces<T>& to) {
+  const bool vectors = to.vectors;
+  GridMatrix<T> matrix(grid, l.of(l.m, l.n)), u(grid, l.of(l.m, vectors ? l.k : 0)),
+      vh(grid, l.of(vectors ? l.k : 0, l.n));
+  load(grid, to.in, to.a, matrix.layout, matrix.values.data(), matrix.ld);
+  count_scalapack({matrix.layout, grid.rank, static_cast<std::int64_t>(sizeof(T))});
+  const bool converged = svd(grid, matrix, vectors ? &u : nullptr, to.s, vectors ? &vh : nullptr);
+  if (vectors) {
+    store(grid, to.u_tiles, to.u, u.layout, u.values.data(), u.ld);
+    store(grid, to.vh_tiles, to.vh, vh.layout, vh.values.data(), vh.ld);
+  }
+  return converged;
+}
+
 template <class T, bool vectors> void svd_tall(const TalkArgs& args, const Team& team) {
   const Tile &a = args.local.in[0], &s = args.local.out[vectors ? 1 : 0];
   const Tiles in = team.tiles_of(args, false, 0), u_tiles = vectors ? team.tiles_of(args, true, 0) : Tiles(),
@@ -183,8 +203,7 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
   const Tile &a = args.local.in[0], &s = args.local.out[vectors ? 1 : 0];
   const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back(), k = std::min(m, n);
   const Tiles in = team.tiles_of(args, false, 0);
-  const Layouts layouts(m, n, ranks);
-  const auto layout = [&](std::int64_t rows, std::int64_t columns) { return layouts.of(rows, columns); };
+  const Layouts layouts(m, n, ranks, vectors);
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     real_of<T>* values = Team::matrix<real_of<T>>(s, i, 1);
@@ -195,33 +214,17 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
           fill_nan(grid, team.tiles_of(args, true, side), Team::matrix<T>(args.local.out[side], i));
       continue;
     }
-    GridMatrix<T> matrix(grid, layout(m, n)), u(grid, layout(m, vectors ? k : 0)),
-        vh(grid, layout(vectors ? k : 0, n));
-    load(grid, in, Team::matrix<T>(a, i), matrix.layout, matrix.values.data(), matrix.ld);
-    if (k > 0) {
-      if (layouts.largest > small)
-        count_scalapack({matrix.layout, grid.rank, static_cast<std::int64_t>(sizeof(T))});
-      GridMatrix<T>*left = vectors ? &u : nullptr, *right = vectors ? &vh : nullptr;
-      const bool converged = layouts.largest <= small ? svd_alone(grid, matrix, left, values, right)
-                                                      : svd(grid, matrix, left, values, right);
-      if (!converged && failed_matrix < 0) failed_matrix = i;
-    }
+    SvdPlaces<T> to{vectors, in, Team::matrix<T>(a, i), values, {}, {}};
     if constexpr (vectors) {
-      const Tiles u_tiles = team.tiles_of(args, true, 0), vh_tiles = team.tiles_of(args, true, 2);
-      T *u_tile = Team::matrix<T>(args.local.out[0], i), *vh_tile = Team::matrix<T>(args.local.out[2], i);
-      T *u_start = u_tile, *vh_start = vh_tile;
-      const Tiles u_known = some_columns(grid, u_tiles, {0, k}, u_start);
-      store(grid, u_known, u_start, u.layout, u.values.data(), u.ld);
-      const Tiles vh_known = some_columns(grid, vh_tiles.transposed(), {0, k}, vh_start).transposed();
-      store(grid, vh_known, vh_start, vh.layout, vh.values.data(), vh.ld);
-      if (args.local.params.as<SvdParams>().full && m != n) {
-        const Grid column_grid(team.device_ids, {1, ranks});
-        Tiles v_tiles = vh_tiles.transposed();
-        v_tiles.conjugate = true;
-        complete_basis(column_grid, u_tiles, u_tile, m, k);
-        complete_basis(column_grid, v_tiles, vh_tile, n, k);
-      }
+      to.u = Team::matrix<T>(args.local.out[0], i), to.vh = Team::matrix<T>(args.local.out[2], i);
+      to.u_tiles = some_columns(grid, team.tiles_of(args, true, 0), {0, k}, to.u);
+      to.vh_tiles = some_columns(grid, team.tiles_of(args, true, 2).transposed(), {0, k}, to.vh).transposed();
     }
+    if (k > 0 && !(layouts.is_alone ? svd_alone(grid, layouts, to) : svd_on_grid(grid, layouts, to)) &&
+        failed_matrix < 0)
+      failed_matrix = i;
+    if constexpr (vectors)
+      if (args.local.params.as<SvdParams>().full && m != n) complete_both<T>(args, team, i);
   }
   if (failed_matrix >= 0) throw_not_converged(a, failed_matrix);
 }
