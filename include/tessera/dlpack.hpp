@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdint>
 #include <source_location>
+#include <type_traits>
 
 #include <tessera/array/handle.hpp>
 #include <tessera/array/host.hpp>
@@ -39,38 +40,64 @@ struct Tensor {
   std::int64_t* strides;      ///< in elements; null: row-major
   std::uint64_t byte_offset;  ///< of the first element
 };
-/// A tensor that its reader gives back: DLManagedTensor.
+/// Of a ManagedTensorVersioned: 1.0 and later know its flags.
+struct Version {
+  std::uint32_t major;  ///< another one is another layout
+  std::uint32_t minor;  ///< what was added
+};
+constexpr std::uint64_t flag_read_only = 1;  ///< the reader must not write
+/// A tensor that its reader gives back: DLManagedTensor, which cannot say that it must not be written.
 struct ManagedTensor {
   Tensor dl_tensor;                 ///< the block
   void* manager_ctx;                ///< the owner's
   void (*deleter)(ManagedTensor*);  ///< to be called when the reader is done; may be null
 };
 
+/// The same with flags, since DLPack 1.0: DLManagedTensorVersioned.
+struct ManagedTensorVersioned {
+  Version version;                           ///< 1.0
+  void* manager_ctx;                         ///< the owner's
+  void (*deleter)(ManagedTensorVersioned*);  ///< to be called when the reader is done; may be null
+  std::uint64_t flags;                       ///< flag_read_only
+  Tensor dl_tensor;                          ///< the block
+};
+
 }  // namespace dlpack
 
 namespace detail {
-dlpack::ManagedTensor* export_dlpack(const Array& x, std::source_location where);
-HostArray import_dlpack(dlpack::ManagedTensor*, std::source_location where);
+template <class Managed> Managed* export_dlpack(const Array& x, std::source_location where);
+template <class Managed> HostArray import_dlpack(Managed*, std::source_location where);
+template <class T>
+concept has_dlpack_flags = requires(T tensor) {
+  tensor.version;
+  tensor.flags;
+};
+template <class T> using ManagedLike =
+    std::conditional_t<has_dlpack_flags<T>, dlpack::ManagedTensorVersioned, dlpack::ManagedTensor>;
 }  // namespace detail
 
 /// This rank's block of x as a tensor, without a copy; a rank that holds none gets one with extents of 0.
-/// It keeps x alive until its deleter is called, on the thread that uses tessera. Arrays do not change: its
-/// reader must not write. Collective over the ranks of x: computes it.
+/// Its memory stays as it is until its deleter is called, on any thread, whatever becomes of x. Arrays do not
+/// change: its reader must not write, which the flags of T = DLManagedTensorVersioned tell it. Collective
+/// over the ranks of x: computes it.
 template <class T = dlpack::ManagedTensor>
 [[nodiscard]] T* to_dlpack(const Array& x, std::source_location where = std::source_location::current()) {
-  static_assert(sizeof(T) == sizeof(dlpack::ManagedTensor), "to_dlpack gives a DLManagedTensor");
-  return reinterpret_cast<T*>(detail::export_dlpack(x, where));
+  using Own = detail::ManagedLike<T>;
+  static_assert(sizeof(T) == sizeof(Own), "to_dlpack gives a DLManagedTensor, or a DLManagedTensorVersioned");
+  return reinterpret_cast<T*>(detail::export_dlpack<Own>(x, where));
 }
 
-/// The memory of a tensor. Dense row-major memory is not copied, and its deleter is called when nobody
-/// looks at it any more; of strided memory a copy is made and the deleter called at once. As an array:
-/// `array(from_dlpack(tensor))` where all ranks hold the same, make_array_from_process_local_data where
-/// each holds its block. Not collective. ArgumentError: null, or memory that is no CPU's; DtypeError: an
-/// element type that tessera does not have.
+/// The memory of a tensor. Dense row-major memory is neither copied nor written, and its deleter is called
+/// when nobody looks at it any more; of strided memory a copy is made and the deleter called at once. As an
+/// array: `array(from_dlpack(tensor))` where all ranks hold the same, make_array_from_process_local_data
+/// where each holds its block. Not collective. ArgumentError: null, memory that is no CPU's, or a later
+/// layout of DLPack than 1; DtypeError: an element type that tessera does not have.
 template <class T>
 [[nodiscard]] HostArray from_dlpack(T* tensor, std::source_location where = std::source_location::current()) {
-  static_assert(sizeof(T) == sizeof(dlpack::ManagedTensor), "from_dlpack takes a DLManagedTensor");
-  return detail::import_dlpack(reinterpret_cast<dlpack::ManagedTensor*>(tensor), where);
+  using Own = detail::ManagedLike<T>;
+  static_assert(sizeof(T) == sizeof(Own),
+                "from_dlpack takes a DLManagedTensor, or a DLManagedTensorVersioned");
+  return detail::import_dlpack(reinterpret_cast<Own*>(tensor), where);
 }
 
 }  // namespace tessera

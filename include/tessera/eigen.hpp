@@ -16,10 +16,10 @@ namespace detail {
 void check_matrix_or_vector(const Array& x, std::source_location where);
 }
 
-/// This rank's block of x, without a copy, valid while a handle on x lives. Map is made from (first
-/// element, rows, columns), or from (first element, size) for an x with one dim, and has a type Scalar; it
-/// must read row-major memory, and only read. Collective over the ranks of x: computes it. ShapeError
-/// unless x has one dim or two; DtypeError unless Map's Scalar is its element type.
+/// This rank's block of x, without a copy, valid while a handle on x lives, see local. Map is made from
+/// (first element, rows, columns), or from (first element, size) for an x with one dim, and has a type
+/// Scalar; it must read row-major memory, and only read. Collective over the ranks of x: computes it.
+/// ShapeError unless x has one dim or two; DtypeError unless Map's Scalar is its element type.
 template <class Map>
 [[nodiscard]] Map local_map(const Array& x, std::source_location where = std::source_location::current()) {
   detail::check_matrix_or_vector(x, where);
@@ -31,6 +31,11 @@ template <class Map>
     return Map(block.data_handle(), block.size());
   else
     return Map(block.data_handle(), block.size(), std::int64_t{1});
+}
+/// A temporary's memory would be gone before the map is read.
+template <class Map> Map local_map(const Array&&, std::source_location = {}) {
+  static_assert(detail::never<Map>,
+                "local_map of a temporary: give the array a name first, whose memory the map then reads");
 }
 
 }  // namespace tessera

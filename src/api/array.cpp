@@ -4,6 +4,7 @@
 
 #include "api/evaluate.hpp"
 #include "api/host_buffer.hpp"
+#include "api/local_block.hpp"
 #include "api/memory.hpp"
 #include "base/session.hpp"
 #include "base/text.hpp"
@@ -31,10 +32,11 @@ const Sharding& replicated_everywhere() {
   return *sharding;
 }
 
-const Shape& Array::shape() const {
+const Shape& Array::shape() const& {
   check_usable(*this);
   return output_of(*this).type.shape;
 }
+Shape Array::shape() const&& { return static_cast<const Array&>(*this).shape(); }
 int Array::ndim() const { return shape().ndim(); }
 std::int64_t Array::size() const { return shape().elements(); }
 Dtype Array::dtype() const {
@@ -88,6 +90,7 @@ HostArray HostArray::adopt(void* values, Shape shape, Dtype dtype, std::function
   HostArray host;
   host.shape_ = std::move(shape);
   host.dtype_ = dtype;
+  host.is_adopted_ = true;
   host.data_ = std::shared_ptr<std::byte[]>(static_cast<std::byte*>(values),
                                             [release = std::move(release)](std::byte*) {
                                               if (release) release();
@@ -173,6 +176,12 @@ std::vector<bool> to_bool_vector(const Array& x, std::source_location where) {
   return values;
 }
 
+LocalBlock local_block(const Array& x) {
+  check_usable(x);
+  evaluate({x});
+  return {output_of(x).stored->buffer, local_shape(x)};
+}
+
 namespace detail {
 
 const std::byte* local_bytes(const Array& x, Dtype dtype, std::int64_t& elements,
@@ -181,12 +190,10 @@ const std::byte* local_bytes(const Array& x, Dtype dtype, std::int64_t& elements
   check_usable(x);
   if (!(x.dtype() == dtype))
     throw DtypeError(call_text() + ": " + describe(x) + " holds " + name(x.dtype()) + ", not " + name(dtype));
-  evaluate({x});
-  const auto& stored = *output_of(x).stored;
-  const int me = local_devices()[0].id;
-  const bool holds = stored.layout.mesh().position(me) >= 0;
-  elements = holds ? box_elements(stored.layout.local_box(x.shape(), me)) : 0;
-  return stored.buffer.data();
+  auto [buffer, shape] = local_block(x);
+  elements = buffer ? shape.elements() : 0;
+  auto& seen = mutable_output_of(x).stored->seen = std::move(buffer);
+  return seen.data();
 }
 
 void item_bytes(const Array& x, Dtype dtype, void* out, std::source_location where) {
@@ -223,10 +230,12 @@ Array array(HostArray&& host, std::source_location where) {
 
 Buffer taken_over(HostArray& host) {
   const auto bytes = static_cast<std::size_t>(host.nbytes());
+  const bool is_ours = !host.is_adopted();
   auto memory = host.take();
   if (!memory) return {};
   std::byte* const data = memory.get();
-  return Buffer::wrap(data, bytes, [memory = std::move(memory)] {});
+  const auto release = [memory = std::move(memory)] {};
+  return is_ours ? Buffer::wrap(data, bytes, release) : Buffer::borrow(data, bytes, release);
 }
 
 Shape local_shape(const Array& x) {

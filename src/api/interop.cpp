@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/evaluate.hpp"
+#include "api/local_block.hpp"
 #include "base/call.hpp"
 #include "base/text.hpp"
 #include "kernels/move/copy.hpp"
@@ -48,29 +49,26 @@ Dtype dtype_of_dl(dlpack::DataType type) {
                    " have no dtype here. Convert them where they come from");
 }
 
-// What a tensor points to, and the handle that keeps its memory.
-struct Exported {
-  dlpack::ManagedTensor tensor{};
-  Array x;
+// What a tensor points to, and its memory.
+template <class Managed> struct Exported {
+  Managed tensor{};
+  Buffer memory;
   std::vector<std::int64_t> shape, strides;
 };
 
-void give_back(dlpack::ManagedTensor* tensor) {
+template <class Managed> void give_back(Managed* tensor) {
   if (tensor->deleter != nullptr) tensor->deleter(tensor);
 }
 
 }  // namespace
 
-dlpack::ManagedTensor* export_dlpack(const Array& x, std::source_location where) {
+template <class Managed> Managed* export_dlpack(const Array& x, std::source_location where) {
   const Call call("to_dlpack", where);
-  std::int64_t elements = 0;
-  const std::byte* data = local_bytes(x, x.dtype(), elements, where);
-  auto exported = std::make_unique<Exported>();
-  const Shape shape = local_shape(x);
-  exported->x = x;
+  auto [memory, shape] = local_block(x);
+  auto exported = std::make_unique<Exported<Managed>>();
   exported->shape.assign(shape.begin(), shape.end());
   exported->strides = row_major_strides(shape);
-  exported->tensor.dl_tensor = {const_cast<std::byte*>(data),
+  exported->tensor.dl_tensor = {memory.data(),
                                 {dl_cpu, 0},
                                 static_cast<std::int32_t>(shape.size()),
                                 dl_type(x.dtype()),
@@ -78,15 +76,24 @@ dlpack::ManagedTensor* export_dlpack(const Array& x, std::source_location where)
                                 exported->strides.data(),
                                 0};
   exported->tensor.manager_ctx = exported.get();
-  exported->tensor.deleter = [](dlpack::ManagedTensor* tensor) {
-    delete static_cast<Exported*>(tensor->manager_ctx);
+  exported->tensor.deleter = [](Managed* tensor) {
+    delete static_cast<Exported<Managed>*>(tensor->manager_ctx);
   };
+  if constexpr (has_dlpack_flags<Managed>)
+    exported->tensor.version = {1, 0}, exported->tensor.flags = dlpack::flag_read_only;
+  exported->memory = std::move(memory);
   return &exported.release()->tensor;
 }
+template dlpack::ManagedTensor* export_dlpack(const Array&, std::source_location);
+template dlpack::ManagedTensorVersioned* export_dlpack(const Array&, std::source_location);
 
-HostArray import_dlpack(dlpack::ManagedTensor* tensor, std::source_location where) {
+template <class Managed> HostArray import_dlpack(Managed* tensor, std::source_location where) {
   const Call call("from_dlpack", where);
   if (tensor == nullptr) throw ArgumentError(call_text() + ": the tensor is null");
+  if constexpr (has_dlpack_flags<Managed>)
+    if (tensor->version.major != 1)
+      throw ArgumentError(call_text() + ": the tensor is of DLPack " + std::to_string(tensor->version.major) +
+                          ", whose layout tessera does not know; ask its library for version 1");
   const dlpack::Tensor& block = tensor->dl_tensor;
   const auto device = block.device.device_type;
   if (device != dl_cpu && device != dl_cuda_host && device != dl_rocm_host)
@@ -107,6 +114,8 @@ HostArray import_dlpack(dlpack::ManagedTensor* tensor, std::source_location wher
   give_back(tensor);
   return copy;
 }
+template HostArray import_dlpack(dlpack::ManagedTensor*, std::source_location);
+template HostArray import_dlpack(dlpack::ManagedTensorVersioned*, std::source_location);
 
 void check_matrix_or_vector(const Array& x, std::source_location where) {
   const Call call("local_map", where);

@@ -48,6 +48,7 @@ inline const MeshAxes& manual_axes_of(const RegionPtr& region) {
 struct Stored {
   Sharding layout;
   Buffer buffer;
+  Buffer seen = {};  // the same memory, for spans: it stays as it is as long as the node does
 };
 
 struct Output {

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "api/local_block.hpp"
 #include "graph/node.hpp"
 #include "python/convert.hpp"
 #include "python/memory.hpp"
@@ -32,14 +34,15 @@ Block block_of(const HostArray& host) {
 Block local_block(const Array& x) {
   const auto where = here();
   const py::gil_scoped_release unlocked;
-  std::int64_t elements = 0;
-  const auto* data = detail::local_bytes(x, x.dtype(), elements, where);
-  const Sharding sharding = x.sharding();
-  const Device me = local_devices()[0];
-  const bool holds = sharding.mesh().contains(me);
-  Shape shape =
-      holds ? sharding.local_shape(x.shape(), me) : Shape(std::vector<std::int64_t>(x.shape().size()));
-  return {std::make_shared<Array>(x), data, std::move(shape), x.dtype(), true};
+  const Call call("local", where);
+  auto [buffer, shape] = tessera::local_block(x);
+  const void* data = buffer.data();
+  return {std::make_shared<Buffer>(std::move(buffer)), data, std::move(shape), x.dtype(), true};
+}
+Block copy_of(const Block& block) {
+  HostArray host(block.shape, block.dtype);
+  if (host.nbytes() > 0) std::memcpy(host.bytes(), block.data, static_cast<std::size_t>(host.nbytes()));
+  return block_of(host);
 }
 Block whole_value(const Array& x) {
   const auto where = here();
@@ -269,7 +272,8 @@ void bind_arrays(py::module_& m) {
   py::class_<Block>(m, "Block", py::buffer_protocol())
       .def_buffer(&memory_of)
       .def_readonly("dtype", &Block::dtype)
-      .def("__dlpack__", [](const Block& block) { return dlpack_capsule(block); });
+      .def("_copy", &copy_of)
+      .def("_dlpack", &dlpack_capsule, py::arg("versioned"));
   py::class_<Array> type(m, "Array", py::dynamic_attr());
   array_type() = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.def_property_readonly(

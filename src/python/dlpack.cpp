@@ -1,5 +1,7 @@
-// DLPack, the exchange of arrays in memory between libraries (dmlc/dlpack, version 0.8), in both directions.
-// NumPy's own functions for it have no bools before 2.0.
+// DLPack, the exchange of arrays in memory between libraries (dmlc/dlpack, versions 0.8 and 1.0), in both
+// directions. NumPy's own functions for it have no bools before 2.0.
+#include <tessera/error.hpp>
+
 #include <cstring>
 #include <memory>
 #include <string>
@@ -30,10 +32,22 @@ struct DLTensor {
   std::uint64_t byte_offset;
 };
 struct DLManagedTensor {
+  static constexpr const char *name = "dltensor", *used_name = "used_dltensor";
+  static constexpr bool has_flags = false;
   DLTensor tensor;
   void* manager;
   void (*deleter)(DLManagedTensor*);
 };
+struct DLManagedTensorVersioned {
+  static constexpr const char *name = "dltensor_versioned", *used_name = "used_dltensor_versioned";
+  static constexpr bool has_flags = true;
+  std::uint32_t major, minor;
+  void* manager;
+  void (*deleter)(DLManagedTensorVersioned*);
+  std::uint64_t flags;
+  DLTensor tensor;
+};
+constexpr std::uint64_t read_only_flag = 1, is_copied_flag = 2;
 constexpr std::int32_t cpu = 1;
 enum Code : std::uint8_t {
   signed_integer = 0,
@@ -62,8 +76,8 @@ Dtype dtype_of_tensor(const DLDataType& type) {
                        std::to_string(type.bits) + " bits have no counterpart here");
 }
 
-struct Exported {
-  DLManagedTensor managed;
+template <class Managed> struct Exported {
+  Managed managed{};
   std::shared_ptr<const void> keeps;
   std::vector<std::int64_t> shape, strides;
 };
@@ -73,10 +87,30 @@ std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& shape) {
     strides[d - 1] = strides[d] * std::max<std::int64_t>(shape[d], 1);
   return strides;
 }
-void drop_unused(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, "dltensor") == 0) return;  // a consumer has taken it over, and renamed it
-  auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-  managed->deleter(managed);
+
+// A consumer that takes a capsule over renames it.
+template <class Managed> Managed* tensor_in(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, Managed::name) == 0) return nullptr;
+  return static_cast<Managed*>(PyCapsule_GetPointer(capsule, Managed::name));
+}
+template <class Managed> py::capsule capsule_of(const Block& block) {
+  auto* made = new Exported<Managed>{{}, block.keeps, {block.shape.begin(), block.shape.end()}, {}};
+  made->strides = row_major(made->shape);
+  auto& managed = made->managed;
+  managed.tensor = {const_cast<void*>(block.data),
+                    {cpu, 0},
+                    static_cast<std::int32_t>(made->shape.size()),
+                    type_of(block.dtype),
+                    made->shape.data(),
+                    made->strides.data(),
+                    0};
+  managed.manager = made;
+  managed.deleter = [](Managed* tensor) { delete static_cast<Exported<Managed>*>(tensor->manager); };
+  if constexpr (Managed::has_flags)
+    managed.major = 1, managed.flags = block.read_only ? read_only_flag : is_copied_flag;
+  return py::capsule(&managed, Managed::name, [](PyObject* capsule) {
+    if (auto* unused = tensor_in<Managed>(capsule)) unused->deleter(unused);
+  });
 }
 
 // The elements of a strided tensor one after the other.
@@ -110,30 +144,28 @@ Array copy_of(const DLTensor& tensor) {
 
 }  // namespace
 
-py::capsule dlpack_capsule(const Block& block) {
-  auto* made = new Exported{{}, block.keeps, {block.shape.begin(), block.shape.end()}, {}};
-  made->strides = row_major(made->shape);
-  made->managed.tensor = {const_cast<void*>(block.data),
-                          {cpu, 0},
-                          static_cast<std::int32_t>(made->shape.size()),
-                          type_of(block.dtype),
-                          made->shape.data(),
-                          made->strides.data(),
-                          0};
-  made->managed.manager = made;
-  made->managed.deleter = [](DLManagedTensor* managed) { delete static_cast<Exported*>(managed->manager); };
-  return py::capsule(&made->managed, "dltensor", &drop_unused);
+py::capsule dlpack_capsule(const Block& block, bool versioned) {
+  if (versioned) return capsule_of<DLManagedTensorVersioned>(block);
+  if (block.read_only) throw InternalError("a capsule that may be written, of memory that may not");
+  return capsule_of<DLManagedTensor>(block);
 }
 
 void bind_dlpack(py::module_& m) {
   m.def("from_dlpack_capsule", [](py::capsule capsule) {
-    if (PyCapsule_IsValid(capsule.ptr(), "dltensor") == 0)
+    const auto take = [&]<class Managed>(Managed* managed) {
+      const Array copied = copy_of(managed->tensor);
+      PyCapsule_SetName(capsule.ptr(), Managed::used_name);
+      if (managed->deleter != nullptr) managed->deleter(managed);
+      return copied;
+    };
+    if (auto* managed = tensor_in<DLManagedTensor>(capsule.ptr())) return take(managed);
+    auto* managed = tensor_in<DLManagedTensorVersioned>(capsule.ptr());
+    if (managed == nullptr)
       throw py::value_error("from_dlpack: the capsule holds no tensor, or one that was taken already");
-    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
-    const Array copied = copy_of(managed->tensor);
-    PyCapsule_SetName(capsule.ptr(), "used_dltensor");
-    if (managed->deleter != nullptr) managed->deleter(managed);
-    return copied;
+    if (managed->major != 1)
+      throw py::value_error("from_dlpack: the tensor is of DLPack " + std::to_string(managed->major) +
+                            ", whose layout is not known here");
+    return take(managed);
   });
 }
 

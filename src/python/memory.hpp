@@ -15,7 +15,8 @@ struct Block {
   bool read_only;
 };
 
-// The block as DLPack hands it on; the consumer must not write where it is read_only.
-py::capsule dlpack_capsule(const Block&);
+// The block as DLPack hands it on. Versioned: a flag says whether the consumer may write. The older capsule
+// cannot say so, and is given of blocks that may be written alone.
+py::capsule dlpack_capsule(const Block&, bool versioned);
 
 }  // namespace tessera::python

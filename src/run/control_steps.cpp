@@ -25,7 +25,7 @@ Buffer& slot_of(Frame& frame, int v) { return frame.slots[v]; }
 
 // A part of another buffer, which it keeps alive.
 Buffer view_of(const Buffer& whole, std::size_t offset, std::size_t bytes) {
-  return Buffer::wrap(whole.data() + offset, bytes, [whole] {});
+  return Buffer::borrow(whole.data() + offset, bytes, [whole] {});
 }
 
 // The value for a part to read: given away where nobody reads it any more, so that the part may write over

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "types/free_list.hpp"
+#include "types/freed_memory.hpp"
 #include "types/other_memory.hpp"
 
 namespace tessera {
@@ -23,6 +24,7 @@ class Pool {
     const std::scoped_lock lock(mutex_);
     if (const auto kept = free_.take(bytes)) {
       capacity = kept->capacity;
+      mark_taken(kept->block, bytes, capacity);
       count(static_cast<std::int64_t>(capacity));
       return kept->block;
     }
@@ -34,6 +36,7 @@ class Pool {
     }
     if (data == nullptr)
       throw MemoryError("cannot allocate " + std::to_string(bytes) + " bytes on this rank");
+    mark_taken(data, bytes, capacity);
     count(static_cast<std::int64_t>(capacity));
     return data;
   }
@@ -42,6 +45,7 @@ class Pool {
   void give(std::byte* data, std::size_t capacity) {
     const std::scoped_lock lock(mutex_);
     use_.live_bytes -= static_cast<std::int64_t>(capacity);
+    mark_freed(data, capacity);
     if (!free_.give(capacity, data)) to_system(data, capacity);
     free_.shrink(use_.peak_bytes + slack_bytes, capacity,
                  [](const auto& found) { to_system(found.block, found.capacity); });
@@ -111,6 +115,7 @@ class Pool {
     return first + ahead;
   }
   static void to_system(std::byte* data, std::size_t capacity) noexcept {
+    unmark(data, capacity);
     if (!is_mapped(capacity))
       std::free(data);
     else
@@ -173,6 +178,12 @@ Buffer Buffer::wrap(void* data, std::size_t bytes, std::function<void()> release
   buffer.block_->data = static_cast<std::byte*>(data);
   buffer.block_->bytes = bytes;
   buffer.block_->release = release ? std::move(release) : [] {};
+  return buffer;
+}
+
+Buffer Buffer::borrow(void* data, std::size_t bytes, std::function<void()> release) {
+  Buffer buffer = wrap(data, bytes, std::move(release));
+  buffer.block_->is_borrowed = true;
   return buffer;
 }
 

@@ -16,18 +16,20 @@ class Buffer {
   Buffer() = default;                         // holds nothing
   static Buffer allocate(std::size_t bytes);  // 64-byte aligned, uninitialised; MemoryError
   static Buffer wrap(void* data, std::size_t bytes, std::function<void()> release);
+  // The same of memory that others look at, or that cannot be written: no result ever takes its place.
+  static Buffer borrow(void* data, std::size_t bytes, std::function<void()> release);
   std::byte* data() const { return block_ ? block_->data : nullptr; }
   std::size_t bytes() const { return block_ ? block_->bytes : 0; }
   explicit operator bool() const { return block_ != nullptr; }
-  bool is_unique() const {
-    return block_.use_count() == 1;
-  }  // nobody else sees it: may be overwritten in place
+  // Nobody else sees it: may be overwritten in place.
+  bool is_unique() const { return block_.use_count() == 1 && !block_->is_borrowed; }
   void reset() { block_.reset(); }
 
  private:
   struct Block {
     std::byte* data = nullptr;
     std::size_t bytes = 0, capacity = 0;
+    bool is_borrowed = false;
     std::function<void()> release;
     ~Block();
   };

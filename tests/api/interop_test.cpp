@@ -39,6 +39,15 @@ struct Foreign {
   }
 };
 
+template <class Error, class F> std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was raised";
+}
+
 TEST(DLPack, a_block_is_exported_where_it_lies) {
   const Array x = rows_of(7, 3);
   dlpack::ManagedTensor* tensor = to_dlpack(x);
@@ -78,6 +87,20 @@ TEST(DLPack, an_exported_block_outlives_the_handle) {
   const double* values = static_cast<const double*>(tensor->dl_tensor.data);
   EXPECT_EQ(values[1], 2.0 * process_index() + 1);
   tensor->deleter(tensor);
+}
+
+TEST(DLPack, readers_of_1_0_are_told_not_to_write) {
+  const Array x = rows_of(7, 3);
+  auto* tensor = to_dlpack<dlpack::ManagedTensorVersioned>(x);
+  EXPECT_EQ(tensor->version.major, 1u);
+  EXPECT_EQ(tensor->flags, dlpack::flag_read_only);
+  EXPECT_EQ(tensor->dl_tensor.data, local<double>(x).data());
+  const HostArray back = from_dlpack(tensor);
+  EXPECT_TRUE(back.is_adopted());
+  EXPECT_EQ(back.bytes(), reinterpret_cast<const std::byte*>(local<double>(x).data()));
+  Foreign foreign;
+  dlpack::ManagedTensorVersioned later{{2, 0}, nullptr, nullptr, 0, foreign.tensor.dl_tensor};
+  EXPECT_THAT(message_of<ArgumentError>([&] { (void)from_dlpack(&later); }), HasSubstr("DLPack 2"));
 }
 
 TEST(DLPack, a_dense_tensor_is_adopted_and_given_back) {
@@ -127,15 +150,6 @@ TEST(DLPack, the_types_may_be_those_of_the_programs_header) {
   EXPECT_EQ(from_dlpack(tensor).size(), 2);
 }
 
-template <class Error, class F> std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was raised";
-}
-
 TEST(DLPack, what_it_cannot_read_is_refused) {
   Foreign foreign;
   foreign.tensor.dl_tensor.device.device_type = 2 + 8;
@@ -176,10 +190,12 @@ TEST(LocalMap, a_vector_is_one_and_three_dims_are_refused) {
   EXPECT_EQ(local_map<VectorMap>(x).size, local_shape(x)[0]);
   EXPECT_EQ(local_map<MatrixMap>(x).columns, 1);
   EXPECT_THAT(message_of<ShapeError>([] {
-                (void)local_map<MatrixMap>(zeros({2, 2, 2}, float64));
+                const Array cube = zeros({2, 2, 2}, float64);
+                (void)local_map<MatrixMap>(cube);
               }),
               HasSubstr("3 dims"));
-  EXPECT_THROW((void)local_map<MatrixMap>(zeros({2, 2}, float32)), DtypeError);
+  const Array other = zeros({2, 2}, float32);
+  EXPECT_THROW((void)local_map<MatrixMap>(other), DtypeError);
 }
 
 #ifdef EIGEN_CORE_H

@@ -4,6 +4,8 @@
 
 #include <tessera/tessera.hpp>
 
+#include <sys/mman.h>
+
 #include <fstream>
 #include <numeric>
 
@@ -94,6 +96,36 @@ TEST(HostMemory, somebody_elses_memory_is_released_when_nobody_looks_at_it) {
     EXPECT_EQ(released, 0);
   }
   EXPECT_EQ(released, 1);
+}
+
+// A file that is mapped for reading.
+TEST(HostMemory, adopted_memory_is_only_read) {
+  constexpr std::size_t bytes = 1 << 16;
+  void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  {
+    const auto twice_plus_one = jit([](const Array& x) { return x * 2 + 1; }, {.donate_argnums = {0}});
+    const Array x = array(HostArray::adopt(mapped, Shape{bytes / 4}, float32, {}));
+    const Array y = twice_plus_one(device_put(x, all_devices(), P()));
+    EXPECT_EQ(to_vector<float>(y)[bytes / 4 - 1], 1.f);
+  }
+  munmap(mapped, bytes);
+}
+
+TEST(HostMemory, a_temporarys_block_is_kept_by_what_is_given) {
+  const Array x = device_put(arange(40.0, float32), all_devices(), P());
+  const auto block = local<float>(x * 2);
+  const auto view = local_mdspan<float>(x * 3);
+  const auto host = to_host(x * 4).as<float>();
+  eval({x * 5, x * 6, x * 7});  // would take freed memory
+  EXPECT_EQ(block[39], 78.f);
+  EXPECT_EQ(view(39), 117.f);
+  EXPECT_EQ(host.back(), 156.f);
+  float sum = 0;
+  for (const float value : local<float>(x + 1)) sum += value;
+  EXPECT_EQ(sum, 820.f);
+  const std::span<const float> named = block;
+  EXPECT_EQ(named.data(), block.data());
 }
 
 TEST(HostMemory, the_local_block_has_a_shape_and_indices) {

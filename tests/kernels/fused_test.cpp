@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
 
 #include "kernels/elementwise/chain_code.hpp"
@@ -105,6 +106,28 @@ TEST(fused, a_block_is_run_where_it_lies_again_and_again) {
         ASSERT_EQ(c[i * pitch + j], j < columns ? std::max((was + row[j]) * column[i], number) : was)
             << height << " x " << width << " at " << i << ", " << j;
       }
+  }
+}
+
+// 8 MiB and more without gaps: memory that is written past the cache where lines of it begin.
+TEST(fused, a_large_block_is_run_at_any_place) {
+  const FusedProgram program{
+      {{float32}, {float32}}, {step("add", float32, {0, 1}), step("multiply", float32, {2, 1})}, {3}};
+  const std::int64_t rows = 1501, columns = 1501, steps[] = {columns, 1}, nowhere[] = {0, 0};
+  const float number = 0.5F;
+  std::vector<float> memory(rows * columns + 64);
+  float* const line = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64 / 4;
+  const FusedOperand first[] = {operand(line, steps), operand(&number, nowhere)};
+  FusedBlock block(program, rows, columns, first, bytes(line), columns);
+  for (const std::int64_t start : {0, 1, 3}) {
+    std::iota(memory.begin(), memory.end(), 0.F);
+    const auto before = memory;
+    float* const place = line + start;
+    const std::byte* at[] = {bytes(place), operand(&number).data};
+    block.run(at, bytes(place));
+    for (std::int64_t e = 0; e < rows * columns; ++e)
+      ASSERT_EQ(place[e], (before[static_cast<std::size_t>(place + e - memory.data())] + number) * number)
+          << "element " << e << " behind " << start;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <functional>
+#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <vector>
@@ -53,6 +54,20 @@ template <class T> void expect_same_reductions(const Shape& shape, const std::ve
     expect_same_bits(name(kind),
                      kept * static_cast<std::int64_t>(itemsize(reduce_result(kind, dtype_of<T>()))),
                      [&](std::byte* out) { reduce(kind, dtype_of<T>(), x.data(), shape, axes, out); });
+}
+
+TEST(threads, a_chain_that_fails_on_a_thread_fails_where_it_was_called) {
+  FusedProgram program{{{float32}}, {}, {1}};
+  program.steps.push_back(
+      {[](const void* const*, void*, std::int64_t) { throw std::bad_alloc(); }, float32, {0, 0, 0}, 1});
+  const std::vector<float> x(1 << 18);
+  std::vector<float> y(x.size());
+  const FusedOperand operands[] = {{reinterpret_cast<const std::byte*>(x.data())}};
+  std::byte* outputs[] = {reinterpret_cast<std::byte*>(y.data())};
+  for (const int count : {1, 2}) {
+    const Threads threads(count);
+    EXPECT_THROW(run_fused(program, Shape{1 << 18}, operands, outputs), std::bad_alloc);
+  }
 }
 
 TEST(threads, a_shared_loop_covers_its_range_once) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <tessera/detail/never.hpp>
 #include <tessera/dtype.hpp>
 #include <tessera/ops/axes.hpp>
 #include <tessera/shape.hpp>
@@ -39,8 +40,6 @@ void copy_extents(const Shape&, std::span<std::int64_t> extents, std::source_loc
 // ArgumentError unless as many are given.
 void check_bindings(std::size_t given, std::size_t wanted, const char* call, std::source_location);
 const IndexPart& no_part();  // stands for a part that was not given
-template <class... T> inline constexpr bool never =
-    false;  // so that an assertion waits for its template's use
 }  // namespace detail
 
 /// A handle on an n-d array that is spread over a mesh of devices: a value, cheap to copy, row-major.
@@ -83,7 +82,8 @@ class Array {
                   "x(i) = v would change nothing: arrays do not change. Write x = x.at(i).set(v)");
   }
 
-  const Shape& shape() const;  ///< extents of the global array
+  const Shape& shape() const&;  ///< extents of the global array
+  Shape shape() const&&;
   /// The extents of n dims, for structured bindings: auto [rows, columns] = x.shape<2>(). ShapeError unless x
   /// has n.
   template <std::size_t n>
@@ -109,7 +109,8 @@ class Array {
   std::vector<Shard> addressable_shards(std::source_location where = std::source_location::current()) const;
   std::set<Device> devices() const;  ///< that hold a part
   bool is_deleted() const;           ///< whether delete_ or donation took the value
-  /// Frees the memory on this rank, for all handles on the array; later uses raise ArgumentError.
+  /// Frees the memory on this rank, for all handles on the array; later uses raise ArgumentError. Memory
+  /// that is looked at stays until nobody does: views of Python, tensors of DLPack and local()'s spans.
   void delete_(std::source_location where = std::source_location::current());
 
   /// The indexed part, x(0, slice(), newaxis, indices): see IndexPart. Dims that come through keep their

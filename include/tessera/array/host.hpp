@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <tessera/array/kept.hpp>
 #include <tessera/dtype.hpp>
 #include <tessera/shape.hpp>
 
@@ -60,9 +61,11 @@ class HostArray {
   }
   /// Somebody else's memory, dense and row-major, without a copy: `release` is called when nobody looks at it
   /// any more, which may be on any thread.
+  /// It is only read, so it may be a file that is mapped for reading.
   static HostArray adopt(void* values, Shape shape, Dtype dtype, std::function<void()> release);
-  const Shape& shape() const { return shape_; }  ///< extents
-  Dtype dtype() const { return dtype_; }         ///< element type
+  const Shape& shape() const& { return shape_; }  ///< extents
+  Shape shape() const&& { return shape_; }
+  Dtype dtype() const { return dtype_; }  ///< element type
   /// Number of elements.
   std::int64_t size() const { return shape_.elements(); }
   /// Bytes of all elements.
@@ -72,17 +75,24 @@ class HostArray {
   const std::byte* bytes() const { return data_.get(); }
   /// The elements, without a copy. DtypeError unless T is the element type.
   template <class T>
-  std::span<const T> as(std::source_location where = std::source_location::current()) const {
+  std::span<const T> as(std::source_location where = std::source_location::current()) const& {
     check_dtype(dtype_of<T>(), where);
     return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
   }
+  /// The same for a temporary, to_host(x).as<float>(): the memory stays as long as what is given.
+  template <class T> KeptValues<T> as(std::source_location where = std::source_location::current()) const&& {
+    check_dtype(dtype_of<T>(), where);
+    return {data_, reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
+  }
   /// The same to write to. Copies of this HostArray see what is written.
-  template <class T> std::span<T> as(std::source_location where = std::source_location::current()) {
+  template <class T> std::span<T> as(std::source_location where = std::source_location::current()) & {
     check_dtype(dtype_of<T>(), where);
     return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(size())};
   }
   /// The memory, given away where no copy shares it (the block has no elements then); otherwise nothing.
   std::shared_ptr<std::byte[]> take();
+  /// Whether it is somebody else's memory, see adopt.
+  bool is_adopted() const { return is_adopted_; }
 
  private:
   void check_dtype(Dtype, std::source_location) const;
@@ -90,6 +100,7 @@ class HostArray {
   Shape shape_;
   Dtype dtype_;
   std::shared_ptr<std::byte[]> data_;
+  bool is_adopted_ = false;
 };
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <utility>
 #include <vector>
@@ -40,7 +41,8 @@ Shape local_shape(const Array& x);
 template <class T> class LocalView {
  public:
   /// Of memory that the caller keeps.
-  LocalView(const T* data, Shape shape) : data_(data), shape_(std::move(shape)) {
+  LocalView(const T* data, Shape shape, std::shared_ptr<const void> keeps = nullptr)
+      : data_(data), shape_(std::move(shape)), keeps_(std::move(keeps)) {
     strides_.resize(shape_.size(), 1);
     for (std::size_t d = shape_.size(); d-- > 1;) strides_[d - 1] = strides_[d] * shape_[d];
   }
@@ -68,13 +70,19 @@ template <class T> class LocalView {
   const T* data_;
   Shape shape_;
   std::vector<std::int64_t> strides_;
+  std::shared_ptr<const void> keeps_;
 };
 
-/// This rank's block of x without a copy, valid while a handle on x lives. Collective over the ranks of x:
-/// computes it. DtypeError unless T is the element type.
+/// This rank's block of x without a copy, valid while a handle on x lives, see local. Collective over the
+/// ranks of x: computes it. DtypeError unless T is the element type.
 template <class T>
 LocalView<T> local_mdspan(const Array& x, std::source_location where = std::source_location::current()) {
   return {local<T>(x, where).data(), local_shape(x)};
+}
+/// The same of a temporary, whose memory the view keeps.
+template <class T>
+LocalView<T> local_mdspan(const Array&& x, std::source_location where = std::source_location::current()) {
+  return {local<T>(x, where).data(), local_shape(x), x.node()};
 }
 
 /// Gives the memory that is kept for later arrays back to the system; how many bytes. Not collective.

@@ -81,13 +81,20 @@ template <class T> T Array::item(std::source_location where) const { return tess
 template <class T> std::vector<T> Array::to_vector(std::source_location where) const {
   return tessera::to_vector<T>(*this, where);
 }
-/// This rank's block, row-major and without a copy; empty if it holds none. Valid while a handle on x
-/// lives. Collective over the ranks of x: computes it. DtypeError unless T is the element type.
+/// This rank's block, row-major and without a copy; empty if it holds none. Valid while a handle on x lives,
+/// also when x is donated or deleted: its memory then goes with the last handle. Collective over the ranks
+/// of x: computes it. DtypeError unless T is the element type.
 template <class T>
 std::span<const T> local(const Array& x, std::source_location where = std::source_location::current()) {
   std::int64_t elements = 0;
   const std::byte* data = detail::local_bytes(x, dtype_of<T>(), elements, where);
   return {reinterpret_cast<const T*>(data), static_cast<std::size_t>(elements)};
+}
+/// The same of a temporary, local<float>(x * 2): what is given keeps the memory.
+template <class T>
+KeptValues<T> local(const Array&& x, std::source_location where = std::source_location::current()) {
+  const std::span<const T> values = local<T>(x, where);
+  return {x.node(), values.data(), values.size()};
 }
 
 }  // namespace tessera

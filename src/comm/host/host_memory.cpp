@@ -22,6 +22,7 @@
 #include "comm/host/host_sharing.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "types/free_list.hpp"
+#include "types/freed_memory.hpp"
 #include "types/other_memory.hpp"
 
 namespace tessera::comm {
@@ -91,6 +92,7 @@ class Blocks {
       }
       if (block.data == nullptr) return block;
     }
+    mark_taken(block.data, bytes, block.capacity);
     live_[block.data] = block;
     live_bytes_ += static_cast<std::int64_t>(block.capacity);
     peak_bytes_ = std::max(peak_bytes_, live_bytes_);
@@ -104,6 +106,7 @@ class Blocks {
     live_.erase(block.data);
     live_bytes_ -= bytes;
     count_other_memory(-bytes, bytes);
+    mark_freed(block.data, block.capacity);
     if (!kept_.give(block.capacity, block)) unmap(block);
     kept_.shrink(peak_bytes_ + slack_bytes, block.capacity, [](const auto& found) { unmap(found.block); });
   }
@@ -141,6 +144,7 @@ class Blocks {
   }
 
   static void unmap(const Block& block) {
+    unmark(block.data, block.capacity);
     // Peers may have it mapped still: the memory goes now all the same.
     fallocate(block.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(block.capacity));
     munmap(block.data, block.capacity);
@@ -265,8 +269,8 @@ Buffer map(const HostAddress& address) {
     mappings.erase(order.front());
     order.pop_front();
   }
-  return Buffer::wrap(mapping->data + address.offset,
-                      mapping->bytes - static_cast<std::size_t>(address.offset), [mapping] {});
+  return Buffer::borrow(mapping->data + address.offset,
+                        mapping->bytes - static_cast<std::size_t>(address.offset), [mapping] {});
 }
 
 std::vector<int> first_ranks_of_hosts(bool works, MPI_Comm host, MPI_Comm world) {

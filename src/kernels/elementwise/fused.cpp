@@ -9,6 +9,7 @@
 #include "kernels/elementwise/fused_chain.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/move/stream.hpp"
+#include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -80,11 +81,15 @@ struct Registers {
   int buffers = 0;
 };
 
+// A block that is run again may be at a place where no line of the cache begins, which streaming stores need.
+// It is written where its operand is read, so that they would gain nothing.
+enum class Runs { once, again_elsewhere };
+
 class Fused {
  public:
   // pitch: elements from a row of the outputs to the next, of a shape (rows, columns); 0: dense.
   Fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
-        std::span<std::byte* const> outputs, std::int64_t pitch = 0)
+        std::span<std::byte* const> outputs, Runs runs = Runs::once, std::int64_t pitch = 0)
       : program_(program),
         inputs_(inputs),
         outputs_(outputs),
@@ -97,7 +102,7 @@ class Fused {
     std::size_t output_bytes = 0;
     for (const int r : program.outputs)
       output_bytes += static_cast<std::size_t>(shape.elements()) * itemsize(dtype_of_register(r));
-    streams_ = output_bytes >= stream_from_bytes && row_pitch_ == 0;
+    streams_ = runs == Runs::once && output_bytes >= stream_from_bytes;
     classify_inputs();
     choose_prefetches(shape.elements());
     const std::int64_t elements = shape.elements();
@@ -122,13 +127,10 @@ class Fused {
     const std::int64_t count = pieces_.count();
     const bool is_worth_a_team = row_pitch_ == 0 || count * pieces_.largest() >= elements_of_a_team;
     const int team = is_worth_a_team ? static_cast<int>(std::min<std::int64_t>(threads(), count / 4)) : 1;
-    if (team > 1) {
-#pragma omp parallel for schedule(static) num_threads(team)
-      for (int t = 0; t < team; ++t)
-        run_range(count * t / team, count * (t + 1) / team, std::vector(chains));  // they hold addresses
-    } else {
-      run_range(0, count, std::move(chains));
-    }
+    if (team <= 1) return run_range(0, count, std::move(chains));
+    share(team, 1, [&](std::int64_t begin, std::int64_t end) {
+      run_range(count * begin / team, count * end / team, std::vector(chains));  // they hold addresses
+    });
   }
 
   // Outputs of this size are out of the cache before anybody reads them.
@@ -487,7 +489,8 @@ class FusedBlock::Ready {
         std::span<const FusedOperand> operands, std::byte* output, std::int64_t pitch)
       : operands_(operands.begin(), operands.end()),
         output_(output),
-        fused_(program, Shape{rows, columns}, operands_, std::span(&output_, 1), pitch) {}
+        fused_(program, Shape{rows, columns}, operands_, std::span(&output_, 1), Runs::again_elsewhere,
+               pitch) {}
   void run(std::span<const std::byte* const> operands, std::byte* output) {
     for (std::size_t i = 0; i < operands.size(); ++i) operands_[i].data = operands[i];
     output_ = output;

@@ -143,7 +143,7 @@ class Stages {
     const bool is_visible = comm::host_address(out_.data).is_visible();
     const auto bytes = static_cast<std::size_t>(out_.bytes());
     return spread(args_.out_layouts[0], {out_.global, out_.dtype},
-                  is_visible ? Buffer::wrap(out_.data, bytes, {}) : Buffer());
+                  is_visible ? Buffer::borrow(out_.data, bytes, {}) : Buffer());
   }
 
   Spread spread(const Sharding& layout, const Type& type, Buffer mine) {

@@ -122,7 +122,11 @@ def _from_outside(x):
     kind, number = x.__dlpack_device__()
     if kind != 1:
         raise BufferError(f"from_dlpack: the memory is on device ({int(kind)}, {number}); only the CPU's can be read")
-    return _core.from_dlpack_capsule(x.__dlpack__())
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0))  # memory that may only be read is not offered otherwise
+    except TypeError:  # older than the keyword
+        capsule = x.__dlpack__()
+    return _core.from_dlpack_capsule(capsule)
 
 
 def _placed(x, device):

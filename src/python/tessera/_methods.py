@@ -39,13 +39,17 @@ def _array_protocol(self, dtype=None, copy=None):
 
 
 def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """This process's memory, without a copy, for arrays that it holds all of. Consumers must not write."""
+    """This process's memory, without a copy, for arrays that it holds all of. A consumer of DLPack 1.0 (max_version) is told that it must not write; an older one, which cannot be told,
+    gets a copy, or a BufferError with copy=False."""
     if stream is not None:
         raise ValueError("__dlpack__: memory of the CPU has no streams")
     if dl_device is not None and tuple(dl_device) != (1, 0):
         raise BufferError(f"__dlpack__: arrays are in the memory of the CPU, not on device {dl_device}")
     block = _block(self, "__dlpack__", BufferError)
-    return (self._host() if copy else block).__dlpack__()
+    versioned = max_version is not None and tuple(max_version) >= (1, 0)
+    if copy is False and not versioned:
+        raise BufferError("__dlpack__: arrays do not change, which DLPack says since 1.0: ask with max_version=(1, 0), or allow a copy")
+    return (block._copy() if copy or not versioned else block)._dlpack(versioned)
 
 
 def _dlpack_device(self):
