@@ -1,4 +1,6 @@
 // What an array handle answers, and how its value reaches the host.
+#include <tessera/runtime.hpp>
+
 #include <algorithm>
 #include <cstring>
 
@@ -7,8 +9,10 @@
 #include "api/local_block.hpp"
 #include "api/memory.hpp"
 #include "base/session.hpp"
+#include "base/settings.hpp"
 #include "base/text.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/move/content_hash.hpp"
 #include "kernels/move/copy.hpp"
 #include "mesh/devices.hpp"
 #include "ops/functions.hpp"
@@ -208,12 +212,27 @@ void item_bytes(const Array& x, Dtype dtype, void* out, std::source_location whe
 
 }  // namespace detail
 
+namespace {
+// Whether what every rank brings is compared at its first use.
+bool compares_data() { return settings().check > 0 && settings().check_data && process_count() > 1; }
+Array make_data(Type type, Buffer buffer, std::uint64_t content) {
+  Array x = make_leaf(std::move(type), replicated_everywhere(), std::move(buffer), false);
+  mutable_output_of(x).stored->content = content;
+  return x;
+}
+}  // namespace
+
 Array array_from_host(const void* values, Shape shape, Dtype dtype, std::source_location where) {
   const Call call("array", where);
   const auto bytes = checked_bytes(shape, itemsize(dtype), "array");
   Buffer buffer = Buffer::allocate(bytes);
-  if (bytes > 0) std::memcpy(buffer.data(), values, bytes);
-  return make_leaf({std::move(shape), dtype}, replicated_everywhere(), std::move(buffer), false);
+  const auto size = static_cast<std::size_t>(bytes);
+  std::uint64_t content = 0;
+  if (compares_data())
+    content = kernels::copy_with_hash(buffer.data(), values, size);
+  else if (bytes > 0)
+    std::memcpy(buffer.data(), values, size);
+  return make_data({std::move(shape), dtype}, std::move(buffer), content);
 }
 Array array(const HostArray& host, std::source_location where) {
   return array_from_host(host.bytes(), host.shape(), host.dtype(), where);
@@ -225,7 +244,9 @@ Array array(HostArray&& host, std::source_location where) {
   Buffer buffer = taken_over(host);
   if (!buffer) return array_from_host(host.bytes(), type.shape, type.dtype, where);
   check_memory(bytes, call_text());
-  return make_leaf(type, replicated_everywhere(), std::move(buffer), false);
+  const auto content =
+      compares_data() ? kernels::content_hash(buffer.data(), static_cast<std::size_t>(bytes)) : 0;
+  return make_data(type, std::move(buffer), content);
 }
 
 Buffer taken_over(HostArray& host) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include <tessera/runtime.hpp>
+#include "api/failures.hpp"
 #include "api/memory.hpp"
 #include "api/preemption.hpp"
 #include "base/log.hpp"
@@ -53,18 +54,16 @@ class Plans {
 const bool pending_hook = (
     compute_pending = [](const std::vector<Array>& arrays) { evaluate(arrays); }, true);
 
-void store(const Graph& graph, const Program& program, std::vector<Buffer> buffers) {
+void store(const Graph& graph, const Program& program, RunResult result) {
   for (std::size_t i = 0; i < graph.roots.size(); ++i) {
     auto& output = mutable_output_of(graph.roots[i]);
     // The plan may have been made for the same layout on a mesh cut into other axes.
     const Sharding& layout = program.values[program.outputs[i]].layout;
     const bool is_own = output.sharding && *output.sharding == layout;
-    output.stored = Stored{is_own ? *output.sharding : layout, std::move(buffers[i])};
+    output.stored = Stored{is_own ? *output.sharding : layout, std::move(result.outputs[i])};
+    if (result.failure && result.failed[i]) output.stored->failure = result.failure;
   }
-  for (const auto& root : graph.roots) {
-    auto& node = *root.node();
-    if (!node.traced) node.inputs.clear();
-  }
+  release_inputs(graph.roots);
 }
 
 }  // namespace
@@ -93,9 +92,14 @@ namespace {
 bool is_among(const std::vector<int>& ids) {
   return std::find(ids.begin(), ids.end(), process_index()) != ids.end();
 }
+
+}  // namespace
+
 bool meets_others(const std::vector<int>& ids) {
   return settings().check > 0 && ids.size() > 1 && is_among(ids);
 }
+
+namespace {
 
 // One verdict: a rank that went on alone would wait for the others.
 void refuse_together(const std::vector<int>& ids, const std::string& mine) {
@@ -112,10 +116,13 @@ void mark_failed_on_the_way(const std::vector<int>& participants) noexcept {
 
 // The same on all ranks, because it follows from what they have agreed on: nothing is sent, no rank fails or
 // takes effect, and no rank is far behind the others before they meet again.
-bool may_run_alone(const Program& program) {
+bool may_run_alone(const Program& program, std::size_t participants) {
   constexpr std::int64_t most_bytes = 1 << 20;
   std::int64_t bytes = 0;
   for (const auto& value : program.values) {
+    // Where parts of the ranks compute beside each other, they do not know alike what has failed before.
+    if (!value.everywhere && static_cast<std::size_t>(value.layout.mesh().size()) != participants)
+      return false;
     bytes += value.layout.shard_shape(value.type.shape).elements() *
              static_cast<std::int64_t>(itemsize(value.type.dtype));
     if (bytes > most_bytes) return false;
@@ -132,29 +139,54 @@ bool is_always_a_meeting(const Asked& asked) {
   return asked.key.may_differ || nan_check_on() || waits_for_stop();
 }
 
+// The first data among the operands.
+UserCall origin_of_data(const std::vector<Array>& operands) {
+  for (const auto& x : operands)
+    if (const auto& stored = output_of(x).stored; stored && stored->content != 0) return x.node()->called();
+  return {};
+}
+// Of a compiled function's arguments, which its graph does not know.
+std::string data_text(const Asked& asked) {
+  std::string text;
+  if (&asked.operands == &asked.graph.leaves) return text;
+  for (const auto& x : asked.operands)
+    if (const auto& stored = output_of(x).stored; stored && stored->content != 0)
+      text += "  on " + comm::content_text(stored->content, x.node()->called()) + "\n";
+  return text;
+}
+
 Agreed agree_on(const Asked& asked) {
   comm::check_not_failed();
   const auto& ids = asked.participants;
+  const bool uses_failed = std::any_of(asked.operands.begin(), asked.operands.end(),
+                                       [](const Array& x) { return failure_of(x) != nullptr; });
   if (!meets_others(ids)) {
     stop_if_asked(ids);
+    if (uses_failed && is_among(ids)) return Agreed::failed;
     return asked.plan != nullptr ? Agreed::all_ready : Agreed::not_ready;
   }
   const auto* op = asked.graph.roots[0].node()->op;
   const comm::Purpose purpose(op != nullptr ? std::string_view(op->name) : std::string_view());
   const auto& group = comm::group(ids);
-  if (!is_always_a_meeting(asked) && comm::put_off(group, asked.plan_key)) return Agreed::later;
+  const auto origin = asked.content != 0 ? origin_of_data(asked.operands) : UserCall();
+  if (!uses_failed && !is_always_a_meeting(asked) &&
+      comm::put_off(group, asked.plan_key, asked.content, origin))
+    return Agreed::later;
   const auto text = [&] {
-    return (nan_check_on() ? "evaluates, looking for NaN,\n" : "evaluates\n") + graph_text(asked.graph);
+    return (nan_check_on() ? "evaluates, looking for NaN,\n" : "evaluates\n") + graph_text(asked.graph) +
+           data_text(asked);
   };
-  const bool some_have_none =
-      comm::agree(group, asked.key.agreed + (nan_check_on() ? 1 : 0), text, asked.plan == nullptr);
+  const auto fingerprint = asked.key.agreed + (nan_check_on() ? 1 : 0);
+  const auto some_ask = comm::agree(group, asked.content == 0 ? fingerprint : mix(fingerprint, asked.content),
+                                    text, {asked.plan == nullptr, uses_failed});
   stop_if_asked(ids);
-  return some_have_none ? Agreed::not_ready : Agreed::all_ready;
+  if (some_ask.for_failed_value) return Agreed::failed;
+  return some_ask.for_plan ? Agreed::not_ready : Agreed::all_ready;
 }
 
 void allow_later(const Asked& asked) {
   if (!meets_others(asked.participants) || is_always_a_meeting(asked)) return;
-  if (may_run_alone(asked.plan->program()))
+  if (may_run_alone(asked.plan->program(), asked.participants.size()))
     comm::may_put_off(comm::group(asked.participants), asked.plan_key, call_text());
 }
 
@@ -183,24 +215,56 @@ std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, con
   return executable;
 }
 
-void evaluate(const std::vector<Array>& arrays) {
-  check_thread("eval");
+namespace {
+
+void check_can_be_known(const Array& x) {
+  check_usable(x);
+  if (x.node()->has_placeholder)
+    throw ArgumentError(call_text() + ": the value of " + describe(x) +
+                        " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap "
+                        "or eval_shape): it is not known yet. "
+                        "Return it instead, use where/cond for decisions, or debug::print to see it");
+  if (output_of(x).sharding && output_of(x).sharding->mesh().is_abstract())
+    throw ShardingError(
+        call_text() + ": the value of " + describe(x) +
+        " is asked for, but its mesh is abstract: no processes stand behind it. Use explain or "
+        "lower(...).compile().as_text() to plan on it");
+}
+
+std::vector<Array> without_value(const std::vector<Array>& arrays) {
   std::vector<Array> roots;
   for (const auto& x : arrays) {
-    check_usable(x);
-    if (x.node()->has_placeholder)
-      throw ArgumentError(call_text() + ": the value of " + describe(x) +
-                          " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap "
-                          "or eval_shape): it is not known yet. "
-                          "Return it instead, use where/cond for decisions, or debug::print to see it");
-    if (output_of(x).sharding && output_of(x).sharding->mesh().is_abstract())
-      throw ShardingError(
-          call_text() + ": the value of " + describe(x) +
-          " is asked for, but its mesh is abstract: no processes stand behind it. Use explain or "
-          "lower(...).compile().as_text() to plan on it");
+    check_can_be_known(x);
     if (!x.node()->is_evaluated()) roots.push_back(x);
   }
-  if (roots.empty()) return;
+  return roots;
+}
+
+// Of what is asked for and was computed before, on this rank's mesh.
+void raise_earlier_failure(const std::vector<Array>& arrays) {
+  for (const auto& x : arrays)
+    if (const auto& failure = failure_of(x);
+        failure && output_of(x).stored->layout.mesh().position(process_index()) >= 0)
+      raise(*failure);
+}
+
+std::vector<Buffer> buffers_of(const std::vector<Array>& leaves) {
+  std::vector<Buffer> buffers;
+  buffers.reserve(leaves.size());
+  for (const auto& leaf : leaves) {
+    const auto& output = output_of(leaf);
+    if (output.deleted) check_usable(leaf);
+    buffers.push_back(output.stored->buffer);
+  }
+  return buffers;
+}
+
+}  // namespace
+
+void evaluate(const std::vector<Array>& arrays) {
+  check_thread("eval");
+  const auto roots = without_value(arrays);
+  if (roots.empty()) return raise_earlier_failure(arrays);
   const Graph graph = collect(roots, true);
   const GraphKey key = key_of(graph);
   auto& plans = state<Plans>();
@@ -208,32 +272,30 @@ void evaluate(const std::vector<Array>& arrays) {
   const auto found = plan == nullptr ? participants(graph) : std::vector<int>();
   const auto& ids = plan == nullptr ? found : plan->participants;
   const auto* const known = plan == nullptr ? nullptr : plan->executable.get();
-  const Agreed agreed = agree_on({graph, key, key.agreed, ids, known});
+  const Agreed agreed = agree_on({graph, key, key.agreed, ids, known, graph.leaves, key.content});
+  if (agreed == Agreed::failed) go_on_without_failed(graph, ids);
   if (agreed == Agreed::not_ready || plan == nullptr) {
     const auto make = [&] { return compile(graph); };
-    auto executable = make_ready(plan == nullptr ? make : std::function<Program()>(),
-                                 agreed == Agreed::later ? std::vector<int>() : ids,
-                                 [&] { return call_text() + ": computing " + describe(roots[0]); });
+    auto executable = when_refused(graph, roots, ids, [&] {
+      return make_ready(plan == nullptr ? make : std::function<Program()>(),
+                        agreed == Agreed::later ? std::vector<int>() : ids,
+                        [&] { return call_text() + ": computing " + describe(roots[0]); });
+    });
     on_the_way(ids, [&] {
       if (plan == nullptr) plan = &plans.add(key, {GraphForm(graph), found, std::move(executable)});
       if (agreed == Agreed::not_ready)
-        allow_later({graph, key, key.agreed, plan->participants, plan->executable.get()});
+        allow_later({graph, key, key.agreed, plan->participants, plan->executable.get(), graph.leaves, 0});
     });
   }
-  auto inputs = on_the_way(plan->participants, [&] {
-    std::vector<Buffer> buffers;
-    buffers.reserve(graph.leaves.size());
-    for (const auto& leaf : graph.leaves) {
-      const auto& output = output_of(leaf);
-      if (output.deleted) check_usable(leaf);
-      buffers.push_back(output.stored->buffer);
-    }
-    return buffers;
-  });
+  auto inputs = on_the_way(plan->participants, [&] { return buffers_of(graph.leaves); });
   const auto executable =
       plan->executable;  // a callback inside may compute so much that the plan is forgotten
   compare_replicas(*executable, inputs, process_index());
-  store(graph, executable->program(), executable->run(std::move(inputs)));
+  auto result = executable->run(std::move(inputs));
+  const auto failure = result.failure;
+  store(graph, executable->program(), std::move(result));
+  if (failure) raise(*failure);
+  raise_earlier_failure(arrays);
 }
 
 }  // namespace tessera

@@ -19,16 +19,21 @@ void evaluate(const std::vector<Array>&);
 enum class Agreed {
   all_ready,  // every rank has its plan
   not_ready,  // some rank has none: all come to make_ready()
-  later       // each rank goes on by itself
+  later,      // each rank goes on by itself
+  failed      // some rank knows that an operand has no value: all come to share_failures()
 };
 struct Asked {
   const Graph& graph;
   const GraphKey& key;
   std::uint64_t plan_key;  // differs where equal graphs have different plans
   const std::vector<int>& participants;
-  const Executable* plan;  // nullptr: this rank has none
+  const Executable* plan;              // nullptr: this rank has none
+  const std::vector<Array>& operands;  // what is computed from
+  std::uint64_t content;               // content_of(operands)
 };
 Agreed agree_on(const Asked&);
+// Whether this rank agrees with others on what runs on these devices.
+bool meets_others(const std::vector<int>& ids);
 // After the first agreement on a plan: those that follow may come later, where that is no risk.
 void allow_later(const Asked&);
 // Devices that take part in computing the graph.

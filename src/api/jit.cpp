@@ -2,10 +2,12 @@
 #include <tessera/jit.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <unordered_map>
 
 #include "api/evaluate.hpp"
+#include "api/failures.hpp"
 #include "base/log.hpp"
 #include "base/recent.hpp"
 #include "base/session.hpp"
@@ -94,8 +96,9 @@ class CompiledCore {
  public:
   TracedPtr traced;
   Program program;
-  std::vector<int> source;            // program input -> leaf of the arguments; -1: a constant of the trace
-  std::vector<Array> constants;       // per program input
+  std::vector<int> source;       // program input -> leaf of the arguments; -1: a constant of the trace
+  std::vector<Array> constants;  // per program input
+  bool has_constants = false;
   std::unique_ptr<Executable> bound;  // at the first call: abstract meshes have no ranks to bind to
   int bound_in = 0;                   // session_number()
   GraphKey key;
@@ -250,6 +253,7 @@ CompiledPtr compile_traced(const TracedPtr& traced) {
       if (traced->placeholders[i].node() == leaf.node()) source = static_cast<int>(i);
     core->source.push_back(source);
     core->constants.push_back(source < 0 ? leaf : Array());
+    core->has_constants |= source < 0;
   }
   return core;
 }
@@ -315,6 +319,14 @@ static std::vector<Buffer> memory_of_arguments(const CompiledCore& core, const s
   return buffers;
 }
 
+static void give_up_donated(const std::vector<Array>& leaves, const std::vector<bool>& donated) {
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (!donated[i]) continue;
+    Array argument = leaves[i];
+    if (!argument.is_deleted()) argument.delete_();
+  }
+}
+
 std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves,
                                  const std::vector<bool>& donated) {
   const Call call("jit", core.traced->where);
@@ -339,9 +351,26 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
   if (!pending.empty()) evaluate(pending);
   const bool is_ready = core.bound && core.bound_in == session_number();
-  Asked asked{core.traced->graph, core.key, core.plan_key, core.participants,
-              is_ready ? core.bound.get() : nullptr};
+  std::vector<Array> with_constants;
+  if (core.has_constants) {
+    with_constants = placed;
+    std::copy_if(core.constants.begin(), core.constants.end(), std::back_inserter(with_constants),
+                 [](const Array& constant) { return constant.node() != nullptr; });
+  }
+  const auto& operands = core.has_constants ? with_constants : placed;
+  Asked asked{core.traced->graph,
+              core.key,
+              core.plan_key,
+              core.participants,
+              is_ready ? core.bound.get() : nullptr,
+              operands,
+              content_of(operands)};
   const Agreed agreed = agree_on(asked);
+  if (agreed == Agreed::failed) {
+    const auto failure = share_failures(core.participants, operands);
+    give_up_donated(leaves, donated);
+    raise(*failure);
+  }
   if (agreed == Agreed::not_ready || !is_ready) {
     const auto make = [&] { return core.program; };
     auto bound = make_ready(is_ready ? std::function<Program()>() : make,
@@ -355,16 +384,15 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     auto taken = memory_of_arguments(core, placed);
     if (!core.bound_once) report_unusable_donations(core, donated);
     core.bound_once = true;
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (!donated[i]) continue;
-      Array argument = leaves[i];
-      if (!argument.is_deleted()) argument.delete_();
-    }
+    give_up_donated(leaves, donated);
     return taken;
   });
+  with_constants.clear();
   placed.clear();
   compare_replicas(*core.bound, buffers, process_index());
-  auto results = core.bound->run(std::move(buffers));
+  auto result = core.bound->run(std::move(buffers));
+  if (result.failure) raise(*result.failure);
+  auto& results = result.outputs;
   std::vector<Array> arrays;
   arrays.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {

@@ -73,12 +73,24 @@ const Row rows[] = {
      [](Settings& s, const std::string& name, const std::string& text) {
        s.check = parse_choice<int>(name, text, {"0", "1", "2"});
      }},
+    {"TESSERA_CHECK_DATA", "1",
+     "1: data that every rank brings (array, asarray, arguments of jit) must be the same on all of them; 0: "
+     "taken to be so, which saves a hash of their bytes",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.check_data = parse_choice<int>(name, text, {"0", "1"}) == 1;
+     }},
     {"TESSERA_TIMEOUT", "300",
      "seconds that a rank may wait for others while no rank of its host goes on, before the job is ended "
      "with "
      "a report; 0 waits for ever",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.timeout_s = parse_number(name, text, 0, 1e9, "seconds, 0 or more");
+     }},
+    {"TESSERA_WORK_LIMIT", "1800",
+     "seconds that a rank may work in the program's own code while others wait for it, before the job is "
+     "ended with a report; what the library computes does not count; 0: as long as it takes",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.work_limit_s = parse_number(name, text, 0, 1e9, "seconds, 0 or more");
      }},
     {"TESSERA_DUMP", "",
      "how the names of files begin that receive every program's text after each stage (dumps/p makes "

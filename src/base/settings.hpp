@@ -12,7 +12,9 @@ struct Settings {
   LogLevel log = LogLevel::warn;
   bool log_compile = false;  // why jit traced and compiled, whatever the level
   int check = 1;
+  bool check_data = true;
   double timeout_s = 300;
+  double work_limit_s = 1800;
   std::string dump;
   std::int64_t memory_limit_bytes = 0;
   std::int64_t message_limit = std::int64_t{1} << 30;

@@ -1,6 +1,7 @@
 #include "compile/graph.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <sstream>
 #include <unordered_map>
@@ -181,7 +182,7 @@ class GraphText {
     std::string all;
     for (const auto& leaf : graph_.leaves)
       all += name_of(leaf) + " = " + declared(output_of(leaf)) + " parameter" + value_text(output_of(leaf)) +
-             "\n";
+             content_text(leaf) + "\n";
     for (const auto& node : graph_.nodes) all += line_of(*node);
     return all + "return" + (graph_.roots.empty() ? "" : " ") + listed(graph_.roots) + "\n";
   }
@@ -197,6 +198,14 @@ class GraphText {
     std::string text;
     for (const auto& x : values) text += (text.empty() ? "" : ", ") + name_of(x);
     return text;
+  }
+  // Where data came in, and what tells it from other data.
+  static std::string content_text(const Array& leaf) {
+    const auto& stored = output_of(leaf).stored;
+    if (!stored || stored->content == 0) return {};
+    char digits[20];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(stored->content));
+    return " checksum " + std::string(digits) + "  # " + call_text(leaf.node()->called());
   }
   static std::string declared(const Output& output) {
     std::ostringstream text;

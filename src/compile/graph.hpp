@@ -22,12 +22,15 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
 
 // The same for equal graphs. Unequal graphs may share it: GraphForm tells them apart.
 struct GraphKey {
-  std::uint64_t hash = 0;    // of what a GraphForm compares
-  std::uint64_t agreed = 0;  // what all ranks must have in common: leaves out shapes that may differ from
-                             // rank to rank
-  bool may_differ = false;   // there are such shapes
+  std::uint64_t hash = 0;     // of what a GraphForm compares
+  std::uint64_t agreed = 0;   // what all ranks must have in common: leaves out shapes that may differ from
+                              // rank to rank
+  bool may_differ = false;    // there are such shapes
+  std::uint64_t content = 0;  // of the data that leaves brought in (content_of); 0: none
 };
 GraphKey key_of(const Graph&);
+// Of data that is declared the same on every rank (Stored::content); 0 where there is none.
+std::uint64_t content_of(const std::vector<Array>& leaves);
 
 // What makes two graphs equal: ops, params, types, shardings and how they are wired, by value; not the values
 // of leaves. Keeps no array alive.

@@ -33,6 +33,7 @@ class KeyMaker {
     add_output(output, differs);
     if (!output.stored) return;
     add(output.stored->layout.hash());
+    if (output.stored->failure) return;
     // Small constants that every rank is supposed to hold alike: a scalar that differs is caught here, not in
     // the results.
     if (!is_small_constant(output)) return;
@@ -90,7 +91,18 @@ GraphKey key_of(const Graph& graph) {
   for (const auto& leaf : graph.leaves) maker.add_leaf(leaf);
   for (const auto& node : graph.nodes) maker.add_node(*node);
   for (const auto& root : graph.roots) maker.add(number_of(root) + 0x10000u);
+  maker.key.content = content_of(graph.leaves);
   return maker.key;
+}
+
+std::uint64_t content_of(const std::vector<Array>& leaves) {
+  std::uint64_t content = 0, place = 0;
+  for (const auto& leaf : leaves) {
+    ++place;
+    const auto& stored = output_of(leaf).stored;
+    if (stored && stored->content != 0) content = mix(content, stored->content + place);
+  }
+  return content;
 }
 
 GraphForm::GraphForm(const Graph& graph) {

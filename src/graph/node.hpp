@@ -44,11 +44,16 @@ inline const MeshAxes& manual_axes_of(const RegionPtr& region) {
   return region ? region->manual_axes : no_axes;
 }
 
+struct FailedValue;  // graph/failed_value.hpp
+
 // A computed value: this rank's block (empty on a rank that holds none).
 struct Stored {
   Sharding layout;
   Buffer buffer;
   Buffer seen = {};  // the same memory, for spans: it stays as it is as long as the node does
+  std::shared_ptr<const FailedValue> failure = nullptr;  // it has no value; known to the ranks that failed
+  // Hash of data from the program's memory, declared the same on every rank; 0: nothing to compare.
+  std::uint64_t content = 0;
 };
 
 struct Output {

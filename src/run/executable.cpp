@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "comm/host/hosts.hpp"
 #include "comm/watch/agreement.hpp"
@@ -190,19 +191,49 @@ std::string Executable::nans_of(const Instruction& i, const Frame& frame) const 
   return {};
 }
 
-std::vector<Buffer> Executable::run(std::vector<Buffer> inputs) {
+RunResult Executable::run(std::vector<Buffer> inputs) {
   Frame failures;
   auto outputs = run_to_its_end(std::move(inputs), failures);
   if (may_fail_ && takes_part_) {
     const auto failure = comm::first_error(comm::group(devices_), failures.failure);
-    if (!failure.empty()) throw LinAlgError(failure);
+    if (!failure.empty())
+      return failed_result(std::move(outputs), {FailedValue::lin_alg, failure}, failures.failed_steps);
   }
   if (nan_check_on() && takes_part_) {
     const auto failure = comm::first_error(comm::group(devices_), failures.nan_failure);
     if (!failure.empty())
-      throw NanError("nan check: " + failure +
-                     "; look at its operands there, or turn debug::set_nan_check off");
+      return failed_result(
+          std::move(outputs),
+          {FailedValue::nan,
+           "nan check: " + failure + "; look at its operands there, or turn debug::set_nan_check off"},
+          failures.failed_steps);
   }
+  return {std::move(outputs), nullptr, {}};
+}
+
+// Which steps failed may differ between ranks: one of them may hold the block that is singular.
+RunResult Executable::failed_result(std::vector<Buffer> outputs, FailedValue failure,
+                                    const std::vector<int>& steps) const {
+  std::string mine;
+  for (const int n : steps) mine += std::to_string(n) + " ";
+  std::vector<bool> failed(steps_.size());
+  for (const auto& text : comm::gather_texts(comm::group(devices_), mine)) {
+    std::istringstream numbers(text);
+    for (std::size_t n = 0; numbers >> n;) failed.at(n) = true;
+  }
+  return {std::move(outputs), std::make_shared<const FailedValue>(std::move(failure)), depend_on(failed)};
+}
+
+// Per output of the program.
+std::vector<bool> Executable::depend_on(const std::vector<bool>& failed_steps) const {
+  std::vector<bool> has_failed(program_.values.size()), outputs;
+  for (std::size_t n = 0; n < steps_.size(); ++n) {
+    const auto& i = program_.instructions[n];
+    const bool fails = failed_steps[n] || std::any_of(i.inputs.begin(), i.inputs.end(),
+                                                      [&](int v) { return bool(has_failed[v]); });
+    for (const int v : i.outputs) has_failed[v] = fails;
+  }
+  for (const int v : program_.outputs) outputs.push_back(has_failed[v]);
   return outputs;
 }
 
@@ -230,12 +261,27 @@ template <class Work> void watched(const Program& program, const Instruction& i,
 }
 }  // namespace
 
-void Executable::finish_step(std::size_t n, Frame& frame) {
-  watched(program_, program_.instructions[n], true, [&] { steps_[n]->finish(frame); });
+// The first failure of each kind is told, and every step that failed is remembered.
+void Executable::note_failures(std::size_t n, Frame& frame, Frame& outer, bool looks_for_nan) const {
+  if (looks_for_nan && frame.nan_failure.empty())
+    frame.nan_failure = nans_of(program_.instructions[n], frame);
+  if (frame.failure.empty() && frame.nan_failure.empty()) [[likely]]
+    return;
+  outer.failed_steps.push_back(static_cast<int>(n));
+  for (const auto text : {&Frame::failure, &Frame::nan_failure}) {
+    if ((outer.*text).empty()) outer.*text = frame.*text;
+    (frame.*text).clear();
+  }
 }
 
-void Executable::run_step(std::size_t n, Frame& frame, std::vector<std::size_t>& under_way) {
-  for (const auto started : finish_before_[n]) finish_step(started, frame), std::erase(under_way, started);
+void Executable::finish_step(std::size_t n, Frame& frame, Frame& outer) {
+  watched(program_, program_.instructions[n], true, [&] { steps_[n]->finish(frame); });
+  note_failures(n, frame, outer, false);
+}
+
+void Executable::run_step(std::size_t n, Frame& frame, Frame& outer, std::vector<std::size_t>& under_way) {
+  for (const auto started : finish_before_[n])
+    finish_step(started, frame, outer), std::erase(under_way, started);
   for (const auto started : under_way) steps_[started]->move_on();
   auto& step = *steps_[n];
   const auto& instruction = program_.instructions[n];
@@ -245,8 +291,7 @@ void Executable::run_step(std::size_t n, Frame& frame, std::vector<std::size_t>&
     else
       step.run(frame);
   });
-  if (nan_check_on() && frame.nan_failure.empty() && !overlaps_[n])
-    frame.nan_failure = nans_of(instruction, frame);
+  note_failures(n, frame, outer, nan_check_on() && !overlaps_[n]);
   for (const int v : step.frees) frame.slots[v].reset();
 }
 
@@ -256,10 +301,8 @@ std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& ou
   for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[program_.inputs[i]] = std::move(inputs[i]);
   inputs.clear();
   std::vector<std::size_t> under_way;  // started steps
-  for (std::size_t n = 0; n < steps_.size(); ++n) run_step(n, frame, under_way);
-  for (const auto started : finish_last_) finish_step(started, frame);
-  if (outer.failure.empty()) outer.failure = std::move(frame.failure);
-  if (outer.nan_failure.empty()) outer.nan_failure = std::move(frame.nan_failure);
+  for (std::size_t n = 0; n < steps_.size(); ++n) run_step(n, frame, outer, under_way);
+  for (const auto started : finish_last_) finish_step(started, frame, outer);
   std::vector<Buffer> outputs;
   outputs.reserve(program_.outputs.size());
   for (const int v : program_.outputs) outputs.push_back(frame.slots[v]);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/failed_value.hpp"
 #include "program/program.hpp"
 #include "types/buffer.hpp"
 
@@ -15,8 +16,16 @@ namespace tessera {
 // The values of one run, by value number. A slot is emptied after its last use.
 struct Frame {
   std::vector<Buffer> slots;
-  std::string failure;      // of a kernel that may fail (a singular matrix): agreed when the run ends
-  std::string nan_failure;  // what the search for NaN found first
+  std::string failure;            // of a kernel that may fail (a singular matrix): agreed when the run ends
+  std::string nan_failure;        // what the search for NaN found first
+  std::vector<int> failed_steps;  // of the program that ran for this frame, ascending where they ran in order
+};
+
+// What a run leaves. Where some instruction failed, on any rank, the same on all of them.
+struct RunResult {
+  std::vector<Buffer> outputs;  // one per program output; empty where this rank holds nothing
+  FailurePtr failure;           // nullptr: none
+  std::vector<bool> failed;     // per output, if something failed: what depends on it
 };
 
 // What this rank knows about a value.
@@ -53,9 +62,8 @@ std::int64_t bytes_at_least(const Program&, int me);
 class Executable {
  public:
   Executable(Program, int me);
-  // One buffer per program input and output; an empty buffer where this rank holds nothing. LinAlgError and
-  // the like are raised on every rank alike.
-  std::vector<Buffer> run(std::vector<Buffer> inputs);
+  // One buffer per program input; an empty one where this rank holds nothing.
+  RunResult run(std::vector<Buffer> inputs);
   // The same as part of another program's run, which agrees on failures when it ends.
   std::vector<Buffer> run_inside(std::vector<Buffer> inputs, Frame& outer);
   bool takes_part() const { return takes_part_; }  // this rank holds something of some value
@@ -66,6 +74,9 @@ class Executable {
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
+  RunResult failed_result(std::vector<Buffer> outputs, FailedValue, const std::vector<int>& steps) const;
+  std::vector<bool> depend_on(const std::vector<bool>& failed_steps) const;
+  void note_failures(std::size_t n, Frame& frame, Frame& outer, bool looks_for_nan) const;
   std::vector<Buffer> run_to_its_end(std::vector<Buffer> inputs, Frame& failures);
   void bind_values(int me);
   std::set<int> devices_of_values() const;
@@ -74,8 +85,8 @@ class Executable {
   void plan_overlap();
   void count_memory();
   std::string nans_of(const Instruction&, const Frame&) const;
-  void finish_step(std::size_t n, Frame&);
-  void run_step(std::size_t n, Frame&, std::vector<std::size_t>& under_way);
+  void finish_step(std::size_t n, Frame&, Frame& outer);
+  void run_step(std::size_t n, Frame&, Frame& outer, std::vector<std::size_t>& under_way);
 
   Program program_;
   std::vector<LocalValue> values_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/call.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/watch/meeting.hpp"
 
@@ -26,6 +27,12 @@ struct PutOff {
   std::uint64_t fingerprint = 0;     // of the calls since the last agreement
   int calls = 0;
   const Known* last = nullptr;
+  struct Data {
+    std::uint64_t content = 0;
+    UserCall entered = {};
+  };
+  std::array<Data, 4> data = {};  // the last that these calls read
+  std::size_t data_read = 0;
 };
 
 struct Communicator::Impl {

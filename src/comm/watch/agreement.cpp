@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <sstream>
 #include <utility>
 
 #include "base/hash.hpp"
@@ -101,37 +102,75 @@ std::uint64_t sum_of_all(const Communicator& comm, std::uint64_t mine) {
   return sum[0];
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Programs are pages long: the first line that is not the same on all ranks. "" where that is the first of
+// all, which the list begins with.
+std::string first_difference(const std::vector<std::string>& texts, const std::vector<int>& device_ids) {
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& text : texts) lines.push_back(lines_of(text));
+  const auto line_of = [&](std::size_t rank, std::size_t n) {
+    return n < lines[rank].size() ? lines[rank][n] : std::string("(nothing more)");
+  };
+  std::size_t longest = 0, n = 0;
+  for (const auto& one : lines) longest = std::max(longest, one.size());
+  const auto all_same = [&] {
+    for (std::size_t rank = 1; rank < lines.size(); ++rank)
+      if (line_of(rank, n) != line_of(0, n)) return false;
+    return true;
+  };
+  while (n < longest && all_same()) ++n;
+  if (n == 0 || n == longest) return "";
+  std::vector<std::string> differing;
+  for (std::size_t rank = 0; rank < lines.size(); ++rank) {
+    const auto line = line_of(rank, n);
+    differing.push_back(line.substr(std::min(line.size(), line.find_first_not_of(' '))));
+  }
+  return "first in line " + std::to_string(n + 1) + ":\n" + list_by_text(differing, device_ids) +
+         "\nThe whole:\n";
+}
+
 [[noreturn]] void disagree(const Communicator& channel, const std::string& text) {
-  throw DisagreementError("the ranks disagree on what comes next:\n" +
-                          list_by_text(gather_texts(channel, text), channel.device_ids()) +
-                          "\nEvery rank must build and evaluate the same arrays in the same order; look for "
-                          "a branch that depends on the rank.");
+  const auto texts = gather_texts(channel, text);
+  const auto first = first_difference(texts, channel.device_ids());
+  throw DisagreementError(
+      "the ranks disagree on what comes next" + (first.empty() ? ":\n" : ", " + first) +
+      list_by_text(texts, channel.device_ids()) +
+      "\nEvery rank must build and evaluate the same arrays in the same order, from the same "
+      "data; look for a branch that depends on the rank, for data that only one of them has "
+      "read, or for an exception that one of them has caught.");
 }
 
 }  // namespace
 
-bool agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
-           bool asks_for_more) {
+Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
+           Asks asks) {
   const bool is_everybody = comm.size() == world().size();
   if (comm.size() == 1) {
     if (is_everybody) note_agreed_stop(stop_signal_here());
-    return asks_for_more;
+    return asks;
   }
   const Communicator& channel = channel_of(comm);
   Owed owed(channel);
   if (owed.by_all() != 0) fingerprint = mix(owed.by_all(), fingerprint);
-  const std::uint64_t mine[5] = {fingerprint, ~fingerprint, asks_for_more,
-                                 static_cast<std::uint64_t>(stop_signal_here()), owed.by_parts()};
-  std::uint64_t largest[5], difference = 0;
+  const std::uint64_t mine[6] = {fingerprint,     ~fingerprint,
+                                 asks.for_plan,   asks.for_failed_value,
+                                 owed.by_parts(), static_cast<std::uint64_t>(stop_signal_here())};
+  std::uint64_t largest[6], difference = 0;
   {
     const Waiting waiting("agreement", channel, 0);
     const Meeting meeting(channel.impl().meetings, channel.device_ids(), MeetingKind::agreement, describe);
     all_largest(channel, mine, largest);
     if (largest[0] == ~largest[1] && largest[4] != 0) difference = sum_of_all(channel, owed.settle_parts());
   }
-  if (is_everybody) note_agreed_stop(static_cast<int>(largest[3]));
+  if (is_everybody) note_agreed_stop(static_cast<int>(largest[5]));
   if (largest[0] != ~largest[1] || difference != 0) disagree(channel, describe() + owed.text());
-  return largest[2] != 0;
+  return {largest[2] != 0, largest[3] != 0};
 }
 
 void agree_on_call(const Communicator& comm, const std::string& call) {

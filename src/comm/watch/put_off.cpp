@@ -1,6 +1,7 @@
 #include "comm/watch/put_off.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "base/hash.hpp"
@@ -25,6 +26,7 @@ PutOff::Known& known_as(PutOff& put_off, std::uint64_t fingerprint) {
 }
 void settle(const Communicator& channel) {
   put_off_of(channel).calls = 0;
+  put_off_of(channel).data_read = 0;
   put_off_of(channel).fingerprint = 0;
   std::erase(open_channels(), &channel);
 }
@@ -61,7 +63,8 @@ const Communicator& channel_of(const Communicator& comm) {
   return comm.size() == world().size() ? control() : comm;
 }
 
-bool put_off(const Communicator& comm, std::uint64_t fingerprint) {
+bool put_off(const Communicator& comm, std::uint64_t fingerprint, std::uint64_t data,
+             const UserCall& entered) {
   constexpr int most_calls = 127;
   if (settings().check != 1 || comm.size() == 1) return false;
   const Communicator& channel = channel_of(comm);
@@ -70,6 +73,10 @@ bool put_off(const Communicator& comm, std::uint64_t fingerprint) {
   if (known.fingerprint != fingerprint || known.what.empty() || waiting.calls == most_calls) return false;
   waiting.fingerprint = mix(waiting.fingerprint, fingerprint);
   waiting.last = &known;
+  if (data != 0) {
+    waiting.fingerprint = mix(waiting.fingerprint, data);
+    waiting.data[waiting.data_read++ % waiting.data.size()] = {data, entered};
+  }
   if (++waiting.calls == 1) open_channels().push_back(&channel);
   return true;
 }
@@ -80,20 +87,27 @@ void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::strin
 
 void forget_put_off(const Communicator& channel) { std::erase(open_channels(), &channel); }
 
+std::string content_text(std::uint64_t content, const UserCall& entered) {
+  char digits[20];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(content));
+  return "data from " + call_text(entered) + ", checksum " + digits;
+}
+
 Owed::Owed(const Communicator& channel) : channel_(channel) {
   if (open_channels().empty()) [[likely]]
     return;
   if (const auto& own = put_off_of(channel); own.calls > 0) {
-    own_ = {&channel, own.calls, &own.last->what};
+    own_ = {&channel, own.calls, &own.last->what, own.data_read};
     by_all_ = own.fingerprint;
     settle(channel);
   }
   for (const auto* other : open_channels()) {
     const int shared = shared_members(*other, channel);
     if (shared < 2) continue;
-    others_.push_back({other, put_off_of(*other).calls, &put_off_of(*other).last->what});
+    const auto& theirs = put_off_of(*other);
+    others_.push_back({other, theirs.calls, &theirs.last->what, theirs.data_read});
     if (shared == channel.size())
-      by_all_ += mix(hash_of(*other), put_off_of(*other).fingerprint);  // in no order
+      by_all_ += mix(hash_of(*other), theirs.fingerprint);  // in no order
     else
       parts_.push_back(other);
   }
@@ -113,6 +127,9 @@ std::string Owed::text() const {
   const auto add = [&](const Told& told, const std::string& where) {
     text += "\n    after " + format_count(told.calls, "evaluation") + where + " that " +
             (told.calls == 1 ? "sends" : "send") + " nothing, the last: " + *told.last;
+    const auto& data = put_off_of(*told.channel).data;
+    for (std::size_t n = told.data_read - std::min(told.data_read, data.size()); n < told.data_read; ++n)
+      text += "\n      on " + content_text(data[n % data.size()].content, data[n % data.size()].entered);
   };
   if (own_.calls > 0) add(own_, "");
   for (const auto& other : others_) add(other, " on " + other.channel->name());

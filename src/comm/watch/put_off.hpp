@@ -39,6 +39,7 @@ class Owed {
     const Communicator* channel;
     int calls;
     const std::string* last;
+    std::size_t data_read;
   };
 
   const Communicator& channel_;

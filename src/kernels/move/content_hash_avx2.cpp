@@ -1,0 +1,8 @@
+// Compiled with -mavx2 where the compiler knows it; called on CPUs that have it.
+#if defined(__AVX2__)
+#include "kernels/move/content_hash_pieces.hpp"
+extern "C" unsigned long long tessera_hash_pieces_avx2(void* to, const void* from, size_t bytes);
+unsigned long long tessera_hash_pieces_avx2(void* to, const void* from, size_t bytes) {
+  return hash_pieces(to, from, bytes);
+}
+#endif
