@@ -57,7 +57,7 @@ void fail_dependents(const Graph& graph, Failures failures) {
       continue;
     }
     auto& output = mutable_output_of(root);
-    output.stored = Stored{output.sharding ? *output.sharding : replicated_everywhere(), {}, found->second};
+    output.stored = Stored{.layout = output.sharding ? *output.sharding : replicated_everywhere(), .buffer = {}, .failure = found->second};
     failed.push_back(root);
   }
   release_inputs(failed);
