@@ -47,6 +47,14 @@ void interrupted(int) {
   pass_on(interrupts == 1 ? SIGUSR1 : SIGTERM);
 }
 
+// mpirun answers SIGTERM with a status of its own, 1, even where the ranks have saved and ended with 85. So
+// the first one goes to them as SIGUSR1 too.
+volatile std::sig_atomic_t terminations = 0;
+void terminated(int) {
+  terminations = terminations + 1;
+  pass_on(terminations == 1 ? SIGUSR1 : SIGTERM);
+}
+
 void keep_from_interrupts(int how) {
   sigset_t interrupt;
   sigemptyset(&interrupt);
@@ -55,7 +63,7 @@ void keep_from_interrupts(int how) {
 }
 
 // The launcher as a process of its own: its status, as waitpid gives it.
-int await(const Launcher& launcher, void (*on_interrupt)(int)) {
+int await(const Launcher& launcher, void (*on_termination)(int)) {
   std::fflush(nullptr);
   const pid_t self = getpid();
   keep_from_interrupts(SIG_BLOCK);
@@ -67,9 +75,10 @@ int await(const Launcher& launcher, void (*on_interrupt)(int)) {
     if (getppid() != self) _exit(1);
     _exit(become(launcher));
   }
-  std::signal(SIGINT, on_interrupt);
+  if (std::signal(SIGINT, interrupted) == SIG_IGN) std::signal(SIGINT, SIG_IGN);  // in the background
   keep_from_interrupts(SIG_UNBLOCK);
-  for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) std::signal(signal, pass_on);
+  for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2}) std::signal(signal, pass_on);
+  std::signal(SIGTERM, on_termination);
   int status = 0;
   while (waitpid(launched, &status, 0) < 0 && errno == EINTR) {}
   return status;
@@ -78,11 +87,12 @@ int await(const Launcher& launcher, void (*on_interrupt)(int)) {
 constexpr int status_interrupted = 128 + SIGINT;
 
 // The program's own status. Who was ended by Ctrl-C says so once, as the shell does.
-int run_at_terminal(const Launcher& launcher) {
-  const int status = await(launcher, interrupted);
+int run_and_await(const Launcher& launcher) {
+  const int status = await(launcher, terminated);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   const bool was_ended = code == 128 + SIGUSR1 || code == 128 + SIGTERM || code == 1;
-  if (interrupts == 0 || !was_ended) return code;
+  if (interrupts + terminations == 0 || !was_ended) return code;
+  if (interrupts == 0) return 128 + SIGTERM;
   std::fprintf(stderr, "tessera: interrupted\n");
   return status_interrupted;
 }
@@ -99,7 +109,7 @@ int run_program(const Order& order) {
     std::printf("%s\n", shell_line(launcher).c_str());
     return 0;
   }
-  return isatty(STDIN_FILENO) != 0 ? run_at_terminal(launcher) : become(launcher);
+  return run_and_await(launcher);
 }
 
 // mpirun would add a dozen lines of its own to the one that says what is wrong, and its own statuses to
@@ -113,7 +123,7 @@ int run_again_as_ranks(const Order& order, int argc, char** argv) {
   const auto length = readlink("/proc/self/exe", self, sizeof self - 1);
   words.emplace_back(length > 0 ? self : argv[0]);
   words.insert(words.end(), argv + 1, argv + argc);
-  const int status = await(launcher, interrupted);
+  const int status = await(launcher, pass_on);
   if (interrupts > 0) {
     std::fprintf(stderr, "tessera: interrupted\n");
     return status_interrupted;

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -42,6 +43,12 @@ void report_unknown_settings() {
     log_once(LogLevel::warn, "there is no setting " + name + "; it is ignored");
 }
 
+// What its environment or the rank says.
+int threads_of_blas(int threads, int of_kernels) {
+  if (const char* own = std::getenv("OPENBLAS_NUM_THREADS")) return std::atoi(own);
+  return of_kernels > 1 ? 1 : threads;
+}
+
 // BLAS has the rank's threads where kernels have one; where they share its work among several
 // (TESSERA_THREADS), each of these calls a BLAS of one thread.
 void set_threads_of_blas(int threads, int of_kernels) {
@@ -57,6 +64,21 @@ void set_threads_of_blas(int threads, int of_kernels) {
             std::to_string(of_kernels) + "; libopenblas0-pthread shares them");
 }
 
+// Sums of floats are rounded differently by other kernels and other numbers of threads: what is replicated
+// may then differ in its last bits from host to host, and whatever is decided by it.
+void warn_of_unlike_hosts(int threads) {
+  if (comm::world().size() == 1) return;
+  const std::string mine = kernels::cpu_text() + ", " + format_count(threads, "thread");
+  const auto texts = comm::gather_at_start(mine);
+  if (std::all_of(texts.begin(), texts.end(), [&](const auto& text) { return text == texts[0]; })) return;
+  log_once(LogLevel::warn,
+           "the ranks compute with different kernels:\n" +
+               comm::list_by_text(texts, comm::world().device_ids()) +
+               "\nReplicated products, factorizations and reductions may differ in their last bits between "
+               "these ranks. Set OPENBLAS_CORETYPE, and OPENBLAS_NUM_THREADS or TESSERA_THREADS, to the same "
+               "everywhere, or shard what must be equal");
+}
+
 // Several ranks on a host share its cores: without this each rank's BLAS would start as many threads as
 // there are cores.
 void share_cores(int wanted) {
@@ -68,6 +90,7 @@ void share_cores(int wanted) {
   if (const auto target = kernels::retarget_blas(); !target.empty())
     log_once(LogLevel::info, "OpenBLAS does not know this CPU; it uses its kernels for " + target);
   set_threads_of_blas(threads, wanted);
+  warn_of_unlike_hosts(threads_of_blas(threads, wanted));
   log_once(LogLevel::info, format_count(job.size, "rank") + ", " + format_count(threads, "thread") +
                                " each, build " + build_id);
 }

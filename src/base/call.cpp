@@ -1,7 +1,9 @@
 #include "base/call.hpp"
 
+#include <atomic>
 #include <utility>
 
+#include "base/current_call.hpp"
 #include "base/session.hpp"
 #include "base/text.hpp"
 
@@ -10,8 +12,16 @@ namespace {
 
 struct Current {
   UserCall call;
+  std::atomic<const char*> name = nullptr;  // the same, for other threads
 };
 UserCall& current() { return state<Current>().call; }
+
+// What was current before.
+UserCall make_current(const UserCall& call) {
+  auto& now = state<Current>();
+  now.name.store(call.name, std::memory_order_relaxed);
+  return std::exchange(now.call, call);
+}
 
 UserCall outermost(const char* name, const std::source_location& where) {
   check_thread(name, where);
@@ -22,8 +32,9 @@ UserCall outermost(const char* name, const std::source_location& where) {
 
 const UserCall& current_call() { return current(); }
 
-CallScope::CallScope(const UserCall& call) : outer_(std::exchange(current(), call)) {}
-CallScope::~CallScope() { current() = outer_; }
+CallScope::CallScope(const UserCall& call) : outer_(make_current(call)) {}
+CallScope::~CallScope() { make_current(outer_); }
+const std::atomic<const char*>& name_of_current_call() { return state<Current>().name; }
 
 Call::Call(const char* name, std::source_location where) : CallScope(outermost(name, where)) {}
 

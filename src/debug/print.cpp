@@ -8,6 +8,7 @@
 #include "api/print.hpp"
 #include "base/call.hpp"
 #include "base/text.hpp"
+#include "comm/watch/failure.hpp"
 #include "ops/effect/effect.hpp"
 
 namespace tessera::debug {
@@ -160,14 +161,18 @@ void callback_values(std::function<void(const std::vector<HostArray>&)> f, std::
     const auto happen = [f = std::move(f)](const std::vector<EffectValue>& given, int) {
       std::vector<HostArray> host;
       for (const auto& value : given) host.push_back(host_of(value));
+      const UserCode users;
+      const comm::RunsAlone alone("a function given to debug::callback");
       f(host);
     };
     return record_effect(std::make_shared<const Effect>(Effect{"callback", happen}), values);
   }
   std::vector<HostArray> host;
   for (const auto& value : values) host.push_back(to_host(value));
+  if (!is_main_process()) return;
   const UserCode users;
-  if (is_main_process()) f(host);
+  const comm::RunsAlone alone("a function given to debug::callback");
+  f(host);
 }
 
 }  // namespace tessera::debug

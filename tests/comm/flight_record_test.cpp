@@ -42,6 +42,15 @@ TEST(Diagnosis, names_the_rank_that_computes) {
   EXPECT_THAT(text, HasSubstr("gdb -p 102 on h2"));
 }
 
+TEST(Diagnosis, leaves_out_an_older_job_of_the_same_folder) {
+  std::vector<FlightRecord> records = {waiting(0, "h1"), waiting(1, "h1"), waiting(3, "h1")};
+  for (auto& r : records) r.job = r.rank == 3 ? "1" : "2", r.date_s = r.rank == 3 ? 1000 : 2000, r.ranks = 2;
+  const auto text = diagnose(records);
+  EXPECT_THAT(text, HasSubstr("left out: rank 3 of another job that wrote to this folder before"));
+  EXPECT_THAT(text, HasSubstr("2 records of 2 ranks"));
+  EXPECT_THAT(text, HasSubstr("=> all ranks are in the same call"));
+}
+
 TEST(Diagnosis, names_ranks_that_are_gone) {
   EXPECT_THAT(diagnose({waiting(0, "h1"), waiting(1, "h1")}), HasSubstr("=> ranks 2, 3 are gone"));
 }

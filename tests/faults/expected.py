@@ -57,6 +57,18 @@ faults = {
     "abort": (3, {}, 134, 8, {}),
     "endless_loop": (3, {"TESSERA_TIMEOUT": "1"}, 0, 20, {
         r"\[rank 1\] tessera: waits since [\d.]+ s for rank 0 \(process \d+\), which computes": "some", r"\[rank 2\]": 0}),
+    "own_barrier": (3, {"TESSERA_TIMEOUT": "3"}, 76, 15, {
+        r"waits since [\d.]+ s for rank 0 \(process \d+\), which waits since [\d.]+ s in MPI_Barrier, a call of its own to the MPI library": 1,
+        r"rank 0 waits since [\d.]+ s in MPI_Barrier, a call of its own": 1, r"rank [12] waits since [\d.]+ s in #\d+ barrier": 2}),
+    "own_receive_beside_a_thread": (2, {"TESSERA_TIMEOUT": "3"}, 76, 15, {r"rank 1 waits since [\d.]+ s in MPI_Recv, a call of its own": 1}),
+    "pause_beside_a_thread": (2, {"TESSERA_TIMEOUT": "3"}, 76, 15, {r"TESSERA_TIMEOUT of 3 s: rank 1 computes since": 1}),
+    "own_messages": (3, {"TESSERA_TIMEOUT": "2", "TESSERA_LOG": "error"}, 0, 20, {"tessera": 0}),
+    "works_too_long": (3, {"TESSERA_TIMEOUT": "2", "TESSERA_WORK_LIMIT": "4"}, 76, 15, {
+        r"waits since [\d.]+ s for rank 0 \(process \d+\), which computes or works on files since [\d.]+ s without a call of the library": "some",
+        r"TESSERA_WORK_LIMIT of 4 s: rank 0 computes since [\d.]+ s": 1, "TESSERA_WORK_LIMIT of 4 s: rank [12] waits": 2}),
+    "works_within_the_limit": (3, {"TESSERA_TIMEOUT": "1.5", "TESSERA_WORK_LIMIT": "20", "TESSERA_LOG": "error"}, 0, 20, {"tessera": 0}),
+    "long_kernel": (2, {"TESSERA_TIMEOUT": "1.5", "TESSERA_WORK_LIMIT": "2", "TESSERA_LOG": "error"}, 0, 50, {"tessera": 0}),
+    "first_notice": (2, {}, 0, 25, {r"\[rank 0\] tessera: waits since 1\d\.\d s for rank 1 \(process \d+\), which computes or works on files since 1": 1}),
     "works_alone": (3, {"TESSERA_TIMEOUT": "1.5", "TESSERA_LOG": "error"}, 0, 20, {"tessera": 0}),
     "long_epilogue": (3, {"TESSERA_TIMEOUT": "1.5", "TESSERA_LOG": "error"}, 0, 20, {"tessera": 0}),
     "stopped": (4, {"TESSERA_TIMEOUT": "2"}, 76, 20, {r"rank 1 \(process \d+\) shows no sign of life since [\d.]+ s": 1, r"rank [023] waits since": "some"}),
@@ -98,7 +110,7 @@ signal_of = {"interrupted": signal.SIGINT, "terminated": signal.SIGTERM}
 in_small_memory = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"', "sh"]
 # What the program is told to do, where that is not the name.
 scenario_of = {
-    "endless_loop": "works_alone", "interrupted": "works_alone", "terminated": "works_alone", "no_single_copy": "settings_of_each",
+    "endless_loop": "works_alone", "works_within_the_limit": "works_alone", "first_notice": "sleeps_12_s", "interrupted": "works_alone", "terminated": "works_alone", "no_single_copy": "settings_of_each",
     "small_shared_memory": "settings_of_each", "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
     "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "exit_alone": "exit_on_all", "unchecked_on_one": "settings_of_each", "log_of_the_start": "nothing",
 }

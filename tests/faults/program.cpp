@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "comm/collectives/collectives.hpp"
 #include "comm/mpi/environment.hpp"
@@ -73,6 +74,13 @@ void leave_address_space(long bytes) {
   const rlimit limit{most, most};
   require(setrlimit(RLIMIT_AS, &limit) == 0, "ulimit -v can be set");
 }
+
+void spin(double seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  volatile double sum = 0;
+  while (std::chrono::steady_clock::now() - start < std::chrono::duration<double>(seconds)) sum = sum + 1;
+}
+void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 using Body = std::function<void()>;
 const std::map<std::string, Body> inside_run = {
@@ -261,9 +269,63 @@ const std::map<std::string, Body> inside_run = {
     {"works_alone",
      [] {
        evaluate("x + y");
-       const auto start = std::chrono::steady_clock::now();
-       volatile double sum = 0;
-       while (me() == 0 && std::chrono::steady_clock::now() - start < std::chrono::seconds(6)) sum = sum + 1;
+       if (me() == 0) spin(6);
+       meet();
+     }},
+    {"own_barrier",
+     [] {
+       evaluate("x + y");
+       if (me() == 0) MPI_Barrier(MPI_COMM_WORLD);
+       meet();
+     }},
+    {"own_receive_beside_a_thread",
+     [] {
+       evaluate("x + y");
+       int word = 0;
+       if (me() == 1) std::thread([] { spin(60); }).detach();
+       if (me() == 1) MPI_Recv(&word, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+       meet();
+     }},
+    {"pause_beside_a_thread",
+     [] {
+       evaluate("x + y");
+       if (me() == 1) std::thread([] { spin(60); }).detach();
+       if (me() == 1) pause();
+       meet();
+     }},
+    {"own_messages",  // between two ranks, while the third waits: longer than TESSERA_TIMEOUT in all
+     [] {
+       evaluate("x + y");
+       int word = 0;
+       for (int i = 0; i < 10 && me() == 0; ++i) {
+         sleep_ms(400);
+         MPI_Send(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+       }
+       for (int i = 0; i < 10 && me() == 1; ++i)
+         MPI_Recv(&word, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+       meet();
+     }},
+    {"works_too_long",
+     [] {
+       evaluate("x + y");
+       if (me() == 0) spin(60);
+       meet();
+     }},
+    {"long_kernel",
+     [] {
+       evaluate("x + y");
+       const Array x = device_put(ones({200, 200}) / 200, SingleDeviceSharding(devices()[0]));
+       const auto many = jit([](const Array& a) {
+         return fori_loop(
+             0, 30000, [&](const Array&, const Array& b) { return matmul(b, a); }, a);
+       });
+       if (me() == 0) eval(many(x));
+       meet();
+     }},
+    {"sleeps_12_s",
+     [] {
+       evaluate("x + y");
+       if (me() == 1) sleep(12);
        meet();
      }},
     {"long_epilogue",

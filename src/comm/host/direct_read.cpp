@@ -2,6 +2,7 @@
 
 #include <tessera/error.hpp>
 
+#include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -34,7 +35,12 @@ bool all_can_read(MPI_Comm host, int host_size) {
   struct Card {
     std::int64_t process, place, password;
   };
-  const std::int64_t password = getpid() * std::int64_t{1'000'003} + 17;
+  // Process numbers may be equal: ranks in namespaces of their own would each read themselves.
+  std::int64_t password = 0;
+  if (getrandom(&password, sizeof password, 0) != sizeof password) password = 0;
+  int rank = 0;
+  MPI_Comm_rank(host, &rank);
+  password = (password & ~std::int64_t{0xffffff}) | rank;
   const Card mine{getpid(), static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&password)), password};
   std::vector<Card> cards(host_size);
   check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host),

@@ -2,9 +2,12 @@
 
 #include <tessera/error.hpp>
 
+#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -94,8 +97,23 @@ void require_same_build(const std::string& build) {
                           "\nStart one program, built once, on all hosts");
 }
 
+// What rank 0 says at the start.
+struct Shared {
+  double timeout_s;
+  std::uint64_t job;  // its number: no other job of this place has the same
+};
+
+std::uint64_t number_of_this_job() {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return mix(mix(static_cast<std::uint64_t>(now.tv_sec), static_cast<std::uint64_t>(now.tv_nsec)),
+             static_cast<std::uint64_t>(getpid()));
+}
+
 // All ranks run under rank 0's settings; whoever was told otherwise is named once.
-double share_settings(double timeout_s) {
+Shared share_settings(double timeout_s) {
   const std::string mine = settings_text();
   const auto texts = gather_texts(world(), mine);  // of a few hundred bytes, once per job
   const auto replaced = adopt_settings(texts[0]);
@@ -108,8 +126,9 @@ double share_settings(double timeout_s) {
              "settings that must be equal differ between the ranks: rank 0's hold for all.\n" +
                  list_by_text(differ, world().device_ids()));
   }
-  check(MPI_Bcast(&timeout_s, 1, MPI_DOUBLE, 0, world().impl().handle), "MPI_Bcast", world());
-  return timeout_s;
+  Shared shared{timeout_s, number_of_this_job()};
+  check(MPI_Bcast(&shared, sizeof shared, MPI_BYTE, 0, world().impl().handle), "MPI_Bcast", world());
+  return shared;
 }
 
 // By rank, the first rank of its host -> 0, 1, ...
@@ -166,8 +185,9 @@ void start_on(MPI_Comm application, const StartOptions& options) {
   set_log_rank(job.rank, job.size);
   environment().started = true;
   require_same_build(options.build);
-  meet_this_host(share_settings(options.timeout_s));
-  keep_flight_record({job.rank, job.size, job.hosts[static_cast<std::size_t>(job.rank)]},
+  const Shared shared = share_settings(options.timeout_s);
+  meet_this_host(shared.timeout_s);
+  keep_flight_record({job.rank, job.size, job.hosts[static_cast<std::size_t>(job.rank)], shared.job},
                      settings().flight_record);
 }
 
@@ -226,6 +246,20 @@ void attach(const void* mpi_comm, const StartOptions& options) {
 void broadcast_at_start(void* data, int bytes) {
   if (world().size() == 1) return;
   check(MPI_Bcast(data, bytes, MPI_BYTE, 0, world().impl().handle), "MPI_Bcast", world());
+}
+
+std::vector<std::string> gather_at_start(const std::string& mine) {
+  using Line = std::array<char, 160>;
+  Line line{};
+  std::copy_n(mine.begin(), std::min(mine.size(), line.size() - 1), line.begin());
+  std::vector<Line> lines(static_cast<std::size_t>(world().size()), line);
+  if (world().size() > 1)
+    check(MPI_Allgather(line.data(), line.size(), MPI_CHAR, lines.data(), line.size(), MPI_CHAR,
+                        world().impl().handle),
+          "MPI_Allgather", world());
+  std::vector<std::string> texts;
+  for (const auto& one : lines) texts.emplace_back(one.data());
+  return texts;
 }
 
 bool is_started() { return environment().started; }

@@ -23,6 +23,8 @@ void start(int* argc, char*** argv, const StartOptions& options);
 void attach(const void* mpi_comm, const StartOptions& options);
 // Rank 0's bytes on all ranks, before the program's first call: recorded and counted nowhere.
 void broadcast_at_start(void* data, int bytes);
+// The same for a line of at most 159 characters of each rank, by rank.
+std::vector<std::string> gather_at_start(const std::string& mine);
 bool is_started();
 // Ends the session with all that it holds (plans, communicators), and MPI if start() began it. Collective;
 // call leave() first.

@@ -203,18 +203,36 @@ FlightRecord parse_flight_record(const std::string& text) {
     if (key == "process") record.process = static_cast<int>(number_of(value));
     if (key == "host") record.host = value;
     if (key == "reason") record.reason = value;
+    if (key == "job") record.job = value;
+    if (key == "date") record.date_s = static_cast<double>(number_of(value));
     if (key == "clock") record.clock_s = static_cast<double>(number_of(value)) * 1e-9;
     if (key == "call") record.calls.push_back(parse_call(line));
   }
   return record;
 }
 
+// Those of the job that wrote last stay; what is said of the others.
+static std::string leave_out_other_jobs(std::vector<FlightRecord>& records) {
+  const auto newest = std::max_element(records.begin(), records.end(),
+                                       [](const auto& a, const auto& b) { return a.date_s < b.date_s; });
+  const std::string job = newest->job;
+  std::vector<int> others;
+  for (const auto& record : records)
+    if (record.job != job) others.push_back(record.rank);
+  std::erase_if(records, [&](const auto& record) { return record.job != job; });
+  std::sort(others.begin(), others.end());
+  return others.empty()
+             ? ""
+             : "left out: " + ranks_text(others) + " of another job that wrote to this folder before\n";
+}
+
 std::string diagnose(std::vector<FlightRecord> records) {
   if (records.empty()) return "no flight records\n";
+  const std::string left_out = leave_out_other_jobs(records);
   const Job job = sort_out(std::move(records));
   std::set<std::string> hosts, reasons;
   for (const auto& record : job.records) hosts.insert(record.host), reasons.insert(record.reason);
-  return format_count(static_cast<std::int64_t>(job.records.size()), "record") + " of " +
+  return left_out + format_count(static_cast<std::int64_t>(job.records.size()), "record") + " of " +
          format_count(job.records.front().ranks, "rank") + " on " +
          format_count(static_cast<std::int64_t>(hosts.size()), "host") + ", written on " +
          join({reasons.begin(), reasons.end()}, ", ") + "\n" + places_text(job) + "=> " + verdict(job);

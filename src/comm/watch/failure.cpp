@@ -4,8 +4,11 @@
 
 #include <exception>
 #include <new>
+#include <utility>
 
+#include "base/call.hpp"
 #include "base/session.hpp"
+#include "comm/mpi/communicator.hpp"
 #include "types/other_memory.hpp"
 
 namespace tessera::comm {
@@ -14,6 +17,7 @@ namespace {
 struct Record {
   Failure failure;
   bool leaving = false;
+  const char* alone_in = nullptr;
 };
 Record& record() { return state<Record>(); }
 
@@ -71,7 +75,12 @@ void mark_failed_by_exception(const std::string& where) noexcept {
 }
 
 void check_not_failed() {
-  const auto& [failure, leaving] = record();
+  const auto& [failure, leaving, alone_in] = record();
+  if (alone_in != nullptr && world().size() > 1)
+    throw ArgumentError(
+        call_text() + ": called inside of " + alone_in +
+        ", which runs on one rank alone while the others go on: nothing of tessera that ranks "
+        "do together can be called there. Keep what it was given, and call tessera after it");
   if (!failure.happened || leaving) [[likely]]
     return;
   throw FailedJobError(
@@ -80,6 +89,9 @@ void check_not_failed() {
           ". Let the exception end the program, and start again from the last checkpoint",
       failure.status);
 }
+
+RunsAlone::RunsAlone(const char* where) : before_(std::exchange(record().alone_in, where)) {}
+RunsAlone::~RunsAlone() { record().alone_in = before_; }
 
 void speak_in_spite_of_failure() { record().leaving = true; }
 

@@ -19,7 +19,19 @@ const Failure& failure();
 void mark_failed_by_exception(const std::string& where) noexcept;
 // An exception passes through an open call or open requests.
 void mark_cut_off() noexcept;
-// FailedJobError after a failure.
+// While it lives, a function of the program runs on this rank alone: whatever it asked of the others would
+// find them elsewhere. `where`: "a function given to debug::callback".
+class RunsAlone {
+ public:
+  explicit RunsAlone(const char* where);
+  ~RunsAlone();
+  RunsAlone(const RunsAlone&) = delete;
+  RunsAlone& operator=(const RunsAlone&) = delete;
+
+ private:
+  const char* before_;
+};
+// FailedJobError after a failure. ArgumentError where the rank runs alone, in a job of several.
 void check_not_failed();
 
 // leave() speaks once more, for all.

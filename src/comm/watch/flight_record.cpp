@@ -24,6 +24,7 @@ struct Armed {
   std::atomic<const Recorder*> recorder = nullptr;
   bool named = false;  // a folder was asked for
   int rank = 0, ranks = 1;
+  std::uint64_t job = 0;
   std::array<char, 128> host{};
   std::array<char, 4096> folder{}, path{}, unfinished{};
   std::array<struct sigaction, crash_signals.size()> crash_before{};
@@ -74,6 +75,10 @@ void put_record(const Recorder& recorder, const char* reason) {
   put("tessera flight record 1\nrank "), put(std::int64_t{a.rank}), put("\nranks "),
       put(std::int64_t{a.ranks});
   put("\nhost "), put(words_in(a.host)), put("\nprocess "), put(std::int64_t{getpid()});
+  timespec date{};
+  clock_gettime(CLOCK_REALTIME, &date);
+  put("\njob "), put(static_cast<std::int64_t>(a.job >> 1));
+  put("\ndate "), put(std::int64_t{date.tv_sec});
   put("\nreason "), put(reason);
   put("\nclock "), put(std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec), put("\n");
   // A call that is being noted down at this moment may come out garbled: no lock is taken here.
@@ -154,7 +159,7 @@ std::string absolute(const std::string& folder) {
 void arm_flight_record(const Recorder& recorder, const RankPlace& place, const std::string& folder) {
   Armed& a = armed();
   a.named = !folder.empty();
-  a.rank = place.rank, a.ranks = place.ranks;
+  a.rank = place.rank, a.ranks = place.ranks, a.job = place.job;
   const std::string where = absolute(a.named ? folder : "tessera-flight");
   std::array<char, 24> file{};
   std::snprintf(file.data(), file.size(), "/rank-%06d.txt", place.rank);

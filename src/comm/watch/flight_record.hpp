@@ -17,6 +17,7 @@ namespace tessera::comm {
 struct RankPlace {
   int rank = 0, ranks = 1;
   std::string host;
+  std::uint64_t job = 0;  // the same on all ranks of a job, and on no other's
 };
 
 // From now on signals find this recorder, until disarm. `folder`: TESSERA_FLIGHT_RECORD; "" writes on SIGUSR2
@@ -35,14 +36,15 @@ struct FlightCall {
 };
 struct FlightRecord {
   int rank = 0, ranks = 1, process = 0;
-  std::string host, reason;
-  double clock_s = 0;  // when it was written
+  std::string host, reason, job;
+  double clock_s = 0;  // when it was written, by the monotonic clock of the host
+  double date_s = 0;   // by the calendar
   std::vector<FlightCall> calls;
   bool waits() const { return !calls.empty() && calls.back().stop_s == 0; }
 };
 // ArgumentError where the text is no flight record.
 FlightRecord parse_flight_record(const std::string& text);
-// What is wrong with the job, as far as the records tell. Pure.
+// What is wrong with the job, as far as the records tell: the last one that wrote here. Pure.
 std::string diagnose(std::vector<FlightRecord>);
 
 }  // namespace tessera::comm

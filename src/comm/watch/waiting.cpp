@@ -1,6 +1,5 @@
 #include "comm/watch/waiting.hpp"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,28 +13,25 @@
 #include <thread>
 #include <utility>
 
+#include "base/current_call.hpp"
 #include "base/log.hpp"
 #include "base/session.hpp"
+#include "base/settings.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
 #include "comm/watch/flight_record.hpp"
+#include "comm/watch/neighbours.hpp"
 #include "comm/watch/places.hpp"
 #include "comm/watch/recorder.hpp"
+#include "comm/watch/work.hpp"
 
 namespace tessera::comm {
 
 std::size_t place_bytes() { return sizeof(Place); }
 
 namespace {
-
-// The coarse clock: milliseconds are exact enough here, and it costs a fifth of the fine one.
-std::int64_t now_ns() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 template <std::size_t N> void copy_text(std::array<char, N>& to, std::string_view text) {
   const std::size_t n = std::min(text.size(), N - 1);
@@ -51,7 +47,8 @@ struct Watchdog {
   Place* places = nullptr;
   int host_ranks = 1;
   int rank = 0;
-  double timeout_s = 0;
+  double timeout_s = 0, work_limit_s = 0;
+  const std::atomic<const char*>* current_call = nullptr;
   std::atomic<bool> patient = false;       // this rank's program has ended well
   std::atomic<bool> leaves_alone = false;  // it has failed
   std::atomic<const std::function<std::string()>*> intention = nullptr;
@@ -64,18 +61,14 @@ struct Watch {
   Watchdog watchdog;
 };
 Watch& own_watch() { return state<Watch>(); }
+// The same while the watchdog runs, for calls that come from anywhere.
+std::atomic<Watch*> watched = nullptr;
 
 std::string describe(const Call& call) {
   std::string text = "#" + std::to_string(call.number) + " " + call.what.data() + " on " + call.group.data();
   if (call.bytes > 0) text += ", " + format_bytes(call.bytes);
   if (call.purpose[0] != '\0') text += std::string(", for ") + call.purpose.data();
   return text;
-}
-
-std::string seconds_since(std::int64_t start_ns) {
-  const double s = static_cast<double>(now_ns() - start_ns) * 1e-9;
-  return std::to_string(static_cast<std::int64_t>(s)) + "." + std::to_string(static_cast<int>(s * 10) % 10) +
-         " s";
 }
 
 std::string describe_place(Recorder& recorder) {
@@ -86,13 +79,6 @@ std::string describe_place(Recorder& recorder) {
   return "computes since " + seconds_since(last.stop_ns) + "; its last call was " + describe(last);
 }
 
-bool somebody_expired(const Watchdog& watchdog) {
-  if (watchdog.places == nullptr) return false;
-  for (int i = 0; i < watchdog.host_ranks; ++i)
-    if (watchdog.places[i].expired.load(std::memory_order_relaxed) != 0) return true;
-  return false;
-}
-
 std::string last_calls(Recorder& recorder, int most) {
   const std::scoped_lock lock(recorder.mutex);
   std::string text;
@@ -101,37 +87,37 @@ std::string last_calls(Recorder& recorder, int most) {
   return text;
 }
 
-// A heart that does not beat: the process was stopped, or the machine gives it no time.
-bool is_silent(const Place& place, std::int64_t timeout_ns) {
-  const std::int64_t last = place.heartbeat_ns.load(std::memory_order_relaxed);
-  return last != 0 && now_ns() - last > std::max<std::int64_t>(timeout_ns / 2, 1'000'000'000);
+Neighbours neighbours(const Watch& own) {
+  const Watchdog& watchdog = own.watchdog;
+  if (watchdog.places == nullptr) return {own.my_place, 1, own.my_place};
+  return {watchdog.places, watchdog.host_ranks, own.my_place};
 }
 
-// Silent ranks cannot speak for themselves: the first of the others does.
-std::string describe_silent_ranks(const Watchdog& watchdog, const Place& mine, std::int64_t timeout_ns) {
-  std::string text;
-  const Place* speaker = nullptr;
-  for (int i = 0; i < watchdog.host_ranks && watchdog.places != nullptr; ++i) {
-    const Place& place = watchdog.places[i];
-    if (!is_silent(place, timeout_ns))
-      speaker = speaker == nullptr ? &place : speaker;
-    else
-      text += "\n         rank " + std::to_string(place.rank) + " (process " + std::to_string(place.process) +
-              ") shows no sign of life since " + seconds_since(place.heartbeat_ns) +
-              ": it was stopped (SIGSTOP, a debugger), or its machine gives it no time";
-  }
-  return speaker == &mine ? text : "";
+std::string limit_text(const Watchdog& watchdog, std::int64_t why) {
+  const bool worked = why == 2;
+  const double limit_s = worked ? watchdog.work_limit_s : watchdog.timeout_s;
+  return std::string(worked ? "TESSERA_WORK_LIMIT" : "TESSERA_TIMEOUT") + " of " +
+         std::to_string(static_cast<std::int64_t>(limit_s)) + " s: rank " + std::to_string(watchdog.rank) +
+         " ";
+}
+
+// In an MPI call of its own, if it stands in one.
+std::string describe_own_mpi_call(const Place& here) {
+  const auto since = here.own_mpi_since_ns.load(std::memory_order_relaxed);
+  if (since == 0) return "";
+  return "waits since " + seconds_since(since) + " in " + here.own_mpi_call.data() +
+         ", a call of its own to the MPI library; it ";
 }
 
 [[noreturn]] void report_and_end(Watch& own) {
   const Watchdog& watchdog = own.watchdog;
   write_flight_record("time-out");
-  const std::string text = describe_place(own.recorder), recent = last_calls(own.recorder, 4);
-  log(LogLevel::error, "TESSERA_TIMEOUT of " + std::to_string(static_cast<std::int64_t>(watchdog.timeout_s)) +
-                           " s: rank " + std::to_string(watchdog.rank) + " " + text +
+  const auto others = neighbours(own);
+  const std::string text = describe_own_mpi_call(*own.my_place) + describe_place(own.recorder),
+                    recent = last_calls(own.recorder, 4);
+  log(LogLevel::error, limit_text(watchdog, others.expired()) + text +
                            (recent.empty() ? "" : "\n         its last calls: " + recent) +
-                           describe_silent_ranks(watchdog, *own.my_place,
-                                                 static_cast<std::int64_t>(watchdog.timeout_s * 1e9)));
+                           others.describe_silent(static_cast<std::int64_t>(watchdog.timeout_s * 5e8)));
   for (int beats = 0; beats < 30; ++beats) {  // every rank of the host says where it stands
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     own.my_place->heartbeat_ns.store(now_ns(), std::memory_order_relaxed);
@@ -198,102 +184,109 @@ void look_for_circles(Watch& own) {
     if (&watchdog.places[i] == own.my_place) end_circle(own, stuck);
 }
 
-// What this process has used so far. A rank that waits polls, which is no work: asked only while it computes.
-struct Work {
-  std::int64_t cpu_ns = 0, file_bytes = 0;
-};
-Work work_so_far() {
-  timespec time;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  Work work{std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec, 0};
-  if (std::FILE* file = std::fopen("/proc/self/io", "re")) {
-    long long read = 0, written = 0;
-    if (std::fscanf(file, "rchar: %lld wchar: %lld", &read, &written) == 2) work.file_bytes = read + written;
-    std::fclose(file);
+// On the watchdog's thread, which asks for no state: the session's thread hands it over.
+//
+// A wait is too long when nobody of the host has gone on for TESSERA_TIMEOUT, or somebody who is waited for
+// has been in the program's own code for TESSERA_WORK_LIMIT. A job that was suspended as a whole starts
+// counting anew.
+class Watcher {
+ public:
+  Watcher(Watch& own, WorkMeter& meter)
+      : own_(own),
+        watchdog_(own.watchdog),
+        here_(*own.my_place),
+        others_(neighbours(own)),
+        meter_(meter),
+        timeout_ns_(in_ns(watchdog_.timeout_s)),
+        work_limit_ns_(in_ns(watchdog_.work_limit_s)),
+        notice_ns_(std::min<std::int64_t>(timeout_ns_ / 2, 10'000'000'000)),
+        looked_ns_(now_ns()),
+        resumed_ns_(looked_ns_) {}
+
+  void look() {
+    const std::int64_t now = now_ns(), passed = now - std::exchange(looked_ns_, now);
+    if (passed > std::max<std::int64_t>(timeout_ns_ / 4, 1'000'000'000)) resumed_ns_ = now;
+    here_.heartbeat_ns.store(now, std::memory_order_relaxed);
+    if (others_.expired() != 0) report_and_end(own_);
+    if (const std::int64_t since = here_.waiting_since_ns.load(std::memory_order_relaxed); since != 0)
+      look_from_a_wait(now, since);
+    else
+      look_at_own_work(now, passed);
   }
-  return work;
-}
 
-// More than the watchdog itself uses.
-bool has_worked(const Work& before, const Work& now, std::int64_t passed_ns) {
-  return now.cpu_ns - before.cpu_ns > passed_ns / 50 || now.file_bytes - before.file_bytes > 65536;
-}
+ private:
+  static std::int64_t in_ns(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
-// When somebody of this host was last seen to go on.
-std::int64_t last_progress(const Watchdog& watchdog) {
-  std::int64_t last = 0;
-  for (int i = 0; i < watchdog.host_ranks && watchdog.places != nullptr; ++i)
-    last = std::max(last, watchdog.places[i].progress_ns.load(std::memory_order_relaxed));
-  return last;
-}
-
-bool somebody_is_silent(const Watchdog& watchdog, std::int64_t timeout_ns) {
-  for (int i = 0; i < watchdog.host_ranks && watchdog.places != nullptr; ++i)
-    if (is_silent(watchdog.places[i], timeout_ns)) return true;
-  return false;
-}
-
-// A rank that computes is never ended: nobody but its program knows how long that takes. Those who wait for
-// it say so once in a while, so that an endless loop does not look like work.
-void report_long_work(const Watchdog& watchdog, const Place& mine, std::int64_t since) {
-  std::string workers;
-  for (int i = 0; i < watchdog.host_ranks && watchdog.places != nullptr; ++i) {
-    const Place& place = watchdog.places[i];
-    const auto its_wait = place.waiting_since_ns.load(std::memory_order_relaxed);
-    if (its_wait != 0) {
-      if (&place < &mine) return;  // the first who waits speaks
-      continue;
-    }
-    workers += (workers.empty() ? "" : ", ") + std::to_string(place.rank) + " (process " +
-               std::to_string(place.process) + ")";
+  void look_at_own_work(std::int64_t now, std::int64_t passed) {
+    next_notice_ns_ = 0;
+    const bool in_library = watchdog_.current_call->load(std::memory_order_relaxed) != nullptr;
+    const bool has_worked = meter_.has_worked(passed, in_library);
+    if (in_library) here_.last_call_ns.store(now, std::memory_order_relaxed);
+    const bool waits_elsewhere = here_.own_mpi_since_ns.load(std::memory_order_relaxed) != 0;
+    if (has_worked && !waits_elsewhere) here_.progress_ns.store(now, std::memory_order_relaxed);
   }
-  if (workers.empty()) return;
-  log(LogLevel::warn, "waits since " + seconds_since(since) + " for rank " + workers +
-                          ", which computes or works on files. A rank that works is not ended, however long: "
-                          "if that is an endless loop, look at it with a debugger (gdb -p)");
-}
 
-// On the watchdog's thread, which asks for no state: the session's thread hands it over. A wait is too long
-// when nobody of the host has gone on for so long. A job that was suspended as a whole starts counting anew.
-void watch(Watch& own) {
-  Watchdog& watchdog = own.watchdog;
-  Place& here = *own.my_place;
-  const auto timeout_ns = static_cast<std::int64_t>(watchdog.timeout_s * 1e9);
-  const auto period = std::chrono::milliseconds(std::clamp<std::int64_t>(timeout_ns / 8'000'000, 20, 250));
-  std::int64_t warned_of = 0, looked_ns = now_ns(), resumed_ns = looked_ns, next_report_ns = 0;
-  Work before = work_so_far();
-  std::unique_lock lock(watchdog.mutex);
-  while (!watchdog.stopping.wait_for(lock, period, [&] { return watchdog.stop; })) {
-    const std::int64_t now = now_ns(), passed = now - std::exchange(looked_ns, now);
-    if (passed > std::max<std::int64_t>(timeout_ns / 4, 1'000'000'000)) resumed_ns = now;
-    here.heartbeat_ns.store(now, std::memory_order_relaxed);
-    if (somebody_expired(watchdog)) report_and_end(own);
-    const std::int64_t since = here.waiting_since_ns.load(std::memory_order_relaxed);
-    const Work work = since == 0 ? work_so_far() : before;
-    if (since == 0 && has_worked(std::exchange(before, work), work, passed))
-      here.progress_ns.store(now, std::memory_order_relaxed);
-    if (since == 0) {
-      next_report_ns = 0;
-      continue;
+  void look_from_a_wait(std::int64_t now, std::int64_t since) {
+    look_for_circles(own_);
+    const std::int64_t waited = now - std::max({since, resumed_ns_, others_.last_progress()});
+    const bool has_reason = !watchdog_.patient || others_.somebody_is_silent(timeout_ns_ / 2) ||
+                            others_.somebody_waits_elsewhere(timeout_ns_);
+    if (has_reason && waited > timeout_ns_) end(1);
+    if (!watchdog_.patient && work_limit_ns_ > 0 &&
+        others_.somebody_works_longer_than(work_limit_ns_, std::max(since, resumed_ns_)))
+      end(2);
+    if (!watchdog_.patient || has_reason) give_notice(now, since, waited);
+  }
+
+  [[noreturn]] void end(std::int64_t why) {
+    here_.expired = why;
+    report_and_end(own_);
+  }
+
+  // Ever more rarely.
+  void give_notice(std::int64_t now, std::int64_t since, std::int64_t waited) {
+    if (next_notice_ns_ == 0) next_notice_ns_ = std::max(since, resumed_ns_) + notice_ns_;
+    if (now > next_notice_ns_) {
+      next_notice_ns_ = now + (now - since);
+      const auto whom = others_.describe_those_waited_for();
+      if (!whom.empty()) {
+        log(LogLevel::warn, "waits since " + seconds_since(since) + " for " + whom + ". " + what_comes());
+        warned_of_ = since;
+      }
     }
-    look_for_circles(own);
-    if (watchdog.patient && !somebody_is_silent(watchdog, timeout_ns)) continue;
-    const std::int64_t waited = now - std::max({since, resumed_ns, last_progress(watchdog)});
-    if (waited > timeout_ns) {
-      here.expired = 1;
-      report_and_end(own);
-    }
-    if (next_report_ns == 0) next_report_ns = since + timeout_ns;
-    if (now > next_report_ns && waited <= timeout_ns / 4) {
-      next_report_ns = now + (now - since);  // ever more rarely
-      report_long_work(watchdog, here, since);
-    }
-    if (waited > timeout_ns / 4 && warned_of != since) {
-      warned_of = since;
+    if (waited > timeout_ns_ / 4 && warned_of_ != since) {
+      warned_of_ = since;
       log(LogLevel::warn,
-          describe_place(own.recorder) + "; the job ends when nobody has gone on for TESSERA_TIMEOUT");
+          describe_place(own_.recorder) + "; the job ends when nobody has gone on for TESSERA_TIMEOUT");
     }
   }
+
+  std::string what_comes() const {
+    std::string text = "The job ends when nobody has gone on for TESSERA_TIMEOUT (" +
+                       std::to_string(static_cast<std::int64_t>(watchdog_.timeout_s)) + " s)";
+    if (work_limit_ns_ > 0)
+      text +=
+          ", or when a rank that others wait for has made no call of the library for TESSERA_WORK_LIMIT (" +
+          std::to_string(work_limit_ns_ / 1'000'000'000) + " s)";
+    return text + "; a debugger shows where it is (gdb -p)";
+  }
+
+  Watch& own_;
+  Watchdog& watchdog_;
+  Place& here_;
+  const Neighbours others_;
+  WorkMeter& meter_;
+  const std::int64_t timeout_ns_, work_limit_ns_, notice_ns_;
+  std::int64_t warned_of_ = 0, looked_ns_, resumed_ns_, next_notice_ns_ = 0;
+};
+
+void watch(Watch& own, WorkMeter meter) {
+  Watchdog& watchdog = own.watchdog;
+  const auto period = std::chrono::milliseconds(
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(watchdog.timeout_s * 1000 / 8), 20, 250));
+  Watcher watcher(own, meter);
+  std::unique_lock lock(watchdog.mutex);
+  while (!watchdog.stopping.wait_for(lock, period, [&] { return watchdog.stop; })) watcher.look();
 }
 
 }  // namespace
@@ -333,6 +326,7 @@ Waiting::~Waiting() {
   if (std::uncaught_exceptions() > exceptions_before_) mark_cut_off();
   const std::int64_t now = now_ns();
   own.my_place->progress_ns.store(now, std::memory_order_relaxed);
+  own.my_place->last_call_ns.store(now, std::memory_order_relaxed);
   own.my_place->waiting_since_ns.store(0, std::memory_order_relaxed);
   recorder.ring[static_cast<std::size_t>(recorder.calls - 1) % kept_calls].stop_ns.store(
       now, std::memory_order_relaxed);
@@ -383,11 +377,28 @@ void start_watchdog(int rank, void* places, int host_ranks, int place, double ti
   own.my_place->process = getpid();
   own.my_place->heartbeat_ns = now_ns();
   own.my_place->rank = rank;
-  if (timeout_s > 0) watchdog.thread = std::thread(watch, std::ref(own));
+  own.my_place->last_call_ns = now_ns();
+  watchdog.work_limit_s = settings().work_limit_s;
+  watchdog.current_call = &name_of_current_call();
+  watched.store(&own);
+  if (timeout_s > 0) watchdog.thread = std::thread(watch, std::ref(own), WorkMeter());
 }
 
 void claim_place(void* places, int place, int rank) {
   if (places != nullptr) static_cast<Place*>(places)[place].rank = rank;
+}
+
+OwnMpiCall::OwnMpiCall(const char* name) {
+  Watch* const own = watched.load(std::memory_order_relaxed);
+  if (own == nullptr || !is_session_thread() || own->recorder.depth > 0) return;
+  place_ = own->my_place;
+  copy_text(place_->own_mpi_call, name);
+  place_->own_mpi_since_ns.store(now_ns(), std::memory_order_relaxed);
+}
+OwnMpiCall::~OwnMpiCall() {
+  if (place_ == nullptr || watched.load(std::memory_order_relaxed) == nullptr) return;
+  place_->own_mpi_since_ns.store(0, std::memory_order_relaxed);
+  place_->progress_ns.store(now_ns(), std::memory_order_relaxed);
 }
 
 Place& my_place() { return *own_watch().my_place; }
@@ -409,6 +420,7 @@ void wait_patiently() { own_watch().watchdog.patient = true; }
 
 void stop_watchdog() {
   Watch& own = own_watch();
+  watched.store(nullptr);
   Watchdog& watchdog = own.watchdog;
   {
     const std::scoped_lock lock(watchdog.mutex);

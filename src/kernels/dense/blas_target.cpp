@@ -57,4 +57,11 @@ std::string retarget_blas() {
   return openblas_get_corename();
 }
 
+std::string cpu_text() {
+  const auto cpu = features();
+  const std::string vectors = cpu.avx512 ? "AVX-512" : cpu.avx2 ? "AVX2" : "baseline vectors";
+  const std::string core = openblas_get_corename != nullptr ? openblas_get_corename() : "";
+  return core.empty() ? vectors : vectors + ", OpenBLAS for " + core;
+}
+
 }  // namespace tessera::kernels

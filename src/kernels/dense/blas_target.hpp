@@ -12,6 +12,9 @@ namespace tessera::kernels {
 // chosen, or "" where nothing was changed or BLAS is another.
 std::string retarget_blas();
 
+// What decides the last bits of a rank's arithmetic: "AVX-512, OpenBLAS for SkylakeX".
+std::string cpu_text();
+
 // The kernels to take instead of `chosen`, or "": pure.
 struct CpuFeatures {
   bool avx2 = false, avx512 = false, avx512_bf16 = false, is_amd = false;
