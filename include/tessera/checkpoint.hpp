@@ -40,20 +40,27 @@ struct ManagerOptions {
 /// nothing is copied, and what the program lets go meanwhile stays in memory until it is written (it counts
 /// among the live bytes of TESSERA_MEM_LIMIT). The thread makes no calls of MPI.
 ///
-/// A step has its name when all ranks have written their parts and met again: in the next save, whether that
-/// one takes its step or not, in wait(), at the end of the manager. A job that dies before leaves the step
-/// before. Reading and saving in the same folder by other calls first waits for what is under way.
+/// A step has its name when all ranks have written their parts: the first rank's thread finds that out by
+/// files, so that a step that is written survives what happens to the program afterwards. A job that dies
+/// before leaves the step before. An error is raised by the next save, whether that one takes its step or not,
+/// or by wait(); where neither follows it is logged, and the job ends with status 74. Reading and saving in the
+/// same folder by other calls first waits for what is under way.
+///
+/// Retention counts complete steps up to the one just saved, which always stays. Later numbers, of another run
+/// or from before the program went back, are left alone and warned of once. A step that restore passed over
+/// because it is damaged becomes step_N.damaged, and so does one that stands in the way of a save.
 class Manager {
  public:
   /// The folder is made by the first save. ArgumentError: keep below 0, every below 1.
   explicit Manager(std::string dir, ManagerOptions options = {},
                    std::source_location where = std::source_location::current());
-  /// Waits, and logs what went wrong. Where an exception passes through, what is under way is given up.
+  /// Waits, and logs what went wrong: the job then ends with status 74. Where an exception passes through, each
+  /// rank waits for its own thread, and the first one up to a minute for the others' files.
   ~Manager();
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
 
-  /// Saves a tree as this step if it is due and not there yet; whether it does. Numbers in the tree are not
+  /// Saves a tree as this step if it is due and not there yet, whole; whether it does. Numbers in the tree are not
   /// saved, and may differ from step to step. IoError: this save cannot
   /// begin, or the one before has failed (its step and why: this one is not begun then).
   template <class Tree>
@@ -71,7 +78,8 @@ class Manager {
 
   /// Puts the newest step that is whole into the tree, whose leaves keep their shardings and whose numbers
   /// stay; its number, or nullopt where the folder has no step, and the tree stays. On any number of ranks
-  /// and any mesh. IoError as io::checkpoint::restore, where there are steps and none can be read.
+  /// and any mesh. IoError as io::checkpoint::restore: there are steps and none is whole, or the system does
+  /// not let the newest be read, which says nothing about its bytes (tried four times in two seconds).
   template <class Tree>
   [[nodiscard]] std::optional<int> restore(Tree& tree,
                                            std::source_location where = std::source_location::current()) {

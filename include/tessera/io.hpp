@@ -200,7 +200,10 @@ template <class Tree> void save(const std::string& dir, int step, const Tree& tr
 /// `like`, which may lie on another mesh than the one that was saved; numbers are taken from `like`.
 /// Collective over all ranks. Each rank reads the pieces it needs and checks their sums. A latest step that
 /// is damaged is passed over, with a warning, for the newest one that is whole; one that was asked for by
-/// its number is not. IoError: no step, no whole one, other structure, shapes or dtypes.
+/// its number is not. A step that cannot be read for another reason (EIO, ESTALE, permissions) is tried four
+/// times in two seconds and is then an error: no older one is taken for it. In a folder that a Manager of this
+/// job saves in, what was passed over is renamed to step_N.damaged. IoError: no step, no whole one, none that
+/// can be read, other structure, shapes or dtypes.
 template <class Tree> Tree restore(const std::string& dir, const Tree& like,
                                    std::optional<int> step = std::nullopt,
                                    std::source_location where = std::source_location::current()) {

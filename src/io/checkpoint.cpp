@@ -3,13 +3,14 @@
 // Written into step_00000042.tmp-<random> under the lock dir/save.lock, the manifest last, then renamed: what
 // has the final name is complete.
 #include <algorithm>
-#include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <sstream>
+#include <thread>
 
 #include <tessera/runtime.hpp>
 
@@ -126,13 +127,40 @@ std::vector<Array> restore_step(const Team& team, const std::string& folder, con
   return leaves;
 }
 
+// An access that the system refuses may be granted a moment later, and the step may be whole: an older one
+// instead would lose work in silence.
+template <class Read> auto patiently(const std::string& folder, Read read) {
+  using namespace std::chrono_literals;
+  for (const auto pause : {100ms, 400ms, 1500ms}) {
+    try {
+      return read();
+    } catch (const AccessError& error) {
+      log_once(LogLevel::warn, std::string(error.what()) + "\n  Trying again");
+    }
+    std::this_thread::sleep_for(pause);
+  }
+  try {
+    return read();
+  } catch (const AccessError& error) {
+    const std::string again = " (four times in two seconds. " + tessera::quoted(folder) +
+                              " may be whole, so no older step is taken: restore one by its number where "
+                              "this one is lost)";
+    throw AccessError(error.what() + again);
+  }
+}
+
 }  // namespace
 
 std::vector<int> common_steps(const Team& team, const std::string& dir) {
   std::string words;
-  if (team.is_first())
-    for (const auto& [number, folder] : steps_in(dir))
-      words += (words.empty() ? "" : " ") + std::to_string(number);
+  patiently(dir, [&] {
+    team.once([&] {
+      words.clear();
+      for (const auto& [number, folder] : steps_in(call_text(), dir))
+        words += (words.empty() ? "" : " ") + std::to_string(number);
+    });
+    return true;
+  });
   std::istringstream text(team.from_first(words));
   std::vector<int> steps;
   for (int step = 0; text >> step;) steps.push_back(step);
@@ -159,16 +187,20 @@ std::vector<Candidate> candidates(const Team& team, const std::string& dir, std:
 }
 
 bool is_step_whole(const Team& team, const std::string& folder) {
-  try {
-    const Manifest manifest = common_manifest(team, folder);
-    team.together([&] {  // each rank its share of the files
-      for (auto r = process_index(); r < static_cast<int>(manifest.files.size()); r += device_count())
-        RankReader(folder, r, manifest.files[r]).check_all();
-    });
-    return true;
-  } catch (const IoError&) {
-    return false;
-  }
+  return patiently(folder, [&] {
+    try {
+      const Manifest manifest = common_manifest(team, folder);
+      team.together([&] {  // each rank its share of the files
+        for (auto r = process_index(); r < static_cast<int>(manifest.files.size()); r += device_count())
+          RankReader(folder, r, manifest.files[r]).check_all();
+      });
+      return true;
+    } catch (const AccessError&) {
+      throw;
+    } catch (const IoError&) {
+      return false;
+    }
+  });
 }
 
 Restored restore_first_whole(const Team& team, const std::vector<Candidate>& steps,
@@ -177,11 +209,13 @@ Restored restore_first_whole(const Team& team, const std::vector<Candidate>& ste
   std::vector<std::string> damaged;
   for (const auto& [step, folder] : steps) {
     try {
-      auto leaves = restore_step(team, folder, like, structure);
+      auto leaves = patiently(folder, [&, &at = folder] { return restore_step(team, at, like, structure); });
       if (!of_newest.empty())
         log_once(LogLevel::warn, of_newest + "\n  Restored instead: " + tessera::quoted(folder));
       return {step, std::move(leaves), std::move(damaged)};
     } catch (const OtherTree&) {
+      throw;
+    } catch (const AccessError&) {
       throw;
     } catch (const IoError& error) {
       damaged.push_back(folder);
@@ -204,9 +238,9 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
   const Team team("checkpoint::save of step " + std::to_string(step) + " to " + tessera::quoted(dir) +
                   tree_text(leaves, structure));
   finish_saves_in(team, dir);
-  StepSave save(team, call_text(), dir, step, leaves, structure);
+  StepSave save(team, call_text(), dir, step, 0, leaves, structure);
   save.write();
-  save.finish(team, 0);
+  save.finish(team);
 }
 
 std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> step,
@@ -226,7 +260,7 @@ std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> ste
 
 std::optional<int> latest_step(const std::string& dir, std::source_location where) {
   const Call call("checkpoint::latest_step", where);
-  for (const auto& [step, folder] : steps_in(dir))
+  for (const auto& [step, folder] : steps_in(call_text(), dir))
     if (is_complete(folder)) return step;
   return std::nullopt;
 }

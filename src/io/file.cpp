@@ -1,5 +1,6 @@
 #include "io/file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,18 @@ std::string mend_of(int error) {
 
 }  // namespace
 
+void raise_access(int error, const std::string& text) {
+  const std::string words = text + ": " + std::strerror(error) + "; " + mend_of(error);
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG: throw IoError(words);
+    default: throw AccessError(words);
+  }
+}
+
 File::File(std::string call, std::string path, Mode mode) : call_(std::move(call)), path_(std::move(path)) {
   const int flags = mode == Mode::read    ? O_RDONLY | O_NONBLOCK
                     : mode == Mode::write ? O_RDWR
@@ -68,7 +81,7 @@ void File::fail(const std::string& facts, const std::string& mend) const {
 }
 void File::fail_errno(const char* what) const {
   const int error = errno;
-  fail(std::string(what) + ": " + std::strerror(error), mend_of(error));
+  raise_access(error, call_ + ": " + quoted(path_) + " " + what);
 }
 
 std::int64_t File::bytes() const {
@@ -121,6 +134,23 @@ void File::sync() {
   if (::fsync(descriptor_) != 0) fail_errno("cannot be brought to the disk");
 }
 
+std::vector<std::string> names_in(const std::string& call, const std::string& folder) {
+  std::vector<std::string> names;
+  DIR* const open = ::opendir(folder.c_str());
+  if (open == nullptr && errno == ENOENT) return names;
+  errno = open == nullptr ? errno : 0;
+  while (const dirent* const entry = open == nullptr ? nullptr : ::readdir(open)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+    errno = 0;
+  }
+  const int error = errno;
+  if (open != nullptr) ::closedir(open);
+  if (error != 0) raise_access(error, call + ": the directory " + quoted(folder) + " cannot be read");
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::string read_text(const std::string& call, const std::string& path) {
   const File file(call, path, File::Mode::read);
   std::string text(file.bytes(), '\0');
@@ -132,16 +162,13 @@ void sync_folder_of(const std::string& call, const std::string& path) {
   const auto slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0)
-    throw IoError(call + ": the directory " + quoted(folder) + " cannot be opened: " + std::strerror(errno) +
-                  "; " + mend_of(errno));
+  if (descriptor < 0) raise_access(errno, call + ": the directory " + quoted(folder) + " cannot be opened");
   const int failed = ::fsync(descriptor);
   const int error = errno;
   ::close(descriptor);
   // Some file systems cannot sync a directory and say EINVAL: there is nothing more to do then.
   if (failed != 0 && error != EINVAL)
-    throw IoError(call + ": the directory " + quoted(folder) +
-                  " cannot be brought to the disk: " + std::strerror(error) + "; " + mend_of(error));
+    raise_access(error, call + ": the directory " + quoted(folder) + " cannot be brought to the disk");
 }
 
 namespace {

@@ -7,10 +7,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "types/box.hpp"
 
 namespace tessera::io {
+
+// The system refuses an access (EIO, ESTALE, EACCES, EMFILE ...), which says nothing about what the file
+// holds and may pass. That a file is missing, has another length or other bytes is a plain IoError.
+struct AccessError : IoError {
+  using IoError::IoError;
+};
+[[noreturn]] void raise_access(int error,
+                               const std::string& text);  // AccessError, or IoError where it is missing
 
 class File {
  public:
@@ -52,6 +61,8 @@ template <class Parse> auto parsed(const File& file, const char* mend, Parse par
   }
 }
 
+// The names in a folder, in the order of the alphabet; none where there is no such folder. AccessError.
+std::vector<std::string> names_in(const std::string& call, const std::string& folder);
 std::string read_text(const std::string& call, const std::string& path);
 // The entry itself reaches the disk: after a rename or a new file.
 void sync_folder_of(const std::string& call, const std::string& path);

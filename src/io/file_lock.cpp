@@ -25,12 +25,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Shorter than the time after which the other ranks give this one up.
-std::chrono::duration<double> longest_wait() {
-  const double timeout_s = settings().timeout_s;
-  return std::chrono::duration<double>(timeout_s > 0 ? std::min(60.0, timeout_s / 4) : 60.0);
-}
-
 std::string own_facts() {
   char host[256] = "?", since[64] = "?";
   ::gethostname(host, sizeof host - 1);
@@ -63,6 +57,11 @@ void note_facts(int descriptor) {
 }
 
 }  // namespace
+
+std::chrono::duration<double> longest_wait() {
+  const double timeout_s = settings().timeout_s;
+  return std::chrono::duration<double>(timeout_s > 0 ? std::min(60.0, timeout_s / 4) : 60.0);
+}
 
 FileLock::FileLock(const std::string& call, const std::string& target, const std::string& lock_file)
     : path_(lock_file) {

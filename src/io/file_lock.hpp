@@ -1,9 +1,13 @@
 // One job at a time saves under a name. The lock is the kernel's (flock): it ends with the process that
 // holds it, on whatever host and in whatever container, so no process number is ever compared.
 #pragma once
+#include <chrono>
 #include <string>
 
 namespace tessera::io {
+
+// How long a rank waits for what others do with files: shorter than the time after which they give it up.
+std::chrono::duration<double> longest_wait();
 
 class FileLock {
  public:

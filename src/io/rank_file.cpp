@@ -104,27 +104,45 @@ RankReader::RankReader(const std::string& folder, int rank, const Manifest::File
   file_.read(sums_.data(), sums_bytes, data_bytes_);
   if (hex(XXH3_64bits(sums_.data(), sums_bytes)) != facts.sum_of_sums)
     damaged(file_.path(), "has damaged checksums");
-  checked_.resize(sums_.size());
+}
+
+std::int64_t RankReader::bytes_of(std::int64_t piece) const {
+  return std::min(piece_bytes, data_bytes_ - piece * piece_bytes);
+}
+
+void RankReader::read_piece(std::int64_t piece, std::byte* out) const {
+  const auto start = piece * piece_bytes, bytes = bytes_of(piece);
+  file_.read(out, bytes, start);
+  if (XXH3_64bits(out, bytes) != sums_[piece])
+    damaged(file_.path(), "is damaged between the bytes " + std::to_string(start) + " and " +
+                              std::to_string(start + bytes));
+}
+
+const std::byte* RankReader::kept(std::int64_t piece) {
+  if (piece != last_piece_) {
+    last_piece_ = -1;
+    last_.resize(piece_bytes);
+    read_piece(piece, last_.data());
+    last_piece_ = piece;
+  }
+  return last_.data();
 }
 
 void RankReader::read(std::int64_t offset, std::int64_t bytes, std::byte* out) {
   if (offset < 0 || bytes < 0 || bytes > data_bytes_ - offset)
     damaged(file_.path(), "is shorter than its blocks");
-  for (auto piece = offset / piece_bytes; bytes > 0 && piece * piece_bytes < offset + bytes; ++piece)
-    check(piece);
-  file_.read(out, bytes, offset);
+  while (bytes > 0) {
+    const auto piece = offset / piece_bytes, inside = offset % piece_bytes;
+    const auto part = std::min(bytes, bytes_of(piece) - inside);
+    if (part == bytes_of(piece) && piece != last_piece_)
+      read_piece(piece, out);
+    else
+      std::memcpy(out, kept(piece) + inside, part);
+    out += part, offset += part, bytes -= part;
+  }
 }
 void RankReader::check_all() {
-  for (std::int64_t piece = 0; piece < static_cast<std::int64_t>(sums_.size()); ++piece) check(piece);
-}
-void RankReader::check(std::int64_t piece) {
-  if (checked_[piece]) return;
-  std::vector<std::byte> data(std::min(piece_bytes, data_bytes_ - piece * piece_bytes));
-  file_.read(data.data(), static_cast<std::int64_t>(data.size()), piece * piece_bytes);
-  if (XXH3_64bits(data.data(), data.size()) != sums_[piece])
-    damaged(file_.path(), "is damaged between the bytes " + std::to_string(piece * piece_bytes) + " and " +
-                              std::to_string(piece * piece_bytes + static_cast<std::int64_t>(data.size())));
-  checked_[piece] = true;
+  for (std::int64_t piece = 0; piece < static_cast<std::int64_t>(sums_.size()); ++piece) kept(piece);
 }
 
 RankReader& StepReader::reader_of(int rank) {
@@ -147,10 +165,14 @@ Buffer StepReader::read(std::size_t n, const Box& mine) {
     Box rows = block.box;
     if (!rows.empty()) rows[0] = common[0];
     const auto row_bytes = rows.empty() ? width : box_elements(rows) / rows[0].size() * width;
-    std::vector<std::byte> part(box_elements(rows) * width);
-    reader_of(block.rank)
-        .read(block.offset + (rows.empty() ? 0 : (rows[0].start - block.box[0].start) * row_bytes),
-              static_cast<std::int64_t>(part.size()), part.data());
+    const auto offset = block.offset + (rows.empty() ? 0 : (rows[0].start - block.box[0].start) * row_bytes);
+    const auto bytes = box_elements(rows) * width;
+    if (rows == mine) {
+      reader_of(block.rank).read(offset, bytes, buffer.data());
+      continue;
+    }
+    std::vector<std::byte> part(bytes);
+    reader_of(block.rank).read(offset, bytes, part.data());
     copy_common(rows, part.data(), mine, buffer.data(), common, width);
   }
   return buffer;

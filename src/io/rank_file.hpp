@@ -20,7 +20,8 @@ namespace tessera::io::checkpoint {
 Manifest::File write_rank_file(const std::string& call, const std::string& path,
                                const std::vector<std::pair<const std::byte*, std::int64_t>>& pieces);
 
-// Pieces are read and checked when they are needed, once.
+// What is given out is what was checked: a piece is read once, checked and copied from. Only the last piece is
+// kept, so that neighbouring reads share it.
 class RankReader {
  public:
   RankReader(const std::string& folder, int rank, const Manifest::File&);
@@ -28,11 +29,14 @@ class RankReader {
   void check_all();
 
  private:
-  void check(std::int64_t piece);
+  std::int64_t bytes_of(std::int64_t piece) const;
+  void read_piece(std::int64_t piece, std::byte* out) const;  // all of it, checked
+  const std::byte* kept(std::int64_t piece);
   File file_;
   std::int64_t data_bytes_;
   std::vector<std::uint64_t> sums_;
-  std::vector<bool> checked_;
+  std::vector<std::byte> last_;
+  std::int64_t last_piece_ = -1;
 };
 
 class StepReader {

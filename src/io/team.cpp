@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "comm/watch/agreement.hpp"
+#include "io/file.hpp"
 
 namespace tessera::io {
 namespace {
@@ -44,6 +45,8 @@ std::string caught() {
     return travelling('u', error.what());
   } catch (const InternalError& error) {
     return travelling('b', error.what());
+  } catch (const AccessError& error) {
+    return travelling('t', error.what());
   } catch (const std::exception& error) {
     return travelling('i', error.what());
   }
@@ -60,6 +63,7 @@ std::string caught() {
     case 'a': throw ArgumentError(text);
     case 'u': throw UserError(text);
     case 'b': throw InternalError(text);
+    case 't': throw AccessError(text);
     default: throw IoError(text);
   }
 }

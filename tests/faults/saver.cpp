@@ -7,8 +7,12 @@
 //   loop FOLDER FORMAT SECONDS   versions 1, 2, ...; FOLDER/rank.N has the process number of rank N, and
 //                                FOLDER/saved the last version whose save has returned
 //   full FOLDER FORMAT           version 1, then one that the disk has no room for
+//   last FOLDER FORMAT [BYTES]   version 1, of 2 MiB a rank, as the last thing that the program does, where no
+//                                file may be longer than BYTES
 //   share FOLDER FORMAT JOB      thirty versions of its own, while another job does the same
+#include <sys/resource.h>
 #include <unistd.h>
+#include <tessera/checkpoint.hpp>
 #include <tessera/tessera.hpp>
 
 #include <chrono>
@@ -42,6 +46,11 @@ void append(const std::string& file, const Array& x, int compression) {
     out.append("group/x", x(piece), {.compression = compression});
   out.close();
 }
+void saved_beside(const std::string& folder, int number, const Array& x) {
+  io::checkpoint::Manager steps(folder + "/steps", {.keep = 1});
+  steps.save(number, x);
+  steps.wait();
+}
 void save(const std::string& folder, const std::string& format, const Array& x, int number) {
   if (format == "npy")
     io::save_npy(folder + "/x.npy", x);
@@ -49,12 +58,14 @@ void save(const std::string& folder, const std::string& format, const Array& x, 
     append(folder + "/x.h5", x, number % 2);
   else if (format == "hdf5")
     io::save_hdf5(folder + "/x.h5", "group/x", x, {.mode = io::Hdf5Mode::replace});
-  else
+  else if (format == "checkpoint")
     io::checkpoint::save(folder + "/steps", number, x);
+  else
+    saved_beside(folder, number, x);
 }
 Array load(const std::string& folder, const std::string& format) {
   if (format == "npy") return io::load_npy(folder + "/x.npy", layout());
-  if (format != "checkpoint") return io::load_hdf5(folder + "/x.h5", "group/x", layout());
+  if (format == "hdf5" || format == "writer") return io::load_hdf5(folder + "/x.h5", "group/x", layout());
   return io::checkpoint::restore(folder + "/steps", version(0));
 }
 
@@ -132,6 +143,13 @@ void full(const std::string& folder, const std::string& format) {
       print_line("left " + fs::relative(entry.path(), folder).string());
 }
 
+void last(const std::string& folder, const std::string& most_bytes) {
+  const rlim_t most = most_bytes.empty() ? RLIM_INFINITY : std::stoull(most_bytes);
+  const rlimit limit{most, RLIM_INFINITY};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  io::checkpoint::Manager(folder + "/steps").save(1, version(1, 15 * device_count()));
+}
+
 void share(const std::string& folder, const std::string& format, int job) {
   for (int round = 0; round < 30; ++round) {
     save(folder, format, version(job), job * 100 + round);
@@ -148,6 +166,7 @@ int main(int argc, char** argv) {
   const std::string command = argv[1], folder = argv[2], format = argv[3], more = argc > 4 ? argv[4] : "";
   return run(argc, argv, [&] {
     if (command == "fault") fault(folder, format, more);
+    if (command == "last") last(folder, more);
     if (command == "check" || command == "again") check(folder, format, command == "again");
     if (command == "loop") loop(folder, format, std::atof(more.c_str()));
     if (command == "full") full(folder, format);

@@ -1,7 +1,9 @@
 // Saves of long jobs: what is written while the program goes on, what stays, what is told when it fails.
 #include <tessera/checkpoint.hpp>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "io/folder.hpp"
 #include "types/buffer.hpp"
@@ -93,12 +95,15 @@ TEST_F(Steps, what_the_program_lets_go_is_given_back_when_it_is_written) {
   EXPECT_LT(memory_use().live_bytes, before + (1 << 16));
 }
 
-TEST_F(Steps, a_step_has_its_name_when_a_later_call_finds_it_written) {
+TEST_F(Steps, calls_that_save_nothing_go_on_beside_a_save_that_ends) {
   Manager saves(folder_, {.every = 10});
   saves.save(10, numbers(10));
-  for (int step = 11; latest() != 10; ++step) {
+  std::int64_t is_there = 0;
+  for (int step = 11; is_there == 0; ++step) {
     ASSERT_LT(step, 100000);
     if (step % 10 != 0) saves.save(step, numbers(step));
+    is_there = io::checkpoint::latest_step(folder_) == 10;
+    comm::broadcast(comm::world(), &is_there, sizeof is_there, 0);
   }
   EXPECT_THAT(entries(), ElementsAre("step_00000010"));
 }
@@ -134,16 +139,44 @@ TEST_F(Steps, the_error_names_the_save_that_failed) {
                              HasSubstr("save.lock")));
 }
 
-TEST_F(Steps, an_exception_gives_up_what_is_under_way) {
+TEST_F(Steps, what_is_written_survives_an_exception) {
   try {
     Manager saves(folder_);
-    saves.save_now(1, numbers(1));
     saves.save(2, numbers(2));
     throw std::runtime_error("elsewhere");
   } catch (const std::runtime_error&) {}
+  EXPECT_EQ(latest(), 2);
+  EXPECT_THAT(entries(), ElementsAre("step_00000002"));
+}
+
+TEST_F(Steps, what_could_not_be_written_is_given_up_after_an_exception) {
+  const auto last = std::to_string(device_count() - 1);
+  try {
+    Manager saves(folder_);
+    saves.save_now(1, numbers(1));
+    setenv("TESSERA_TEST_FAULT", ("written@" + last + ":throw").c_str(), 1);
+    saves.save(2, numbers(2));
+    throw std::runtime_error("elsewhere");
+  } catch (const std::runtime_error&) {}
+  unsetenv("TESSERA_TEST_FAULT");
   EXPECT_EQ(latest(), 1);
   io::checkpoint::save(folder_, 3, numbers(3));  // removes what was left
   EXPECT_THAT(entries(), ElementsAre("step_00000001", "step_00000003"));
+}
+
+// Without another call of the program, on any rank.
+TEST_F(Steps, a_step_that_is_written_gets_its_name_by_itself) {
+  Manager saves(folder_, {.keep = 2});
+  for (int step = 1; step <= 4; ++step) {
+    saves.save(step, numbers(step));
+    for (int waited = 0; waited < 3000 && io::checkpoint::latest_step(folder_) != step; ++waited)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_EQ(io::checkpoint::latest_step(folder_), step);
+  }
+  saves.wait();
+  EXPECT_THAT(entries(), ElementsAre("step_00000003", "step_00000004"));
+  EXPECT_EQ(to_vector<double>(io::checkpoint::restore(folder_, numbers(0))), to_vector<double>(numbers(4)));
+  EXPECT_FALSE(std::filesystem::exists(path("step_00000004/rank_00001.done")));
 }
 
 TEST_F(Steps, the_end_of_the_manager_finishes_it) {

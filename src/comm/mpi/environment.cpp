@@ -341,6 +341,9 @@ std::unique_ptr<Deadline> end_job_soon(int status, const std::string& words) {
 
 int leave(int status, const std::string& what_happened) {
   std::string words = what_happened;
+  end_what_goes_on();
+  if (const auto& owed = owed_failure(); owed.happened && status == 0)
+    status = owed.status, words = owed.words;
   speak_in_spite_of_failure();
   if (const auto& mine = failure(); mine.happened && environment().job.size > 1) {
     status = mine.status;

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "base/call.hpp"
 #include "base/session.hpp"
@@ -15,7 +16,8 @@ namespace tessera::comm {
 namespace {
 
 struct Record {
-  Failure failure;
+  Failure failure, owed;
+  std::vector<std::function<void()>> goes_on;
   bool leaving = false;
   const char* alone_in = nullptr;
 };
@@ -75,7 +77,7 @@ void mark_failed_by_exception(const std::string& where) noexcept {
 }
 
 void check_not_failed() {
-  const auto& [failure, leaving, alone_in] = record();
+  const auto& [failure, owed, goes_on, leaving, alone_in] = record();
   if (alone_in != nullptr && world().size() > 1)
     throw ArgumentError(
         call_text() + ": called inside of " + alone_in +
@@ -92,6 +94,29 @@ void check_not_failed() {
 
 RunsAlone::RunsAlone(const char* where) : before_(std::exchange(record().alone_in, where)) {}
 RunsAlone::~RunsAlone() { record().alone_in = before_; }
+
+void before_leaving(std::function<void()> end) { record().goes_on.push_back(std::move(end)); }
+
+void end_what_goes_on() noexcept {
+  for (const auto& end : std::exchange(record().goes_on, {})) try {
+      end();
+    } catch (...) {
+      owe_failure_by_exception();
+    }
+}
+
+void owe_failure_by_exception() noexcept {
+  auto& owed = record().owed;
+  if (owed.happened) return;
+  owed.happened = true;
+  try {
+    owed = describe("");
+  } catch (...) {  // no memory even for words
+    owed.status = status_memory;
+  }
+}
+
+const Failure& owed_failure() { return record().owed; }
 
 void speak_in_spite_of_failure() { record().leaving = true; }
 

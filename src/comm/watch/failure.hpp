@@ -4,6 +4,7 @@
 #pragma once
 #include <tessera/error.hpp>
 
+#include <functional>
 #include <string>
 
 namespace tessera::comm {
@@ -33,6 +34,15 @@ class RunsAlone {
 };
 // FailedJobError after a failure. ArgumentError where the rank runs alone, in a job of several.
 void check_not_failed();
+
+// What goes on beside the program (a save that is written) ends before the program says how it ended: leave()
+// calls these first, on every rank for itself. They throw what went wrong, or nothing.
+void before_leaving(std::function<void()> end);
+void end_what_goes_on() noexcept;
+// From a catch block: an error that no call can raise any more, because its owner is gone. The program ends
+// with it, unless it fails by itself. The first one stays.
+void owe_failure_by_exception() noexcept;
+const Failure& owed_failure();
 
 // leave() speaks once more, for all.
 void speak_in_spite_of_failure();

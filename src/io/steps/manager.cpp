@@ -3,10 +3,11 @@
 #include <tessera/checkpoint.hpp>
 
 #include <algorithm>
-#include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <exception>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -17,7 +18,9 @@
 #include "base/text.hpp"
 #include "comm/mpi/environment.hpp"
 #include "comm/watch/agreement.hpp"
+#include "comm/watch/failure.hpp"
 #include "graph/op.hpp"
+#include "io/file_lock.hpp"
 #include "io/steps/step_save.hpp"
 
 namespace tessera::io::checkpoint {
@@ -26,28 +29,41 @@ namespace tessera::io::checkpoint {
 class UnderWay {
  public:
   UnderWay(std::unique_ptr<StepSave> save, bool on_a_thread) : save_(std::move(save)) {
-    if (!on_a_thread || !start_thread()) write();
+    if (on_a_thread && start_thread()) return;
+    save_->write();
+    is_written_ = has_ended_ = true;
   }
-  ~UnderWay() { join(); }
+  ~UnderWay() { stop_and_join(); }
   UnderWay(const UnderWay&) = delete;
   UnderWay& operator=(const UnderWay&) = delete;
 
-  bool is_written() const { return is_written_.load(std::memory_order_acquire); }
-  void finish(const Team& team, int keep) {
-    join();
-    save_->finish(team, keep);
+  bool is_written() const {
+    const std::lock_guard lock(mutex_);
+    return is_written_;
   }
-  void abandon() {
-    join();
-    save_->abandon();
+  void finish(const Team& team) {
+    stop_and_join();
+    save_->finish(team);
+  }
+  // The ranks cannot meet: the first one's thread gets some time to find that all have written.
+  void finish_alone() {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return is_written_; });
+      changed_.wait_for(lock, longest_wait(), [&] { return has_ended_; });
+    }
+    stop_and_join();
+    save_->finish_alone();
   }
 
  private:
-  void write() {
-    save_->write();
-    is_written_.store(true, std::memory_order_release);
+  void note(bool& fact) {
+    const std::lock_guard lock(mutex_);
+    fact = true;
+    changed_.notify_all();
   }
-  void join() {
+  void stop_and_join() {
+    save_->stop_looking();
     if (thread_.joinable()) thread_.join();
   }
   // Signals are the program's thread's. Without a thread the step is written at once.
@@ -56,13 +72,20 @@ class UnderWay {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      thread_ = std::thread([this] { write(); });
+      thread_ = std::thread([this] {
+        save_->write();
+        note(is_written_);
+        save_->commit_alone();
+        note(has_ended_);
+      });
     } catch (const std::system_error&) {}
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return thread_.joinable();
   }
   std::unique_ptr<StepSave> save_;
-  std::atomic<bool> is_written_{false};
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_written_ = false, has_ended_ = false;
   std::thread thread_;
 };
 
@@ -78,7 +101,12 @@ struct Manager::Impl {
   void finish(const Team& team) {
     if (under_way == nullptr) return;
     const auto ended = std::move(under_way);
-    ended->finish(team, options.keep);
+    ended->finish(team);
+  }
+  void finish_alone() {
+    if (under_way == nullptr) return;
+    const auto ended = std::move(under_way);
+    ended->finish_alone();
   }
   void finish_if_written(const Team& team) {
     if (under_way != nullptr && comm::all_ok(comm::world(), under_way->is_written())) finish(team);
@@ -93,10 +121,25 @@ struct Managers {
   struct One {
     std::string dir;
     std::function<void(const Team&)> finish;
+    std::function<void()> finish_alone;
     const void* owner;
   };
   std::vector<One> all;
+  bool is_ended_with_the_program = false;
 };
+
+// Managers that outlive the runtime: nobody meets any more when they end.
+void end_with_the_program() {
+  if (std::exchange(state<Managers>().is_ended_with_the_program, true)) return;
+  comm::before_leaving([] {
+    for (const auto& one : state<Managers>().all) try {
+        one.finish_alone();
+      } catch (const std::exception& error) {
+        log(LogLevel::error, error.what());
+        comm::owe_failure_by_exception();
+      }
+  });
+}
 
 bool is_same_folder(const std::string& a, const std::string& b) {
   std::error_code none;
@@ -107,7 +150,7 @@ bool is_same_folder(const std::string& a, const std::string& b) {
 bool is_there(const Team& team, const std::string& dir, int step) {
   const auto folder = dir + "/" + step_name(step);
   std::error_code none;
-  if (team.from_first(fs::exists(folder, none) ? 1 : 0) == 0) return false;
+  if (team.from_first(fs::exists(folder, none) || none ? 1 : 0) == 0) return false;
   if (is_step_whole(team, folder)) return true;
   set_aside_what_is_damaged(team, {step, {}, {folder}});
   return false;
@@ -148,22 +191,24 @@ Manager::Manager(std::string dir, ManagerOptions options, std::source_location w
                         std::to_string(options.every) + "; keep counts from 0 (all), every from 1");
   const Team team("checkpoint::Manager of " + tessera::quoted(dir));
   impl_ = std::make_unique<Impl>(Impl{std::move(dir), options});
-  state<Managers>().all.push_back(
-      {impl_->dir, [impl = impl_.get()](const Team& all_ranks) { impl->finish(all_ranks); }, impl_.get()});
+  state<Managers>().all.push_back({impl_->dir,
+                                   [impl = impl_.get()](const Team& all_ranks) { impl->finish(all_ranks); },
+                                   [impl = impl_.get()] { impl->finish_alone(); }, impl_.get()});
+  end_with_the_program();
 }
 
 Manager::~Manager() {
   if (impl_->session != session_number()) return;  // the runtime has ended, and nobody can meet any more
   std::erase_if(state<Managers>().all, [&](const auto& one) { return one.owner == impl_.get(); });
-  if (std::uncaught_exceptions() > impl_->exceptions_before || !comm::is_started()) {
-    if (impl_->under_way != nullptr) impl_->under_way->abandon();
-    return;
-  }
+  const bool is_alone = std::uncaught_exceptions() > impl_->exceptions_before || !comm::is_started();
   try {
-    const Team team("the end of the checkpoint::Manager of " + tessera::quoted(impl_->dir));
-    impl_->finish(team);
+    if (is_alone)
+      impl_->finish_alone();
+    else
+      impl_->finish(Team("the end of the checkpoint::Manager of " + tessera::quoted(impl_->dir)));
   } catch (const std::exception& error) {
     log(LogLevel::error, error.what());
+    if (!is_alone) comm::owe_failure_by_exception();  // the exception that passes is told by itself
   }
 }
 
@@ -192,7 +237,8 @@ bool Manager::save_leaves(int step, const std::vector<Array>& leaves, const std:
   if (!steps.empty() && steps.front() > step && !std::exchange(impl_->warned_of_later_steps, true))
     log_once(LogLevel::warn, words_on_later_steps(impl_->dir, steps.front(), step));
   const std::string text = "the save of step " + std::to_string(step) + " (" + call_text() + ")";
-  auto save = std::make_unique<StepSave>(team, text, impl_->dir, step, leaves, structure);
+  auto save =
+      std::make_unique<StepSave>(team, text, impl_->dir, step, impl_->options.keep, leaves, structure);
   impl_->under_way = std::make_unique<UnderWay>(std::move(save), impl_->options.asynchronous && !now);
   if (now || !impl_->options.asynchronous) impl_->finish(team);
   return true;

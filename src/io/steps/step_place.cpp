@@ -34,13 +34,17 @@ void remove_folder(const std::string& folder) {
 }
 
 // What jobs that died have left.
-void remove_dead(const std::string& dir) {
+void remove_dead(const std::string& call, const std::string& dir) {
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator(dir, none)) {
-    const auto name = entry.path().filename().string();
+  for (const auto& name : names_in(call, dir))
     if (name.starts_with("step_") && is_temporary(name, name.substr(0, name.find(".tmp-"))))
-      fs::remove_all(entry.path(), none);
-  }
+      fs::remove_all(dir + "/" + name, none);
+}
+
+// A file whose presence the system does not tell is taken for there.
+bool may_exist(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error) || error;
 }
 
 }  // namespace
@@ -51,15 +55,13 @@ std::string step_name(int step) {
   return name;
 }
 
-std::map<int, std::string, std::greater<>> steps_in(const std::string& dir) {
+std::map<int, std::string, std::greater<>> steps_in(const std::string& call, const std::string& dir) {
   std::map<int, std::string, std::greater<>> steps;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(dir, none)) {
-    const auto name = entry.path().filename().string();
+  for (const auto& name : names_in(call, dir)) {
     int step = 0;
     if (std::sscanf(name.c_str(), "step_%d", &step) == 1 && name == step_name(step) &&
-        fs::exists(entry.path() / "manifest.json", none))
-      steps[step] = entry.path().string();
+        may_exist(dir + "/" + name + "/manifest.json"))
+      steps[step] = dir + "/" + name;
   }
   return steps;
 }
@@ -95,7 +97,7 @@ StepPlace::StepPlace(std::string call, const std::string& dir, int step)
   lock_.emplace(call_, dir, dir + "/save.lock");
   fault_point("locked");
   std::error_code error;
-  if (lock_->is_inherited()) remove_dead(dir);
+  if (lock_->is_inherited()) remove_dead(call_, dir);
   if (fs::exists(target_, error))
     throw IoError(call_ + ": " + tessera::quoted(target_) +
                   " exists; remove it first, or save under another step");
@@ -136,7 +138,7 @@ void StepPlace::abandon() {
 
 void StepPlace::keep_newest(int keep) const {
   int kept = 0;
-  for (const auto& [step, folder] : steps_in(dir_)) {
+  for (const auto& [step, folder] : steps_in(call_, dir_)) {
     if (step > step_) continue;
     if (step == step_ || kept < keep) {
       kept += step == step_ || is_complete(folder) ? 1 : 0;

@@ -12,8 +12,8 @@
 namespace tessera::io::checkpoint {
 
 std::string step_name(int step);
-// The steps that have a manifest, newest first, by number.
-std::map<int, std::string, std::greater<>> steps_in(const std::string& dir);
+// The steps that have a manifest, newest first, by number. AccessError: nobody can tell.
+std::map<int, std::string, std::greater<>> steps_in(const std::string& call, const std::string& dir);
 // The manifest is right and the files have their lengths; their bytes are not read.
 bool is_complete(const std::string& folder);
 // A damaged step loses its name and becomes step_00000042.damaged, where nobody takes it for a step. IoError.

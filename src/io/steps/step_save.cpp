@@ -2,11 +2,14 @@
 
 #include <tessera/runtime.hpp>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "api/evaluate.hpp"
+#include "base/log.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "graph/op.hpp"
 #include "io/blocks.hpp"
@@ -64,9 +67,9 @@ std::string tree_text(const std::vector<Array>& leaves, const std::string& struc
   return text;
 }
 
-StepSave::StepSave(const Team& team, std::string call, const std::string& dir, int step,
+StepSave::StepSave(const Team& team, std::string call, const std::string& dir, int step, int keep,
                    const std::vector<Array>& leaves, const std::string& structure)
-    : call_(std::move(call)) {
+    : call_(std::move(call)), keep_(keep), rank_(process_index()) {
   team.together([&] { eval(leaves); });
   manifest_ = planned(step, structure, leaves);
   team.once([&] {
@@ -76,7 +79,7 @@ StepSave::StepSave(const Team& team, std::string call, const std::string& dir, i
   folder_ = team.from_first(folder_);
   for (std::size_t n = 0; n < leaves.size(); ++n)
     for (const auto& block : manifest_.leaves[n].blocks)
-      if (block.rank == process_index())
+      if (block.rank == rank_)
         pieces_.push_back({output_of(leaves[n]).stored->buffer, bytes_of(block.box, leaves[n].dtype())});
 }
 
@@ -86,24 +89,88 @@ void StepSave::write() noexcept {
     std::vector<std::pair<const std::byte*, std::int64_t>> pieces;
     pieces.reserve(pieces_.size());
     for (const auto& piece : pieces_) pieces.emplace_back(piece.buffer.data(), piece.bytes);
-    mine_ = write_rank_file(call_, folder_ + "/" + rank_file(process_index()), pieces);
+    mine_ = write_rank_file(call_, folder_ + "/" + rank_file(rank_), pieces);
   } catch (...) {
     wrong_ = std::current_exception();
   }
 }
 
-void StepSave::finish(const Team& team, int keep) {
+bool StepSave::is_stopped_after(int milliseconds) {
+  std::unique_lock lock(mutex_);
+  return stop_.wait_for(lock, std::chrono::milliseconds(milliseconds), [&] { return is_stopped_; });
+}
+void StepSave::stop_looking() {
+  const std::lock_guard lock(mutex_);
+  is_stopped_ = true;
+  stop_.notify_all();
+}
+
+std::optional<Mark> StepSave::mark_of(int rank) const {
+  return rank == rank_ ? Mark{false, mine_} : find_mark(folder_, rank);
+}
+
+bool StepSave::found_all_marks() {
+  int pause_ms = 1;
+  for (int r = 0; r < static_cast<int>(manifest_.files.size());) {
+    const auto mark = mark_of(r);
+    if (mark && mark->has_failed) return false;
+    if (mark) {
+      manifest_.files[r++] = mark->file;
+    } else {
+      if (is_stopped_after(pause_ms)) return false;
+      pause_ms = std::min(2 * pause_ms, 200);
+    }
+  }
+  return true;
+}
+
+void StepSave::commit_alone() noexcept {
+  const NoSizeSignal size_is_an_error;
+  try {
+    if (!place_) return leave_mark(call_, folder_, rank_, {wrong_ != nullptr, mine_});
+  } catch (const std::exception&) {  // finish() needs no mark
+    return;
+  }
+  try {
+    if (!wrong_ && found_all_marks()) commit();
+  } catch (...) {
+    wrong_at_commit_ = std::current_exception();
+  }
+}
+
+void StepSave::commit() {
+  remove_marks(folder_, static_cast<int>(manifest_.files.size()));
+  place_->commit(manifest_);
+  is_committed_ = true;
+  try {
+    if (keep_ > 0) place_->keep_newest(keep_);
+  } catch (const IoError& error) {
+    log(LogLevel::warn, std::string("older steps were not removed: ") + error.what());
+  }
+  place_.reset();
+  fault_point("saved");
+}
+
+void StepSave::finish(const Team& team) {
   pieces_.clear();
   team.together([&] {
     if (wrong_) std::rethrow_exception(wrong_);
   });
   gather_files(manifest_, mine_);
   team.once([&] {
-    place_->commit(manifest_);
-    if (keep > 0) place_->keep_newest(keep);
-    place_.reset();
-    fault_point("saved");
+    if (wrong_at_commit_) std::rethrow_exception(wrong_at_commit_);
+    if (!is_committed_) commit();
   });
+}
+
+void StepSave::finish_alone() {
+  pieces_.clear();
+  const bool has_no_name = place_ && !is_committed_;
+  if (place_) place_->abandon();  // other ranks may still write here
+  if (wrong_) std::rethrow_exception(wrong_);
+  if (wrong_at_commit_) std::rethrow_exception(wrong_at_commit_);
+  if (has_no_name)
+    throw IoError(call_ + " is given up: the ranks have not all written their parts by the end of it");
 }
 
 }  // namespace tessera::io::checkpoint

@@ -27,7 +27,10 @@ def _finish():
     exit's own hook ends it, which knows the status."""
     _core.checkpoint.finish_managers(_has_failed)
     if "mpi4py.MPI" in sys.modules:
-        _core.end()
+        status = _core.end()
+        if status and not _has_failed:  # a save that was the program's last act, or another process
+            sys.stdout.flush()
+            os._exit(status)
 
 
 def attach(communicator):
