@@ -24,5 +24,6 @@ PYBIND11_MODULE(_core, m) {
   bind_writers(m);
   bind_checkpoints(m);
   bind_scopes(m);
+  bind_jax(m);
   document(m);
 }

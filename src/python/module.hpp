@@ -28,6 +28,7 @@ void bind_sparse(py::module_&);
 void bind_writers(py::module_&);
 void bind_checkpoints(py::module_&);
 void bind_scopes(py::module_&);
+void bind_jax(py::module_&);
 
 // The array in a Python object, or nullptr. Two loads: every argument of every op is asked.
 const Array* array_in(py::handle);

@@ -1,4 +1,7 @@
 // Cholesky: reads the lower triangle of a Hermitian matrix, gives L with L L^H = a.
+#include <algorithm>
+#include <limits>
+
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -31,10 +34,29 @@ const MatrixDims dims("B.. n n -> B.. n n | whole n", {received, memory});
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[0].shape, in[0].dtype}}; }
 
+bool gives_nan(const KernelArgs& args) { return args.params.as<FactorParams>().nan_for_failure; }
+
+// One matrix after the other: a breakdown stays with the matrix that has it.
+template <class T> void factor_apart(const Tile& a, T* l) {
+  const std::int64_t n = extent(a, 1);
+  for (std::int64_t i = 0; i < batch_count(a); ++i) {
+    T* result = l + i * n * n;
+    if (!kernels::cholesky(a.dtype, 1, n, Team::matrix<T>(a, i), result).happened()) continue;
+    for (std::int64_t row = 0; row < n; ++row) {
+      std::fill_n(result + row * n, row + 1, T(std::numeric_limits<real_of<T>>::quiet_NaN()));
+      std::fill_n(result + row * n + row + 1, n - row - 1, T(0));
+    }
+  }
+}
+
 void kernel(const KernelArgs& args) {
   const Tile& a = args.in[0];
   const auto breakdown = kernels::cholesky(a.dtype, batch_count(a), extent(a, 1), a.data, args.out[0].data);
-  if (breakdown.happened()) throw_not_positive_definite(a, breakdown.matrix, breakdown.index);
+  if (!breakdown.happened()) return;
+  if (!gives_nan(args)) throw_not_positive_definite(a, breakdown.matrix, breakdown.index);
+  kernels::visit_inexact(a.dtype, [&](auto zero) {
+    factor_apart(a, reinterpret_cast<decltype(zero)*>(args.out[0].data));
+  });
 }
 
 template <class T> void factor_together(const TalkArgs& args) {
@@ -54,6 +76,10 @@ template <class T> void factor_together(const TalkArgs& args) {
     GridMatrix<T> matrix(grid, layout, 0, true);
     load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld, Part::lower);
     const std::int64_t bad = cholesky(grid, matrix);
+    if (bad >= 0 && gives_nan(args.local)) {
+      fill_nan(grid, out, Team::matrix<T>(l, i), Part::lower);
+      continue;
+    }
     if (bad >= 0 && bad_matrix < 0) bad_matrix = i, bad_pivot = bad;
     store(grid, out, Team::matrix<T>(l, i), layout, matrix.values.data(), matrix.ld, Part::lower);
   }
@@ -99,7 +125,7 @@ const TakesWorkspace takes(cholesky_op, workspace);
 }  // namespace
 
 Array cholesky(const Array& a, SolveHow how) {
-  return record(cholesky_op, make_params(FactorParams{how.block, how.grid_rows}), {a});
+  return record(cholesky_op, make_params(FactorParams{how.block, how.grid_rows, how.nan_for_failure}), {a});
 }
 
 // ---- building blocks of vjp rules ----

@@ -98,9 +98,11 @@ template <class T> T* Team::matrix(const Tile& tile, std::int64_t batch_element,
 struct FactorParams {
   std::int64_t block = 0;
   int grid_rows = 0;
+  bool nan_for_failure = false;  // of cholesky: NaN instead of a LinAlgError
   template <class V> void fields(V&& visit) const {
     visit("block", block);
     visit("grid_rows", grid_rows);
+    visit("nan_for_failure", nan_for_failure);
   }
 };
 GridShape grid_shape(const FactorParams&, int ranks);

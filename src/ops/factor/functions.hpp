@@ -11,6 +11,7 @@ struct SolveHow {
   std::int64_t block = 0;                                   // of the block-cyclic layout; 0: chosen
   int grid_rows = 0;                                        // of the process grid; 0: chosen
   bool refuse_singular = false;                             // of lu_factor: LinAlgError where a pivot is zero
+  bool nan_for_failure = false;                             // of cholesky: NaN instead of LinAlgError
   IllConditioned ill_conditioned = IllConditioned::accept;  // of solve
 };
 Array solve(const Array& a, const Array& b, SolveHow);        // b: (..., n, k)

@@ -1,0 +1,123 @@
+#include "ops/effect/host_call.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <tessera/error.hpp>
+
+#include "comm/collectives/collectives.hpp"
+#include "comm/mpi/communicator.hpp"
+#include "ops/build.hpp"
+
+namespace tessera {
+namespace {
+
+struct HostCallParams {
+  HostFunctionPtr function;
+  std::vector<Shape> shapes;
+  std::vector<Dtype> dtypes;
+  bool by_one = false;
+  template <class V> void fields(V&& visit) const {
+    visit("function", function);
+    visit("shapes", shapes);
+    visit("dtypes", dtypes);
+    visit("by_one", by_one);
+  }
+};
+const HostCallParams& params_of(const Params& params) { return params.as<HostCallParams>(); }
+
+// The first output is the token, as of every effect.
+std::vector<Type> infer(std::span<const Type>, const Params& params) {
+  const auto& p = params_of(params);
+  std::vector<Type> types{{Shape{}, int32}};
+  for (std::size_t i = 0; i < p.shapes.size(); ++i) types.push_back({p.shapes[i], p.dtypes[i]});
+  return types;
+}
+
+Placement place(const PlaceArgs& args) {
+  Placement placement;
+  const auto whole = [&](const Type& type) {
+    return Sharding::from_dim_axes(args.mesh, DimAxes(type.shape.size()));
+  };
+  for (const auto& type : args.in) placement.inputs.push_back(whole(type));
+  for (const auto& type : args.out) placement.outputs.push_back(whole(type));
+  return placement;
+}
+
+void call(const TalkArgs& args) {
+  std::vector<EffectValue> values;
+  for (const Tile& tile : args.local.in.subspan(1)) values.push_back({tile.data, tile.shape(), tile.dtype});
+  std::vector<std::byte*> results;
+  for (const Tile& tile : args.local.out.subspan(1)) results.push_back(tile.data);
+  params_of(args.local.params).function->call(values, results);
+}
+
+// An exception on the first rank is one on every rank: nobody waits for results that do not come.
+void call_by_one(const TalkArgs& args) {
+  const auto& ids = args.mesh.device_ids();
+  const auto& group = comm::group(ids);
+  std::exception_ptr failure;
+  std::byte has_failed{0};
+  if (group.rank() == 0) try {
+      call(args);
+    } catch (...) {
+      failure = std::current_exception();
+      has_failed = std::byte{1};
+    }
+  comm::broadcast(group, &has_failed, 1, 0);
+  if (failure) std::rethrow_exception(failure);
+  if (has_failed != std::byte{0})
+    throw UserError(params_of(args.local.params).function->text + " has failed on rank " +
+                    std::to_string(ids[0]));
+  for (const Tile& tile : args.local.out.subspan(1))
+    if (tile.bytes() > 0) comm::broadcast(group, tile.data, tile.bytes(), 0);
+}
+
+void run(const TalkArgs& args) {
+  std::fill_n(args.local.out[0].data, itemsize(int32), std::byte{0});
+  if (params_of(args.local.params).by_one && args.fixed_axes.empty())
+    call_by_one(args);
+  else
+    call(args);
+}
+
+std::vector<TalkCost> cost(const PlaceArgs& args, const Placement&) {
+  if (!params_of(args.params).by_one || !args.fixed_axes.empty()) return {};
+  std::int64_t bytes = 1;
+  for (const auto& type : args.out.subspan(1)) bytes += type.shape.elements() * itemsize(type.dtype);
+  MeshAxes axes;
+  for (std::size_t axis = 0; axis < args.mesh.axis_sizes().size(); ++axis) axes.push_back(static_cast<int>(axis));
+  return {{"broadcast", axes, bytes, static_cast<std::int64_t>(args.out.size())}};
+}
+
+const OpDef host_call_op{
+    .name = "host_call",
+    .halves = moves_halves,
+    .infer = infer,
+    .sharding = Place{place},
+    .runs = Talk{.together = run, .cost = cost},
+    .vjp = NoRule{"a function of the host has no derivative that is known: give it one with custom_vjp"},
+    .batch = NoRule{"a function of the host is called for one example: map it with a loop"},
+    .is_value_dependent = true,
+};
+const Registered registered(host_call_op);
+
+}  // namespace
+
+std::vector<Array> record_host_call(HostFunctionPtr f, const std::vector<Array>& values,
+                                    std::vector<Type> results, Callers callers) {
+  HostCallParams p{std::move(f), {}, {}, callers == Callers::one};
+  for (auto& type : results) {
+    p.shapes.push_back(std::move(type.shape));
+    p.dtypes.push_back(type.dtype);
+  }
+  std::vector<Array> in{effect_token()};
+  in.insert(in.end(), values.begin(), values.end());
+  auto out = record_all(host_call_op, make_params(std::move(p)), std::move(in));
+  if (callers == Callers::one) set_effect_token(out[0]);
+  out.erase(out.begin());
+  return out;
+}
+
+}  // namespace tessera

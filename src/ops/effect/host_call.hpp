@@ -1,0 +1,34 @@
+// A function of the host in the middle of a program: it reads whole values and gives values back.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/effect/effect.hpp"
+
+namespace tessera {
+
+// Who calls the function.
+enum class Callers {
+  all,  // every rank: the function depends on nothing else and has no effect
+  one   // the first rank of the mesh, which tells the others the results; calls keep their order
+};
+struct HostFunction {
+  std::string text;  // what it is, for program texts; alike on all ranks
+  // Writes the results, dense and row-major, to memory of their types.
+  std::function<void(const std::vector<EffectValue>&, const std::vector<std::byte*>& results)> call;
+};
+using HostFunctionPtr = std::shared_ptr<const HostFunction>;
+inline std::uint64_t field_hash(const HostFunctionPtr& f) {
+  return hash_bytes(f->text.data(), f->text.size());
+}
+inline bool same_field(const HostFunctionPtr& a, const HostFunctionPtr& b) { return a == b; }
+inline std::string field_text(const HostFunctionPtr& f) { return f->text; }
+
+// Records the call: results of the given types, whole on every rank. In a mapped function each rank calls it
+// on its own values.
+std::vector<Array> record_host_call(HostFunctionPtr f, const std::vector<Array>& values,
+                                    std::vector<Type> results, Callers callers);
+
+}  // namespace tessera

@@ -1,0 +1,149 @@
+"""jax.numpy outside of jit, on arrays of tessera: every primitive that JAX would run by XLA is recorded as an op instead.
+
+JAX's evaluating trace hands each primitive to this module. Small functions of jax.numpy are recorded op by op, which computes nothing
+yet; larger ones, and loops, are programs of their own, planned once.
+"""
+import jax
+from jax._src import core, dispatch, pjit
+
+from .. import _core
+from . import _values
+from ._interpret import Equation, apply, evaluate
+from ._lines import call_at, calling_place
+from ._sharded import is_ours, wrapped
+from ._versions import closed
+
+_small = 60
+_programs = {}
+_state = {"takes_all": False}
+_loops = frozenset(("while", "scan", "cond", "shard_map"))
+_originals = {}
+
+
+def take_all(on=True):
+    """Whether primitives without an array of tessera among their operands are taken, too: in a program that the runner runs."""
+    _state["takes_all"] = on
+
+
+def _takes(args):
+    return _state["takes_all"] or any(is_ours(a) for a in args)
+
+
+def _aval(value):
+    return core.get_aval(value) if not hasattr(core, "typeof") else core.typeof(value)
+
+
+def _out_avals(primitive, avals, params):
+    if primitive.name in ("jit", "pjit", "closed_call"):
+        return closed(params["jaxpr"]).out_avals
+    result = primitive.abstract_eval(*avals, **params)
+    result = result[0] if isinstance(result, tuple) and len(result) == 2 and not primitive.multiple_results or primitive.multiple_results else result
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def run(primitive, args, params):
+    """One primitive on values, now or when a value is asked for."""
+    avals = [_aval(a) for a in args]
+    operands = [_values.array_of(a) for a in args]
+    place = calling_place()
+    out_avals = _out_avals(primitive, avals, params)
+    if primitive.name in ("jit", "pjit"):
+        results = _call(params["jaxpr"], operands, place)
+    elif primitive.name == "device_put":
+        from ._arrays import _put
+        results = call_at(place, lambda: [_put(x, s) for x, s in zip(operands, _targets(params, len(operands)))], (), {})
+    elif primitive.name in _loops:
+        results = _program_of(primitive, params, operands, avals, out_avals, place)
+    else:
+        results = apply(primitive, operands, params, Equation(primitive.name, avals, out_avals, place))
+    results = [wrapped(r, a) for r, a in zip(results, out_avals)]
+    return results if primitive.multiple_results else results[0]
+
+
+def _targets(params, count):
+    given = params.get("devices", [params.get("device")] * count)
+    return [getattr(d, "sharding", d) for d in given]
+
+
+def _has_loops(jaxpr):
+    return any(e.primitive.name in _loops for e in jaxpr.eqns)
+
+
+def _call(jaxpr, operands, place):
+    jaxpr = closed(jaxpr)
+    if len(jaxpr.jaxpr.eqns) <= _small and not _has_loops(jaxpr.jaxpr):
+        return evaluate(jaxpr, *operands)
+    return _run_program(id(jaxpr), jaxpr, lambda *leaves: tuple(evaluate(jaxpr, *leaves)), operands, place)
+
+
+def _program_of(primitive, params, operands, avals, out_avals, place):
+    equation = Equation(primitive.name, avals, out_avals, place)
+    inner = next((p for n, p in params.items() if n in ("jaxpr", "body_jaxpr")), params.get("branches"))
+    inner = inner[0] if isinstance(inner, (list, tuple)) else inner
+    return _run_program((primitive.name, id(inner)), inner, lambda *leaves: tuple(apply(primitive, leaves, params, equation)), operands, place)
+
+
+def _run_program(key, kept, function, operands, place):
+    """JAX caches jaxprs, so the same function has the same one; it is kept, and its identity with it."""
+    if key not in _programs:
+        if len(_programs) > 4096:
+            _programs.clear()
+        _programs[key] = (_core.JitFunction(function, None, None, [], [], set()), kept)
+    program = _programs[key][0]
+    if not operands:
+        return list(function())
+    return list(call_at(place, program, operands, {}))
+
+
+def _process_primitive(self, primitive, args, params, /):
+    if _takes(args):
+        return run(primitive, args, params)
+    return _originals["process_primitive"](self, primitive, args, params)
+
+
+def _pjit_call(*args, **params):
+    if not _takes(args):
+        return _originals["pjit"](*args, **params)
+    return run(pjit.jit_p if hasattr(pjit, "jit_p") else pjit.pjit_p, args, params), None, None, []
+
+
+def _device_put(*args, **params):
+    if not _takes(args):
+        return _originals["device_put"](*args, **params)
+    place, targets = calling_place(), _targets(params, len(args))
+    from ._arrays import _put
+    return [wrapped(call_at(place, _put, (_values.array_of(x), s), {}), _aval(x)) for x, s in zip(args, targets)]
+
+
+def install():
+    """JAX's evaluation, from now on with arrays of tessera among its values."""
+    if _originals:
+        return
+    _originals["process_primitive"] = core.EvalTrace.process_primitive
+    core.EvalTrace.process_primitive = _process_primitive
+    _originals["pjit"] = pjit._pjit_call_impl_python
+    pjit._pjit_call_impl_python = _pjit_call
+    if hasattr(dispatch, "_batched_device_put_impl"):
+        _originals["device_put"] = dispatch._batched_device_put_impl
+        dispatch._batched_device_put_impl = _device_put
+    _install_shard_map()
+
+
+def _install_shard_map():
+    """Outside of jit JAX runs a shard_map's body op by op on each device. Here it is jitted instead."""
+    from jax._src import shard_map as module
+    original = module.shard_map
+
+    def shard_map(f=None, /, **options):
+        if f is None:
+            return lambda g: shard_map(g, **options)
+        mapped = original(f, **options)
+        jitted = jax.jit(mapped)
+
+        def call(*args):
+            return jitted(*args) if core.trace_state_clean() and _takes(jax.tree_util.tree_leaves(args)) else mapped(*args)
+        return call
+
+    for owner in (jax, module):
+        if getattr(owner, "shard_map", None) is original:
+            owner.shard_map = shard_map

@@ -1,0 +1,104 @@
+"""Jaxprs as tessera programs: equation by equation, each by the rule of its primitive.
+
+A rule is a function of the operands' arrays and the primitive's parameters. It returns one array, or a list for primitives with
+several results. It records ops; nothing is computed here.
+"""
+import inspect
+
+from . import _values
+from ._lines import call_at, text_of
+from ._versions import closed, is_literal, user_frame
+
+_rules = {}
+
+
+class NotCarried(NotImplementedError):
+    """A primitive, or one of its options, that has no counterpart."""
+
+
+def rule(*names):
+    """Registers a function as the rule of primitives."""
+    def register(function):
+        takes_context = "eqn" in inspect.signature(function).parameters
+        for name in names:
+            _rules[name] = (function, takes_context)
+        return function
+    return register
+
+
+def known_primitives():
+    """Names of all primitives that have a rule."""
+    return sorted(_rules)
+
+
+def refuse(what):
+    """Raises the error of what cannot be carried; the line is added where the equation is known."""
+    raise NotCarried(what)
+
+
+class Equation:
+    """What rules may ask of an equation beside its parameters: the types of operands and results."""
+    __slots__ = ("name", "in_avals", "out_avals", "place")
+
+    def __init__(self, name, in_avals, out_avals, place):
+        self.name, self.in_avals, self.out_avals, self.place = name, in_avals, out_avals, place
+
+
+def apply(primitive, operands, params, equation):
+    """The results of one primitive on arrays, as a list."""
+    found = _rules.get(primitive.name)
+    if found is None:
+        where = text_of(equation.place)
+        raise NotCarried(f"jax's primitive {primitive.name!r}{' at ' + where if where else ''} has no counterpart in tessera.jax")
+    function, takes_context = found
+    if takes_context:
+        params = {**params, "eqn": equation}
+    try:
+        results = call_at(equation.place, function, operands, params)
+    except NotCarried as error:
+        where = text_of(equation.place)
+        if where and where not in str(error):
+            raise NotCarried(f"{primitive.name} at {where}: {error}") from None
+        raise
+    results = list(results) if isinstance(results, (list, tuple)) else [results]
+    return [r if r.dtype == _values.dtype_of(a) else _values.with_dtype(r, a) for r, a in zip(results, equation.out_avals)] \
+        if _values.check_dtypes else results
+
+
+def evaluate(jaxpr, *operands):
+    """The results of a closed jaxpr on arrays, as a list."""
+    jaxpr = closed(jaxpr)
+    return _evaluate(jaxpr.jaxpr, [_values.array_of(c) for c in jaxpr.consts], operands)
+
+
+def _last_uses(jaxpr):
+    """For each equation the variables that no later one reads."""
+    seen = {v for v in jaxpr.outvars if not is_literal(v)}
+    dead = []
+    for eqn in reversed(jaxpr.eqns):
+        mine = {v for v in eqn.invars if not is_literal(v)} | set(eqn.outvars)
+        dead.append(mine - seen)
+        seen |= mine
+    return dead[::-1]
+
+
+def _evaluate(jaxpr, consts, operands):
+    known = dict(zip(jaxpr.constvars, consts))
+    known.update(zip(jaxpr.invars, operands))
+    literals = {}
+
+    def read(v):
+        if not is_literal(v):
+            return known[v]
+        key = (id(v.val), str(v.aval))
+        if key not in literals:
+            literals[key] = _values.literal(v.val, v.aval)
+        return literals[key]
+
+    for eqn, dead in zip(jaxpr.eqns, _last_uses(jaxpr)):
+        equation = Equation(eqn.primitive.name, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], user_frame(eqn.source_info))
+        results = apply(eqn.primitive, [read(v) for v in eqn.invars], eqn.params, equation)
+        known.update(zip(eqn.outvars, results))
+        for v in dead:
+            known.pop(v, None)
+    return [read(v) for v in jaxpr.outvars]

@@ -1,0 +1,205 @@
+"""An array of tessera as JAX's programs expect an array: all of jax.Array's methods and operators, with JAX's types and shardings."""
+import jax
+import numpy as np
+from jax._src import core, dtypes
+from jax._src.numpy import array_methods
+
+from .. import _core
+from . import _layouts, _values
+from ._versions import prng
+
+try:
+    from jax._src.interpreters import xla
+except ImportError:  # newer versions have no such table
+    xla = None
+
+
+class ShardedArray(jax.Array):
+    """jax.Array whose value is an array of tessera: .__tessera_array__. Reading values is collective over all ranks."""
+
+    def __init__(self, x, aval):
+        self.__tessera_array__, self.aval = x, aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: len(self.aval.shape))
+    size = property(lambda self: int(np.prod(self.aval.shape)))
+    weak_type = property(lambda self: self.aval.weak_type)
+    nbytes = property(lambda self: self.size * self.dtype.itemsize)
+    itemsize = property(lambda self: self.dtype.itemsize)
+    sharding = property(lambda self: _layouts.jax_sharding_of(self.__tessera_array__))
+    committed = _committed = property(lambda self: self.__tessera_array__.committed)
+    is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated)
+    is_fully_addressable = property(lambda self: True)
+    device = property(lambda self: self.sharding if self.committed else jax.devices()[0])
+    format = property(lambda self: None)
+    __numpy_dtype__ = property(lambda self: self.dtype)
+
+    @property
+    def _value(self):
+        return _values.to_numpy(self.__tessera_array__).astype(self.dtype, copy=False)
+
+    def devices(self):
+        return set(self.sharding.device_set)
+
+    @property
+    def addressable_shards(self):
+        shards = self.__tessera_array__.addressable_shards
+        return [_Shard(s, self) for s in shards]
+
+    global_shards = addressable_shards
+
+    def addressable_data(self, index):
+        return self.addressable_shards[index].data
+
+    def block_until_ready(self):
+        self.__tessera_array__.block_until_ready()
+        return self
+
+    def copy_to_host_async(self):
+        pass
+
+    def delete(self):
+        self.__tessera_array__.delete()
+
+    def is_deleted(self):
+        return self.__tessera_array__.is_deleted()
+
+    def on_device_size_in_bytes(self):
+        return self.nbytes
+
+    def unsafe_buffer_pointer(self):
+        raise NotImplementedError("unsafe_buffer_pointer: the array's blocks are tessera's")
+
+    def __array__(self, dtype=None, copy=None, context=None):
+        host = self._value
+        return host if dtype is None else host.astype(dtype)
+
+    def __dlpack__(self, **options):
+        return self.__tessera_array__.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __repr__(self):
+        words = np.array2string(self._value, separator=", ", prefix="Array(") if self.size else "[]"
+        shape = f", shape={self.shape}" if not self.size else ""
+        return f"Array({words}{shape}, dtype={self.dtype.name}{', weak_type=True' if self.weak_type else ''})"
+
+    def __str__(self):
+        return str(self._value)
+
+    def __format__(self, spec):
+        return format(self._value[()], spec) if self.ndim == 0 else format(self._value, spec)
+
+    def __bool__(self):
+        return bool(self._value)
+
+    def __float__(self):
+        return float(self._value)
+
+    def __int__(self):
+        return int(self._value)
+
+    def __complex__(self):
+        return complex(self._value)
+
+    def __index__(self):
+        if self.ndim or self.dtype.kind not in "iu":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self._value)
+
+    def __round__(self, ndigits=None):
+        return self.round(0 if ndigits is None else ndigits) if ndigits else jax.numpy.round(self).astype(int)
+
+    def __len__(self):
+        if not self.ndim:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self):
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (wrapped(part, self.aval.update(shape=self.shape[1:]) if hasattr(self.aval, "update") else None) for part in _core.unstack(self.__tessera_array__, 0)) \
+            if len(self) else iter(())
+
+    def __hash__(self):
+        raise TypeError(f"unhashable type: {type(self)}")
+
+    def item(self, *args):
+        return self._value.item(*args)
+
+    def tolist(self):
+        return self._value.tolist()
+
+    def tobytes(self, order="C"):
+        return self._value.tobytes(order)
+
+    def copy(self):
+        return self
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return jax.numpy.asarray, (self._value,)
+
+
+class _Shard:
+    """One rank's block, in JAX's words."""
+
+    def __init__(self, shard, array):
+        self.index, self.replica_id, self._shard, self._array = shard.index, shard.replica_id, shard, array
+
+    @property
+    def data(self):
+        return wrapped(self._shard.data, None)
+
+    @property
+    def device(self):
+        return jax.devices()[self._shard.device.id]
+
+    def __repr__(self):
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id})"
+
+
+array_methods._set_array_base_attributes(ShardedArray, exclude={n for n in vars(ShardedArray) if n not in ("__module__", "__doc__", "__dict__", "__weakref__")})
+core.pytype_aval_mappings[ShardedArray] = lambda x: x.aval
+
+
+def _register(kind, as_value):
+    """How JAX makes a value of its own of an object that it is handed, by the table of its version."""
+    register = getattr(dtypes, "register_canonicalize_value_handler", None)
+    if register is not None:
+        return register(kind, as_value)
+    for module in (dtypes, core, xla):
+        for name in ("canonicalize_value_handlers", "canonicalize_dtype_handlers"):
+            if hasattr(module, name):
+                getattr(module, name)[kind] = as_value
+
+
+def is_ours(value):
+    return type(value) is ShardedArray or type(value) is _core.Array or getattr(value, "_base_array", None).__class__ is ShardedArray
+
+
+def aval_of(x):
+    return core.ShapedArray(tuple(x.shape), _values.numpy_dtype(x.dtype.name))
+
+
+def wrapped(x, aval):
+    """An array of tessera as JAX's: of keys a key array of JAX."""
+    if not isinstance(x, _core.Array):
+        return x
+    if aval is not None and _values.is_key(aval):
+        return prng.PRNGKeyArray(aval.dtype._impl, ShardedArray(x, aval_of(x)))
+    return ShardedArray(x, aval_of(x) if aval is None else aval)
+
+
+# A function of jax.numpy takes a tessera array for what it stands for.
+_core.Array.__jax_array__ = lambda self: ShardedArray(self, aval_of(self))
+core.pytype_aval_mappings[_core.Array] = lambda x: aval_of(x)
+_register(ShardedArray, lambda x: x)
+_register(_core.Array, lambda x: ShardedArray(x, aval_of(x)))

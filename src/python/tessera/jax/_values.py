@@ -1,0 +1,137 @@
+"""Values on their way in and out: JAX's types of arrays, NumPy's arrays, numbers and keys as tessera's arrays."""
+import functools
+
+import jax
+import numpy as np
+from jax._src import core, dtypes
+
+from .. import _core, _create
+
+check_dtypes = True
+
+
+@functools.lru_cache(maxsize=None)
+def _dtype_named(name):
+    return _core.dtype(name)
+
+
+_accelerators_only = frozenset(("int1", "int2", "int4", "uint1", "uint2", "uint4"))
+
+
+def dtype(of):
+    """NumPy's dtype as tessera's."""
+    name = np.dtype(of).name
+    if name in _accelerators_only or name.startswith(("float8", "float6", "float4")):
+        from ._interpret import refuse
+        refuse(f"the dtype {name}, which serves accelerators")
+    return _dtype_named(name)
+
+
+@functools.lru_cache(maxsize=None)
+def numpy_dtype(name):
+    """tessera's dtype, by its name, as NumPy's."""
+    return dtypes.bfloat16 and np.dtype(dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+
+
+def is_key(aval):
+    """Whether it is an array of random keys."""
+    return hasattr(aval, "dtype") and jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key)
+
+
+def key_shape(aval):
+    """The extents that a key's bits add behind."""
+    return aval.dtype._impl.key_shape
+
+
+def dtype_of(aval):
+    if is_key(aval):
+        return _dtype_named("uint32")
+    if not hasattr(aval, "dtype"):
+        return None
+    return _dtype_named("bool") if aval.dtype == dtypes.float0 else dtype(aval.dtype)
+
+
+def with_dtype(x, aval):
+    wanted = dtype_of(aval)
+    return x if wanted is None else _core.astype(x, wanted)
+
+
+def shape_of(aval):
+    return tuple(aval.shape) + key_shape(aval) if is_key(aval) else tuple(aval.shape)
+
+
+def literal(value, aval):
+    """A constant of a jaxpr as an array of its type."""
+    if value is core.no_tangent if hasattr(core, "no_tangent") else False:
+        return value
+    if not hasattr(aval, "dtype"):
+        return value
+    if is_key(aval) or np.ndim(value):
+        return array_of(value)
+    if aval.dtype == dtypes.float0:
+        return _core.full((), False, "bool")
+    number = np.asarray(value, aval.dtype)
+    return scalar(number[()], aval.dtype)
+
+
+def scalar(number, of):
+    """A number as an array without dims."""
+    to = dtype(of)
+    if to.name in ("bfloat16", "float16"):
+        return _core.astype(_core.full((), float(number), "float32"), to)
+    return _core.full((), np.asarray(number).item(), to)  # a plain number of any class that stands for one
+
+
+def number_like(number, x):
+    """A number in the dtype of an array."""
+    return _core.full((), number, x.dtype) if x.dtype.name not in ("bfloat16", "float16") else _core.astype(_core.full((), number, "float32"), x.dtype)
+
+
+def _dtype_of_number(value):
+    kind = int if isinstance(value, int) else float if isinstance(value, float) else complex
+    return dtypes.canonicalize_dtype(np.dtype(kind))
+
+
+def of_numpy(host):
+    """NumPy's array, every rank's alike, as an array."""
+    if host.dtype == dtypes.float0:
+        return _core.full(host.shape, False, "bool")
+    dtype(host.dtype)
+    return _create.asarray(np.ascontiguousarray(host) if host.ndim else host)
+
+
+def array_of(value):
+    """Any value that JAX takes as an array of tessera."""
+    if isinstance(value, _core.Array):
+        return value
+    kept = getattr(value, "__tessera_array__", None)
+    if kept is not None:
+        return kept
+    if isinstance(value, core.Tracer):
+        raise TypeError(f"a value of a jax trace cannot enter a tessera program: {value}")
+    if hasattr(value, "_base_array"):  # keys
+        return array_of(value._base_array)
+    if isinstance(value, jax.Array):
+        if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+            return array_of(jax.random.key_data(value))
+        return of_numpy(np.asarray(value))
+    if isinstance(value, bool):
+        return _core.full((), value, "bool")
+    if isinstance(value, (int, float, complex)):
+        return scalar(value, getattr(value, "dtype", None) or _dtype_of_number(value))
+    if isinstance(value, _core.Key):
+        return _core.random.key_data(value)
+    host = np.asarray(value)
+    return of_numpy(host.astype(dtypes.canonicalize_dtype(host.dtype)) if host.dtype != dtypes.float0 else host)
+
+
+def to_numpy(x):
+    """The whole value on every rank. Collective."""
+    host = _create._as_numpy(x._host())
+    return host
+
+
+def iota(n, of, dtype_name="int32"):
+    """0, 1, ... along dim `of[0]` of an array with of[1] dims."""
+    dim, ndim = of
+    return _core.reshape(_core.arange_integers(0, n, 1, dtype_name), [n if d == dim else 1 for d in range(ndim)])

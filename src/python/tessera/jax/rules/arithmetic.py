@@ -1,0 +1,195 @@
+"""Elementwise primitives."""
+import numpy as np
+
+from ... import _core as c
+from .._interpret import refuse, rule
+from .._values import dtype, number_like
+
+_same = {
+    "add": c.add, "add_any": c.add, "sub": c.subtract, "mul": c.multiply, "max": c.maximum, "min": c.minimum, "atan2": c.atan2, "nextafter": c.nextafter,
+    "eq": c.equal, "ne": c.not_equal, "lt": c.less, "le": c.less_equal, "gt": c.greater, "ge": c.greater_equal, "and": c.bitwise_and, "or": c.bitwise_or,
+    "xor": c.bitwise_xor, "not": c.bitwise_invert, "neg": c.negative, "abs": c.abs, "sign": c.sign, "floor": c.floor, "ceil": c.ceil, "is_finite": c.isfinite,
+    "exp": c.exp, "exp2": c.exp2, "expm1": c.expm1, "log": c.log, "log1p": c.log1p, "sin": c.sin, "cos": c.cos, "tan": c.tan, "asin": c.asin, "acos": c.acos,
+    "atan": c.atan, "sinh": c.sinh, "cosh": c.cosh, "tanh": c.tanh, "asinh": c.asinh, "acosh": c.acosh, "atanh": c.atanh, "logistic": c.sigmoid,
+    "sqrt": c.sqrt, "rsqrt": c.rsqrt, "cbrt": c.cbrt, "square": c.square, "real": c.real, "imag": c.imag, "erf": c.erf, "erfc": c.erfc, "erf_inv": c.erf_inv,
+    "complex": c.make_complex,
+}
+
+
+def _register(name, op):
+    """The primitive's parameters (accuracy) choose among implementations of XLA; tessera has one."""
+    rule(name)(lambda *operands, **_: op(*operands))
+
+
+for _name, _op in _same.items():
+    _register(_name, _op)
+
+
+def is_complex(x):
+    return x.dtype.kind == "c"
+
+
+def is_float(x):
+    return x.dtype.kind in "fV" or x.dtype.name == "bfloat16"
+
+
+def is_integer(x):
+    return x.dtype.kind in "iu"
+
+
+def both(condition, other):
+    return c.bitwise_and(condition, other)
+
+
+@rule("logistic")
+def logistic(x, **_):
+    return c.sigmoid(x) if not is_complex(x) else c.divide(number_like(1, x), c.add(number_like(1, x), c.exp(c.negative(x))))
+
+
+@rule("rsqrt")
+def rsqrt(x, **_):
+    return c.divide(number_like(1, x), c.sqrt(x)) if is_complex(x) else c.rsqrt(x)
+
+
+@rule("exp2")
+def exp2(x, **_):
+    return c.exp(c.multiply(x, number_like(float(np.log(2)), x))) if is_complex(x) else c.exp2(x)
+
+
+@rule("div")
+def div(a, b):
+    if not is_integer(a):
+        return c.divide(a, b)
+    zero, quotient = number_like(0, a), c.floor_divide(a, b)
+    if a.dtype.kind == "i":
+        rest = c.subtract(a, c.multiply(quotient, b))
+        opposite = c.not_equal(c.less(a, zero), c.less(b, zero))
+        quotient = c.add(quotient, c.astype(both(c.not_equal(rest, zero), opposite), a.dtype))
+    return c.where(c.equal(b, zero), c.bitwise_invert(zero), quotient)
+
+
+@rule("rem")
+def rem(a, b):
+    if not is_integer(a):
+        return c.fmod(a, b)
+    zero = number_like(0, a)
+    one = number_like(1, a)
+    safe = c.where(c.equal(b, zero), one, b)
+    rest = c.remainder(a, safe)
+    if a.dtype.kind == "i":
+        rest = c.where(both(c.not_equal(rest, zero), c.less(a, zero)), c.subtract(rest, c.where(c.less(safe, zero), zero, safe)), rest)
+        rest = c.where(both(both(c.not_equal(rest, zero), c.greater_equal(a, zero)), c.less(safe, zero)), c.subtract(rest, safe), rest)
+    return c.where(c.equal(b, zero), a, rest)
+
+
+@rule("pow")
+def pow(a, b):  # noqa: A001
+    return c.power(a, c.astype(b, a.dtype)) if is_integer(b) and not is_integer(a) else c.power(a, b)
+
+
+@rule("integer_pow")
+def integer_pow(x, y, **_):
+    """By repeated squaring, as XLA has it."""
+    if y == 0:
+        return c.where(c.equal(x, x), number_like(1, x), number_like(1, x))
+    result, square, n = None, x, abs(y)
+    while n:
+        if n & 1:
+            result = square if result is None else c.multiply(result, square)
+        n >>= 1
+        if n:
+            square = c.multiply(square, square)
+    return result if y > 0 else c.divide(number_like(1, x), result)
+
+
+@rule("max")
+def maximum(a, b):
+    return c.where(_complex_less(a, b), b, a) if is_complex(a) else c.maximum(a, b)
+
+
+@rule("min")
+def minimum(a, b):
+    return c.where(_complex_less(b, a), b, a) if is_complex(a) else c.minimum(a, b)
+
+
+def _complex_less(a, b):
+    return c.bitwise_or(c.less(c.real(a), c.real(b)), both(c.equal(c.real(a), c.real(b)), c.less(c.imag(a), c.imag(b))))
+
+
+@rule("sign")
+def sign(x):
+    return c.sign(x) if not is_float(x) else c.where(c.equal(x, number_like(0, x)), x, c.sign(x))
+
+
+@rule("round")
+def round(x, rounding_method):  # noqa: A001
+    if int(rounding_method) == 1:
+        return c.round(x)
+    half, size = c.floor(c.abs(x)), c.abs(x)
+    away = c.where(c.greater_equal(c.subtract(size, half), number_like(0.5, x)), c.add(half, number_like(1, x)), half)
+    return c.where(c.isfinite(x), c.copysign(away, x) if x.dtype.name not in ("bfloat16", "float16") else c.astype(c.copysign(c.astype(away, "float32"), c.astype(x, "float32")), x.dtype), x)
+
+
+@rule("conj")
+def conj(x, input_dtype):
+    return c.conj(x) if is_complex(x) else c.make_complex(x, number_like(0, x))
+
+
+@rule("clamp")
+def clamp(low, x, high):
+    """NaN of x is kept; so is NaN of a bound."""
+    low, high = (c.broadcast_to(b, x.shape) if b.ndim != x.ndim else b for b in (low, high))
+    return minimum(maximum(x, low), high)
+
+
+@rule("select_n")
+def select_n(which, *cases):
+    if len(cases) == 1:
+        return cases[0]
+    if which.ndim != cases[0].ndim:
+        which = c.reshape(which, [1] * cases[0].ndim) if which.size == 1 else which
+    if which.dtype.name == "bool":
+        return c.where(which, cases[1], cases[0])
+    result = cases[-1]
+    for n in reversed(range(len(cases) - 1)):
+        result = c.where(c.less_equal(which, number_like(n, which)), cases[n], result)
+    return result
+
+
+@rule("convert_element_type")
+def convert_element_type(x, new_dtype, eqn, **_):
+    to = dtype(new_dtype)
+    if is_complex(x) and to.kind != "c" and to.name != "bool":
+        x = c.real(x)
+    return c.astype(x, to)
+
+
+@rule("copy", "copy_p", "optimization_barrier", "stop_gradient", "pvary", "pbroadcast_invariant", "reduced_vary_cast", "name", "tie_in", "tie", "layout_constraint")
+def same(*operands, **_):
+    return list(operands)
+
+
+def _total_order_key(x):
+    """Integers that are ordered as IEEE's total order of the floats is."""
+    size = x.dtype.itemsize * 8
+    bits = c.bitcast_convert_type(x, f"int{size}")
+    return c.where(c.less(bits, number_like(0, bits)), c.bitwise_xor(bits, number_like(2 ** (size - 1) - 1, bits)), bits)
+
+
+def _total(name, op):
+    def compare(a, b):
+        return op(_total_order_key(a), _total_order_key(b)) if is_float(a) else op(a, b)
+    rule(name)(compare)
+
+
+for _name, _op in (("eq_to", c.equal), ("lt_to", c.less), ("le_to", c.less_equal)):
+    _total(_name, _op)
+
+
+@rule("mulhi")
+def mulhi(a, b):
+    size = a.dtype.itemsize * 8
+    if size > 32:
+        refuse("mulhi of 64-bit integers")
+    wide = a.dtype.kind == "u" and "uint64" or "int64"
+    return c.astype(c.bitwise_right_shift(c.multiply(c.astype(a, wide), c.astype(b, wide)), size), a.dtype)

@@ -1,0 +1,49 @@
+"""Primitives that call a jaxpr."""
+from .._interpret import evaluate, rule
+
+
+
+
+def _call(*operands, jaxpr=None, call_jaxpr=None, **_):
+    return evaluate(jaxpr if jaxpr is not None else call_jaxpr, *operands)
+
+
+rule("jit", "pjit", "closed_call", "core_call", "remat2", "remat", "checkpoint", "xla_call", "custom_vjp_call_jaxpr", "core_closed_call", "custom_jvp_call_jaxpr", "call",
+     "composite", "remat_opt", "custom_vmap_call", "run_state", "mutable_array")(_call)
+
+
+@rule("custom_jvp_call")
+def custom_jvp_call(*operands, call_jaxpr, **_):
+    return evaluate(call_jaxpr, *operands)
+
+
+@rule("custom_vjp_call")
+def custom_vjp_call(*operands, call_jaxpr=None, fun_jaxpr=None, **_):
+    return evaluate(call_jaxpr if call_jaxpr is not None else fun_jaxpr, *operands)
+
+
+@rule("linear_call")
+def linear_call(*operands, callee, num_callee_consts=0, **params):
+    return evaluate(callee, *operands)
+
+
+@rule("custom_transpose_call")
+def custom_transpose_call(*operands, call=None, call_jaxpr=None, **_):
+    return evaluate(call if call is not None else call_jaxpr, *operands)
+
+
+@rule("custom_partitioning")
+def custom_partitioning(*operands, call, **_):
+    """The function itself: how it is partitioned is for tessera's planner."""
+    return evaluate(call, *operands)
+
+
+@rule("custom_linear_solve")
+def custom_linear_solve(*operands, const_lengths, jaxprs, **_):
+    """The solver that the program, or jax.scipy, chose: a jaxpr of the constants and the right-hand sides."""
+    lengths = [const_lengths.matvec, const_lengths.vecmat, const_lengths.solve, const_lengths.transpose_solve]
+    first = lengths[0] + lengths[1]
+    consts, b = operands[first:first + lengths[2]], operands[sum(lengths):]
+    return evaluate(jaxprs.solve, *consts, *b)
+
+

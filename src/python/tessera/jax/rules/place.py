@@ -1,0 +1,39 @@
+"""Primitives that say where arrays are."""
+from ... import _core as c
+from .. import _layouts
+from .._interpret import rule
+
+
+@rule("sharding_constraint", "mesh_cast")
+def sharding_constraint(x, sharding=None, dst_sharding=None, **_):
+    return _placed(x, sharding if sharding is not None else dst_sharding)
+
+
+@rule("reshard")
+def reshard(x, dst_sharding, concrete_mesh=None, **_):
+    return _placed(x, dst_sharding)
+
+
+def _placed(x, sharding):
+    if sharding is None or _layouts.has_free_dims(sharding):
+        return x  # what a free dim has to be is left to the planner
+    return c.with_sharding_constraint_leaf(x, _layouts.sharding_of(sharding))
+
+
+@rule("device_put")
+def device_put(*operands, devices=None, srcs=None, copy_semantics=None, device=None, **_):
+    targets = devices if devices is not None else [device] * len(operands)
+    return [_put(x, t) for x, t in zip(operands, targets)]
+
+
+def _put(x, target):
+    """A place in memory alone, and JAX's first device inside of a program, say nothing of ranks."""
+    target = getattr(target, "sharding", target)
+    if target is None or not (hasattr(target, "spec") or hasattr(target, "mesh")):
+        return x
+    return c.with_sharding_constraint_leaf(x, _layouts.sharding_of(target))
+
+
+@rule("copy_to_host_async", "global_array_to_host_local_array", "host_local_array_to_global_array", "stage")
+def same(*operands, **_):
+    return list(operands)

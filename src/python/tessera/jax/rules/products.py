@@ -1,0 +1,76 @@
+"""Contractions."""
+import string
+
+import jax
+
+from ... import _core as c
+from .._interpret import refuse, rule
+from .._values import dtype
+
+
+def contract(a, b, dimension_numbers):
+    """dot_general: batch dims first, then a's rest, then b's."""
+    (ca, cb), (ba, bb) = dimension_numbers
+    letters = iter(string.ascii_letters)
+    names_a, names_b = [None] * a.ndim, [None] * b.ndim
+    batch = []
+    for i, j in zip(ba, bb):
+        names_a[i] = names_b[j] = next(letters)
+        batch.append(names_a[i])
+    for i, j in zip(ca, cb):
+        names_a[i] = names_b[j] = next(letters)
+    rest_a = [d for d in range(a.ndim) if names_a[d] is None]
+    rest_b = [d for d in range(b.ndim) if names_b[d] is None]
+    for d in rest_a:
+        names_a[d] = next(letters)
+    for d in rest_b:
+        names_b[d] = next(letters)
+    if not ba and len(ca) == 1 and a.ndim == 2 and b.ndim == 2 and ca[0] == 1 and cb[0] == 0:
+        return c.matmul(a, b)
+    result = batch + [names_a[d] for d in rest_a] + [names_b[d] for d in rest_b]
+    if not ca:
+        wide_a = [a.shape[d] for d in ba] + [a.shape[d] for d in rest_a] + [1] * len(rest_b)
+        wide_b = [b.shape[d] for d in bb] + [1] * len(rest_a) + [b.shape[d] for d in rest_b]
+        return c.multiply(c.reshape(c.transpose(a, [*ba, *rest_a]) if a.ndim else a, wide_a), c.reshape(c.transpose(b, [*bb, *rest_b]) if b.ndim else b, wide_b))
+    return c.einsum_of(f"{''.join(names_a)},{''.join(names_b)}->{''.join(result)}", [a, b])
+
+
+@rule("dot_general")
+def dot_general(a, b, dimension_numbers, preferred_element_type=None, **_):
+    to = dtype(preferred_element_type) if preferred_element_type is not None else None
+    if to is not None and to != a.dtype and (to.kind == "c" or to.itemsize >= a.dtype.itemsize):
+        a, b = c.astype(a, to), c.astype(b, to)
+    elif a.dtype != b.dtype:
+        common = c.result_type(a, b) if hasattr(c, "result_type") else (a.dtype if a.dtype.itemsize >= b.dtype.itemsize else b.dtype)
+        a, b = c.astype(a, common), c.astype(b, common)
+    result = contract(a, b, dimension_numbers)
+    return result if to is None or result.dtype == to else c.astype(result, to)
+
+
+@rule("ragged_dot_general")
+def ragged_dot_general(a, b, sizes, ragged_dot_dimension_numbers, preferred_element_type=None, group_offset=None, **_):
+    """Rows of a in runs, each run times its own matrix of b. A mask per group picks the run; groups are summed."""
+    numbers = ragged_dot_dimension_numbers
+    (ca, cb), (ba, bb) = numbers.dot_dimension_numbers
+    (ragged,) = numbers.lhs_ragged_dimensions
+    groups = list(numbers.rhs_group_dimensions)
+    if ba or bb or sizes.ndim != 1 or group_offset is not None:
+        refuse("ragged_dot_general with batch dims or an offset")
+    ends = c.cumsum(sizes, 0)
+    starts = c.subtract(ends, sizes)
+    rows = c.arange_integers(0, a.shape[ragged], 1, sizes.dtype)
+    member = c.bitwise_and(c.greater_equal(c.expand_dims(rows, 0), c.expand_dims(starts, 1)), c.less(c.expand_dims(rows, 0), c.expand_dims(ends, 1)))
+    member = c.reshape(member, [member.shape[0]] + [a.shape[d] if d == ragged else 1 for d in range(a.ndim)])
+    spread = c.multiply(c.expand_dims(a, 0), c.astype(member, a.dtype))
+    if groups:
+        (g,) = groups
+        result = contract(spread, b, (([0] + [d + 1 for d in ca], [g] + list(cb)), ([], [])))
+    else:
+        result = contract(spread, b, (([d + 1 for d in ca], list(cb)), ([], [])))
+    return result if preferred_element_type is None else c.astype(result, dtype(preferred_element_type))
+
+
+@rule("ragged_dot")
+def ragged_dot(a, b, sizes, preferred_element_type=None, **_):
+    numbers = jax.lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+    return ragged_dot_general(a, b, sizes, numbers, preferred_element_type)

@@ -1,0 +1,33 @@
+"""Special functions."""
+import functools
+
+from jax._src.lax import special
+
+from ... import _core as c
+from .._expand import expand
+from .._interpret import rule
+
+
+def _register(name, op):
+    rule(name)(lambda *operands, **_: op(*operands))
+
+
+for _name, _op in (("lgamma", c.lgamma), ("digamma", c.digamma), ("polygamma", c.polygamma), ("zeta", c.zeta), ("igamma", c.igamma), ("igammac", c.igammac),
+                   ("regularized_incomplete_beta", c.betainc), ("bessel_i0e", c.i0e), ("bessel_i1e", c.i1e)):
+    _register(_name, _op)
+
+
+@functools.lru_cache(maxsize=None)
+def _of_dtype(function, dtype):
+    return lambda *values: function(*values, dtype=dtype)
+
+
+def _by_jax(name, function):
+    """JAX's own series, in the operands' dtype."""
+    def apply(*operands, eqn, **_):
+        return expand(_of_dtype(function, eqn.in_avals[0].dtype), eqn.in_avals, operands)
+    rule(name)(apply)
+
+
+_by_jax("igamma_grad_a", special.igamma_grad_a_impl)
+_by_jax("random_gamma_grad", special.random_gamma_grad_impl)

@@ -1,0 +1,114 @@
+"""Names that JAX had when programs of their time were written, as its newer names."""
+import sys
+import types
+
+import jax
+import numpy as np
+
+
+
+def _module(name, **members):
+    made = types.ModuleType(name)
+    made.__dict__.update(members)
+    sys.modules[name] = made
+    owner, _, leaf = name.rpartition(".")
+    if owner in sys.modules:
+        setattr(sys.modules[owner], leaf, made)
+    return made
+
+
+def _mesh(devices, axis_names):
+    return jax.sharding.Mesh(np.asarray(devices, object), axis_names)
+
+
+class _PositionalSharding:
+    """What PositionalSharding was: devices in the shape of the array's blocks, reshaped and made whole by dims."""
+
+    def __init__(self, devices, replicated=()):
+        self._devices, self._replicated = np.asarray(devices, object), frozenset(replicated)
+
+    shape = property(lambda self: self._devices.shape)
+    ndim = property(lambda self: self._devices.ndim)
+
+    def reshape(self, *shape):
+        shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return _PositionalSharding(self._devices.reshape(shape))
+
+    def replicate(self, axis=None, keepdims=True):
+        axes = range(self.ndim) if axis is None else [axis % self.ndim] if isinstance(axis, int) else axis
+        return _PositionalSharding(self._devices, self._replicated | set(axes))
+
+    def named(self):
+        names = tuple(f"d{n}" for n in range(self.ndim))
+        spec = [None if n in self._replicated or size == 1 else name for n, (name, size) in enumerate(zip(names, self.shape))]
+        return jax.sharding.NamedSharding(_mesh(self._devices, names), jax.sharding.PartitionSpec(*spec))
+
+
+def _update(original):
+    gone = ("jax_array", "jax_parallel_functions_output_gda", "jax_spmd_mode")
+
+    def update(name, value):
+        return None if name in gone else original(name, value)
+    return update
+
+
+def install():
+    """jax.experimental.maps, .pjit and .PartitionSpec, jax.tools.colab_tpu, config.update("jax_array") and what else programs of that time name."""
+    import jax.experimental
+    import jax.experimental.mesh_utils  # noqa: F401
+    from jax.sharding import Mesh, PartitionSpec
+    _module("jax.experimental.maps", Mesh=Mesh, mesh=lambda devices, names: _mesh(devices, names), SerialLoop=None)
+    _module("jax.experimental.pjit", pjit=_pjit, PartitionSpec=PartitionSpec, with_sharding_constraint=jax.lax.with_sharding_constraint)
+    jax.experimental.PartitionSpec = PartitionSpec
+    _module("jax.tools", colab_tpu=None)
+    _module("jax.tools.colab_tpu", setup_tpu=lambda *_: None)
+    jax.config.update = _update(jax.config.update)
+    for name, old in (("tree_map", "map"), ("tree_leaves", "leaves"), ("tree_flatten", "flatten"), ("tree_unflatten", "unflatten")):
+        if not hasattr(jax, name):
+            setattr(jax, name, getattr(jax.tree, old))
+    _install_shardings()
+
+
+def _install_shardings():
+    if not hasattr(jax.sharding, "PositionalSharding"):
+        jax.sharding.PositionalSharding = _PositionalSharding
+    if not hasattr(jax.sharding, "MeshPspecSharding"):
+        jax.sharding.MeshPspecSharding = jax.sharding.NamedSharding
+    original = jax.device_put
+
+    def device_put(x, device=None, **options):
+        return original(x, device.named() if isinstance(device, _PositionalSharding) else device, **options)
+    jax.device_put = device_put
+    constrain = jax.lax.with_sharding_constraint
+
+    def with_sharding_constraint(x, shardings):
+        return constrain(x, shardings.named() if isinstance(shardings, _PositionalSharding) else shardings)
+    jax.lax.with_sharding_constraint = with_sharding_constraint
+    sys.modules["jax.experimental.pjit"].with_sharding_constraint = with_sharding_constraint
+
+
+def _pjit(fun=None, in_axis_resources=None, out_axis_resources=None, **options):
+    """jax.jit with specs of the mesh that is entered."""
+    def specs(given):
+        from jax._src import mesh as mesh_lib
+        mesh = mesh_lib.thread_resources.env.physical_mesh
+        P = jax.sharding.PartitionSpec
+        if given is None or mesh.empty:
+            return given
+        return jax.tree_util.tree_map(lambda s: jax.sharding.NamedSharding(mesh, s) if isinstance(s, P) else s, given, is_leaf=lambda s: isinstance(s, P) or s is None)
+
+    known = {}
+
+    def call(*args, **kwargs):
+        key = (str(specs(in_axis_resources)), str(specs(out_axis_resources)))
+        if key not in known:
+            chosen = {}
+            if in_axis_resources is not None:
+                chosen["in_shardings"] = specs(in_axis_resources)
+            if out_axis_resources is not None:
+                chosen["out_shardings"] = specs(out_axis_resources)
+            known[key] = jax.jit(fun, **chosen, **options)
+        return known[key](*args, **kwargs)
+    return call
+
+
