@@ -17,6 +17,7 @@
 #include "python/convert.hpp"
 #include "python/memory.hpp"
 #include "python/module.hpp"
+#include "python/views.hpp"
 
 namespace tessera::python {
 namespace {
@@ -60,6 +61,31 @@ py::buffer_info memory_of(const Block& block) {
     strides[d - 1] = strides[d] * std::max<py::ssize_t>(extents[d], 1);
   return py::buffer_info(const_cast<void*>(block.data), item, formats[block.dtype.code],
                          static_cast<py::ssize_t>(extents.size()), extents, strides, block.read_only);
+}
+
+// memoryview(x): this process's memory, where it holds all of x. Exceptions must not pass through C, so they
+// become a BufferError, after which NumPy asks for __array__.
+int buffer_of_array(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  const auto refuse = [](const char* text) {
+    PyErr_SetString(PyExc_BufferError, text);
+    return -1;
+  };
+  if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE)
+    return refuse("arrays do not change through memory that they hand out; ask for a buffer that is only read");
+  try {
+    const py::object block = py::handle(self).attr("_memory")();
+    return PyObject_GetBuffer(block.ptr(), view, flags);
+  } catch (py::error_already_set& error) {
+    return refuse(error.what());
+  } catch (const std::exception& error) {
+    return refuse(error.what());
+  }
+}
+void hand_out_memory(PyTypeObject* type) {
+  auto* const heap = reinterpret_cast<PyHeapTypeObject*>(type);
+  heap->as_buffer.bf_getbuffer = buffer_of_array;
+  type->tp_as_buffer = &heap->as_buffer;
 }
 
 // ---- indices ----
@@ -111,6 +137,11 @@ std::vector<IndexPart> parts_of(py::handle index) {
 
 bool is_mask(const IndexPart& part) {
   return part.kind == IndexPart::Kind::array && is_bool(part.array.dtype());
+}
+bool is_list_of_places(const IndexPart& part) { return part.kind == IndexPart::Kind::array; }
+Array chosen(const Array& x, std::vector<IndexPart> parts, std::source_location where) {
+  const py::gil_scoped_release unlocked;  // counting what a mask chooses waits for the other ranks
+  return tessera::index(x, std::move(parts), where);
 }
 // x[True], or a mask without dimensions: a new axis of extent 1 or 0.
 bool is_lone_bool(py::handle part) {
@@ -172,14 +203,18 @@ void bind_operators(py::class_<Array>& type) {
 }
 
 void bind_indices(py::module_& m, py::class_<Array>& type) {
-  type.def("__getitem__", [](const Array& x, py::handle part) {
+  type.def("__getitem__", [](py::handle self, py::handle part) {
+    const Array& x = *array_in(self);
     const auto where = here();
     if (is_lone_bool(part))
-      return tessera::index(tessera::index(x, {None}, where), {slice(0, is_true(part))}, where);
+      return py::cast(tessera::index(tessera::index(x, {None}, where), {slice(0, is_true(part))}, where));
     auto parts = parts_of(part);
-    if (std::none_of(parts.begin(), parts.end(), is_mask)) return tessera::index(x, std::move(parts), where);
-    const py::gil_scoped_release unlocked;  // counting what a mask chooses waits for the other ranks
-    return tessera::index(x, std::move(parts), where);
+    if (std::any_of(parts.begin(), parts.end(), is_mask)) return py::cast(chosen(x, std::move(parts), where));
+    const bool gives_view = std::none_of(parts.begin(), parts.end(), is_list_of_places);
+    const Array y = tessera::index(x, std::move(parts), where);
+    py::object result = py::cast(y);
+    if (gives_view && y.ndim() > 0) link_view(self, result);
+    return result;
   });
   py::class_<AtIndexer>(m, "AtIndexer").def("__getitem__", [](const AtIndexer& at, py::handle index) {
     return At(at.array, parts_of(index), here());
@@ -189,7 +224,11 @@ void bind_indices(py::module_& m, py::class_<Array>& type) {
       "x.at[0, :].set(v): a new array in which that part is replaced.");
   py::class_<At>(m, "At")
       .def("get", &At::get)
-      .def("set", [](const At& at, Value v) { return at.set(v); })
+      .def("set",
+           [](const At& at, Value v) {
+             const py::gil_scoped_release unlocked;  // as many values as a mask chooses: they are counted
+             return at.set(v);
+           })
       .def("add", [](const At& at, Value v) { return at.add(v); })
       .def("subtract", [](const At& at, Value v) { return at.subtract(v); })
       .def("multiply", [](const At& at, Value v) { return at.multiply(v); })
@@ -276,6 +315,7 @@ void bind_arrays(py::module_& m) {
       .def("_dlpack", &dlpack_capsule, py::arg("versioned"));
   py::class_<Array> type(m, "Array", py::dynamic_attr());
   array_type() = reinterpret_cast<PyTypeObject*>(type.ptr());
+  hand_out_memory(array_type());
   type.def_property_readonly(
           "shape", [](const Array& x) { return tuple_of(x.shape()); }, "Extents of the global array.")
       .def_property_readonly("ndim", &Array::ndim, "Number of dimensions.")

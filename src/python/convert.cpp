@@ -93,7 +93,13 @@ bool read_shape(py::handle from, ShapeValue& into) {
   std::vector<std::int64_t> extents;
   const auto append = [&](py::handle extent) {
     if (PyBool_Check(extent.ptr()) || !PyIndex_Check(extent.ptr())) return false;
-    extents.push_back(py::int_(py::reinterpret_borrow<py::object>(extent)).cast<std::int64_t>());
+    const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(extent.ptr()));
+    if (!number) throw py::error_already_set();
+    int overflow = 0;
+    extents.push_back(PyLong_AsLongLongAndOverflow(number.ptr(), &overflow));
+    if (overflow != 0)
+      throw ShapeError(line_text(here()) + ": the number " + py::str(number).cast<std::string>() +
+                       " in a shape or an axis does not fit 64 bits");
     return true;
   };
   if (PyTuple_Check(from.ptr()) || PyList_Check(from.ptr())) {
@@ -191,7 +197,7 @@ HostArray host_array(py::handle from) {
 }
 
 // NumPy has no bfloat16: that of ml_dtypes, where it is installed, and otherwise the bits as uint16.
-py::object numpy_dtype(Dtype dtype) {
+static py::object find_numpy_dtype(Dtype dtype) {
   if (dtype != bfloat16) return numpy().attr("dtype")(name(dtype));
   try {
     return numpy().attr("dtype")(py::module_::import("ml_dtypes").attr("bfloat16"));
@@ -199,6 +205,12 @@ py::object numpy_dtype(Dtype dtype) {
     if (!error.matches(PyExc_ImportError)) throw;
     return numpy().attr("dtype")("uint16");
   }
+}
+py::object numpy_dtype(Dtype dtype) {
+  static auto* const known = new std::map<int, py::object>();
+  py::object& found = (*known)[dtype.code];
+  if (!found) found = find_numpy_dtype(dtype);
+  return found;
 }
 
 py::object named_tuple(const char* type, const char* fields, py::tuple values) {

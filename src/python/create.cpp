@@ -151,8 +151,14 @@ void bind_create(py::module_& m) {
              if (key.data.ndim() < 2) throw py::type_error("a single key has no length");
              return key.data.shape()[0];
            })
+      .def("__reduce__",
+           [](const random::Key& key) {
+             return py::make_tuple(py::module_::import("tessera._pickling").attr("key"),
+                                   py::make_tuple(key.data));
+           })
       .def("__getitem__",
            [](const random::Key& key, std::int64_t i) { return random::Key{index(key.data, {i}, here())}; });
+  m.def("key_of_data", [](Value data) { return random::wrap_key_data(data.array, data.where); });
   // How keys are made into bits, until it is set again: jax_threefry_partitionable.
   m.def("set_threefry", [](bool is_partitionable) {
     static auto* const scope = new std::optional<random::ThreefryScope>();

@@ -66,6 +66,13 @@ py::tuple slices_of(const Index& index) {
   return slices;
 }
 
+// type, char, str, newbyteorder, ...: whatever programs ask of NumPy's dtypes.
+py::object attribute_of_numpys(Dtype dtype, const std::string& name) {
+  if (!name.starts_with("_")) return numpy_dtype(dtype).attr(name.c_str());
+  PyErr_SetString(PyExc_AttributeError, ("a dtype has no attribute '" + name + "'").c_str());
+  throw py::error_already_set();
+}
+
 void bind_dtypes(py::module_& m) {
   py::class_<Dtype> type(m, "dtype");
   type.def(py::init([](DtypeValue from) { return from.value; }))
@@ -82,7 +89,8 @@ void bind_dtypes(py::module_& m) {
                              })
       .def("__repr__", [](Dtype d) { return "tessera." + name(d); })
       .def("__str__", [](Dtype d) { return name(d); })
-      .def("__hash__", [](Dtype d) { return py::hash(py::str(name(d))); })
+      .def("__hash__", [](Dtype d) { return py::hash(numpy_dtype(d)); })  // equal to it, so of its hash
+      .def("__getattr__", &attribute_of_numpys, py::arg("name"))
       .def("__eq__",
            [](Dtype a, py::handle b) {
              DtypeValue other;
@@ -104,6 +112,11 @@ void bind_devices(py::module_& m) {
       .def_readonly("host", &Device::host)
       .def_property_readonly("platform", [](const Device&) { return "cpu"; })
       .def("__repr__", &printed<Device>)
+      .def("__reduce__",
+           [](const Device& d) {
+             return py::make_tuple(py::module_::import("tessera._pickling").attr("device"),
+                                   py::make_tuple(d.id));
+           })
       .def("__hash__", [](const Device& d) { return d.id; })
       .def("__lt__", [](const Device& a, const Device& b) { return a < b; })
       .def("__eq__",
@@ -111,6 +124,13 @@ void bind_devices(py::module_& m) {
   m.def(
       "devices", [](py::handle) { return devices(); }, py::arg("backend") = py::none(),
       "All of the job, by id.");
+  m.def("device_of_id", [](int id) {
+    const auto all = devices();
+    if (id < 0 || id >= static_cast<int>(all.size()))
+      throw ArgumentError("device " + std::to_string(id) + " is none of this job's " +
+                          std::to_string(all.size()) + "; it was pickled in a larger one");
+    return all[static_cast<std::size_t>(id)];
+  });
   m.def("local_devices", &local_devices, "This process's: one.");
   m.def("device_count", &device_count, "How many devices the job has.");
 }
@@ -162,12 +182,27 @@ void bind_meshes(py::module_& m) {
       .def("__enter__", [](py::object mesh) { return mesh; })
       .def("__exit__", [](py::handle, py::args) {})
       .def("__repr__", &printed<Mesh>)
+      .def("__reduce__",
+           [](const Mesh& mesh) {
+             const py::module_ package = py::module_::import("tessera._pickling");
+             if (mesh.is_abstract())
+               return py::make_tuple(package.attr("abstract_mesh"),
+                                     py::make_tuple(py::tuple(py::cast(mesh.axis_sizes())),
+                                                    py::tuple(py::cast(mesh.axis_names()))));
+             return py::make_tuple(package.attr("mesh"),
+                                   py::make_tuple(py::tuple(py::cast(mesh.device_ids())),
+                                                  py::tuple(py::cast(mesh.axis_sizes())),
+                                                  py::tuple(py::cast(mesh.axis_names()))));
+           })
       .def("__hash__", &Mesh::hash)
       .def("__eq__",
            [](const Mesh& a, py::handle b) { return py::isinstance<Mesh>(b) && b.cast<Mesh>() == a; })
       .def(
           "picture", [](const Mesh& mesh) { return debug::mesh_picture(mesh); },
           "The devices as a text grid.");
+  m.def("mesh_of_ids", [](std::vector<int> ids, std::vector<int> sizes, std::vector<std::string> names) {
+    return Mesh(NdDevices(std::move(sizes), std::move(ids)), std::move(names));
+  });
   m.def(
       "make_mesh",
       [](ShapeValue sizes, NamesValue names, std::optional<std::vector<Device>> given) {
@@ -202,6 +237,10 @@ void bind_shardings(py::module_& m) {
   py::class_<PartitionSpec>(m, "PartitionSpec")
       .def(py::init(&spec_of))
       .def("__repr__", &printed<PartitionSpec>)
+      .def("__reduce__",
+           [](py::handle spec) {
+             return py::make_tuple(py::type::of(spec), entries_of(spec.cast<const PartitionSpec&>()));
+           })
       .def("__len__", [](const PartitionSpec& spec) { return spec.dims().size(); })
       .def("__iter__", [](const PartitionSpec& spec) { return py::iter(entries_of(spec)); })
       .def("__getitem__",
@@ -250,6 +289,11 @@ void bind_shardings(py::module_& m) {
           },
           py::arg("global_shape"), py::arg("dtype"), py::arg("device"))
       .def("__repr__", &printed<Sharding>)
+      .def("__reduce__",
+           [](const Sharding& s) {
+             return py::make_tuple(py::module_::import("tessera._pickling").attr("sharding"),
+                                   py::make_tuple(s.mesh(), s.spec()));
+           })
       .def("__hash__", &Sharding::hash)
       .def("__eq__", [](const Sharding& a, py::handle b) {
         ShardingValue other;

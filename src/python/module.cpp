@@ -25,5 +25,7 @@ PYBIND11_MODULE(_core, m) {
   bind_checkpoints(m);
   bind_scopes(m);
   bind_jax(m);
+  bind_views(m);
   document(m);
+  bind_guards(m);
 }

@@ -29,6 +29,8 @@ void bind_writers(py::module_&);
 void bind_checkpoints(py::module_&);
 void bind_scopes(py::module_&);
 void bind_jax(py::module_&);
+void bind_views(py::module_&);
+void bind_guards(py::module_&);  // of all that the others have bound
 
 // The array in a Python object, or nullptr. Two loads: every argument of every op is asked.
 const Array* array_in(py::handle);

@@ -1,14 +1,20 @@
 #include "python/place.hpp"
 
+#include <pthread.h>
 #include <pybind11/pybind11.h>
 
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 
+#include <tessera/error.hpp>
+#include <tessera/runtime.hpp>
+
 #include "base/text.hpp"
+#include "comm/mpi/environment.hpp"
 
 namespace tessera::python {
 namespace {
@@ -53,7 +59,8 @@ bool is_own(PyCodeObject* code) {
     Py_INCREF(code);
     const auto& folder = places().package;
     const auto file = pybind11::handle(code->co_filename).cast<std::string>();
-    found->second = !folder.empty() && file.starts_with(folder);
+    const bool is_numpys = file.starts_with("<__array_function__");  // between the user's line and the package
+    found->second = is_numpys || (!folder.empty() && file.starts_with(folder));
   }
   return found->second;
 }
@@ -77,7 +84,24 @@ const Line* line_of(PyFrameObject* frame) {
   return place.line;
 }
 
+bool forked = false, refused = false;
+void note_fork() {
+  forked = comm::is_started();
+  refused = forked && process_count() > 1;  // one process alone computes without MPI
+}
+
+[[noreturn]] void refuse_child(const std::source_location& where) {
+  throw ThreadError(line_text(where) + ": this process was forked from process " +
+                    std::to_string(process_index()) + " of " + std::to_string(process_count()) +
+                    ", and MPI does not know it: its calls would wait for ever. Use tessera in the processes of "
+                    "the job alone; give a child NumPy arrays (device_get before the fork), or start it anew "
+                    "(multiprocessing's \"spawn\")");
+}
+
 }  // namespace
+
+bool is_forked_child() { return forked; }
+void watch_forks() { pthread_atfork(nullptr, nullptr, note_fork); }
 
 std::source_location here() {
   PyFrameObject* frame = PyEval_GetFrame();
@@ -89,7 +113,9 @@ std::source_location here() {
     frame = caller;
   }
   Py_XDECREF(frame);
-  return std::bit_cast<std::source_location>(line);
+  const auto where = std::bit_cast<std::source_location>(line);
+  if (refused) refuse_child(where);
+  return where;
 }
 
 void set_package_folder(std::string folder) { places().package = std::move(folder); }

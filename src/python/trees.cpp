@@ -17,6 +17,19 @@ Registry& registry() {
   return *one;
 }
 
+// One level of nesting: a container that holds itself ends in a RecursionError, not in a crash.
+class Deeper {
+ public:
+  Deeper() {
+    if (Py_EnterRecursiveCall(": a tree of arrays contains itself, or is nested more deeply than "
+                              "sys.getrecursionlimit()") != 0)
+      throw py::error_already_set();
+  }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+  ~Deeper() { Py_LeaveRecursiveCall(); }
+};
+
 // The same for equal objects of one type, and for no others.
 std::string number_of(const py::object& object) {
   auto& values = registry().values;
@@ -123,6 +136,7 @@ Tree flatten(py::handle object, std::vector<Array>& leaves, Numbers numbers) {
   }
   PyObject* raw = object.ptr();
   if (raw == Py_None) return {Tree::Kind::none, {}, {}, {}};
+  const Deeper level;
   if (PyDict_Check(raw)) return flatten_dict(object, leaves, numbers);
   if (!PyTuple_Check(raw) && !PyList_Check(raw)) return flatten_other(object, leaves, numbers);
   const bool is_named = is_named_tuple(raw);

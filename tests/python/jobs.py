@@ -41,6 +41,29 @@ class Jobs(unittest.TestCase):
         self.assertEqual(err.count("only here"), 2, err)  # the line of the program, and the exception
         self.assertEqual(err.count("Traceback (most recent call last)"), 1, err)
 
+    def test_a_forked_child_that_uses_tessera_is_refused_and_does_not_hang(self):
+        program = """
+import os, sys
+import tessera as ts
+x = ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((2,), ("x",)), ts.P("x")))
+child = os.fork()
+if child == 0:
+    try:
+        float(ts.sum(x))
+    except ts.ThreadError as error:
+        print(error, flush=True)
+        sys.exit(7)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print("child", status, "parent", float(ts.sum(x)), flush=True)
+"""
+        status, out, err = run(2, program)
+        self.assertEqual(status, 0, err)
+        self.assertEqual((out.count("program.py:8: this process was forked from process"), out.count("child 7 parent 6.0")), (2, 2), out + err)
+
+    def test_a_forked_child_of_one_process_may_compute(self):
+        status, out, err = run(0, "import os\nimport tessera as ts\nif os.fork() == 0:\n    print(float(ts.sum(ts.ones(3))), flush=True)\nelse:\n    print(os.wait()[1], flush=True)\n")
+        self.assertEqual((status, out), (0, "3.0\n0\n"), err)
+
     def test_a_rank_that_leaves_early_ends_the_job(self):
         status, _, err = run(3, "import sys\nimport tessera as ts\nif ts.process_index() == 2: sys.exit(5)\nfloat(ts.sum(ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((3,), ('x',)), ts.P('x')))))\n")
         self.assertNotEqual(status, 0)

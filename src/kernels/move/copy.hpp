@@ -27,8 +27,8 @@ void fill_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, con
 
 // out[i] = start + i * step, computed in the dtype's own arithmetic from the 64-bit product (no accumulation
 // of rounding).
-void iota(Dtype, void* out, std::int64_t n, std::int64_t start, std::int64_t step);
-void iota(Dtype, void* out, std::int64_t n, double start, double step);
+void iota(Dtype, void* out, std::int64_t n, std::int64_t start, std::int64_t step, std::int64_t first = 0);
+void iota(Dtype, void* out, std::int64_t n, double start, double step, std::int64_t first = 0);
 
 // A dense array seen from one of its axes: (outer, extent, inner).
 struct AxisView {

@@ -180,11 +180,9 @@ const OpDef iota_op{
       const Tile& out = a.out[0];
       const auto first = out.box[0].start;
       if (is_floating(p.dtype))
-        kernels::iota(p.dtype, out.data, out.elements(), p.start + p.step * static_cast<double>(first),
-                      p.step);
+        kernels::iota(p.dtype, out.data, out.elements(), p.start, p.step, first);
       else
-        kernels::iota(p.dtype, out.data, out.elements(), p.integer_start + p.integer_step * first,
-                      p.integer_step);
+        kernels::iota(p.dtype, out.data, out.elements(), p.integer_start, p.integer_step, first);
     }},
     .vjp = no_cotangents,
     .batch = not_reached,

@@ -22,8 +22,9 @@ from ._core.errors import (  # noqa: F401
 from ._core.errors import IndexError as TesseraIndexError, MemoryError as TesseraMemoryError, SystemError as TesseraSystemError  # noqa: F401
 from ._ops import *  # noqa: F401,F403
 from ._create import *  # noqa: F401,F403
+from ._device import *  # noqa: F401,F403
 from ._standard import *  # noqa: F401,F403
-from . import _methods  # noqa: F401  gives Array its methods
+from . import _methods, _protocols  # noqa: F401  give Array its methods
 from ._transforms import *  # noqa: F401,F403
 from ._vectorize import *  # noqa: F401,F403
 from ._place import *  # noqa: F401,F403
@@ -61,3 +62,15 @@ dtype = _core.dtype
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
+
+
+def _names():
+    """What `from tessera import *` takes: not the names of Python's own functions (sum, max, abs, round, pow, ...), which it would hide; tessera.sum has them."""
+    import builtins
+    from types import ModuleType
+    hidden = {"annotations", "tree"}
+    return sorted(name for name, value in globals().items()
+                  if not name.startswith("_") and not hasattr(builtins, name) and name not in hidden and not (isinstance(value, ModuleType) and not value.__name__.startswith("tessera")))
+
+
+__all__ = _names()

@@ -6,6 +6,7 @@ import numpy as _np
 from . import _core
 from ._core import eye as _eye, linspace as _linspace
 from ._core import Array
+from ._device import placed
 
 __all__ = ["array", "asarray", "arange", "empty", "empty_like", "eye", "identity", "from_dlpack", "full", "full_like", "linspace", "ones", "ones_like", "zeros",
            "zeros_like", "device_get", "copy_to_numpy", "logspace", "geomspace", "tri"]
@@ -13,6 +14,12 @@ __all__ = ["array", "asarray", "arange", "empty", "empty_like", "eye", "identity
 
 def _array(x):
     return x if isinstance(x, Array) else asarray(x)
+
+
+def refuse_out(name, out):
+    """NumPy's out=: arrays do not share memory, so that only None can be meant."""
+    if out is not None:
+        raise TypeError(f"{name} at {_core.here()}: there is no memory of an array to write into; leave out= away and write x = {name}(...), or x[...] = {name}(...)")
 
 
 def words_of(function):
@@ -34,8 +41,8 @@ def _numpy_of(values):
         raise OverflowError(f"array at {_core.here()}: integers have at most 64 bits")
     if host.dtype == object:
         raise TypeError(f"array at {_core.here()}: {type(values).__name__} holds what is no number; arrays hold numbers and bools")
-    if isinstance(values, (_np.ndarray, _np.generic)) or _holds_numpy(values):
-        return host
+    if _holds_numpy(values):
+        return host  # what has a dtype of its own keeps it: NumPy's arrays, pandas' and others' by __array__, buffers
     short = {"f": _np.float32, "c": _np.complex64}
     if host.dtype.kind in short:
         return host.astype(short[host.dtype.kind])
@@ -47,10 +54,18 @@ def _numpy_of(values):
     return host
 
 
+def _is_buffer(value):
+    try:
+        return memoryview(value) is not None
+    except (TypeError, BufferError):
+        return False
+
+
 def _holds_numpy(values):
+    """Whether the values, or those in lists, have a dtype of their own."""
     while isinstance(values, (list, tuple)) and values:
         values = values[0]
-    return isinstance(values, (_np.ndarray, _np.generic))
+    return hasattr(values, "__array__") or hasattr(values, "__array_interface__") or _is_buffer(values)
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None, sharding=None):
@@ -82,8 +97,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, sharding=None):
                 x = _core.array_from_numpy(_numpy_of(obj))
                 if wanted is not None and x.dtype != wanted:
                     x = _core.astype(x, wanted)
-    where = sharding if sharding is not None else device
-    return x if where is None else _core.device_put_leaf(x, where)
+    return placed(x, sharding if sharding is not None else device)
 
 
 def _from_numbers(values, wanted):
@@ -112,7 +126,7 @@ def array(obj, dtype=None, copy=True, sharding=None):
 def from_dlpack(x, /, *, device=None, copy=None):
     """An array of what exports DLPack. What comes from outside is copied."""
     if isinstance(x, Array):
-        return _core.copy(x) if copy else x
+        return placed(_core.copy(x) if copy else x, device)
     if copy is False:
         raise ValueError("from_dlpack: what comes from outside is copied into tessera's own memory; copy=False cannot be kept")
     return asarray(_from_outside(x), device=device)
@@ -129,10 +143,6 @@ def _from_outside(x):
     return _core.from_dlpack_capsule(capsule)
 
 
-def _placed(x, device):
-    return x if device is None else _core.device_put_leaf(x, device)
-
-
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     """start, start + step, ... before stop: int32 of integers, float32 of floats, unless a dtype is given."""
     if stop is None:
@@ -141,19 +151,19 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     are_integers = all(isinstance(v, (int, _np.integer)) for v in (start, stop, step))
     wanted = _core.dtype(dtype) if dtype is not None else _core.int32 if are_integers else _core.float32
     make = _core.arange_integers if are_integers and wanted.kind in "iu" else _core.arange_floats
-    return _placed(make(start, stop, step, wanted), device)
+    return placed(make(start, stop, step, wanted), device)
 
 
 def empty(shape, *, dtype=None, device=None):
     """Zeros: memory is not handed out with what it held before."""
-    return _placed(_core.zeros(shape, dtype=dtype or _core.float32), device)
+    return placed(_core.zeros(shape, dtype=dtype or _core.float32), device)
 
 
 def _like(make, words):
     def function(x, /, *args, dtype=None, device=None, shape=None):
         x = asarray(x)
         made = make(x.shape if shape is None else shape, *args, dtype=x.dtype if dtype is None else dtype)
-        return _core.device_put_leaf(made, device) if device is not None else made
+        return placed(made, device)
     function.__doc__ = words
     return function
 
@@ -166,28 +176,28 @@ ones_like = _like(_core.ones, "Ones with the shape and dtype of x.")
 def full_like(x, /, fill_value, *, dtype=None, device=None):
     """The value with the shape and dtype of x."""
     x = asarray(x)
-    return _placed(_core.full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype), device)
+    return placed(_core.full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype), device)
 
 
 def zeros(shape, dtype=None, *, device=None):
     """Zeros, float32 unless a dtype is given."""
-    return _placed(_core.zeros(shape, dtype or _core.float32), device)
+    return placed(_core.zeros(shape, dtype or _core.float32), device)
 
 
 def ones(shape, dtype=None, *, device=None):
     """Ones, float32 unless a dtype is given."""
-    return _placed(_core.ones(shape, dtype or _core.float32), device)
+    return placed(_core.ones(shape, dtype or _core.float32), device)
 
 
 def full(shape, fill_value, dtype=None, *, device=None):
     """The value everywhere. Of a plain number the dtype is int32, float32, bool or complex64 unless given."""
-    return _placed(_core.full(shape, fill_value, dtype), device)
+    return placed(_core.full(shape, fill_value, dtype), device)
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on diagonal k."""
     k = max(-n_rows, min(k, n_rows if n_cols is None else n_cols))  # further away there is nothing
-    return _placed(_eye(n_rows, n_cols, k, dtype or _core.float32), device)
+    return placed(_eye(n_rows, n_cols, k, dtype or _core.float32), device)
 
 
 def identity(n, dtype=None):
@@ -200,8 +210,8 @@ def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True):
     if isinstance(start, complex) or isinstance(stop, complex):
         start, stop = complex(start), complex(stop)
         re, im = (_linspace(a, b, num, _core.float64, endpoint) for a, b in ((start.real, stop.real), (start.imag, stop.imag)))
-        return _placed(_core.astype(_core.make_complex(re, im), dtype or _core.complex64), device)
-    return _placed(_linspace(float(start), float(stop), num, dtype or _core.float32, endpoint), device)
+        return placed(_core.astype(_core.make_complex(re, im), dtype or _core.complex64), device)
+    return placed(_linspace(float(start), float(stop), num, dtype or _core.float32, endpoint), device)
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None):

@@ -6,6 +6,7 @@ import numpy as _np
 from . import _core
 from ._core import Array
 from ._create import asarray
+from ._device import all_devices
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "promote_types", "result_type", "__array_namespace_info__"]
 
@@ -91,13 +92,13 @@ class __array_namespace_info__:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self):
-        return None
+        return all_devices()
 
     def default_dtypes(self, *, device=None):
         return {"real floating": _core.float32, "complex floating": _core.complex64, "integral": _core.int32, "indexing": _core.int32}
 
     def devices(self):
-        return [None, *_core.devices()]
+        return [all_devices(), *_core.devices()]
 
     def dtypes(self, *, device=None, kind=None):
         names = ["bool", *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)), "float32", "float64", "complex64", "complex128"]

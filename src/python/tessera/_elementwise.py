@@ -4,7 +4,9 @@ import math
 
 from . import _core
 from ._core import Array
-from ._create import _array
+from ._create import _array, refuse_out
+from ._device import placed
+from ._views import giving_views
 from ._searching import nonzero
 
 __all__ = ["acos", "acosh", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "array_equal", "asin", "asinh",
@@ -18,7 +20,8 @@ conjugate, pow, true_divide, mod, absolute = _core.conj, _core.power, _core.divi
 bitwise_not = invert = _core.bitwise_invert
 left_shift = bitwise_left_shift = _core.bitwise_left_shift
 right_shift = bitwise_right_shift = _core.bitwise_right_shift
-logical_not, logical_xor, imag, real, floor_divide = _core.logical_not, _core.logical_xor, _core.imag, _core.real, _core.floor_divide
+logical_not, logical_xor, floor_divide = _core.logical_not, _core.logical_xor, _core.floor_divide
+imag, real = giving_views(_core.imag), giving_views(_core.real)
 exclusive_or = _core.bitwise_xor
 
 
@@ -28,13 +31,15 @@ def is_array(x):
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """x with elements of another dtype."""
-    converted = _core.astype(x, dtype)
-    return converted if device is None else _core.device_put_leaf(converted, device)
+    """x with elements of another dtype; x itself where copy=False and it has that dtype."""
+    if not copy and isinstance(x, Array) and x.dtype == dtype:
+        return placed(x, device)
+    return placed(_core.astype(x, dtype), device)
 
 
-def clip(x, /, min=None, max=None):
+def clip(x, /, min=None, max=None, *, out=None):
     """Between the bounds, with x's dtype; None: no bound."""
+    refuse_out("clip", out)
     x = _array(x)
     if min is None and max is None:
         return _core.copy(x)

@@ -3,6 +3,8 @@ import numpy as _np
 
 from . import _core, _create, _standard
 from ._core import Array
+from ._device import placed
+from ._views import linked
 
 _shown_elements = 1000
 
@@ -94,36 +96,30 @@ def _repr_html(self):
 def _iter(self):
     if self.ndim == 0:
         raise TypeError("an array without dimensions cannot be iterated over")
+    if "_lone_result" in self.__dict__:
+        raise TypeError(f"{self._lone_result} at {_core.here()}")
     return (self[i] for i in range(self.shape[0]))
 
 
-def _setitem(self, index, value):
-    raise TypeError("arrays do not change: write x = x.at[index].set(value)")
-
-
-def _device(self):
-    """One device, or the sharding of an array that several hold."""
-    devices = self.devices() if self.committed else ()
-    return None if not self.committed else next(iter(devices)) if len(devices) == 1 else self.sharding
+def _memory(self):
+    """The block that memoryview(x) shows. bfloat16 has no letter there: NumPy asks for __array__ then."""
+    if self.dtype == _core.bfloat16:
+        raise BufferError("bfloat16 has no format of Python's buffers; take tessera.astype(x, tessera.float32)")
+    return _block(self, "memoryview", BufferError)
 
 
 def _to_device(self, device, /, *, stream=None):
-    if device is None:
-        return self
-    return _core.device_put_leaf(self, device)
+    """The array on a device, or on a sharding; on all_devices() it stays as it is."""
+    return placed(self, device)
 
 
 def _reshape(self, *shape, copy=None):
-    return _core.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+    return linked(_core.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape), self)
 
 
 def _transpose(self, *axes):
     axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-    return _core.transpose(self, list(axes)) if axes else _core.transpose(self)
-
-
-def _matrix_transpose(self):
-    return _standard.matrix_transpose(self)
+    return linked(_core.transpose(self, list(axes)) if axes else _core.transpose(self), self)
 
 
 def _contains(self, value):
@@ -135,16 +131,18 @@ Array.__array__ = _array_protocol
 Array.__array_priority__ = 100
 Array.__dlpack__, Array.__dlpack_device__ = _dlpack, _dlpack_device
 Array.__repr__, Array._repr_html_ = _repr, _repr_html
-Array.__iter__, Array.__setitem__, Array.__contains__ = _iter, _setitem, _contains
-Array.device, Array.to_device = property(_device), _to_device
+Array.__iter__, Array.__contains__ = _iter, _contains
+Array.to_device, Array._memory = _to_device, _memory
 Array.reshape, Array.transpose = _reshape, _transpose
-Array.mT = property(_matrix_transpose)
-Array.real, Array.imag = property(lambda self: _core.real(self)), property(lambda self: _core.imag(self))
-Array.flatten = Array.ravel = lambda self: _core.reshape(self, (-1,))
+Array.T = property(lambda self: linked(_core.transpose(self), self), doc="The dims in reverse order.")
+Array.mT = property(lambda self: _standard.matrix_transpose(self))
+Array.real, Array.imag = property(lambda self: _standard.real(self)), property(lambda self: _standard.imag(self))
+Array.flatten = lambda self: _core.reshape(self, (-1,))
+Array.ravel = lambda self: _standard.ravel(self)
 Array.tolist = lambda self: _np.asarray(_shown(self)._host()).tolist()
 Array.copy = lambda self: _core.copy(self)
 Array.addressable_data = lambda self, index=0: self.addressable_shards[index].data
-Array.__copy__ = Array.__deepcopy__ = lambda self, *_: self
+Array.__copy__ = Array.__deepcopy__ = lambda self, *_: _core._handle(self)  # the value never changes, the handle may be bound anew
 Array.__divmod__ = lambda self, other: _standard.divmod(self, other)
 Array.__rdivmod__ = lambda self, other: _standard.divmod(other, self)
 Array.__round__ = lambda self, digits=0: _core.round(self) if not digits else _core.round(self * 10.0 ** digits) / 10.0 ** digits

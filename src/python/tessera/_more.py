@@ -11,7 +11,7 @@ from ._shapes import concatenate, moveaxis, ravel, tril_indices, triu_indices
 __all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "delete", "diag_indices", "diag_indices_from", "ediff1d", "fabs", "fix", "fromfunction", "insert", "isneginf",
            "isposinf", "isrealobj", "isscalar", "ix_", "mgrid", "modf", "ogrid", "piecewise", "poly", "polydiv", "put_along_axis", "radians", "resize", "rint",
            "roots", "round", "s_", "tril_indices_from",
-           "triu_indices_from", "unwrap"]
+           "triu_indices_from", "unravel_index", "unwrap"]
 
 bitwise_count, degrees, radians, rint = _core.population_count, _core.rad2deg, _core.deg2rad, _core.round
 s_ = _np.s_
@@ -171,6 +171,11 @@ def tril_indices_from(x, k=0):
 def triu_indices_from(x, k=0):
     """The places on and above diagonal k of a matrix."""
     return triu_indices(x.shape[-2], k, x.shape[-1])
+
+
+def unravel_index(indices, shape):
+    """The numbers of row-major places in a shape: an array per dim, as a tuple, which is an index."""
+    return tuple(_core.unravel_index(_array(indices), shape))
 
 
 def ix_(*lists):

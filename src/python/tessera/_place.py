@@ -1,5 +1,6 @@
 """Placing arrays and computing them."""
 from . import _core
+from ._device import AllDevices, placed
 from .tree_util import tree_leaves, tree_map
 
 __all__ = ["device_put", "block_until_ready", "with_sharding_constraint"]
@@ -21,6 +22,8 @@ def device_put(x, device=None, spec=None):
         leaves, definition = _core.tree.flatten(x)
         return definition.unflatten([_core.device_put_leaf(leaf, to) for leaf, to in zip(leaves, _spread(device, x))])
     to = _target(device, spec)
+    if isinstance(to, AllDevices):
+        return placed(x, to) if isinstance(x, _core.Array) else tree_map(lambda leaf: placed(leaf, to), x)
     return _core.device_put_leaf(x, to) if isinstance(x, _core.Array) else tree_map(lambda leaf: _core.device_put_leaf(leaf, to), x)
 
 

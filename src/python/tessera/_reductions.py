@@ -1,53 +1,110 @@
 """Reductions, order statistics, and what runs along an axis."""
+import math
+
 from . import _core
-from ._create import _array, words_of
+from ._create import _array, refuse_out, words_of
 from ._shapes import diagonal
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
            "max", "mean", "median", "min", "nanargmax", "nanargmin", "nanstd", "nanvar", "prod", "ptp", "std", "sum", "trace",
-           "trapezoid", "var", "log_softmax", "softmax", "logsumexp", "cummax", "cummin", "cumlogsumexp", "square_sum"]
+           "trapezoid", "var", "log_softmax", "softmax", "logsumexp", "nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nancumsum", "nancumprod", "cummax", "cummin", "cumlogsumexp", "square_sum"]
 
 def _over(x, axis, keepdims):
     """axis=() reduces nothing: that is a reduction over a new axis of extent 1."""
     return (_core.expand_dims(_array(x), _array(x).ndim), -1, False) if axis == () else (x, axis, keepdims)
 
 
-def _reduction(function):
-    def reduce(x, /, axis=None, dtype=None, keepdims=False, where=None):
-        if where is not None:
-            raise TypeError(f"{function.__name__} has no where=; write {function.__name__}(where(mask, x, neutral))")
-        x, axis, keepdims = _over(x, axis, keepdims)
-        return function(x, axis, keepdims) if dtype is None else function(x, axis, dtype, keepdims)
+def _is_mask(where):
+    """where=None and where=True take every element."""
+    return where is not None and where is not True
+
+
+def _kept(x, where, neutral):
+    """x with the neutral number where the mask is false."""
+    return _core.where(_array(where), x, neutral) if _is_mask(where) else x
+
+
+def _reduction(function, neutral, combine):
+    def reduce(x, /, axis=None, dtype=None, keepdims=False, where=None, *, out=None, initial=None):
+        refuse_out(function.__name__, out)
+        x, axis, keepdims = _over(_kept(x, where, neutral), axis, keepdims)
+        if dtype is None:
+            result = function(x, axis, keepdims)
+        elif function in (_core.sum, _core.prod):
+            result = function(x, axis, dtype, keepdims)
+        else:
+            result = _core.astype(function(_core.astype(_array(x), dtype), axis, keepdims), dtype)
+        return result if initial is None else combine(result, initial)
     reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
     return reduce
 
 
-sum, prod = _reduction(_core.sum), _reduction(_core.prod)
+sum, prod = _reduction(_core.sum, 0, _core.add), _reduction(_core.prod, 1, _core.multiply)
 
 
-def _plain(function, name=None):
-    def reduce(x, /, axis=None, keepdims=False, *, dtype=None):
-        x, axis, keepdims = _over(x, axis, keepdims)
+def _plain(function, neutral=None):
+    def reduce(x, /, axis=None, keepdims=False, *, dtype=None, out=None, where=None):
+        refuse_out(function.__name__, out)
+        if _is_mask(where) and neutral is None:
+            raise TypeError(f"{function.__name__} at {_core.here()} has no where=; write {function.__name__}(where(mask, x, ...)) with a number that does not count")
+        x, axis, keepdims = _over(_kept(x, where, neutral), axis, keepdims)
         return function(x if dtype is None else _core.astype(_array(x), dtype), axis, keepdims)
-    reduce.__name__, reduce.__doc__ = name or function.__name__, words_of(function)
+    reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
     return reduce
 
 
-mean, max, min, all, any, ptp, logsumexp = (_plain(f) for f in (_core.mean, _core.max, _core.min, _core.all, _core.any, _core.ptp, _core.logsumexp))
+def _extreme(function, combine):
+    def reduce(x, /, axis=None, keepdims=False, *, dtype=None, out=None, initial=None, where=None):
+        refuse_out(function.__name__, out)
+        if _is_mask(where) and initial is None:
+            raise ValueError(f"{function.__name__} at {_core.here()}: with where= it needs initial=, the result where no element counts")
+        x, axis, keepdims = _over(_kept(x, where, initial), axis, keepdims)
+        result = function(x if dtype is None else _core.astype(_array(x), dtype), axis, keepdims)
+        return result if initial is None else combine(result, initial)
+    reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
+    return reduce
+
+
+all, any, ptp, logsumexp, count_nonzero = _plain(_core.all, True), _plain(_core.any, False), _plain(_core.ptp), _plain(_core.logsumexp), _plain(_core.count_nonzero, 0)
+max, min = _extreme(_core.max, _core.maximum), _extreme(_core.min, _core.minimum)
 amax, amin = max, min
-count_nonzero = _plain(_core.count_nonzero)
+nansum, nanprod = _reduction(_core.nansum, 0, _core.add), _reduction(_core.nanprod, 1, _core.multiply)
+nanmean = _plain(_core.nanmean, math.nan)
+nanmax, nanmin = _plain(_core.nanmax, math.nan), _plain(_core.nanmin, math.nan)
 
 
-def var(x, /, axis=None, *, correction=None, ddof=None, keepdims=False):
+def mean(x, /, axis=None, keepdims=False, *, dtype=None, out=None, where=None):
+    refuse_out("mean", out)
+    x = _array(x) if dtype is None else _core.astype(_array(x), dtype)
+    if _is_mask(where):
+        mask = _core.broadcast_to(_array(where), x.shape)
+        return sum(x, axis, keepdims=keepdims, where=mask) / sum(mask, axis, keepdims=keepdims)
+    return _core.mean(*_over(x, axis, keepdims))
+
+
+mean.__doc__ = words_of(_core.mean)
+
+
+def _spread_of(function, x, axis, correction, ddof, keepdims, dtype, out, where):
+    refuse_out(function.__name__, out)
+    x = _array(x) if dtype is None else _core.astype(_array(x), dtype)
+    freedom = float(correction if correction is not None else ddof or 0)
+    if not _is_mask(where):
+        return function(*_over(x, axis, keepdims), freedom)
+    mask = _core.broadcast_to(_array(where), x.shape)
+    apart = x - mean(x, axis, True, where=mask)
+    variance = sum(_core.square(_core.abs(apart)), axis, keepdims=keepdims, where=mask) / (sum(mask, axis, keepdims=keepdims) - freedom)
+    return variance if function is _core.var else _core.sqrt(variance)
+
+
+def var(x, /, axis=None, *, correction=None, ddof=None, keepdims=False, dtype=None, out=None, where=None):
     """The mean square distance from the mean, divided by n - correction."""
-    x, axis, keepdims = _over(x, axis, keepdims)
-    return _core.var(x, axis, keepdims, float(correction if correction is not None else ddof or 0))
+    return _spread_of(_core.var, x, axis, correction, ddof, keepdims, dtype, out, where)
 
 
-def std(x, /, axis=None, *, correction=None, ddof=None, keepdims=False):
+def std(x, /, axis=None, *, correction=None, ddof=None, keepdims=False, dtype=None, out=None, where=None):
     """sqrt(var(x))."""
-    x, axis, keepdims = _over(x, axis, keepdims)
-    return _core.std(x, axis, keepdims, float(correction if correction is not None else ddof or 0))
+    return _spread_of(_core.std, x, axis, correction, ddof, keepdims, dtype, out, where)
 
 
 def average(x, axis=None, weights=None, keepdims=False):
@@ -56,7 +113,8 @@ def average(x, axis=None, weights=None, keepdims=False):
 
 
 def _over_one_axis(function):
-    def reduce(x, /, axis=None, keepdims=False):
+    def reduce(x, /, axis=None, keepdims=False, *, out=None):
+        refuse_out(function.__name__, out)
         if axis is not None:
             return function(x, axis, keepdims)
         result = function(x)
@@ -69,7 +127,8 @@ argmax, argmin, median, nanargmax, nanargmin = (_over_one_axis(f) for f in (_cor
 
 
 def _nan_spread(function):
-    def reduce(x, axis=None, *, correction=None, ddof=None, keepdims=False):
+    def reduce(x, axis=None, *, correction=None, ddof=None, keepdims=False, out=None):
+        refuse_out(function.__name__, out)
         return function(x, axis, keepdims, float(correction if correction is not None else ddof or 0))
     reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
     return reduce
@@ -87,7 +146,8 @@ def _axis_of_one(x, axis, name):
 
 
 def _cumulative(function, name):
-    def accumulate(x, /, axis=None, *, dtype=None, include_initial=False, reverse=False):
+    def accumulate(x, /, axis=None, *, dtype=None, include_initial=False, reverse=False, out=None):
+        refuse_out(name, out)
         x, axis = _axis_of_one(_array(x), axis, name)
         return function(x, axis, dtype=dtype, include_initial=include_initial, reverse=reverse)
     accumulate.__name__, accumulate.__doc__ = name, words_of(function)
@@ -96,6 +156,18 @@ def _cumulative(function, name):
 
 cumulative_sum, cumulative_prod = _cumulative(_core.cumsum, "cumulative_sum"), _cumulative(_core.cumprod, "cumulative_prod")
 cumsum, cumprod = _cumulative(_core.cumsum, "cumsum"), _cumulative(_core.cumprod, "cumprod")
+
+
+def _nan_cumulative(function):
+    def accumulate(x, /, axis=None, *, dtype=None, out=None):
+        refuse_out(function.__name__, out)
+        x, axis = _axis_of_one(_array(x), axis, function.__name__)
+        return function(x if dtype is None else _core.astype(x, dtype), axis)
+    accumulate.__name__, accumulate.__doc__ = function.__name__, words_of(function)
+    return accumulate
+
+
+nancumsum, nancumprod = _nan_cumulative(_core.nancumsum), _nan_cumulative(_core.nancumprod)
 cummax, cummin, cumlogsumexp = _core.cummax, _core.cummin, _core.cumlogsumexp
 softmax, log_softmax = _core.softmax, _core.log_softmax
 

@@ -25,6 +25,8 @@ def _report(kind, error, trace, print_it=sys.__excepthook__):
 def _finish():
     """Saves that are under way are finished. MPI that mpi4py has started ends with the interpreter: tessera has to end before it. Otherwise
     exit's own hook ends it, which knows the status."""
+    if _core.is_forked_child():
+        return
     _core.checkpoint.finish_managers(_has_failed)
     if "mpi4py.MPI" in sys.modules:
         status = _core.end()

@@ -7,6 +7,7 @@ import numpy as _np
 from . import _core
 from ._core import Array
 from ._create import _array, asarray
+from ._views import giving_views, linked
 
 __all__ = ["append", "array_split", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat",
            "concatenate", "diagonal", "dsplit", "expand_dims", "flip", "hsplit", "mT",
@@ -111,7 +112,8 @@ def broadcast_shapes(*shapes):
 
 def broadcast_arrays(*arrays):
     """The arrays in their common shape."""
-    return _core.broadcast_arrays([_array(a) for a in arrays])
+    arrays = [_array(a) for a in arrays]
+    return tuple(linked(b, a) for a, b in zip(arrays, _core.broadcast_arrays(arrays)))
 
 
 def concatenate(arrays, /, axis=0, dtype=None):
@@ -178,7 +180,6 @@ def dsplit(x, parts):
 def flip(x, /, axis=None):
     """Back to front along the axes, or along all."""
     return _core.flip(x, axis)
-
 
 
 
@@ -251,3 +252,8 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
 def meshgrid(*arrays, indexing="xy"):
     """Coordinates of a grid from those of its axes."""
     return _core.meshgrid([_array(a) for a in arrays], indexing) if arrays else []
+
+
+for _name in ("broadcast_to", "diagonal", "expand_dims", "flip", "mT", "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "squeeze", "swapaxes", "transpose", "unstack",
+              "split", "array_split", "hsplit", "vsplit", "dsplit"):
+    globals()[_name] = giving_views(globals()[_name])

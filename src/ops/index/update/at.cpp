@@ -1,5 +1,8 @@
 // x.at(part).set(v) and its kin. Without index arrays: v is put into its box, one exchange of v alone. With
 // them: a scatter.
+#include <tessera/detail/loops.hpp>
+#include <tessera/ops/sized.hpp>
+
 #include <algorithm>
 
 #include "ops/build.hpp"
@@ -117,6 +120,24 @@ std::optional<Array> mask_of(const Array& x, const std::vector<IndexPart>& parts
   return reshape(mask, Shape(std::move(extents)));
 }
 
+// x.at(mask).set(values): a slice for each that the mask chooses, in their order, as in NumPy.
+bool brings_a_slice_for_each(const Array& x, const Array& mask, const Array& v) {
+  return v.ndim() == x.ndim() - mask.ndim() + 1 && v.shape()[0] != 1;
+}
+ParsedIndex places_of(const Array& x, const Array& mask, const Array& v, std::source_location where) {
+  if (detail::is_unknown(mask))
+    throw ArgumentError(call_text() + ": how many elements the mask chooses is not known while a function is traced, "
+                        "so that the " + std::to_string(v.shape()[0]) +
+                        " values find no places; write where(mask, values, x) with values of x's shape");
+  std::vector<IndexPart> parts;
+  for (auto& places : nonzero(Operand(mask, where))) parts.emplace_back(std::move(places));
+  const auto chosen = parts[0].array.size();
+  if (chosen != v.shape()[0])
+    throw ShapeError(call_text() + ": the mask chooses " + std::to_string(chosen) + " of " + to_string(mask.shape()) +
+                     ", but there are " + std::to_string(v.shape()[0]) + " values; give one for each, or one for all");
+  return parse_index(x.shape(), std::move(parts));
+}
+
 // read-modify-write of what the index chooses; `scatter_op` says the same to the scatter kernel.
 template <class Modify> Array update(const Array& x, const std::vector<IndexPart>& parts, const Operand& v,
                                      const char* scatter_op, Modify modify) {
@@ -126,8 +147,11 @@ template <class Modify> Array update(const Array& x, const std::vector<IndexPart
     throw DtypeError(call_text() + ": complex values do not fit into an array of " + name(x.dtype()) +
                      "; take real(v), or make x complex first");
   const Array value = cast_to(v.array, x.dtype());
-  if (const auto mask = mask_of(x, parts))
+  if (const auto mask = mask_of(x, parts)) {
+    if (brings_a_slice_for_each(x, parts[0].array, value))
+      return scatter_at(scatter_op, x, places_of(x, parts[0].array, value, v.where), value);
     return tessera::where(*mask, cast_to(modify(x, value), x.dtype()), x);
+  }
   const auto p = parse_index(x.shape(), parts);
   if (!p.arrays.empty()) return scatter_at(scatter_op, x, p, value);
   const std::string set = "set";

@@ -1,0 +1,58 @@
+"""The standard's devices: one value for all arrays of a job, whatever their shape and layout."""
+from . import _core
+from ._core import Array
+
+__all__ = ["all_devices"]
+
+
+class AllDevices:
+    """The devices of the job together: where every array is that is not on one device alone.
+
+    x.device is this value for arrays of any shape and sharding, and device= takes it back: asarray(0., device=x.device). What is made with it is uncommitted,
+    so that it follows the layout of what it is used with. x.sharding says how an array is split.
+    """
+
+    platform = "cpu"
+
+    def __repr__(self):
+        return "AllDevices()"
+
+    def __eq__(self, other):
+        return isinstance(other, AllDevices)
+
+    def __hash__(self):
+        return hash(AllDevices)
+
+    def __reduce__(self):
+        return (AllDevices, ())
+
+
+_all = AllDevices()
+
+
+def all_devices():
+    """The devices of the job as one value: what x.device is, and what device= takes."""
+    return _all
+
+
+def device_of(x):
+    """The one device of several that holds x alone, or all of them."""
+    if not x.committed or _core.process_count() == 1:
+        return _all
+    devices = x.devices()
+    return next(iter(devices)) if len(devices) == 1 else _all
+
+
+def placed(x, device):
+    """x where device= says: None and all devices leave it where it is, unless it is on a single one of several."""
+    if device is None:
+        return x
+    if not isinstance(device, AllDevices):
+        return _core.device_put_leaf(x, device)
+    if device_of(x) == device:
+        return x
+    everywhere = _core.NamedSharding(_core.make_mesh((_core.device_count(),), ("all",)), _core.PartitionSpec())
+    return _core.device_put_leaf(x, everywhere)
+
+
+Array.device = property(device_of, doc="all_devices(), or the one device of several that holds the array alone. See sharding for its layout.")

@@ -1,0 +1,308 @@
+"""What everybody writes who comes from NumPy, and what clients of the array API standard do."""
+import copy
+import pickle
+import unittest
+
+import numpy as np
+
+import tessera as ts
+from layouts import assert_same, shardings, spread, values
+
+rows = np.arange(35, dtype=np.float32).reshape(7, 5)
+
+
+class Assignment(unittest.TestCase):
+    def test_x_i_is_v_changes_the_array_on_every_layout(self):
+        for x in spread(rows):
+            expected = rows.copy()
+            for index, value in ((3, 1.0), ((slice(None), 2), np.float32([1, 2, 3, 4, 5, 6, 7])), ((Ellipsis, slice(None, None, 2)), 0), ((slice(5, 1, -2), -1), 8), (np.array([0, 6, 0]), -1.0)):
+                x[index] = value
+                expected[index] = value
+                assert_same(x, expected)
+
+    def test_the_sharding_stays(self):
+        for sharding in shardings(2):
+            x = ts.asarray(rows, sharding=sharding)
+            before = x.sharding
+            x[1:3] = 5
+            self.assertEqual(x.sharding, before)
+
+    def test_values_go_to_the_places_of_a_mask_in_their_order(self):
+        for x in spread(rows):
+            expected = rows.copy()
+            mask = rows % 3 == 1
+            new = np.arange(mask.sum(), dtype=np.float32) - 100
+            x[ts.asarray(mask)] = new
+            expected[mask] = new
+            assert_same(x, expected)
+            x[:, ts.asarray(mask[0])] = 3
+            expected[:, mask[0]] = 3
+            assert_same(x, expected)
+
+    def test_at_mask_set_takes_as_many_values(self):
+        for x in spread(rows):
+            mask = rows > 20
+            new = np.arange(mask.sum(), dtype=np.float32)
+            expected = rows.copy()
+            expected[mask] = new
+            assert_same(x.at[ts.asarray(mask)].set(new), expected)
+            assert_same(x, rows)
+            with self.assertRaisesRegex(ValueError, r"the mask chooses 14 of \(7, 5\), but there are 3 values; give one for each"):
+                x.at[ts.asarray(mask)].set(np.zeros(3, np.float32))
+
+    def test_in_a_trace_a_mask_has_no_number_of_places(self):
+        with self.assertRaisesRegex(ts.ArgumentError, "write where"):
+            ts.jit(lambda x: x.at[x > 1].set(ts.asarray([1.0, 2.0])))(ts.arange(4.0))
+
+    def test_other_handles_keep_the_value(self):
+        x = ts.arange(4.0)
+        same, other = x, copy.copy(x)
+        x[0] = 7
+        self.assertEqual((x.tolist(), same.tolist(), other.tolist()), ([7, 1, 2, 3], [7, 1, 2, 3], [0, 1, 2, 3]))
+
+    def test_writing_through_views_is_refused(self):
+        x = ts.asarray(rows)
+        for view in (x[1:3], x[0], x.T, x.reshape(-1), ts.reshape(x, (5, 7)), ts.flip(x), ts.split(x, [2])[0], ts.moveaxis(x, 0, 1), ts.real(x), next(iter(x))):
+            with self.assertRaisesRegex(TypeError, r"x is a view.*x = x.at\[i\].set\(v\)"):
+                view[0] = 1
+            with self.assertRaisesRegex(TypeError, "such a view of x is"):
+                x[0] = 1
+            del view
+        assert_same(x, rows)
+
+    def test_a_view_whose_array_is_gone_is_an_array(self):
+        x = ts.asarray(rows)[2:4]
+        x[0] = 1
+        assert_same(x, np.stack([np.ones(5, np.float32), rows[3]]))
+        y = ts.asarray(rows)
+        y = ts.reshape(y, (5, 7))
+        y[0, 0] = 9
+        self.assertEqual(float(y[0, 0]), 9)
+
+    def test_adding_through_a_named_view_is_refused_as_scipys_oaconvolve_would_be_wrong(self):
+        x = ts.asarray(rows)
+        part = x[2:4]
+        with self.assertRaisesRegex(TypeError, r"x \+= v at test_everyday.py:\d+: x is a view"):
+            part += 1
+        del part
+        x[2:4] += 1
+        expected = rows.copy()
+        expected[2:4] += 1
+        assert_same(x, expected)
+
+    def test_x_plus_is_v_binds_the_name_to_a_new_array(self):
+        x = same = ts.arange(3.0)
+        x += 1
+        self.assertEqual((x.tolist(), same.tolist()), ([1, 2, 3], [0, 1, 2]))
+        self.assertEqual(ts.jit(lambda a: self.add_to_part(a))(ts.arange(3.0)).tolist(), [2, 3])
+
+    @staticmethod
+    def add_to_part(a):
+        part = a[1:]
+        part += 1
+        return part
+
+    def test_a_part_keeps_the_dtype(self):
+        x = ts.arange(3)
+        with self.assertRaisesRegex(TypeError, "does not fit into y, which has the dtype int32"):
+            x[:2] += 1.5
+        self.assertRaises(TypeError, lambda: x.__setitem__(0, 1j))
+        x[0] = 2.0
+        self.assertEqual(x.tolist(), [2, 1, 2])
+
+    def test_an_array_from_outside_of_a_trace_is_not_changed_by_it(self):
+        outside = ts.zeros(3)
+
+        def function(v):
+            outside[0] = v
+            return v
+
+        with self.assertRaisesRegex(ts.ArgumentError, "from outside of the function"):
+            ts.jit(function)(1.0)
+        self.assertEqual(outside.tolist(), [0, 0, 0])
+
+        def inside(v):
+            v[0] = 5
+            return v
+
+        x = ts.zeros(3)
+        self.assertEqual((ts.jit(inside)(x).tolist(), x.tolist()), ([5, 0, 0], [0, 0, 0]))
+
+
+class Devices(unittest.TestCase):
+    def test_it_is_one_value_for_arrays_of_any_shape(self):
+        found = {x.device for shape in ((), (6,), (6, 4)) for x in spread(np.zeros(shape, np.float32))}
+        self.assertEqual(found, {ts.all_devices()})
+
+    def test_it_is_accepted_back(self):
+        for x in spread(rows):
+            for y in (ts.asarray(0., device=x.device), ts.zeros(3, device=x.device), ts.arange(4, device=x.device), ts.ones_like(x, device=x.device), x.to_device(x.device)):
+                self.assertEqual(y.device, x.device)
+                ts.device_get(x * ts.sum(y))
+        self.assertEqual(ts.__array_namespace_info__().default_device(), ts.zeros(2).device)
+
+    def test_one_of_several_devices_is_itself(self):
+        last = ts.devices()[-1]
+        x = ts.device_put(ts.arange(3.0), last)
+        self.assertEqual(x.device, last if ts.device_count() > 1 else ts.all_devices())
+        assert_same(x.to_device(ts.all_devices()), np.arange(3, dtype=np.float32))
+
+    def test_from_dlpack_takes_one(self):
+        target = ts.NamedSharding(ts.make_mesh((ts.device_count(),), ("x",)), ts.P("x"))
+        self.assertEqual(ts.from_dlpack(np.arange(6.0), device=target).sharding, target)
+
+
+class Reductions(unittest.TestCase):
+    def test_they_take_numpys_arguments(self):
+        mask = rows % 2 == 0
+        for x in spread(rows):
+            where = ts.asarray(mask)
+            for name in ("sum", "prod", "mean", "std", "var", "all", "any", "nansum"):
+                own, numpys = getattr(ts, name), getattr(np, name)
+                assert_same(own(x, axis=0, out=None, where=True), numpys(rows, axis=0), 1e-4, dtype=False)
+                assert_same(own(x, axis=0, where=where), numpys(rows, axis=0, where=mask), 1e-4, dtype=False)
+            for name in ("max", "min"):
+                assert_same(getattr(ts, name)(x, axis=1, where=where, initial=3, out=None), getattr(np, name)(rows, axis=1, where=mask, initial=3))
+            self.assertEqual(ts.mean(x, dtype=ts.float64, out=None).dtype, "float64")
+            assert_same(ts.cumsum(x, 0, out=None), np.cumsum(rows, 0))
+            assert_same(ts.sum(x, initial=10), rows.sum() + np.float32(10))
+
+    def test_an_out_that_is_an_array_is_refused(self):
+        with self.assertRaisesRegex(TypeError, r"sum at test_everyday.py:\d+: there is no memory of an array to write into"):
+            ts.sum(ts.ones(3), out=ts.ones(()))
+
+
+class NumPysFunctions(unittest.TestCase):
+    def test_they_work_on_every_layout_and_give_arrays_of_tessera(self):
+        for x in spread(rows):
+            for found, expected in ((np.mean(x), np.mean(rows)), (np.mean(x, axis=0, keepdims=True), np.mean(rows, axis=0, keepdims=True)), (np.sin(x), np.sin(rows)), (np.add(x, 1), rows + 1),
+                                    (np.sum(x, 1), np.sum(rows, 1)), (np.add.reduce(x), np.add.reduce(rows)), (np.maximum.reduce(x, axis=1), rows.max(1)), (np.linalg.norm(x), np.linalg.norm(rows)),
+                                    (np.concatenate([x, x]), np.concatenate([rows, rows])), (np.where(x > 3, x, 0), np.where(rows > 3, rows, 0)), (np.std(x, ddof=1), np.std(rows, ddof=1)),
+                                    (np.add.outer(x[0], x[1]), np.add.outer(rows[0], rows[1])), (rows + x, rows + rows), (np.float32(2) * x, 2 * rows), (np.cumsum(x, axis=0), np.cumsum(rows, axis=0)),
+                                    (np.median(x), np.median(rows)), (np.clip(x, 2, 9), np.clip(rows, 2, 9)), (np.multiply.accumulate(x), np.multiply.accumulate(rows))):
+                assert_same(found, expected, 1e-4)
+            self.assertTrue(np.allclose(x, rows))
+
+    def test_what_tessera_has_not_takes_memory_or_says_how(self):
+        for x in spread(rows):
+            if x.is_fully_replicated:
+                self.assertEqual(np.trim_zeros(x[0]).tolist(), [1, 2, 3, 4])
+            elif x.sharding.num_devices > 1:
+                with self.assertRaisesRegex(TypeError, r"numpy.trim_zeros at test_everyday.py:\d+: tessera has no function of this name.*device_get"):
+                    np.trim_zeros(x)
+
+    def test_an_out_of_numpys_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "numpy.sin at"):
+            np.sin(ts.ones(3), out=np.zeros(3))
+
+
+class Protocols(unittest.TestCase):
+    def test_formats_are_those_of_numbers(self):
+        for x in spread(np.float32([2.5])):
+            self.assertEqual((f"{x[0]:.2f}", f"{ts.sum(x):8.3e}", f"{x}"), ("2.50", "2.500e+00", "[2.5]"))
+            with self.assertRaisesRegex(TypeError, r"the array has shape \(1,\)"):
+                f"{x:.2f}"
+
+    def test_whole_arrays_and_descriptions_are_pickled(self):
+        mesh = ts.make_mesh((ts.device_count(),), ("x",))
+        for thing in (mesh, ts.P("x", None), ts.NamedSharding(mesh, ts.P(None, "x")), ts.float16, ts.devices()[-1], ts.all_devices(), ts.abstract_mesh((4, 2), ("a", "b"))):
+            self.assertEqual(pickle.loads(pickle.dumps(thing)), thing)
+            self.assertEqual(copy.deepcopy(thing), thing)
+        self.assertEqual(pickle.loads(pickle.dumps(ts.random.key(3))).data.tolist(), ts.random.key(3).data.tolist())
+        for name in ("bool", "int8", "uint64", "float64", "complex64", "bfloat16"):
+            x = ts.ones((2, 3), dtype=name)
+            y = pickle.loads(pickle.dumps(x))
+            self.assertEqual((y.dtype, y.tolist()), (x.dtype, x.tolist()))
+        if ts.device_count() > 1:
+            with self.assertRaisesRegex(TypeError, "pickle at .*device_get"):
+                pickle.dumps(ts.device_put(ts.ones(6), mesh, ts.P("x")))
+
+    def test_memoryview_shows_memory_that_is_only_read(self):
+        memory = memoryview(ts.asarray(rows))
+        self.assertEqual((memory.shape, memory.readonly, memory.tolist()), (rows.shape, True, rows.tolist()))
+        if ts.device_count() > 1:
+            with self.assertRaisesRegex(BufferError, "device_get"):
+                memoryview(ts.device_put(ts.ones(6), ts.make_mesh((ts.device_count(),), ("x",)), ts.P("x")))
+
+    def test_a_dtype_is_one_to_numpy(self):
+        for name in ("bool", "int32", "float64", "complex64"):
+            found, numpys = ts.zeros(2, dtype=name).dtype, np.dtype(name)
+            self.assertEqual((np.dtype(found), found.type, found.kind, found.itemsize, found.char, found.str), (numpys, numpys.type, numpys.kind, numpys.itemsize, numpys.char, numpys.str))
+            self.assertEqual({numpys: 1}[found], 1)
+            self.assertTrue(found == numpys and found == numpys.type and numpys == found)
+        self.assertTrue(np.issubdtype(ts.ones(2).dtype, np.floating))
+        self.assertRaises(AttributeError, lambda: ts.float32.nothing)
+
+    def test_what_has_a_dtype_keeps_it(self):
+        class Exporting:
+            def __array__(self, dtype=None, copy=None):
+                return np.ones(2)
+
+        import array
+        for thing in (Exporting(), [np.float64(1)], array.array("d", [1.0]), memoryview(np.ones(2))):
+            self.assertEqual(ts.asarray(thing).dtype, "float64")
+        for thing in (1.5, [1.5], (1, 2.5)):
+            self.assertEqual(ts.asarray(thing).dtype, "float32")
+        self.assertEqual(ts.asarray(range(3)).dtype, "int32")
+
+    def test_importing_all_names_hides_none_of_pythons(self):
+        import builtins
+        taken = {}
+        exec("from tessera import *", taken)
+        self.assertEqual([n for n in taken if hasattr(builtins, n)], [])
+        self.assertIs(taken["concatenate"], ts.concatenate)
+
+    def test_places_are_tuples_which_are_indices(self):
+        x = ts.asarray(rows)
+        for found in (ts.nonzero(x > 30), ts.where(x > 30), ts.unravel_index(ts.asarray([1, 7]), (7, 5)), ts.diag_indices(4), ts.tril_indices(3), ts.triu_indices(3), ts.ix_([0, 1], [2]), np.nonzero(x)):
+            self.assertIs(type(found), tuple)
+        assert_same(x[ts.unravel_index(ts.asarray([1, 7]), (7, 5))], rows[np.unravel_index([1, 7], (7, 5))])
+
+
+class Ranges(unittest.TestCase):
+    def test_they_have_the_same_bits_however_they_are_split_or_read(self):
+        for make in (lambda: ts.linspace(0.1, 1.7, 53, dtype=ts.float64), lambda: ts.arange(0.1, 5, 0.1, dtype=ts.float64), lambda: ts.linspace(-3, 8, 41), lambda: ts.arange(0.3, 9, 0.7)):
+            whole = values(make())
+            for sharding in shardings(1):
+                if sharding is not None:
+                    np.testing.assert_array_equal(values(ts.device_put(make(), sharding)), whole)
+            for i in range(0, len(whole), 5):
+                self.assertEqual(make()[i].item(), whole[i].item())
+            np.testing.assert_array_equal(values(make()[3:40:7]), whole[3:40:7])
+
+
+class Crashes(unittest.TestCase):
+    def test_a_container_that_contains_itself(self):
+        loop = [ts.ones(2)]
+        loop.append(loop)
+        ring = {"a": ts.ones(2)}
+        ring["b"] = [ring]
+        for tree in (loop, ring):
+            for call in (lambda: ts.tree_map(lambda x: x, tree), lambda: ts.jit(lambda t: 0)(tree), lambda: ts.device_put(tree, ts.devices()[0]), lambda: ts.block_until_ready(tree)):
+                self.assertRaises(RecursionError, call)
+        self.assertRaises((RecursionError, ValueError, TypeError), lambda: ts.array(loop))
+
+    def test_objects_that_no_constructor_has_filled(self):
+        for kind in (ts.Array, ts.Mesh, ts.random.Key, ts.Sharding, ts.PartitionSpec, ts.dtype):
+            with self.assertRaisesRegex(TypeError, f"{kind.__name__}.__new__ makes no {kind.__name__}"):
+                kind.__new__(kind)
+
+
+class OwnWords(unittest.TestCase):
+    def assertSays(self, text, call):
+        with self.assertRaises((TypeError, ValueError)) as raised:
+            call()
+        self.assertRegex(str(raised.exception), text)
+        self.assertNotIn("incompatible", str(raised.exception))
+        self.assertNotIn("\n", str(raised.exception))
+
+    def test_an_argument_of_another_type(self):
+        self.assertSays(r"sum at test_everyday.py:\d+: 'axis' is 1.5 \(float\); it takes None, an integer or a tuple of integers", lambda: ts.sum(ts.ones(3), axis=1.5))
+        self.assertSays(r"sin at .*: 'x' is 'a' \(str\); it takes an array or a number", lambda: ts.sin("a"))
+        self.assertSays(r"sin at .*: the argument 'x' is missing", lambda: ts.sin())
+        self.assertSays(r"sort at .*: 'axis' is 'x' \(str\)", lambda: ts.sort(ts.ones(3), axis="x"))
+        self.assertSays(r"Mesh at .*: 'axis_names' is 3 \(int\)", lambda: ts.Mesh(ts.devices(), 3))
+        self.assertSays(r"matmul at .*: it has no parameter 'c'; its parameters are a, b", lambda: ts.matmul(ts.ones(3), c=2))
+
+    def test_a_number_of_more_than_64_bits(self):
+        self.assertSays("9223372036854775808 in a shape or an axis does not fit 64 bits", lambda: ts.zeros(2 ** 63))
