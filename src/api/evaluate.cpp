@@ -158,12 +158,13 @@ std::string data_text(const Asked& asked) {
 Agreed agree_on(const Asked& asked) {
   comm::check_not_failed();
   const auto& ids = asked.participants;
+  const auto is_ready = [&] { return asked.plan != nullptr && !exceeds_memory(asked.plan->peak_bytes()); };
   const bool uses_failed = std::any_of(asked.operands.begin(), asked.operands.end(),
                                        [](const Array& x) { return failure_of(x) != nullptr; });
   if (!meets_others(ids)) {
     stop_if_asked(ids);
     if (uses_failed && is_among(ids)) return Agreed::failed;
-    return asked.plan != nullptr ? Agreed::all_ready : Agreed::not_ready;
+    return is_ready() ? Agreed::all_ready : Agreed::not_ready;
   }
   const auto* op = asked.graph.roots[0].node()->op;
   const comm::Purpose purpose(op != nullptr ? std::string_view(op->name) : std::string_view());
@@ -178,7 +179,7 @@ Agreed agree_on(const Asked& asked) {
   };
   const auto fingerprint = asked.key.agreed + (nan_check_on() ? 1 : 0);
   const auto some_ask = comm::agree(group, asked.content == 0 ? fingerprint : mix(fingerprint, asked.content),
-                                    text, {asked.plan == nullptr, uses_failed});
+                                    text, {!is_ready(), uses_failed});
   stop_if_asked(ids);
   if (some_ask.for_failed_value) return Agreed::failed;
   return some_ask.for_plan ? Agreed::not_ready : Agreed::all_ready;
@@ -190,7 +191,8 @@ void allow_later(const Asked& asked) {
     comm::may_put_off(comm::group(asked.participants), asked.plan_key, call_text());
 }
 
-std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, const std::vector<int>& ids,
+std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, const Executable* known,
+                                       const std::vector<int>& ids,
                                        const std::function<std::string()>& what) {
   std::optional<Program> program;
   std::string wrong;
@@ -208,7 +210,8 @@ std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, con
   refuse_together(ids, wrong);
   auto executable = on_the_way(ids, [&] {  // communicators are made here
     auto bound = program ? std::make_unique<Executable>(std::move(*program), process_index()) : nullptr;
-    if (bound) wrong = memory_refusal(bound->peak_bytes(), what());
+    if (const auto* const plan = bound ? bound.get() : known)
+      wrong = memory_refusal(plan->peak_bytes(), what());
     return bound;
   });
   refuse_together(ids, wrong);
@@ -277,7 +280,7 @@ void evaluate(const std::vector<Array>& arrays) {
   if (agreed == Agreed::not_ready || plan == nullptr) {
     const auto make = [&] { return compile(graph); };
     auto executable = when_refused(graph, roots, ids, [&] {
-      return make_ready(plan == nullptr ? make : std::function<Program()>(),
+      return make_ready(plan == nullptr ? make : std::function<Program()>(), known,
                         agreed == Agreed::later ? std::vector<int>() : ids,
                         [&] { return call_text() + ": computing " + describe(roots[0]); });
     });

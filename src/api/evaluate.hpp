@@ -18,7 +18,7 @@ void evaluate(const std::vector<Array>&);
 // (comm/watch/agreement.hpp), once it has run before.
 enum class Agreed {
   all_ready,  // every rank has its plan
-  not_ready,  // some rank has none: all come to make_ready()
+  not_ready,  // some rank has none, or no memory for what it needs: all come to make_ready()
   later,      // each rank goes on by itself
   failed      // some rank knows that an operand has no value: all come to share_failures()
 };
@@ -39,10 +39,10 @@ void allow_later(const Asked&);
 // Devices that take part in computing the graph.
 std::vector<int> participants(const Graph&);
 
-// Makes a program ready on this rank, unless it has one: `make` is empty. Collective over the participants:
-// MemoryError on all of them where one would need more than its share of its host's memory, or has none for
-// the plan itself.
-std::unique_ptr<Executable> make_ready(const std::function<Program()>& make,
+// Makes a program ready on this rank, unless it has one: `make` is empty then, and the plan is `known`.
+// Collective over the participants: MemoryError on all of them where one would need more than its share of
+// its host's memory, or has none for the plan itself.
+std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, const Executable* known,
                                        const std::vector<int>& participants,
                                        const std::function<std::string()>& what);
 

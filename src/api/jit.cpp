@@ -373,7 +373,7 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
   }
   if (agreed == Agreed::not_ready || !is_ready) {
     const auto make = [&] { return core.program; };
-    auto bound = make_ready(is_ready ? std::function<Program()>() : make,
+    auto bound = make_ready(is_ready ? std::function<Program()>() : make, asked.plan,
                             agreed == Agreed::later ? std::vector<int>() : core.participants,
                             [] { return "the compiled function of " + call_text(); });
     if (!is_ready) core.bound = std::move(bound), core.bound_in = session_number();

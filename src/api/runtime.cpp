@@ -15,6 +15,7 @@
 
 #include "api/evaluate.hpp"
 #include "api/job_profile.hpp"
+#include "base/child_process.hpp"
 #include "base/log.hpp"
 #include "base/session.hpp"
 #include "base/settings.hpp"
@@ -124,6 +125,7 @@ void set_up(const RuntimeOptions& options) {
   std::vector<Device> all;
   for (int r = 0; r < job.size; ++r) all.push_back({r, r, job.hosts[r]});
   set_devices(std::move(all), job.rank);
+  expect_children(job.size > 1);
   report_unknown_settings();
   share_cores(options.threads);
   share_machine_model();
@@ -212,6 +214,7 @@ Runtime::Runtime(Attach, const void* mpi_comm, RuntimeOptions options)
 }
 
 Runtime::~Runtime() {
+  if (!comm::is_started()) return;  // a child's copy
   const bool unwinding = std::uncaught_exceptions() > exceptions_before_;
   int status = 0;
   try {

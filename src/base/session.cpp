@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/child_process.hpp"
 #include "base/text.hpp"
 
 namespace tessera {
@@ -42,6 +43,12 @@ namespace detail {
 void keep_until_end(void (*destroy)()) { session().destroy.push_back(destroy); }
 
 void adopt_thread(const char* call, const std::source_location& where) {
+  if (is_child_of_rank_with_peers())
+    throw ThreadError(call + (where.line() == 0 ? std::string() : " at " + format_site(where)) +
+                      " was called in a process that fork() has made of a rank: MPI belongs to the rank, "
+                      "and a copy of it cannot speak to the others. Compute in the rank and hand values "
+                      "over, or start processes that begin afresh (exec; in Python multiprocessing's "
+                      "'spawn')");
   pthread_t nobody{};
   if (session_thread.compare_exchange_strong(nobody, pthread_self())) {
     take_over("made the first call");

@@ -1,6 +1,5 @@
 #include "python/place.hpp"
 
-#include <pthread.h>
 #include <pybind11/pybind11.h>
 
 #include <array>
@@ -14,7 +13,7 @@
 #include <tessera/runtime.hpp>
 
 #include "base/text.hpp"
-#include "comm/mpi/environment.hpp"
+#include "base/child_process.hpp"
 
 namespace tessera::python {
 namespace {
@@ -84,12 +83,6 @@ const Line* line_of(PyFrameObject* frame) {
   return place.line;
 }
 
-bool forked = false, refused = false;
-void note_fork() {
-  forked = comm::is_started();
-  refused = forked && process_count() > 1;  // one process alone computes without MPI
-}
-
 [[noreturn]] void refuse_child(const std::source_location& where) {
   throw ThreadError(line_text(where) + ": this process was forked from process " +
                     std::to_string(process_index()) + " of " + std::to_string(process_count()) +
@@ -99,9 +92,6 @@ void note_fork() {
 }
 
 }  // namespace
-
-bool is_forked_child() { return forked; }
-void watch_forks() { pthread_atfork(nullptr, nullptr, note_fork); }
 
 std::source_location here() {
   PyFrameObject* frame = PyEval_GetFrame();
@@ -114,7 +104,8 @@ std::source_location here() {
   }
   Py_XDECREF(frame);
   const auto where = std::bit_cast<std::source_location>(line);
-  if (refused) refuse_child(where);
+  if (is_child_of_rank_with_peers()) [[unlikely]]
+    refuse_child(where);
   return where;
 }
 

@@ -9,10 +9,6 @@ namespace tessera::python {
 // The innermost line outside of the package's own folder. A load and a comparison when it was asked for
 // before.
 std::source_location here();
-// Whether this process was forked from a rank of a job of several: MPI does not know it, and its calls would
-// wait for ever. here(), which every binding asks, refuses it then with a ThreadError.
-bool is_forked_child();
-void watch_forks();
 // Lines of files below this folder are the package's own.
 void set_package_folder(std::string folder);
 // As errors write it: "train.py:12".

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "base/child_process.hpp"
 #include "comm/mpi/environment.hpp"
 #include "python/convert.hpp"
 #include "python/module.hpp"
@@ -31,7 +32,7 @@ Ending& ending() {
 
 // Every rank passes here, with whatever status it leaves: from the interpreter's end, or from exit.
 int end_runtime(int status) {
-  if (!comm::is_started() || is_forked_child()) return status;
+  if (!comm::is_started() || is_child_process()) return status;
   auto& [words, failed_with, has_ended] = ending();
   if (failed_with != 0) status = failed_with;
   if (status != 0 && words.empty()) words = "the program ended with status " + std::to_string(status);
@@ -47,7 +48,7 @@ int end_runtime(int status) {
 
 void at_exit(int status, void*) {
   const int common = end_runtime(status);
-  if (common == status && !is_forked_child()) return;
+  if (common == status && !is_child_process()) return;
   std::fflush(nullptr);
   _exit(common);
 }
@@ -59,7 +60,6 @@ void start() {
   new Runtime(argc, argv);                                  // ended by at_exit
   static const int registered = on_exit(at_exit, nullptr);  // runs before the runtime's own
   static_cast<void>(registered);
-  watch_forks();
 }
 
 // On a communicator of mpi4py's, given by the address of its MPI_Comm.
@@ -107,7 +107,7 @@ void bind_runtime(py::module_& m) {
   m.def("start", &start, "Starts MPI, unless mpi4py has. Collective over all processes.");
   m.def("attach", &start_on);
   m.def("is_started", &comm::is_started);
-  m.def("is_forked_child", &is_forked_child);
+  m.def("is_forked_child", &is_child_process);
   m.def("set_package_folder", &set_package_folder);
   m.def(
       "fail",

@@ -2,6 +2,7 @@
 
 #include <tessera/error.hpp>
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -17,9 +18,18 @@
 namespace tessera {
 namespace {
 
+class Pool;
+Pool& pool();
+
 // Memory of the system's that is kept for the next request.
 class Pool {
  public:
+  // A child after fork() finds the pool whole, whatever other threads did.
+  Pool() {
+    pthread_atfork([] { pool().mutex_.lock(); }, [] { pool().mutex_.unlock(); },
+                   [] { pool().mutex_.unlock(); });
+  }
+
   std::byte* take(std::size_t bytes, std::size_t& capacity) {
     const std::scoped_lock lock(mutex_);
     if (const auto kept = free_.take(bytes)) {

@@ -1,5 +1,6 @@
 // Sharded equals unsharded, jit(f) equals f, and what was predicted is what was moved: random graphs, meshes
 // and layouts.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/control.hpp>
 #include <tessera/jit.hpp>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/settings.hpp"
 #include "comm/host/direct_read.hpp"
 #include "comm/watch/traffic.hpp"
 #include "graph/node.hpp"
@@ -196,6 +198,34 @@ TEST(Errors, ADeletedArrayIsRefused) {
 TEST(Errors, MoreMemoryThanTheHostHasIsRefusedBeforeAllocating) {
   const Array huge = zeros({1 << 22, 1 << 22});
   EXPECT_THROW(eval(huge + 1), MemoryError);
+}
+
+// The plan is the same each time; what lives beside it is not.
+TEST(Errors, MoreMemoryThanARankMayUseIsRefusedAtEachRun) {
+  const Array x = device_put(ones({1 << 20}), make_mesh({device_count()}, {"x"}), P());
+  eval(x + 1);
+  const SettingScope limit("TESSERA_MEM_LIMIT", std::to_string((memory_use().live_bytes >> 20) + 40) + "M");
+  std::vector<Array> kept;
+  const auto fill = [&](const auto& f) {
+    for (int i = 0; i < 40; ++i) {
+      kept.push_back(f(x));
+      eval(kept.back());
+    }
+  };
+  const auto f = jit([](const Array& a) { return a * 3; });
+  eval(f(x));
+  for (const bool compiled : {false, true}) {
+    try {
+      compiled ? fill(f) : fill([](const Array& a) { return a + 1; });
+      ADD_FAILURE() << "40 results of 4 MiB fit into 40 MiB";
+    } catch (const MemoryError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("a rank may use"));
+    }
+    EXPECT_GE(kept.size(), 8u);
+    EXPECT_LE(kept.size(), 11u);
+    kept.clear();
+    EXPECT_EQ(item<float>(max(x + 1)), 2.f) << "there is room again";
+  }
 }
 
 // What is packed travels in pieces: nobody holds a second copy of what leaves or arrives.

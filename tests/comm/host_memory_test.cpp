@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "comm/collectives/collectives.hpp"
@@ -48,30 +50,77 @@ TEST(HostMemory, WhatAPeerWritesIsThere) {
   }
 }
 
-// Each block holds a file: the soft limit of open files, 1024 as a rule, is raised as far as the system lets
-// it.
-TEST(HostMemory, AsManyBlocksAsTheHardLimitOfFilesAllows) {
-  if (!everybody_shares()) GTEST_SKIP() << "no rank shares memory with this one";
-  rlimit limit{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
-  EXPECT_EQ(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, 65536));
+int open_files() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
 }
 
-TEST(HostMemory, BlocksThatAreKeptMakeRoomWhenFilesRunOut) {
+// From now on this process can open no file more, until the scope ends.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest_free = open("/dev/null", O_RDONLY);
+    close(lowest_free);
+    rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(lowest_free);
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(HostMemory, HoldsOneFileHoweverManyBlocks) {
+  const int before = open_files();
+  std::vector<Buffer> blocks;
+  for (int i = 0; i < 100; ++i) blocks.push_back(allocate_on_host(bytes / 8));
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST(HostMemory, IsSharedWhenNoFileCanBeOpened) {
   if (!everybody_shares()) GTEST_SKIP() << "no rank shares memory with this one";
-  { const Buffer kept = allocate_on_host(bytes / 8); }  // freed: kept for the next of its size, with its file
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const int lowest_free = open("/dev/null", O_RDONLY);
-  close(lowest_free);
-  rlimit none = before;
-  none.rlim_cur = static_cast<rlim_t>(lowest_free);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);  // no file more than there are
+  const NoMoreFiles limit;
+  const Buffer block = allocate_on_host(bytes + 4096);
+  std::memset(block.data(), world().rank() + 1, bytes);
+  const auto places = addresses_of_all(block.data());
+  barrier(world());
+  for (std::size_t r = 0; r < places.size(); ++r) {
+    ASSERT_TRUE(places[r].is_visible());
+    EXPECT_EQ(static_cast<std::size_t>(map(places[r]).data()[bytes - 1]), r + 1);
+  }
+  barrier(world());
+}
+
+// A child's copy of a block: neither sees what the other writes or frees.
+TEST(HostMemory, IsACopyInAChildAfterFork) {
   const Buffer block = allocate_on_host(bytes);
-  const bool is_shared = host_address(block.data()).is_visible();
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_TRUE(block.data() != nullptr);
-  EXPECT_TRUE(is_shared);
+  std::memset(block.data(), 3, bytes);
+  auto freed = std::make_unique<Buffer>(allocate_on_host(bytes));
+  std::memset(freed->data(), 4, bytes);
+  int changed[2];
+  ASSERT_EQ(pipe(changed), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte = 0;
+    if (read(changed[0], &byte, 1) != 1) _exit(2);
+    bool right = block.data()[0] == std::byte{3} && block.data()[bytes - 1] == std::byte{3};
+    std::memset(block.data(), 7, bytes);
+    freed.reset();
+    right &= host_address(allocate_on_host(bytes).data()).is_visible() == false;
+    _exit(right ? 0 : 1);
+  }
+  std::memset(block.data(), 5, bytes);
+  ASSERT_EQ(write(changed[1], "x", 1), 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(block.data()[0], std::byte{5});
+  EXPECT_EQ(block.data()[bytes - 1], std::byte{5});
+  EXPECT_EQ(freed->data()[bytes / 2], std::byte{4});
+  for (const int file : changed) close(file);
 }
 
 TEST(HostMemory, IsPartOfMemoryUse) {

@@ -129,6 +129,27 @@ with ts.on_preemption(lambda: ts.debug.print('saved {}', float(ts.sum(x)))):
         status, out, err = run(2, program)
         self.assertEqual((status, out), (85, "saved 6.0\n"), err)
 
+    def test_a_child_after_fork_does_not_speak_for_its_rank(self):
+        program = """import os, sys
+import tessera as ts
+x = ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((ts.device_count(),), ('x',)), ts.P('x')))
+float(ts.sum(x))
+for how in ('exit', 'use'):
+    child = os.fork() if ts.process_index() == ts.process_count() - 1 else -1
+    if child == 0 and how == 'exit':
+        raise SystemExit(3)
+    if child == 0:
+        try:
+            float(ts.sum(x) + 1)
+        except ts.ThreadError as error:
+            sys.exit(4 if 'fork' in str(error) else 5)
+    if child > 0:
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    assert float(ts.sum(x)) == 6
+"""
+        self.assertEqual(run(2, program), (0, "3\n4\n", ""))
+        self.assertEqual(run(1, program.replace("sys.exit(4", "sys.exit(9").replace("float(ts.sum(x) + 1)", "sys.exit(int(ts.sum(x) + 1))")), (0, "3\n7\n", ""))
+
     def test_use_after_the_end(self):
         program = """import tessera as ts
 x = ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((2,), ('x',)), ts.P('x')))

@@ -3,6 +3,7 @@
 #include <tessera/error.hpp>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -33,9 +34,9 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::int64_t slack_bytes = std::int64_t{64} << 20;
 constexpr std::size_t most_mappings = 256;  // of peers' blocks that are kept for the next time
 
-// A mapping of all of a file, at the start of a huge page if it is as large as one. nullptr if the system
+// A mapping of a part of a file, at the start of a huge page if it is as large as one. nullptr if the system
 // refuses.
-std::byte* map_file(int file, std::size_t bytes) {
+std::byte* map_part(int file, std::int64_t begin, std::size_t bytes) {
   const std::size_t spare = bytes >= huge_page ? huge_page : 0;
   void* reserved =
       mmap(nullptr, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -45,7 +46,7 @@ std::byte* map_file(int file, std::size_t bytes) {
       spare == 0 ? 0 : (huge_page - reinterpret_cast<std::uintptr_t>(start) % huge_page) % huge_page;
   if (skipped > 0) munmap(start, skipped);
   if (spare > skipped) munmap(start + skipped + bytes, spare - skipped);
-  void* mapped = mmap(start + skipped, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  void* mapped = mmap(start + skipped, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, begin);
   if (mapped == MAP_FAILED) {
     munmap(start + skipped, bytes);
     return nullptr;
@@ -56,6 +57,41 @@ std::byte* map_file(int file, std::size_t bytes) {
   return static_cast<std::byte*>(mapped);
 }
 
+// A file without a name, in which blocks have their places: one descriptor, however many blocks there are. It
+// is as long as no job will need, and what is not written takes no memory; so no place is used twice.
+class SharedFile {
+ public:
+  explicit SharedFile(std::int64_t serial) : serial_(serial), file_(memfd_create("tessera", MFD_CLOEXEC)) {
+    constexpr std::int64_t enough = std::int64_t{1} << 46;
+    rlimit limit{};  // beyond it the system sends a signal
+    const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < enough;
+    const auto length = is_limited ? static_cast<std::int64_t>(limit.rlim_cur) : enough;
+    if (file_ >= 0 && ftruncate(file_, length) == 0) free_ = length;
+  }
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+  ~SharedFile() {
+    if (file_ >= 0) close(file_);
+  }
+  int descriptor() const { return file_; }
+  std::int64_t serial() const { return serial_; }
+  // Where so many bytes begin; -1 where the file has no room.
+  std::int64_t place_for(std::int64_t bytes, std::int64_t alignment) {
+    const std::int64_t begin = (end_ + alignment - 1) / alignment * alignment;
+    if (begin + bytes > free_) return -1;
+    end_ = begin + bytes;
+    return begin;
+  }
+  // Peers may have it mapped still: the memory goes now all the same.
+  void empty(std::int64_t begin, std::size_t bytes) const {
+    fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, static_cast<off_t>(bytes));
+  }
+
+ private:
+  std::int64_t serial_ = 0, free_ = 0, end_ = 0;
+  int file_;
+};
+
 int open_file_of(std::int64_t process, std::int64_t file) {
   return open(("/proc/" + std::to_string(process) + "/fd/" + std::to_string(file)).c_str(),
               O_RDWR | O_CLOEXEC);
@@ -64,11 +100,14 @@ int open_file_of(std::int64_t process, std::int64_t file) {
 struct Block {
   std::byte* data = nullptr;
   std::size_t capacity = 0;
-  int file = -1;
-  std::int64_t serial = 0;
+  std::shared_ptr<SharedFile> file = nullptr;
+  std::int64_t start = 0, serial = 0;  // in the file; among all blocks
 };
 
 // This rank's blocks. Freed ones are kept for the next request of their size; so peers find them mapped.
+//
+// A child after fork() finds copies of them, as of all other memory: what it writes is its own, and what its
+// parent does to them later is not seen. The parent goes on when they are made.
 class Blocks {
  public:
   static Blocks& instance() {
@@ -80,6 +119,7 @@ class Blocks {
   Block take(std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
     Block block;
+    if (is_child_) return block;
     if (const auto kept = kept_.take(bytes)) {
       block = kept->block;
       count_other_memory(0, -static_cast<std::int64_t>(block.capacity));
@@ -105,6 +145,10 @@ class Blocks {
     const auto bytes = static_cast<std::int64_t>(block.capacity);
     live_.erase(block.data);
     live_bytes_ -= bytes;
+    if (is_child_) {
+      munmap(block.data, block.capacity);
+      return count_other_memory(-bytes, 0);
+    }
     count_other_memory(-bytes, bytes);
     mark_freed(block.data, block.capacity);
     if (!kept_.give(block.capacity, block)) unmap(block);
@@ -122,35 +166,80 @@ class Blocks {
     if (found == live_.begin()) return {};
     const Block& block = std::prev(found)->second;
     if (place >= block.data + block.capacity) return {};
-    return {getpid(), block.file, block.serial, static_cast<std::int64_t>(block.capacity),
+    return {getpid(),
+            block.file->descriptor(),
+            block.file->serial(),
+            block.serial,
+            block.start,
+            static_cast<std::int64_t>(block.capacity),
             place - block.data};
   }
 
  private:
   Blocks() {
     on_release_pooled_memory([] { instance().drop(); });
+    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork_in_parent(); },
+                   [] { instance().after_fork_in_child(); });
   }
 
   Block make(std::size_t capacity) {
-    if (capacity >= huge_page) capacity = (capacity + huge_page - 1) / huge_page * huge_page;
-    const int file = memfd_create("tessera", MFD_CLOEXEC);
-    if (file < 0) return {};
-    std::byte* data = ftruncate(file, static_cast<off_t>(capacity)) == 0 ? map_file(file, capacity) : nullptr;
-    if (data == nullptr) {
-      close(file);
-      return {};
+    static const std::int64_t page = sysconf(_SC_PAGESIZE);
+    const bool is_huge = capacity >= huge_page;
+    if (is_huge) capacity = (capacity + huge_page - 1) / huge_page * huge_page;
+    const auto bytes = static_cast<std::int64_t>(capacity), step = is_huge ? std::int64_t{huge_page} : page;
+    std::int64_t start = file_ ? file_->place_for(bytes, step) : -1;
+    if (start < 0) {  // none yet, or it is used up: the system allows short ones only
+      const auto next = std::make_shared<SharedFile>(++files_);
+      start = next->place_for(bytes, step);
+      if (start < 0) return {};
+      file_ = next;
     }
-    return {data, capacity, file, ++made_};
+    std::byte* const data = map_part(file_->descriptor(), start, capacity);
+    if (data == nullptr) return {};
+    return {data, capacity, file_, start, ++made_};
   }
 
   static void unmap(const Block& block) {
     unmark(block.data, block.capacity);
-    // Peers may have it mapped still: the memory goes now all the same.
-    fallocate(block.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(block.capacity));
+    block.file->empty(block.start, block.capacity);
     munmap(block.data, block.capacity);
-    close(block.file);
     count_other_memory(0, -static_cast<std::int64_t>(block.capacity));
   }
+
+  void before_fork() {
+    mutex_.lock();
+    if (live_.empty() || is_child_ || pipe2(copied_, O_CLOEXEC) != 0) copied_[0] = copied_[1] = -1;
+  }
+  void after_fork_in_parent() {
+    if (copied_[0] >= 0) {
+      close(copied_[1]);
+      char end = 0;
+      while (read(copied_[0], &end, 1) < 0 && errno == EINTR) {}
+      close(copied_[0]);
+    }
+    mutex_.unlock();
+  }
+  void after_fork_in_child() {
+    if (!is_child_) {
+      for (const auto& [place, block] : live_) replace_by_copy(block);
+      kept_.clear([](const auto& found) { munmap(found.block.data, found.block.capacity); });
+      is_child_ = true;
+    }
+    for (const int end : copied_)
+      if (end >= 0) close(end);
+    mutex_.unlock();
+  }
+  static void replace_by_copy(const Block& block) {
+    void* const copy =
+        mmap(nullptr, block.capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy != MAP_FAILED) {
+      std::memcpy(copy, block.data, block.capacity);
+      mremap(copy, block.capacity, block.capacity, MREMAP_MAYMOVE | MREMAP_FIXED, block.data);
+    } else {  // no memory for it: the child must not write to its parent's
+      mprotect(block.data, block.capacity, PROT_READ);
+    }
+  }
+
   void drop_all() {
     kept_.clear([](const auto& found) { unmap(found.block); });
   }
@@ -158,7 +247,10 @@ class Blocks {
   std::mutex mutex_;
   std::map<const std::byte*, Block> live_;
   FreeList<Block> kept_;
-  std::int64_t live_bytes_ = 0, peak_bytes_ = 0, made_ = 0;
+  std::shared_ptr<SharedFile> file_;  // where the next block gets its place
+  std::int64_t live_bytes_ = 0, peak_bytes_ = 0, made_ = 0, files_ = 0;
+  bool is_child_ = false;
+  int copied_[2] = {-1, -1};  // ends of a pipe, while a process forks
 };
 
 struct Mapping {
@@ -172,10 +264,32 @@ struct Mapping {
   }
 };
 
-using BlockName = std::pair<std::int64_t, std::int64_t>;  // process, serial
+using Name = std::pair<std::int64_t, std::int64_t>;  // process, serial of a block or a file
+
+// A peer's file stays open: a later block can be mapped when this process may open no more.
+class PeersFiles {
+ public:
+  PeersFiles() = default;
+  PeersFiles(const PeersFiles&) = delete;
+  PeersFiles& operator=(const PeersFiles&) = delete;
+  ~PeersFiles() {
+    for (const auto& [name, file] : open_) close(file);
+  }
+  int of(const HostAddress& address) {
+    const Name name{address.process, address.file_serial};
+    if (const auto known = open_.find(name); known != open_.end()) return known->second;
+    const int file = open_file_of(address.process, address.file);
+    if (file >= 0) open_[name] = file;
+    return file;
+  }
+
+ private:
+  std::map<Name, int> open_;
+};
 struct Mappings {
-  std::map<BlockName, std::shared_ptr<Mapping>> known;
-  std::deque<BlockName> order;  // the oldest first
+  PeersFiles files;
+  std::map<Name, std::shared_ptr<Mapping>> known;
+  std::deque<Name> order;  // the oldest first
 };
 
 struct Sharing {
@@ -184,39 +298,38 @@ struct Sharing {
 };
 Sharing& sharing() { return state<Sharing>(); }
 
-// Each block holds a file: as many as the system lets this process have, within reason.
-void raise_limit_of_files() {
-  constexpr rlim_t enough = 65536;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= std::min(limit.rlim_max, enough)) return;
-  limit.rlim_cur = std::min(limit.rlim_max, enough);
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// Whether every rank of a host can open every other's files.
+// Whether every rank of a host can map every other's blocks.
 bool all_can_share(MPI_Comm host, int rank, int host_size) {
   struct Card {
-    std::int64_t process, file, password;
+    HostAddress place;
+    std::int64_t password;
   };
-  const int file = memfd_create("tessera", MFD_CLOEXEC);
-  const Card mine{getpid(), file, getpid() * std::int64_t{1'000'003} + rank};
-  int works =
-      file >= 0 && pwrite(file, &mine.password, sizeof mine.password, 0) == sizeof mine.password ? 1 : 0;
+  const Block block = Blocks::instance().take(least_bytes);
+  Card mine{{}, getpid() * std::int64_t{1'000'003} + rank};
+  int works = block.data != nullptr ? 1 : 0;
+  if (works == 1) {
+    std::memcpy(block.data, &mine.password, sizeof mine.password);
+    mine.place = Blocks::instance().address_of(block.data);
+  }
   std::vector<Card> cards(host_size);
   check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host),
         "MPI_Allgather", "the ranks of this host");
   for (const auto& card : cards) {
-    const int other = open_file_of(card.process, card.file);
-    std::int64_t password = 0;
-    if (other < 0 || pread(other, &password, sizeof password, 0) != sizeof password ||
-        password != card.password)
+    if (works == 0 || !card.place.is_visible()) {
       works = 0;
-    if (other >= 0) close(other);
+    } else {
+      try {
+        const Buffer theirs = map(card.place);
+        if (std::memcmp(theirs.data(), &card.password, sizeof card.password) != 0) works = 0;
+      } catch (const SystemError&) {
+        works = 0;
+      }
+    }
   }
   int all_work = 0;
   check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce",
         "the ranks of this host");
-  if (file >= 0) close(file);
+  if (block.data != nullptr) Blocks::instance().give(block);
   return all_work == 1;
 }
 
@@ -246,17 +359,16 @@ bool share_memory(std::span<const int> ranks) {
 }
 
 Buffer map(const HostAddress& address) {
-  const BlockName name{address.process, address.serial};
-  auto& [mappings, order] = state<Mappings>();
+  const Name name{address.process, address.serial};
+  auto& [files, mappings, order] = state<Mappings>();
   auto& known = mappings[name];
   if (known == nullptr) {
     known = std::make_shared<Mapping>();
-    const int file = open_file_of(address.process, address.file);
+    const int file = files.of(address);
     if (file >= 0)
       known->bytes = static_cast<std::size_t>(address.block_bytes),
-      known->data = map_file(file, known->bytes);
+      known->data = map_part(file, address.start, known->bytes);
     const int error = errno;
-    if (file >= 0) close(file);
     if (known->data == nullptr) {
       mappings.erase(name);
       throw SystemError("cannot map " + std::to_string(address.block_bytes) + " bytes of process " +
@@ -289,7 +401,6 @@ void find_sharing_ranks(MPI_Comm host, MPI_Comm world) {
   int rank = 0, host_size = 1;
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(host, &host_size);
-  if (host_size > 1) raise_limit_of_files();
   sharing().mine = host_size > 1 && all_can_share(host, rank, host_size);
   sharing().host_of = first_ranks_of_hosts(sharing().mine, host, world);
 }

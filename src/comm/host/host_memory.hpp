@@ -3,8 +3,9 @@
 //   rank 0   block = allocate_on_host(n)  --host_address(block.data())-->  rank 1   map(address).data()[...]
 //     = ...
 //
-// A block is a file without a name (memfd), which a peer maps when it first hears of it; it vanishes with
-// the processes. Where the system refuses (other users, containers apart), or between hosts, host_address()
+// A block is a part of the rank's file without a name (memfd), which a peer maps when it first hears of it;
+// the file vanishes with the processes. A child after fork() has copies of the blocks, which nobody shares.
+// Where the system refuses (other users, containers apart), or between hosts, host_address()
 // says so and one sends messages.
 #pragma once
 #include <cstddef>
@@ -21,8 +22,9 @@ Buffer allocate_on_host(std::size_t bytes);
 
 // Where peers find a place in such a block; plain bytes, to be sent.
 struct HostAddress {
-  std::int64_t process = 0, file = -1, serial = 0;  // file -1: nobody else can see it
-  std::int64_t block_bytes = 0, offset = 0;
+  std::int64_t process = 0, file = -1, file_serial = 0;  // file -1: nobody else can see it
+  std::int64_t serial = 0, start = 0, block_bytes = 0;   // of the block, in the file
+  std::int64_t offset = 0;                               // of the place, in the block
   bool is_visible() const { return file >= 0; }
 };
 HostAddress host_address(const void* place);

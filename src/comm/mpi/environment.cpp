@@ -13,6 +13,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/child_process.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/session.hpp"
@@ -262,11 +263,11 @@ std::vector<std::string> gather_at_start(const std::string& mine) {
   return texts;
 }
 
-bool is_started() { return environment().started; }
+bool is_started() { return environment().started && !is_child_process(); }
 const JobPlace& place_in_job() { return environment().job; }
 
 void finish() {
-  if (!environment().started) return;
+  if (!is_started()) return;
   stop_watchdog();
   environment().page.close();
   const bool finalizes = environment().finalizes;

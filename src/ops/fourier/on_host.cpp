@@ -10,6 +10,7 @@
 #include "comm/collectives/collectives.hpp"
 #include "comm/host/host_memory.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/watch/agreement.hpp"
 #include "kernels/move/copy.hpp"
 #include "types/buffer.hpp"
 
@@ -154,15 +155,23 @@ class Stages {
     const auto address = comm::host_address(array.mine.data());
     std::vector<comm::HostAddress> addresses(array.blocks.size());
     comm::all_gather(comm_, &address, sizeof address, addresses.data());
+    std::string failure;  // of this rank's alone
     for (std::size_t r = 0; r < addresses.size(); ++r) {
       const int id = comm_.device_ids()[r];
       if (is_empty(layout.local_box(type.shape, id))) continue;
       if (!addresses[r].is_visible())
-        throw MemoryError(args_.label + ": rank " + std::to_string(id) +
-                          " has no memory to share with its host (a limit of open files or of mappings?). "
-                          "TESSERA_COLLECTIVES=mpi does without");
-      array.blocks[r] = id == args_.me ? array.mine : comm::map(addresses[r]);
+        throw MemoryError(
+            args_.label + ": rank " + std::to_string(id) +
+            " has no memory to share with its host (a limit of the size of files or of mappings?). "
+            "TESSERA_COLLECTIVES=mpi does without");
+      try {
+        array.blocks[r] = id == args_.me ? array.mine : comm::map(addresses[r]);
+      } catch (const SystemError& error) {
+        failure = args_.label + ": " + error.what() + ". TESSERA_COLLECTIVES=mpi does without";
+      }
     }
+    failure = comm::first_error(comm_, failure);
+    if (!failure.empty()) throw MemoryError(failure);
     return array;
   }
 

@@ -8,6 +8,7 @@ from . import _core
 
 _core.set_package_folder(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _has_failed = False
+_process = os.getpid()  # a child after fork() has nothing to end
 
 
 def _report(kind, error, trace, print_it=sys.__excepthook__):
@@ -15,7 +16,7 @@ def _report(kind, error, trace, print_it=sys.__excepthook__):
     global _has_failed
     is_interactive = hasattr(sys, "ps1") or sys.flags.interactive
     _has_failed = not is_interactive
-    if is_interactive or _core.process_count() == 1:
+    if is_interactive or _core.process_count() == 1 or os.getpid() != _process:
         print_it(kind, error, trace)
         return
     words = "".join(traceback.format_exception(kind, error, trace)).rstrip()
@@ -25,7 +26,7 @@ def _report(kind, error, trace, print_it=sys.__excepthook__):
 def _finish():
     """Saves that are under way are finished. MPI that mpi4py has started ends with the interpreter: tessera has to end before it. Otherwise
     exit's own hook ends it, which knows the status."""
-    if _core.is_forked_child():
+    if os.getpid() != _process:
         return
     _core.checkpoint.finish_managers(_has_failed)
     if "mpi4py.MPI" in sys.modules:
