@@ -73,8 +73,8 @@ void reduce_by_groups(Room& room) {
   }
 }
 
-// A rank's part of the host, or what TESSERA_MEM_LIMIT says. Other jobs, and what is in the same container, use
-// memory too.
+// A rank's part of the host, or what TESSERA_MEM_LIMIT says. Other jobs, and what is in the same container,
+// use memory too.
 std::int64_t share_of_host() {
   if (settings().memory_limit_bytes > 0) return settings().memory_limit_bytes;
   constexpr std::int64_t kib = 1024;

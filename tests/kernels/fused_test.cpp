@@ -109,6 +109,39 @@ TEST(fused, a_block_is_run_where_it_lies_again_and_again) {
   }
 }
 
+// A view's rows beside a row, a column and a number; sizes below and above those from which machine code is
+// made at once, whole groups of it and others. The second time there is code for small ones too.
+TEST(fused, an_operand_in_parts_stands_beside_broadcast_ones) {
+  const FusedProgram program{
+      {{float32}, {float32}, {float32}},
+      {step("multiply", float32, {0, 2}), step("add", float32, {3, 1}), step("multiply", float32, {4, 1})},
+      {5}};
+  const float number = 0.5F;
+  for (const std::int64_t rows : {63, 64, 65, 300, 1100})
+    for (const std::int64_t columns : {1, 8, 16, 63, 64, 65, 128, 256}) {
+      const auto values = testing::random_values<float>((rows + 1) * columns, 1),
+                 other = testing::random_values<float>(rows * columns, 2);
+      const FusedPart part{{{0, rows}, {0, columns}}, operand(values.data()).data, columns, {columns, 1}};
+      const std::int64_t nowhere[] = {0, 0};
+      for (const auto& strides : std::vector<std::vector<std::int64_t>>{{0, 1}, {1, 0}, {columns, 1}, {0, 0}})
+        for (int time = 0; time < 2; ++time) {
+          std::vector<float> got(other.size());
+          std::byte* outputs[] = {bytes(got.data())};
+          const FusedOperand operands[] = {
+              {.parts = std::span(&part, 1)}, operand(other.data(), strides), operand(&number, nowhere)};
+          run_fused(program, Shape{rows, columns}, operands, outputs);
+          for (std::int64_t i = 0; i < rows; ++i)
+            for (std::int64_t j = 0; j < columns; ++j) {
+              const float b = other[static_cast<std::size_t>(i * strides[0] + j * strides[1])];
+              ASSERT_EQ(got[static_cast<std::size_t>(i * columns + j)],
+                        (values[static_cast<std::size_t>((i + 1) * columns + j)] * number + b) * b)
+                  << rows << " x " << columns << " with " << strides[0] << ", " << strides[1] << " at " << i
+                  << ", " << j;
+            }
+        }
+    }
+}
+
 // 8 MiB and more without gaps: memory that is written past the cache where lines of it begin.
 TEST(fused, a_large_block_is_run_at_any_place) {
   const FusedProgram program{

@@ -223,6 +223,8 @@ class Fused {
   // group.
   bool prepare_one_loop(std::int64_t elements) {
     if (space_.extents.size() != 1 && !space_.has_parts) return false;
+    const bool is_packed = std::find(reads_.begin(), reads_.end(), Reads::packed) != reads_.end();
+    if (is_packed && !space_.has_parts) return false;  // buffers hold the rest of a piece alone
     if (streams_ && !are_outputs_on_lines()) return false;
     chains_ = chains_for(elements, streams_);
     if (!tessera::kernels::is_one_loop(program_, chains_)) return false;
@@ -355,7 +357,8 @@ class Fused {
         at[i] = const_cast<std::byte*>(source);
         continue;
       }
-      if (is_one_loop_ && n % group_ == 0) {  // no step runs but the code, which looks at one element
+      // No step runs but the code, which looks at one element of what is the same for the piece.
+      if (is_one_loop_ && reads_[i] == Reads::splat && n % group_ == 0) {
         at[i] = const_cast<std::byte*>(source);
         continue;
       }
