@@ -87,7 +87,8 @@ std::vector<TalkCost> cost(const PlaceArgs& args, const Placement&) {
   std::int64_t bytes = 1;
   for (const auto& type : args.out.subspan(1)) bytes += type.shape.elements() * itemsize(type.dtype);
   MeshAxes axes;
-  for (std::size_t axis = 0; axis < args.mesh.axis_sizes().size(); ++axis) axes.push_back(static_cast<int>(axis));
+  for (std::size_t axis = 0; axis < args.mesh.axis_sizes().size(); ++axis)
+    axes.push_back(static_cast<int>(axis));
   return {{"broadcast", axes, bytes, static_cast<std::int64_t>(args.out.size())}};
 }
 

@@ -54,9 +54,8 @@ void kernel(const KernelArgs& args) {
   const auto breakdown = kernels::cholesky(a.dtype, batch_count(a), extent(a, 1), a.data, args.out[0].data);
   if (!breakdown.happened()) return;
   if (!gives_nan(args)) throw_not_positive_definite(a, breakdown.matrix, breakdown.index);
-  kernels::visit_inexact(a.dtype, [&](auto zero) {
-    factor_apart(a, reinterpret_cast<decltype(zero)*>(args.out[0].data));
-  });
+  kernels::visit_inexact(
+      a.dtype, [&](auto zero) { factor_apart(a, reinterpret_cast<decltype(zero)*>(args.out[0].data)); });
 }
 
 template <class T> void factor_together(const TalkArgs& args) {

@@ -9,7 +9,8 @@ from ._interpret import evaluate
 @functools.lru_cache(maxsize=512)
 def _jaxpr(function, avals, x64):
     types = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in avals]
-    return jax.make_jaxpr(function)(*types)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        return jax.make_jaxpr(function)(*types)
 
 
 def expand(function, avals, operands):

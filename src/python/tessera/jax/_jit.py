@@ -114,6 +114,7 @@ class Jit:
             jax_args = [fixed.get(n, a) for n, a in enumerate(jax_args)]
             jaxpr, out_tree = trace_of(fun, jax_args, {**jax_kwargs, **fixed_names}, static_argnums=tuple(fixed) or None, static_argnames=tuple(static_names) or None)
             results = evaluate(jaxpr, *leaves)
+            results = [_as_typed(r, a) for r, a in zip(results, jaxpr.out_avals)]
             if out_shardings is not None:
                 results = _constrained(results, out_tree, out_shardings)
             return (*results, _Results(out_tree, jaxpr.out_avals))
@@ -184,6 +185,12 @@ def _aval(x, note):
     if note is not None:
         return jax.ShapeDtypeStruct(x.shape[:x.ndim - len(note._impl.key_shape)], note)
     return jax.ShapeDtypeStruct(x.shape, jax.dtypes.canonicalize_dtype(_values.numpy_dtype(x.dtype.name)), sharding=_layouts.explicit_sharding_of(x))
+
+
+def _as_typed(x, aval):
+    """In programs with explicit axes a type says where its values are."""
+    typed = _layouts.typed_sharding_of(aval)
+    return x if typed is None else _core.with_sharding_constraint_leaf(x, _layouts.sharding_of(typed))
 
 
 def _is_sharding(s):

@@ -8,19 +8,32 @@ from jax.sharding import NamedSharding, PartitionSpec
 from .. import _core
 
 
+_seen = {}  # (names, sizes, ranks) -> the mesh of JAX that had them last: whether its axes are explicit is known to it alone
+
+
 @functools.lru_cache(maxsize=256)
 def _mesh(names, shape, ranks):
     devices = _core.devices()
     return _core.make_mesh(shape, names, [devices[r] for r in ranks])
 
 
+def _ranks_of(names, shape):
+    """Of a mesh without devices: those of the program's mesh of that form, or all in order."""
+    known = [ranks for seen_names, seen_shape, ranks in _seen if (seen_names, seen_shape) == (names, shape)]
+    return known[-1] if known else tuple(range(int(np.prod(shape))))
+
+
 def mesh_of(mesh):
     """A mesh of JAX, or an abstract one, which takes the ranks in order."""
     shape = tuple(mesh.axis_sizes if hasattr(mesh, "axis_sizes") else mesh.shape.values())
-    ranks = tuple(range(int(np.prod(shape)))) if not hasattr(mesh, "devices") else tuple(int(d.id) for d in np.asarray(mesh.devices, object).flat)
+    names = tuple(str(n) for n in mesh.axis_names)
+    is_abstract = isinstance(mesh, jax.sharding.AbstractMesh)
+    ranks = _ranks_of(names, shape) if is_abstract else tuple(int(d.id) for d in np.asarray(mesh.devices, object).flat)
     if max(ranks, default=0) >= _core.device_count():
         raise ValueError(f"a mesh of {len(ranks)} devices ({dict(zip(mesh.axis_names, shape))}), but the job has {_core.device_count()} ranks")
-    return _mesh(tuple(str(n) for n in mesh.axis_names), shape, ranks)
+    if not is_abstract:
+        _seen[names, shape, ranks] = mesh
+    return _mesh(names, shape, ranks)
 
 
 def spec_of(spec, ndim=None):
@@ -53,10 +66,12 @@ def has_free_dims(sharding):
     return isinstance(sharding, NamedSharding) and any(p is PartitionSpec.UNCONSTRAINED for p in sharding.spec)
 
 
-@functools.lru_cache(maxsize=256)
 def _jax_mesh(names, shape, ranks):
-    devices = jax.devices()
-    return jax.sharding.Mesh(np.array([devices[r] for r in ranks], object).reshape(shape), names)
+    known = _seen.get((names, shape, ranks))
+    if known is None:
+        devices = jax.devices()
+        known = _seen[names, shape, ranks] = jax.sharding.Mesh(np.array([devices[r] for r in ranks], object).reshape(shape), names)
+    return known
 
 
 def jax_sharding_of(x):
@@ -76,13 +91,24 @@ def _parts(spec):
 
 
 def explicit_sharding_of(x):
-    """The sharding that is part of an array's type: where its mesh is the current one and has explicit axes."""
+    """The sharding that is part of an array's type: where the axes of its mesh are explicit ones."""
     current = jax.sharding.get_abstract_mesh() if hasattr(jax.sharding, "get_abstract_mesh") else None
-    if current is None or current.empty or not _has_explicit_axes(current):
+    if x.committed and x.sharding.num_devices > 1 or x.committed and _has_explicit_axes(current):
+        sharding = jax_sharding_of(x)
+        if isinstance(sharding, NamedSharding) and _has_explicit_axes(sharding.mesh):
+            return sharding
+    if not _has_explicit_axes(current):
         return None
-    spec = PartitionSpec(*_parts(x.sharding.spec)) if x.committed and tuple(x.sharding.mesh.axis_names) == tuple(current.axis_names) else PartitionSpec(*[None] * x.ndim)
-    return NamedSharding(current, spec)
+    return NamedSharding(current, PartitionSpec(*[None] * x.ndim))
 
 
 def _has_explicit_axes(mesh):
-    return any("Explicit" in str(t) for t in getattr(mesh, "axis_types", ()))
+    return mesh is not None and any("Explicit" in str(t) for t in getattr(mesh, "axis_types", None) or ())
+
+
+def typed_sharding_of(aval):
+    """What an array's type says of its sharding: of a mesh with explicit axes; otherwise None."""
+    sharding = getattr(aval, "sharding", None)
+    if not isinstance(sharding, NamedSharding) or sharding.mesh.empty or not _has_explicit_axes(sharding.mesh):
+        return None
+    return sharding

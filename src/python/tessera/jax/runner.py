@@ -9,7 +9,7 @@ import os
 import runpy
 import sys
 
-from .. import _core
+from .. import _core, debug
 from . import _eager, _jit, _layouts, _setup, _sharded, _values, rules, tutorials  # noqa: F401
 from ._interpret import NotCarried
 from ._lines import calling_place, text_of
@@ -78,6 +78,14 @@ def _device_get(tree):
 def _block_until_ready(tree):
     _core.eval_leaves([_values.array_of(x) for x in jax.tree_util.tree_leaves(tree) if _sharded.is_ours(x)])
     return tree
+
+
+def _visualize(x, **_):
+    debug.visualize_array_sharding(_values.array_of(x))
+
+
+def _visualize_sharding(shape, sharding, **_):
+    debug.visualize_sharding(tuple(shape), _layouts.sharding_of(sharding))
 
 
 class _Refused:
@@ -163,6 +171,7 @@ def install():
     jax.local_devices, jax.local_device_count = _local_devices, lambda backend=None: len(_local_devices())
     jax.device_get, jax.block_until_ready = _device_get, _block_until_ready
     jax.distributed.initialize, jax.distributed.is_initialized = _initialize, lambda: _is_multi_process["yes"]
+    jax.debug.visualize_array_sharding, jax.debug.visualize_sharding = _visualize, _visualize_sharding
     jax.clear_caches = lambda: None
     _refuse()
     tutorials.install()

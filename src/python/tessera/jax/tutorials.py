@@ -22,26 +22,43 @@ def _mesh(devices, axis_names):
 
 
 class _PositionalSharding:
-    """What PositionalSharding was: devices in the shape of the array's blocks, reshaped and made whole by dims."""
+    """What PositionalSharding was: devices in the shape of the array's blocks, reshaped, transposed and made whole by dims."""
 
-    def __init__(self, devices, replicated=()):
+    def __init__(self, devices, dims=None, replicated=()):
+        """dims: which dim of the devices splits each dim of the array. A transpose keeps the devices' order."""
         self._devices, self._replicated = np.asarray(devices, object), frozenset(replicated)
+        self._dims = tuple(range(self._devices.ndim)) if dims is None else tuple(dims)
 
-    shape = property(lambda self: self._devices.shape)
-    ndim = property(lambda self: self._devices.ndim)
+    shape = property(lambda self: tuple(self._devices.shape[d] for d in self._dims))
+    ndim = property(lambda self: len(self._dims))
+
+    @property
+    def T(self):
+        return _PositionalSharding(self._devices, self._dims[::-1], {self.ndim - 1 - n for n in self._replicated})
 
     def reshape(self, *shape):
         shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return _PositionalSharding(self._devices.reshape(shape))
+        return _PositionalSharding(self._devices.transpose(self._dims).reshape(shape))
 
     def replicate(self, axis=None, keepdims=True):
         axes = range(self.ndim) if axis is None else [axis % self.ndim] if isinstance(axis, int) else axis
-        return _PositionalSharding(self._devices, self._replicated | set(axes))
+        return _PositionalSharding(self._devices, self._dims, self._replicated | set(axes))
 
-    def named(self):
-        names = tuple(f"d{n}" for n in range(self.ndim))
-        spec = [None if n in self._replicated or size == 1 else name for n, (name, size) in enumerate(zip(names, self.shape))]
-        return jax.sharding.NamedSharding(_mesh(self._devices, names), jax.sharding.PartitionSpec(*spec))
+    def named(self, ndim):
+        """For an array of that many dims: the last ones count, as they did."""
+        names = tuple(f"d{n}" for n in range(self._devices.ndim))
+        spec = [None if n in self._replicated or size == 1 else names[d] for n, (d, size) in enumerate(zip(self._dims, self.shape))]
+        spec = [None] * max(ndim - self.ndim, 0) + spec
+        return jax.sharding.NamedSharding(_mesh(self._devices, names), jax.sharding.PartitionSpec(*spec[len(spec) - ndim:]))
+
+
+def _each(place):
+    """place(x, sharding, ...), which knows tessera.jax's sharding by position: per leaf, whose dims it is read for."""
+    def of_tree(x, sharding=None, **options):
+        if not isinstance(sharding, _PositionalSharding):
+            return place(x, sharding, **options)
+        return jax.tree_util.tree_map(lambda leaf: place(leaf, sharding.named(np.ndim(leaf)), **options), x)
+    return of_tree
 
 
 def _update(original):
@@ -74,17 +91,22 @@ def _install_shardings():
         jax.sharding.PositionalSharding = _PositionalSharding
     if not hasattr(jax.sharding, "MeshPspecSharding"):
         jax.sharding.MeshPspecSharding = jax.sharding.NamedSharding
-    original = jax.device_put
+    put, constrain = _each(jax.device_put), _each(jax.lax.with_sharding_constraint)
+    jax.device_put = lambda x, device=None, **options: put(x, device, **options)
+    jax.lax.with_sharding_constraint = lambda x, shardings: constrain(x, shardings)
+    sys.modules["jax.experimental.pjit"].with_sharding_constraint = jax.lax.with_sharding_constraint
 
-    def device_put(x, device=None, **options):
-        return original(x, device.named() if isinstance(device, _PositionalSharding) else device, **options)
-    jax.device_put = device_put
-    constrain = jax.lax.with_sharding_constraint
 
-    def with_sharding_constraint(x, shardings):
-        return constrain(x, shardings.named() if isinstance(shardings, _PositionalSharding) else shardings)
-    jax.lax.with_sharding_constraint = with_sharding_constraint
-    sys.modules["jax.experimental.pjit"].with_sharding_constraint = with_sharding_constraint
+def of_their_time():
+    """What newer versions of JAX do otherwise than those that the programs were written for: axes of make_mesh are automatic ones."""
+    original = jax.make_mesh
+
+    def make_mesh(axis_shapes, axis_names, **options):
+        types = getattr(jax.sharding, "AxisType", None)
+        if types is not None and "axis_types" not in options:
+            options["axis_types"] = (types.Auto,) * len(axis_shapes)
+        return original(axis_shapes, axis_names, **options)
+    jax.make_mesh = make_mesh
 
 
 def _pjit(fun=None, in_axis_resources=None, out_axis_resources=None, **options):

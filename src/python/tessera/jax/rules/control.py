@@ -1,7 +1,7 @@
 """cond, while and scan: tessera's own, so that a loop is planned once and runs in the program."""
 from ... import _core as c
 from ... import lax
-from .._interpret import evaluate, rule
+from .._interpret import evaluate, refuse, rule
 from .._values import number_like
 from .._versions import closed
 
@@ -28,11 +28,30 @@ def while_(*operands, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **_):
     init = operands[cond_nconsts + body_nconsts:]
     if not init:
         return []
-    batched = closed(cond_jaxpr).jaxpr.outvars[0].aval.shape
-    if batched:
-        raise NotImplementedError("a while loop whose condition is an array")
-    return list(c.control.while_loop(lambda state: evaluate(cond_jaxpr, *for_cond, *state)[0],
-                                     lambda state: tuple(evaluate(body_jaxpr, *for_body, *state)), tuple(init)))
+    condition = lambda state: evaluate(cond_jaxpr, *for_cond, *state)[0]  # noqa: E731
+    body = lambda state: tuple(evaluate(body_jaxpr, *for_body, *state))  # noqa: E731
+    if not closed(cond_jaxpr).jaxpr.outvars[0].aval.shape:
+        return list(c.control.while_loop(condition, body, tuple(init)))
+
+    def of_those_that_go_on(state):
+        goes_on = condition(state)
+        return tuple(c.where(_as_wide(goes_on, new), new, old) for new, old in zip(body(state), state))
+
+    return list(c.control.while_loop(lambda state: c.any(condition(state)), of_those_that_go_on, tuple(init)))
+
+
+def _as_wide(flags, x):
+    """The mapped dims lead: the flags' elements hold for all that is behind."""
+    return c.reshape(flags, [*flags.shape, *[1] * (x.ndim - flags.ndim)])
+
+
+@rule("platform_index")
+def platform_index(*, platforms, **_):
+    """The branch for the CPU, or the one for all others."""
+    for n, names in enumerate(platforms):
+        if names is None or "cpu" in names:
+            return c.full((), n, "int32")
+    refuse("a choice by platform that has none for the CPU")
 
 
 @rule("scan")

@@ -42,7 +42,7 @@ def _host_call(operands, callback, result_avals, is_pure):
     def call(*hosts):
         results = callback(*hosts)
         results = results if isinstance(results, (list, tuple)) else [results]
-        return [np.ascontiguousarray(np.asarray(r, np.dtype(a.dtype))) for r, a in zip(results, result_avals)]
+        return [np.asarray(r, np.dtype(a.dtype)) for r, a in zip(results, result_avals)]
 
     return c.jax.host_call(call, list(operands), types, is_pure)
 

@@ -91,16 +91,16 @@ def reduce(*operands, computation=None, jaxpr=None, consts=(), dimensions=(), **
     arrays, inits = list(operands[:n]), list(operands[n:])
     for d in sorted(dimensions, reverse=True):
         arrays = _fold_with(jaxpr, arrays, inits, d)
-    return _elementwise(jaxpr, [c.broadcast_to(i, a.shape) for i, a in zip(inits, arrays)], arrays)
+    return elementwise(jaxpr, [c.broadcast_to(i, a.shape) for i, a in zip(inits, arrays)], arrays)
 
 
 def _fold_with(jaxpr, arrays, inits, d):
     if arrays[0].shape[d] == 0:
         return [c.broadcast_to(i, [m for e, m in enumerate(a.shape) if e != d]) for a, i in zip(arrays, inits)]
-    return fold(lambda one, two: _elementwise(jaxpr, one, two), arrays, d)
+    return fold(lambda one, two: elementwise(jaxpr, one, two), arrays, d)
 
 
-def _elementwise(jaxpr, one, two):
+def elementwise(jaxpr, one, two):
     """A jaxpr of scalars, applied to all elements: retraced at the arrays' shape."""
     import jax
     from jax._src import core

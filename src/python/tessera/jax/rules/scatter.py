@@ -3,6 +3,7 @@ from ... import _core as c
 from .._interpret import rule
 from .._values import is_key, number_like
 from .index import Starts, mode_name, split_dims, with_window
+from .reduce import elementwise
 
 
 def _scatter(name, change):
@@ -123,8 +124,13 @@ for _name, _change in (("scatter", _set), ("scatter-add", _changer("add")), ("sc
 
 
 def _scatter_apply(x, indices, updates, numbers, mode, update_jaxpr):
-    """x.at[...].apply(f): f of the part, put back. Places that are named twice are computed twice, alike."""
-    named = _update(c.zeros(x.shape, "bool"), indices, c.full(updates.shape, True, "bool"), numbers, mode, _set)
-    from .reduce import _elementwise
-    (changed,) = _elementwise(update_jaxpr, [x], [x])
-    return c.where(named, changed, x)
+    """x.at[...].apply(f): f of the part, as often as a place is named."""
+    times = _update(c.zeros(x.shape, "int32"), indices, c.full(updates.shape, 1, "int32"), numbers, mode, _changer("add"))
+
+    def once_more(state):
+        n, values = state
+        (changed,) = elementwise(update_jaxpr, [values], [values])
+        return c.add(n, 1), c.where(c.less(n, times), changed, values)
+
+    most = c.max(times)
+    return c.control.while_loop(lambda state: c.less(state[0], most), once_more, (c.full((), 0, "int32"), x))[1]

@@ -25,7 +25,8 @@ def _of_dtype(function, dtype):
 def _by_jax(name, function):
     """JAX's own series, in the operands' dtype."""
     def apply(*operands, eqn, **_):
-        return expand(_of_dtype(function, eqn.in_avals[0].dtype), eqn.in_avals, operands)
+        aval = eqn.out_avals[0]
+        return expand(_of_dtype(function, aval.dtype), [aval] * len(operands), [c.broadcast_to(x, aval.shape) for x in operands])
     rule(name)(apply)
 
 

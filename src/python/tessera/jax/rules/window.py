@@ -10,7 +10,7 @@ from ... import _core as c
 from .._interpret import rule
 from .._values import number_like
 from .arithmetic import is_complex, maximum, minimum
-from .reduce import _elementwise, highest, lowest
+from .reduce import elementwise, highest, lowest
 from .shapes import interior, pad
 
 
@@ -76,7 +76,7 @@ def reduce_window(*operands, jaxpr, consts=(), window_dimensions, window_strides
     if 0 in counts:
         return result
     for place in w.places():
-        result = _elementwise(jaxpr, result, [w.cut(x, place) for x in padded])
+        result = elementwise(jaxpr, result, [w.cut(x, place) for x in padded])
     return result
 
 
@@ -153,12 +153,12 @@ def select_and_scatter(x, source, init, select_jaxpr, scatter_jaxpr, window_dime
         if best is None:
             best, which, known = part, c.zeros(part.shape, "int32"), here
             continue
-        keeps = _elementwise(select_jaxpr, [best], [part])[0]
+        keeps = elementwise(select_jaxpr, [best], [part])[0]
         better = c.bitwise_and(here, c.bitwise_or(c.bitwise_invert(keeps), c.bitwise_invert(known)))
         best, which, known = c.where(better, part, best), c.where(better, n, which), c.bitwise_or(known, here)
     result = c.broadcast_to(init, shape)
     for n, place in enumerate(w.places()):
         chosen = c.equal(which, n)
-        changed = _elementwise(scatter_jaxpr, [result], [_spread(w, source, place, shape)])[0]
+        changed = elementwise(scatter_jaxpr, [result], [_spread(w, source, place, shape)])[0]
         result = c.where(_spread(w, c.astype(chosen, "int32"), place, shape) != 0, changed, result)
     return _unpadded(result, w.padding)
