@@ -222,6 +222,7 @@ namespace {
 
 void check_can_be_known(const Array& x) {
   check_usable(x);
+  if (x.node()->has_placeholder) detail::check_not_leaked(x);
   if (x.node()->has_placeholder)
     throw ArgumentError(call_text() + ": the value of " + describe(x) +
                         " is asked for inside a function that is being traced (jit, vmap, shard_map, pmap "

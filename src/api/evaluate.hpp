@@ -12,6 +12,10 @@ namespace tessera {
 // Computes what has no value yet and stores it in the nodes. Collective over the devices of the values (all
 // devices for an uncommitted one).
 void evaluate(const std::vector<Array>&);
+// An array that left the function in which it was traced: ArgumentError that says where. Nothing for others.
+namespace detail {
+void check_not_leaked(const Array&);
+}
 
 // All ranks that hold part of the graph's values agree on what they are about to run; otherwise
 // DisagreementError with both texts. What is small and sends nothing is agreed on with what comes later

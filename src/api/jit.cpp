@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <sstream>
+#include <string_view>
 #include <unordered_map>
 
 #include "api/evaluate.hpp"
@@ -206,6 +208,32 @@ void abandon_trace() {
   --open_traces();
   open_effects().pop_back();
 }
+namespace {
+// An argument of a traced function that the array depends on.
+const Node* placeholder_below(const Array& x) {
+  std::vector<const Node*> waiting{x.node().get()};
+  std::set<const Node*> seen(waiting.begin(), waiting.end());
+  while (!waiting.empty()) {
+    const Node* node = waiting.back();
+    waiting.pop_back();
+    if (is_parameter(*node)) return node;
+    for (const auto& input : node->inputs)
+      if (input.node()->has_placeholder && seen.insert(input.node().get()).second)
+        waiting.push_back(input.node().get());
+  }
+  return nullptr;
+}
+}  // namespace
+
+void check_not_leaked(const Array& x) {
+  if (open_traces() > 0) return;
+  const Node* placeholder = placeholder_below(x);
+  if (placeholder == nullptr || std::string_view(placeholder->call) != "jit") return;
+  throw ArgumentError(call_text() + ": " + describe(x) + " was made while jit at " + site(placeholder->where) +
+                      " traced its function, which has ended, so that it has no value. Return it from the function "
+                      "instead of storing it outside, or print it inside with debug::print");
+}
+
 InlinedTrace::InlinedTrace() { ++open_traces(); }
 InlinedTrace::~InlinedTrace() { --open_traces(); }
 

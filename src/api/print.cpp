@@ -334,6 +334,7 @@ std::string host_text(const HostArray& x, const FormatSpec* spec) {
 
 std::string array_text(const Array& x, const FormatSpec* spec) {
   check_usable(x);
+  if (x.node()->has_placeholder) detail::check_not_leaked(x);
   if (x.node()->has_placeholder) return "Traced<" + describe(x) + ">";
   if (x.node()->region) return text_of_blocks(x, spec);
   evaluate({x});

@@ -7,6 +7,7 @@
 
 #include "kernels/visit.hpp"
 #include "ops/build.hpp"
+#include "ops/index/static_index.hpp"
 
 namespace tessera {
 namespace {
@@ -50,12 +51,12 @@ Array take(const Operand& x, const Operand& indices, int axis, const std::string
   const Call call("take", x.where);
   if (mode != "clip" && mode != "wrap" && mode != "fill" && mode != "raise")
     throw ArgumentError(call_text() + ": there is no mode \"" + mode + "\"; take clip, wrap, fill or raise");
-  const Array clipped = take(x, indices, axis);
+  const Array clipped = take_clamped(x, indices, axis);
   if (mode == "clip") return clipped;
   const int dim = checked_dim(axis, x.array.ndim());
   const std::int64_t extent = x.array.shape()[dim];
   const Array places = astype(indices.array, int64);
-  if (mode == "wrap") return take(x, remainder(places, extent), axis);
+  if (mode == "wrap") return take_clamped(x, remainder(places, extent), axis);
   const Array is_outside = (places < -extent) | (places >= extent);
   if (mode == "raise") {
     refuse_outside(is_outside, extent, dim, x.where);

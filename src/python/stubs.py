@@ -121,7 +121,7 @@ results = {
     **dict.fromkeys("broadcast_arrays meshgrid split array_split hsplit vsplit dsplit".split(), "List[Array]"),
     **dict.fromkeys("unstack nonzero tril_indices triu_indices".split(), "Tuple[Array, ...]"), **dict.fromkeys("divmod unique_counts unique_inverse histogram".split(), array_pair),
     "unique_all": "Tuple[Array, Array, Array, Array]", "unique": "Union[Array, Tuple[Array, ...]]", "gradient": "Union[Array, List[Array]]", "where": "Union[Array, Tuple[Array, ...]]",
-    "qr": array_pair, "svd": "Union[Array, Tuple[Array, Array, Array]]", "lu": "Tuple[Array, Array, Array]",
+    "qr": array_pair, "lstsq": "Tuple[Array, Array, Array, Array]", **dict.fromkeys("put place putmask put_along_axis fill_diagonal copyto".split(), "Optional[Array]"), "unravel_index": "Tuple[Array, ...]", "svd": "Union[Array, Tuple[Array, Array, Array]]", "lu": "Tuple[Array, Array, Array]",
     **dict.fromkeys(("promote_types", "result_type"), "dtype"), "copy_to_numpy": "numpy.ndarray", "einsum_path_text": "str", "make_jaxpr_text": "str", "explain": "Explanation",
     "dense": "Dense", "layer_norm": "LayerNorm", "embedding": "Embedding", "mlp": "List[Dense]", "split_in_pairs": "List[Dense]", "shuffled_batches": "Batches",
     **dict.fromkeys("grad value_and_grad jacrev jacfwd jacobian hessian jit vmap pmap shard_map checkpoint remat train_step".split(), "Callable[..., Any]"),

@@ -5,7 +5,8 @@
 namespace tessera::python {
 namespace {
 
-// Arrays that would share memory own one token together: others live while it has more owners than one.
+// Arrays that would share memory own one token together: others live while it has more owners than one. A
+// token is a list of the tokens of parts that share memory with the array but not with each other (rows).
 PyObject* token_name() {
   static PyObject* const name = PyUnicode_InternFromString("_storage");
   return name;
@@ -14,6 +15,19 @@ PyObject* view_name() {
   static PyObject* const name = PyUnicode_InternFromString("_view");
   return name;
 }
+bool has_other_owners(PyObject* token) {
+  if (Py_REFCNT(token) > 1) return true;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(token); ++i)
+    if (has_other_owners(PyList_GET_ITEM(token, i))) return true;
+  return false;
+}
+void drop_unused(PyObject* token) {
+  const Py_ssize_t n = PyList_GET_SIZE(token);
+  if (n < 16 || (n & (n - 1)) != 0) return;
+  for (Py_ssize_t i = n; i-- > 0;)
+    if (!has_other_owners(PyList_GET_ITEM(token, i))) PyList_SetSlice(token, i, i + 1, nullptr);
+}
+
 py::object dict_of(py::handle array) {
   return py::reinterpret_steal<py::object>(PyObject_GenericGetDict(array.ptr(), nullptr));
 }
@@ -25,30 +39,42 @@ void rebind(py::handle array, py::handle value) {
   *x = *v;
 }
 
+py::object token_of(py::handle array) {
+  const py::object dict = dict_of(array);
+  if (PyObject* token = PyDict_GetItemWithError(dict.ptr(), token_name()))
+    return py::reinterpret_borrow<py::object>(token);
+  const py::list made;
+  PyDict_SetItem(dict.ptr(), token_name(), made.ptr());
+  return made;
+}
+void set_token(py::handle view, const py::object& token) {
+  const py::object dict = dict_of(view);
+  PyDict_SetItem(dict.ptr(), view_name(), Py_True);
+  PyDict_SetItem(dict.ptr(), token_name(), token.ptr());
+}
+
+// Of several that share nothing with each other, as rows that an iteration gives.
+void link_row(py::handle base, py::handle row) {
+  const py::object token = token_of(base);
+  const py::list of_row;
+  drop_unused(token.ptr());
+  PyList_Append(token.ptr(), of_row.ptr());
+  set_token(row, of_row);
+}
+
 }  // namespace
 
-void link_view(py::handle base, py::handle view) {
-  const py::object of_base = dict_of(base), of_view = dict_of(view);
-  PyObject* token = PyDict_GetItemWithError(of_base.ptr(), token_name());
-  PyDict_SetItem(of_view.ptr(), view_name(), Py_True);
-  if (token == nullptr) {
-    const auto made = py::reinterpret_steal<py::object>(
-        PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
-    PyDict_SetItem(of_base.ptr(), token_name(), made.ptr());
-    PyDict_SetItem(of_view.ptr(), token_name(), made.ptr());
-    return;
-  }
-  PyDict_SetItem(of_view.ptr(), token_name(), token);
-}
+void link_view(py::handle base, py::handle view) { set_token(view, token_of(base)); }
 
 bool is_linked(py::handle array) {
   const py::object dict = dict_of(array);
   PyObject* token = PyDict_GetItemWithError(dict.ptr(), token_name());
-  return token != nullptr && Py_REFCNT(token) > 1;
+  return token != nullptr && has_other_owners(token);
 }
 
 void bind_views(py::module_& m) {
   m.def("_link_view", &link_view);
+  m.def("_link_row", &link_row);
   m.def("_is_linked", &is_linked);
   m.def("_rebind", &rebind);
   m.def("_handle", [](py::handle array) { return Array(*array_in(array)); });

@@ -35,6 +35,22 @@ TEST(Jit, CallsThatSendNothingAgreeWithTheNextThatDoes) {
   EXPECT_EQ(item<float>(sum(x)), 600.f * static_cast<float>(device_count()) + 2);
 }
 
+TEST(Jit, AnArrayThatLeftItsFunctionIsAnErrorWhenItIsPrintedOrRead) {
+  Array leaked;
+  const auto f = jit([&](const Array& a) {
+    leaked = a + 1;
+    return a * 2;
+  });
+  EXPECT_EQ(to_vector<float>(f(ones(2))), (std::vector<float>{2, 2}));
+  for (const auto& use : std::vector<std::function<void()>>{[&] { static_cast<void>(to_string(leaked * 2)); },
+                                                            [&] { static_cast<void>(item<float>(sum(leaked))); },
+                                                            [&] { static_cast<void>(to_vector<float>(leaked)); }})
+    EXPECT_THAT(error_of<ArgumentError>(use),
+                testing::AllOf(testing::HasSubstr("was made while jit at jit_test.cpp:"),
+                               testing::HasSubstr("traced its function, which has ended"),
+                               testing::HasSubstr("Return it from the function")));
+}
+
 TEST(Jit, KeepsTheSignaturesThatWereUsedLast) {
   int traces = 0;
   const auto f = jit([&](Array a) {

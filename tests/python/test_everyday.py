@@ -288,6 +288,66 @@ class Crashes(unittest.TestCase):
                 kind.__new__(kind)
 
 
+class Leaks(unittest.TestCase):
+    def test_an_array_that_left_its_function_is_an_error_when_printed_or_read(self):
+        kept = []
+        self.assertEqual(ts.jit(lambda x: (kept.append(x), x + 1)[1])(ts.ones(3)).tolist(), [2, 2, 2])
+        for use in (lambda: str(kept[0] + 1), lambda: repr(kept[0]), lambda: np.asarray(kept[0]), lambda: float(kept[0][0]), lambda: f"{kept[0]}", lambda: ts.device_get(kept[0])):
+            with self.assertRaisesRegex(ts.ArgumentError, r"was made while jit at test_everyday.py:\d+ traced its function, which has ended"):
+                use()
+
+
+class OutOfRange(unittest.TestCase):
+    def test_known_indices_and_parts_are_refused_outside_of_jit_and_clamped_inside(self):
+        for x in spread(np.arange(10, dtype=np.float32)):
+            with self.assertRaisesRegex(IndexError, "the indices go from 0 to 50, but dimension 0 has the extent 10"):
+                ts.take(x, [0, 50])
+            assert_same(ts.take(x, [0, 50], mode="clip"), np.float32([0, 9]))
+            assert_same(ts.jit(lambda a: ts.take(a, [0, 50]))(x), np.float32([0, 9]))
+            with self.assertRaisesRegex(ValueError, "1.5 is no part of the elements, which goes from 0 to 1"):
+                ts.quantile(x, 1.5)
+            assert_same(ts.jit(lambda a: ts.quantile(a, 1.5))(x), np.float32(9))
+
+
+class InPlace(unittest.TestCase):
+    def test_numpys_functions_that_change_their_argument_do(self):
+        mask = rows % 4 == 1
+        for x in spread(rows):
+            for own, numpys, arguments in ((ts.put, np.put, ([30, 2, -1], [-1.0, -2.0])), (ts.place, np.place, (mask, [-1.0, -2.0, -3.0])), (ts.putmask, np.putmask, (mask, [-5.0, -6.0])), (ts.fill_diagonal, np.fill_diagonal, (4.5,)),
+                                           (ts.copyto, np.copyto, (np.float32([1, 2, 3, 4, 5]),)), (ts.put_along_axis, np.put_along_axis, (np.int32([[1], [0], [3], [2], [1], [0], [2]]), 9, 1))):
+                y, expected = ts.copy(x), rows.copy()
+                self.assertIsNone(own(y, *arguments))
+                numpys(expected, *arguments)
+                assert_same(y, expected)
+            y = ts.put(x, [0], [7.0], inplace=False)
+            self.assertEqual((float(y[0, 0]), float(x[0, 0])), (7, 0))
+        self.assertRaises(IndexError, lambda: ts.put(ts.ones(3), [3], 0))
+        self.assertRaises(TypeError, lambda: ts.put(np.ones(3), [0], 0))
+
+    def test_bits(self):
+        bits = rows % 3 == 1
+        for x in spread(bits):
+            for axis in (None, 0, 1):
+                for order in ("big", "little"):
+                    packed = np.packbits(bits, axis, order)
+                    assert_same(ts.packbits(x, axis, order), packed)
+                    assert_same(ts.unpackbits(ts.asarray(packed), axis, None, order), np.unpackbits(packed, axis, None, order))
+            assert_same(ts.unpackbits(ts.packbits(x, 1), 1, 5), np.unpackbits(np.packbits(bits, 1), 1, 5))
+
+    def test_lstsq_gives_numpys_four(self):
+        a, b = np.float64([[1, 2], [3, 5], [2, 2], [0, 1]]), np.float64([1, 2, 4, 3])
+        for x in spread(a):
+            found, expected = ts.linalg.lstsq(x, ts.asarray(b)), np.linalg.lstsq(a, b, rcond=None)
+            for own, numpys in zip(found, expected):
+                assert_same(own, numpys, 1e-9, dtype=False)
+
+    def test_what_needs_memory_gets_it_within_gathering(self):
+        for x in spread(rows):
+            with ts.gathering():
+                np.testing.assert_array_equal(np.asarray(x), rows)
+                self.assertEqual(pickle.loads(pickle.dumps(x)).tolist(), rows.tolist())
+
+
 class OwnWords(unittest.TestCase):
     def assertSays(self, text, call):
         with self.assertRaises((TypeError, ValueError)) as raised:

@@ -182,7 +182,7 @@ class Numeric(unittest.TestCase):
         expected = real.copy()
         np.put_along_axis(expected, np.int64([[1], [0], [3], [2], [1]]), 9, axis=1)
         for x in spread(real):
-            assert_same(ts.put_along_axis(x, np.int32([[1], [0], [3], [2], [1]]), 9, axis=1), expected)
+            assert_same(ts.put_along_axis(x, np.int32([[1], [0], [3], [2], [1]]), 9, axis=1, inplace=False), expected)
         self.assertTrue(ts.isrealobj(real) and ts.isscalar(3.0) and not ts.isscalar(ts.ones(1)))
         self.assertRaises(IndexError, lambda: ts.insert(ts.ones(3), 5, 1.0))
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <tessera/ops.hpp>
 #include <tessera/ops/arrange.hpp>
+#include <tessera/ops/edit.hpp>
 #include <tessera/ops/numeric.hpp>
 #include <tessera/ops/sized.hpp>
 #include <tessera/ops/special.hpp>

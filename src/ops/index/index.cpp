@@ -1,4 +1,5 @@
 // x(0, slice(), i): a slice, which is one exchange of boxes, then a gather by the index arrays.
+#include <tessera/detail/loops.hpp>
 #include <tessera/ops/sized.hpp>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "ops/index/gather.hpp"
 #include "ops/index/parse.hpp"
 #include "ops/index/static_index.hpp"
+#include "ops/known.hpp"
 
 namespace tessera {
 
@@ -103,7 +105,7 @@ Array index(const Array& x, std::vector<IndexPart> parts, std::source_location w
   return gather(transpose(y, arrays_in_place(p)), p.arrays, p.arrays_at, OutOfRange::clamp);
 }
 
-Array take(const Operand& x, const Operand& indices, int axis) {
+Array take_clamped(const Operand& x, const Operand& indices, int axis) {
   const Call call("take", x.where);
   check_usable(x.array);
   check_usable(indices.array);
@@ -112,6 +114,22 @@ Array take(const Operand& x, const Operand& indices, int axis) {
   parts.emplace_back(indices.array);
   const auto p = parse_index(x.array.shape(), std::move(parts));
   return gather(x.array, p.arrays, d, OutOfRange::clamp);
+}
+
+Array take(const Operand& x, const Operand& indices, int axis) {
+  const Call call("take", x.where);
+  check_usable(x.array);
+  check_usable(indices.array);
+  const int d = checked_dim(axis, x.array.ndim());
+  const auto extent = static_cast<double>(x.array.shape()[d]);
+  const auto range = detail::is_unknown(x.array) ? std::nullopt : known_range(indices.array);
+  if (range && is_integer(indices.array.dtype()) && (range->first < -extent || range->second >= extent))
+    throw IndexError(call_text() + ": the indices go from " +
+                     std::to_string(static_cast<std::int64_t>(range->first)) + " to " +
+                     std::to_string(static_cast<std::int64_t>(range->second)) + ", but dimension " +
+                     std::to_string(d) + " has the extent " + std::to_string(x.array.shape()[d]) +
+                     R"(; take "clip", "wrap" or "fill" as mode, which say what such indices get)");
+  return take_clamped(x, indices, axis);
 }
 
 }  // namespace tessera

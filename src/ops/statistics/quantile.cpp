@@ -1,11 +1,14 @@
 // Quantiles: sort, then the two elements around a place that need not be whole (numpy's `virtual index`).
+#include <tessera/detail/loops.hpp>
 #include <tessera/ops/statistics.hpp>
 
 #include <algorithm>
+#include <sstream>
 
 #include "ops/build.hpp"
 #include "ops/collect/any_order.hpp"
 #include "ops/functions.hpp"
+#include "ops/known.hpp"
 
 namespace tessera {
 namespace {
@@ -84,6 +87,19 @@ struct Question {
   bool passes_over_nan;
 };
 
+// NumPy's error for what is known; in a trace, or computed, it is clamped as in JAX.
+void check_parts(const Array& x, const Array& q, double whole) {
+  check_usable(x);
+  check_usable(q);
+  const auto range = detail::is_unknown(x) ? std::nullopt : known_range(q);
+  if (range && (range->first < 0 || range->second > whole)) {
+    const double wrong = range->first < 0 ? range->first : range->second;
+    std::ostringstream text;
+    text << call_text() << ": " << wrong << " is no part of the elements, which goes from 0 to " << whole;
+    throw ArgumentError(text.str());
+  }
+}
+
 Array quantiles(const Array& x, const Array& q, const Axes& axes, const Question& question, bool keepdims) {
   check_usable(x);
   check_usable(q);
@@ -126,20 +142,22 @@ Array quantiles(const Array& x, const Array& q, const Axes& axes, const Question
 
 Array quantile(const Operand& x, const Operand& q, Axes axes, const std::string& method, bool keepdims) {
   const Call call("quantile", x.where);
+  check_parts(x.array, q.array, 1);
   return quantiles(x.array, q.array, axes, {method, false}, keepdims);
 }
 Array percentile(const Operand& x, const Operand& q, Axes axes, const std::string& method, bool keepdims) {
   const Call call("percentile", x.where);
-  check_usable(q.array);
+  check_parts(x.array, q.array, 100);
   return quantiles(x.array, astype(q, float64) / 100, axes, {method, false}, keepdims);
 }
 Array nanquantile(const Operand& x, const Operand& q, Axes axes, const std::string& method, bool keepdims) {
   const Call call("nanquantile", x.where);
+  check_parts(x.array, q.array, 1);
   return quantiles(x.array, q.array, axes, {method, true}, keepdims);
 }
 Array nanpercentile(const Operand& x, const Operand& q, Axes axes, const std::string& method, bool keepdims) {
   const Call call("nanpercentile", x.where);
-  check_usable(q.array);
+  check_parts(x.array, q.array, 100);
   return quantiles(x.array, astype(q, float64) / 100, axes, {method, true}, keepdims);
 }
 Array nanmedian(const Operand& x, Axes axes, bool keepdims) {

@@ -25,6 +25,7 @@ from ._create import *  # noqa: F401,F403
 from ._device import *  # noqa: F401,F403
 from ._standard import *  # noqa: F401,F403
 from . import _methods, _protocols  # noqa: F401  give Array its methods
+from ._methods import gathering  # noqa: F401
 from ._transforms import *  # noqa: F401,F403
 from ._vectorize import *  # noqa: F401,F403
 from ._place import *  # noqa: F401,F403

@@ -1,10 +1,12 @@
 """What Array has beside its operators: NumPy's methods, the standard's protocols, and how it shows itself."""
+import contextlib as _contextlib
+
 import numpy as _np
 
 from . import _core, _create, _standard
 from ._core import Array
 from ._device import placed
-from ._views import linked
+from ._views import linked, rows_of
 
 _shown_elements = 1000
 
@@ -17,6 +19,24 @@ def _array_namespace(self, /, *, api_version=None):
     return tessera
 
 
+_gatherings = 0
+
+
+@_contextlib.contextmanager
+def gathering():
+    """Within it what asks for an array's memory (numpy.asarray, memoryview, __dlpack__, pickle, functions of SciPy that compute in C) gets the whole value.
+
+    For libraries that are not written for arrays which are split: with tessera.gathering(): y = scipy.signal.lfilter(b, a, x). Every such request is
+    collective over all ranks and gathers x everywhere, so that all ranks make the same calls. Results are NumPy's, or uncommitted arrays.
+    """
+    global _gatherings
+    _gatherings += 1
+    try:
+        yield
+    finally:
+        _gatherings -= 1
+
+
 def _is_whole_here(x):
     """Whether this process holds all of it."""
     return not x.committed or x.is_fully_replicated or x.sharding.num_devices == 1 and _core.process_count() == 1
@@ -24,11 +44,15 @@ def _is_whole_here(x):
 
 def _block(self, call, refusal=TypeError):
     if self._traced:
+        str(self)  # raises where the trace has ended
         raise _core.errors.ArgumentError(f"{call} at {_core.here()}: the array belongs to a function that is being traced and has no value yet; "
                                          "return it, or use lax.cond, where and debug.print")
     if not _is_whole_here(self):
+        if _gatherings:
+            return self._host()
         raise refusal(f"{call} at {_core.here()}: the array {self.shape} is split over {self.sharding.num_devices} devices ({self.sharding.spec}), "
-                        "and its memory would have to be gathered: ask for that with tessera.device_get(x), or take this process's block, x.addressable_shards[0].data")
+                        "and its memory would have to be gathered: ask for that with tessera.device_get(x), or for all that a library does, "
+                      "with tessera.gathering(): ...; or take this process's block, x.addressable_shards[0].data")
     return self._local()
 
 
@@ -82,6 +106,7 @@ def _repr(self):
     if self.committed and self.sharding.num_devices > 1:
         facts.append(f"sharding={self.sharding.spec}")
     if self._traced:
+        str(self)
         facts.append("traced")
     return f"Array({', '.join(facts)})"
 
@@ -96,9 +121,7 @@ def _repr_html(self):
 def _iter(self):
     if self.ndim == 0:
         raise TypeError("an array without dimensions cannot be iterated over")
-    if "_lone_result" in self.__dict__:
-        raise TypeError(f"{self._lone_result} at {_core.here()}")
-    return (self[i] for i in range(self.shape[0]))
+    return rows_of(self)
 
 
 def _memory(self):

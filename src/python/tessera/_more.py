@@ -5,11 +5,12 @@ import math
 import numpy as _np
 
 from . import _core
+from ._core import Array
 from ._create import _array, arange, asarray, copy_to_numpy
-from ._shapes import concatenate, moveaxis, ravel, tril_indices, triu_indices
+from ._shapes import concatenate, moveaxis, ravel, reshape, tril_indices, triu_indices
 
 __all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "delete", "diag_indices", "diag_indices_from", "ediff1d", "fabs", "fix", "fromfunction", "insert", "isneginf",
-           "isposinf", "isrealobj", "isscalar", "ix_", "mgrid", "modf", "ogrid", "piecewise", "poly", "polydiv", "put_along_axis", "radians", "resize", "rint",
+           "isposinf", "isrealobj", "isscalar", "ix_", "mgrid", "modf", "ogrid", "piecewise", "poly", "polydiv", "copyto", "fill_diagonal", "packbits", "place", "put", "put_along_axis", "putmask", "unpackbits", "radians", "resize", "rint",
            "roots", "round", "s_", "tril_indices_from",
            "triu_indices_from", "unravel_index", "unwrap"]
 
@@ -135,13 +136,112 @@ def piecewise(x, conditions, functions, *args, **options):
     return _core.broadcast_to(result, x.shape)
 
 
-def put_along_axis(x, indices, values, axis):
-    """x with values at result[.., indices[.., i, ..], ..]: a new array."""
-    x, indices = _array(x), _array(indices)
+def _put(name, x, replaced, inplace):
+    """NumPy's functions that change their argument: its handle gets the new value, as by x[i] = v; inplace=False gives it instead, as in jax.numpy."""
+    if not inplace:
+        return replaced
+    if not isinstance(x, Array):
+        raise TypeError(f"{name} at {_core.here()}: it changes an array of tessera, and was given a {type(x).__name__}; {name}(..., inplace=False) gives a new one")
+    x[...] = replaced
+    return None
+
+
+def put_along_axis(x, indices, values, axis, *, inplace=True):
+    """values at x[.., indices[.., i, ..], ..]; of a flattened x with axis=None. Changes x as x[i] = v does, or gives a new array with inplace=False."""
+    given, x, indices = x, _array(x), _array(indices)
+    if axis is None:
+        return _put("put_along_axis", given, reshape(ravel(x).at[ravel(indices)].set(values if isinstance(values, (int, float)) else ravel(_array(values))), x.shape), inplace)
     axis %= x.ndim
     places = [_core.reshape(arange(n), [n if k == d else 1 for k in range(x.ndim)]) for d, n in enumerate(indices.shape)]
     places[axis] = indices
-    return x.at[tuple(_core.broadcast_to(p, indices.shape) for p in places)].set(values)
+    return _put("put_along_axis", given, x.at[tuple(_core.broadcast_to(p, indices.shape) for p in places)].set(_array(values)), inplace)
+
+
+def _repeated(values, count):
+    """As many of the values as there are places, from the first again where they end."""
+    values = ravel(_array(values))
+    return values if values.size == count else resize(values, count)
+
+
+def put(x, indices, values, mode="raise", *, inplace=True):
+    """values at the places of the flattened x, over and over again if they are fewer. Changes x as x[i] = v does, or gives a new array with inplace=False."""
+    given, x, indices = x, _array(x), ravel(_array(indices))
+    if mode == "raise":
+        _core.take(ravel(x), indices, 0, "raise")
+    elif mode == "wrap":
+        indices = _core.remainder(indices, x.size)
+    elif mode == "clip":
+        indices = _core.clip(indices, 0, x.size - 1)
+    else:
+        raise ValueError(f"put at {_core.here()}: there is no mode '{mode}'; take raise, wrap or clip")
+    return _put("put", given, reshape(ravel(x).at[indices].set(_repeated(values, indices.size)), x.shape), inplace)
+
+
+def place(x, mask, values, *, inplace=True):
+    """values at the places of the mask, in their order, over and over again. Collective: they are counted. Changes x as x[i] = v does, or gives a new array with inplace=False."""
+    given, x = x, _array(x)
+    places = _core.flatnonzero(_core.broadcast_to(_array(mask), x.shape))
+    return _put("place", given, reshape(ravel(x).at[places].set(_repeated(values, places.size)), x.shape), inplace)
+
+
+def putmask(x, mask, values, *, inplace=True):
+    """values[n] at each place n of the mask, over and over again. Changes x as x[i] = v does, or gives a new array with inplace=False."""
+    values = _array(values)
+    fitting = values if values.shape == _array(x).shape or values.ndim == 0 else resize(values, _array(x).shape)
+    return _put("putmask", x, _core.astype(_core.where(_array(mask), fitting, x), _array(x).dtype), inplace)
+
+
+def copyto(x, values, casting="same_kind", where=True):
+    """x[...] = values where the condition holds. Changes x as x[i] = v does."""
+    values = _array(values)
+    return _put("copyto", x, _core.broadcast_to(_core.astype(_core.where(where, values, x) if where is not True else values, x.dtype), x.shape), True)
+
+
+def fill_diagonal(x, value, wrap=False, *, inplace=True):
+    """The value, or one after the other of values, on the diagonal; with wrap again and again below it. Changes x as x[i] = v does, or gives a new array with inplace=False."""
+    given, x = x, _array(x)
+    if x.ndim < 2 or x.ndim > 2 and len(set(x.shape)) > 1:
+        raise _core.errors.ShapeError(f"fill_diagonal at {_core.here()}: an array of shape {x.shape} has no diagonal; it needs two dimensions, or more of one extent")
+    step = x.shape[1] + 1 if x.ndim == 2 else 1 + builtins.sum(math.prod(x.shape[:d]) for d in range(1, x.ndim))
+    end = x.shape[1] ** 2 if x.ndim == 2 and not wrap else x.size
+    count = -(-builtins.min(end, x.size) // step)
+    return _put("fill_diagonal", given, reshape(ravel(x).at[arange(count) * step].set(_repeated(value, count)), x.shape), inplace)
+
+
+def packbits(x, axis=None, bitorder="big"):
+    """Eight bools, or numbers that are not 0, in a uint8, along an axis or in a row; the last byte is filled with zeros."""
+    x = _array(x)
+    if x.dtype.kind not in "biu":
+        raise TypeError(f"packbits at {_core.here()}: bits of {x.dtype}; it takes bools and integers")
+    x, axis = (ravel(x), 0) if axis is None else (x, axis % x.ndim)
+    bits = _core.astype(_core.not_equal(moveaxis(x, axis, -1), 0), _core.uint8)
+    missing = -bits.shape[-1] % 8
+    bits = _core.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)], "constant", 0.0)
+    weights = _np.uint8([128, 64, 32, 16, 8, 4, 2, 1] if _order(bitorder, "packbits") == "big" else [1, 2, 4, 8, 16, 32, 64, 128])
+    grouped = _core.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)) * asarray(weights)
+    return moveaxis(_core.astype(_core.sum(grouped, -1), _core.uint8), -1, axis)
+
+
+def unpackbits(x, axis=None, count=None, bitorder="big"):
+    """The eight bits of each uint8, along an axis or in a row; count of them, filled with zeros, all but the last -count."""
+    x = _array(x)
+    if x.dtype != _core.uint8:
+        raise TypeError(f"unpackbits at {_core.here()}: bytes of {x.dtype}; it takes uint8")
+    x, axis = (ravel(x), 0) if axis is None else (x, axis % x.ndim)
+    x = moveaxis(x, axis, -1)
+    shifts = _np.uint8([7, 6, 5, 4, 3, 2, 1, 0] if _order(bitorder, "unpackbits") == "big" else [0, 1, 2, 3, 4, 5, 6, 7])
+    bits = _core.bitwise_and(_core.bitwise_right_shift(_core.expand_dims(x, x.ndim), asarray(shifts)), asarray(_np.uint8(1)))
+    bits = _core.reshape(bits, (*x.shape[:-1], 8 * x.shape[-1]))
+    if count is not None:
+        wanted = count if count >= 0 else bits.shape[-1] + count
+        bits = _core.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, builtins.max(wanted - bits.shape[-1], 0))], "constant", 0.0)[..., :wanted]
+    return moveaxis(bits, -1, axis)
+
+
+def _order(bitorder, name):
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"{name} at {_core.here()}: there is no bitorder '{bitorder}'; take big or little")
+    return bitorder
 
 
 def apply_over_axes(function, x, axes):

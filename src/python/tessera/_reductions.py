@@ -127,8 +127,9 @@ argmax, argmin, median, nanargmax, nanargmin = (_over_one_axis(f) for f in (_cor
 
 
 def _nan_spread(function):
-    def reduce(x, axis=None, *, correction=None, ddof=None, keepdims=False, out=None):
+    def reduce(x, axis=None, *, correction=None, ddof=None, keepdims=False, out=None, dtype=None):
         refuse_out(function.__name__, out)
+        x = x if dtype is None else _core.astype(_array(x), dtype)
         return function(x, axis, keepdims, float(correction if correction is not None else ddof or 0))
     reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
     return reduce

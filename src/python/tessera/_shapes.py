@@ -6,10 +6,10 @@ import numpy as _np
 
 from . import _core
 from ._core import Array
-from ._create import _array, asarray
+from ._create import _array, asarray, words_of
 from ._views import giving_views, linked
 
-__all__ = ["append", "array_split", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat",
+__all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat",
            "concatenate", "diagonal", "dsplit", "expand_dims", "flip", "hsplit", "mT",
            "matrix_transpose", "meshgrid", "moveaxis", "ndim", "pad", "permute_dims", "ravel", "repeat", "reshape", "roll", "rollaxis", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "tril", "triu", "unstack", "vsplit", "triu_indices", "tril_indices"]
 
@@ -21,6 +21,17 @@ def shape(x):
 def ndim(x):
     """Number of dimensions."""
     return _array(x).ndim
+
+
+def _at_least(function):
+    def convert(*arrays):
+        found = tuple(function(_array(a)) for a in arrays)
+        return found[0] if len(found) == 1 else found
+    convert.__name__, convert.__doc__ = function.__name__, words_of(function)
+    return convert
+
+
+atleast_1d, atleast_2d, atleast_3d = (_at_least(f) for f in (_core.atleast_1d, _core.atleast_2d, _core.atleast_3d))
 
 
 def size(x, axis=None):
@@ -204,7 +215,13 @@ def pad(x, pad_width, mode="constant", constant_values=0, end_values=0):
             widths = [tuple(pad_width)]
     if len(widths) == 1:
         widths = widths * x.ndim
-    return _core.pad(x, widths, mode, float(end_values if mode == "linear_ramp" else constant_values))
+    outside = end_values if mode == "linear_ramp" else constant_values
+    if isinstance(outside, (int, float)):
+        return _core.pad(x, widths, mode, float(outside))
+    outside = _np.broadcast_to(_np.asarray(outside), (x.ndim, 2))
+    for d, side in ((d, side) for d in range(x.ndim) for side in (0, 1)):
+        x = _core.pad(x, [(widths[d][0] * (side == 0), widths[d][1] * (side == 1)) if k == d else (0, 0) for k in range(x.ndim)], mode, float(outside[d, side]))
+    return x
 
 
 def tile(x, repetitions, /):

@@ -21,10 +21,20 @@ def linked(result, x):
     if isinstance(result, Array):
         if result is not x and result.ndim:
             _link(x, result)
-    elif isinstance(result, (list, tuple)):
+    elif isinstance(result, (list, tuple)):  # parts beside each other
         for part in result:
-            linked(part, x)
+            if part.ndim:
+                _core._link_row(x, part)
     return result
+
+
+def rows_of(x):
+    """The slices along the first dim, which share nothing with each other."""
+    for i in range(x.shape[0]):
+        row = _core._handle(x[i])
+        if row.ndim:
+            _core._link_row(x, row)
+        yield row
 
 
 def giving_views(function):

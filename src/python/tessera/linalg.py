@@ -1,5 +1,6 @@
 """The standard's linalg extension, and numpy.linalg's names."""
 import math as _math
+from collections import namedtuple as _namedtuple
 
 from . import _core, _standard
 from ._core.linalg import *  # noqa: F401,F403
@@ -104,6 +105,25 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if ord is None:
         return vector_norm(x, axis=axis, keepdims=keepdims)
     return _l.norm(x, ord if isinstance(ord, str) else float(ord), axis, keepdims)
+
+
+Lstsq = _namedtuple("Lstsq", "x residuals rank s", module="tessera.linalg")
+
+
+def lstsq(a, b, rcond=None):
+    """(x, residuals, rank, s): the x of smallest norm with the smallest |a x - b|, as numpy.linalg.lstsq. Not collective: what is not asked for is not computed.
+
+    residuals are |a x - b|^2 of each column of b where a has more rows than columns, whatever its rank; s are the singular values of a, of which those
+    up to rcond times the largest count as 0 (None: machine precision times the larger extent).
+    """
+    a, b = _standard._array(a), _standard._array(b)
+    s = _l.svdvals(a)
+    smallest = _standard.finfo(s.dtype).eps * max(a.shape) if rcond is None or rcond < 0 else rcond
+    x = _l.lstsq(a, b) if rcond is None or rcond < 0 else matmul(pinv(a, rtol=rcond), b)
+    rank = _core.count_nonzero(_core.greater(s, _core.multiply(_core.max(s), smallest)))
+    rest = _core.square(_core.abs(matmul(a, x) - b))
+    residuals = _core.sum(rest, 0) if b.ndim > 1 else _core.reshape(_core.sum(rest), (1,))
+    return Lstsq(x, residuals if a.shape[0] > a.shape[1] else _core.zeros((0,), residuals.dtype), rank, s)
 
 
 def lu(a):

@@ -2,6 +2,7 @@
 """Writes goldens.inc: what NumPy and SciPy give for the calls of the tests beside it. Run it where `import scipy` works; the tests only read the file.
 One row per call: {name, shape, values}. The operands are those of goldens.hpp.
 """
+import operator
 import pathlib
 
 import numpy as np
@@ -18,6 +19,13 @@ METHODS = ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "
 quarters = np.array([0.0, 0.1, 0.25, 0.5, 0.77, 1.0])
 counts2, rows2, columns2 = np.histogram2d(x.ravel(), u.ravel(), bins=4)
 values, first, inverse, numbers = np.unique(n, return_index=True, return_inverse=True, return_counts=True)
+
+
+def changed(function, *arguments):
+    y = u.copy()
+    function(y, *arguments)
+    return y
+
 
 with np.errstate(all="ignore"):
     import warnings
@@ -57,6 +65,11 @@ with np.errstate(all="ignore"):
         "choose_wrap": np.choose(n, [u, -u, 10 * u], mode="wrap"), "lexsort": np.lexsort((u.ravel(), (n % 3).ravel())),
         "lexsort_columns": np.lexsort((u, n % 3), 0), "unravel_1": np.unravel_index(np.abs(n), (4, 9))[1],
         "ravel_multi_index": np.ravel_multi_index((np.abs(n), n % 4), (9, 4)), "indices": np.indices((7, 5)),
+        # edit
+        "array_split_1": np.array_split(u, 3)[1], "insert": np.insert(u, 2, 9.0, 0), "insert_columns": np.insert(u, [4, 4], x[:, :2], 1), "delete": np.delete(u, [1, -1, 4], 0),
+        "delete_columns": np.delete(u, 0, 1), "resize": np.resize(u, (4, 11)), "put": changed(np.put, [30, 2, 17], [-1.0, -2.0]), "place": changed(np.place, n > 2, [-1.0, -2, -3]),
+        "fill_diagonal": changed(np.fill_diagonal, 7.5), "mask_set": changed(operator.setitem, n > 6, [-1.0, -2, -3, -4]), "round_1": np.round(u / 7, 1), "round_tens": np.round(u * 9, -1),
+        "unwrap": np.unwrap(u * 3, axis=0), "unwrap_rows": np.unwrap(x), "packbits": np.packbits(n > 0, 0), "unpackbits": np.unpackbits((u * 4).astype(np.uint8), 1),
         # numeric
         "gradient_rows": np.gradient(u, axis=0), "gradient_columns": np.gradient(u, 0.5, axis=1), "trapezoid": np.trapezoid(u, dx=0.3, axis=0),
         "trapezoid_places": np.trapezoid(u, np.arange(5) ** 2, axis=1), "kron": np.kron(u[:3], x[:2]), "kron_lines": np.kron(u[0], x),

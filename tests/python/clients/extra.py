@@ -38,7 +38,7 @@ class Knowing:
         items[:] = kept
         for item in items:
             if any(item.nodeid.endswith(name) or ("[" not in name and item.nodeid.split("[")[0].endswith(name)) for name in self.known):
-                item.add_marker(pytest.mark.xfail(strict=False))
+                item.add_marker(pytest.mark.xfail(strict=True))
 
     def pytest_runtest_setup(self, item):
         spread.test = item.nodeid
@@ -57,7 +57,7 @@ def main():
     import pytest
     tests = [o for o in options if o.startswith("tests")] or ["tests/main"]
     options = [o for o in options if not o.startswith("tests")]
-    status = pytest.main(["-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--tb=short", f"--rootdir={folder}", "-c", os.devnull, *tests, *options], plugins=[Knowing()])
+    status = pytest.main(["-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--tb=short", "-W", "error::DeprecationWarning", f"--rootdir={folder}", "-c", os.devnull, *tests, *options], plugins=[Knowing()])
     sys.stdout.flush()
     raise SystemExit(int(status))
 
