@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "support/errors.hpp"
+
 namespace tessera::test {
 namespace {
 
