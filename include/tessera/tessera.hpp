@@ -13,6 +13,8 @@
 #include <tessera/fft.hpp>
 #include <tessera/io.hpp>
 #include <tessera/io/hdf5_writer.hpp>
+#include <tessera/io/netcdf.hpp>
+#include <tessera/io/zarr.hpp>
 #include <tessera/linalg.hpp>
 #include <tessera/mesh.hpp>
 #include <tessera/multihost.hpp>

@@ -2,6 +2,7 @@
 # It makes the target tessera_needs of all of it but MPI, and tessera_blas, tessera_fftw, tessera_hdf5, tessera_scalapack for those who
 # want one. Everything that is missing is told in one message, with the packages' names.
 #   TESSERA_HDF5       AUTO, ON, OFF: .h5 files. Any HDF5 from 1.10 on, with MPI or without: each rank opens files for itself
+#   TESSERA_ZARR       AUTO, ON, OFF: zstd and Blosc, which pack chunks of Zarr stores; others (gzip, none) need neither
 #   TESSERA_SCALAPACK  AUTO, ON, OFF, or what to link, as "-lmkl_scalapack_lp64 -lmkl_blacs_openmpi_lp64": eigh and svd of split matrices
 #   TESSERA_BLAS       empty: OpenBLAS, or what CMake's FindBLAS finds (BLA_VENDOR); or what to link, as "-lmkl_rt"
 include_guard(GLOBAL)
@@ -143,6 +144,19 @@ if(NOT tessera_wanted STREQUAL "OFF")
   endif()
 endif()
 
+# zstd and Blosc: what packs the chunks of Zarr stores; without them such chunks raise an error that says so.
+string(TOUPPER "${TESSERA_ZARR}" tessera_wanted)
+set(TESSERA_HAS_ZARR OFF)
+if(NOT tessera_wanted STREQUAL "OFF")
+  tessera_find(tessera_zstd libzstd zstd.h zstd)
+  tessera_find(tessera_blosc blosc blosc.h blosc)
+  if(tessera_zstd_FOUND AND tessera_blosc_FOUND)
+    set(TESSERA_HAS_ZARR ON)
+  elseif(tessera_wanted STREQUAL "ON")
+    tessera_need("zstd 1.4 and Blosc 1.21 (TESSERA_ZARR is ON)" "libzstd-dev libblosc-dev" "libzstd-devel blosc-devel" "zstd blosc" "zstd c-blosc" "zstd blosc")
+  endif()
+endif()
+
 # ScaLAPACK must talk the MPI that tessera talks: of Debian's two the one whose name has it.
 string(TOUPPER "${TESSERA_SCALAPACK}" tessera_wanted)
 set(TESSERA_HAS_SCALAPACK OFF)
@@ -174,6 +188,9 @@ foreach(need IN ITEMS OpenMP::OpenMP_CXX tessera_scalapack tessera_blas tessera_
     target_link_libraries(tessera_needs INTERFACE ${need})
   endif()
 endforeach()
+if(TESSERA_HAS_ZARR)
+  target_link_libraries(tessera_needs INTERFACE tessera_zstd tessera_blosc)
+endif()
 
 # One message about all that is missing: an error.
 macro(tessera_tell_what_is_missing)

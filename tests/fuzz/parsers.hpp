@@ -19,6 +19,7 @@ struct Parser {
 };
 const std::vector<Parser>& parsers();     // all of them
 std::vector<Parser> container_parsers();  // containers.cpp
+std::vector<Parser> store_parsers();      // stores.cpp
 std::vector<Parser> sentence_parsers();   // sentences.cpp
 inline void PrintTo(const Parser& parser, std::ostream* out) { *out << parser.name; }
 

@@ -81,6 +81,7 @@ class Hdf5Writer {
   void close(std::source_location where = std::source_location::current());
 
  private:
+  friend class Netcdf;
   struct State;
   State& open_state() const;
   std::unique_ptr<State> state_;

@@ -25,21 +25,10 @@
 #include "io/file.hpp"
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/put.hpp"
+#include "io/hdf5/writer_state.hpp"
 #include "io/save_place.hpp"
 
 namespace tessera::io {
-
-struct Hdf5Writer::State {
-  std::string path, temporary;
-  std::optional<SavePlace> place;  // of the first rank, as is the file
-  Handle file;
-  std::int64_t end = 0;                // of what was given out to be written
-  std::optional<File> own;             // this rank's way into the file, for data
-  std::map<std::string, Array> tails;  // of compressed datasets: the rows of a last chunk that is not full
-  bool is_open = true, is_broken = false;
-
-  Hdf5Source source(const std::string& object) const { return {call_text(), path, absolute_name(object)}; }
-};
 
 namespace {
 

@@ -1,0 +1,140 @@
+// load_netcdf: the stored numbers as HDF5 has them, and what CF says they mean.
+#include <tessera/io/netcdf.hpp>
+#include <tessera/ops.hpp>
+
+#include <limits>
+#include <set>
+
+#include "base/call.hpp"
+#include "base/text.hpp"
+#include "io/file.hpp"
+#include "io/formats/netcdf/scales.hpp"
+#include "io/hdf5/attributes.hpp"
+
+namespace tessera::io {
+namespace {
+
+// What the format itself keeps in attributes.
+const std::set<std::string> own_names = {"CLASS",         "NAME",          "DIMENSION_LIST", "REFERENCE_LIST",
+                                         "_Netcdf4Dimid", "_NCProperties", "_nc3_strict",    "_Netcdf4Coordinates"};
+
+Handle opened(const Hdf5Source& source) {
+  const File file(source.call, source.path, File::Mode::read);
+  char first[4] = {};
+  if (file.bytes() >= 4) file.read(first, 4, 0);
+  if (std::string_view(first, 3) == "CDF")
+    source.fail("is a file of netCDF-3, which tessera does not read", "convert it with nccopy -k nc4");
+  Handle handle(H5Fopen(source.path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (!handle.ok())
+    source.fail("cannot be opened as netCDF-4: " + hdf5_reason(),
+                "check that it is a netCDF file, whole and not open for writing elsewhere");
+  return handle;
+}
+
+// netCDF keeps a number, and a text that is not ASCII, as a list of one.
+Attribute plain(const Attribute& attribute) {
+  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&attribute); whole != nullptr && whole->size() == 1)
+    return whole->front();
+  if (const auto* list = std::get_if<std::vector<double>>(&attribute); list != nullptr && list->size() == 1)
+    return list->front();
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute); texts != nullptr && texts->size() == 1)
+    return texts->front();
+  return attribute;
+}
+std::map<std::string, Attribute> attributes_of(const Hdf5Source& source) {
+  const Quiet quiet;
+  std::map<std::string, Attribute> found;
+  for (const auto& [name, value] : read_attributes(source, opened(source)))
+    if (!own_names.contains(name)) found.emplace(name, plain(value));
+  return found;
+}
+
+struct Numbers {
+  std::vector<std::int64_t> whole;
+  std::vector<double> real;
+};
+// The numbers of an attribute, whether it is one or a list.
+Numbers numbers_in(const std::map<std::string, Attribute>& attributes, const char* name) {
+  const auto found = attributes.find(name);
+  Numbers numbers;
+  if (found == attributes.end()) return numbers;
+  if (const auto* one = std::get_if<std::int64_t>(&found->second)) numbers.whole = {*one};
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&found->second)) numbers.whole = *list;
+  if (const auto* one = std::get_if<double>(&found->second)) numbers.real = {*one};
+  if (const auto* list = std::get_if<std::vector<double>>(&found->second)) numbers.real = *list;
+  numbers.real.insert(numbers.real.end(), numbers.whole.begin(), numbers.whole.end());
+  return numbers;
+}
+
+// True where one of the numbers stands that mean that nothing was measured.
+Array where_missing(const Array& stored, const std::map<std::string, Attribute>& attributes) {
+  Array missing = astype(zeros_like(stored), bool_);
+  for (const char* name : {"_FillValue", "missing_value"}) {
+    const Numbers numbers = numbers_in(attributes, name);
+    if (is_integer(stored.dtype()) && stored.dtype() != uint64)
+      for (const auto number : numbers.whole) missing = logical_or(missing, astype(stored, int64) == number);
+    else
+      for (const auto number : numbers.real) missing = logical_or(missing, astype(stored, float64) == number);
+  }
+  return missing;
+}
+
+Array unpacked(const Array& stored, const std::map<std::string, Attribute>& attributes) {
+  const Numbers scale = numbers_in(attributes, "scale_factor"), offset = numbers_in(attributes, "add_offset");
+  const bool has_missing = attributes.contains("_FillValue") || attributes.contains("missing_value");
+  const bool is_packed = !scale.real.empty() || !offset.real.empty();
+  if (!is_packed && !has_missing) return stored;
+  Array raw = stored;
+  const auto is_unsigned = attributes.find("_Unsigned");
+  if (is_unsigned != attributes.end() && is_unsigned->second == Attribute(std::string("true")) &&
+      is_signed_integer(raw.dtype()))
+    raw = astype(raw, Dtype{raw.dtype().code + 4});
+  const Dtype result = stored.dtype() == float32 ? float32 : float64;
+  const Array missing = where_missing(stored, attributes);
+  Array values = astype(raw, is_packed ? float64 : result);
+  if (!scale.real.empty()) values = values * scale.real[0];
+  if (!offset.real.empty()) values = values + offset.real[0];
+  values = astype(values, result);
+  return where(missing, full_like(values, std::numeric_limits<double>::quiet_NaN()), values);
+}
+
+Array load(const std::string& path, const std::string& variable, const std::optional<Sharding>& sharding,
+           const NetcdfLoadOptions& options) {
+  const Hdf5LoadOptions part{.other_files = false, .slices = options.slices};
+  const Array stored = sharding ? load_hdf5(path, variable, *sharding, part) : load_hdf5(path, variable, part);
+  if (!options.unpack || is_complex(stored.dtype()) || is_bool(stored.dtype())) return stored;
+  return unpacked(stored, attributes_of({call_text(), path, "/" + variable}));
+}
+
+}  // namespace
+
+std::map<std::string, NetcdfVariable> netcdf_variables(const std::string& path, std::source_location where) {
+  const Call call("netcdf_variables", where);
+  const Quiet quiet;
+  const Hdf5Source source{call_text(), path, "/"};
+  return read_variables(source, opened(source));
+}
+std::map<std::string, NetcdfDim> netcdf_dims(const std::string& path, std::source_location where) {
+  const Call call("netcdf_dims", where);
+  const Quiet quiet;
+  const Hdf5Source source{call_text(), path, "/"};
+  return read_dims(source, opened(source));
+}
+std::map<std::string, Attribute> netcdf_attributes(const std::string& path, const std::string& variable,
+                                                   std::source_location where) {
+  const Call call("netcdf_attributes", where);
+  return attributes_of({call_text(), path, "/" + variable});
+}
+
+Array load_netcdf(const std::string& path, const std::string& variable, const Sharding& sharding,
+                  const NetcdfLoadOptions& options, std::source_location where) {
+  const Call call("load_netcdf", where);
+  return load(path, variable, sharding, options);
+}
+Array load_netcdf(const std::string& path, const std::string& variable, const NetcdfLoadOptions& options,
+                  std::source_location where) {
+  const Call call("load_netcdf", where);
+  return load(path, variable, std::nullopt, options);
+}
+
+}  // namespace tessera::io

@@ -1,0 +1,30 @@
+// Files of chunks below one folder, made by this rank; sync() brings them and their folders to the disk.
+#pragma once
+#include <cstddef>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/file.hpp"
+
+namespace tessera::io::zarr {
+
+class ChunkFiles {
+ public:
+  ChunkFiles(std::string call, std::string folder);
+  // May be called by several threads. A file of that key that is there is replaced by a new one: it may be
+  // another name of a file that others read.
+  void write(const std::string& key, std::span<const std::byte> bytes);
+  void sync();
+
+ private:
+  void make_folders(const std::string& key);
+  std::string call_, folder_;
+  std::mutex guard_;
+  std::vector<File> written_;  // not yet on the disk
+  std::set<std::string> folders_;
+};
+
+}  // namespace tessera::io::zarr

@@ -1,0 +1,223 @@
+#include "io/formats/zarr/chunk_write.hpp"
+
+#include <tessera/runtime.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "api/memory.hpp"
+#include "comm/collectives/collectives.hpp"
+#include "io/blocks.hpp"
+#include "io/fault_point.hpp"
+#include "io/formats/zarr/chunk_files.hpp"
+#include "io/formats/zarr/chunk_read.hpp"
+#include "kernels/move/copy.hpp"
+#include "kernels/parallel.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera::io::zarr {
+namespace {
+
+// A dense block of an array in memory.
+struct Block {
+  Box box;
+  const std::byte* data = nullptr;
+};
+
+Box moved(Box box, const Place& origin) {
+  for (std::size_t d = 0; d < box.size(); ++d) box[d].start += origin[d], box[d].stop += origin[d];
+  return box;
+}
+
+std::vector<Writer> writers_of(const Array& x, const Place& origin) {
+  const Sharding sharding = x.sharding();
+  std::vector<Writer> writers;
+  for (const auto& [device, box] : sharding.devices_indices_map(x.shape()))
+    if (!is_empty(box) && sharding.replica_id(x.shape(), device) == 0)
+      writers.push_back({device.id, moved(box, origin)});
+  return writers;
+}
+
+// `part` of one dense block to its place in another.
+void copy_part(const Box& to, std::byte* out, const Block& from, const Box& part, std::size_t width) {
+  const auto out_strides = row_major_strides(box_shape(to)), in_strides = row_major_strides(box_shape(from.box));
+  const auto bytes = static_cast<std::int64_t>(width);
+  kernels::copy_strided(out + offset_of(within(to, part), out_strides) * bytes, out_strides,
+                        from.data + offset_of(within(from.box, part), in_strides) * bytes, in_strides,
+                        box_shape(part), width);
+}
+
+// What goes to, or comes from, each other rank: parts of chunks behind each other in one message.
+class Borders {
+ public:
+  Borders(const ChunkPlan& plan, const Block& own, int device, std::size_t width) : width_(width) {
+    for (const Part& part : plan.sends) sent_[part.device].push_back(part.box);
+    for (const OwnedChunk& chunk : plan.owned)
+      for (const Part& part : chunk.parts)
+        if (part.device != device) received_[part.device].push_back(part.box);
+    for (const auto& [peer, boxes] : sent_) out_.emplace(peer, packed(boxes, own));
+    for (const auto& [peer, boxes] : received_) in_.emplace(peer, Buffer::allocate(bytes_in(boxes)));
+  }
+  void exchange() const {
+    std::vector<comm::Message> sends, receives;
+    for (const auto& [peer, boxes] : sent_)
+      sends.push_back({peer, out_.at(peer).data(), static_cast<std::int64_t>(bytes_in(boxes))});
+    for (const auto& [peer, boxes] : received_)
+      receives.push_back({peer, in_.at(peer).data(), static_cast<std::int64_t>(bytes_in(boxes))});
+    if (sends.empty() && receives.empty()) return;
+    comm::exchange(comm::world(), sends, receives, [](std::size_t) {}, "borders of chunks");
+  }
+  // Where each part that came is.
+  std::map<std::pair<int, std::int64_t>, const std::byte*> arrived() const {
+    std::map<std::pair<int, std::int64_t>, const std::byte*> places;
+    for (const auto& [peer, boxes] : received_) {
+      const std::byte* at = in_.at(peer).data();
+      for (std::size_t i = 0; i < boxes.size(); ++i) {
+        places[{peer, static_cast<std::int64_t>(i)}] = at;
+        at += static_cast<std::size_t>(box_elements(boxes[i])) * width_;
+      }
+    }
+    return places;
+  }
+
+ private:
+  std::size_t bytes_in(const std::vector<Box>& boxes) const {
+    std::int64_t elements = 0;
+    for (const Box& box : boxes) elements += box_elements(box);
+    return static_cast<std::size_t>(elements) * width_;
+  }
+  Buffer packed(const std::vector<Box>& boxes, const Block& own) const {
+    Buffer buffer = Buffer::allocate(bytes_in(boxes));
+    std::byte* at = buffer.data();
+    for (const Box& box : boxes) {
+      copy_part(box, at, own, box, width_);
+      at += static_cast<std::size_t>(box_elements(box)) * width_;
+    }
+    return buffer;
+  }
+
+  std::size_t width_;
+  std::map<int, std::vector<Box>> sent_, received_;
+  std::map<int, Buffer> out_, in_;
+};
+
+// A chunk of this rank with the blocks that its parts are taken from.
+struct Job {
+  Place place;
+  std::vector<std::pair<Box, Block>> parts;
+};
+std::vector<Job> jobs_of(const ChunkPlan& plan, const Borders& borders, const Block& own, int device) {
+  std::vector<Job> jobs;
+  std::map<int, std::int64_t> met;
+  const auto arrived = borders.arrived();
+  for (const OwnedChunk& chunk : plan.owned) {
+    jobs.push_back({chunk.place, {}});
+    for (const Part& part : chunk.parts)
+      jobs.back().parts.emplace_back(
+          part.box, part.device == device ? own : Block{part.box, arrived.at({part.device, met[part.device]++})});
+  }
+  return jobs;
+}
+
+// The dense values of a chunk: where they are in a block, or put together.
+class Assembly {
+ public:
+  explicit Assembly(const WriteTask& task) : task_(task), width_(itemsize(task.meta.dtype)) {}
+
+  Piece values(const Job& job) const {
+    const Box chunk = box_of(task_.meta.chunk, job.place);
+    const auto bytes = static_cast<std::size_t>(task_.meta.chunk.elements()) * width_;
+    if (job.parts.size() == 1 && job.parts[0].first == chunk && is_dense_in(job.parts[0].second.box))
+      return {{job.parts[0].second.data + place_in(job.parts[0].second.box, chunk), bytes}, {}};
+    Piece piece{.bytes = {}, .memory = Buffer::allocate(bytes)};
+    std::int64_t given = 0;
+    for (const auto& [part, block] : job.parts) given += box_elements(part);
+    if (given < task_.meta.chunk.elements()) put_background(chunk, given, piece.memory.data());
+    for (const auto& [part, block] : job.parts) copy_part(chunk, piece.memory.data(), block, part, width_);
+    piece.bytes = {piece.memory.data(), bytes};
+    return piece;
+  }
+
+ private:
+  // A chunk is one run of bytes of the block.
+  bool is_dense_in(const Box& block) const {
+    bool is_one_row = true;
+    for (std::size_t d = 0; d < block.size(); ++d) {
+      if (!is_one_row && task_.meta.chunk[d] != block[d].size()) return false;
+      is_one_row = is_one_row && task_.meta.chunk[d] == 1;
+    }
+    return true;
+  }
+  std::int64_t place_in(const Box& block, const Box& chunk) const {
+    return offset_of(within(block, chunk), row_major_strides(box_shape(block))) *
+           static_cast<std::int64_t>(width_);
+  }
+  // What the parts do not give: what was there, and the fill value beyond.
+  void put_background(const Box& chunk, std::int64_t given, std::byte* out) const {
+    fill_box(task_.meta, task_.meta.chunk, {out, row_major_strides(task_.meta.chunk)});
+    if (task_.old_folder.empty()) return;
+    const Box old = intersect(chunk, whole_box(task_.old_shape));
+    if (is_empty(old) || given >= box_elements(intersect(chunk, whole_box(task_.meta.shape)))) return;
+    const auto strides = row_major_strides(task_.meta.chunk);
+    ArrayMeta before = task_.meta;
+    before.shape = task_.old_shape;
+    read_box(task_.call, task_.old_folder, before, old,
+             {out + offset_of(within(chunk, old), strides) * static_cast<std::int64_t>(width_), strides});
+  }
+
+  const WriteTask& task_;
+  std::size_t width_;
+};
+
+WrittenKeys write_jobs(const WriteTask& task, const std::vector<Job>& jobs) {
+  const Assembly assembly(task);
+  const std::size_t width = itemsize(task.meta.dtype);
+  ChunkFiles files(task.call, task.folder);
+  WrittenKeys keys;
+  std::mutex guard;
+  const auto write_one = [&](const Job& job) {
+    const std::string key = key_of(task.meta, job.place);
+    const Piece values = assembly.values(job);
+    const bool is_empty = !task.keeps_empty_chunks && task.meta.fill_is_given &&
+                          holds_only(task.meta.fill, values.bytes.data(), task.meta.chunk.elements(), width);
+    if (!is_empty) {
+      const Piece stored = encode_chunk(task.meta, values.bytes.data());
+      files.write(key, stored.bytes);
+    }
+    const std::scoped_lock lock(guard);
+    (is_empty ? keys.empty : keys.files).push_back(key);
+  };
+  kernels::share(std::ssize(jobs), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) write_one(jobs[static_cast<std::size_t>(i)]);
+  });
+  files.sync();
+  return keys;
+}
+
+}  // namespace
+
+WrittenKeys write_chunks(const Team& team, const WriteTask& task, const Array& x) {
+  const std::size_t width = itemsize(x.dtype());
+  const int device = process_index();
+  ChunkPlan plan;
+  Block own;
+  std::optional<Borders> borders;
+  WrittenKeys keys;
+  team.together([&] {
+    const OwnBlock block = own_block(x);
+    if (block.writes && !is_empty(block.box)) own = {moved(block.box, task.origin), block.data};
+    plan = plan_chunks(task.meta.chunk, writers_of(x, task.origin), device);
+    borders.emplace(plan, own, device, width);
+  });
+  borders->exchange();
+  team.together([&] {
+    keys = write_jobs(task, jobs_of(plan, *borders, own, device));
+    fault_point("written");
+  });
+  return keys;
+}
+
+}  // namespace tessera::io::zarr

@@ -1,0 +1,109 @@
+// netCDF-4: files of xarray and netCDF4-python, and what is written comes back.
+#include <tessera/io/netcdf.hpp>
+
+#include <cmath>
+
+#include "io/folder.hpp"
+
+namespace tessera::test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::NanSensitiveDoubleEq;
+using testing::Pointwise;
+
+class NetcdfFile : public InFolder {
+ protected:
+  static std::string data(const std::string& name) { return (std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "io/data" / name).string(); }
+  static double made(std::int64_t i) { return static_cast<double>(7 * i % 100 - 50); }
+  static std::vector<double> numbers(const Array& x) { return to_vector<double>(astype(x, float64)); }
+};
+
+TEST_F(NetcdfFile, variables_of_netcdf4_python_have_their_dims_attributes_and_groups) {
+  const auto file = data("netcdf4.nc");
+  const auto variables = io::netcdf_variables(file);
+  EXPECT_THAT(variables.at("packed").dims, ElementsAre("time", "x"));
+  EXPECT_THAT(variables.at("x").dims, ElementsAre("x"));
+  EXPECT_THAT(variables.at("inner/field").dims, ElementsAre("z", "x"));
+  EXPECT_THAT(variables.at("number").dims, testing::IsEmpty());
+  EXPECT_FALSE(variables.contains("names"));  // texts
+  EXPECT_FALSE(variables.contains("time"));   // a dimension without a variable
+  const auto dims = io::netcdf_dims(file);
+  EXPECT_EQ(dims.at("time").size, 3);
+  EXPECT_TRUE(dims.at("time").is_unlimited);
+  EXPECT_FALSE(dims.at("z").is_unlimited);
+  EXPECT_EQ(std::get<std::string>(io::netcdf_attributes(file).at("title")), "packed, masked, grouped");
+  EXPECT_EQ(std::get<double>(io::netcdf_attributes(file, "packed").at("scale_factor")), 0.5);
+  EXPECT_EQ(io::netcdf_attributes(file, "x").size(), 1U);
+}
+
+TEST_F(NetcdfFile, packed_numbers_are_unpacked_and_missing_ones_are_nan) {
+  const auto file = data("netcdf4.nc");
+  const Array x = io::load_netcdf(file, "packed", all_rows());
+  EXPECT_EQ(x.dtype(), float64);
+  std::vector<double> wanted;
+  for (int i = 0; i < 15; ++i) wanted.push_back(made(i) == -50 ? NAN : std::round((made(i) - 10) / 0.5) * 0.5 + 10);
+  EXPECT_THAT(numbers(x), Pointwise(NanSensitiveDoubleEq(), wanted));
+  const Array stored = io::load_netcdf(file, "packed", all_rows(), {.unpack = false});
+  EXPECT_EQ(stored.dtype(), int16);
+  EXPECT_EQ(numbers(stored)[0], -99);
+  EXPECT_TRUE(std::isnan(numbers(io::load_netcdf(file, "small"))[1]));
+  EXPECT_EQ(numbers(io::load_netcdf(file, "inner/field", all_rows()))[19], made(19));
+  EXPECT_EQ(numbers(io::load_netcdf(file, "number"))[0], 2.5);
+}
+
+TEST_F(NetcdfFile, files_of_xarray_are_read) {
+  const auto file = data("xarray.nc");
+  EXPECT_THAT(io::netcdf_variables(file).at("t2m").dims, ElementsAre("time", "lat", "lon"));
+  EXPECT_EQ(std::get<std::string>(io::netcdf_attributes(file, "t2m").at("long_name")), "Temperatur in 2 m Höhe");
+  const Array x = io::load_netcdf(file, "t2m", all_rows());
+  EXPECT_EQ(x.dtype(), float32);
+  EXPECT_EQ(numbers(x)[59], made(59));
+  const auto packed = numbers(io::load_netcdf(file, "packed", all_rows()));
+  EXPECT_TRUE(std::isnan(packed[0]));
+  EXPECT_NEAR(packed[1], made(1) / 10, 1e-12);
+}
+
+TEST_F(NetcdfFile, what_is_written_comes_back_with_dims_and_packing) {
+  const auto file = path("x.nc");
+  const auto slab = [](int first, int n) { return device_put(reshape(arange(n * 6) + first * 6, {n, 2, 3}), all_rows()); };
+  io::Netcdf out(file);
+  out.write("lat", astype(arange(2), float64), {"lat"});
+  for (const int first : {0, 3}) out.append("t", astype(slab(first, 3), float32), {"time", "lat", "lon"});
+  const Array quarters = astype(arange(6), float64) * 0.25;
+  const Array odd = where(arange(6) % 2 == 0, full_like(quarters, NAN), quarters);
+  out.write("p", device_put(odd, all_rows()), {"cell"},
+            {.packed = int16, .scale_factor = 0.25, .add_offset = 1, .fill = -1000});
+  out.write("zipped", device_put(reshape(arange(6), {2, 3}), all_rows()), {"lat", "lon"}, {.compression = 4});
+  out.attribute("t", "units", std::string("K"));
+  out.attribute("", "title", std::string("run"));
+  out.close();
+  comm::barrier(comm::world());
+  EXPECT_THAT(io::netcdf_variables(file).at("t").dims, ElementsAre("time", "lat", "lon"));
+  EXPECT_TRUE(io::netcdf_dims(file).at("time").is_unlimited);
+  EXPECT_EQ(io::netcdf_variables(file).size(), 4U);
+  EXPECT_EQ(numbers(io::load_netcdf(file, "t", all_rows()))[35], 35);
+  const auto p = numbers(io::load_netcdf(file, "p", all_rows()));
+  EXPECT_TRUE(std::isnan(p[0]));
+  EXPECT_EQ(p[3], 0.75);
+  EXPECT_EQ(numbers(io::load_netcdf(file, "p", {.unpack = false}))[0], -1000);
+  EXPECT_EQ(std::get<std::string>(io::netcdf_attributes(file).at("title")), "run");
+}
+
+TEST_F(NetcdfFile, mistakes_are_told) {
+  io::Netcdf out(path("x.nc"));
+  out.write("a", arange(6), {"x"});
+  EXPECT_THAT(text_of_error<ShapeError>([&] { out.write("b", arange(5), {"x"}); }),
+              AllOf(HasSubstr("'x'"), HasSubstr("has 6 elements already")));
+  EXPECT_THAT(text_of_error<DtypeError>([&] { out.write("b", astype(arange(6), complex64), {"x"}); }),
+              HasSubstr("which netCDF does not have"));
+  EXPECT_THAT(text_of_error<ShapeError>([&] { out.write("b", arange(6), {"x", "y"}); }), HasSubstr("2 dimensions"));
+  out.close();
+  put("old.nc", std::string("CDF\1\0\0\0\0", 8));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::netcdf_variables(path("old.nc")); }), HasSubstr("netCDF-3"));
+}
+
+}  // namespace
+}  // namespace tessera::test
