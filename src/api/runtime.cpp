@@ -22,6 +22,7 @@
 #include "base/text.hpp"
 #include "comm/host/hosts.hpp"
 #include "comm/mpi/environment.hpp"
+#include "comm/mpi/in_use.hpp"
 #include "comm/watch/agreement.hpp"
 #include "compile/cost.hpp"
 #include "kernels/dense/blas_target.hpp"
@@ -179,12 +180,14 @@ int run(int argc, char** argv, std::function<void()> body) {
     set_up({});
   } catch (const std::exception& e) {
     // What is wrong with the start itself would be printed by every rank; MPI may fail on one of them.
-    const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    const int rank = comm::launched_rank();
     const bool everywhere = dynamic_cast<const CommError*>(&e) == nullptr;
-    if (rank == nullptr || std::atoi(rank) == 0 || !everywhere)
+    if (rank <= 0 || !everywhere)
       std::fprintf(stderr, "%stessera: cannot start: %s\n",
-                   everywhere ? "" : ("[rank " + std::string(rank == nullptr ? "0" : rank) + "] ").c_str(),
-                   e.what());
+                   everywhere ? "" : ("[rank " + std::to_string(std::max(0, rank)) + "] ").c_str(), e.what());
+    else
+      sleep(
+          1);  // a launcher ends the job at the first rank that fails, which must not be before rank 0 has spoken
     return status_usage;
   }
   Outcome outcome;

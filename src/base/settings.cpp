@@ -125,6 +125,10 @@ const Row rows[] = {
        parse_choice<int>(name, text, {"auto", "mpi", "own"});
        s.collectives = text;
      }},
+    {"TESSERA_MPI", "auto",
+     "the MPI that a build for any MPI loads (the Python wheel): auto (what the process has, else the "
+     "launcher's) | none | openmpi | mpich | mpiabi | path of a libmpi",
+     [](Settings& s, const std::string&, const std::string& text) { s.mpi = text; }, may_differ},
     {"TESSERA_MATH", "fast",
      "log, sin, cos, tan, their inverses, sinh, cosh and tanh of real numbers: fast (3.5 ulp) | precise (1 "
      "ulp, "

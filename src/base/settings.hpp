@@ -21,6 +21,7 @@ struct Settings {
   int threads = 0;
   bool nan_check = false;
   std::string collectives = "auto";
+  std::string mpi = "auto";
   bool precise_math = false;
   std::string fft_plan = "auto";
   std::string fft_wisdom;

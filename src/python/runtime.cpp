@@ -1,5 +1,4 @@
 // MPI up at import, down at the end of the process: a Python program has no main of ours to stand around it.
-#include <tessera/mpi.hpp>
 #include <tessera/preemption.hpp>
 #include <tessera/runtime.hpp>
 
@@ -12,9 +11,28 @@
 
 #include "base/child_process.hpp"
 #include "comm/mpi/environment.hpp"
+#include "comm/mpi/in_use.hpp"
 #include "python/convert.hpp"
 #include "python/module.hpp"
 #include "python/trees.hpp"
+
+namespace tessera {
+
+namespace python {
+namespace {
+// Where an MPI_Comm stands that another module made, whichever MPI it is of.
+struct CommAddress {
+  const void* address;
+};
+}  // namespace
+}  // namespace python
+
+template <>
+inline Runtime Runtime::attach<python::CommAddress>(python::CommAddress comm, RuntimeOptions options) {
+  return Runtime(Attach{}, comm.address, options);
+}
+
+}  // namespace tessera
 
 namespace tessera::python {
 namespace {
@@ -64,8 +82,7 @@ void start() {
 
 // On a communicator of mpi4py's, given by the address of its MPI_Comm.
 void start_on(std::uintptr_t address) {
-  static_assert(sizeof(MPI_Comm) <= sizeof(std::uintptr_t));
-  new auto(Runtime::attach(*reinterpret_cast<MPI_Comm*>(address)));
+  new auto(Runtime::attach(CommAddress{reinterpret_cast<const void*>(address)}));
 }
 
 // A function that is called when the job is asked to stop, as long as the object or its `with` lasts.
@@ -108,6 +125,15 @@ void bind_runtime(py::module_& m) {
   m.def("attach", &start_on);
   m.def("is_started", &comm::is_started);
   m.def("is_forked_child", &is_child_process);
+  m.def("launched_rank", &comm::launched_rank,
+        "This process's rank as its launcher says it; -1 without one.");
+  m.def(
+      "mpi_in_use",
+      [] {
+        const auto [kind, path] = comm::mpi_in_use();
+        return std::make_pair(kind, path);
+      },
+      "Which MPI was loaded (openmpi, mpich, mpiabi, none, or linked), and the path of its library.");
   m.def("set_package_folder", &set_package_folder);
   m.def(
       "fail",

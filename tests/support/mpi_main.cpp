@@ -5,17 +5,20 @@
 // that left a test early by a failed ASSERT waits there, the others either arrive or are stopped by the
 // watchdog, which prints where each rank stands.
 #include <gtest/gtest.h>
-#include <mpi.h>
 
 #include <tessera/runtime.hpp>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "comm/mpi/mpi_api.hpp"
 #include "support/watchdog.hpp"
 
 namespace {
+
+using namespace tessera::comm;
 
 struct Job {
   MPI_Comm comm = MPI_COMM_NULL;  // the tests' own: never mixed up with the library's messages
@@ -23,19 +26,18 @@ struct Job {
 };
 Job job;
 
-// Each rank's text on rank 0, in rank order; empty elsewhere.
+// Each rank's text, in rank order.
 std::vector<std::string> gather_texts(const std::string& mine) {
   const int bytes = static_cast<int>(mine.size());
   std::vector<int> bytes_of(job.size), offset_of(bytes_of.size());
-  MPI_Gather(&bytes, 1, MPI_INT, bytes_of.data(), 1, MPI_INT, 0, job.comm);
+  MPI_Allgather(&bytes, 1, MPI_INT, bytes_of.data(), 1, MPI_INT, job.comm);
   int total = 0;
   for (std::size_t r = 0; r < bytes_of.size(); ++r) offset_of[r] = total, total += bytes_of[r];
   std::string all(total, '\0');
-  MPI_Gatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR, 0,
-              job.comm);
+  MPI_Allgatherv(mine.data(), bytes, MPI_CHAR, all.data(), bytes_of.data(), offset_of.data(), MPI_CHAR,
+                 job.comm);
   std::vector<std::string> texts;
-  if (job.rank == 0)
-    for (std::size_t r = 0; r < bytes_of.size(); ++r) texts.push_back(all.substr(offset_of[r], bytes_of[r]));
+  for (std::size_t r = 0; r < bytes_of.size(); ++r) texts.push_back(all.substr(offset_of[r], bytes_of[r]));
   return texts;
 }
 
@@ -64,7 +66,7 @@ class Agreement : public testing::EmptyTestEventListener {
     if (ranks_failed == 0) return;
     const auto texts = gather_texts(failures_of(test));
     std::string elsewhere;
-    for (std::size_t r = 1; r < texts.size(); ++r)
+    for (std::size_t r = 1; r < texts.size() && job.rank == 0; ++r)
       if (!texts[r].empty()) elsewhere += "[rank " + std::to_string(r) + "] " + texts[r];
     if (!failed || !elsewhere.empty())
       ADD_FAILURE() << "failed on " << ranks_failed << " of " << job.size << " ranks\n" << elsewhere;
@@ -81,8 +83,8 @@ void require_same_tests() {
       for (const char c : std::string(test.test_suite_name()) + "." + test.name())
         hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
     }
-  unsigned long mine[2] = {hash, ~hash}, all[2];
-  MPI_Allreduce(mine, all, 2, MPI_UNSIGNED_LONG, MPI_MAX, job.comm);
+  std::uint64_t mine[2] = {hash, ~hash}, all[2];
+  MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_MAX, job.comm);
   if (all[0] != ~all[1]) {
     if (job.rank == 0) std::fprintf(stderr, "the ranks have different lists of tests\n");
     MPI_Abort(job.comm, 2);

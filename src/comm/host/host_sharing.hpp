@@ -1,6 +1,6 @@
 // The start of host_memory and direct_read, for the environment. Collective.
 #pragma once
-#include <mpi.h>
+#include "comm/mpi/mpi_api.hpp"
 
 #include <vector>
 

@@ -202,6 +202,7 @@ void refuse_second_start() {
 void start(int* argc, char*** argv, const StartOptions& options) {
   refuse_second_start();
   begin_session();
+  choose_mpi();
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
@@ -224,6 +225,7 @@ void start(int* argc, char*** argv, const StartOptions& options) {
 void attach(const void* mpi_comm, const StartOptions& options) {
   refuse_second_start();
   begin_session();
+  choose_mpi();
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
@@ -231,7 +233,7 @@ void attach(const void* mpi_comm, const StartOptions& options) {
     throw ArgumentError(
         "Runtime::attach: MPI is not running; call MPI_Init first, or construct tessera::Runtime(argc, "
         "argv)");
-  const MPI_Comm comm = *static_cast<const MPI_Comm*>(mpi_comm);
+  const MPI_Comm comm = comm_at(mpi_comm);
   if (comm == MPI_COMM_NULL)
     throw ArgumentError(
         "Runtime::attach: the communicator is MPI_COMM_NULL on this rank; only its members attach");
@@ -386,6 +388,7 @@ int leave(int status, const std::string& what_happened) {
 }
 
 std::string mpi_library() {
+  choose_mpi();
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   MPI_Get_library_version(text, &length);

@@ -1,7 +1,7 @@
 // The communicators of this process, owned in one place. For the environment only; everybody else calls
 // world() and group().
 #pragma once
-#include <mpi.h>
+#include "comm/mpi/mpi_api.hpp"
 
 namespace tessera::comm {
 

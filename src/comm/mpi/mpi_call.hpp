@@ -1,6 +1,6 @@
 // What the files of this room share: MPI's handles behind a Communicator, and the check of every return code.
 #pragma once
-#include <mpi.h>
+#include "comm/mpi/mpi_api.hpp"
 
 #include <array>
 #include <cstdint>

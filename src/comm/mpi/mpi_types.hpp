@@ -1,6 +1,6 @@
 // tessera's dtypes and reductions as MPI's.
 #pragma once
-#include <mpi.h>
+#include "comm/mpi/mpi_api.hpp"
 
 #include "comm/collectives/combine.hpp"
 

@@ -2,9 +2,10 @@
 import atexit
 import os
 import sys
+import time
 import traceback
 
-from . import _core
+from . import _core, _mpi4py
 
 _core.set_package_folder(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _has_failed = False
@@ -43,6 +44,22 @@ def attach(communicator):
     _core.attach(MPI._addressof(communicator))
 
 
-_core.start()
+def _start():
+    """A start that cannot work says so once per job. The other processes wait a second, since a launcher ends the job at the first that fails."""
+    try:
+        _core.start()
+    except _core.errors.ArgumentError as error:
+        rank = _core.launched_rank()
+        if rank < 0:
+            raise
+        if rank == 0:
+            print(f"tessera: cannot start: {error}", file=sys.stderr, flush=True)
+        else:
+            time.sleep(1)
+        raise SystemExit(2) from None
+
+
+_start()
+_mpi4py.follow()
 atexit.register(_finish)
 sys.excepthook = _report
