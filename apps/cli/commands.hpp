@@ -30,9 +30,10 @@ struct Order {
   std::string mesh;                // x=4,y=2
   std::vector<std::string> specs;  // one per operand: x,None  x+y,None
   std::string what;                // explain: matmul, fft, solve, reshard
+  std::string machine;             // explain: file of rates
   std::string dtype = "float32";   // of operands that are only shapes
   std::vector<int> axes;           // fft
-  bool inverse = false, real = false, json = false, as_text = false, calibrate = false, verbose = false,
+  bool inverse = false, real = false, json = false, as_text = false, thorough = false, verbose = false,
        verify = false, force = false;
   int ranks = 0;
   std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
@@ -53,7 +54,7 @@ int show_settings(const Order&);
 int show_shard(const Order&);
 int compute(const std::string& command, const Order&);
 int explain(const Order&);
-int calibrate(const Order&);
+int measure_machine(const Order&);
 int doctor(const Order&);
 int profile_program(const Order&);
 int run_benchmark(const std::vector<std::string>& words);  // does not return when it works

@@ -129,13 +129,16 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   if (command == "doctor") return apps::is_first_rank() ? cli::doctor(order) : 0;
   if (command == "env") return apps::is_first_rank() ? cli::show_settings(order) : 0;
   if (command == "shard") return apps::is_first_rank() ? cli::show_shard(order) : 0;
-  if (command == "explain") return apps::is_first_rank() ? cli::explain(order) : 0;
+  if (command == "explain") {
+    if (!order.machine.empty()) setenv("TESSERA_MACHINE", order.machine.c_str(), 1);
+    return apps::is_first_rank() ? cli::explain(order) : 0;
+  }
   if (command == "info" && !order.operands.empty()) return apps::is_first_rank() ? cli::show_file(order) : 0;
   if (command == "info") return in_runtime(app, argc, argv, [&] { return cli::show_info(order); });
-  if (command == "bench") {
-    if (!order.calibrate) return cli::run_benchmark(app.get_subcommands().front()->remaining());
-    return in_runtime(app, argc, argv, [&] { return cli::calibrate(order); });
-  }
+  if (command == "bench" && !order.thorough)
+    return cli::run_benchmark(app.get_subcommands().front()->remaining());
+  if (command == "bench" || command == "machine")
+    return in_runtime(app, argc, argv, [&] { return cli::measure_machine(order); });
   const bool is_archive = (command == "svd" || command == "eigh") && order.output.ends_with(".npz");
   if (!order.output.empty() && !is_archive) cli::check_output(order);
   if (order.ranks > 0 && !cli::under_launcher()) return cli::run_again_as_ranks(order, argc, argv);
@@ -231,6 +234,7 @@ int answer(int argc, char** argv) {
   auto* shard = app.add_subcommand("shard", "the picture of a layout");
   shard->add_option("array", order.operands, "a file, or a shape like 1797x64")->required()->expected(1);
   shard->add_option("--dtype", order.dtype, "of a shape")->capture_default_str();
+  shard->add_option("-o,--output", order.output, "the picture as a file: x.svg or x.html");
   add_layout(shard, order), add_json(shard, order);
   shard->footer("Example: tessera shard 10x6 --mesh x=4,y=2 --spec x,y");
 
@@ -287,6 +291,10 @@ int answer(int argc, char** argv) {
   explain->add_flag("--inverse", order.inverse, "fft: the inverse");
   explain->add_flag("--real", order.real, "fft: of real input");
   explain->add_option("--axes", order.axes, "fft: the dimensions to transform")->delimiter(',');
+  explain
+      ->add_option("--machine", order.machine,
+                   "rates of the machine that is planned for (default: those of this one)")
+      ->check(CLI::ExistingFile);
   explain->add_flag("--text", order.as_text, "also the program, one line per instruction");
   add_layout(explain, order), add_json(explain, order);
   explain->footer(
@@ -296,9 +304,17 @@ int answer(int argc, char** argv) {
                                    "measure this machine, or run the benchmark of a build tree: bench "
                                    "[--filter NAME] [--json FILE] [--list]");
   bench->prefix_command();
-  bench->add_flag("--calibrate", order.calibrate, "write the machine model that predictions use");
+  bench->add_flag("--calibrate", order.thorough, "the same as tessera machine --thorough");
   add_json(bench, order);
-  bench->footer("Example: tessera run -n 2 tessera bench --calibrate");
+  bench->footer("Example: tessera bench --list");
+
+  auto* machine = app.add_subcommand("machine",
+                                     "measure the rates of this machine between the ranks of the job, and "
+                                     "keep them for every plan and prediction");
+  machine->add_flag("--thorough", order.thorough, "seconds instead of a tenth of one");
+  machine->add_option("-o,--output", order.output, "the file (default: the user's cache)");
+  add_json(machine, order);
+  machine->footer("Example: tessera run -n 2 tessera machine -o here.json");
 
   try {
     auto words = words_of(argc, argv);

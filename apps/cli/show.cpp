@@ -107,6 +107,19 @@ int show_settings(const Order& order) {
   return 0;
 }
 
+namespace {
+
+void write_picture(const std::string& path, const Shape& shape, const Sharding& sharding) {
+  const bool is_svg = path.ends_with(".svg");
+  if (!is_svg && !path.ends_with(".html"))
+    throw UsageError("shard: -o " + shown(path) + " is no picture's name; it ends in .svg or .html");
+  std::ofstream file(path);
+  file << (is_svg ? debug::sharding_svg(shape, sharding) : debug::sharding_html(shape, sharding));
+  if (!file.flush()) throw IoError("shard: " + shown(path) + " cannot be written; name a file in a folder of yours");
+}
+
+}  // namespace
+
 int show_shard(const Order& order) {
   const auto info = operand_info(order.operands.at(0), order.dtype);
   const Mesh mesh = planning_mesh(order);
@@ -120,6 +133,7 @@ int show_shard(const Order& order) {
     largest = std::max(largest, sharding.memory_bytes(info.shape, info.dtype, device));
     if (mesh.size() > 4096) break;  // the first block is the largest
   }
+  if (!order.output.empty()) write_picture(order.output, info.shape, sharding);
   if (order.json) {
     json blocks = json::array();
     for (const auto& [device, index] : sharding.devices_indices_map(info.shape)) {

@@ -1,7 +1,7 @@
 # Words of the command `tessera` for bash.
 _tessera() {
   local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
-  local commands="run sbatch profile doctor info env shard stats plot svd eigh matmul fft solve reshard explain bench"
+  local commands="run sbatch profile doctor info env shard stats plot svd eigh matmul fft solve reshard explain machine bench"
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "$commands --help --version" -- "$word"))
     return
@@ -13,11 +13,12 @@ _tessera() {
     sbatch) options="--nodes --ntasks --cpus-per-task --time --partition --account --mem --array --job-name --warn --no-requeue --launcher --mpi --output --replace --submit" ;;
     profile) options="--np --output" ;;
     info | env) options="--json" ;;
-    shard) options="--dtype $layout" ;;
+    shard) options="--dtype --output $layout" ;;
     stats | plot) options="$ranks $layout" ;;
     svd | eigh | matmul | solve | reshard) options="--output --force $ranks $layout" ;;
     fft) options="--output --force --inverse --real --axes $ranks $layout" ;;
-    explain) options="matmul fft solve reshard --dtype --inverse --real --axes --text $layout" ;;
+    explain) options="matmul fft solve reshard --dtype --inverse --real --axes --text --machine $layout" ;;
+    machine) options="--thorough --output --json" ;;
     bench) options="--calibrate --filter --ranks --json --list" ;;
   esac
   case $word in

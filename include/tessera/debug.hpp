@@ -155,7 +155,7 @@ class profile {
   void write(const std::string& path) const;  ///< this rank's trace (trace.3.json on rank 3); IoError
   /// Collective over all ranks, which all get the text: per op and collective calls, least, mean and most
   /// seconds of a rank, the imbalance (most / mean), bytes inside and between hosts, GF/s and GB/s beside the
-  /// calibrated limits (tessera bench --calibrate); the peak of memory and what held it.
+  /// measured limits (tessera machine); the peak of memory and what held it.
   std::string report() const;
   /// Collective over all ranks: one trace, a process per host and a track per rank, their clocks set by rank
   /// 0's. Rank 0 writes. IoError on all.

@@ -15,6 +15,7 @@
 
 #include "api/evaluate.hpp"
 #include "api/job_profile.hpp"
+#include "api/measure_rates.hpp"
 #include "base/child_process.hpp"
 #include "base/log.hpp"
 #include "base/session.hpp"
@@ -24,7 +25,6 @@
 #include "comm/mpi/environment.hpp"
 #include "comm/mpi/in_use.hpp"
 #include "comm/watch/agreement.hpp"
-#include "compile/cost.hpp"
 #include "kernels/dense/blas_target.hpp"
 #include "kernels/threads.hpp"
 #include "mesh/devices.hpp"
@@ -129,7 +129,7 @@ void set_up(const RuntimeOptions& options) {
   expect_children(job.size > 1);
   report_unknown_settings();
   share_cores(options.threads);
-  share_machine_model();
+  share_rates();
   start_job_profile();
   // Registered last: what leave_at_exit uses is destroyed after it.
   static const int registered = on_exit(leave_at_exit, nullptr);

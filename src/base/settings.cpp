@@ -147,6 +147,11 @@ const Row rows[] = {
      "folder in which measured FFT plans are kept; empty: $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; "
      "off: not kept",
      [](Settings& s, const std::string&, const std::string& text) { s.fft_wisdom = text; }, may_differ},
+    {"TESSERA_MACHINE", "",
+     "file with the rates of the machine that is planned for (`tessera machine`); reference: the built-in "
+     "ones; "
+     "empty: measured at the first start and kept in the user's cache",
+     [](Settings& s, const std::string&, const std::string& text) { s.machine = text; }},
     {"TESSERA_PROFILE", "",
      "folder that receives a profile of the whole program when it ends: report.txt, trace.json; empty: none",
      [](Settings& s, const std::string&, const std::string& text) { s.profile = text; }},

@@ -26,6 +26,7 @@ struct Settings {
   std::string fft_plan = "auto";
   std::string fft_wisdom;
   std::string profile;        // folder
+  std::string machine;        // file of rates, or "reference"
   std::string flight_record;  // folder
 };
 

@@ -1,22 +1,10 @@
-// What a program costs: arithmetic, bytes, memory, and a time predicted from an alpha-beta model.
+// What a program costs: arithmetic, bytes, memory, and a time predicted from the rates of the machine.
 #pragma once
 #include <tessera/jit.hpp>
 
-#include "comm/host/links.hpp"
 #include "program/program.hpp"
 
 namespace tessera {
-
-// A machine as the model sees it. Kept per user by `tessera bench --calibrate`.
-struct MachineModel : comm::Links {
-  bool is_measured = false;  // by tessera bench --calibrate
-};
-MachineModel machine_model();
-// Rank 0's model on all ranks, which choose by it. Collective over all ranks.
-void share_machine_model();
-// Where the calibration is kept, and how it is written.
-std::string machine_model_path();
-void save_machine_model(const MachineModel&);
 
 CostAnalysis cost_of(const Program&);
 // That an instruction reads and writes: a view is read by the chain, which does not read its sources besides.

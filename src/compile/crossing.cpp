@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/overloaded.hpp"
+#include "base/rates.hpp"
 #include "comm/collectives/two_level.hpp"
 #include "mesh/axes.hpp"
 #include "mesh/remap.hpp"
@@ -49,7 +50,7 @@ std::int64_t of_all_reduce(const Program& program, const Instruction& i, const A
   const auto& first = program.values[i.outputs[0]];
   return worst_group(first.layout.mesh(), reduction.axes, [&](const std::vector<int>& ids) {
     const auto item = item_bytes(first);
-    return comm::all_reduce_crossing_bytes(comm::group_by_host(ids), bytes / item, item, comm::links());
+    return comm::all_reduce_crossing_bytes(comm::group_by_host(ids), bytes / item, item, rates());
   });
 }
 

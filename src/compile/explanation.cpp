@@ -3,6 +3,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "base/rates.hpp"
 #include "base/text.hpp"
 #include "compile/cost.hpp"
 #include "compile/crossing.hpp"
@@ -13,7 +14,7 @@ namespace {
 // Ring algorithms send p-1 messages (all-reduce twice as many), exchanges one per peer. What crosses between
 // hosts takes their link.
 double collective_seconds(const std::string& kind, std::int64_t bytes, std::int64_t crossing, std::int64_t p,
-                          const MachineModel& machine) {
+                          const Rates& machine) {
   const double others = static_cast<double>(std::max<std::int64_t>(1, p - 1));
   const double messages = kind == "all-reduce"           ? 2.0 * std::ceil(std::log2(others + 1))
                           : kind == "collective-permute" ? 1
@@ -47,7 +48,7 @@ std::string rule_text(const Instruction& i) {
 
 class Rows {
  public:
-  Rows(Explanation& explanation, const MachineModel& machine) : e_(explanation), machine_(machine) {}
+  Rows(Explanation& explanation, const Rates& machine) : e_(explanation), machine_(machine) {}
 
   // Of a program that runs `times` times. Both parts of a branch have rows; its arithmetic is counted by
   // cost_of.
@@ -98,7 +99,7 @@ class Rows {
   }
 
   Explanation& e_;
-  const MachineModel& machine_;
+  const Rates& machine_;
 };
 
 std::string human_seconds(double s) {
@@ -116,7 +117,7 @@ std::string human_seconds(double s) {
 
 Explanation explanation_of(const Program& program) {
   Explanation e;
-  const auto machine = machine_model();
+  const auto machine = rates();
   Rows(e, machine).add(program, 1, "");
   e.cost = cost_of(program);
   e.memory = memory_of(program);

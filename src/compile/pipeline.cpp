@@ -32,7 +32,6 @@ Program compile(const Graph& graph, const Layouts& layouts,
                 const std::vector<std::optional<Sharding>>& root_layouts) {
   static int number = 0;  // of the texts, in order; never the same twice, so that a second runtime adds files
   ++number;
-  static_cast<void>(machine_model());  // its rates are there before the first choice
   const bool dumps = !settings().dump.empty();
   if (verify_stages) verify(graph);
   if (dumps) dump(number, "1-recorded", graph_text(graph));

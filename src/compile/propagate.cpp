@@ -1,4 +1,5 @@
 #include "compile/propagate.hpp"
+#include "base/rates.hpp"
 
 #include <algorithm>
 #include <map>
@@ -147,7 +148,7 @@ std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, c
   for (std::size_t i = 0; i < args.out.size(); ++i)
     out.push_back({placement.outputs[i].shard_shape(args.out[i].shape), args.out[i].dtype});
   return static_cast<std::int64_t>(
-      std::min(1e17, node.op->flops(in, out, *node.params) / flops_per_moved_byte));
+      std::min(1e17, node.op->flops(in, out, *node.params) / rates().flops_per_moved_byte()));
 }
 
 }  // namespace

@@ -62,10 +62,6 @@ Sharding sharding_of(const FactorRule&, const FactorAxes&, const Mesh&, int oper
 // i over p parts needs i % p == 0, and j can be split only when i is split into single indices.
 bool is_allowed(const FactorRule&, const FactorAxes&, const Mesh&);
 
-// A core's product against what a network brings it: how the planner weighs arithmetic against bytes. A
-// layout does not depend on the machine; products, whose ways do, are planned by comm/host/links.hpp.
-inline constexpr double flops_per_moved_byte = 5;
-
 struct Propagation {
   FactorAxes factor_axes;
   std::vector<Sharding> inputs;  // what each input must be resharded to

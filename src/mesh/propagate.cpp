@@ -2,6 +2,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/rates.hpp"
 #include "base/session.hpp"
 #include "mesh/factors.hpp"
 #include "mesh/reshard.hpp"
@@ -333,7 +334,7 @@ class Propagator {
     for (std::size_t f = 0; f < axes.size(); ++f)
       terms *=
           static_cast<double>(rule_.factors[f].size) / static_cast<double>(devices_along(mesh_, axes[f]));
-    return static_cast<std::int64_t>(std::min(1e17, 2 * terms / flops_per_moved_byte));
+    return static_cast<std::int64_t>(std::min(1e17, 2 * terms / rates().flops_per_moved_byte()));
   }
 
   // A sum over an axis that would have split the result leaves each rank more of it than its share. Rows

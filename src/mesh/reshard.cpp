@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/rates.hpp"
 #include "mesh/route.hpp"
 
 namespace tessera {
@@ -287,10 +288,11 @@ const char* step_name(StepKind kind) {
 }
 
 double seconds(const ReshardPlan& plan) {
+  const Link& link = rates().inside;
   double total = 0;
   for (const auto& step : plan.steps)
-    total +=
-        static_cast<double>(step.messages) * message_seconds + static_cast<double>(step.bytes) * byte_seconds;
+    total += static_cast<double>(step.messages) * link.latency_s +
+             static_cast<double>(step.bytes) / link.bytes_per_s;
   return total;
 }
 

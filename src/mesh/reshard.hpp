@@ -48,9 +48,7 @@ struct ReshardPlan {
 ReshardPlan plan_reshard(const Sharding& from, const Sharding& to, const Shape&, Dtype,
                          const MeshAxes& fixed_axes = {});
 
-// The cost of a plan: so much per message and per byte, of the busiest rank. Ratios matter here, not the
-// machine.
-inline constexpr double message_seconds = 2e-6, byte_seconds = 0.5e-9;
+// The cost of a plan by the rates of the machine, of the busiest rank.
 double seconds(const ReshardPlan&);
 
 // The same layouts on one mesh, when one mesh can express both: meshes over the same devices in the same

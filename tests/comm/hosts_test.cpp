@@ -138,7 +138,7 @@ TEST_P(Hosts, bytes_between_hosts_are_those_that_were_predicted) {
   std::vector<float> in(400'000, 1), out(in.size() * ranks_);
   for (const std::int64_t n : {1, 1000, 400'000})
     EXPECT_EQ(most_of([&] { all_reduce(all_, ReduceKind::sum, float32, in.data(), out.data(), n); }),
-              all_reduce_crossing_bytes(groups, n, 4, links()))
+              all_reduce_crossing_bytes(groups, n, 4, rates()))
         << n;
   const std::vector<std::int64_t> bytes(ranks_, 4000);
   EXPECT_EQ(most_of([&] { all_gather(all_, in.data(), 4000, out.data()); }),
@@ -158,11 +158,11 @@ TEST(HostGroups, stand_in_the_order_of_their_first_ranks) {
   set_hosts(real);
 }
 
-TEST(Links, little_goes_through_leaders_and_much_by_blocks) {
+TEST(Rates, little_goes_through_leaders_and_much_by_blocks) {
   HostGroups groups;
   groups.members = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
-  EXPECT_TRUE(reduces_through_leaders(groups, 8, Links{}));
-  EXPECT_FALSE(reduces_through_leaders(groups, 8 << 20, Links{}));
+  EXPECT_TRUE(reduces_through_leaders(groups, 8, Rates{}));
+  EXPECT_FALSE(reduces_through_leaders(groups, 8 << 20, Rates{}));
 }
 
 }  // namespace

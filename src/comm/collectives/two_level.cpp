@@ -305,7 +305,7 @@ void start_all_reduce_by_hosts(Pending::Impl& pending, ReduceKind kind, Dtype dt
   const auto& comm = pending.requests.comm();
   const auto& groups = host_groups(comm);
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  if (reduces_through_leaders(groups, count * item, links()))
+  if (reduces_through_leaders(groups, count * item, rates()))
     return start_through_leaders(pending, kind, dtype, in, out, count);
   const auto work =
       std::make_shared<Reduction>(pending, kind, dtype, in, out, even_counts(count, comm.size()));
@@ -330,7 +330,7 @@ void start_all_reduce_by_hosts(Pending::Impl& pending, ReduceKind kind, Dtype dt
 
 //   leaders   in: terms of the mates, out: the result; across: a sum from each other host, at once
 //   blocks    in: a block from each mate, and back; across: there and back
-bool reduces_through_leaders(const HostGroups& groups, std::int64_t bytes, const Links& links) {
+bool reduces_through_leaders(const HostGroups& groups, std::int64_t bytes, const Rates& links) {
   std::size_t most = 0;
   for (const auto& members : groups.members) most = std::max(most, members.size());
   const auto mates = static_cast<double>(most - 1), others = static_cast<double>(groups.hosts() - 1);
@@ -354,7 +354,7 @@ std::int64_t reduce_scatter_crossing_bytes(const HostGroups& groups, std::span<c
 }
 
 std::int64_t all_reduce_crossing_bytes(const HostGroups& groups, std::int64_t count, std::int64_t item,
-                                       const Links& links) {
+                                       const Rates& links) {
   if (groups.hosts() == 1) return 0;
   if (reduces_through_leaders(groups, count * item, links)) return (groups.hosts() - 1) * count * item;
   std::vector<std::int64_t> received(groups.host.size());

@@ -11,10 +11,10 @@
 #pragma once
 #include <span>
 
+#include "base/rates.hpp"
 #include "comm/collectives/combine.hpp"
 #include "comm/collectives/pending_impl.hpp"
 #include "comm/host/hosts.hpp"
-#include "comm/host/links.hpp"
 
 namespace tessera::comm {
 
@@ -31,12 +31,12 @@ void start_all_reduce_by_hosts(Pending::Impl&, ReduceKind, Dtype, const std::byt
 
 // An all-reduce of few bytes goes through one rank of each host, which saves a journey; of many, every rank
 // carries its block.
-bool reduces_through_leaders(const HostGroups&, std::int64_t bytes, const Links&);
+bool reduces_through_leaders(const HostGroups&, std::int64_t bytes, const Rates&);
 
 // ---- What the busiest rank receives from other hosts: the figures that explain() prints ----
 std::int64_t gather_crossing_bytes(const HostGroups&, std::span<const std::int64_t> bytes_of);
 std::int64_t reduce_scatter_crossing_bytes(const HostGroups&, std::span<const std::int64_t> bytes_of);
 std::int64_t all_reduce_crossing_bytes(const HostGroups&, std::int64_t count, std::int64_t item,
-                                       const Links&);
+                                       const Rates&);
 
 }  // namespace tessera::comm

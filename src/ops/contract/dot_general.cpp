@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/rates.hpp"
 #include "kernels/dense/gemm.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/reduce/reduce.hpp"
@@ -319,7 +320,7 @@ double dot_seconds(const Array& a, const Array& b, const DotDims& dims) {
         out_blocks{{placed.outputs[0].shard_shape(out[0].shape), out[0].dtype}};
     flops = dot_op.flops(in_blocks, out_blocks, *params);
   }
-  return byte_seconds * (static_cast<double>(bytes) + flops / flops_per_moved_byte);
+  return static_cast<double>(bytes) / rates().inside.bytes_per_s + flops / rates().flops_per_s;
 }
 
 }  // namespace tessera

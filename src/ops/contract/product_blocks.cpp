@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "base/rates.hpp"
 #include "base/text.hpp"
-#include "comm/host/links.hpp"
 #include "ops/contract/product_candidates.hpp"
 #include "program/hosts.hpp"
 
@@ -41,10 +41,10 @@ Blocks make_blocks(const ProductQuestion& q, const Sharding& a, const Sharding& 
   return {a, b, c, {fetched(q, 0, a), fetched(q, 1, b)}};
 }
 
-double seconds_of_flops(double flops) { return flops / comm::links().flops_per_s; }
+double seconds_of_flops(double flops) { return flops / rates().flops_per_s; }
 
 double seconds_of_bytes(std::int64_t bytes, double from_other_hosts, std::int64_t ranks_of_a_host) {
-  const auto& links = comm::links();
+  const auto& links = rates();
   const auto crossing = from_other_hosts * static_cast<double>(bytes);
   return (static_cast<double>(bytes) - crossing) / links.inside.bytes_per_s +
          crossing * static_cast<double>(ranks_of_a_host) / links.between.bytes_per_s;
@@ -54,7 +54,7 @@ double seconds_of_messages(const ProductQuestion& q, const Blocks& blocks, std::
   const auto& [a, b] = blocks.operands;
   const double of_result = share_from_other_hosts(q.mesh, blocks.shared_axes);
   const bool crosses = a.from_other_hosts + b.from_other_hosts + of_result > 0;
-  const auto& links = comm::links();
+  const auto& links = rates();
   return seconds_of_bytes(a.bytes, a.from_other_hosts, q.ranks_of_a_host) +
          seconds_of_bytes(b.bytes, b.from_other_hosts, q.ranks_of_a_host) +
          seconds_of_bytes(blocks.gathered_bytes + blocks.summed_bytes, of_result, q.ranks_of_a_host) +
@@ -72,7 +72,7 @@ double seconds_of_work(const ProductQuestion& q, const Blocks& blocks) {
   const auto read =
       blocks.operands[0].block_bytes + blocks.operands[1].block_bytes + bytes_of(blocks.c, q.args.out);
   return std::max(seconds_of_flops(flops_of(q, blocks)),
-                  static_cast<double>(read) / comm::links().memory_bytes_per_s);
+                  static_cast<double>(read) / rates().memory_bytes_per_s);
 }
 
 namespace {

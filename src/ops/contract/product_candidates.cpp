@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/rates.hpp"
 #include "base/text.hpp"
-#include "comm/host/links.hpp"
 
 namespace tessera {
 namespace {
@@ -36,7 +36,7 @@ double seconds_of_repeating(const ProductQuestion& q, const Blocks& blocks, cons
   const std::int64_t again = plan.cut == Cut::inner  ? bytes_of(blocks.c, q.args.out)
                              : plan.cut == Cut::rows ? blocks.operands[1].block_bytes
                                                      : blocks.operands[0].block_bytes;
-  return static_cast<double>(more) * 2 * static_cast<double>(again) / comm::links().memory_bytes_per_s;
+  return static_cast<double>(more) * 2 * static_cast<double>(again) / rates().memory_bytes_per_s;
 }
 
 // Twice the levels of a tree.
@@ -47,7 +47,7 @@ std::int64_t messages_of_sum(const ProductQuestion& q, const Blocks& blocks) {
 
 // Over all layers each rank reads and writes about one block.
 double seconds_of_adding(const ProductQuestion& q, const Blocks& blocks) {
-  return 2 * static_cast<double>(bytes_of(blocks.c, q.args.out)) / comm::links().memory_bytes_per_s;
+  return 2 * static_cast<double>(bytes_of(blocks.c, q.args.out)) / rates().memory_bytes_per_s;
 }
 
 // Runs of memory that a rank reads from the others of its host, each of which costs the system as much as a
@@ -112,7 +112,7 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& block
       operands[0].peers + operands[1].peers + plan.pieces + (adds ? messages_of_sum(q, blocks) : 0);
   told.seconds = seconds_of_work(q, blocks) + seconds_of_repeating(q, blocks, plan) +
                  (adds ? seconds_of_adding(q, blocks) : 0) +
-                 static_cast<double>(runs_read_in_place(q, blocks, plan)) * comm::links().inside.latency_s +
+                 static_cast<double>(runs_read_in_place(q, blocks, plan)) * rates().inside.latency_s +
                  seconds_of_messages(q, blocks, messages);
   const bool fetches = operands[0].moves || operands[1].moves;
   told.strategy = in_one && fetches ? "operands fetched whole"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rates.hpp"
 #include "mesh/reshard.hpp"
 
 namespace tessera {
@@ -130,8 +131,8 @@ LineCost line_cost(const LineParams& p, const Type& in, const Sharding& layout, 
   std::int64_t total = 0;
   for (const auto e : exchanges) {
     total += e;
-    cost.seconds += message_seconds * (ranks - 1) +
-                    byte_seconds * static_cast<double>(e) * 2;  // strided packing on both sides
+    cost.seconds += rates().inside.latency_s * (ranks - 1) +
+                    static_cast<double>(e) * 2 / rates().inside.bytes_per_s;  // strided packing on both sides
   }
   cost.talk = {{"all-to-all", axes, total, static_cast<std::int64_t>(exchanges.size())}};
   return cost;

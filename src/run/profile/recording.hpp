@@ -56,9 +56,9 @@ class Recording final : public RunWatcher {
 // One rank's, in the form in which ranks exchange it.
 std::string recording_text(const Recording&);
 // The table over all ranks, from their texts and their hosts' names. Pure.
-struct MachineModel;
+struct Rates;
 std::string report_text(const std::vector<std::string>& recordings, const std::vector<std::string>& hosts,
-                        const MachineModel&);
+                        const Rates&);
 // Collective over all ranks, which all get it.
 std::string report_of_all(const Recording&);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/rates.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/environment.hpp"
 #include "comm/watch/agreement.hpp"
@@ -91,7 +92,7 @@ std::string rate_text(double per_second, const char* unit, double limit, bool is
 }
 
 // The rate that comes nearer to its limit. Nothing of calls so short that beginning them is what they take.
-std::string rate_of(const Row& row, const MachineModel& machine) {
+std::string rate_of(const Row& row, const Rates& machine) {
   constexpr double shortest_s = 5e-6;
   if (row.seconds.mean() <= shortest_s * static_cast<double>(row.calls)) return "";
   const double flops = row.flops / row.seconds.sum, accessed = row.accessed / row.seconds.sum;
@@ -100,18 +101,18 @@ std::string rate_of(const Row& row, const MachineModel& machine) {
     const bool crosses = row.crossing > 0;
     const double moved = (crosses ? row.crossing : row.bytes) / row.seconds.sum;
     return rate_text(moved, "GB/s", crosses ? machine.between.bytes_per_s : machine.inside.bytes_per_s,
-                     machine.is_measured);
+                     crosses ? machine.has_between : machine.has_inside);
   }
   if (flops / machine.flops_per_s >= accessed / machine.memory_bytes_per_s)
-    return rate_text(flops, "GF/s", machine.flops_per_s, machine.is_measured);
-  return rate_text(accessed, "GB/s", machine.memory_bytes_per_s, machine.is_measured);
+    return rate_text(flops, "GF/s", machine.flops_per_s, machine.has_compute);
+  return rate_text(accessed, "GB/s", machine.memory_bytes_per_s, machine.has_compute);
 }
 
 std::string bytes_or_nothing(double bytes) {
   return bytes > 0 ? format_bytes(static_cast<std::int64_t>(bytes)) : "";
 }
 
-std::string line_of(const Row& row, double total, const MachineModel& machine) {
+std::string line_of(const Row& row, double total, const Rates& machine) {
   char line[256];
   const auto& s = row.seconds;
   std::snprintf(line, sizeof line, "%8lld %10.3f %10.3f %10.3f %6.2f %5.1f%% %11s %11s  %-22s",
@@ -139,22 +140,21 @@ std::string memory_text(const Peak& peak, const std::vector<std::string>& hosts)
          "; all ranks' peaks together " + format_bytes(peak.all) + "\n";
 }
 
-std::string limits_text(const MachineModel& m) {
+std::string limits_text(const Rates& m) {
   char line[256];
   std::snprintf(line, sizeof line,
                 "limits         %.3g GF/s and %.3g GB/s of memory per rank, %.3g GB/s inside a host, %.3g "
                 "GB/s between hosts (%s)\n",
                 m.flops_per_s / 1e9, m.memory_bytes_per_s / 1e9, m.inside.bytes_per_s / 1e9,
                 m.between.bytes_per_s / 1e9,
-                m.is_measured ? "measured by tessera bench --calibrate"
-                              : "not measured here: tessera bench --calibrate does");
+                m.has_compute ? "measured here: tessera machine" : "not measured here: tessera machine does");
   return line;
 }
 
 }  // namespace
 
 std::string report_text(const std::vector<std::string>& recordings, const std::vector<std::string>& hosts,
-                        const MachineModel& machine) {
+                        const Rates& machine) {
   const Merged all = merge(recordings);
   const double total = all.compute.sum + all.communication.sum;
   const std::set<std::string> distinct(hosts.begin(), hosts.end());
@@ -173,7 +173,7 @@ std::string report_text(const std::vector<std::string>& recordings, const std::v
 std::string report_of_all(const Recording& recording) {
   const auto& hosts = comm::place_in_job().hosts;
   return report_text(comm::gather_texts(comm::world(), recording_text(recording)),
-                     hosts.empty() ? std::vector<std::string>{"this host"} : hosts, machine_model());
+                     hosts.empty() ? std::vector<std::string>{"this host"} : hosts, rates());
 }
 
 }  // namespace tessera
