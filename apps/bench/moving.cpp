@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/settings.hpp"
 #include "bench.hpp"
 
 namespace {
@@ -64,6 +65,27 @@ void rows() {
                  7, {0, 64, 16.0 * n * n});
 }
 
+// What every rank brings alike is hashed while it is copied, so that data that differ are found.
+void entered_data_row() {
+  const std::string name = "array_of_64_MiB_from_memory";
+  if (!bench::wanted(name) || bench::ranks() < 2) return;
+  constexpr int n = 16 << 20;
+  const std::vector<float> values(n, 1.5f);
+  std::vector<float> copy(n);
+  const auto enter = [&] { (void)array(values); };
+  bench::compare(
+      name, enter,
+      {{"TESSERA_CHECK_DATA=0",
+        [&] {
+          const SettingScope unchecked("TESSERA_CHECK_DATA", "0");
+          enter();
+        },
+        0.6},
+       {"memcpy", [&] { std::memcpy(copy.data(), values.data(), n * sizeof(float)); }, 0, 0, 0, {}, true}},
+      9, {0, 32, 8.0 * n});
+}
+
 const bench::Group group(rows);
+const bench::Group entered_data(entered_data_row);
 
 }  // namespace

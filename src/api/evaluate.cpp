@@ -148,9 +148,13 @@ UserCall origin_of_data(const std::vector<Array>& operands) {
 // Of a compiled function's arguments, which its graph does not know.
 std::string data_text(const Asked& asked) {
   std::string text;
-  if (&asked.operands == &asked.graph.leaves) return text;
+  const auto& leaves = asked.graph.leaves;
+  const auto is_leaf = [&](const Array& x) {
+    return std::any_of(leaves.begin(), leaves.end(),
+                       [&](const Array& leaf) { return leaf.node() == x.node(); });
+  };
   for (const auto& x : asked.operands)
-    if (const auto& stored = output_of(x).stored; stored && stored->content != 0)
+    if (const auto& stored = output_of(x).stored; stored && stored->content != 0 && !is_leaf(x))
       text += "  on " + comm::content_text(stored->content, x.node()->called()) + "\n";
   return text;
 }
@@ -276,8 +280,14 @@ void evaluate(const std::vector<Array>& arrays) {
   const auto found = plan == nullptr ? participants(graph) : std::vector<int>();
   const auto& ids = plan == nullptr ? found : plan->participants;
   const auto* const known = plan == nullptr ? nullptr : plan->executable.get();
-  const Agreed agreed = agree_on({graph, key, key.agreed, ids, known, graph.leaves, key.content});
-  if (agreed == Agreed::failed) go_on_without_failed(graph, ids);
+  std::vector<Array> with_known;  // what is asked for and has a value may have failed
+  if (roots.size() < arrays.size()) {
+    with_known = graph.leaves;
+    with_known.insert(with_known.end(), arrays.begin(), arrays.end());
+  }
+  const auto& operands = with_known.empty() ? graph.leaves : with_known;
+  const Agreed agreed = agree_on({graph, key, key.agreed, ids, known, operands, key.content});
+  if (agreed == Agreed::failed) go_on_without_failed(graph, operands, ids);
   if (agreed == Agreed::not_ready || plan == nullptr) {
     const auto make = [&] { return compile(graph); };
     auto executable = when_refused(graph, roots, ids, [&] {

@@ -57,7 +57,9 @@ void fail_dependents(const Graph& graph, Failures failures) {
       continue;
     }
     auto& output = mutable_output_of(root);
-    output.stored = Stored{.layout = output.sharding ? *output.sharding : replicated_everywhere(), .buffer = {}, .failure = found->second};
+    output.stored = Stored{.layout = output.sharding ? *output.sharding : replicated_everywhere(),
+                           .buffer = {},
+                           .failure = found->second};
     failed.push_back(root);
   }
   release_inputs(failed);
@@ -86,8 +88,9 @@ FailurePtr share_failures(const std::vector<int>& ids, const std::vector<Array>&
   return failure_of(*first);
 }
 
-void go_on_without_failed(const Graph& graph, const std::vector<int>& ids) {
-  const auto first = share_failures(ids, graph.leaves);
+void go_on_without_failed(const Graph& graph, const std::vector<Array>& operands,
+                          const std::vector<int>& ids) {
+  const auto first = share_failures(ids, operands);
   fail_dependents(graph, {});
   raise(*first);
 }

@@ -12,7 +12,9 @@ namespace tessera {
 FailurePtr share_failures(const std::vector<int>& ids, const std::vector<Array>& values);
 
 // The same for a graph: what depends on these leaves has failed as well, everything else is computed. Raises.
-[[noreturn]] void go_on_without_failed(const Graph&, const std::vector<int>& ids);
+// `operands`: its leaves first.
+[[noreturn]] void go_on_without_failed(const Graph&, const std::vector<Array>& operands,
+                                       const std::vector<int>& ids);
 
 // The result of make(). A MemoryError that part of the ranks raise together makes `roots` failed values: the
 // others, who pass by, take them for computed.

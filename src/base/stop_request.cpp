@@ -10,6 +10,7 @@ namespace tessera {
 namespace {
 
 std::atomic<int> noted_signal{0};  // written in a signal's handler
+std::atomic<bool> all_know = false;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void note(int signal) { noted_signal.store(signal, std::memory_order_relaxed); }
@@ -24,6 +25,7 @@ class Listener {
     for (const auto& [signal, before] : kept_)
       if (before.sa_handler == SIG_DFL) std::signal(signal, SIG_DFL);
     noted_signal = 0;
+    all_know = false;
   }
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -52,9 +54,11 @@ struct Stop {
 
 void listen_for_stop() { state<Listener>(); }
 int stop_signal_here() { return noted_signal.load(std::memory_order_relaxed); }
+bool stop_is_not_agreed() { return stop_signal_here() != 0 && !all_know.load(std::memory_order_relaxed); }
 int agreed_stop_signal() { return state<Stop>().agreed; }
 void note_agreed_stop(int signal) {
   if (signal != 0 && state<Stop>().agreed == 0) state<Stop>().agreed = signal;
+  if (signal != 0) all_know = true;
 }
 
 UndisturbedByStop::UndisturbedByStop() { ++state<Stop>().undisturbed; }

@@ -9,6 +9,8 @@ namespace tessera {
 void listen_for_stop();
 // The signal that has come to this rank; 0: none.
 int stop_signal_here();
+// A signal has come to this rank, and the ranks have not agreed on it yet: for any thread.
+bool stop_is_not_agreed();
 // All ranks know of this one; 0: of none. The first one stays.
 int agreed_stop_signal();
 void note_agreed_stop(int signal);

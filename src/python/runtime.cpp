@@ -49,7 +49,7 @@ Ending& ending() {
 }
 
 // Every rank passes here, with whatever status it leaves: from the interpreter's end, or from exit.
-int end_runtime(int status) {
+int end_runtime(int status, void (*finish)() = comm::finish) {
   if (!comm::is_started() || is_child_process()) return status;
   auto& [words, failed_with, has_ended] = ending();
   if (failed_with != 0) status = failed_with;
@@ -60,7 +60,7 @@ int end_runtime(int status) {
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tessera: %s\n", error.what());
   }
-  comm::finish();
+  finish();
   return common;
 }
 
@@ -144,6 +144,9 @@ void bind_runtime(py::module_& m) {
       "An exception has left the program: its text, and the status that the job ends with.");
   m.def(
       "end", [] { return end_runtime(0); }, py::call_guard<py::gil_scoped_release>());
+  m.def(
+      "detach", [] { return end_runtime(0, comm::finish_but_keep_mpi); },
+      py::call_guard<py::gil_scoped_release>());
   m.def("process_index", &process_index, "This process's rank. Not collective.");
   m.def("process_count", &process_count, "How many processes the job has. Not collective.");
   m.def("is_main_process", &is_main_process, "Whether this is rank 0. Not collective.");

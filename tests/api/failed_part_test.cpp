@@ -72,6 +72,14 @@ TEST(FailedPart, uses_on_the_part_alone_raise_there_and_stay_failed) {
   EXPECT_THAT(error_of([&] { total(more); }), HasSubstr("cholesky"));
 }
 
+TEST(FailedPart, asked_for_once_more_with_values_of_all_ranks_raises_on_all) {
+  const Array bad = linalg::cholesky(device_put(eye(8) * -1, part(), P("x")));
+  error_of([&] { eval(bad); });
+  const Array other = device_put(ones({6}), everybody(), P("w")) + 1;
+  EXPECT_THAT(error_of([&] { eval(bad, other); }), HasSubstr("cholesky"));
+  EXPECT_EQ(item<float>(sum(other)), 12);
+}
+
 TEST(FailedPart, two_failures_are_two_values) {
   const Array bad = linalg::cholesky(device_put(eye(8) * -1, part(), P("x")));
   const Array fine = linalg::cholesky(device_put(eye(8) * 4, part(), P("x")));

@@ -8,7 +8,14 @@ import subprocess
 import sys
 import time
 
-# name: (ranks; 0 starts without mpirun, settings, status or "nonzero", seconds at most, {regular expression: how often it stands in stderr})
+
+
+def ended_by(number, name):
+    """What the launcher says of a rank that a signal ended: Open MPI's words or MPICH's."""
+    return rf"(?:exited on signal {number} |EXIT STRING: {name} \(signal {number}\))"
+
+
+# name: (ranks; 0 starts without mpirun, settings, status or those of different launchers, seconds at most, {regular expression: how often it stands in stderr})
 # "some": mpirun may end the other ranks before they speak.
 faults = {
     "nothing": (4, {}, 0, 5, {"tessera": 0}),
@@ -53,8 +60,8 @@ faults = {
     "part_that_differs": (3, {}, 76, 10, {"DisagreementError: the ranks disagree": 1, r"rank 1: .*\n(.*\n)+    after 5 evaluations on devices 0, 1 that send nothing": 1}),
     "part_that_differs_at_the_end": (3, {}, 76, 10, {"DisagreementError: the ranks disagree": 1, r"rank 0: the program has ended\n    after \d evaluations on devices 0, 1 that send nothing, the last: eval": 1}),
     "verdicts_differ": (4, {}, 0, 10, {"not so": 0, "tessera": 0}),
-    "segmentation_fault": (3, {}, 139, 8, {}),
-    "abort": (3, {}, 134, 8, {}),
+    "segmentation_fault": (3, {}, 139, 8, {ended_by(11, "Segmentation fault"): 1, r"\[rank [02]\]": 0}),
+    "abort": (3, {}, 134, 8, {ended_by(6, "Aborted"): 1, r"\[rank [02]\]": 0}),
     "endless_loop": (3, {"TESSERA_TIMEOUT": "1"}, 0, 20, {
         r"\[rank 1\] tessera: waits since [\d.]+ s for rank 0 \(process \d+\), which computes": "some", r"\[rank 2\]": 0}),
     "own_barrier": (3, {"TESSERA_TIMEOUT": "3"}, 76, 15, {
@@ -80,11 +87,20 @@ faults = {
     "save_on_one": (3, {}, 76, 5, {"rank 0: save_npy to 'x.npy'": 1, "ranks 1, 2: x": 1}),
     "callback_on_one": (3, {}, 70, 5, {r"^tessera: ArgumentError: rank 1: make_array_from_callback at program\.cpp:\d+: the callback failed at .*: no such part": 1, r"\[rank": 0}),
     "different_constants": (3, {}, 76, 5, {r"ranks 0, 2: evaluates\n.*parameter = 2\.5": 1, r"rank 1: evaluates\n.*parameter = 3\.5": 1}),
-    "interrupted": (3, {}, "nonzero", 10, {"terminate called": 0}),
-    "terminated": (3, {}, "nonzero", 10, {"terminate called": 0}),
+    "interrupted": (3, {}, (1, 130), 10, {"terminate called": 0, "tessera": 0}),
+    "terminated": (3, {}, (1, 143), 10, {"terminate called": 0, "tessera": 0}),
     "no_single_copy": (3, {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}, 0, 20, {"not so": 0}),
     "small_shared_memory": (3, {}, 0, 20, {"not so": 0}),
-    "killed": (3, {}, 137, 8, {}),
+    "refused_reads": (3, {"TEST_REFUSES": "read"}, 0, 30, {"not so": 0, "refused: read": 3}),
+    "refused_files": (3, {"TEST_REFUSES": "files"}, 0, 30, {"not so": 0, "refused: files": 3}),
+    "refused_proc": (3, {"TEST_REFUSES": "proc"}, 0, 30, {"not so": 0, "refused: proc": 3}),
+    "refused_code": (3, {"TEST_REFUSES": "code"}, 0, 30, {"not so": 0, "refused: code": 3}),
+    "refused_all": (3, {"TEST_REFUSES": "read,files,proc,code"}, 0, 30, {"not so": 0, "refused: read": 3, "refused: files": 3, "refused: code": 3}),
+    "equal_process_numbers": (3, {"OMPI_MCA_btl": "self,tcp"}, 0, 30, {"not so": 0}),  # Open MPI's shared memory goes by the number too
+    "unlike_hosts": (3, {"OPENBLAS_NUM_THREADS": "1"}, 0, 15, {"the ranks compute with different kernels": 1, r"^  rank 1: .*, 2 threads$": 1, r"^  ranks 0, 2: .*, 1 thread$": 1}),
+    "callback_calls_tessera": (3, {}, 70, 10, {r"rank 0\] tessera: ArgumentError: .*called inside of a function given to debug::callback": 1}),
+    "callback_calls_tessera_in_jit": (3, {}, 70, 10, {r"ArgumentError: .*called inside of a function given to debug::callback": "some"}),
+    "killed": (3, {}, 137, 8, {ended_by(9, "Killed"): 1, r"\[rank [02]\]": 0}),
     "slow_but_right": (3, {"TESSERA_TIMEOUT": "6", "TESSERA_LOG": "error"}, 0, 8, {"tessera": 0}),
     "second_runtime": (2, {}, 0, 5, {"not so": 0}),
     "unwind_on_one": (3, {}, 70, 8, {r"\[rank 1\] tessera: an exception left the scope": 1}),
@@ -103,13 +119,18 @@ settings_of_rank_1 = {
     "settings_of_each": {"TESSERA_MESSAGE_LIMIT": "1000", "TESSERA_COLLECTIVES": "mpi"},
     "unchecked_on_one": {"TESSERA_CHECK": "0", "TESSERA_NAN_CHECK": "1"},
     "too_much_for_one": {"TESSERA_MEM_LIMIT": "5M"},
+    "unlike_hosts": {"OPENBLAS_NUM_THREADS": "2"},
 }
 # Sent to mpirun while the ranks work.
 signal_of = {"interrupted": signal.SIGINT, "terminated": signal.SIGTERM}
 # A /dev/shm of 1 MiB, of its own: for root only.
 in_small_memory = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"', "sh"]
+# Each rank is the first process of a namespace of its own: for root only.
+in_own_namespace = ["unshare", "-p", "-f", "--mount-proc"]
 # What the program is told to do, where that is not the name.
 scenario_of = {
+    **{f"refused_{what}": "moves_and_computes" for what in ("reads", "files", "proc", "code", "all")},
+    "unlike_hosts": "nothing", "equal_process_numbers": "moves_and_computes",
     "endless_loop": "works_alone", "works_within_the_limit": "works_alone", "first_notice": "sleeps_12_s", "interrupted": "works_alone", "terminated": "works_alone", "no_single_copy": "settings_of_each",
     "small_shared_memory": "settings_of_each", "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
     "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "exit_alone": "exit_on_all", "unchecked_on_one": "settings_of_each", "log_of_the_start": "nothing",
@@ -145,6 +166,12 @@ def main():
     if name in settings_of_rank_1:
         own = [word for key, value in settings_of_rank_1[name].items() for word in ("-x", f"{key}={value}")]
         command = [mpiexec, "-n", "1"] + work + [":", "-n", "1"] + own + work + [":", "-n", str(ranks - 2)] + work
+    if "TEST_REFUSES" in settings:
+        command[1:1] = ["-x", f"LD_PRELOAD={os.path.dirname(program)}/librefusing.so"]
+    if name == "equal_process_numbers":
+        if subprocess.run(in_own_namespace + ["true"], capture_output=True).returncode != 0:
+            return 77
+        command = [mpiexec, "-n", str(ranks)] + in_own_namespace + work
     if name == "small_shared_memory":
         if subprocess.run(in_small_memory + ["true"], capture_output=True).returncode != 0:
             return 77
@@ -168,7 +195,7 @@ def main():
             return 1
     took_s = time.monotonic() - start
     complaints = []
-    if done.returncode != status and not (status == "nonzero" and done.returncode != 0):
+    if done.returncode not in (status if isinstance(status, tuple) else (status,)):
         complaints.append(f"status {done.returncode}, not {status}")
     if took_s > most_s:
         complaints.append(f"took {took_s:.1f} s, more than {most_s}")

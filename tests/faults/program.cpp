@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -130,6 +131,41 @@ const std::map<std::string, Body> inside_run = {
            item<std::int64_t>(sum(astype(device_put(x, mesh, P()), int64))) == std::int64_t{n} * (n - 1) / 2,
            "a gathered value");
        require(item<std::int64_t>(sum(astype(x, int64))) == std::int64_t{n} * (n - 1) / 2, "a sum");
+     }},
+    {"moves_and_computes",  // what reads, maps and generates code, in forms whose sums are known
+     [] {
+       const Mesh mesh = make_mesh({device_count()}, {"x"});
+       const int n = 300 * device_count();
+       const Array x = device_put(reshape(astype(arange(n * n) % 7, float32), {n, n}), mesh, P("x", None));
+       const Array y = device_put(x, mesh, P(None, "x"));
+       require(item<float>(sum(abs(device_put(y, mesh, P("x", None)) - x))) == 0, "there and back");
+       const Array chained = jit([](const Array& a) { return maximum(a * 2 + 1, 4) * 0.5f - a; })(x);
+       const auto host = to_vector<float>(x);
+       double expected = 0;
+       for (const float v : host) expected += std::max(v * 2 + 1, 4.f) * 0.5f - v;
+       require(item<float>(sum(chained)) == static_cast<float>(expected), "a chain");
+       const Array product = matmul(x, y) * 0.5f + 1;
+       std::vector<double> rows(n), columns(n);
+       for (int i = 0; i < n; ++i)
+         for (int j = 0; j < n; ++j) rows[i] += host[i * n + j], columns[j] += host[i * n + j];
+       double total = 0;  // of all entries of x y: column sums of x times row sums of y
+       for (int k = 0; k < n; ++k) total += columns[k] * rows[k];
+       const double found = item<double>(sum(astype(product, float64)));
+       require(std::abs(found - (total * 0.5 + double(n) * n)) < 1e-6 * found,
+               "a product with a chain behind");
+       const Array back = real(fft::ifft2(fft::fft2(astype(x, complex64))));
+       require(item<float>(max(abs(back - x))) < 1e-3f, "a transform and its inverse");
+     }},
+    {"callback_calls_tessera",
+     [] { debug::callback([](const HostArray&) { item<float>(sum(ones({4}) * 2)); }, ones({3})); }},
+    {"callback_calls_tessera_in_jit",
+     [] {
+       const Array x = device_put(ones({12}), make_mesh({device_count()}, {"x"}), P("x"));
+       eval(jit([](const Array& a) {
+         debug::callback([](const HostArray& values) { (void)to_host(Array(values.as<float>()[0]) + ones({4})); },
+                         sum(a));
+         return a * 2;
+       })(x));
      }},
     {"replicas_differ",
      [] {

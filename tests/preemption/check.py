@@ -54,6 +54,39 @@ def usr1_to_one_of_three(job):
 
 
 @scenario
+def a_loop_on_a_part_is_told_how_to_stop(job):
+    """Ranks 0 and 1 work on a mesh of their own: nobody can save, until all ranks ask."""
+    done = job.run("part", job.folder, 8, TERM, 1, 100)
+    expect(done.returncode == saved_and_ended and len(re.findall(r"\[rank 1\] tessera: this rank was asked to stop 5 s ago.*calls preempted\(\)", done.stderr)) == 1
+           and "saved 8" in done.stdout, done)
+
+
+@scenario
+def term_to_the_command(job):
+    """`tessera run` hands SIGTERM on in a form that its launcher does not answer itself."""
+    with subprocess.Popen([job.tessera, "run", "-n", "3", "-q", job.program, "callback", job.folder, str(endless)],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        for line in started.stdout:
+            if "counts" in line:
+                break
+        time.sleep(0.5)
+        started.terminate()
+        out, err = started.communicate(timeout=40)
+    expect(started.returncode == saved_and_ended and "saved" in out, subprocess.CompletedProcess([], started.returncode, out, err))
+
+
+@scenario
+def term_to_the_command_of_a_program_that_does_not_listen(job):
+    with subprocess.Popen([job.tessera, "run", "-n", "2", "-q", "sh", "-c", "echo here; exec sleep 100"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        started.stdout.readline()
+        time.sleep(0.3)
+        started.terminate()
+        out, err = started.communicate(timeout=40)
+    expect(started.returncode == 128 + TERM, subprocess.CompletedProcess([], started.returncode, out, err))
+
+
+@scenario
 def term_to_the_last(job):
     stops_once_and_goes_on(job, "callback", TERM, 2, then_on=4)
 

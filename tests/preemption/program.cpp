@@ -7,6 +7,7 @@
 //   fails      registers a function that throws an IoError on one rank
 //   killed     saves each step; one rank is killed in the middle of the save of step 6
 //   own        has a handler of its own for the signal
+//   part       STEPS seconds of steps on the first two ranks alone; then all ranks evaluate
 //   catches    catches Preempted and goes on, to STEPS at least
 #include <tessera/tessera.hpp>
 
@@ -43,6 +44,23 @@ State next(const State& now) {
   const Array more = now.sum + 1;
   eval(sum(more));
   return {now.step + 1, more};
+}
+
+void count_on_a_part(const std::string& folder, int seconds, const std::function<void()>& after_first) {
+  const Mesh two = make_mesh({2}, {"x"}, {devices()[0], devices()[1]});
+  Array sum = device_put(zeros({8}), two, P("x"));
+  io::checkpoint::Manager saves(folder, {.keep = 2});
+  const auto guard = on_preemption([&] {
+    saves.save_now(seconds, sum);
+    say("saved " + std::to_string(seconds));
+  });
+  for (int step = 0; step < 20 * seconds; ++step) {
+    sum = sum + 1;
+    eval(sum);
+    if (step == 0) after_first();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  eval(device_put(ones({4}), make_mesh({device_count()}, {"x"}), P("x")));
 }
 
 void count(const std::string& how, const std::string& folder, int steps, std::function<void()> after_first) {
@@ -99,6 +117,9 @@ int main(int argc, char** argv) {
       });
     };
     const bool is_asked = argc > 6 && std::atoi(argv[5]) == process_index();
+    if (how == "part")
+      return count_on_a_part(
+          folder, steps, is_asked ? std::function<void()>(send) : [] {});
     count(how, folder, steps, is_asked ? std::function<void()>(send) : nullptr);
   });
   if (sender.joinable()) sender.join();

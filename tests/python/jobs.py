@@ -173,6 +173,8 @@ for use in (lambda: float(ts.sum(x)), lambda: ts.device_get(x), lambda: float((x
             self.assertEqual((status, out, err), (0, "2\n", ""))
         program = "from mpi4py import MPI\nimport tessera as ts\nhalf = MPI.COMM_WORLD.Split(MPI.COMM_WORLD.rank % 2)\nts._runtime.attach(half)\nassert ts.device_count() == 2\n"
         self.assertEqual(run(4, program)[0], 0)
+        later = "import tessera as ts\nassert ts.device_count() == 4\n" + program.replace("import tessera as ts\n", "") + "print(float(ts.sum(ts.ones(3))) if MPI.COMM_WORLD.rank == 0 else '', end='')"
+        self.assertEqual(run(4, later), (0, "3.0", ""))
 
 
 if __name__ == "__main__":

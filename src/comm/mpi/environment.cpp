@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <utility>
 
 #include "base/child_process.hpp"
 #include "base/hash.hpp"
@@ -39,6 +40,9 @@ struct Environment {
   JobPlace job;
 };
 Environment& environment() { return state<Environment>(); }
+
+// A runtime that began MPI has ended, but MPI goes on: the next one ends it.
+bool next_one_finalizes = false;
 
 int number_in_environment(const char* name) {
   const char* text = std::getenv(name);
@@ -242,7 +246,7 @@ void attach(const void* mpi_comm, const StartOptions& options) {
   if (is_inter)
     throw ArgumentError(
         "Runtime::attach: an inter-communicator has two groups; merge them with MPI_Intercomm_merge first");
-  environment().finalizes = false;
+  environment().finalizes = std::exchange(next_one_finalizes, false);
   start_on(comm, options);
 }
 
@@ -267,6 +271,11 @@ std::vector<std::string> gather_at_start(const std::string& mine) {
 
 bool is_started() { return environment().started && !is_child_process(); }
 const JobPlace& place_in_job() { return environment().job; }
+
+void finish_but_keep_mpi() {
+  next_one_finalizes = std::exchange(environment().finalizes, false);
+  finish();
+}
 
 void finish() {
   if (!is_started()) return;

@@ -29,6 +29,8 @@ bool is_started();
 // Ends the session with all that it holds (plans, communicators), and MPI if start() began it. Collective;
 // call leave() first.
 void finish();
+// The same, but MPI goes on: a runtime that attaches next in this process ends it.
+void finish_but_keep_mpi();
 
 struct JobPlace {
   int rank = 0, size = 1;

@@ -79,10 +79,9 @@ void mark_failed_by_exception(const std::string& where) noexcept {
 void check_not_failed() {
   const auto& [failure, owed, goes_on, leaving, alone_in] = record();
   if (alone_in != nullptr && world().size() > 1)
-    throw ArgumentError(
-        call_text() + ": called inside of " + alone_in +
-        ", which runs on one rank alone while the others go on: nothing of tessera that ranks "
-        "do together can be called there. Keep what it was given, and call tessera after it");
+    throw ArgumentError(call_text() + ": called inside of " + alone_in +
+                        ", in the middle of what the ranks do together: nothing of tessera that ranks "
+                        "do together can be called there. Keep what it was given, and call tessera after it");
   if (!failure.happened || leaving) [[likely]]
     return;
   throw FailedJobError(

@@ -85,8 +85,6 @@ void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::strin
   if (comm.size() > 1) known_as(put_off_of(channel_of(comm)), fingerprint) = {fingerprint, std::move(what)};
 }
 
-void forget_put_off(const Communicator& channel) { std::erase(open_channels(), &channel); }
-
 std::string content_text(std::uint64_t content, const UserCall& entered) {
   char digits[20];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(content));

@@ -21,9 +21,6 @@ namespace tessera::comm {
 // (leave()).
 const Communicator& channel_of(const Communicator&);
 
-// Before the channel goes.
-void forget_put_off(const Communicator& channel);
-
 // At the start of an agreement on a channel, whose own calls are settled by it.
 class Owed {
  public:

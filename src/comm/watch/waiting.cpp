@@ -17,7 +17,9 @@
 #include "base/log.hpp"
 #include "base/session.hpp"
 #include "base/settings.hpp"
+#include "base/stop_request.hpp"
 #include "base/text.hpp"
+#include "comm/host/hosts.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
@@ -45,7 +47,7 @@ struct Watchdog {
   std::condition_variable stopping;
   bool stop = false;
   Place* places = nullptr;
-  int host_ranks = 1;
+  int host_ranks = 1, hosts = 1;
   int rank = 0;
   double timeout_s = 0, work_limit_s = 0;
   const std::atomic<const char*>* current_call = nullptr;
@@ -109,6 +111,20 @@ std::string describe_own_mpi_call(const Place& here) {
          ", a call of its own to the MPI library; it ";
 }
 
+// What no rank here can know.
+std::string limits_of_sight(const Watchdog& watchdog) {
+  std::string text;
+  if (watchdog.hosts > 1)
+    text +=
+        "\n         ranks of other hosts are not seen from here: where all of them wait too, they may wait "
+        "for "
+        "each other in a circle, which the lines of all hosts show";
+  if (watchdog.host_ranks > most_places)
+    text += "\n         circles are looked for among the first " + std::to_string(most_places) +
+            " ranks of a host";
+  return text;
+}
+
 [[noreturn]] void report_and_end(Watch& own) {
   const Watchdog& watchdog = own.watchdog;
   write_flight_record("time-out");
@@ -117,7 +133,8 @@ std::string describe_own_mpi_call(const Place& here) {
                     recent = last_calls(own.recorder, 4);
   log(LogLevel::error, limit_text(watchdog, others.expired()) + text +
                            (recent.empty() ? "" : "\n         its last calls: " + recent) +
-                           others.describe_silent(static_cast<std::int64_t>(watchdog.timeout_s * 5e8)));
+                           others.describe_silent(static_cast<std::int64_t>(watchdog.timeout_s * 5e8)) +
+                           limits_of_sight(watchdog));
   for (int beats = 0; beats < 30; ++beats) {  // every rank of the host says where it stands
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     own.my_place->heartbeat_ns.store(now_ns(), std::memory_order_relaxed);
@@ -208,6 +225,7 @@ class Watcher {
     if (passed > std::max<std::int64_t>(timeout_ns_ / 4, 1'000'000'000)) resumed_ns_ = now;
     here_.heartbeat_ns.store(now, std::memory_order_relaxed);
     if (others_.expired() != 0) report_and_end(own_);
+    look_for_signals(now);
     if (const std::int64_t since = here_.waiting_since_ns.load(std::memory_order_relaxed); since != 0)
       look_from_a_wait(now, since);
     else
@@ -216,6 +234,19 @@ class Watcher {
 
  private:
   static std::int64_t in_ns(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+  // Agreements of parts do not tell all ranks of a signal.
+  void look_for_signals(std::int64_t now) {
+    constexpr std::int64_t patience_ns = 5'000'000'000;
+    if (!stop_is_not_agreed()) return void(asked_ns_ = 0);
+    if (asked_ns_ == 0) asked_ns_ = now;
+    if (asked_ns_ < 0 || now - asked_ns_ < patience_ns) return;
+    asked_ns_ = -1;
+    log(LogLevel::warn,
+        "this rank was asked to stop 5 s ago, but all ranks together have evaluated nothing since, and only "
+        "then do they save. A program that works on parts of the ranks calls preempted() in its loop, on all "
+        "ranks");
+  }
 
   void look_at_own_work(std::int64_t now, std::int64_t passed) {
     next_notice_ns_ = 0;
@@ -278,6 +309,7 @@ class Watcher {
   WorkMeter& meter_;
   const std::int64_t timeout_ns_, work_limit_ns_, notice_ns_;
   std::int64_t warned_of_ = 0, looked_ns_, resumed_ns_, next_notice_ns_ = 0;
+  std::int64_t asked_ns_ = 0;  // to stop; -1: and told of it
 };
 
 void watch(Watch& own, WorkMeter meter) {
@@ -368,6 +400,7 @@ void start_watchdog(int rank, void* places, int host_ranks, int place, double ti
   watchdog.rank = rank;
   watchdog.places = static_cast<Place*>(places);
   watchdog.host_ranks = host_ranks;
+  watchdog.hosts = host_count();
   watchdog.timeout_s = timeout_s;
   watchdog.stop = false;
   own.recorder.calls = 0;  // what the start itself sent does not count

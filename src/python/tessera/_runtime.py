@@ -40,7 +40,7 @@ def _finish():
 def attach(communicator):
     """tessera on an mpi4py communicator, whose processes become the devices. Before anything else of tessera is used. Collective over it."""
     from mpi4py import MPI
-    _core.end()
+    _core.detach()
     _core.attach(MPI._addressof(communicator))
 
 
