@@ -68,7 +68,7 @@ tessera::Mesh job_mesh(const Order&);
 tessera::Mesh planning_mesh(const Order&);  // abstract
 tessera::PartitionSpec spec_of(const Order&, std::size_t operand);
 
-// ---- files: x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.csv, x.mtx ----
+// ---- files: x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.zarr:array, x.nc:variable, x.csv, x.mtx ----
 tessera::io::FileInfo file_info(const std::string& name);
 std::string shown(const std::string& word);  // quoted, and cut where it is long
 bool is_shape(const std::string& word);

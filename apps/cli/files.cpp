@@ -1,5 +1,6 @@
 // The files that the command line knows, by the ends of their names.
 #include <filesystem>
+#include <optional>
 
 #include "base/text.hpp"
 #include "commands.hpp"
@@ -10,7 +11,7 @@ using namespace tessera;
 
 namespace {
 
-enum class Format { npy, npz, hdf5, safetensors, csv, matrix_market };
+enum class Format { npy, npz, hdf5, safetensors, csv, matrix_market, zarr, netcdf };
 struct Kind {
   const char* ending;
   Format format;
@@ -21,6 +22,7 @@ constexpr Kind kinds[] = {{".npy", Format::npy, nullptr},
                           {".h5", Format::hdf5, "dataset"},
                           {".hdf5", Format::hdf5, "dataset"},
                           {".safetensors", Format::safetensors, "tensor"},
+                          {".nc", Format::netcdf, "variable"},
                           {".csv", Format::csv, nullptr},
                           {".mtx", Format::matrix_market, nullptr}};
 
@@ -33,7 +35,21 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
+// A store that is one array needs no name behind it.
+std::optional<FileName> parse_store(const std::string& word) {
+  const auto at = word.find(".zarr:");
+  if (at != std::string::npos) return FileName{Format::zarr, word.substr(0, at + 5), word.substr(at + 6)};
+  std::string path = word;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  if (ends_with(path, ".zarr") || path.find(".zarr/") != std::string::npos) return FileName{Format::zarr, path, ""};
+  return std::nullopt;
+}
+std::string place_of(const FileName& file) {
+  return file.member.empty() ? file.path : file.path + "/" + file.member;
+}
+
 FileName parse_file(const std::string& word) {
+  if (const auto store = parse_store(word)) return *store;
   for (const Kind& kind : kinds) {
     const std::string ending = kind.ending;
     if (kind.member == nullptr) {
@@ -50,7 +66,7 @@ FileName parse_file(const std::string& word) {
   }
   throw UsageError(shown(word) +
                    " is no file that tessera knows; there are x.npy, x.npz:array, x.h5:/dataset, "
-                   "x.safetensors:tensor, x.csv and x.mtx");
+                   "x.safetensors:tensor, x.zarr, x.zarr:array, x.nc:variable, x.csv and x.mtx");
 }
 
 }  // namespace
@@ -71,6 +87,8 @@ io::FileInfo file_info(const std::string& word) {
     case Format::safetensors: return member_of(io::safetensors_info(file.path, {}));
     case Format::csv: return io::csv_info(file.path, {}, {});
     case Format::hdf5: return io::hdf5_info(file.path, file.member, {});
+    case Format::zarr: return io::zarr_info(place_of(file), {});
+    case Format::netcdf: return io::hdf5_info(file.path, file.member, {});
     default: return io::matrix_market_info(file.path, {});
   }
 }
@@ -87,6 +105,8 @@ Array load(const std::string& word, const Sharding& sharding) {
     case Format::safetensors: return io::load_safetensors(file.path, file.member, sharding, {});
     case Format::csv: return io::load_csv(file.path, sharding, {}, {});
     case Format::hdf5: return io::load_hdf5(file.path, file.member, sharding, {}, {});
+    case Format::zarr: return io::load_zarr(place_of(file), sharding, {}, {});
+    case Format::netcdf: return io::load_netcdf(file.path, file.member, sharding, {}, {});
     default: return io::load_matrix_market(file.path, sharding, {});
   }
 }
@@ -118,6 +138,23 @@ void check_output(const Order& order) {
                   " into; make it first");
 }
 
+namespace {
+
+void save_into_store(const FileName& file, const Array& x) {
+  if (file.member.empty()) return io::save_zarr(file.path, x, {}, {});
+  io::Zarr out(file.path, {}, {});
+  out.write(file.member, x, {}, {});
+  out.close({});
+}
+// The dims of a result have no names: dim_0, dim_1, ...
+void save_as_variable(const FileName& file, const Array& x) {
+  std::vector<std::string> dims;
+  for (int d = 0; d < x.ndim(); ++d) dims.push_back("dim_" + std::to_string(d));
+  io::save_netcdf(file.path, {{file.member, x}}, {{file.member, dims}}, {});
+}
+
+}  // namespace
+
 void save(const Order& order, const Array& x) {
   const auto file = parse_file(order.output);
   const auto mode = order.force ? io::Hdf5Mode::replace : io::Hdf5Mode::append;
@@ -127,6 +164,8 @@ void save(const Order& order, const Array& x) {
     case Format::safetensors: return io::save_safetensors(file.path, {{file.member, x}}, {}, {});
     case Format::csv: return io::save_csv(file.path, x, {}, {});
     case Format::hdf5: return io::save_hdf5(file.path, file.member, x, {.mode = mode}, {});
+    case Format::zarr: return save_into_store(file, x);
+    case Format::netcdf: return save_as_variable(file, x);
     default: return io::save_matrix_market(file.path, x, {}, {});
   }
 }
@@ -147,9 +186,30 @@ FileContents checkpoint_contents(const std::string& path) {
   return found;
 }
 
+template <class Attributes> void add_attributes(FileContents& contents, const Attributes& attributes) {
+  for (const auto& [key, value] : attributes)
+    if (const auto* text = std::get_if<std::string>(&value)) contents.facts.emplace_back(key, *text);
+}
+FileContents store_contents(const FileName& file) {
+  FileContents found{"zarr", in_order(io::zarr_arrays(place_of(file), {})), {}, {}};
+  add_attributes(found, io::zarr_attributes(place_of(file), {}));
+  return found;
+}
+FileContents netcdf_contents(const std::string& path) {
+  FileContents found{"netcdf", {}, {}, {}};
+  for (const auto& [name_of_variable, variable] : io::netcdf_variables(path, {})) {
+    found.arrays.emplace_back(name_of_variable, variable.info);
+    found.arrays.back().second.detail = "(" + join(variable.dims) + ")";
+  }
+  add_attributes(found, io::netcdf_attributes(path, "", {}));
+  return found;
+}
+
 }  // namespace
 
 FileContents contents_of(const std::string& word) {
+  if (const auto store = parse_store(word)) return store_contents(*store);
+  if (ends_with(word, ".nc")) return netcdf_contents(word);
   if (std::filesystem::is_directory(word)) return checkpoint_contents(word);
   if (ends_with(word, ".npz")) return {"npz", in_order(io::npz_info(word, {})), {}, {}};
   if (ends_with(word, ".safetensors")) {

@@ -26,7 +26,7 @@ constexpr const char* examples = R"(Examples:
   tessera reshard a.npy -o b.npy --mesh x=2 --spec x,None --spec None,x
   tessera info model.safetensors                    what is in a file
 
-Files are x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.csv and x.mtx. A spec names, per dimension, the mesh axes that split it: x,None  x+y,None.
+Files are x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.zarr, x.zarr:array, x.nc:variable, x.csv and x.mtx. A spec names, per dimension, the mesh axes that split it: x,None  x+y,None.
 Exit status: 0 done, 1 failed, 2 wrong usage.)";
 
 int refuse(const CLI::App& app, const std::string& text) {
@@ -224,7 +224,7 @@ int answer(int argc, char** argv) {
   auto* info =
       app.add_subcommand("info", "devices, hosts, libraries; or what is in a file, without its data");
   info->add_option("file", order.operands,
-                   "x.npy, x.npz, x.h5, x.safetensors, x.csv, x.mtx, or a folder of checkpoints")
+                   "x.npy, x.npz, x.h5, x.safetensors, x.zarr, x.nc, x.csv, x.mtx, or a folder of checkpoints")
       ->expected(0, 1);
   add_json(info, order);
   info->footer("Example: tessera info model.safetensors");
@@ -238,7 +238,7 @@ int answer(int argc, char** argv) {
   add_layout(shard, order), add_json(shard, order);
   shard->footer("Example: tessera shard 10x6 --mesh x=4,y=2 --spec x,y");
 
-  const std::string files = "x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.csv, x.mtx";
+  const std::string files = "x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.zarr:array, x.nc:variable, x.csv, x.mtx";
   for (const auto& [name, what, output] :
        {std::tuple{"stats", "least, largest, mean, deviation, zeros and NaNs of an array", ""},
         {"plot", "a picture of a curve or an image in the terminal", ""},

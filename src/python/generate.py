@@ -13,7 +13,7 @@ import sys
 
 # header -> (C++ namespace, Python submodule)
 places = {
-    "linalg.hpp": ("linalg", "linalg"), "fft.hpp": ("fft", "fft"), "random.hpp": ("random", "random"), "io.hpp": ("io", "io"),
+    "linalg.hpp": ("linalg", "linalg"), "fft.hpp": ("fft", "fft"), "random.hpp": ("random", "random"), "io.hpp": ("io", "io"), "zarr.hpp": ("io", "io"), "netcdf.hpp": ("io", "io"),
     "multihost.hpp": ("multihost", "multihost"), "nn.hpp": ("nn", "nn"), "viz.hpp": ("viz", "viz"),
 }
 # The parameter of a C++ type: (what the lambda takes, how it is handed on, the stub's type).

@@ -50,7 +50,7 @@ check("a mesh that is none", ["shard", "8x8", "--mesh", "x=4y=2"], 2, err="'4y=2
 check("a mesh of no devices", ["shard", "8x8", "--mesh", "x=0"], 2, err="from 1 up")
 check("an axis that the mesh lacks", ["shard", "8x8", "--mesh", "x=4", "--spec", "q"], 2, err="'q'")
 check("a file that is not there", ["shard", "none.npy", "--mesh", "x=4"], 1, err="No such file")
-check("a file of an unknown kind", ["shard", "x.txt", "--mesh", "x=4"], 2, err="x.safetensors:tensor, x.csv and x.mtx")
+check("a file of an unknown kind", ["shard", "x.txt", "--mesh", "x=4"], 2, err="x.safetensors:tensor, x.zarr, x.zarr:array, x.nc:variable, x.csv and x.mtx")
 check("an unknown dtype", ["shard", "8x8", "--dtype", "foo"], 2, err="foo")
 check("an axis used twice", ["explain", "matmul", "8x8", "8x8", "--mesh", "x=2", "--spec", "x,x"], 2, err="used twice")
 check("two axes of one name", ["shard", "8x8", "--mesh", "x=2,x=2"], 2, err="'x'")
@@ -174,7 +174,7 @@ check("ranks that are killed", ["reshard", images, "-o", "b.npy", "-n", 2], 1, T
       errors=["tessera: the 2 ranks were ended by signal 9 (Killed)"])
 (folder / "long.npy").write_bytes(images.read_bytes() + b"more")
 check("bytes behind an array are named once", ["reshard", "long.npy", "-o", "b.npy"], 0, errors=["tessera: load_npy: 'long.npy' has 4 bytes after its array; they are ignored"])
-for number, name in enumerate(["x.npz:a", "x.safetensors:a", "x.csv", "x.mtx"]):
+for number, name in enumerate(["x.npz:a", "x.safetensors:a", "x.csv", "x.mtx", "x.zarr", "y.zarr:group/a", "x.nc:a"]):
     check(f"into {name}", ["reshard", images, "-o", name, "-n", 2], 0, name)
     check(f"out of {name}", ["stats", name, "--json"], 0, test=lambda s: (json.loads(s)["shape"], json.loads(s)["max"]) == ([1797, 64], 16))
 check("what is in a file", ["info", images], 0, "uint8(1797, 64)  112 KiB  npy 1.0, C order")

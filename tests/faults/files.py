@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-formats = ["npy", "hdf5", "writer", "checkpoint", "manager"]
+formats = ["npy", "hdf5", "writer", "zarr", "checkpoint", "manager"]
 restored_on = [1, 2, 3, 6, 8]
 # Points that the first rank comes to, in their order; those of every rank are reached on another one too.
 points_of_all = ["half_written", "written"]
@@ -22,6 +22,7 @@ points = {
     "npy": ["locked", "prepared", "half_written", "written", "renaming", "renamed", "saved"],
     "hdf5": ["locked", "half_prepared", "prepared", "half_written", "written", "renaming", "renamed", "saved"],
     "writer": ["locked", "half_written", "written", "closing", "renaming", "renamed", "saved"],
+    "zarr": ["locked", "prepared", "half_written", "written", "renaming", "renamed", "saved"],
     "checkpoint": ["locked", "prepared", "half_written", "written", "renaming", "renamed", "saved"],
     "manager": ["locked", "prepared", "half_written", "written", "marked", "renaming", "renamed", "removed", "saved"],
 }
@@ -205,7 +206,9 @@ def lost_output(bench, form):
 
 scenarios = {f.__name__: f for f in (kills, throws, random_kills, full_disk, same_process_number, order_of_calls, last_save, lost_output)}
 only = {"last_save": ["manager"]}
-left_out = {"same_process_number": ["manager"]}  # two jobs that remove each other's steps
+# A store's folder takes the place of the old one in one call (renameat2), which order_of_calls does not follow.
+left_out = {"same_process_number": ["manager"],  # two jobs that remove each other's steps
+            "order_of_calls": ["zarr"]}
 
 
 def main():

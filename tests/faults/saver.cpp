@@ -51,11 +51,19 @@ void saved_beside(const std::string& folder, int number, const Array& x) {
   steps.save(number, x);
   steps.wait();
 }
+// Chunks that are no blocks of any rank.
+void store(const std::string& file, const Array& x) {
+  io::Zarr out(file, {.mode = io::ZarrOpen::replace});
+  out.write("group/x", x, {.chunks = {100, 20}});
+  out.close();
+}
 void save(const std::string& folder, const std::string& format, const Array& x, int number) {
   if (format == "npy")
     io::save_npy(folder + "/x.npy", x);
   else if (format == "writer")
     append(folder + "/x.h5", x, number % 2);
+  else if (format == "zarr")
+    store(folder + "/x.zarr", x);
   else if (format == "hdf5")
     io::save_hdf5(folder + "/x.h5", "group/x", x, {.mode = io::Hdf5Mode::replace});
   else if (format == "checkpoint")
@@ -65,6 +73,7 @@ void save(const std::string& folder, const std::string& format, const Array& x, 
 }
 Array load(const std::string& folder, const std::string& format) {
   if (format == "npy") return io::load_npy(folder + "/x.npy", layout());
+  if (format == "zarr") return io::load_zarr(folder + "/x.zarr/group/x", layout());
   if (format == "hdf5" || format == "writer") return io::load_hdf5(folder + "/x.h5", "group/x", layout());
   return io::checkpoint::restore(folder + "/steps", version(0));
 }

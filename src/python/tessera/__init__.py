@@ -29,6 +29,7 @@ from ._methods import gathering  # noqa: F401
 from ._transforms import *  # noqa: F401,F403
 from ._vectorize import *  # noqa: F401,F403
 from ._place import *  # noqa: F401,F403
+from ._named import Dataset, NamedArray, open_netcdf, open_zarr  # noqa: F401
 from . import config, debug, fft, io, lax, linalg, multihost, nn, optim, random, sharding, sparse, tree_util, viz  # noqa: F401
 from .debug import CommStats, explain  # noqa: F401
 from .lax import stop_gradient  # noqa: F401

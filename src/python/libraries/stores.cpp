@@ -1,0 +1,203 @@
+// Zarr stores and netCDF files: what is in them, and writing them piece by piece.
+#include <tessera/io/netcdf.hpp>
+#include <tessera/io/zarr.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "python/convert.hpp"
+#include "python/families.hpp"
+#include "python/module.hpp"
+
+namespace tessera::python {
+namespace {
+
+// work() without the interpreter's lock.
+template <class Work> void unlocked(Work&& work) {
+  const auto where = here();
+  const py::gil_scoped_release released;
+  work(where);
+}
+
+io::ZarrOptions zarr_options(const py::kwargs& words) {
+  io::ZarrOptions options;
+  for (const auto& [key, value] : words) {
+    const auto name = key.cast<std::string>();
+    if (value.is_none()) continue;
+    if (name == "chunks")
+      options.chunks = value.cast<std::vector<std::int64_t>>();
+    else if (name == "shards")
+      options.shards = value.cast<std::vector<std::int64_t>>();
+    else if (name == "compression")
+      options.compression = value.cast<std::string>();
+    else if (name == "level")
+      options.level = value.cast<int>();
+    else if (name == "checksum")
+      options.checksum = value.cast<bool>();
+    else if (name == "dims")
+      options.dims = value.cast<std::vector<std::string>>();
+    else if (name == "fill")
+      options.fill = value.cast<double>();
+    else
+      throw py::type_error("there is no option '" + name +
+                           "'; there are chunks, shards, compression, level, checksum, dims, fill");
+  }
+  return options;
+}
+
+void bind_zarr(py::module_& part) {
+  py::class_<io::Zarr> type(part, "Zarr", "Writes a Zarr store array by array; with `with` it is closed at the end. "
+                                          "Collective over all ranks.");
+  type.def(py::init([](const std::string& path, const std::string& mode) {
+             const io::ZarrOpenOptions options{choose<io::ZarrOpen>("mode", mode,
+                                                                    {{"append", io::ZarrOpen::append},
+                                                                     {"replace", io::ZarrOpen::replace},
+                                                                     {"fail", io::ZarrOpen::fail}})};
+             const auto where = here();
+             const py::gil_scoped_release released;
+             return io::Zarr(path, options, where);
+           }),
+           py::arg("path"), py::arg("mode") = "append");
+  type.def(
+          "write",
+          [](io::Zarr& out, const std::string& name, Value x, const py::kwargs& words) {
+            const auto options = zarr_options(words);
+            unlocked([&](auto) { out.write(name, x.array, options, x.where); });
+          },
+          py::arg("name"), py::arg("x"), "Makes an array, or replaces it; options as of save_zarr.")
+      .def(
+          "append",
+          [](io::Zarr& out, const std::string& name, Value x, int dim, const py::kwargs& words) {
+            const auto options = zarr_options(words);
+            unlocked([&](auto) { out.append(name, x.array, dim, options, x.where); });
+          },
+          py::arg("name"), py::arg("x"), py::arg("dim") = 0, "Adds x behind what an array holds, or makes it.")
+      .def(
+          "overwrite",
+          [](io::Zarr& out, const std::string& name, Value x, const std::vector<std::int64_t>& start) {
+            unlocked([&](auto) { out.overwrite(name, x.array, start, x.where); });
+          },
+          py::arg("name"), py::arg("x"), py::arg("start"), "Puts x into an array, from the element `start` on.")
+      .def(
+          "group",
+          [](io::Zarr& out, const std::string& name) { unlocked([&](auto where) { out.group(name, where); }); },
+          py::arg("name"), "Makes a group, and those on the way to it.")
+      .def(
+          "attribute",
+          [](io::Zarr& out, const std::string& name, const std::string& key, const io::Attribute& value) {
+            unlocked([&](auto where) { out.attribute(name, key, value, where); });
+          },
+          py::arg("name"), py::arg("key"), py::arg("value"), "Sets an attribute of an array, a group or the store (\"\").")
+      .def(
+          "attributes_json",
+          [](io::Zarr& out, const std::string& name, const std::string& json) {
+            unlocked([&](auto where) { out.attributes_json(name, json, where); });
+          },
+          py::arg("name"), py::arg("json"), "Sets all attributes to those of a JSON object.")
+      .def(
+          "flush", [](io::Zarr& out) { unlocked([&](auto where) { out.flush(where); }); }, "A new store gets its name.")
+      .def(
+          "close", [](io::Zarr& out) { unlocked([&](auto where) { out.close(where); }); }, "flush, and the end of it.")
+      .def("__enter__", [](py::object self) { return self; })
+      .def("__exit__", [](py::object self, const py::object& kind, py::handle, py::handle) {
+        if (kind.is_none()) self.attr("close")();
+      });
+}
+
+io::NetcdfVariableOptions variable_options(int compression, const std::optional<DtypeValue>& packed,
+                                           std::optional<double> scale_factor, std::optional<double> add_offset,
+                                           std::optional<double> fill) {
+  io::NetcdfVariableOptions options{compression, {}, scale_factor, add_offset, fill};
+  if (packed) options.packed = packed->value;
+  return options;
+}
+
+using Put = void (io::Netcdf::*)(const std::string&, const Array&, const std::vector<std::string>&,
+                                 const io::NetcdfVariableOptions&, std::source_location);
+template <Put put> void bind_put(py::class_<io::Netcdf>& type, const char* name, const char* doc) {
+  type.def(
+      name,
+      [](io::Netcdf& out, const std::string& variable, Value x, const std::vector<std::string>& dims, int compression,
+         std::optional<DtypeValue> packed, std::optional<double> scale_factor, std::optional<double> add_offset,
+         std::optional<double> fill) {
+        const auto options = variable_options(compression, packed, scale_factor, add_offset, fill);
+        unlocked([&](auto) { (out.*put)(variable, x.array, dims, options, x.where); });
+      },
+      py::arg("name"), py::arg("x"), py::arg("dims"), py::arg("compression") = 0, py::arg("packed") = py::none(),
+      py::arg("scale_factor") = py::none(), py::arg("add_offset") = py::none(), py::arg("fill") = py::none(), doc);
+}
+
+void bind_netcdf(py::module_& part) {
+  py::class_<io::Netcdf> type(part, "Netcdf", "Writes a netCDF-4 file variable by variable; with `with` it is closed at "
+                                              "the end. Collective over all ranks.");
+  type.def(py::init([](const std::string& path, const std::string& mode) {
+             const io::Hdf5WriterOptions options{choose<io::Hdf5Open>("mode", mode,
+                                                                      {{"append", io::Hdf5Open::append},
+                                                                       {"replace", io::Hdf5Open::replace},
+                                                                       {"fail", io::Hdf5Open::fail}})};
+             const auto where = here();
+             const py::gil_scoped_release released;
+             return io::Netcdf(path, options, where);
+           }),
+           py::arg("path"), py::arg("mode") = "append");
+  bind_put<&io::Netcdf::write>(type, "write", "Makes a variable over these dimensions.");
+  bind_put<&io::Netcdf::append>(type, "append", "Adds x along the first dimension of a variable, or makes it.");
+  type.def(
+          "attribute",
+          [](io::Netcdf& out, const std::string& variable, const std::string& name, const io::Attribute& value) {
+            unlocked([&](auto where) { out.attribute(variable, name, value, where); });
+          },
+          py::arg("variable"), py::arg("name"), py::arg("value"), "Sets an attribute of a variable, or of the file (\"\").")
+      .def(
+          "close", [](io::Netcdf& out) { unlocked([&](auto where) { out.close(where); }); }, "The end of it.")
+      .def("__enter__", [](py::object self) { return self; })
+      .def("__exit__", [](py::object self, const py::object& kind, py::handle, py::handle) {
+        if (kind.is_none()) self.attr("close")();
+      });
+  part.def(
+      "save_netcdf",
+      [](const std::string& path, const std::map<std::string, Value>& variables,
+         const std::map<std::string, std::vector<std::string>>& dims) {
+        const auto arrays = arrays_by_name(variables);
+        unlocked([&](auto where) { io::save_netcdf(path, arrays, dims, where); });
+      },
+      py::arg("path"), py::arg("variables"), py::arg("dims"),
+      "Several variables as one save: values by their names, and the names of each one's dimensions.");
+  part.def(
+      "netcdf_variables",
+      [](const std::string& path) {
+        py::dict found;
+        for (const auto& [name, variable] : io::netcdf_variables(path, here()))
+          found[py::str(name)] = py::make_tuple(file_info(variable.info), variable.dims);
+        return found;
+      },
+      py::arg("path"), "What each variable holds, and the names of its dimensions. Not collective.");
+  part.def(
+      "netcdf_dims",
+      [](const std::string& path) {
+        py::dict found;
+        for (const auto& [name, dim] : io::netcdf_dims(path, here()))
+          found[py::str(name)] = py::make_tuple(dim.size, dim.is_unlimited);
+        return found;
+      },
+      py::arg("path"), "The size of each dimension, and whether it is unlimited. Not collective.");
+  part.def(
+      "netcdf_attributes",
+      [](const std::string& path, const std::string& variable) { return io::netcdf_attributes(path, variable, here()); },
+      py::arg("path"), py::arg("variable") = "", "The attributes of a variable, a group or the file. Not collective.");
+  part.def(
+      "zarr_attributes", [](const std::string& path) { return io::zarr_attributes(path, here()); }, py::arg("path"),
+      "The attributes of an array or a group that are numbers, texts or lists of them. Not collective.");
+}
+
+}  // namespace
+
+void bind_stores(py::module_& m) {
+  py::module_ part = m.def_submodule("io");
+  bind_zarr(part);
+  bind_netcdf(part);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,120 @@
+"""Arrays in files, by name: open_zarr and open_netcdf. Values are read when they are asked for, with the sharding that is given then."""
+import base64
+import collections.abc
+import json
+import struct
+
+from . import _core
+
+_io = _core.io
+
+
+class NamedArray:
+    """An array in a file: name, shape, dtype, the names of its dims, and its attributes (attrs). Nothing is read before load() or []."""
+
+    def __init__(self, name, info, dims, attrs, read):
+        self.name, self.shape, self.dtype, self.dims, self.attrs = name, tuple(info.shape), info.dtype, tuple(dims), attrs
+        self._read = read
+
+    def load(self, sharding=None):
+        """The values, committed to the sharding, each rank its own block; without one uncommitted, every rank all of them. Collective over all ranks."""
+        return self._read(sharding, [])
+
+    def isel(self, sharding=None, **slices):
+        """A part of the values: a slice for each dim that is named, as in isel(time=slice(0, 10)). Only that part is read. Collective over all ranks."""
+        unknown = set(slices) - set(self.dims)
+        if unknown:
+            raise ValueError(f"isel: '{self.name}' has no dim {', '.join(sorted(unknown))}; it has {', '.join(map(str, self.dims))}")
+        return self._read(sharding, [slices.get(dim, slice(None)) for dim in self.dims])
+
+    def __getitem__(self, key):
+        """A part of the values by slices, uncommitted."""
+        return self._read(None, list(key) if isinstance(key, tuple) else [key])
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    def __repr__(self):
+        sizes = ", ".join(f"{dim}: {size}" for dim, size in zip(self.dims, self.shape))
+        return f"<NamedArray '{self.name}' ({sizes}) {self.dtype}>"
+
+
+class Dataset(collections.abc.Mapping):
+    """The arrays of a store or a file by their names, its attributes (attrs), and the sizes of its dims (dims)."""
+
+    def __init__(self, path, arrays, attrs, dims):
+        self.path, self.attrs, self.dims, self._arrays = path, attrs, dims, arrays
+
+    def __getitem__(self, name):
+        return self._arrays[name]
+
+    def __iter__(self):
+        return iter(self._arrays)
+
+    def __len__(self):
+        return len(self._arrays)
+
+    def __repr__(self):
+        return "\n".join([f"<Dataset '{self.path}' ({', '.join(f'{dim}: {size}' for dim, size in self.dims.items())})", *(f"  {x!r}" for x in self.values())]) + ">"
+
+
+def _fill_attribute(value, dtype):
+    """xarray packs _FillValue of floating point numbers as base64 of a double."""
+    if isinstance(value, str) and str(dtype).startswith(("float", "bfloat")):
+        return struct.unpack("<d", base64.standard_b64decode(value))[0]
+    return value
+
+
+def _unpacked(x, attrs):
+    """stored * scale_factor + add_offset, and NaN where _FillValue or missing_value stands, as CF has it."""
+    from . import _standard as ts
+    scale, offset = attrs.get("scale_factor"), attrs.get("add_offset")
+    missing = [_fill_attribute(attrs[name], x.dtype) for name in ("_FillValue", "missing_value") if attrs.get(name) is not None]
+    missing = [number for number in missing if isinstance(number, (int, float)) and number == number]
+    if scale is None and offset is None and not missing:
+        return x
+    name = "float32" if str(x.dtype) == "float32" else "float64"
+    values = ts.astype(x, name)
+    if scale is not None:
+        values = values * scale
+    if offset is not None:
+        values = values + offset
+    for number in missing:
+        values = ts.where(ts.equal(x, number), float("nan"), values)
+    return values
+
+
+def open_zarr(path, unpack=True):
+    """The arrays of a Zarr store (version 2 or 3), with their dims and attributes; the values are read later. With `unpack`, what CF calls packed becomes numbers:
+    scale_factor, add_offset, and NaN for _FillValue and missing_value. Not collective; reading is."""
+    arrays, dims = {}, {}
+    for name, info in _io.zarr_arrays(path).items():
+        place = f"{path}/{name}" if name else path
+        attrs = json.loads(_io.zarr_attributes_json(place))
+        names = [dim or f"dim_{d}" for d, dim in enumerate(_io.zarr_dims(place) or [""] * len(info.shape))]
+        attrs.pop("_ARRAY_DIMENSIONS", None)
+        if info.detail.startswith("zarr 2") and "_FillValue" not in attrs and ("scale_factor" in attrs or "add_offset" in attrs):
+            attrs["_FillValue"] = json.loads(_io.zarr_metadata_json(place))["fill_value"]  # where xarray keeps it in this version
+
+        def read(sharding, slices, place=place, attrs=attrs):
+            x = _io.load_zarr(place, slices=slices) if sharding is None else _io.load_zarr(place, sharding, slices=slices)
+            return _unpacked(x, attrs) if unpack else x
+
+        arrays[name] = NamedArray(name, info, names, attrs, read)
+        dims.update(zip(names, arrays[name].shape))
+    return Dataset(path, arrays, json.loads(_io.zarr_attributes_json(path)), dims)
+
+
+def open_netcdf(path, unpack=True):
+    """The variables of a netCDF-4 file, with their dims and attributes; the values are read later, unpacked as load_netcdf does. Not collective; reading is."""
+    arrays = {}
+    for name, (info, names) in _io.netcdf_variables(path).items():
+
+        def read(sharding, slices, name=name):
+            if sharding is None:
+                return _io.load_netcdf(path, name, unpack=unpack, slices=slices)
+            return _io.load_netcdf(path, name, sharding, unpack=unpack, slices=slices)
+
+        arrays[name] = NamedArray(name, info, names, _io.netcdf_attributes(path, name), read)
+    return Dataset(path, arrays, _io.netcdf_attributes(path), {name: size for name, (size, _) in _io.netcdf_dims(path).items()})
