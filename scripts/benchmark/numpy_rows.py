@@ -1,9 +1,10 @@
 """Everyday calls beside NumPy's and SciPy's, on one rank: {row: a function that makes the two calls}. Runs in a process of its own.
 
-    python3 scripts/benchmark/numpy_rows.py [ROW ...]      (PYTHONPATH: the folder of tessera's package)
+    python3 scripts/benchmark/numpy_rows.py [ROW ...]      (PYTHONPATH: the folder of tessera's package; $ROW_SECONDS: of a row's repetitions)
 
-Prints a line of JSON per row: {"row", "ours_s", "peer_s", "ours", "peer_samples", "peer"}, or {"row", "error"}. Both are given the same values, and their
-results are compared before anything is timed. Repetitions alternate; what counts is the process's own time, which others on the machine do not add to.
+Prints a line of JSON per row, as scripts/bench keeps them: {"name", "ranks", "ours_s", "ours", "peer", "peer_s", "peer_samples", "ratio", "goal"}, or
+{"name", "error"}. Both are given the same values, and their results are compared before anything is timed. Repetitions alternate. What counts is the
+process's own time, and the least of it: other programs on the machine lengthen every other figure.
 """
 import json
 import os
@@ -25,7 +26,8 @@ import tessera as ts  # noqa: E402
 
 N = 1 << 24  # elements of a vector
 SIDE = 4096  # of a square matrix
-SECONDS = float(os.environ.get("ROW_S", "1.0"))  # of a row's repetitions, but three
+SECONDS = float(os.environ.get("ROW_SECONDS", "2"))  # of a row's repetitions, but three
+GOAL = 1 / 1.1  # no more than 1.1 of the better peer's time
 ROWS = {}
 
 
@@ -104,11 +106,12 @@ def same(name, call, *operands):
         return lambda: call(ts, *ours), {"NumPy": lambda: call(np, *theirs)}
 
 
+same("repeat", lambda xp, v: xp.repeat(v, 2, axis=0), "v")
 same("repeat_rows", lambda xp, m: xp.repeat(m, 2, axis=0), "m")
 same("repeat_columns", lambda xp, m: xp.repeat(m, 2, axis=1), "m")
 same("floor_divide_i32", lambda xp, i: i // 7, "i")
 same("remainder_i32", lambda xp, i: i % 7, "i")
-same("floor_divide_i32_arrays", lambda xp, i, j: i // xp.asarray(j), "i", "i")
+same("floor_divide_i32_arrays", lambda xp, i, few: i // (xp.astype(few, xp.int32) + 1), "i", "few")
 same("abs_c64", lambda xp, z: xp.abs(z), "z")
 same("multiply_c64", lambda xp, z: z * z, "z")
 same("count_nonzero", lambda xp, mask: xp.count_nonzero(mask), "mask")
@@ -179,7 +182,7 @@ row("scatter_add_16M")(scatter_add(N, "places"))
 def lstsq():
     a, b = values.d()[: 200000 * 64].reshape(200000, 64), values.d()[:200000]
     ta, tb = ts.asarray(a), ts.asarray(b)
-    return lambda: ts.linalg.lstsq(ta, tb) if not isinstance(ts.linalg.lstsq(ta, tb), tuple) else ts.linalg.lstsq(ta, tb)[0], {"NumPy": lambda: np.linalg.lstsq(a, b)[0]}
+    return lambda: solution(ts.linalg.lstsq(ta, tb)), {"NumPy": lambda: solution(np.linalg.lstsq(a, b))}
 
 
 @row("isin_500")
@@ -215,7 +218,7 @@ def digitize():
 def eig():
     a = values.d()[: 512 * 512].reshape(512, 512)
     ta = ts.asarray(a)
-    return lambda: ts.linalg.eig(ta)[0], {"NumPy": lambda: np.linalg.eig(a)[0]}
+    return lambda: ts.abs(ts.linalg.eig(ta)[0]), {"NumPy": lambda: np.abs(np.linalg.eig(a)[0])}
 
 
 @row("astype_f32_i32")
@@ -240,6 +243,11 @@ RANDOM = ("permutation_1M", "randint")  # their values are their own
 UNORDERED = ("eig_512",)
 
 
+def solution(found):
+    """Of lstsq, which may tell residuals and ranks too."""
+    return found[0] if isinstance(found, tuple) else found
+
+
 def done(result):
     return result.block_until_ready() if hasattr(result, "block_until_ready") else result
 
@@ -253,7 +261,7 @@ def check(name, ours, peers):
         if name in RANDOM:
             continue
         if name in UNORDERED:
-            mine, theirs = np.sort_complex(mine), np.sort_complex(theirs)
+            mine, theirs = np.sort(mine), np.sort(theirs)
         tolerance = 1e-3 * max(1.0, float(np.max(np.abs(theirs)))) if theirs.dtype.kind in "fc" else 0
         if not np.allclose(mine, theirs, rtol=1e-3, atol=tolerance):
             raise ValueError(f"other values than {peer}'s")
@@ -274,7 +282,9 @@ def measure(name):
         for peer, call in peers.items():
             samples[peer].append(seconds(call))
     peer = min(peers, key=lambda key: min(samples[key]))
-    return {"row": name, "ours_s": min(samples["ours"]), "peer_s": min(samples[peer]), "ours": samples["ours"], "peer_samples": samples[peer], "peer": peer}
+    ours_s, peer_s = min(samples["ours"]), min(samples[peer])
+    line = {"name": f"numpy_{name}", "ranks": 1, "ours_s": ours_s, "ours": samples["ours"], "peer": peer, "peer_s": peer_s}
+    return line | {"peer_samples": samples[peer], "ratio": peer_s / ours_s, "goal": GOAL}
 
 
 def main():
@@ -282,7 +292,7 @@ def main():
         try:
             line = measure(name)
         except Exception as error:  # the others are measured nevertheless
-            line = {"row": name, "error": f"{type(error).__name__}: {error}"}
+            line = {"name": f"numpy_{name}", "error": f"{type(error).__name__}: {error}"}
         print(json.dumps(line), flush=True)
 
 

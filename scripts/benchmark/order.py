@@ -1,5 +1,7 @@
 """Which rows come first, at which rank counts, and which run once more as on a CPU with AVX2 only."""
 import fnmatch
+import pathlib
+import re
 from typing import NamedTuple
 
 
@@ -51,6 +53,7 @@ FIRST = [
     ("fft_*", (2,)),
     ("linalg_solve_f64_8192", (2,)),
     ("linalg_cholesky_f64_8192", (2,)),
+    ("numpy_*", (1,)),
     ("one_op_*", (1,)),
     ("agreement_*", (2, 8)),
     ("jit_*", (1, 2)),
@@ -83,3 +86,9 @@ def queue(names_at, counts=None):
 
 def rank_counts(counts=None):
     return sorted(set(counts or [count for _, ranks in FIRST for count in ranks]))
+
+
+def numpy_names():
+    """The rows of numpy_rows.py, without what it imports."""
+    text = pathlib.Path(__file__).with_name("numpy_rows.py").read_text()
+    return [f"numpy_{name}" for name in re.findall(r'^(?:same|@?row)\("(\w+)"', text, re.MULTILINE)]

@@ -114,15 +114,47 @@ template <class T> class Lines {
     return row;
   }
 
-  // Where all taps read inside, in vectors; the ends one by one.
+  // Where all taps read inside, in vectors; few taps at the ends one by one, many by groups of positions.
   void add_line(const T* in, const T* w, T* out, std::int64_t first, std::int64_t count) const {
     const auto last_tap = (line_.taps - 1) * line_.dilation;
     const auto inside = std::clamp<std::int64_t>(-line_.first - first, 0, count),
                beyond = std::clamp(line_.in - last_tap - line_.first - first, inside, count);
-    for (std::int64_t p = 0; p < inside; ++p) out[p] += at_end(in, w, first + p);
+    add_end(in, w, out, first, inside);
     if (beyond > inside)
       add_(in + first + inside + line_.first, w, line_.taps, line_.dilation, out + inside, beyond - inside);
-    for (auto p = beyond; p < count; ++p) out[p] += at_end(in, w, first + p);
+    add_end(in, w, out + beyond, first + beyond, count - beyond);
+  }
+  // Positions [first, first + count): some of their taps read outside.
+  void add_end(const T* in, const T* w, T* out, std::int64_t first, std::int64_t count) const {
+    constexpr std::int64_t many = 16;
+    const bool by_groups = line_.taps >= many && count >= group;
+    for (std::int64_t p = 0; p < count; p += group) {
+      const auto some = std::min(group, count - p);
+      if (by_groups && some == group)
+        add_group(in, w, out + p, first + p + line_.first);
+      else
+        for (std::int64_t q = p; q < p + some; ++q) out[q] += at_end(in, w, first + q);
+    }
+  }
+  // Of so many positions those taps that read inside for one of them at least.
+  void add_group(const T* in, const T* w, T* out, std::int64_t at) const {
+    const auto step = line_.dilation;
+    const auto first_tap = at + group - 1 >= 0 ? std::int64_t{0} : (-(at + group - 1) + step - 1) / step;
+    const auto stop_tap =
+        at >= line_.in ? std::int64_t{0} : std::min(line_.taps, (line_.in - at + step - 1) / step);
+    for (auto tap = first_tap; tap < stop_tap;) {
+      const auto begin = at + tap * step;  // what the group reads by this tap begins here
+      const bool is_inside = begin >= 0 && begin + group <= line_.in;
+      if (is_inside) {  // and so by some of the next
+        const auto taps = std::min(stop_tap - tap, (line_.in - group - begin) / step + 1);
+        add_(in + begin, w + tap, taps, step, out, group);
+        tap += taps;
+        continue;
+      }
+      for (auto i = std::max<std::int64_t>(-begin, 0); i < std::min(group, line_.in - begin); ++i)
+        out[i] += w[tap] * in[begin + i];
+      ++tap;
+    }
   }
   T at_end(const T* in, const T* w, std::int64_t position) const {
     T sum{};
@@ -133,6 +165,7 @@ template <class T> class Lines {
     return sum;
   }
 
+  static constexpr std::int64_t group = 64;
   const ConvolveShape& shape_;
   const ConvolveDim& line_;
   const T *x_, *weights_;

@@ -123,6 +123,46 @@ struct Remainder {
     }
   }
 };
+
+// Quotient and rest by one divisor for all, as a broadcast number gives: a product with its reciprocal in
+// double, put right by the rest, which is exact below 2^51.
+template <class T> bool is_one_number(const T* b, std::int64_t n) {
+  bool same = true;
+  for (std::int64_t i = 0; i < n; ++i) same &= b[i] == b[0];
+  return same;
+}
+template <class T> bool fits_double(const T* a, std::int64_t n) {
+  if constexpr (sizeof(T) < 8) return true;
+  constexpr auto limit = u64{1} << 51;
+  u64 beyond = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    beyond |= std::is_signed_v<T> ? u64(u64(a[i]) + limit > 2 * limit) : u64(u64(a[i]) > limit);
+  return beyond == 0;
+}
+template <bool quotient, class T> void divide_by(const T* a, T divisor, T* out, std::int64_t n) {
+  const auto b = static_cast<double>(divisor), inverse = 1 / b;
+  const double sign = b > 0 ? 1 : -1, size = b * sign;
+  TESSERA_INDEPENDENT
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto x = static_cast<double>(a[i]);
+    double q = __builtin_floor(x * inverse), r = (x - q * b) * sign;
+    const double step = (r >= size ? 1.0 : 0.0) - (r < 0 ? 1.0 : 0.0);
+    q += step, r -= step * size;
+    out[i] = static_cast<T>(static_cast<i64>(quotient ? q : r * sign));
+  }
+}
+template <class F, bool quotient, class T> void map_divide(const void* const* in, void* out, std::int64_t n) {
+  const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
+  constexpr std::int64_t worthwhile = 32;
+  const bool is_simple = n >= worthwhile && b[0] != 0 && T(b[0] + 1) != 0;
+  if (is_simple && is_one_number(b, n) && fits_double(a, n) && fits_double(b, 1))
+    return divide_by<quotient>(a, T(b[0]), static_cast<T*>(out), n);
+  map2<F, T>(in, out, n);
+}
+template <class F, bool quotient, class... T> void add_divide(MapTable& table, Map& map) {
+  (table.add(map, 2, dtype_of<T>(), map_divide<F, quotient, T>), ...);
+}
+
 struct Power {
   template <class T> static T of(T base, T exponent) {
     if (is_negative(exponent))
@@ -187,8 +227,8 @@ template <class... T> void add_signed(MapTable& table) {
   add2<Maximum, T...>(table, map<"maximum">);
   add2<Minimum, T...>(table, map<"minimum">);
   add2<RightShift, T...>(table, map<"bitwise_right_shift">);
-  add2<FloorDivide, T...>(table, map<"floor_divide">);
-  add2<Remainder, T...>(table, map<"remainder">);
+  add_divide<FloorDivide, true, T...>(table, map<"floor_divide">);
+  add_divide<Remainder, false, T...>(table, map<"remainder">);
   add2<Power, T...>(table, map<"power">);
   add3<Clip, T...>(table, map<"clip">);
 }

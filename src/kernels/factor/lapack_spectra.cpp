@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/dense/gemm.hpp"
 #include "kernels/factor/lapack_calls.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "kernels/factor/magnitude.hpp"
@@ -198,8 +199,42 @@ Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, v
   return breakdown;
 }
 
+namespace {
+// LAPACK is given a row-major matrix as its transpose, whose LQ goes along lines: of a tall one R is made first, from columns.
+constexpr std::int64_t tall_rows_per_column = 8;
+
+Breakdown tall_svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, const void* a, void* u,
+                   void* s, void* vh) {
+  const auto item = static_cast<std::int64_t>(itemsize(dtype));
+  const auto matrix = [&](const void* all, std::int64_t i, std::int64_t elements, std::int64_t size) {
+    return static_cast<const std::byte*>(all) + i * elements * size;
+  };
+  const auto result = [&](void* all, std::int64_t i, std::int64_t elements, std::int64_t size) {
+    return all == nullptr ? nullptr : static_cast<std::byte*>(all) + i * elements * size;
+  };
+  std::vector<std::byte> q(u == nullptr ? 0 : m * n * item), r(n * n * item),
+      u_of_r(u == nullptr ? 0 : n * n * item);
+  Breakdown first;
+  for (std::int64_t i = 0; i < batch; ++i) {
+    qr(dtype, 1, m, n, false, matrix(a, i, m * n, item), u == nullptr ? nullptr : q.data(), r.data());
+    const auto of_r = svd(dtype, 1, n, n, false, r.data(), u == nullptr ? nullptr : u_of_r.data(),
+                          result(s, i, n, static_cast<std::int64_t>(itemsize(real_dtype(dtype)))),
+                          result(vh, i, n * n, item));
+    if (of_r.happened() && !first.happened()) first = {i, 0};
+    if (u != nullptr)
+      gemm(dtype, false, false, m, n, n, q.data(), n, u_of_r.data(), n, false, result(u, i, m * n, item), n);
+  }
+  return first;
+}
+bool is_tall(std::int64_t m, std::int64_t n, bool full) {
+  constexpr std::int64_t least_rows = 512;
+  return !full && n > 0 && m >= least_rows && m >= tall_rows_per_column * n;
+}
+}  // namespace
+
 Breakdown svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full, const void* a,
               void* u, void* s, void* vh) {
+  if (is_tall(m, n, full)) return tall_svd(dtype, batch, m, n, a, u, s, vh);
   Breakdown breakdown;
   const std::int64_t k = std::min(m, n), u_size = m * (full ? m : k), v_size = (full ? n : k) * n;
   visit_inexact(dtype, [&](auto zero) {
@@ -225,6 +260,9 @@ std::int64_t eigh_workspace(Dtype dtype, std::int64_t batch, std::int64_t n, boo
 }
 std::int64_t svd_workspace(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full,
                            bool vectors) {
+  if (is_tall(m, n, full))
+    return qr_workspace(dtype, 1, m, n, false) + svd_workspace(dtype, 1, n, n, false, vectors) +
+           ((vectors ? m + n : 0) + n) * n * static_cast<std::int64_t>(itemsize(dtype));
   return workers_of(batch) * visit_inexact(dtype, [&](auto zero) {
            return SvdSizes<decltype(zero)>(m, n, full, vectors).bytes();
          });

@@ -1,17 +1,21 @@
 #include <tessera/error.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
+#include "kernels/move/positions.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::kernels {
 namespace {
 
-bool inside(std::int64_t index, std::int64_t extent) { return index >= 0 && index < extent; }
+bool inside(std::int64_t index, std::int64_t extent) {
+  return static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(extent);
+}
 
 // take_items: one item per index. Item types only move bytes.
 template <class T>
@@ -125,6 +129,11 @@ void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view,
       });
     auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * view.extent) * row_bytes;
     const auto* from = static_cast<const std::byte*>(src) + static_cast<std::size_t>(o * n) * row_bytes;
+    if (view.inner == 1 && op == "set")
+      return visit_item(itemsize(dtype), [&]<class T>(T) {
+        for (std::int64_t i = 0; i < n; ++i)
+          if (is_mine(indices[i])) reinterpret_cast<T*>(to)[indices[i]] = reinterpret_cast<const T*>(from)[i];
+      });
     for (std::int64_t i = 0; i < n; ++i, from += row_bytes)
       if (is_mine(indices[i])) update(to + static_cast<std::size_t>(indices[i]) * row_bytes, from);
   };
@@ -138,6 +147,25 @@ void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view,
       update_places(o, begin - o * view.extent, last - o * view.extent);
       begin = last;
     }
+  });
+}
+
+namespace {
+template <class T> void repeat_items(T* dst, const T* src, std::int64_t extent, std::int64_t n) {
+  if (n == 2)
+    for (std::int64_t i = 0; i < extent; ++i) dst[2 * i] = dst[2 * i + 1] = src[i];
+  else
+    for (std::int64_t i = 0; i < extent; ++i, dst += n) std::fill_n(dst, n, src[i]);
+}
+}  // namespace
+
+void repeat(void* dst, const void* src, std::int64_t extent, std::int64_t n, std::size_t itemsize) {
+  visit_item(itemsize, [&]<class T>(T) {
+    share(extent, worth_a_thread(n * static_cast<std::int64_t>(sizeof(T))),
+          [&](std::int64_t begin, std::int64_t end) {
+            repeat_items(static_cast<T*>(dst) + begin * n, static_cast<const T*>(src) + begin, end - begin,
+                         n);
+          });
   });
 }
 

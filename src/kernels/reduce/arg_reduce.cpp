@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "kernels/move/copy.hpp"
@@ -17,31 +16,48 @@ template <bool max, class T> bool better(const T& candidate, const T& best) {
   return is_nan(candidate) || (max ? less(best, candidate) : less(candidate, best));
 }
 
-// The first element that `is` holds for; there is one.
+// The first of a few elements that `is` holds for; there is one.
 template <class T, class Is> std::int64_t first_place(const T* x, std::int64_t n, Is is) {
-  constexpr std::int64_t piece = 4096;
-  std::atomic<std::int64_t> first{n};
-  share(n, worth_a_thread(sizeof(T)), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t at = begin; at < end && begin < first; at += piece) {
-      const T* const stop = x + std::min(at + piece, end);
-      const T* const found = std::find_if(x + at, stop, is);
-      if (found == stop) continue;
-      std::int64_t least = first;
-      while (found - x < least && !first.compare_exchange_weak(least, found - x)) continue;
-      return;
-    }
-  });
-  return first;
+  constexpr std::int64_t group = 64;
+  std::int64_t at = 0;
+  for (bool found = false; at + group <= n; at += group) {
+    for (std::int64_t l = 0; l < group; ++l) found |= is(x[at + l]);  // without a branch: vectorised
+    if (found) break;
+  }
+  return std::find_if(x + at, x + n, is) - x;
+}
+
+// The extremes of blocks by the vectorised reduction, then the place in the first block that holds the best.
+template <bool max, class T> std::int64_t place_in_row(const T* x, std::int64_t n) {
+  constexpr std::int64_t block = 1024, blocks_at_once = 64;
+  constexpr auto kind = max ? ReduceKind::max : ReduceKind::min;
+  T best{};
+  std::int64_t first = -1;
+  const auto offer = [&](const T& value, std::int64_t at) {
+    if (first < 0 || better<max>(value, best)) best = value, first = at;
+  };
+  std::int64_t at = 0;
+  for (; at + block <= n && !(first >= 0 && is_nan(best));) {
+    const std::int64_t blocks = std::min((n - at) / block, blocks_at_once);
+    T extremes[blocks_at_once];
+    reduce(kind, dtype_of<T>(), x + at, Shape({blocks, block}), {1}, extremes);
+    for (std::int64_t b = 0; b < blocks; ++b) offer(extremes[b], at + b * block);
+    at += blocks * block;
+  }
+  if (at < n && !(first >= 0 && is_nan(best))) {
+    T extreme{};
+    reduce(kind, dtype_of<T>(), x + at, Shape({n - at}), {0}, &extreme);
+    offer(extreme, at);
+  }
+  const std::int64_t size = std::min(block, n - first);
+  return first + (is_nan(best) ? first_place(x + first, size, [](const T& value) { return is_nan(value); })
+                               : first_place(x + first, size, [&](const T& value) { return value == best; }));
 }
 
 template <bool max, class T> void scan_rows(const T* x, std::int64_t rows, std::int64_t n,
                                             std::int64_t offset, T* values, std::int64_t* index) {
   for (std::int64_t r = 0; r < rows; ++r, x += n) {
-    // The extreme by the vectorised reduction, then the first place that holds it.
-    T best{};
-    reduce(max ? ReduceKind::max : ReduceKind::min, dtype_of<T>(), x, Shape({n}), {0}, &best);
-    const std::int64_t at = is_nan(best) ? first_place(x, n, [](const T& value) { return is_nan(value); })
-                                         : first_place(x, n, [&](const T& value) { return value == best; });
+    const std::int64_t at = place_in_row<max>(x, n);
     index[r] = offset + at;
     if (values != nullptr) values[r] = x[at];
   }

@@ -78,7 +78,7 @@ void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_
     reduce_columns(fn, partial.get(), joined + rest, n, itemsize, out);
     return;
   }
-  const std::int64_t block_columns = std::max<std::int64_t>(8192 / static_cast<std::int64_t>(itemsize), 1);
+  const std::int64_t block_columns = std::max<std::int64_t>(16384 / static_cast<std::int64_t>(itemsize), 1);
   const std::int64_t blocks = (n + block_columns - 1) / block_columns;
   const ColumnBlock block{fn, x, n, itemsize};
   if (blocks < 4 * threads() && rows >= 2 * rows_of_a_part && threads() > 1) {
@@ -231,6 +231,24 @@ void count_nonzero(Dtype in, const std::byte* data, std::vector<Run> runs, std::
   reduce_runs(ReduceKind::sum, int64, counts.get(), std::move(runs), reinterpret_cast<std::byte*>(out));
 }
 
+// any and all of everything: looked at until it is decided.
+bool is_decided(ReduceKind kind, Dtype in, const std::byte* data, std::int64_t n) {
+  constexpr std::int64_t piece = 1 << 18;
+  const RowReduceFn fn = find_row_reduce(ReduceKind::count_nonzero, in);
+  const auto item = static_cast<std::int64_t>(itemsize(in));
+  std::atomic<bool> decided{false};
+  share(n, worth_a_thread(item), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin, size = 4096; at < end && !decided;
+         at += size, size = std::min(2 * size, piece)) {
+      const std::int64_t stop = std::min(at + size, end);
+      std::int64_t count = 0;
+      fn(data + at * item, 1, stop - at, &count);
+      if (kind == ReduceKind::any ? count > 0 : count < stop - at) decided = true;
+    }
+  });
+  return decided;
+}
+
 // The elementwise kernel that combines two partial results.
 const Map* map_of(ReduceKind kind) {
   switch (kind) {
@@ -302,6 +320,10 @@ void reduce(ReduceKind kind, Dtype in, const void* data, const Shape& shape, con
   if (!is_counted(kind))
     return reduce_runs(kind, in, bytes, runs_of(shape, axes), static_cast<std::byte*>(out));
 
+  if (kept == 1 && kind != ReduceKind::count_nonzero) {
+    *static_cast<bool*>(out) = is_decided(kind, in, bytes, reduced) == (kind == ReduceKind::any);
+    return;
+  }
   const Bytes counts = scratch(kept * 8);
   auto* count = reinterpret_cast<std::int64_t*>(counts.get());
   count_nonzero(in, bytes, runs_of(shape, axes), count);

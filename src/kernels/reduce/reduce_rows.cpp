@@ -151,9 +151,29 @@ void reduce_complex_rows(const void* x, std::int64_t rows, std::int64_t n, void*
   }
 }
 
+// Bytes count in bytes, side by side, as long as none can overflow.
+inline std::int64_t count_bytes(const std::uint8_t* x, std::int64_t n) {
+  constexpr std::int64_t lanes = 256, at_once = 255 * lanes;
+  std::int64_t total = 0, i = 0;
+  while (i + lanes <= n) {
+    std::uint8_t counts[lanes] = {};
+    for (const std::int64_t stop = i + at_once < n ? i + at_once : n; i + lanes <= stop; i += lanes)
+      for (std::int64_t l = 0; l < lanes; ++l) counts[l] = std::uint8_t(counts[l] + (x[i + l] != 0));
+    std::uint32_t sum = 0;
+    for (std::int64_t l = 0; l < lanes; ++l) sum += counts[l];
+    total += sum;
+  }
+  for (; i < n; ++i) total += x[i] != 0;
+  return total;
+}
+
 template <class T> void count_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
   const T* row = static_cast<const T*>(x);
   for (std::int64_t r = 0; r < rows; ++r, row += n) {
+    if constexpr (sizeof(T) == 1) {
+      static_cast<std::int64_t*>(out)[r] = count_bytes(row, n);
+      continue;
+    }
     std::int64_t total = 0;
     for (std::int64_t start = 0; start < n; start += 4096) {
       const std::int64_t stop = start + 4096 < n ? start + 4096 : n;

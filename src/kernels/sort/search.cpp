@@ -55,23 +55,65 @@ template <class K> void offer_row(Dtype dtype, const std::byte* row, std::int64_
 
 }  // namespace
 
+namespace {
+
+// One value after the other, in a table that is not worth a copy as keys.
+template <class T> void search_few(const T* row, std::int64_t n, const T* values, std::int64_t count,
+                                   bool right, std::int64_t* out) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto key = order_key(values[i]);
+    // Without branches: `base` moves over the half that lies before the place.
+    std::int64_t base = 0;
+    for (std::int64_t left = n; left > 0;) {
+      const std::int64_t half = (left + 1) / 2;
+      const auto middle = order_key(row[base + half - 1]);
+      const bool before = right ? !(key < middle) : middle < key;
+      base += before ? half : 0;
+      left = before ? left - half : half - 1;
+    }
+    out[i] = base;
+  }
+}
+
+// Some values step by step together: the processor has as many searches under way as it can.
+template <bool right, class K>
+void search_together(const K* table, std::int64_t n, const K* keys, std::int64_t count, std::int64_t* out) {
+  const auto is_before = [](const K& entry, const K& key) { return right ? !(key < entry) : entry < key; };
+  std::fill_n(out, count, 0);
+  if (n == 0) return;
+  std::int64_t left = n;
+  for (; left > 1; left -= left / 2) {
+    const std::int64_t half = left / 2;
+    for (std::int64_t i = 0; i < count; ++i)
+      out[i] += is_before(table[out[i] + half - 1], keys[i]) ? half : 0;
+  }
+  for (std::int64_t i = 0; i < count; ++i) out[i] += is_before(table[out[i]], keys[i]) ? 1 : 0;
+}
+
+}  // namespace
+
 void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* values, std::int64_t count,
                   bool right, std::int64_t* out) {
-  visit(dtype, [&]<class T>(T) {
-    const T* row = static_cast<const T*>(sorted);
+  constexpr std::int64_t piece = 512;
+  if (count < 16 || n > 4 * count)
+    return visit(dtype, [&]<class T>(T) {
+      share(count, 4096, [&](std::int64_t begin, std::int64_t end) {
+        search_few(static_cast<const T*>(sorted), n, static_cast<const T*>(values) + begin, end - begin,
+                   right, out + begin);
+      });
+    });
+  visit_keys(dtype, [&]<class K>(K) {
+    std::vector<K> table(static_cast<std::size_t>(n));
+    read_keys(dtype, sorted, n, {}, table.data());
     share(count, 4096, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const auto key = order_key(static_cast<const T*>(values)[i]);
-        // Without branches: `base` moves over the half that lies before the place.
-        std::int64_t base = 0;
-        for (std::int64_t left = n; left > 0;) {
-          const std::int64_t half = (left + 1) / 2;
-          const auto middle = order_key(row[base + half - 1]);
-          const bool before = right ? !(key < middle) : middle < key;
-          base += before ? half : 0;
-          left = before ? left - half : half - 1;
-        }
-        out[i] = base;
+      K keys[piece];
+      for (; begin < end; begin += piece) {
+        const auto some = std::min(piece, end - begin);
+        read_keys(dtype,
+                  static_cast<const std::byte*>(values) + begin * static_cast<std::int64_t>(itemsize(dtype)),
+                  some, {}, keys);
+        const auto search = right ? search_together<true, K> : search_together<false, K>;
+        search(table.data(), n, keys, some, out + begin);
       }
     });
   });

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "comm/collectives/collectives.hpp"
+#include "kernels/move/positions.hpp"
+#include "kernels/reduce/reduce_rows.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
@@ -41,6 +43,11 @@ struct Lines {
   std::int64_t lines = 1, extent = 0, slice_bytes = 0;
   std::vector<std::int64_t> chosen;
 };
+std::int64_t chosen_of(const std::uint8_t* mask, std::int64_t n) {
+  std::int64_t count = 0;
+  if (n > 0) kernels::find_row_reduce(ReduceKind::count_nonzero, bool_)(mask, 1, n, &count);
+  return count;
+}
 Lines lines_of(const KernelArgs& a) {
   const auto batch = static_cast<std::size_t>(params_of(a.params).batch);
   const Tile &mask = a.in[0], &x = a.in[1];
@@ -50,35 +57,17 @@ Lines lines_of(const KernelArgs& a) {
   l.slice_bytes = static_cast<std::int64_t>(itemsize(x.dtype));
   for (std::size_t d = batch + 1; d < x.box.size(); ++d) l.slice_bytes *= x.box[d].size();
   const auto* chosen = mask.as<std::uint8_t>();
-  for (std::int64_t r = 0; r < l.lines; ++r)
-    l.chosen.push_back(std::count_if(chosen + r * l.extent, chosen + (r + 1) * l.extent,
-                                     [](std::uint8_t is_chosen) { return is_chosen != 0; }));
+  for (std::int64_t r = 0; r < l.lines; ++r) l.chosen.push_back(chosen_of(chosen + r * l.extent, l.extent));
   return l;
 }
 
-// The first `count` chosen of items of one size. Each is written where the next chosen one belongs: whether
-// it was chosen is not to be guessed.
-template <class T>
-void choose_items(const std::byte* from, const std::uint8_t* chosen, std::int64_t count, std::byte* out) {
-  const T* item = reinterpret_cast<const T*>(from);
-  T* to = reinterpret_cast<T*>(out);
-  for (const T* const end = to + count; to < end; ++item, ++chosen) {
-    *to = *item;
-    to += *chosen != 0 ? 1 : 0;
-  }
-}
 // The first `count` chosen slices of this rank, line after line.
 void choose(const KernelArgs& a, const Lines& l, std::int64_t count, std::byte* to) {
   const auto* chosen = a.in[0].as<std::uint8_t>();
   const std::byte* from = a.in[1].data;
-  switch (l.slice_bytes) {
-    case 1: return choose_items<std::uint8_t>(from, chosen, count, to);
-    case 2: return choose_items<std::uint16_t>(from, chosen, count, to);
-    case 4: return choose_items<std::uint32_t>(from, chosen, count, to);
-    case 8: return choose_items<std::uint64_t>(from, chosen, count, to);
-    default: break;
-  }
   const auto bytes = static_cast<std::size_t>(l.slice_bytes);
+  if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)
+    return kernels::choose_items(bytes, from, chosen, l.lines * l.extent, count, to);
   for (; count > 0; ++chosen, from += bytes) {
     if (*chosen == 0) continue;
     std::memcpy(to, from, bytes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/move/copy.hpp"
+#include "kernels/parallel.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
@@ -95,6 +96,25 @@ void talk_gather(const TalkArgs& args) {
   fetch(comm, list, out.dtype, view_of(x.shape(), p), x.data, out.data);
 }
 
+// Where the list's entries are the outermost dim of the result, each piece of them is used while it is in the cache.
+void gather_alone(const KernelArgs& a) {
+  const auto& p = gather_params(a.params);
+  const Tile &x = a.in[0], &out = a.out[0];
+  const auto view = view_of(x.shape(), p);
+  const auto list = a.in.subspan(1);
+  const auto item = itemsize(out.dtype);
+  if (view.outer != 1)
+    return kernels::gather(out.data, x.data, view, positions_in_block(list, x.global, x.box, p), item);
+  const auto row_bytes = view.inner * static_cast<std::int64_t>(item);
+  kernels::share(list[0].elements(), kernels::worth_a_thread(row_bytes),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for_pieces(list, x.global, x.box, p, begin, end,
+                              [&](std::int64_t first, std::span<const std::int64_t> places) {
+                                kernels::gather(out.data + first * row_bytes, x.data, view, places, item);
+                              });
+                 });
+}
+
 // ---- gather: x, indices... ----
 // A split addressed dim makes the result partial: every rank gives the elements that it holds and zeros
 // elsewhere; or ranks fetch from each other.
@@ -106,16 +126,7 @@ const OpDef gather_op{
       return {{gathered_shape(in[0].shape, in[1].shape, p.first, p.count), in[0].dtype}};
     },
     .sharding = Place{place_gather, &gather_rule},
-    .runs = Talk{.together = talk_gather,
-                 .cost = fetch_cost,
-                 .alone =
-                     [](const KernelArgs& a) {
-                       const auto& p = gather_params(a.params);
-                       const auto positions =
-                           positions_in_block(a.in.subspan(1), a.in[0].global, a.in[0].box, p);
-                       kernels::gather(a.out[0].data, a.in[0].data, view_of(a.in[0].shape(), p), positions,
-                                       itemsize(a.out[0].dtype));
-                     }},
+    .runs = Talk{.together = talk_gather, .cost = fetch_cost, .alone = gather_alone},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = gather_params(*v.node.params);
       Cotangents result(v.in.size());

@@ -77,7 +77,6 @@ Array counts_between(const Array& x, const Array& edges) {
 }
 
 Array counted(std::int64_t bins, const Array& bin, const Array& weights) {
-  if (!weights.node()) return zeros({bins}, int32).at(bin).add(ones(bin.shape(), int32));
   return zeros({bins}, weights.dtype()).at(bin).add(weights);
 }
 
@@ -179,32 +178,6 @@ Histogram2d histogram2d(const Operand& x, const Operand& y, HistogramOptions opt
   check_usable(y.array);
   auto [counts, edges] = histogramdd(stack({flat(x.array), flat(y.array)}, 1), std::move(options));
   return {counts, edges[0], edges[1]};
-}
-
-namespace {
-Array bin_numbers(const Operand& x, std::int64_t length) {
-  check_usable(x.array);
-  if (!is_integer(x.array.dtype()) && !is_bool(x.array.dtype()))
-    throw DtypeError(call_text() + ": the values have dtype " + name(x.array.dtype()) +
-                     "; they must be integers");
-  if (x.array.ndim() != 1)
-    throw ShapeError(call_text() + ": the values have shape " + to_string(x.array.shape()) +
-                     "; they must have one dimension");
-  if (length < 0)
-    throw ArgumentError(call_text() + ": the length " + std::to_string(length) + " is negative");
-  const Array n = is_bool(x.array.dtype()) ? astype(x, int32) : x.array;
-  return where(n < 0, length, astype(n, int64));  // an index of -1 would count from the end
-}
-}  // namespace
-
-Array bincount(const Operand& x, std::int64_t length) {
-  const Call call("bincount", x.where);
-  return counted(length, bin_numbers(x, length), {});
-}
-Array bincount(const Operand& x, const Operand& weights, std::int64_t length) {
-  const Call call("bincount", x.where);
-  const Array bins = bin_numbers(x, length);
-  return counted(length, bins, weights_for(x.array, weights.array));
 }
 
 Array digitize(const Operand& x, const Operand& edges, bool right) {

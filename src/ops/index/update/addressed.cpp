@@ -8,31 +8,39 @@
 namespace tessera {
 namespace {
 
-std::vector<std::int64_t> as_int64(const Tile& tile) {
-  std::vector<std::int64_t> values(tile.elements());
-  const void* in = tile.data;
-  if (!values.empty()) kernels::find_cast(tile.dtype, int64)(&in, values.data(), tile.elements());
-  return values;
+kernels::Addressed addressed_dim(std::size_t d, const Shape& global, const Box& box, const GatherParams& p) {
+  return {global[d], p.out_of_range == OutOfRange::clamp, box[d].start, box[d].stop};
+}
+// Entries [first, first + n) of an index array.
+void positions_along(const Tile& index, std::int64_t first, std::int64_t n, const kernels::Addressed& dim,
+                     std::int64_t* out) {
+  kernels::find_positions(index.dtype, index.data + first * static_cast<std::int64_t>(itemsize(index.dtype)),
+                          n, dim, out);
 }
 
 }  // namespace
 
+void positions_of_piece(std::span<const Tile> indices, const Shape& global, const Box& box,
+                        const GatherParams& p, std::int64_t first, std::span<std::int64_t> out) {
+  const auto n = static_cast<std::int64_t>(out.size());
+  positions_along(indices[0], first, n, addressed_dim(p.first, global, box, p), out.data());
+  std::vector<std::int64_t> next(p.count > 1 ? out.size() : 0);
+  for (int k = 1; k < p.count; ++k) {
+    const auto d = static_cast<std::size_t>(p.first + k);
+    const auto size = box[d].size();
+    positions_along(indices[k], first, n, addressed_dim(d, global, box, p), next.data());
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = out[i] < 0 || next[i] < 0 ? -1 : out[i] * size + next[i];
+  }
+}
+
 std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, const Shape& global,
                                              const Box& box, const GatherParams& p) {
-  std::vector<std::int64_t> positions(indices[0].elements(), 0);
-  for (int k = 0; k < p.count; ++k) {
-    const auto d = static_cast<std::size_t>(p.first + k);
-    const auto extent = global[d];
-    const auto values = as_int64(indices[k]);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      auto at = values[i] < 0 ? values[i] + extent : values[i];
-      if (p.out_of_range == OutOfRange::clamp)
-        at = std::clamp<std::int64_t>(at, 0, std::max<std::int64_t>(extent - 1, 0));
-      if (positions[i] < 0) continue;
-      positions[i] =
-          at < box[d].start || at >= box[d].stop ? -1 : positions[i] * box[d].size() + at - box[d].start;
-    }
-  }
+  std::vector<std::int64_t> positions(indices[0].elements());
+  for_pieces(indices, global, box, p, 0, indices[0].elements(),
+             [&](std::int64_t first, std::span<const std::int64_t> piece) {
+               std::copy(piece.begin(), piece.end(), positions.begin() + first);
+             });
   return positions;
 }
 

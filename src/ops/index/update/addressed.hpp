@@ -1,10 +1,13 @@
 // Dims addressed by index arrays: what gathers and scatters share.
 #pragma once
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "graph/op.hpp"
 #include "kernels/move/copy.hpp"
+#include "kernels/move/positions.hpp"
 #include "ops/index/fetch.hpp"
 #include "ops/index/gather.hpp"
 
@@ -28,6 +31,20 @@ inline const GatherParams& gather_params(const Params& p) { return p.as<GatherPa
 // Positions in the block `box` of the addressed dims, seen as one: -1 for what the block does not hold.
 std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, const Shape& global,
                                              const Box& box, const GatherParams& p);
+// The same of the list's entries from `first`.
+void positions_of_piece(std::span<const Tile> indices, const Shape& global, const Box& box,
+                        const GatherParams&, std::int64_t first, std::span<std::int64_t> out);
+// f(first entry, positions) for pieces of entries [begin, end) that stay in the nearest cache, in order.
+template <class F> void for_pieces(std::span<const Tile> indices, const Shape& global, const Box& box,
+                                   const GatherParams& p, std::int64_t begin, std::int64_t end, F&& f) {
+  constexpr std::int64_t piece = 1024;
+  std::int64_t positions[piece];
+  for (; begin < end; begin += piece) {
+    const std::span<std::int64_t> some(positions, static_cast<std::size_t>(std::min(piece, end - begin)));
+    positions_of_piece(indices, global, box, p, begin, some);
+    f(begin, std::span<const std::int64_t>(some));
+  }
+}
 // The block as (dims before, addressed dims, dims after).
 kernels::AxisView view_of(const Shape& block, const GatherParams& p);
 // The dims before the addressed ones, L, and the addressed ones, A.

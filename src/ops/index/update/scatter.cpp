@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/threads.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
@@ -92,6 +93,22 @@ Placement place_scatter(const PlaceArgs& args) {
   return split ? std::move(*split) : std::move(placement);
 }
 
+// Piece by piece where the list's entries are the outermost dim of the updates and one thread puts them, in their order.
+void put_updates(std::span<const Tile> indices, const std::string& op, const GatherParams& p,
+                 const Tile& updates, const Tile& out) {
+  const auto view = view_of(out.shape(), p);
+  const auto put = [&](std::span<const std::int64_t> places, const std::byte* from) {
+    if (!places.empty()) kernels::scatter(op, out.dtype, out.data, view, places, from);
+  };
+  if (view.outer != 1 || kernels::threads() > 1)
+    return put(positions_in_block(indices, out.global, out.box, p), updates.data);
+  const auto row_bytes = view.inner * static_cast<std::int64_t>(itemsize(out.dtype));
+  for_pieces(indices, out.global, out.box, p, 0, indices[0].elements(),
+             [&](std::int64_t first, std::span<const std::int64_t> places) {
+               put(places, updates.data + first * row_bytes);
+             });
+}
+
 const OpDef scatter_op{
     .name = "scatter",
     .halves = [](const Params& p) { return gather_params(p).op == "set" ? Halves::moved : Halves::widened; },
@@ -107,10 +124,7 @@ const OpDef scatter_op{
                        const Tile& out = a.out[0];
                        if (out.elements() == 0) return;
                        std::memcpy(out.data, a.in[0].data, out.bytes());
-                       const auto positions = positions_in_block(a.in.subspan(1), out.global, out.box, p);
-                       if (!positions.empty())
-                         kernels::scatter(p.op, out.dtype, out.data, view_of(out.shape(), p), positions,
-                                          a.in.back().data);
+                       put_updates(a.in.subspan(1), p.op, p, a.in.back(), out);
                      }},
     .vjp = scatter_vjp,
     .batch = scatter_batch,
@@ -128,9 +142,7 @@ const OpDef scatter_add_op{
       const Tile& out = a.out[0];
       if (out.elements() == 0) return;
       std::memset(out.data, 0, out.bytes());
-      const auto positions = positions_in_block(a.in, out.global, out.box, p);
-      if (!positions.empty())
-        kernels::scatter("add", out.dtype, out.data, view_of(out.shape(), p), positions, a.in.back().data);
+      put_updates(a.in, "add", p, a.in.back(), out);
     }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = gather_params(*v.node.params);

@@ -134,7 +134,6 @@ template <class C> void add_arithmetic(MapTable& table) {
   table.add(map<"reciprocal">, 1, d, map1<C, C, [](C a) { return over(C(1), a); }>);
   table.add(map<"conj">, 1, d, map1<C, C, [](C a) { return C(a.real(), -a.imag()); }>);
   table.add(map<"sign">, 1, d, map1<C, C, [](C a) { return a == C(0) ? C(0) : a / std::abs(a); }>);
-  table.add(map<"abs">, 1, d, map1<C, R, [](C a) { return std::abs(a); }>, dtype_of<R>());
   table.add(map<"real">, 1, d, map1<C, R, [](C a) { return a.real(); }>, dtype_of<R>());
   table.add(map<"imag">, 1, d, map1<C, R, [](C a) { return a.imag(); }>, dtype_of<R>());
   table.add(map<"copy">, 1, d, copy<C>);

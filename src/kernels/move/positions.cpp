@@ -1,0 +1,130 @@
+#include "kernels/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/move/positions.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "base/independent.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/move/positions.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class I> void Positions(const I* indices, std::int64_t n, const Addressed& dim, std::int64_t* out) {
+  const std::int64_t last = std::max<std::int64_t>(dim.extent - 1, 0), extent = dim.extent, start = dim.start,
+                     low = dim.clamps ? 0 : INT64_MIN, high = dim.clamps ? last : INT64_MAX;
+  const auto size = static_cast<std::uint64_t>(std::max<std::int64_t>(dim.stop - start, 0));
+  TESSERA_INDEPENDENT
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::int64_t at = static_cast<std::int64_t>(indices[i]);
+    at += at < 0 ? extent : 0;
+    at = at < low ? low : at;
+    at = at > high ? high : at;
+    at = static_cast<std::int64_t>(static_cast<std::uint64_t>(at) - static_cast<std::uint64_t>(start));
+    out[i] = static_cast<std::uint64_t>(at) < size ? at : -1;
+  }
+}
+void PositionsOf32(const std::int32_t* indices, std::int64_t n, const Addressed& dim, std::int64_t* out) {
+  Positions(indices, n, dim, out);
+}
+void PositionsOf64(const std::int64_t* indices, std::int64_t n, const Addressed& dim, std::int64_t* out) {
+  Positions(indices, n, dim, out);
+}
+
+// A vector of items at a time: the chosen ones move to its front, and the next vector is written behind them.
+template <class T>
+void Choose(const T* items, const std::uint8_t* mask, std::int64_t n, T* out, std::int64_t count) {
+  const hn::ScalableTag<T> d;
+  const hn::Rebind<std::uint8_t, decltype(d)> bytes;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  T* const end = out + count;
+  for (; i + lanes <= n && out + lanes <= end; i += lanes) {
+    const auto chosen = hn::Ne(hn::PromoteTo(d, hn::LoadU(bytes, mask + i)), hn::Zero(d));
+    hn::StoreU(hn::Compress(hn::LoadU(d, items + i), chosen), d, out);
+    out += hn::CountTrue(d, chosen);
+  }
+  for (; out < end; ++i) {
+    *out = items[i];
+    out += mask[i] != 0 ? 1 : 0;
+  }
+}
+void ChooseOf32(const std::uint32_t* items, const std::uint8_t* mask, std::int64_t n, std::uint32_t* out,
+                std::int64_t count) {
+  Choose(items, mask, n, out, count);
+}
+// Bytes are widened to 64 bits in two steps.
+void ChooseOf64(const std::uint64_t* items, const std::uint8_t* mask, std::int64_t n, std::uint64_t* out,
+                std::int64_t count) {
+  const hn::ScalableTag<std::uint64_t> d;
+  const hn::Rebind<std::uint32_t, decltype(d)> half;
+  const hn::Rebind<std::uint8_t, decltype(d)> bytes;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  std::uint64_t* const end = out + count;
+  for (; i + lanes <= n && out + lanes <= end; i += lanes) {
+    const auto wide = hn::PromoteTo(d, hn::PromoteTo(half, hn::LoadU(bytes, mask + i)));
+    const auto chosen = hn::Ne(wide, hn::Zero(d));
+    hn::StoreU(hn::Compress(hn::LoadU(d, items + i), chosen), d, out);
+    out += hn::CountTrue(d, chosen);
+  }
+  for (; out < end; ++i) {
+    *out = items[i];
+    out += mask[i] != 0 ? 1 : 0;
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(PositionsOf32);
+HWY_EXPORT(PositionsOf64);
+HWY_EXPORT(ChooseOf32);
+HWY_EXPORT(ChooseOf64);
+
+void find_positions(Dtype dtype, const void* indices, std::int64_t n, const Addressed& dim,
+                    std::int64_t* out) {
+  if (dtype == int32)
+    return HWY_DYNAMIC_DISPATCH(PositionsOf32)(static_cast<const std::int32_t*>(indices), n, dim, out);
+  if (dtype == int64)
+    return HWY_DYNAMIC_DISPATCH(PositionsOf64)(static_cast<const std::int64_t*>(indices), n, dim, out);
+  if (n > 0) find_cast(dtype, int64)(&indices, out, n);
+  HWY_DYNAMIC_DISPATCH(PositionsOf64)(out, n, dim, out);
+}
+
+namespace {
+// Each item is written where the next chosen one belongs: whether it was chosen is not to be guessed.
+template <class T>
+void choose_one_by_one(const void* items, const std::uint8_t* mask, std::int64_t count, void* out) {
+  const T* item = static_cast<const T*>(items);
+  T* to = static_cast<T*>(out);
+  for (const T* const end = to + count; to < end; ++item, ++mask) {
+    *to = *item;
+    to += *mask != 0 ? 1 : 0;
+  }
+}
+}  // namespace
+
+void choose_items(std::size_t itemsize, const void* items, const std::uint8_t* mask, std::int64_t n,
+                  std::int64_t count, void* out) {
+  if (itemsize == 1) return choose_one_by_one<std::uint8_t>(items, mask, count, out);
+  if (itemsize == 2) return choose_one_by_one<std::uint16_t>(items, mask, count, out);
+  if (itemsize == 4)
+    return HWY_DYNAMIC_DISPATCH(ChooseOf32)(static_cast<const std::uint32_t*>(items), mask, n,
+                                            static_cast<std::uint32_t*>(out), count);
+  HWY_DYNAMIC_DISPATCH(ChooseOf64)
+  (static_cast<const std::uint64_t*>(items), mask, n, static_cast<std::uint64_t*>(out), count);
+}
+}  // namespace tessera::kernels
+#endif
