@@ -174,3 +174,16 @@ class profile {
 void set_nan_check(bool on);
 
 }  // namespace tessera::debug
+
+namespace tessera {
+
+/// print("a is", a, "of", x.shape()): the parts, separated by spaces, once per job by rank 0. Collective over all
+/// ranks: arrays are computed first. debug::print takes a format.
+template <class... T>
+requires((debug::Streamable<T> || std::is_same_v<T, Array>)&&...) void print(const T&... parts) {
+  std::string format;
+  for (std::size_t i = 0; i < sizeof...(T); ++i) format += i == 0 ? "{}" : " {}";
+  debug::print_values(format, {debug::Printed(parts)...});
+}
+
+}  // namespace tessera

@@ -160,6 +160,9 @@ template <Number T>
 /// From dense row-major memory, which is copied.
 [[nodiscard]] Array array_from_host(const void* values, Shape shape, Dtype dtype,
                                     std::source_location where = std::source_location::current());
+namespace detail {
+Array array_as(const Array& values, Dtype dtype, std::source_location where);
+}  // namespace detail
 /// From a host array, a span or vector with a shape, a vector, or braces nested up to three levels:
 /// array({{1.f, 2.f}, {3.f, 4.f}}). The dtype is the C++ type's. ShapeError for rows of different lengths or
 /// values that do not fill the shape.
@@ -182,6 +185,30 @@ template <class T> [[nodiscard]] Array array(const std::vector<T>& values,
 template <class T> [[nodiscard]] Array array(std::initializer_list<T> values,
                                              std::source_location where = std::source_location::current()) {
   return array(std::vector<T>(values), where);
+}
+/// array({1., 2.}, {2, 1}): values in row-major order, with their shape.
+template <class T> [[nodiscard]] Array array(std::initializer_list<T> values, Shape shape,
+                                             std::source_location where = std::source_location::current()) {
+  return array(std::vector<T>(values), std::move(shape), where);
+}
+/// array({1, 2, 3}, float64): converted to a dtype.
+template <class T, std::same_as<Dtype> D>
+[[nodiscard]] Array array(std::initializer_list<T> values, D dtype,
+                          std::source_location where = std::source_location::current()) {
+  return detail::array_as(array(std::vector<T>(values), where), dtype, where);
+}
+template <class T, std::same_as<Dtype> D>
+[[nodiscard]] Array array(const std::vector<T>& values, D dtype,
+                          std::source_location where = std::source_location::current()) {
+  return detail::array_as(array(values, where), dtype, where);
+}
+template <class T, std::same_as<Dtype> D>
+[[nodiscard]] Array array(std::initializer_list<std::initializer_list<T>> rows, D dtype,
+                          std::source_location where = std::source_location::current()) {
+  std::vector<T> values;
+  const auto width = rows.size() ? rows.begin()->size() : 0;
+  for (const auto& row : rows) detail::append_row(row, width, values, where);
+  return detail::array_as(array(values, Shape(std::array{rows.size(), width}), where), dtype, where);
 }
 template <class T> [[nodiscard]] Array array(std::initializer_list<std::initializer_list<T>> rows,
                                              std::source_location where = std::source_location::current()) {

@@ -319,4 +319,11 @@ Array& operator/=(Array& a, const Operand& b);
 [[nodiscard]] Array copy(const Operand& x);
 /// @}
 
+/// bitwise_left_shift(a, b): a << 1 of integers.
+[[nodiscard]] inline Array operator<<(const Operand& a, const Operand& b) { return bitwise_left_shift(a, b); }
+/// bitwise_right_shift(a, b).
+[[nodiscard]] inline Array operator>>(const Operand& a, const Operand& b) {
+  return bitwise_right_shift(a, b);
+}
+
 }  // namespace tessera

@@ -22,6 +22,7 @@
 /// **Errors.** IndexError for an axis that is out of range or named twice, DtypeError for complex operands
 /// where an order is needed, ShapeError as said. All are raised on every rank when recorded.
 #pragma once
+#include <concepts>
 #include <optional>
 #include <utility>
 
@@ -125,5 +126,14 @@ struct CumulativeOptions {
 /// log(cumsum(exp(x))) without overflow. Of real numbers; integers become float32.
 [[nodiscard]] Array cumlogsumexp(const Operand& x, int axis, bool reverse = false);
 /// @}
+
+/// max(a, b) of two arrays does not compile: max(x, axis) reduces.
+template <std::same_as<Array> A> void max(const Operand&, const A&) {
+  static_assert(detail::never<A>, "max(x, axis) reduces one array: the larger elements of two are maximum(a, b)");
+}
+/// min(a, b) of two arrays does not compile either.
+template <std::same_as<Array> A> void min(const Operand&, const A&) {
+  static_assert(detail::never<A>, "min(x, axis) reduces one array: the smaller elements of two are minimum(a, b)");
+}
 
 }  // namespace tessera

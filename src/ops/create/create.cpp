@@ -258,6 +258,9 @@ Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype d
   const Call call(name, where);
   return full_of(std::move(shape), scalar_from_host(element, of_element), dtype);
 }
+Array detail::array_as(const Array& values, Dtype dtype, std::source_location where) {
+  return astype({values, where}, dtype);
+}
 Array full(Shape shape, const Array& value, std::source_location where) {
   const Call call("full", where);
   return broadcast_to(value, std::move(shape));

@@ -1,5 +1,7 @@
 // Parts put in, taken out and replaced, on every sharding.
+#include <tessera/debug.hpp>
 #include <tessera/ops/edit.hpp>
+#include <tessera/runtime.hpp>
 
 #include "ops/numeric/goldens.hpp"
 #include "support/errors.hpp"
@@ -69,6 +71,27 @@ TEST(Known, QuantileRefusesKnownPartsOutOfRange) {
               testing::HasSubstr("1.5 is no part of the elements, which goes from 0 to 1"));
   EXPECT_THAT(error_of<ArgumentError>([] { static_cast<void>(percentile(arange(4.f), -3)); }), testing::HasSubstr("from 0 to 100"));
   EXPECT_EQ(item<float>(jit([](const Array& x) { return quantile(x, 1.5); })(arange(4.f))), 3);
+}
+
+TEST(Everyday, ArraysOfBracesTakeADtypeOrAShape) {
+  EXPECT_EQ(array({1, 2, 3}, float64).dtype(), float64);
+  EXPECT_EQ(to_vector<double>(array({0.1, 2.5}, float32)), (std::vector<double>{0.1f, 2.5}));
+  EXPECT_EQ(array({1., 2.}, {2, 1}).shape(), (Shape{2, 1}));
+  EXPECT_EQ(to_vector<int>(array({{1, 2}, {3, 4}}, int64)), (std::vector<int>{1, 2, 3, 4}));
+  EXPECT_EQ(to_vector<int>(array(std::vector<int>{7, 8}, uint8)), (std::vector<int>{7, 8}));
+}
+
+TEST(Everyday, IntegersAreShiftedByOperators) {
+  EXPECT_EQ(to_vector<int>(array({1, 3}) << 2), (std::vector<int>{4, 12}));
+  EXPECT_EQ(to_vector<int>(array({8, 3}) >> 1), (std::vector<int>{4, 1}));
+  EXPECT_EQ(to_vector<int>(1 << array({0, 4})), (std::vector<int>{1, 16}));
+}
+
+TEST(Everyday, PrintTakesWhateverCanBeWritten) {
+  testing::internal::CaptureStdout();
+  print("a is", array({1, 2}), 3, Shape{2, 1}, float32);
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(text, process_index() == 0 ? "a is [1 2] 3 (2, 1) float32\n" : "");
 }
 
 TEST(Ranges, AnElementHasTheSameBitsWhereverItIsComputed) {
