@@ -70,6 +70,7 @@ faults = {
     "own_receive_beside_a_thread": (2, {"TESSERA_TIMEOUT": "3"}, 76, 15, {r"rank 1 waits since [\d.]+ s in MPI_Recv, a call of its own": 1}),
     "pause_beside_a_thread": (2, {"TESSERA_TIMEOUT": "3"}, 76, 15, {r"TESSERA_TIMEOUT of 3 s: rank 1 computes since": 1}),
     "own_messages": (3, {"TESSERA_TIMEOUT": "2", "TESSERA_LOG": "error"}, 0, 20, {"tessera": 0}),
+    "many_short_waits": (3, {"TESSERA_TIMEOUT": "4"}, 0, 25, {"tessera": 0}),
     "works_too_long": (3, {"TESSERA_TIMEOUT": "2", "TESSERA_WORK_LIMIT": "4"}, 76, 15, {
         r"waits since [\d.]+ s for rank 0 \(process \d+\), which computes or works on files since [\d.]+ s without a call of the library": "some",
         r"TESSERA_WORK_LIMIT of 4 s: rank 0 computes since [\d.]+ s": 1, "TESSERA_WORK_LIMIT of 4 s: rank [12] waits": 2}),

@@ -162,8 +162,9 @@ const std::map<std::string, Body> inside_run = {
      [] {
        const Array x = device_put(ones({12}), make_mesh({device_count()}, {"x"}), P("x"));
        eval(jit([](const Array& a) {
-         debug::callback([](const HostArray& values) { (void)to_host(Array(values.as<float>()[0]) + ones({4})); },
-                         sum(a));
+         debug::callback(
+             [](const HostArray& values) { (void)to_host(Array(values.as<float>()[0]) + ones({4})); },
+             sum(a));
          return a * 2;
        })(x));
      }},
@@ -363,6 +364,12 @@ const std::map<std::string, Body> inside_run = {
        evaluate("x + y");
        if (me() == 1) sleep(12);
        meet();
+     }},
+    {"many_short_waits",  // longer than the first notice takes, and no wait of them long
+     [] {
+       const auto start = std::chrono::steady_clock::now();
+       while (comm::all_ok(comm::world(), std::chrono::steady_clock::now() - start < std::chrono::seconds(5)))
+         sleep_ms(me() == 0 ? 20 : 0);
      }},
     {"long_epilogue",
      [] {

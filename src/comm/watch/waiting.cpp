@@ -249,7 +249,6 @@ class Watcher {
   }
 
   void look_at_own_work(std::int64_t now, std::int64_t passed) {
-    next_notice_ns_ = 0;
     const bool in_library = watchdog_.current_call->load(std::memory_order_relaxed) != nullptr;
     const bool has_worked = meter_.has_worked(passed, in_library);
     if (in_library) here_.last_call_ns.store(now, std::memory_order_relaxed);
@@ -276,7 +275,8 @@ class Watcher {
 
   // Ever more rarely.
   void give_notice(std::int64_t now, std::int64_t since, std::int64_t waited) {
-    if (next_notice_ns_ == 0) next_notice_ns_ = std::max(since, resumed_ns_) + notice_ns_;
+    if (std::exchange(noticed_wait_, since) != since)
+      next_notice_ns_ = std::max(since, resumed_ns_) + notice_ns_;
     if (now > next_notice_ns_) {
       next_notice_ns_ = now + (now - since);
       const auto whom = others_.describe_those_waited_for();
@@ -308,7 +308,7 @@ class Watcher {
   const Neighbours others_;
   WorkMeter& meter_;
   const std::int64_t timeout_ns_, work_limit_ns_, notice_ns_;
-  std::int64_t warned_of_ = 0, looked_ns_, resumed_ns_, next_notice_ns_ = 0;
+  std::int64_t warned_of_ = 0, noticed_wait_ = 0, looked_ns_, resumed_ns_, next_notice_ns_ = 0;
   std::int64_t asked_ns_ = 0;  // to stop; -1: and told of it
 };
 
