@@ -244,7 +244,7 @@ std::vector<std::string> unknown_settings() {
     const std::string_view text = *entry;
     if (!text.starts_with("TESSERA_") || text.starts_with("TESSERA_TEST_")) continue;
     const std::string name(text.substr(0, text.find('=')));
-    bool known = false;
+    bool known = name == "TESSERA_MPIRUN" || name == "TESSERA_PYTHON";  // the command line's
     for (const Row& row : rows) known = known || name == row.name;
     if (!known) unknown.push_back(name + did_you_mean(name, names()));
   }

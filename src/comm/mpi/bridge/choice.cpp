@@ -39,6 +39,7 @@ void use(const Library& library) {
     refuse(missing == nullptr ? library.path + " is " + name_of(library.kind) +
                                     ", which this build of tessera was made without"
                               : library.path + " has no " + missing + ": tessera needs MPI 3.1");
+  keep(library);
   table = adapted;
 }
 
@@ -107,7 +108,9 @@ Library search(const Launch& launch, const Wanted& wanted) {
 }  // namespace
 
 void choose_mpi() {
-  if (table != &alone) return;
+  int is_up = 0;
+  table->Initialized(&is_up);
+  if (table != &alone || is_up) return;
   const auto loaded = loaded_libraries();
   const auto launch = launch_of_process();
   const auto wanted = wanted_mpi();

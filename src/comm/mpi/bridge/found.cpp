@@ -38,10 +38,9 @@ std::string path_of(void* handle, const std::string& otherwise) {
   return symbol != nullptr && dladdr(symbol, &info) != 0 ? info.dli_fname : otherwise;
 }
 
-// In a name space of its own, as every module has it: two libraries with the same names do not mix. It stays,
-// because MPI's own threads and exit handlers may run until the end.
+// In a name space of its own, as every module has it: two libraries with the same names do not mix.
 Library load(const std::string& path, int mode = 0) {
-  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE | mode);
+  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | mode);
   if (handle == nullptr) return {};
   const auto kind = kind_of(handle, path);
   return kind == Kind::none ? Library{} : Library{kind, path_of(handle, path), handle};
@@ -153,5 +152,8 @@ Library find_library(Kind kind) {
 }
 
 Library open_library(const std::string& path) { return load(path); }
+
+void keep(const Library& library) { dlopen(library.path.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE); }
+void drop(const Library& library) { dlclose(library.handle); }
 
 }  // namespace tessera::comm::bridge
