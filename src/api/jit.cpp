@@ -98,9 +98,8 @@ class CompiledCore {
  public:
   TracedPtr traced;
   Program program;
-  std::vector<int> source;       // program input -> leaf of the arguments; -1: a constant of the trace
-  std::vector<Array> constants;  // per program input
-  bool has_constants = false;
+  std::vector<int> source;            // program input -> leaf of the arguments; -1: a constant of the trace
+  std::vector<Array> constants;       // per program input
   std::unique_ptr<Executable> bound;  // at the first call: abstract meshes have no ranks to bind to
   int bound_in = 0;                   // session_number()
   GraphKey key;
@@ -281,7 +280,6 @@ CompiledPtr compile_traced(const TracedPtr& traced) {
       if (traced->placeholders[i].node() == leaf.node()) source = static_cast<int>(i);
     core->source.push_back(source);
     core->constants.push_back(source < 0 ? leaf : Array());
-    core->has_constants |= source < 0;
   }
   return core;
 }
@@ -347,6 +345,13 @@ static std::vector<Buffer> memory_of_arguments(const CompiledCore& core, const s
   return buffers;
 }
 
+static std::vector<Array> with_constants(const CompiledCore& core, const std::vector<Array>& placed) {
+  auto operands = placed;
+  std::copy_if(core.constants.begin(), core.constants.end(), std::back_inserter(operands),
+               [](const Array& constant) { return constant.node() != nullptr; });
+  return operands;
+}
+
 static void give_up_donated(const std::vector<Array>& leaves, const std::vector<bool>& donated) {
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     if (!donated[i]) continue;
@@ -375,17 +380,18 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     if (expected && !output_of(leaves[i]).sharding)
       placed[i] = device_put(leaves[i], *expected), pending.push_back(placed[i]);
   }
-  for (const auto& constant : core.constants)
-    if (constant.node() && !constant.node()->is_evaluated()) pending.push_back(constant);
+  bool constants_matter = false;
+  for (const auto& constant : core.constants) {
+    if (!constant.node()) continue;
+    if (const auto& stored = output_of(constant).stored)
+      constants_matter |= stored->content != 0 || stored->failure;
+    else
+      pending.push_back(constant);
+  }
   if (!pending.empty()) evaluate(pending);
   const bool is_ready = core.bound && core.bound_in == session_number();
-  std::vector<Array> with_constants;
-  if (core.has_constants) {
-    with_constants = placed;
-    std::copy_if(core.constants.begin(), core.constants.end(), std::back_inserter(with_constants),
-                 [](const Array& constant) { return constant.node() != nullptr; });
-  }
-  const auto& operands = core.has_constants ? with_constants : placed;
+  auto all = constants_matter ? with_constants(core, placed) : std::vector<Array>();
+  const auto& operands = constants_matter ? all : placed;
   Asked asked{core.traced->graph,
               core.key,
               core.plan_key,
@@ -395,7 +401,7 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
               content_of(operands)};
   const Agreed agreed = agree_on(asked);
   if (agreed == Agreed::failed) {
-    const auto failure = share_failures(core.participants, operands);
+    const auto failure = share_failures(core.participants, with_constants(core, placed));
     give_up_donated(leaves, donated);
     raise(*failure);
   }
@@ -415,7 +421,7 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
     give_up_donated(leaves, donated);
     return taken;
   });
-  with_constants.clear();
+  all.clear();
   placed.clear();
   compare_replicas(*core.bound, buffers, process_index());
   auto result = core.bound->run(std::move(buffers));
