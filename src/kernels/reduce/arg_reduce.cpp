@@ -5,6 +5,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/reduce/order.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/reduce_rows.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::kernels {
@@ -29,8 +30,13 @@ template <class T, class Is> std::int64_t first_place(const T* x, std::int64_t n
 
 // The extremes of blocks by the vectorised reduction, then the place in the first block that holds the best.
 template <bool max, class T> std::int64_t place_in_row(const T* x, std::int64_t n) {
-  constexpr std::int64_t block = 1024, blocks_at_once = 64;
+  constexpr std::int64_t block = 1024, blocks_at_once = 64, shared_row = 1 << 18;
   constexpr auto kind = max ? ReduceKind::max : ReduceKind::min;
+  const RowReduceFn on_this_thread = find_row_reduce(kind, dtype_of<T>());
+  const auto extremes_of = [&](const T* blocks, std::int64_t count, std::int64_t size, T* extremes) {
+    if (n < shared_row || threads() == 1) return on_this_thread(blocks, count, size, extremes);
+    reduce(kind, dtype_of<T>(), blocks, Shape({count, size}), {1}, extremes);
+  };
   T best{};
   std::int64_t first = -1;
   const auto offer = [&](const T& value, std::int64_t at) {
@@ -40,13 +46,13 @@ template <bool max, class T> std::int64_t place_in_row(const T* x, std::int64_t 
   for (; at + block <= n && !(first >= 0 && is_nan(best));) {
     const std::int64_t blocks = std::min((n - at) / block, blocks_at_once);
     T extremes[blocks_at_once];
-    reduce(kind, dtype_of<T>(), x + at, Shape({blocks, block}), {1}, extremes);
+    extremes_of(x + at, blocks, block, extremes);
     for (std::int64_t b = 0; b < blocks; ++b) offer(extremes[b], at + b * block);
     at += blocks * block;
   }
   if (at < n && !(first >= 0 && is_nan(best))) {
     T extreme{};
-    reduce(kind, dtype_of<T>(), x + at, Shape({n - at}), {0}, &extreme);
+    extremes_of(x + at, 1, n - at, &extreme);
     offer(extreme, at);
   }
   const std::int64_t size = std::min(block, n - first);

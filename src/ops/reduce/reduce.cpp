@@ -100,8 +100,20 @@ constexpr NoRule no_vjp_of_bool{"its result is bool"};
 const OpDef any_op = reduction("any", "M.. K.. -> M.. | any K", no_vjp_of_bool);
 const OpDef all_op = reduction("all", "M.. K.. -> M.. | all K", no_vjp_of_bool);
 
-const Registered registered[] = {Registered(sum_op), Registered(prod_op), Registered(max_op),
-                                 Registered(min_op), Registered(any_op),  Registered(all_op)};
+// Of bool, which the kernel counts as bytes.
+OpDef count_record() {
+  auto op = reduction("count_nonzero", "M.. K.. -> M.. | sum K",
+                      [](const VjpArgs&) -> Cotangents { return Cotangents(1); });  // integers
+  op.infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
+    return {{infer(in, params)[0].shape, int32}};
+  };
+  return op;
+}
+const OpDef count_op = count_record();
+
+const Registered registered[] = {Registered(sum_op),  Registered(prod_op), Registered(max_op),
+                                 Registered(min_op),  Registered(any_op),  Registered(all_op),
+                                 Registered(count_op)};
 
 Array with_kept_dims(const Array& reduced, const Array& x, const std::vector<int>& dims, bool keepdims) {
   if (!keepdims) return reduced;
@@ -185,7 +197,8 @@ Array all(const Operand& x, Axes axes, bool keepdims) {
 }
 Array count_nonzero(const Operand& x, Axes axes, bool keepdims) {
   const Call call("count_nonzero", x.where);
-  return sum(astype(not_equal(x, 0), int32), axes, keepdims);
+  check_usable(x.array);
+  return reduce(count_op, is_bool(x.array.dtype()) ? x.array : not_equal(x, 0), axes, keepdims);
 }
 
 Array mean(const Operand& x, Axes axes, bool keepdims) {
