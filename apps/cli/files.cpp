@@ -41,7 +41,8 @@ std::optional<FileName> parse_store(const std::string& word) {
   if (at != std::string::npos) return FileName{Format::zarr, word.substr(0, at + 5), word.substr(at + 6)};
   std::string path = word;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  if (ends_with(path, ".zarr") || path.find(".zarr/") != std::string::npos) return FileName{Format::zarr, path, ""};
+  if (ends_with(path, ".zarr") || path.find(".zarr/") != std::string::npos)
+    return FileName{Format::zarr, path, ""};
   return std::nullopt;
 }
 std::string place_of(const FileName& file) {

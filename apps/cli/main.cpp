@@ -223,8 +223,9 @@ int answer(int argc, char** argv) {
 
   auto* info =
       app.add_subcommand("info", "devices, hosts, libraries; or what is in a file, without its data");
-  info->add_option("file", order.operands,
-                   "x.npy, x.npz, x.h5, x.safetensors, x.zarr, x.nc, x.csv, x.mtx, or a folder of checkpoints")
+  info->add_option(
+          "file", order.operands,
+          "x.npy, x.npz, x.h5, x.safetensors, x.zarr, x.nc, x.csv, x.mtx, or a folder of checkpoints")
       ->expected(0, 1);
   add_json(info, order);
   info->footer("Example: tessera info model.safetensors");
@@ -238,7 +239,8 @@ int answer(int argc, char** argv) {
   add_layout(shard, order), add_json(shard, order);
   shard->footer("Example: tessera shard 10x6 --mesh x=4,y=2 --spec x,y");
 
-  const std::string files = "x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.zarr:array, x.nc:variable, x.csv, x.mtx";
+  const std::string files =
+      "x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.zarr:array, x.nc:variable, x.csv, x.mtx";
   for (const auto& [name, what, output] :
        {std::tuple{"stats", "least, largest, mean, deviation, zeros and NaNs of an array", ""},
         {"plot", "a picture of a curve or an image in the terminal", ""},

@@ -17,6 +17,7 @@ class Tessera(CMakePackage):
 
     variant("shared", default=True, description="Build the shared library besides the static one")
     variant("hdf5", default=True, description="Read and write .h5 files")
+    variant("zarr", default=True, description="Zarr stores packed by zstd and Blosc")
     variant("scalapack", default=True, description="eigh and svd of matrices split over ranks")
     variant("python", default=False, description="The Python package")
 
@@ -37,6 +38,8 @@ class Tessera(CMakePackage):
     depends_on("libpng@1.6:")
     depends_on("zlib-api")
     depends_on("hdf5@1.10:", when="+hdf5")
+    depends_on("zstd", when="+zarr")
+    depends_on("c-blosc", when="+zarr")
     depends_on("scalapack", when="+scalapack")
     depends_on("python@3.9:", when="+python", type=("build", "link", "run"))
     depends_on("py-numpy", when="+python", type=("build", "run"))
@@ -52,6 +55,7 @@ class Tessera(CMakePackage):
         args = [
             self.define_from_variant("TESSERA_SHARED", "shared"),
             self.define_from_variant("TESSERA_HDF5", "hdf5"),
+            self.define_from_variant("TESSERA_ZARR", "zarr"),
             self.define_from_variant("TESSERA_PYTHON", "python"),
             self.define("TESSERA_BLAS", blas),
             self.define("TESSERA_BUILD_TESTS", False),

@@ -32,42 +32,100 @@ void check(const ArrayMeta& meta) {
   require(meta.dims.empty() || meta.dims.size() == meta.shape.size(), "each dim has a name");
   for (const auto extent : meta.chunk) require(extent > 0, "chunks have elements");
   require(std::count_if(meta.codecs.begin(), meta.codecs.end(),
-                        [](const Codec& c) { return c.kind == Codec::Kind::bytes || c.kind == Codec::Kind::sharding; }) == 1,
+                        [](const Codec& c) {
+                          return c.kind == Codec::Kind::bytes || c.kind == Codec::Kind::sharding;
+                        }) == 1,
           "one codec makes bytes");
   if (meta.format == 2) return;
   const ArrayMeta again = parse_array_v3(document_text(array_document(meta)));
-  require(again.shape == meta.shape && again.chunk == meta.chunk && again.dtype == meta.dtype && again.dims == meta.dims,
+  require(again.shape == meta.shape && again.chunk == meta.chunk && again.dtype == meta.dtype &&
+              again.dims == meta.dims,
           "what is written again says the same");
-  require(codecs_json(again.codecs, meta.dtype) == codecs_json(meta.codecs, meta.dtype), "and so do its codecs");
+  require(codecs_json(again.codecs, meta.dtype) == codecs_json(meta.codecs, meta.dtype),
+          "and so do its codecs");
 }
 
 std::vector<std::string> seeds_v3() {
   const std::string head = R"({"zarr_format": 3, "node_type": "array", "shape": [)",
-                    keys = R"("chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}}, )";
-  return {head + R"(7, 5], "data_type": "float64", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3, 2]}}, )" + keys +
-              R"("fill_value": "NaN", "codecs": [{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "crc32c"}], "attributes": {"units": "K", "limit": NaN}, "dimension_names": ["y", null], "storage_transformers": []})",
-          head + R"(10, 9], "data_type": "int16", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 6]}}, "chunk_key_encoding": {"name": "v2", "configuration": {"separator": "."}}, "fill_value": -7, )"
-                 R"("codecs": [{"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 3], "codecs": [{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd", "configuration": {"level": 1, "checksum": false}}], "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}], "index_location": "end"}}], "attributes": {}})",
-          head + R"(], "data_type": "complex64", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": []}}, )" + keys +
-              R"("fill_value": [0.0, "-Infinity"], "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 5}}]})",
-          head + R"(40], "data_type": "float32", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16]}}, )" + keys +
-              R"("fill_value": "0x7fc00000", "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "blosc", "configuration": {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}}], "later": {"must_understand": false}})",
-          head + R"(0, 4], "data_type": "bool", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 4]}}, )" + keys +
-              R"("fill_value": true, "codecs": [{"name": "bytes"}]})"};
+                    keys =
+                        R"("chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}}, )";
+  return {
+      head +
+          R"(7, 5], "data_type": "float64", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3, 2]}}, )" +
+          keys +
+          R"("fill_value": "NaN", "codecs": [{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "crc32c"}], "attributes": {"units": "K", "limit": NaN}, "dimension_names": ["y", null], "storage_transformers": []})",
+      head +
+          R"(10, 9], "data_type": "int16", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 6]}}, "chunk_key_encoding": {"name": "v2", "configuration": {"separator": "."}}, "fill_value": -7, )"
+          R"("codecs": [{"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 3], "codecs": [{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd", "configuration": {"level": 1, "checksum": false}}], "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}], "index_location": "end"}}], "attributes": {}})",
+      head +
+          R"(], "data_type": "complex64", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": []}}, )" +
+          keys +
+          R"("fill_value": [0.0, "-Infinity"], "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 5}}]})",
+      head +
+          R"(40], "data_type": "float32", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16]}}, )" +
+          keys +
+          R"("fill_value": "0x7fc00000", "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "blosc", "configuration": {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}}], "later": {"must_understand": false}})",
+      head +
+          R"(0, 4], "data_type": "bool", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 4]}}, )" +
+          keys + R"("fill_value": true, "codecs": [{"name": "bytes"}]})"};
 }
 std::vector<std::string> seeds_v2() {
-  return {R"({"zarr_format": 2, "shape": [5, 7], "chunks": [2, 3], "dtype": "<f8", "fill_value": 0.5, "order": "C", "filters": null, "dimension_separator": ".", "compressor": {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}})",
-          R"({"zarr_format": 2, "shape": [5], "chunks": [2], "dtype": ">i2", "fill_value": null, "order": "F", "filters": null, "dimension_separator": "/", "compressor": {"id": "zlib", "level": 1}})",
-          R"({"zarr_format": 2, "shape": [], "chunks": [], "dtype": "|b1", "fill_value": false, "order": "C", "filters": null, "compressor": null})",
-          R"({"zarr_format": 2, "shape": [9], "chunks": [4], "dtype": "<c16", "fill_value": ["NaN", 1], "order": "C", "filters": null, "compressor": {"id": "zstd", "level": 3, "checksum": true}})"};
+  return {
+      R"({"zarr_format": 2, "shape": [5, 7], "chunks": [2, 3], "dtype": "<f8", "fill_value": 0.5, "order": "C", "filters": null, "dimension_separator": ".", "compressor": {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}})",
+      R"({"zarr_format": 2, "shape": [5], "chunks": [2], "dtype": ">i2", "fill_value": null, "order": "F", "filters": null, "dimension_separator": "/", "compressor": {"id": "zlib", "level": 1}})",
+      R"({"zarr_format": 2, "shape": [], "chunks": [], "dtype": "|b1", "fill_value": false, "order": "C", "filters": null, "compressor": null})",
+      R"({"zarr_format": 2, "shape": [9], "chunks": [4], "dtype": "<c16", "fill_value": ["NaN", 1], "order": "C", "filters": null, "compressor": {"id": "zstd", "level": 3, "checksum": true}})"};
 }
 
-const std::vector<std::string> words_v3 = {
-    "\"shape\"", "\"data_type\"", "\"uint8\"", "\"int64\"", "\"float16\"", "\"bool\"", "\"complex128\"", "\"chunk_grid\"", "null", "true", "NaN",
-    "-Infinity", "Infinity", "\"Infinity\"", "{}", "[]", "[[[[[[[[", "{\"name\": \"bytes\"}", "{\"name\": \"crc32c\"}, ", "\"configuration\": {}", "\"must_understand\": false", "0.0", "1e400", "18446744073709551615", "\"0x7ff8000000000001\"", "\"big\"",
-    "\"order\": [0, 1]", "\"start\"", "\\ud800", "\"storage_transformers\": [{}], "};
-const std::vector<std::string> words_v2 = {"\"<i4\"", "\"|u1\"", "\">f2\"", "\"|V2\"", "\"<U5\"", "null", "true", "NaN", "\"gzip\"", "\"lz4\"", "\"F\"", "{}", "[]",
-                                           "\"NaN\"", "{\"id\": \"zstd\"}", "-1", "1e400", "18446744073709551615", "\"filters\": [], "};
+const std::vector<std::string> words_v3 = {"\"shape\"",
+                                           "\"data_type\"",
+                                           "\"uint8\"",
+                                           "\"int64\"",
+                                           "\"float16\"",
+                                           "\"bool\"",
+                                           "\"complex128\"",
+                                           "\"chunk_grid\"",
+                                           "null",
+                                           "true",
+                                           "NaN",
+                                           "-Infinity",
+                                           "Infinity",
+                                           "\"Infinity\"",
+                                           "{}",
+                                           "[]",
+                                           "[[[[[[[[",
+                                           "{\"name\": \"bytes\"}",
+                                           "{\"name\": \"crc32c\"}, ",
+                                           "\"configuration\": {}",
+                                           "\"must_understand\": false",
+                                           "0.0",
+                                           "1e400",
+                                           "18446744073709551615",
+                                           "\"0x7ff8000000000001\"",
+                                           "\"big\"",
+                                           "\"order\": [0, 1]",
+                                           "\"start\"",
+                                           "\\ud800",
+                                           "\"storage_transformers\": [{}], "};
+const std::vector<std::string> words_v2 = {"\"<i4\"",
+                                           "\"|u1\"",
+                                           "\">f2\"",
+                                           "\"|V2\"",
+                                           "\"<U5\"",
+                                           "null",
+                                           "true",
+                                           "NaN",
+                                           "\"gzip\"",
+                                           "\"lz4\"",
+                                           "\"F\"",
+                                           "{}",
+                                           "[]",
+                                           "\"NaN\"",
+                                           "{\"id\": \"zstd\"}",
+                                           "-1",
+                                           "1e400",
+                                           "18446744073709551615",
+                                           "\"filters\": [], "};
 
 bool parse_v3(std::string_view text) {
   return accepts([&] { check(parse_array_v3(text)); });
@@ -89,7 +147,8 @@ bool parse_shard(std::string_view bytes) {
     for (const auto& place : places) {
       if (!place.is_there()) continue;
       require(place.offset + place.bytes <= all.size(), "it is in the shard");
-      const auto piece = unpack(behind_serializer(sharding.codecs), all.subspan(place.offset, place.bytes), 12);
+      const auto piece =
+          unpack(behind_serializer(sharding.codecs), all.subspan(place.offset, place.bytes), 12);
       require(piece.bytes.size() == 12, "it has the bytes of a chunk");
     }
   });
@@ -132,9 +191,11 @@ std::vector<std::string> whole_chunks() {
   const auto packers = all_packers();
   std::vector<std::string> seeds;
   for (std::size_t kind = 0; kind < packers.size(); ++kind) {
-    const Piece packed = pack(std::span(packers).subspan(kind, 1),
-                              {reinterpret_cast<const std::byte*>(chunk_values.data()), chunk_values.size()}, 4);
-    seeds.push_back(static_cast<char>(kind) + std::string(reinterpret_cast<const char*>(packed.bytes.data()), packed.bytes.size()));
+    const Piece packed =
+        pack(std::span(packers).subspan(kind, 1),
+             {reinterpret_cast<const std::byte*>(chunk_values.data()), chunk_values.size()}, 4);
+    seeds.push_back(static_cast<char>(kind) +
+                    std::string(reinterpret_cast<const char*>(packed.bytes.data()), packed.bytes.size()));
   }
   return seeds;
 }
@@ -147,8 +208,13 @@ std::string verdict(bool is_v3, const std::string& text) {
     for (const Codec& codec : meta.codecs) names.push_back(name_of(codec.kind));
     Json dims = Json::array();
     for (const auto& dim : meta.dims) dims.push_back(dim);
-    return value_text({{"shape", meta.shape.vector()}, {"chunks", meta.chunk.vector()}, {"dtype", name(meta.dtype)}, {"codecs", names},
-                       {"dims", dims}, {"key", key_of(meta, Place(meta.shape.size(), 1))}, {"attributes", meta.attributes},
+    return value_text({{"shape", meta.shape.vector()},
+                       {"chunks", meta.chunk.vector()},
+                       {"dtype", name(meta.dtype)},
+                       {"codecs", names},
+                       {"dims", dims},
+                       {"key", key_of(meta, Place(meta.shape.size(), 1))},
+                       {"attributes", meta.attributes},
                        {"fill", meta.fill_is_given ? fill_json(meta.fill, meta.dtype) : Json()}});
   } catch (const IoError&) {
     return "null";
@@ -175,8 +241,14 @@ TEST(ZarrMetadata, mutants_are_written_for_the_comparison_with_zarr_python) {
 std::vector<Parser> store_parsers() {
   return {{"zarr", seeds_v3(), words_v3, parse_v3},
           {"zarr_v2", seeds_v2(), words_v2, parse_v2},
-          {"zarr_shard", {whole_shard()}, {"\xff\xff\xff\xff\xff\xff\xff\xff", "\0\0\0\0\0\0\0\0"s, "\x28\xb5\x2f\xfd"}, parse_shard},
-          {"zarr_chunk", whole_chunks(), {"\xff\xff\xff\xff", "\0\0\0\0"s, "\x28\xb5\x2f\xfd", "\x1f\x8b\x08"}, parse_chunk}};
+          {"zarr_shard",
+           {whole_shard()},
+           {"\xff\xff\xff\xff\xff\xff\xff\xff", "\0\0\0\0\0\0\0\0"s, "\x28\xb5\x2f\xfd"},
+           parse_shard},
+          {"zarr_chunk",
+           whole_chunks(),
+           {"\xff\xff\xff\xff", "\0\0\0\0"s, "\x28\xb5\x2f\xfd", "\x1f\x8b\x08"},
+           parse_chunk}};
 }
 
 }  // namespace tessera::test

@@ -16,7 +16,9 @@ using testing::Pointwise;
 
 class NetcdfFile : public InFolder {
  protected:
-  static std::string data(const std::string& name) { return (std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "io/data" / name).string(); }
+  static std::string data(const std::string& name) {
+    return (std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "io/data" / name).string();
+  }
   static double made(std::int64_t i) { return static_cast<double>(7 * i % 100 - 50); }
   static std::vector<double> numbers(const Array& x) { return to_vector<double>(astype(x, float64)); }
 };
@@ -44,7 +46,8 @@ TEST_F(NetcdfFile, packed_numbers_are_unpacked_and_missing_ones_are_nan) {
   const Array x = io::load_netcdf(file, "packed", all_rows());
   EXPECT_EQ(x.dtype(), float64);
   std::vector<double> wanted;
-  for (int i = 0; i < 15; ++i) wanted.push_back(made(i) == -50 ? NAN : std::round((made(i) - 10) / 0.5) * 0.5 + 10);
+  for (int i = 0; i < 15; ++i)
+    wanted.push_back(made(i) == -50 ? NAN : std::round((made(i) - 10) / 0.5) * 0.5 + 10);
   EXPECT_THAT(numbers(x), Pointwise(NanSensitiveDoubleEq(), wanted));
   const Array stored = io::load_netcdf(file, "packed", all_rows(), {.unpack = false});
   EXPECT_EQ(stored.dtype(), int16);
@@ -57,7 +60,8 @@ TEST_F(NetcdfFile, packed_numbers_are_unpacked_and_missing_ones_are_nan) {
 TEST_F(NetcdfFile, files_of_xarray_are_read) {
   const auto file = data("xarray.nc");
   EXPECT_THAT(io::netcdf_variables(file).at("t2m").dims, ElementsAre("time", "lat", "lon"));
-  EXPECT_EQ(std::get<std::string>(io::netcdf_attributes(file, "t2m").at("long_name")), "Temperatur in 2 m Höhe");
+  EXPECT_EQ(std::get<std::string>(io::netcdf_attributes(file, "t2m").at("long_name")),
+            "Temperatur in 2 m Höhe");
   const Array x = io::load_netcdf(file, "t2m", all_rows());
   EXPECT_EQ(x.dtype(), float32);
   EXPECT_EQ(numbers(x)[59], made(59));
@@ -68,7 +72,9 @@ TEST_F(NetcdfFile, files_of_xarray_are_read) {
 
 TEST_F(NetcdfFile, what_is_written_comes_back_with_dims_and_packing) {
   const auto file = path("x.nc");
-  const auto slab = [](int first, int n) { return device_put(reshape(arange(n * 6) + first * 6, {n, 2, 3}), all_rows()); };
+  const auto slab = [](int first, int n) {
+    return device_put(reshape(arange(n * 6) + first * 6, {n, 2, 3}), all_rows());
+  };
   io::Netcdf out(file);
   out.write("lat", astype(arange(2), float64), {"lat"});
   for (const int first : {0, 3}) out.append("t", astype(slab(first, 3), float32), {"time", "lat", "lon"});
@@ -99,7 +105,10 @@ TEST_F(NetcdfFile, mistakes_are_told) {
               AllOf(HasSubstr("'x'"), HasSubstr("has 6 elements already")));
   EXPECT_THAT(text_of_error<DtypeError>([&] { out.write("b", astype(arange(6), complex64), {"x"}); }),
               HasSubstr("which netCDF does not have"));
-  EXPECT_THAT(text_of_error<ShapeError>([&] { out.write("b", arange(6), {"x", "y"}); }), HasSubstr("2 dimensions"));
+  EXPECT_THAT(text_of_error<ShapeError>([&] {
+                out.write("b", arange(6), {"x", "y"});
+              }),
+              HasSubstr("2 dimensions"));
   out.close();
   put("old.nc", std::string("CDF\1\0\0\0\0", 8));
   EXPECT_THAT(text_of_error<IoError>([&] { io::netcdf_variables(path("old.nc")); }), HasSubstr("netCDF-3"));

@@ -52,7 +52,8 @@ TEST_F(ZarrStore, slabs_are_appended_along_any_dim_whatever_their_layout_and_chu
     out.close();
     const Array all = rows(0, 16, 7);
     for (int n = 0; n < 4; ++n)
-      EXPECT_EQ(held("group/x" + std::to_string(n)), to_vector<double>(n % 2 == 0 ? all : transpose(all))) << n;
+      EXPECT_EQ(held("group/x" + std::to_string(n)), to_vector<double>(n % 2 == 0 ? all : transpose(all)))
+          << n;
     EXPECT_THAT(entries(), ElementsAre("run.zarr"));
   }
 }
@@ -69,7 +70,8 @@ TEST_F(ZarrStore, a_region_is_overwritten_and_the_rest_stays) {
     for (std::size_t r = 0; r < 9; ++r)
       for (std::size_t c = 0; c < 8; ++c) {
         const bool is_inside = r >= 3 && r < 8 && c >= 1 && c < 7;
-        EXPECT_EQ(all[r * 8 + c], is_inside ? wanted[(r - 3) * 6 + c - 1] : before[r * 8 + c]) << r << " " << c;
+        EXPECT_EQ(all[r * 8 + c], is_inside ? wanted[(r - 3) * 6 + c - 1] : before[r * 8 + c])
+            << r << " " << c;
       }
   }
   out.close();
@@ -110,14 +112,21 @@ TEST_F(ZarrStore, mistakes_leave_the_store_as_it_was) {
   io::Zarr out(store());
   out.write("x", device_put(rows(0, 4, 3), all_rows()));
   out.flush();
-  EXPECT_THAT(text_of_error<ShapeError>([&] { out.append("x", rows(0, 2, 2), 0); }),
-              AllOf(HasSubstr("has the shape (4, 3)"), HasSubstr("(2, 2) cannot be added along dimension 0")));
+  EXPECT_THAT(
+      text_of_error<ShapeError>([&] { out.append("x", rows(0, 2, 2), 0); }),
+      AllOf(HasSubstr("has the shape (4, 3)"), HasSubstr("(2, 2) cannot be added along dimension 0")));
   EXPECT_THAT(text_of_error<DtypeError>([&] { out.append("x", rows(0, 2, 3, float32), 0); }),
               HasSubstr("holds float64, not float32"));
-  EXPECT_THAT(text_of_error<ShapeError>([&] { out.overwrite("x", rows(0, 2, 3), {3, 0}); }),
+  EXPECT_THAT(text_of_error<ShapeError>([&] {
+                out.overwrite("x", rows(0, 2, 3), {3, 0});
+              }),
               HasSubstr("(2, 3) from (3, 0) on is not within"));
-  EXPECT_THAT(text_of_error<IoError>([&] { out.overwrite("y", rows(0, 2, 3), {3, 0}); }), HasSubstr("no array 'y'"));
-  EXPECT_THAT(text_of_error<IoError>([&] { out.write("x/y", rows(0, 2, 3)); }), HasSubstr("has an array 'x'"));
+  EXPECT_THAT(text_of_error<IoError>([&] {
+                out.overwrite("y", rows(0, 2, 3), {3, 0});
+              }),
+              HasSubstr("no array 'y'"));
+  EXPECT_THAT(text_of_error<IoError>([&] { out.write("x/y", rows(0, 2, 3)); }),
+              HasSubstr("has an array 'x'"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] { out.write("../y", rows(0, 2, 3)); }),
               HasSubstr("cannot be the name of an array"));
   out.close();
@@ -128,7 +137,9 @@ TEST_F(ZarrStore, mistakes_leave_the_store_as_it_was) {
 }
 
 TEST_F(ZarrStore, arrays_that_others_made_are_appended_to_in_their_own_codecs) {
-  if (is_main_process()) fs::copy(fs::path(TESSERA_TEST_DATA).parent_path() / "io/data/v3.zarr", store(), fs::copy_options::recursive);
+  if (is_main_process())
+    fs::copy(fs::path(TESSERA_TEST_DATA).parent_path() / "io/data/v3.zarr", store(),
+             fs::copy_options::recursive);
   comm::barrier(comm::world());
   io::Zarr out(store());
   for (const char* name : {"turned", "big_endian", "sharded_start", "v2_keys", "gzip"}) {

@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 
 class Zarr : public InFolder {
  protected:
-  static std::string data(const std::string& name) { return (std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "io/data" / name).string(); }
+  static std::string data(const std::string& name) {
+    return (std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "io/data" / name).string();
+  }
   // What tests/io/make_data.py puts into every array.
   static std::vector<double> made(std::int64_t n, bool is_unsigned = false) {
     std::vector<double> values;
@@ -52,9 +54,9 @@ TEST_F(Zarr, arrays_of_zarr_python_with_every_codec_have_their_values_in_every_l
   const std::string store = data("v3.zarr");
   const auto arrays = io::zarr_arrays(store);
   EXPECT_EQ(arrays.size(), 25U);
-  for (const char* name : {"plain", "big_endian", "turned", "zstd", "gzip", "blosc/lz4", "blosc/zstd", "blosc/zlib",
-                           "blosc/blosclz", "blosc/lz4hc", "summed", "sharded", "dots", "v2_keys", "types/uint32",
-                           "types/uint64", "types/float16"}) {
+  for (const char* name : {"plain", "big_endian", "turned", "zstd", "gzip", "blosc/lz4", "blosc/zstd",
+                           "blosc/zlib", "blosc/blosclz", "blosc/lz4hc", "summed", "sharded", "dots",
+                           "v2_keys", "types/uint32", "types/uint64", "types/float16"}) {
     const auto& info = arrays.at(name);
     const auto wanted = made(info.shape.elements(), is_unsigned_integer(info.dtype));
     for (int round = 0; round < 3; ++round) {
@@ -73,7 +75,8 @@ TEST_F(Zarr, complex_numbers_bools_scalars_and_empty_arrays_of_zarr_python_are_r
   for (std::size_t i = 0; i < 90; ++i) complex_values.emplace_back(forward[i], forward[89 - i]);
   EXPECT_EQ(values(io::load_zarr(store + "/sharded_start")), complex_values);
   EXPECT_EQ(io::load_zarr(store + "/types/complex128").dtype(), complex128);
-  EXPECT_THAT(to_vector<int>(astype(io::load_zarr(store + "/types/bool"), int32)), ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(to_vector<int>(astype(io::load_zarr(store + "/types/bool"), int32)),
+              ElementsAre(0, 0, 0, 0, 0, 0));
   EXPECT_EQ(to_vector<double>(io::load_zarr(store + "/scalar")), made(1));
   EXPECT_EQ(io::load_zarr(store + "/empty").shape(), (Shape{0, 4}));
 }
@@ -103,7 +106,8 @@ TEST_F(Zarr, stores_of_version_2_are_read) {
   const std::string store = data("v2.zarr");
   EXPECT_EQ(io::zarr_arrays(store).size(), 5U);
   for (const char* name : {"c", "f", "plain"})
-    EXPECT_EQ(to_vector<double>(astype(io::load_zarr(store + "/" + name, all_rows()), float64)), made(35)) << name;
+    EXPECT_EQ(to_vector<double>(astype(io::load_zarr(store + "/" + name, all_rows()), float64)), made(35))
+        << name;
   const auto turned = values(io::load_zarr(store + "/gzip", all_rows()));
   EXPECT_EQ(turned[1], (std::complex<double>(made(35)[1], made(35)[33])));
   EXPECT_THAT(io::zarr_dims(store + "/zstd"), ElementsAre("y", "x"));
@@ -138,7 +142,8 @@ TEST_F(Zarr, what_is_saved_comes_back_from_any_grid_codec_and_layout_into_any_ot
 
 TEST_F(Zarr, by_default_a_shard_of_the_array_is_a_chunk_and_nothing_is_sent) {
   const int n = device_count();
-  io::save_zarr(path("x.zarr"), device_put(numbers({4 * n, 3}, float32), all_rows()), {.compression = "none"});
+  io::save_zarr(path("x.zarr"), device_put(numbers({4 * n, 3}, float32), all_rows()),
+                {.compression = "none"});
   std::vector<std::string> wanted{"zarr.json"};
   for (int r = 0; r < n; ++r) wanted.push_back("c/" + std::to_string(r) + "/0");
   std::sort(wanted.begin(), wanted.end());
@@ -158,8 +163,9 @@ TEST_F(Zarr, slices_read_only_their_part) {
   io::save_zarr(path("x.zarr"), device_put(x, all_rows()), {.chunks = {4, 3}});
   const Array part = io::load_zarr(path("x.zarr"), all_rows(), {.slices = {slice(1, 8, 2), slice(-4, None)}});
   EXPECT_EQ(to_vector<double>(part), to_vector<double>(x(slice(1, 8, 2), slice(-4, None))));
-  EXPECT_THAT(text_of_error<IndexError>([&] { io::load_zarr(path("x.zarr"), {.slices = {slice(None, None, -1)}}); }),
-              HasSubstr("only positive steps"));
+  EXPECT_THAT(
+      text_of_error<IndexError>([&] { io::load_zarr(path("x.zarr"), {.slices = {slice(None, None, -1)}}); }),
+      HasSubstr("only positive steps"));
 }
 
 TEST_F(Zarr, a_save_takes_the_place_of_an_old_store_and_leaves_nothing_else) {
@@ -183,7 +189,9 @@ TEST_F(Zarr, mistakes_are_the_same_error_on_all_ranks) {
   const Array x = device_put(numbers({6, 4}, float32), all_rows());
   EXPECT_THAT(text_of_error<ArgumentError>([&] { io::save_zarr(path("x"), x, {.chunks = {2}}); }),
               HasSubstr("chunks (2,) do not suit an array of shape (6, 4)"));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::save_zarr(path("x"), x, {.chunks = {2, 3}, .shards = {4, 4}}); }),
+  EXPECT_THAT(text_of_error<ArgumentError>([&] {
+                io::save_zarr(path("x"), x, {.chunks = {2, 3}, .shards = {4, 4}});
+              }),
               HasSubstr("no multiples of chunks (2, 3)"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] { io::save_zarr(path("x"), x, {.compression = "zst"}); }),
               HasSubstr("did you mean 'zstd'?"));
@@ -191,7 +199,8 @@ TEST_F(Zarr, mistakes_are_the_same_error_on_all_ranks) {
               HasSubstr("1 name of dims for an array of shape (6, 4)"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] { io::save_zarr(path("x"), astype(x, int8), {.fill = 300}); }),
               HasSubstr("the fill value 300.0 is no int8"));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::load_zarr(path("nothing.zarr")); }), HasSubstr("is not there"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_zarr(path("nothing.zarr")); }),
+              HasSubstr("is not there"));
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_zarr(data("v3.zarr")); }),
               AllOf(HasSubstr("is a group and no array"), HasSubstr("'below'")));
   EXPECT_THAT(entries(), IsEmpty());
@@ -200,7 +209,8 @@ TEST_F(Zarr, mistakes_are_the_same_error_on_all_ranks) {
 TEST_F(Zarr, damaged_chunks_are_errors_that_name_the_file) {
   const Array x = device_put(numbers({6, 4}, float32), all_rows());
   const std::pair<io::ZarrOptions, const char*> cases[] = {
-      {{.chunks = {6, 4}, .compression = "none"}, "holds a chunk of 11 bytes, where (6, 4) of float32 need 96"},
+      {{.chunks = {6, 4}, .compression = "none"},
+       "holds a chunk of 11 bytes, where (6, 4) of float32 need 96"},
       {{.chunks = {6, 4}, .compression = "zstd"}, "cannot be unpacked by zstd"},
       {{.chunks = {6, 4}, .compression = "gzip"}, "cannot be unpacked by zlib"},
       {{.chunks = {6, 4}, .compression = "blosc"}, "is not what Blosc packs"},
@@ -209,8 +219,9 @@ TEST_F(Zarr, damaged_chunks_are_errors_that_name_the_file) {
   for (const auto& [options, text] : cases) {
     io::save_zarr(path("x.zarr"), x, options);
     once([&] { std::ofstream(path("x.zarr/c/0/0"), std::ios::binary) << "hello world"; });
-    EXPECT_THAT(text_of_error<IoError>([&] { io::load_zarr(path("x.zarr"), all_rows()); }),
-                AllOf(HasSubstr("x.zarr/c/0/0' " + std::string(text == cases[2].second ? "" : "")), HasSubstr(text)));
+    EXPECT_THAT(
+        text_of_error<IoError>([&] { io::load_zarr(path("x.zarr"), all_rows()); }),
+        AllOf(HasSubstr("x.zarr/c/0/0' " + std::string(text == cases[2].second ? "" : "")), HasSubstr(text)));
   }
 }
 

@@ -36,8 +36,9 @@ std::map<std::string, NetcdfDim> netcdf_dims(const std::string& path,
                                              std::source_location where = std::source_location::current());
 /// The attributes of a variable, a group or the file (""), without those that the format itself uses. Not
 /// collective.
-std::map<std::string, Attribute> netcdf_attributes(const std::string& path, const std::string& variable = "",
-                                                   std::source_location where = std::source_location::current());
+std::map<std::string, Attribute> netcdf_attributes(
+    const std::string& path, const std::string& variable = "",
+    std::source_location where = std::source_location::current());
 
 /// Options of load_netcdf.
 struct NetcdfLoadOptions {
@@ -58,11 +59,11 @@ Array load_netcdf(const std::string& path, const std::string& variable, const Ne
 
 /// Options of a variable that is made.
 struct NetcdfVariableOptions {
-  int compression = 0;                        ///< deflate: 1 (fast) to 9 (small); 0: none
-  std::optional<Dtype> packed = {};           ///< the integers that numbers are stored as
-  std::optional<double> scale_factor = {};    ///< of packed: stored * scale_factor + add_offset; nullopt: 1
-  std::optional<double> add_offset = {};      ///< nullopt: 0
-  std::optional<double> fill = {};            ///< _FillValue: what stands for NaN
+  int compression = 0;                      ///< deflate: 1 (fast) to 9 (small); 0: none
+  std::optional<Dtype> packed = {};         ///< the integers that numbers are stored as
+  std::optional<double> scale_factor = {};  ///< of packed: stored * scale_factor + add_offset; nullopt: 1
+  std::optional<double> add_offset = {};    ///< nullopt: 0
+  std::optional<double> fill = {};          ///< _FillValue: what stands for NaN
 };
 
 /// Writes one netCDF file, variable by variable, with the mode of Hdf5Writer.

@@ -23,13 +23,15 @@ using Attribute = Hdf5Attribute;
 
 /// How a new array is stored.
 struct ZarrOptions {
-  std::vector<std::int64_t> chunks = {};  ///< extents of what is packed as one; {}: of the array's shards, at most 64 MiB
-  std::vector<std::int64_t> shards = {};  ///< extents of what is one file, multiples of chunks; {}: a file for each chunk
-  std::string compression = "zstd";       ///< zstd, gzip, blosc (with lz4), blosc-zstd, or none
-  std::optional<int> level = {};          ///< of the compression; nullopt: 1 of zstd and gzip, 5 of Blosc
-  bool checksum = false;                  ///< a CRC-32C behind each chunk
-  std::vector<std::string> dims = {};     ///< names of the dimensions; "" for one without
-  std::optional<double> fill = {};        ///< of what is nowhere stored; nullopt: 0
+  std::vector<std::int64_t> chunks =
+      {};  ///< extents of what is packed as one; {}: of the array's shards, at most 64 MiB
+  std::vector<std::int64_t> shards =
+      {};  ///< extents of what is one file, multiples of chunks; {}: a file for each chunk
+  std::string compression = "zstd";    ///< zstd, gzip, blosc (with lz4), blosc-zstd, or none
+  std::optional<int> level = {};       ///< of the compression; nullopt: 1 of zstd and gzip, 5 of Blosc
+  bool checksum = false;               ///< a CRC-32C behind each chunk
+  std::vector<std::string> dims = {};  ///< names of the dimensions; "" for one without
+  std::optional<double> fill = {};     ///< of what is nowhere stored; nullopt: 0
 };
 /// Options of load_zarr.
 struct ZarrLoadOptions {
@@ -63,8 +65,8 @@ std::map<std::string, FileInfo> zarr_arrays(const std::string& path,
 std::vector<std::string> zarr_dims(const std::string& path,
                                    std::source_location where = std::source_location::current());
 /// The attributes of an array or a group that are numbers, texts or lists of them. Not collective.
-std::map<std::string, Attribute> zarr_attributes(const std::string& path,
-                                                 std::source_location where = std::source_location::current());
+std::map<std::string, Attribute> zarr_attributes(
+    const std::string& path, std::source_location where = std::source_location::current());
 /// All attributes, as a JSON object. Not collective.
 std::string zarr_attributes_json(const std::string& path,
                                  std::source_location where = std::source_location::current());

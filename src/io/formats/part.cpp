@@ -31,7 +31,8 @@ Part part_of(const std::string& call, const std::string& what, const std::vector
     const std::int64_t extent = shape[d], step = slice.step.value_or(1);
     if (step < 1)
       throw IndexError(call + ": the slice of dimension " + std::to_string(d) + " has the step " +
-                       std::to_string(step) + "; of a file only positive steps are read. Use flip afterwards");
+                       std::to_string(step) +
+                       "; of a file only positive steps are read. Use flip afterwards");
     const auto bound = [&](std::optional<std::int64_t> at, std::int64_t otherwise) {
       if (!at) return otherwise;
       return std::clamp<std::int64_t>(*at < 0 ? *at + extent : *at, 0, extent);

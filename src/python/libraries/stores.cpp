@@ -48,8 +48,9 @@ io::ZarrOptions zarr_options(const py::kwargs& words) {
 }
 
 void bind_zarr(py::module_& part) {
-  py::class_<io::Zarr> type(part, "Zarr", "Writes a Zarr store array by array; with `with` it is closed at the end. "
-                                          "Collective over all ranks.");
+  py::class_<io::Zarr> type(part, "Zarr",
+                            "Writes a Zarr store array by array; with `with` it is closed at the end. "
+                            "Collective over all ranks.");
   type.def(py::init([](const std::string& path, const std::string& mode) {
              const io::ZarrOpenOptions options{choose<io::ZarrOpen>("mode", mode,
                                                                     {{"append", io::ZarrOpen::append},
@@ -73,23 +74,28 @@ void bind_zarr(py::module_& part) {
             const auto options = zarr_options(words);
             unlocked([&](auto) { out.append(name, x.array, dim, options, x.where); });
           },
-          py::arg("name"), py::arg("x"), py::arg("dim") = 0, "Adds x behind what an array holds, or makes it.")
+          py::arg("name"), py::arg("x"), py::arg("dim") = 0,
+          "Adds x behind what an array holds, or makes it.")
       .def(
           "overwrite",
           [](io::Zarr& out, const std::string& name, Value x, const std::vector<std::int64_t>& start) {
             unlocked([&](auto) { out.overwrite(name, x.array, start, x.where); });
           },
-          py::arg("name"), py::arg("x"), py::arg("start"), "Puts x into an array, from the element `start` on.")
+          py::arg("name"), py::arg("x"), py::arg("start"),
+          "Puts x into an array, from the element `start` on.")
       .def(
           "group",
-          [](io::Zarr& out, const std::string& name) { unlocked([&](auto where) { out.group(name, where); }); },
+          [](io::Zarr& out, const std::string& name) {
+            unlocked([&](auto where) { out.group(name, where); });
+          },
           py::arg("name"), "Makes a group, and those on the way to it.")
       .def(
           "attribute",
           [](io::Zarr& out, const std::string& name, const std::string& key, const io::Attribute& value) {
             unlocked([&](auto where) { out.attribute(name, key, value, where); });
           },
-          py::arg("name"), py::arg("key"), py::arg("value"), "Sets an attribute of an array, a group or the store (\"\").")
+          py::arg("name"), py::arg("key"), py::arg("value"),
+          "Sets an attribute of an array, a group or the store (\"\").")
       .def(
           "attributes_json",
           [](io::Zarr& out, const std::string& name, const std::string& json) {
@@ -97,9 +103,11 @@ void bind_zarr(py::module_& part) {
           },
           py::arg("name"), py::arg("json"), "Sets all attributes to those of a JSON object.")
       .def(
-          "flush", [](io::Zarr& out) { unlocked([&](auto where) { out.flush(where); }); }, "A new store gets its name.")
+          "flush", [](io::Zarr& out) { unlocked([&](auto where) { out.flush(where); }); },
+          "A new store gets its name.")
       .def(
-          "close", [](io::Zarr& out) { unlocked([&](auto where) { out.close(where); }); }, "flush, and the end of it.")
+          "close", [](io::Zarr& out) { unlocked([&](auto where) { out.close(where); }); },
+          "flush, and the end of it.")
       .def("__enter__", [](py::object self) { return self; })
       .def("__exit__", [](py::object self, const py::object& kind, py::handle, py::handle) {
         if (kind.is_none()) self.attr("close")();
@@ -107,8 +115,8 @@ void bind_zarr(py::module_& part) {
 }
 
 io::NetcdfVariableOptions variable_options(int compression, const std::optional<DtypeValue>& packed,
-                                           std::optional<double> scale_factor, std::optional<double> add_offset,
-                                           std::optional<double> fill) {
+                                           std::optional<double> scale_factor,
+                                           std::optional<double> add_offset, std::optional<double> fill) {
   io::NetcdfVariableOptions options{compression, {}, scale_factor, add_offset, fill};
   if (packed) options.packed = packed->value;
   return options;
@@ -119,19 +127,21 @@ using Put = void (io::Netcdf::*)(const std::string&, const Array&, const std::ve
 template <Put put> void bind_put(py::class_<io::Netcdf>& type, const char* name, const char* doc) {
   type.def(
       name,
-      [](io::Netcdf& out, const std::string& variable, Value x, const std::vector<std::string>& dims, int compression,
-         std::optional<DtypeValue> packed, std::optional<double> scale_factor, std::optional<double> add_offset,
-         std::optional<double> fill) {
+      [](io::Netcdf& out, const std::string& variable, Value x, const std::vector<std::string>& dims,
+         int compression, std::optional<DtypeValue> packed, std::optional<double> scale_factor,
+         std::optional<double> add_offset, std::optional<double> fill) {
         const auto options = variable_options(compression, packed, scale_factor, add_offset, fill);
         unlocked([&](auto) { (out.*put)(variable, x.array, dims, options, x.where); });
       },
-      py::arg("name"), py::arg("x"), py::arg("dims"), py::arg("compression") = 0, py::arg("packed") = py::none(),
-      py::arg("scale_factor") = py::none(), py::arg("add_offset") = py::none(), py::arg("fill") = py::none(), doc);
+      py::arg("name"), py::arg("x"), py::arg("dims"), py::arg("compression") = 0,
+      py::arg("packed") = py::none(), py::arg("scale_factor") = py::none(),
+      py::arg("add_offset") = py::none(), py::arg("fill") = py::none(), doc);
 }
 
 void bind_netcdf(py::module_& part) {
-  py::class_<io::Netcdf> type(part, "Netcdf", "Writes a netCDF-4 file variable by variable; with `with` it is closed at "
-                                              "the end. Collective over all ranks.");
+  py::class_<io::Netcdf> type(part, "Netcdf",
+                              "Writes a netCDF-4 file variable by variable; with `with` it is closed at "
+                              "the end. Collective over all ranks.");
   type.def(py::init([](const std::string& path, const std::string& mode) {
              const io::Hdf5WriterOptions options{choose<io::Hdf5Open>("mode", mode,
                                                                       {{"append", io::Hdf5Open::append},
@@ -143,13 +153,16 @@ void bind_netcdf(py::module_& part) {
            }),
            py::arg("path"), py::arg("mode") = "append");
   bind_put<&io::Netcdf::write>(type, "write", "Makes a variable over these dimensions.");
-  bind_put<&io::Netcdf::append>(type, "append", "Adds x along the first dimension of a variable, or makes it.");
+  bind_put<&io::Netcdf::append>(type, "append",
+                                "Adds x along the first dimension of a variable, or makes it.");
   type.def(
           "attribute",
-          [](io::Netcdf& out, const std::string& variable, const std::string& name, const io::Attribute& value) {
+          [](io::Netcdf& out, const std::string& variable, const std::string& name,
+             const io::Attribute& value) {
             unlocked([&](auto where) { out.attribute(variable, name, value, where); });
           },
-          py::arg("variable"), py::arg("name"), py::arg("value"), "Sets an attribute of a variable, or of the file (\"\").")
+          py::arg("variable"), py::arg("name"), py::arg("value"),
+          "Sets an attribute of a variable, or of the file (\"\").")
       .def(
           "close", [](io::Netcdf& out) { unlocked([&](auto where) { out.close(where); }); }, "The end of it.")
       .def("__enter__", [](py::object self) { return self; })
@@ -185,10 +198,14 @@ void bind_netcdf(py::module_& part) {
       py::arg("path"), "The size of each dimension, and whether it is unlimited. Not collective.");
   part.def(
       "netcdf_attributes",
-      [](const std::string& path, const std::string& variable) { return io::netcdf_attributes(path, variable, here()); },
-      py::arg("path"), py::arg("variable") = "", "The attributes of a variable, a group or the file. Not collective.");
+      [](const std::string& path, const std::string& variable) {
+        return io::netcdf_attributes(path, variable, here());
+      },
+      py::arg("path"), py::arg("variable") = "",
+      "The attributes of a variable, a group or the file. Not collective.");
   part.def(
-      "zarr_attributes", [](const std::string& path) { return io::zarr_attributes(path, here()); }, py::arg("path"),
+      "zarr_attributes", [](const std::string& path) { return io::zarr_attributes(path, here()); },
+      py::arg("path"),
       "The attributes of an array or a group that are numbers, texts or lists of them. Not collective.");
 }
 

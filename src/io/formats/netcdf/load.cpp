@@ -15,8 +15,9 @@ namespace tessera::io {
 namespace {
 
 // What the format itself keeps in attributes.
-const std::set<std::string> own_names = {"CLASS",         "NAME",          "DIMENSION_LIST", "REFERENCE_LIST",
-                                         "_Netcdf4Dimid", "_NCProperties", "_nc3_strict",    "_Netcdf4Coordinates"};
+const std::set<std::string> own_names = {
+    "CLASS",         "NAME",          "DIMENSION_LIST", "REFERENCE_LIST",
+    "_Netcdf4Dimid", "_NCProperties", "_nc3_strict",    "_Netcdf4Coordinates"};
 
 Handle opened(const Hdf5Source& source) {
   const File file(source.call, source.path, File::Mode::read);
@@ -33,11 +34,13 @@ Handle opened(const Hdf5Source& source) {
 
 // netCDF keeps a number, and a text that is not ASCII, as a list of one.
 Attribute plain(const Attribute& attribute) {
-  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&attribute); whole != nullptr && whole->size() == 1)
+  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&attribute);
+      whole != nullptr && whole->size() == 1)
     return whole->front();
   if (const auto* list = std::get_if<std::vector<double>>(&attribute); list != nullptr && list->size() == 1)
     return list->front();
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute); texts != nullptr && texts->size() == 1)
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute);
+      texts != nullptr && texts->size() == 1)
     return texts->front();
   return attribute;
 }
@@ -101,7 +104,8 @@ Array unpacked(const Array& stored, const std::map<std::string, Attribute>& attr
 Array load(const std::string& path, const std::string& variable, const std::optional<Sharding>& sharding,
            const NetcdfLoadOptions& options) {
   const Hdf5LoadOptions part{.other_files = false, .slices = options.slices};
-  const Array stored = sharding ? load_hdf5(path, variable, *sharding, part) : load_hdf5(path, variable, part);
+  const Array stored =
+      sharding ? load_hdf5(path, variable, *sharding, part) : load_hdf5(path, variable, part);
   if (!options.unpack || is_complex(stored.dtype()) || is_bool(stored.dtype())) return stored;
   return unpacked(stored, attributes_of({call_text(), path, "/" + variable}));
 }

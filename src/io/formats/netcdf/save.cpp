@@ -35,14 +35,15 @@ void check_dtype(const std::string& name, Dtype dtype) {
 Array packed(const std::string& name, const Array& x, const NetcdfVariableOptions& options) {
   if (!options.packed) {
     if (options.scale_factor || options.add_offset)
-      throw ArgumentError(call_text() + ": the variable " + tessera::quoted(name) +
-                          " has a scale_factor or add_offset, and no dtype that it is packed into; give packed");
+      throw ArgumentError(
+          call_text() + ": the variable " + tessera::quoted(name) +
+          " has a scale_factor or add_offset, and no dtype that it is packed into; give packed");
     if (!options.fill || !is_floating(x.dtype())) return x;
     return where(isnan(x), full_like(x, *options.fill), x);
   }
   if (!is_integer(*options.packed) || !is_floating(x.dtype()))
-    throw DtypeError(call_text() + ": the variable " + tessera::quoted(name) + " of " + tessera::name(x.dtype()) +
-                     " cannot be packed into " + tessera::name(*options.packed) +
+    throw DtypeError(call_text() + ": the variable " + tessera::quoted(name) + " of " +
+                     tessera::name(x.dtype()) + " cannot be packed into " + tessera::name(*options.packed) +
                      "; floating point numbers are packed into integers");
   Array steps = (astype(x, float64) - options.add_offset.value_or(0)) / options.scale_factor.value_or(1);
   steps = where(isnan(x), full_like(steps, options.fill.value_or(0)), round(steps));
@@ -80,9 +81,9 @@ void take_dims(std::map<std::string, std::int64_t>& extents, const std::string& 
   for (std::size_t d = grows ? 1 : 0; d < dims.size(); ++d) {
     const auto [at, is_new] = all.emplace(dims[d], x.shape()[d]);
     if (!is_new && at->second != x.shape()[d])
-      throw ShapeError(call_text() + ": the variable " + tessera::quoted(name) + " of shape " + to_string(x.shape()) +
-                       " has the dimension " + tessera::quoted(dims[d]) + ", which has " +
-                       std::to_string(at->second) + " elements already");
+      throw ShapeError(call_text() + ": the variable " + tessera::quoted(name) + " of shape " +
+                       to_string(x.shape()) + " has the dimension " + tessera::quoted(dims[d]) +
+                       ", which has " + std::to_string(at->second) + " elements already");
   }
   extents = std::move(all);
 }
@@ -112,9 +113,10 @@ void Netcdf::write(const std::string& name, const Array& x, const std::vector<st
   state.dims[name] = dims;
   describe(state.file, name, options);
   if (options.fill)
-    on_file(state.file.state_->source(name), state.file.state_->file, [&](const Hdf5Source& source, hid_t file) {
-      write_fill_attribute(source, file, stored.dtype(), *options.fill);
-    });
+    on_file(state.file.state_->source(name), state.file.state_->file,
+            [&](const Hdf5Source& source, hid_t file) {
+              write_fill_attribute(source, file, stored.dtype(), *options.fill);
+            });
 }
 
 void Netcdf::append(const std::string& name, const Array& x, const std::vector<std::string>& dims,
@@ -135,9 +137,10 @@ void Netcdf::append(const std::string& name, const Array& x, const std::vector<s
   if (!is_new) return;
   describe(state.file, name, options);
   if (options.fill)
-    on_file(state.file.state_->source(name), state.file.state_->file, [&](const Hdf5Source& source, hid_t file) {
-      write_fill_attribute(source, file, stored.dtype(), *options.fill);
-    });
+    on_file(state.file.state_->source(name), state.file.state_->file,
+            [&](const Hdf5Source& source, hid_t file) {
+              write_fill_attribute(source, file, stored.dtype(), *options.fill);
+            });
 }
 
 void Netcdf::attribute(const std::string& variable, const std::string& name, const Attribute& value,

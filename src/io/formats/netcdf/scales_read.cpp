@@ -15,7 +15,8 @@ std::string base_of(const std::string& path) { return path.substr(path.rfind('/'
 // A text attribute of a fixed length, as the library of dimension scales writes them; "" where there is none.
 std::string text_attribute(hid_t object, const char* name) {
   if (H5Aexists(object, name) <= 0) return "";
-  const Handle attribute(H5Aopen(object, name, H5P_DEFAULT), H5Aclose), type(H5Aget_type(attribute), H5Tclose);
+  const Handle attribute(H5Aopen(object, name, H5P_DEFAULT), H5Aclose),
+      type(H5Aget_type(attribute), H5Tclose);
   if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0) return "";
   std::string text(std::min<std::size_t>(H5Tget_size(type), 4096), '\0');
   const Handle memory(H5Tcopy(H5T_C_S1), H5Tclose);
@@ -41,8 +42,8 @@ std::vector<std::string> names_in_list(hid_t file, hid_t dataset, std::size_t nd
   const Handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), H5Aclose),
       space(H5Aget_space(attribute), H5Sclose), stored(H5Aget_type(attribute), H5Tclose),
       reference(H5Tcopy(H5T_STD_REF_OBJ), H5Tclose), type(H5Tvlen_create(reference), H5Tclose);
-  const bool is_list = H5Tget_class(stored) == H5T_VLEN &&
-                       H5Sget_simple_extent_npoints(space) == static_cast<hssize_t>(ndim);
+  const bool is_list =
+      H5Tget_class(stored) == H5T_VLEN && H5Sget_simple_extent_npoints(space) == static_cast<hssize_t>(ndim);
   std::vector<hvl_t> lists(ndim);
   if (!is_list || H5Aread(attribute, type, lists.data()) < 0) return names;
   for (std::size_t d = 0; d < ndim; ++d)

@@ -1,8 +1,8 @@
-#include <cstdint>
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <algorithm>
 #include <utility>
 
 #include "base/text.hpp"
@@ -55,7 +55,8 @@ class Scales {
       const Handle space(H5Screate_simple(1, &extent, &most), H5Sclose),
           creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
       if (is_unlimited) H5Pset_chunk(creation, 1, &chunk);
-      const Handle made(H5Dcreate2(file_, absolute_name(dim).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, creation, H5P_DEFAULT),
+      const Handle made(H5Dcreate2(file_, absolute_name(dim).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT,
+                                   creation, H5P_DEFAULT),
                         H5Dclose);
       check(made.ok(), "the dimension " + tessera::quoted(dim));
       char text[80];
@@ -75,8 +76,8 @@ class Scales {
     std::vector<hvl_t> lists;
     for (auto& one : references) lists.push_back({1, &one});
     const hsize_t extent = dims.size();
-    const Handle type(H5Tvlen_create(H5T_STD_REF_OBJ), H5Tclose), space(H5Screate_simple(1, &extent, nullptr), H5Sclose),
-        dataset = open(variable);
+    const Handle type(H5Tvlen_create(H5T_STD_REF_OBJ), H5Tclose),
+        space(H5Screate_simple(1, &extent, nullptr), H5Sclose), dataset = open(variable);
     put(dataset, "DIMENSION_LIST", type, space, lists.data());
   }
   void list_uses(const std::string& dim, const std::vector<Use>& uses) const {
@@ -108,7 +109,8 @@ bool is_coordinate(const std::string& variable, const std::vector<std::string>& 
 
 }  // namespace
 
-void write_scales(const Hdf5Source& source, hid_t file, const std::map<std::string, std::vector<std::string>>& dims) {
+void write_scales(const Hdf5Source& source, hid_t file,
+                  const std::map<std::string, std::vector<std::string>>& dims) {
   const Scales scales(source, file);
   std::map<std::string, std::pair<hsize_t, bool>> extents;
   for (const auto& [variable, names] : dims)

@@ -1,7 +1,7 @@
 #include "io/formats/zarr/chain.hpp"
 
-#include <tessera/error.hpp>
 #include <zlib.h>
+#include <tessera/error.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -41,9 +41,7 @@ struct Inflater {
 uInt step_of(std::size_t left) {
   return static_cast<uInt>(std::min<std::size_t>(left, std::size_t{1} << 30));
 }
-Bytef* of_zlib(const std::byte* data) {
-  return const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data));
-}
+Bytef* of_zlib(const std::byte* data) { return const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data)); }
 
 Piece pack_deflate(const Codec& codec, std::span<const std::byte> in) {
   Deflater deflater(codec.level, codec.kind == Kind::gzip ? gzip_window : zlib_window);
@@ -58,7 +56,8 @@ Piece pack_deflate(const Codec& codec, std::span<const std::byte> in) {
     stream.next_out = of_zlib(piece.memory.data() + put), stream.avail_out = room;
     state = deflate(&stream, taken + give == in.size() ? Z_FINISH : Z_NO_FLUSH);
     taken += give - stream.avail_in, put += room - stream.avail_out;
-    if (state != Z_OK && state != Z_STREAM_END) throw IoError("zlib cannot pack a chunk; choose another compression");
+    if (state != Z_OK && state != Z_STREAM_END)
+      throw IoError("zlib cannot pack a chunk; choose another compression");
   }
   piece.bytes = {piece.memory.data(), put};
   return piece;
@@ -84,7 +83,8 @@ std::size_t unpack_deflate(std::span<const std::byte> in, std::span<std::byte> o
       if (taken < in.size() && inflateReset(&stream) != Z_OK) refuse("cannot be unpacked by zlib");
       if (taken == in.size()) return put;
     } else if (state != Z_OK || (give == stream.avail_in && room == stream.avail_out)) {
-      refuse(std::string("cannot be unpacked by zlib: ") + (stream.msg != nullptr ? stream.msg : "it ends early"));
+      refuse(std::string("cannot be unpacked by zlib: ") +
+             (stream.msg != nullptr ? stream.msg : "it ends early"));
     }
   }
   refuse("cannot be unpacked by zlib: it ends early");
@@ -133,8 +133,7 @@ Codecs behind_serializer(Codecs codecs) {
 
 Piece pack(Codecs steps, std::span<const std::byte> in, std::size_t itemsize) {
   Piece piece{.bytes = in};
-  for (const Codec& codec : steps)
-    switch (codec.kind) {
+  for (const Codec& codec : steps) switch (codec.kind) {
       case Kind::crc32c: piece = with_sum(piece.bytes); break;
       case Kind::zstd: piece = pack_zstd(codec, piece.bytes); break;
       case Kind::blosc: piece = pack_blosc(codec, piece.bytes, itemsize); break;
@@ -152,7 +151,8 @@ Piece unpack(Codecs steps, std::span<const std::byte> in, std::int64_t bytes, st
     }
     // The steps before this one may have made more of the chunk than it has; sums are 4 bytes each.
     const auto is_packer = [](const Codec& codec) { return codec.kind != Kind::crc32c; };
-    const bool is_last = std::none_of(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i), is_packer);
+    const bool is_last =
+        std::none_of(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i), is_packer);
     const std::int64_t room = is_last ? bytes + static_cast<std::int64_t>(sum_bytes * i) : most_packed(bytes);
     const bool goes_out = is_last && i == 0 && out != nullptr;
     Buffer memory = goes_out ? Buffer::wrap(out, static_cast<std::size_t>(bytes), [] {})

@@ -53,7 +53,8 @@ class Chunks {
   void read(const Stored& stored, Codecs codecs, Wanted wanted) const {
     while (codecs.front().kind == Kind::transpose) {
       const auto& order = codecs.front().order;
-      wanted = {Shape(turned(wanted.chunk.vector(), order)), turned(wanted.box, order),
+      wanted = {Shape(turned(wanted.chunk.vector(), order)),
+                turned(wanted.box, order),
                 {wanted.target.at, turned(wanted.target.strides, order)}};
       codecs = codecs.subspan(1);
     }
@@ -66,7 +67,8 @@ class Chunks {
  private:
   // Looking at what the host has left costs more than a small chunk.
   void check_large(std::int64_t bytes, const std::string& path) const {
-    if (bytes > std::int64_t{64} << 20) check_memory(bytes, call_ + " of a chunk of " + tessera::quoted(path));
+    if (bytes > std::int64_t{64} << 20)
+      check_memory(bytes, call_ + " of a chunk of " + tessera::quoted(path));
   }
 
   void read_plain(const Stored& stored, Codecs codecs, const Wanted& wanted) const {
@@ -125,9 +127,8 @@ class Chunks {
     check_large(chunk, stored.file.path());
     check_large(index, stored.file.path());
     const std::int64_t most = 2 * chunk + 2 * index;
-    const Piece shard = parsed(stored.file, mend, [&] {
-      return unpack_most(behind_serializer(codecs), packed.bytes, most);
-    });
+    const Piece shard =
+        parsed(stored.file, mend, [&] { return unpack_most(behind_serializer(codecs), packed.bytes, most); });
     const File unpacked(call_, stored.file.path(),
                         std::string(reinterpret_cast<const char*>(shard.bytes.data()), shard.bytes.size()));
     read_inner({unpacked, 0, unpacked.bytes()}, codecs.front(), wanted);
@@ -145,7 +146,8 @@ class Chunks {
       for (std::size_t d = 0; d < place.size(); ++d) number += place[d] * strides[d];
       const InnerPlace& at = index[static_cast<std::size_t>(number)];
       if (!at.is_there()) return fill_box(meta_, box_shape(part), target);
-      read({stored.file, stored.start + static_cast<std::int64_t>(at.offset), static_cast<std::int64_t>(at.bytes)},
+      read({stored.file, stored.start + static_cast<std::int64_t>(at.offset),
+            static_cast<std::int64_t>(at.bytes)},
            sharding.codecs, {sharding.chunk, within(inner, part), target});
     });
   }
@@ -158,8 +160,7 @@ class Chunks {
                        mend);
     const std::int64_t at = sharding.index_at_start ? 0 : stored.bytes - bytes;
     const Piece table = bytes_of({stored.file, stored.start + at, bytes});
-    return parsed(stored.file, mend,
-                  [&] { return read_index(sharding, shard, table.bytes, stored.bytes); });
+    return parsed(stored.file, mend, [&] { return read_index(sharding, shard, table.bytes, stored.bytes); });
   }
 
   Piece bytes_of(const Stored& stored) const {
@@ -185,8 +186,7 @@ bool is_missing(const std::string& path) {
 
 // A bool is 0 or 1 everywhere in tessera, whatever wrote the file.
 void make_bools(std::byte* data, std::int64_t elements) {
-  for (std::int64_t i = 0; i < elements; ++i)
-    data[i] = data[i] == std::byte{0} ? std::byte{0} : std::byte{1};
+  for (std::int64_t i = 0; i < elements; ++i) data[i] = data[i] == std::byte{0} ? std::byte{0} : std::byte{1};
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ std::vector<Writer> writers_of(const Array& x, const Place& origin) {
 
 // `part` of one dense block to its place in another.
 void copy_part(const Box& to, std::byte* out, const Block& from, const Box& part, std::size_t width) {
-  const auto out_strides = row_major_strides(box_shape(to)), in_strides = row_major_strides(box_shape(from.box));
+  const auto out_strides = row_major_strides(box_shape(to)),
+             in_strides = row_major_strides(box_shape(from.box));
   const auto bytes = static_cast<std::int64_t>(width);
   kernels::copy_strided(out + offset_of(within(to, part), out_strides) * bytes, out_strides,
                         from.data + offset_of(within(from.box, part), in_strides) * bytes, in_strides,
@@ -68,7 +69,8 @@ class Borders {
     for (const auto& [peer, boxes] : received_)
       receives.push_back({peer, in_.at(peer).data(), static_cast<std::int64_t>(bytes_in(boxes))});
     if (sends.empty() && receives.empty()) return;
-    comm::exchange(comm::world(), sends, receives, [](std::size_t) {}, "borders of chunks");
+    comm::exchange(
+        comm::world(), sends, receives, [](std::size_t) {}, "borders of chunks");
   }
   // Where each part that came is.
   std::map<std::pair<int, std::int64_t>, const std::byte*> arrived() const {
@@ -117,7 +119,8 @@ std::vector<Job> jobs_of(const ChunkPlan& plan, const Borders& borders, const Bl
     jobs.push_back({chunk.place, {}});
     for (const Part& part : chunk.parts)
       jobs.back().parts.emplace_back(
-          part.box, part.device == device ? own : Block{part.box, arrived.at({part.device, met[part.device]++})});
+          part.box,
+          part.device == device ? own : Block{part.box, arrived.at({part.device, met[part.device]++})});
   }
   return jobs;
 }

@@ -15,12 +15,12 @@ namespace tessera::io::zarr {
 
 struct WriteTask {
   std::string call;
-  const ArrayMeta& meta;           // with the extents after the write
-  std::string folder;              // where the chunks go
-  Place origin;                    // of the values within the array
-  std::string old_folder = {};     // of the chunks that are there before
-  Shape old_shape = {};            // what of them holds values; empty where there are none
-  bool keeps_empty_chunks = false; // also chunks that hold nothing but the fill value become files
+  const ArrayMeta& meta;            // with the extents after the write
+  std::string folder;               // where the chunks go
+  Place origin;                     // of the values within the array
+  std::string old_folder = {};      // of the chunks that are there before
+  Shape old_shape = {};             // what of them holds values; empty where there are none
+  bool keeps_empty_chunks = false;  // also chunks that hold nothing but the fill value become files
 };
 // `x` is computed. Collective; what was written is on the disk. Gives the keys of this rank's chunks that
 // have a file, and of those that must have none.

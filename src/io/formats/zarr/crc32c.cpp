@@ -45,8 +45,7 @@ __attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::uint32_t sum
 
 std::uint32_t crc32c(std::span<const std::byte> bytes) {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("sse4.2"))
-    return ~by_instruction(~std::uint32_t{0}, bytes.data(), bytes.size());
+  if (__builtin_cpu_supports("sse4.2")) return ~by_instruction(~std::uint32_t{0}, bytes.data(), bytes.size());
 #endif
   return ~plainly(~std::uint32_t{0}, bytes.data(), bytes.size());
 }

@@ -33,14 +33,16 @@ class Encoder {
       turned = next, data = turned.data(), codecs = codecs.subspan(1);
     }
     const Piece made = codecs.front().kind == Kind::sharding ? shard(codecs.front(), chunk, data)
-                                                            : plain(codecs.front(), chunk, data);
+                                                             : plain(codecs.front(), chunk, data);
     Piece packed = pack(codecs.subspan(1), made.bytes, width_);
     if (!packed.memory) packed.memory = made.memory ? made.memory : turned;
     return packed;
   }
 
  private:
-  std::size_t bytes_in(const Shape& chunk) const { return static_cast<std::size_t>(chunk.elements()) * width_; }
+  std::size_t bytes_in(const Shape& chunk) const {
+    return static_cast<std::size_t>(chunk.elements()) * width_;
+  }
 
   Piece plain(const Codec& codec, const Shape& chunk, const std::byte* data) const {
     if (!codec.is_big_endian || width_ == 1) return {{data, bytes_in(chunk)}, {}};
@@ -59,9 +61,10 @@ class Encoder {
     std::uint64_t at = codec.index_at_start ? static_cast<std::uint64_t>(index_bytes(codec, shape)) : 0;
     for_each_chunk(codec.chunk, whole_box(shape), [&](const Place& place) {
       const Buffer inner = Buffer::allocate(bytes_in(codec.chunk));
-      kernels::copy_strided(inner.data(), inner_strides,
-                            data + offset_of(box_of(codec.chunk, place), strides) * static_cast<std::int64_t>(width_),
-                            strides, codec.chunk, width_);
+      kernels::copy_strided(
+          inner.data(), inner_strides,
+          data + offset_of(box_of(codec.chunk, place), strides) * static_cast<std::int64_t>(width_), strides,
+          codec.chunk, width_);
       index.emplace_back();
       if (holds_only(meta_.fill, inner.data(), codec.chunk.elements(), width_)) return;
       pieces.push_back(encode(codec.codecs, codec.chunk, inner.data()));
@@ -71,7 +74,9 @@ class Encoder {
     });
     const Piece table = index_piece(codec, index);
     const std::size_t before = codec.index_at_start ? 0 : static_cast<std::size_t>(at);
-    Piece shard{.bytes = {}, .memory = Buffer::allocate(static_cast<std::size_t>(at) + (codec.index_at_start ? 0 : table.bytes.size()))};
+    Piece shard{.bytes = {},
+                .memory = Buffer::allocate(static_cast<std::size_t>(at) +
+                                           (codec.index_at_start ? 0 : table.bytes.size()))};
     std::memcpy(shard.memory.data() + before, table.bytes.data(), table.bytes.size());
     std::size_t put = codec.index_at_start ? table.bytes.size() : 0;
     for (const Piece& piece : pieces) {

@@ -172,21 +172,21 @@ Shape turned(const Shape& shape, const std::vector<int>& order) {
 }  // namespace
 
 const char* name_of(Kind kind) {
-  constexpr const char* names[] = {"transpose", "bytes", "sharding_indexed", "crc32c",
-                                   "zstd",      "gzip",  "zlib",             "blosc"};
+  constexpr const char* names[] = {"transpose", "bytes", "sharding_indexed", "crc32c", "zstd", "gzip",
+                                   "zlib",      "blosc"};
   return names[static_cast<int>(kind)];
 }
 
 std::int64_t whole_number(const Json& value, const std::string& what) {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > most))
-    refuse("has " + value_text(value).substr(0, 40) + " in " + what + ", which is no whole number below 2^63");
+    refuse("has " + value_text(value).substr(0, 40) + " in " + what +
+           ", which is no whole number below 2^63");
   return value.get<std::int64_t>();
 }
 
 Shape read_shape(const Json& value, const std::string& what) {
-  if (!value.is_array() || value.size() > most_dims)
-    refuse("has no list of at most 64 numbers for " + what);
+  if (!value.is_array() || value.size() > most_dims) refuse("has no list of at most 64 numbers for " + what);
   std::vector<std::int64_t> extents;
   for (const Json& part : value) {
     extents.push_back(whole_number(part, what));

@@ -41,7 +41,8 @@ bool is_put_aside(const std::string& name, const std::string& of) {
 }
 
 // What is beside the target by one of the names that a save gives.
-std::vector<std::string> beside(const std::string& target, bool (*is_one)(const std::string&, const std::string&)) {
+std::vector<std::string> beside(const std::string& target,
+                                bool (*is_one)(const std::string&, const std::string&)) {
   std::vector<std::string> found;
   std::error_code none;
   const std::string name = fs::path(target).filename().string();
@@ -81,20 +82,24 @@ void check_target(const std::string& call, const std::string& target) {
                   tessera::quoted(parent_of(target)) + "; make it first");
   if (!is_there(target)) return;
   if (!fs::is_directory(target, none))
-    throw IoError(call + ": " + tessera::quoted(target) + " is a file, and a Zarr store is a folder; give another name");
-  bool is_store = fs::is_empty(target, none);
-  for (const char* file : {"/zarr.json", "/.zgroup", "/.zarray"}) is_store = is_store || is_there(target + file);
-  if (!is_store)
     throw IoError(call + ": " + tessera::quoted(target) +
-                  " is a folder that holds no Zarr store, and would be lost; give another name, or remove it");
+                  " is a file, and a Zarr store is a folder; give another name");
+  bool is_store = fs::is_empty(target, none);
+  for (const char* file : {"/zarr.json", "/.zgroup", "/.zarray"})
+    is_store = is_store || is_there(target + file);
+  if (!is_store)
+    throw IoError(
+        call + ": " + tessera::quoted(target) +
+        " is a folder that holds no Zarr store, and would be lost; give another name, or remove it");
   if (::access(target.c_str(), W_OK) != 0)
-    throw IoError(call + ": " + tessera::quoted(target) + " is write-protected; give another name, or chmod u+w it");
+    throw IoError(call + ": " + tessera::quoted(target) +
+                  " is write-protected; give another name, or chmod u+w it");
 }
 
 void rename_or_fail(const std::string& call, const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0)
-    throw IoError(call + ": " + tessera::quoted(from) + " cannot be renamed to " + tessera::quoted(to) + ": " +
-                  std::strerror(errno) + "; check the permissions of the directory");
+    throw IoError(call + ": " + tessera::quoted(from) + " cannot be renamed to " + tessera::quoted(to) +
+                  ": " + std::strerror(errno) + "; check the permissions of the directory");
 }
 
 // Whether the file system can do that; other reasons show when the names are changed one by one.
@@ -128,8 +133,8 @@ const std::string& FolderPlace::new_temporary() {
   drop_temporary();
   const std::string made = target_ + ".tmp-" + random_name();
   if (::mkdir(made.c_str(), 0777) != 0)
-    throw IoError(call_ + ": the folder " + tessera::quoted(made) + " cannot be made: " + std::strerror(errno) +
-                  "; check the permissions of the directory and the free space");
+    throw IoError(call_ + ": the folder " + tessera::quoted(made) + " cannot be made: " +
+                  std::strerror(errno) + "; check the permissions of the directory and the free space");
   return temporary_ = made;
 }
 
@@ -174,7 +179,8 @@ void link_folder(const std::string& call, const std::string& from, const std::st
     fs::copy(from, to, fs::copy_options::recursive, error);
   }
   if (error)
-    throw IoError(call + ": " + tessera::quoted(from) + " cannot be copied to " + tessera::quoted(to) + ": " + error.message() +
+    throw IoError(call + ": " + tessera::quoted(from) + " cannot be copied to " + tessera::quoted(to) + ": " +
+                  error.message() +
                   "; free some space: a copy is kept so that a failure cannot damage the array");
 }
 

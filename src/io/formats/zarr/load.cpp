@@ -50,7 +50,8 @@ std::int64_t writing_of(const std::string& path) {
   return 0;
 }
 
-Array load_once(const std::string& path, const std::optional<Sharding>& sharding, const ZarrLoadOptions& options) {
+Array load_once(const std::string& path, const std::optional<Sharding>& sharding,
+                const ZarrLoadOptions& options) {
   ArrayMeta meta;
   Part part;
   Reader reader;
@@ -96,7 +97,8 @@ Node node_at(const std::string& path) {
   Node node = zarr::read_node(call_text(), path);
   if (node.kind == Node::Kind::none)
     throw IoError(call_text() + ": " + tessera::quoted(path) +
-                  (std::filesystem::exists(path) ? " holds no Zarr store" : " is not there") + "; check the path");
+                  (std::filesystem::exists(path) ? " holds no Zarr store" : " is not there") +
+                  "; check the path");
   return node;
 }
 

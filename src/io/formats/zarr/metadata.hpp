@@ -23,17 +23,17 @@ using Element = std::array<std::byte, 16>;
 struct Codec {
   enum class Kind { transpose, bytes, sharding, crc32c, zstd, gzip, zlib, blosc };
   Kind kind = Kind::bytes;
-  bool is_big_endian = false;           // bytes
-  std::vector<int> order = {};          // transpose: stored dim i is dim order[i]
-  int level = 0;                        // zstd, gzip, zlib, blosc
-  bool checksum = false;                // zstd
-  std::string packer = {};              // blosc: lz4, zstd, ...
-  int shuffle = 0, typesize = 0;        // blosc: 0 none, 1 bytes, 2 bits; bytes of an element
-  std::int64_t blocksize = 0;           // blosc; 0: its choice
-  Shape chunk = {};                     // sharding: of the inner chunks
-  std::vector<Codec> codecs = {};       // sharding: of the inner chunks
-  std::vector<Codec> index_codecs = {}; // sharding: of the table of their places
-  bool index_at_start = false;          // sharding
+  bool is_big_endian = false;            // bytes
+  std::vector<int> order = {};           // transpose: stored dim i is dim order[i]
+  int level = 0;                         // zstd, gzip, zlib, blosc
+  bool checksum = false;                 // zstd
+  std::string packer = {};               // blosc: lz4, zstd, ...
+  int shuffle = 0, typesize = 0;         // blosc: 0 none, 1 bytes, 2 bits; bytes of an element
+  std::int64_t blocksize = 0;            // blosc; 0: its choice
+  Shape chunk = {};                      // sharding: of the inner chunks
+  std::vector<Codec> codecs = {};        // sharding: of the inner chunks
+  std::vector<Codec> index_codecs = {};  // sharding: of the table of their places
+  bool index_at_start = false;           // sharding
 };
 const char* name_of(Codec::Kind);
 

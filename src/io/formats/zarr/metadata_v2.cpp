@@ -22,9 +22,9 @@ struct StoredType {
   Dtype dtype;
 };
 constexpr StoredType stored_types[] = {
-    {"b1", bool_},   {"i1", int8},    {"u1", uint8},   {"i2", int16},   {"i4", int32},     {"i8", int64},
-    {"u2", uint16},  {"u4", uint32},  {"u8", uint64},  {"f2", float16}, {"f4", float32},   {"f8", float64},
-    {"c8", complex64}, {"c16", complex128}};
+    {"b1", bool_},   {"i1", int8},    {"u1", uint8},     {"i2", int16},      {"i4", int32},
+    {"i8", int64},   {"u2", uint16},  {"u4", uint32},    {"u8", uint64},     {"f2", float16},
+    {"f4", float32}, {"f8", float64}, {"c8", complex64}, {"c16", complex128}};
 
 // "<f4", "|b1"; the byte order goes to the codec.
 Dtype read_dtype(const Json& value, Codec& bytes) {

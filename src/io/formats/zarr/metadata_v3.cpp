@@ -16,16 +16,16 @@ void check_header(const Json& document, const char* node) {
   if (!format.is_number_integer() || format != 3)
     refuse("says zarr_format " + value_text(format).substr(0, 40) + " in zarr.json, where tessera knows 3");
   if (type != node)
-    refuse("says node_type " + value_text(type).substr(0, 40) + " in zarr.json, where " + tessera::quoted(node) +
-           " is wanted");
+    refuse("says node_type " + value_text(type).substr(0, 40) + " in zarr.json, where " +
+           tessera::quoted(node) + " is wanted");
 }
 
 // What the format does not know must say that it need not be understood.
 void check_extras(const Json& document, std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : document.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const bool is_optional = value.is_object() && value.contains("must_understand") &&
-                             value["must_understand"] == false;
+    const bool is_optional =
+        value.is_object() && value.contains("must_understand") && value["must_understand"] == false;
     if (!is_optional) refuse("has the entry " + shown(key) + " in zarr.json, which must be understood");
   }
 }
@@ -96,8 +96,9 @@ Json read_attributes(const Json& document) {
 
 ArrayMeta read_array_v3(const Json& document) {
   check_header(document, "array");
-  check_extras(document, {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding",
-                          "fill_value", "codecs", "attributes", "storage_transformers", "dimension_names"});
+  check_extras(document,
+               {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding",
+                "fill_value", "codecs", "attributes", "storage_transformers", "dimension_names"});
   ArrayMeta meta;
   meta.shape = read_shape(member(document, "shape", file), "shape");
   meta.dtype = read_dtype(member(document, "data_type", file));

@@ -50,13 +50,14 @@ std::vector<Codec> packing(const std::string& call, const ZarrOptions& options, 
                      .shuffle = width > 1 ? 1 : 0,
                      .typesize = width});
   } else if (word != "none") {
-    refuse_option(call, "there is no compression " + tessera::quoted(word) + did_you_mean(word, {"zstd", "gzip", "blosc", "none"}) +
+    refuse_option(call, "there is no compression " + tessera::quoted(word) +
+                            did_you_mean(word, {"zstd", "gzip", "blosc", "none"}) +
                             "; give zstd, gzip, blosc, blosc-zstd or none");
   }
   const int least = word == "zstd" ? -7 : 0, most = word == "zstd" ? 22 : 9;
   if (word != "none" && (steps.back().level < least || steps.back().level > most))
-    refuse_option(call, "the level " + std::to_string(steps.back().level) + " of " + word + " is not between " +
-                            std::to_string(least) + " and " + std::to_string(most));
+    refuse_option(call, "the level " + std::to_string(steps.back().level) + " of " + word +
+                            " is not between " + std::to_string(least) + " and " + std::to_string(most));
   if (options.checksum) steps.push_back({.kind = Kind::crc32c});
   return steps;
 }
@@ -93,7 +94,8 @@ Shape chosen_chunk(const Shape& block, std::int64_t itemsize) {
   for (std::size_t d = 0; d < extents.size(); ++d) {
     const std::int64_t bytes = checked_bytes(Shape(extents), static_cast<std::size_t>(itemsize), "zarr");
     if (bytes <= most_bytes) break;
-    extents[d] = divisor_of(extents[d], std::max<std::int64_t>(1, extents[d] / ((bytes - 1) / most_bytes + 1)));
+    extents[d] =
+        divisor_of(extents[d], std::max<std::int64_t>(1, extents[d] / ((bytes - 1) / most_bytes + 1)));
   }
   return Shape(extents);
 }
@@ -109,7 +111,8 @@ ArrayMeta new_array(const std::string& call, const Shape& shape, Dtype dtype, co
                             to_string(shape) + "; give one for each dimension, \"\" for none");
   meta.dims = options.dims;
   const bool is_sharded = !options.shards.empty();
-  const Shape block = is_sharded ? checked_extents(call, "shards", options.shards, shape) : sharding.shard_shape(shape);
+  const Shape block =
+      is_sharded ? checked_extents(call, "shards", options.shards, shape) : sharding.shard_shape(shape);
   const Shape chunk = options.chunks.empty() ? chosen_chunk(block, static_cast<std::int64_t>(itemsize(dtype)))
                                              : checked_extents(call, "chunks", options.chunks, shape);
   meta.chunk = is_sharded ? block : chunk;
@@ -120,9 +123,10 @@ ArrayMeta new_array(const std::string& call, const Shape& shape, Dtype dtype, co
 }
 
 std::string options_text(const ZarrOptions& options) {
-  return ", chunks " + to_string(Shape(options.chunks)) + ", shards " + to_string(Shape(options.shards)) + ", " +
-         options.compression + (options.level ? " " + std::to_string(*options.level) : "") +
-         (options.checksum ? ", checksum" : "") + (options.fill ? ", fill " + value_text(*options.fill) : "") +
+  return ", chunks " + to_string(Shape(options.chunks)) + ", shards " + to_string(Shape(options.shards)) +
+         ", " + options.compression + (options.level ? " " + std::to_string(*options.level) : "") +
+         (options.checksum ? ", checksum" : "") +
+         (options.fill ? ", fill " + value_text(*options.fill) : "") +
          (options.dims.empty() ? "" : ", dims " + join(options.dims));
 }
 

@@ -72,7 +72,8 @@ void search(const std::string& folder, const std::string& name, int depth,
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
     if (!entry.is_directory(none)) continue;
-    const std::string child = entry.path().filename().string(), path = name.empty() ? child : name + "/" + child;
+    const std::string child = entry.path().filename().string(),
+                      path = name.empty() ? child : name + "/" + child;
     if (visit(entry.path().string(), path)) search(entry.path().string(), path, depth + 1, visit);
   }
 }
@@ -140,7 +141,8 @@ ArrayMeta read_array(const std::string& call, const std::string& folder) {
   Node node = read_node(call, folder);
   if (node.kind == Node::Kind::array) return std::move(node.meta);
   if (node.kind == Node::Kind::none)
-    throw IoError(call + ": " + tessera::quoted(folder) + (is_file(folder) ? " holds no Zarr array" : " is not there") +
+    throw IoError(call + ": " + tessera::quoted(folder) +
+                  (is_file(folder) ? " holds no Zarr array" : " is not there") +
                   "; check the path: it is the folder of an array, as in \"store.zarr/temperature\"");
   std::vector<std::string> names;
   for (const auto& [name, child] : nodes_below(call, folder))
@@ -153,7 +155,8 @@ std::map<std::string, Node> nodes_below(const std::string& call, const std::stri
   if (auto found = consolidated(call, folder)) return std::move(*found);
   std::map<std::string, Node> nodes;
   search(folder, "", 0, [&](const std::string& place, const std::string& name) {
-    const bool is_node = is_file(place + "/zarr.json") || is_file(place + "/.zarray") || is_file(place + "/.zgroup");
+    const bool is_node =
+        is_file(place + "/zarr.json") || is_file(place + "/.zarray") || is_file(place + "/.zgroup");
     if (!is_node) return false;
     const auto [at, is_new] = nodes.emplace(name, quietly([&] { return read_node(call, place); }));
     return at->second.kind == Node::Kind::group;

@@ -15,7 +15,7 @@ struct Node {
   enum class Kind { none, array, group };
   Kind kind = Kind::none;
   int format = 3;
-  ArrayMeta meta = {};                // of an array
+  ArrayMeta meta = {};  // of an array
   Json attributes = Json::object();
 };
 
@@ -34,6 +34,7 @@ std::string detail_of(const ArrayMeta&);  // "zarr 3, chunks (4, 6), zstd"
 
 // Nothing a program would call a file: no empty part, no "..", no name that the format uses itself.
 bool is_good_name(const std::string& path);
-void write_document(const std::string& call, const std::string& path, const Json&);  // new, on the disk
+// A new file, on the disk; or to be brought there by who syncs what is in its folder.
+void write_document(const std::string& call, const std::string& path, const Json&);
 
 }  // namespace tessera::io::zarr

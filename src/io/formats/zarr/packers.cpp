@@ -2,8 +2,8 @@
 #include "io/formats/zarr/packers.hpp"
 
 #include <blosc.h>
-#include <tessera/error.hpp>
 #include <zstd.h>
+#include <tessera/error.hpp>
 
 #include <limits>
 #include <string>
@@ -19,8 +19,7 @@ Piece pack_zstd(const Codec& codec, std::span<const std::byte> in) {
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, codec.checksum ? 1 : 0);
   const std::size_t most = ZSTD_compressBound(in.size());
   Piece piece{.bytes = {}, .memory = Buffer::allocate(most)};
-  const std::size_t packed =
-      ZSTD_compress2(context.get(), piece.memory.data(), most, in.data(), in.size());
+  const std::size_t packed = ZSTD_compress2(context.get(), piece.memory.data(), most, in.data(), in.size());
   if (ZSTD_isError(packed) != 0)
     throw IoError(std::string("zstd cannot pack a chunk: ") + ZSTD_getErrorName(packed) +
                   "; choose another compression");
@@ -42,9 +41,10 @@ Piece pack_blosc(const Codec& codec, std::span<const std::byte> in, std::size_t 
                   "; choose smaller chunks, or another compression");
   const std::size_t most = in.size() + BLOSC_MAX_OVERHEAD;
   Piece piece{.bytes = {}, .memory = Buffer::allocate(most)};
-  const int packed = blosc_compress_ctx(codec.level, codec.shuffle, codec.typesize > 1 ? static_cast<std::size_t>(codec.typesize) : itemsize,
-                                        in.size(), in.data(), piece.memory.data(), most,
-                                        codec.packer.c_str(), static_cast<std::size_t>(codec.blocksize), 1);
+  const int packed = blosc_compress_ctx(
+      codec.level, codec.shuffle, codec.typesize > 1 ? static_cast<std::size_t>(codec.typesize) : itemsize,
+      in.size(), in.data(), piece.memory.data(), most, codec.packer.c_str(),
+      static_cast<std::size_t>(codec.blocksize), 1);
   if (packed <= 0)
     throw IoError("Blosc cannot pack a chunk with " + tessera::quoted(codec.packer) +
                   "; choose another compression");

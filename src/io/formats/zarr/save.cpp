@@ -32,12 +32,14 @@ void check_name(const std::string& name) {
 
 }  // namespace
 
-void save_zarr(const std::string& path, const Array& x, const ZarrOptions& options, std::source_location where) {
+void save_zarr(const std::string& path, const Array& x, const ZarrOptions& options,
+               std::source_location where) {
   const Call call("save_zarr", where);
   check_usable(x);
   const std::string text = call_text();
   const ArrayMeta meta = zarr::new_array(text, x.shape(), x.dtype(), x.sharding(), options);
-  const Team team("save_zarr to " + tessera::quoted(path) + zarr::options_text(options) + " of " + array_text(x));
+  const Team team("save_zarr to " + tessera::quoted(path) + zarr::options_text(options) + " of " +
+                  array_text(x));
   team.together([&] { eval({x}); });
   const NoSizeSignal size_is_an_error;
   std::optional<zarr::FolderPlace> place;  // on the first rank
@@ -57,8 +59,8 @@ void save_zarr(const std::string& path, const Array& x, const ZarrOptions& optio
   });
 }
 
-void save_zarr(const std::string& path, const std::map<std::string, Array>& arrays, const ZarrOptions& options,
-               std::source_location where) {
+void save_zarr(const std::string& path, const std::map<std::string, Array>& arrays,
+               const ZarrOptions& options, std::source_location where) {
   const Call call("save_zarr", where);
   Zarr out(path, {.mode = ZarrOpen::replace});
   for (const auto& [name, x] : arrays) out.write(name, x, options);
@@ -85,9 +87,10 @@ Zarr::Zarr(const std::string& path, ZarrOpenOptions options, std::source_locatio
   const Team team("Zarr of " + tessera::quoted(path) + ", mode " + name_of(options.mode));
   team.once([&] {
     if (options.mode == ZarrOpen::fail && std::filesystem::exists(path))
-      throw IoError(call_text() + ": " + tessera::quoted(path) +
-                    " exists, and the mode is fail; open it with {.mode = io::ZarrOpen::append} or replace, or "
-                    "another one");
+      throw IoError(
+          call_text() + ": " + tessera::quoted(path) +
+          " exists, and the mode is fail; open it with {.mode = io::ZarrOpen::append} or replace, or "
+          "another one");
   });
   state_->store.open(team, options.mode == ZarrOpen::replace);
 }
@@ -100,7 +103,8 @@ Zarr::State& Zarr::open_state() const {
   const std::string what = call_text() + ": the writer of " + tessera::quoted(state_->store.path());
   if (!state_->is_open) throw ArgumentError(what + " is closed; make a new one, which appends");
   if (state_->is_broken)
-    throw IoError(what + " failed in the midst of a write of a new store, which is given up; make a new writer");
+    throw IoError(what +
+                  " failed in the midst of a write of a new store, which is given up; make a new writer");
   state_->store.set_call(call_text());
   return *state_;
 }
@@ -120,14 +124,15 @@ template <class Work> void guarded(bool is_new, bool& is_broken, Work work) {
 
 }  // namespace
 
-void Zarr::write(const std::string& name, const Array& x, const ZarrOptions& options, std::source_location where) {
+void Zarr::write(const std::string& name, const Array& x, const ZarrOptions& options,
+                 std::source_location where) {
   const Call call("Zarr::write", where);
   State& state = open_state();
   check_name(name);
   check_usable(x);
   const ArrayMeta meta = zarr::new_array(call_text(), x.shape(), x.dtype(), x.sharding(), options);
-  const Team team("Zarr::write to " + tessera::quoted(state.store.path()) + ", array " + tessera::quoted(name) +
-                  zarr::options_text(options) + " of " + array_text(x));
+  const Team team("Zarr::write to " + tessera::quoted(state.store.path()) + ", array " +
+                  tessera::quoted(name) + zarr::options_text(options) + " of " + array_text(x));
   team.together([&] { eval({x}); });
   guarded(state.store.is_new(), state.is_broken, [&] { state.store.make(team, name, meta, x); });
 }
@@ -169,8 +174,9 @@ void Zarr::append(const std::string& name, const Array& x, int dim, const ZarrOp
   check_usable(x);
   const int along = checked_dim(x, dim);
   const ArrayMeta made = zarr::new_array(call_text(), x.shape(), x.dtype(), x.sharding(), options);
-  const Team team("Zarr::append to " + tessera::quoted(state.store.path()) + ", array " + tessera::quoted(name) +
-                  ", along " + std::to_string(along) + zarr::options_text(options) + " of " + array_text(x));
+  const Team team("Zarr::append to " + tessera::quoted(state.store.path()) + ", array " +
+                  tessera::quoted(name) + ", along " + std::to_string(along) + zarr::options_text(options) +
+                  " of " + array_text(x));
   team.together([&] { eval({x}); });
   const auto found = state.store.find(team, name);
   if (found) check_append(name, *found, x, along);
@@ -188,8 +194,8 @@ void Zarr::overwrite(const std::string& name, const Array& x, const std::vector<
   State& state = open_state();
   check_name(name);
   check_usable(x);
-  const Team team("Zarr::overwrite in " + tessera::quoted(state.store.path()) + ", array " + tessera::quoted(name) +
-                  ", from " + to_string(Shape(start)) + " of " + array_text(x));
+  const Team team("Zarr::overwrite in " + tessera::quoted(state.store.path()) + ", array " +
+                  tessera::quoted(name) + ", from " + to_string(Shape(start)) + " of " + array_text(x));
   team.together([&] { eval({x}); });
   const auto found = state.store.find(team, name);
   if (!found)
@@ -201,8 +207,10 @@ void Zarr::overwrite(const std::string& name, const Array& x, const std::vector<
     fits = start[d] >= 0 && start[d] <= found->shape[d] - x.shape()[d];
   if (!fits)
     throw ShapeError(call_text() + ": " + to_string(x.shape()) + " from " + to_string(Shape(start)) +
-                     " on is not within the array " + tessera::quoted(name) + " of shape " + to_string(found->shape));
-  guarded(state.store.is_new(), state.is_broken, [&] { state.store.overwrite(team, name, *found, start, x); });
+                     " on is not within the array " + tessera::quoted(name) + " of shape " +
+                     to_string(found->shape));
+  guarded(state.store.is_new(), state.is_broken,
+          [&] { state.store.overwrite(team, name, *found, start, x); });
 }
 
 void Zarr::group(const std::string& name, std::source_location where) {

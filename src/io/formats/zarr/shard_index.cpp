@@ -27,8 +27,8 @@ std::int64_t index_bytes(const Codec& sharding, const Shape& shard) {
   return inner_counts(sharding, shard).elements() * entry_bytes + sums;
 }
 
-std::vector<InnerPlace> read_index(const Codec& sharding, const Shape& shard, std::span<const std::byte> stored,
-                                   std::int64_t shard_bytes) {
+std::vector<InnerPlace> read_index(const Codec& sharding, const Shape& shard,
+                                   std::span<const std::byte> stored, std::int64_t shard_bytes) {
   const std::int64_t count = inner_counts(sharding, shard).elements();
   const Piece table = unpack(behind_serializer(sharding.index_codecs), stored, count * entry_bytes);
   std::vector<InnerPlace> places(static_cast<std::size_t>(count));

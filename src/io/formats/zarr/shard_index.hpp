@@ -18,8 +18,8 @@ struct InnerPlace {
 Shape inner_counts(const Codec& sharding, const Shape& shard);
 std::int64_t index_bytes(const Codec& sharding, const Shape& shard);
 // Every place is within the shard's `shard_bytes`.
-std::vector<InnerPlace> read_index(const Codec& sharding, const Shape& shard, std::span<const std::byte> stored,
-                                   std::int64_t shard_bytes);
+std::vector<InnerPlace> read_index(const Codec& sharding, const Shape& shard,
+                                   std::span<const std::byte> stored, std::int64_t shard_bytes);
 Piece index_piece(const Codec& sharding, const std::vector<InnerPlace>&);
 
 }  // namespace tessera::io::zarr

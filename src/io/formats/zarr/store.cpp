@@ -30,7 +30,8 @@ void remove_empty(const std::string& folder, const std::vector<std::string>& key
 }
 
 // This rank's new chunks into the folder of the array.
-void move_chunks(const std::string& call, const std::string& from, const std::string& to, const WrittenKeys& keys) {
+void move_chunks(const std::string& call, const std::string& from, const std::string& to,
+                 const WrittenKeys& keys) {
   std::set<std::string> folders;
   for (const auto& key : keys.files) {
     const std::string folder = parent_of(to + "/" + key);
@@ -156,17 +157,19 @@ void Store::make_groups(const std::string& name) {
   std::error_code error;
   fs::create_directory(at(name), error);
   if (error)
-    throw IoError(call_ + ": the folder " + tessera::quoted(at(name)) + " cannot be made: " + error.message() +
-                  "; check the permissions and the free space");
+    throw IoError(call_ + ": the folder " + tessera::quoted(at(name)) +
+                  " cannot be made: " + error.message() + "; check the permissions and the free space");
   replace_document(at(name), group_document(Json::object()));
   sync_folder_of(call_, at(name));
 }
 
-void Store::set_attributes(const Team& team, const std::string& name, const std::function<void(Json&)>& change) {
+void Store::set_attributes(const Team& team, const std::string& name,
+                           const std::function<void(Json&)>& change) {
   team.once([&] {
     const std::string path = at(name) + "/zarr.json";
     if (!fs::exists(path))
-      throw IoError(call_ + ": " + tessera::quoted(path_) + " has no " + tessera::quoted(name) + "; make the array or group first");
+      throw IoError(call_ + ": " + tessera::quoted(path_) + " has no " + tessera::quoted(name) +
+                    "; make the array or group first");
     Json document = parse_document(read_text(call_, path), "zarr.json");
     if (!document.contains("attributes")) document["attributes"] = Json::object();
     change(document["attributes"]);

@@ -25,8 +25,8 @@ class Store {
 
   void make(const Team&, const std::string& name, const ArrayMeta&, const Array& x);
   void append(const Team&, const std::string& name, ArrayMeta before, int dim, const Array& x);
-  void overwrite(const Team&, const std::string& name, const ArrayMeta&, const std::vector<std::int64_t>& start,
-                 const Array& x);
+  void overwrite(const Team&, const std::string& name, const ArrayMeta&,
+                 const std::vector<std::int64_t>& start, const Array& x);
   void make_group(const Team&, const std::string& name);
   // Changes the attributes of a node by `change`, on one rank.
   void set_attributes(const Team&, const std::string& name, const std::function<void(Json&)>& change);
