@@ -2,6 +2,7 @@
 
 #include <tessera/preemption.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -30,6 +31,17 @@ std::vector<std::int64_t> numbers_of(const std::string& text, const std::string&
   return numbers;
 }
 
+// sbatch reads a line up to a blank or a #, and quotes around more. What would end the line or the quotes could
+// write lines of its own into the script.
+std::string directive_value(const std::string& option, const std::string& value) {
+  const auto is_refused = [](unsigned char c) { return c < 32 || c == 127 || c == '"' || c == '\\'; };
+  if (std::any_of(value.begin(), value.end(), is_refused))
+    throw UsageError("--" + option + " " + tessera::quoted(value) +
+                     " cannot stand in a batch script: it has a quote, a backslash or a control character");
+  const bool is_plain = !value.empty() && shell_word(value) == value;
+  return "--" + option + "=" + (is_plain ? value : "\"" + value + "\"");
+}
+
 std::string directive(const std::string& words, const std::string& why = "") {
   std::string line = "#SBATCH " + words;
   if (!why.empty()) line.append(line.size() < 40 ? 40 - line.size() : 1, ' ').append("# " + why);
@@ -41,7 +53,7 @@ std::string name_of(const BatchOrder& order) {
 }
 
 std::string directives(const BatchOrder& order, const Place& place) {
-  std::string text = directive("--job-name=" + name_of(order));
+  std::string text = directive(directive_value("job-name", name_of(order)));
   if (order.nodes > 0) text += directive("--nodes=" + std::to_string(order.nodes));
   text += directive("--ntasks=" + std::to_string(order.ranks));
   if (order.nodes > 0 && order.ranks % order.nodes == 0)
@@ -51,12 +63,12 @@ std::string directives(const BatchOrder& order, const Place& place) {
                                       {"partition", order.partition},
                                       {"account", order.account},
                                       {"array", order.array}})
-    if (!value.empty()) text += directive(std::string("--") + option + "=" + value);
+    if (!value.empty()) text += directive(directive_value(option, value));
   if (!order.time.empty()) {
     const auto limit = seconds_of_limit(order.time);
     text += directive("--time=" + limit_text(limit), limit_words(limit));
   }
-  text += directive("--chdir=" + place.folder);
+  text += directive(directive_value("chdir", place.folder));
   text += directive(std::string("--output=") + (order.array.empty() ? "%x.%j.log" : "%x.%A_%a.log"));
   text += directive("--open-mode=append", "a job that starts again goes on in its log");
   text += directive("--export=ALL");

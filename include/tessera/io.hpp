@@ -101,8 +101,10 @@ void save_csv(const std::string& path, const Array& x, const CsvOptions& options
               std::source_location where = std::source_location::current());
 /// Reads a table of numbers: a matrix committed to the sharding, or uncommitted without one. Collective
 /// over all ranks: each looks through the text for the ends of lines, and reads the numbers of its own
-/// rows. A first line with a field that is no number is a header. An empty field is NaN. IoError, with the
-/// line, for rows of different lengths and what is no number of the dtype.
+/// rows. A first line of names is a header, and one that begins with #; a first line of names and numbers is
+/// refused, because it may be either (names that look like numbers stand in quotes). Empty fields, NA, N/A and
+/// null are NaN. IoError, with the line, for rows of different lengths, what is no number of the dtype, and
+/// lines of more than 64 MiB.
 Array load_csv(const std::string& path, const Sharding& sharding, const CsvOptions& options = {},
                std::source_location where = std::source_location::current());
 Array load_csv(const std::string& path, const CsvOptions& options = {},

@@ -2,12 +2,14 @@
 
 #include <tessera/error.hpp>
 
-#include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <optional>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 
 #include "base/session.hpp"
 #include "base/text.hpp"
@@ -21,23 +23,24 @@ namespace {
   throw ArgumentError(name + "=" + quoted(text) + " is not usable: it takes " + takes);
 }
 
+// All of the text as a number, in whatever locale the program runs.
+template <class Number> bool is_read(std::string_view text, Number& value) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 double parse_number(const std::string& name, const std::string& text, double low, double high,
                     const std::string& takes) {
-  errno = 0;
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || errno == ERANGE || !(value >= low && value <= high))
-    refuse(name, text, takes);
+  double value = 0;
+  if (!is_read(text, value) || !(value >= low && value <= high)) refuse(name, text, takes);
   return value;
 }
 
 std::int64_t parse_integer(const std::string& name, const std::string& text, std::int64_t low,
                            std::int64_t high, const std::string& takes) {
-  errno = 0;
-  char* end = nullptr;
-  const long long value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || errno == ERANGE || value < low || value > high)
-    refuse(name, text, takes);
+  std::int64_t value = 0;
+  if (!is_read(text, value) || value < low || value > high) refuse(name, text, takes);
   return value;
 }
 

@@ -2,6 +2,7 @@
 
 #include <tessera/runtime.hpp>
 
+#include <locale>
 #include <set>
 #include <sstream>
 
@@ -21,6 +22,7 @@ namespace {
 // What the members found, for the ranks that did not look: dtype, extents, detail.
 std::string travelling(const FileInfo& info) {
   std::ostringstream text;
+  text.imbue(std::locale::classic());
   text << info.dtype.code << ' ' << info.shape.size();
   for (const auto extent : info.shape) text << ' ' << extent;
   text << '\n' << info.detail;
@@ -28,6 +30,7 @@ std::string travelling(const FileInfo& info) {
 }
 FileInfo arrived(const std::string& words) {
   std::istringstream text(words);
+  text.imbue(std::locale::classic());
   int code = 0;
   std::size_t ndim = 0;
   text >> code >> ndim;

@@ -53,7 +53,7 @@ File::File(std::string call, std::string path, Mode mode) : call_(std::move(call
   const int flags = mode == Mode::read    ? O_RDONLY | O_NONBLOCK
                     : mode == Mode::write ? O_RDWR
                                           : O_RDWR | O_CREAT | O_EXCL;
-  descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0666);
+  descriptor_ = uninterrupted([&] { return ::open(path_.c_str(), flags | O_CLOEXEC, 0666); });
   if (descriptor_ < 0)
     fail_errno(mode == Mode::read    ? "cannot be opened"
                : mode == Mode::write ? "cannot be opened for writing"
@@ -103,8 +103,9 @@ void File::read(void* out, std::int64_t bytes, std::int64_t offset) const {
   for (std::int64_t done = 0; done < bytes;) {
     const auto wanted = std::min(bytes - done, std::int64_t{1} << 30);
     const auto got = descriptor_ < 0 ? copy_of_content(to + done, wanted, offset + done)
-                                     : ::pread(descriptor_, to + done, wanted, offset + done);
-    if (got < 0 && errno == EINTR) continue;
+                                     : uninterrupted([&]() -> std::int64_t {
+                                         return ::pread(descriptor_, to + done, wanted, offset + done);
+                                       });
     if (got < 0) fail_errno("cannot be read");
     if (got == 0)
       fail("ends after " + std::to_string(offset + done) + " bytes, where " + std::to_string(offset + bytes) +
@@ -118,8 +119,8 @@ void File::write(const void* in, std::int64_t bytes, std::int64_t offset) {
   const auto* from = static_cast<const std::byte*>(in);
   const auto most = is_faulty("half_written") ? (bytes + 1) / 2 : std::int64_t{1} << 30;
   for (std::int64_t done = 0; done < bytes;) {
-    const auto put = ::pwrite(descriptor_, from + done, std::min(bytes - done, most), offset + done);
-    if (put < 0 && errno == EINTR) continue;
+    const auto put = uninterrupted(
+        [&] { return ::pwrite(descriptor_, from + done, std::min(bytes - done, most), offset + done); });
     if (put <= 0) fail_errno("cannot be written");
     fault_point("half_written");
     done += put;
@@ -127,11 +128,11 @@ void File::write(const void* in, std::int64_t bytes, std::int64_t offset) {
 }
 
 void File::resize(std::int64_t bytes) {
-  if (::ftruncate(descriptor_, bytes) != 0)
+  if (uninterrupted([&] { return ::ftruncate(descriptor_, bytes); }) != 0)
     fail_errno(("cannot be made " + format_bytes(bytes) + " long").c_str());
 }
 void File::sync() {
-  if (::fsync(descriptor_) != 0) fail_errno("cannot be brought to the disk");
+  if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) fail_errno("cannot be brought to the disk");
 }
 
 std::vector<std::string> names_in(const std::string& call, const std::string& folder) {
@@ -161,9 +162,10 @@ std::string read_text(const std::string& call, const std::string& path) {
 void sync_folder_of(const std::string& call, const std::string& path) {
   const auto slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor =
+      uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (descriptor < 0) raise_access(errno, call + ": the directory " + quoted(folder) + " cannot be opened");
-  const int failed = ::fsync(descriptor);
+  const int failed = uninterrupted([&] { return ::fsync(descriptor); });
   const int error = errno;
   ::close(descriptor);
   // Some file systems cannot sync a directory and say EINVAL: there is nothing more to do then.

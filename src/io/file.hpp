@@ -4,6 +4,7 @@
 #include <tessera/error.hpp>
 #include <tessera/shape.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,6 +21,13 @@ struct AccessError : IoError {
 };
 [[noreturn]] void raise_access(int error,
                                const std::string& text);  // AccessError, or IoError where it is missing
+
+// A call of the system, made again as long as a signal interrupts it.
+template <class Call> auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 class File {
  public:

@@ -19,6 +19,7 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/text.hpp"
+#include "io/file.hpp"
 
 namespace tessera::io {
 namespace {
@@ -81,8 +82,9 @@ FileLock::FileLock(const std::string& call, const std::string& target, const std
 bool FileLock::try_once(const std::string& call) {
   const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
   bool made = true;
-  int descriptor = ::open(path_.c_str(), flags | O_CREAT | O_EXCL, 0666);
-  if (descriptor < 0 && errno == EEXIST) made = false, descriptor = ::open(path_.c_str(), flags);
+  int descriptor = uninterrupted([&] { return ::open(path_.c_str(), flags | O_CREAT | O_EXCL, 0666); });
+  if (descriptor < 0 && errno == EEXIST)
+    made = false, descriptor = uninterrupted([&] { return ::open(path_.c_str(), flags); });
   if (descriptor < 0 && errno == ENOENT) return false;  // removed in between
   if (descriptor < 0)
     throw IoError(call + ": the lock " + quoted(path_) + " cannot be opened: " + std::strerror(errno) +

@@ -2,6 +2,8 @@
 #include "io/npy_file.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "base/text.hpp"
@@ -40,8 +42,36 @@ NpyHeader read_npy_header(const File& file, std::int64_t start, std::int64_t siz
 
 namespace {
 
+// The bytes of each word in the other order: a loop that compilers know.
+template <class Word, Word (*swapped)(Word)> void swap_words(std::byte* data, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i, data += sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, data, sizeof word);
+    word = swapped(word);
+    std::memcpy(data, &word, sizeof word);
+  }
+}
+std::uint16_t swapped16(std::uint16_t word) { return __builtin_bswap16(word); }
+std::uint32_t swapped32(std::uint32_t word) { return __builtin_bswap32(word); }
+std::uint64_t swapped64(std::uint64_t word) { return __builtin_bswap64(word); }
+
 void reverse_bytes(std::byte* data, std::int64_t count, std::size_t width) {
-  for (std::int64_t i = 0; i < count; ++i, data += width) std::reverse(data, data + width);
+  if (width == 2) swap_words<std::uint16_t, swapped16>(data, count);
+  if (width == 4) swap_words<std::uint32_t, swapped32>(data, count);
+  if (width == 8) swap_words<std::uint64_t, swapped64>(data, count);
+}
+
+// A bool is 0 or 1 everywhere in tessera, whatever wrote the file. Eight that are already are passed at once.
+void make_bools(std::byte* data, std::int64_t count) {
+  constexpr std::uint64_t beyond_one = 0xfefefefefefefefe;
+  for (std::int64_t i = 0; i < count;) {
+    std::uint64_t eight = beyond_one;
+    if (count - i >= 8) std::memcpy(&eight, data + i, sizeof eight);
+    const std::int64_t end = std::min(count, i + 8);
+    if ((eight & beyond_one) != 0)
+      for (std::int64_t k = i; k < end; ++k) data[k] = data[k] == std::byte{0} ? std::byte{0} : std::byte{1};
+    i = end;
+  }
 }
 
 // A Fortran-order file is the transposed array in C order: the reversed box of the reversed shape, turned
@@ -66,10 +96,7 @@ void finish_npy_values(const NpyHeader& header, std::int64_t elements, std::byte
   const auto parts = is_complex(header.dtype) ? 2 : 1;
   if (header.swap_bytes)
     reverse_bytes(values, elements * parts, itemsize(header.dtype) / static_cast<std::size_t>(parts));
-  // A bool is 0 or 1 everywhere in tessera, whatever wrote the file.
-  if (header.dtype == bool_)
-    for (std::int64_t i = 0; i < elements; ++i)
-      values[i] = values[i] == std::byte{0} ? std::byte{0} : std::byte{1};
+  if (header.dtype == bool_) make_bools(values, elements);
 }
 
 void read_npy_box(const File& file, const NpyHeader& header, const Box& box, std::byte* out) {

@@ -83,10 +83,16 @@ class DictReader {
     if (at_ == first)
       throw IoError("has a damaged header: a number is missing at byte " + std::to_string(at_) + " of " +
                     shown());
+    if (text_[first] == '0' && at_ - first > 1)
+      throw IoError("has a damaged header: a number begins with 0 at byte " + std::to_string(first) + " of " +
+                    shown());
     accept('L');  // Python 2 wrote long integers so
     return value;
   }
-  bool at_end() { return peek() == '\0'; }
+  bool at_end() {
+    skip();
+    return at_ == text_.size();
+  }
   std::string shown() const { return excerpt(text_); }
 
  private:
@@ -131,6 +137,7 @@ Shape read_shape(DictReader& reader) {
       throw IoError("claims more than " + std::to_string(most_dims) +
                     " dimensions in its header; it is damaged: write it again");
     if (reader.accept(',')) continue;
+    if (extents.size() == 1) reader.expect(',');  // (3) is a number, (3,) a shape
     reader.expect(')');
     break;
   }

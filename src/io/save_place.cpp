@@ -128,7 +128,10 @@ void copy_file(const std::string& call, const std::string& from, const std::stri
   if (out >= 0) ::close(out);
   if (shares) return;
   std::error_code error;
-  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  do {
+    error.clear();
+    fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  } while (error == std::errc::interrupted);
   if (!error) return;
   ::unlink(to.c_str());
   throw IoError(call + ": " + tessera::quoted(from) + " cannot be copied to " + tessera::quoted(to) + ": " +
@@ -152,7 +155,7 @@ SavePlace::~SavePlace() {
 void SavePlace::commit() {
   keep_permissions(target_, temporary_);
   fault_point("renaming");
-  if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
+  if (uninterrupted([&] { return std::rename(temporary_.c_str(), target_.c_str()); }) != 0)
     throw IoError(call_ + ": " + tessera::quoted(temporary_) + " cannot be renamed to " +
                   tessera::quoted(target_) + ": " + std::strerror(errno) +
                   "; check the permissions of the directory");

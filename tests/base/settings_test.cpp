@@ -1,9 +1,14 @@
 #include "base/settings.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 #include <tessera/error.hpp>
 
+#include <clocale>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <tuple>
 
 namespace tessera {
 namespace {
@@ -80,6 +85,37 @@ TEST(ParseBytes, takes_powers_of_1024) {
   EXPECT_EQ(parse_bytes("x", "2KiB"), 2048);
   for (const char* text : {"", "M", "12Q", "-1", "1e40", "9999999T"})
     EXPECT_THROW(parse_bytes("x", text), ArgumentError) << text;
+}
+
+// A locale with a decimal comma, made here: no machine has to have one.
+class InCommaLocale : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("tessera-locale-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "source") << "LC_CTYPE\nupper (A)\nlower (a)\nEND LC_CTYPE\nLC_NUMERIC\n"
+                                         "decimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\n"
+                                         "END LC_NUMERIC\n";
+    const auto command = "localedef -c -i " + (folder_ / "source").string() + " " +
+                         (folder_ / "comma").string() + " >" + (folder_ / "words").string() + " 2>&1";
+    std::ignore = std::system(command.c_str());
+    setenv("LOCPATH", folder_.c_str(), 1);
+    if (std::setlocale(LC_NUMERIC, "comma") == nullptr) GTEST_SKIP() << "localedef makes no locale here";
+    ASSERT_NE(std::strtod("1.5", nullptr), 1.5);
+  }
+  void TearDown() override {
+    std::setlocale(LC_NUMERIC, "C");
+    unsetenv("LOCPATH");
+    std::filesystem::remove_all(folder_);
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(InCommaLocale, numbers_are_read_as_everywhere) {
+  EXPECT_EQ(parse_bytes("x", "1.5G"), std::int64_t{3} << 29);
+  const SettingScope timeout("TESSERA_TIMEOUT", "1.5");
+  EXPECT_EQ(settings().timeout_s, 1.5);
+  EXPECT_THROW(parse_bytes("x", "1,5G"), ArgumentError);
 }
 
 }  // namespace

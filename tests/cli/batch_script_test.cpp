@@ -52,6 +52,40 @@ TEST(warning, leaves_a_short_job_most_of_its_time) {
   EXPECT_EQ(warning_of(60), 15);
 }
 
+TEST(batch_script, quotes_what_has_blanks_and_comment_signs) {
+  auto order = heat();
+  order.name = "two words # one", order.partition = "gpu long";
+  EXPECT_THAT(batch_script(order, {"/home/ada/my runs", {"srun"}, {}}),
+              AllOf(HasSubstr("#SBATCH --job-name=\"two words # one\"\n"),
+                    HasSubstr("#SBATCH --partition=\"gpu long\"\n"),
+                    HasSubstr("#SBATCH --chdir=\"/home/ada/my runs\"\n")));
+}
+
+TEST(batch_script, refuses_what_would_write_lines_of_its_own) {
+  const std::string evil = "x\ntouch pwned #";
+  const auto refused = [](const BatchOrder& order, const Place& place) {
+    try {
+      return batch_script(order, place);
+    } catch (const UsageError& error) {
+      return std::string("refused: ") + error.what();
+    }
+  };
+  for (auto member : {&BatchOrder::name, &BatchOrder::partition, &BatchOrder::account, &BatchOrder::memory,
+                      &BatchOrder::array}) {
+    auto order = heat();
+    order.*member = evil;
+    EXPECT_THAT(refused(order, here), HasSubstr("cannot stand in a batch script"));
+    order.*member = "a\" --wrap=\"touch pwned";
+    EXPECT_THAT(refused(order, here), HasSubstr("cannot stand in a batch script"));
+  }
+  auto order = heat();
+  order.words = {"./" + evil};
+  EXPECT_THAT(refused(order, here), HasSubstr("--job-name"));
+  order.name = "heat";  // the program itself is a quoted word of the shell
+  EXPECT_THAT(refused(order, here), HasSubstr("'./x\ntouch pwned #' &"));
+  EXPECT_THAT(refused(heat(), {evil, {"srun"}, {}}), HasSubstr("--chdir"));
+}
+
 TEST(batch_script, asks_for_what_was_ordered) {
   EXPECT_THAT(batch_script(heat(), here),
               AllOf(HasSubstr("#SBATCH --job-name=heat\n#SBATCH --nodes=4\n#SBATCH --ntasks=128\n#SBATCH "

@@ -1,9 +1,11 @@
 // Mutants of right inputs: a parser accepts one or refuses it with an IoError, and does nothing else.
 // TESSERA_TEST_INPUTS sets how many each parser gets (20,000); TESSERA_TEST_FIRST, with which number they
-// start.
+// start: other ones on each day, and the number is printed.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -20,11 +22,22 @@ std::uint64_t number_in(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+// 20261123000000 on that day (UTC).
+std::uint64_t first_of_today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  const auto date = (parts.tm_year + 1900) * 10000 + (parts.tm_mon + 1) * 100 + parts.tm_mday;
+  return static_cast<std::uint64_t>(date) * 1000000;
+}
+
 class Fuzz : public testing::TestWithParam<Parser> {};
 
 TEST_P(Fuzz, mutants_are_accepted_or_refused) {
   const auto& parser = GetParam();
-  const auto first = number_in("TESSERA_TEST_FIRST", 0), inputs = number_in("TESSERA_TEST_INPUTS", 20000);
+  const auto first = number_in("TESSERA_TEST_FIRST", first_of_today()),
+             inputs = number_in("TESSERA_TEST_INPUTS", 20000);
+  std::printf("TESSERA_TEST_FIRST=%llu\n", static_cast<unsigned long long>(first));
   std::uint64_t accepted = 0;
   for (auto number = first; number < first + inputs; ++number) {
     if (number % 5000 == 0) test_started("Fuzz", parser.name.c_str());  // a long run goes on

@@ -91,6 +91,13 @@ TEST_F(Npz, comes_back_under_any_sharding_from_any_sharding) {
   EXPECT_THAT(entries(), ElementsAre("x.npz"));
 }
 
+// numpy.load takes what begins with a member or the plain end record.
+TEST_F(Npz, an_archive_of_no_arrays_is_22_bytes) {
+  io::save_npz(path("none.npz"), {});
+  EXPECT_EQ(bytes_of_file(path("none.npz")), std::string("PK\5\6") + std::string(18, '\0'));
+  EXPECT_TRUE(io::npz_info(path("none.npz")).empty());
+}
+
 // The sum of the ranks' sums is that of the file: zipfile and numpy.load refuse another one.
 TEST_F(Npz, checksums_are_of_the_members_bytes) {
   const Array x = device_put(reshape(arange(1000), {100, 10}), all_rows());
@@ -104,8 +111,9 @@ TEST_F(Npz, checksums_are_of_the_members_bytes) {
   ASSERT_EQ(members.size(), 2u);
   for (const auto& member : members) {
     const auto start = static_cast<std::size_t>(io::parse_zip_local(
-        std::string_view(bytes).substr(static_cast<std::size_t>(member.header), io::zip_local_bytes), member,
-        end));
+        std::string_view(bytes).substr(static_cast<std::size_t>(member.header),
+                                       static_cast<std::size_t>(io::zip_local_bytes(member, end))),
+        member, end));
     std::uint32_t crc = 0xffffffff;  // the polynomial of ISO 3309, bit by bit
     for (std::size_t i = 0; i < static_cast<std::size_t>(member.bytes); ++i) {
       crc ^= static_cast<unsigned char>(bytes[start + i]);
@@ -134,6 +142,16 @@ TEST_F(Npz, what_is_wrong_is_refused_with_path_and_reason) {
   auto method = numpys;
   method[0x19a + 10] = 14;
   EXPECT_THAT(refusal(method), HasSubstr("packed by method 14"));
+  auto name = numpys;
+  name[30] = 'c';  // of the first member, in its own header
+  EXPECT_THAT(refusal(name), HasSubstr("the member 'a.npy' has another name in its header"));
+  auto version = numpys;
+  version[0x19a + 6] = 84;
+  EXPECT_THAT(refusal(version), HasSubstr("in a form of zip version 84"));
+  auto fewer = numpys;
+  fewer[fewer.size() - 12] = fewer[fewer.size() - 14] = 1;  // members in the end record
+  EXPECT_THAT(refusal(fewer), HasSubstr("bytes stand behind the 1 records"));
+  EXPECT_THAT(refusal("x" + numpys.substr(1)), HasSubstr("it does not begin with a member"));
   const auto file = put("n.npz", numpys);
   EXPECT_THAT(error_of([&] { io::load_npz(file, "aa"); }),
               HasSubstr("has no array 'aa'; it has 'a', 'b' (did you mean 'a'?)"));

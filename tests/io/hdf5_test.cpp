@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "io/folder.hpp"
+#include "io/hdf5/library.hpp"
 #include "support/watchdog.hpp"
 
 namespace tessera::test {
@@ -230,6 +231,52 @@ TEST_F(ForeignHdf5, sizes_that_do_not_fit_64_bits_are_refused) {
                                       "exceed 2^63; it is damaged"));
   EXPECT_THAT(load("wide"), HasSubstr("claims the shape (3, 6148914691236517206) of float64"));
   EXPECT_THAT(load("empty"), HasSubstr("exceed 2^63"));
+}
+
+// A filter that this process has while it writes, and not any more when it reads.
+TEST_F(ForeignHdf5, a_filter_that_is_not_there_is_named) {
+  const H5Z_class2_t stranger = {
+      H5Z_CLASS_T_VERS,
+      31999,
+      1,
+      1,
+      "stranger",
+      nullptr,
+      nullptr,
+      [](unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void**) { return bytes; }};
+  make([&](hid_t file) {
+    H5Zregister(&stranger);
+    const hid_t p = creation();
+    const hsize_t chunk[] = {4};
+    H5Pset_chunk(p, 1, chunk);
+    H5Pset_filter(p, 31999, H5Z_FLAG_MANDATORY, 0, nullptr);
+    dataset(file, "packed", {8}, p);
+  });
+  if (is_main_process()) H5Zunregister(31999);
+  EXPECT_THAT(
+      load("packed"),
+      testing::AllOf(HasSubstr("packs its dataset 'packed' with the filter 31999 ('stranger'), which this "
+                               "HDF5 library does not have"),
+                     HasSubstr("HDF5_PLUGIN_PATH: no code is loaded otherwise")));
+}
+
+TEST(Hdf5Plugins, are_not_loaded_unless_the_user_names_their_folder) {
+  unsigned before = 0, during = 9, after = 0;
+  H5PLget_loading_state(&before);
+  {
+    const io::Quiet quiet;
+    H5PLget_loading_state(&during);
+  }
+  H5PLget_loading_state(&after);
+  EXPECT_EQ(during, 0u);
+  EXPECT_EQ(after, before);
+  setenv("HDF5_PLUGIN_PATH", "/opt/plugins", 1);
+  {
+    const io::Quiet quiet;
+    H5PLget_loading_state(&during);
+  }
+  unsetenv("HDF5_PLUGIN_PATH");
+  EXPECT_EQ(during, before);
 }
 
 TEST_F(ForeignHdf5, an_array_beyond_memory_is_refused_before_it_is_allocated) {

@@ -176,5 +176,25 @@ TEST_F(Npy, a_save_that_fails_on_one_rank_fails_on_all_and_leaves_the_old_file) 
   EXPECT_EQ(to_vector<float>(io::load_npy(path("x.npy"), all_rows())), to_vector<float>(x));
 }
 
+TEST_F(Npy, bools_of_any_byte_are_read_as_0_and_1) {
+  std::string values;
+  for (int n = 0; n < 37; ++n) values += static_cast<char>(n % 5 == 0 ? n : n % 2);
+  const auto file = put("b.npy", npy("{'descr': '|b1', 'fortran_order': False, 'shape': (37,), }", values));
+  const Array x = io::load_npy(file, all_rows());
+  const auto numbers = to_vector<int>(astype(x, int32));
+  for (int n = 0; n < 37; ++n) EXPECT_EQ(numbers[n], n % 5 == 0 ? n != 0 : n % 2) << n;
+}
+
+TEST_F(Npy, a_shape_is_what_python_reads_as_a_tuple_of_numbers) {
+  for (const std::string& shape : {std::string("(2)"), std::string("(02,)"), std::string("(2,)\0", 5)})
+    EXPECT_THAT(
+        text_of_error<IoError>([&] {
+          io::load_npy(put("s.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }",
+                                        std::string(8, '\0'))));
+        }),
+        HasSubstr("s.npy' has a damaged header"))
+        << shape;
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -8,7 +8,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class Csv : public InFolder {};
+class Csv : public InFolder {
+ protected:
+  // A file of its own for each text: others may still read the one before.
+  std::string put_text(const std::string& text) { return put("t" + std::to_string(files_++) + ".csv", text); }
+  int files_ = 0;
+};
 class SavedMatrixMarket : public InFolder {};
 
 std::string text_of_file(const std::string& path) {
@@ -77,6 +82,50 @@ TEST_F(Csv, what_is_wrong_is_refused_with_path_line_and_reason) {
   EXPECT_THAT(refusal("1\n300\n", {.dtype = uint8}), HasSubstr("which is no uint8"));
   EXPECT_EQ(io::load_csv(put("empty.csv", "")).shape(), (Shape{0, 0}));
   EXPECT_EQ(io::load_csv(put("only.csv", "a,b\n")).shape(), (Shape{0, 2}));
+}
+
+TEST_F(Csv, a_first_row_with_missing_values_is_a_row) {
+  for (const std::string first :
+       {"NA,2", "nan,2", ",2", "null,N/A", "-inf,2", "\"7\",2", "NA,", "7e999999,2"}) {
+    const auto file = put_text(first + "\n3,4\n5,6\n");
+    EXPECT_TRUE(io::csv_header(file).empty()) << first;
+    EXPECT_EQ(io::csv_info(file).shape, (Shape{3, 2})) << first;
+  }
+  const auto v = to_vector<double>(io::load_csv(put_text("NA,2\n3,4\n"), all_rows()));
+  EXPECT_TRUE(std::isnan(v[0]));
+  EXPECT_THAT(std::vector<double>(v.begin() + 1, v.end()), ElementsAre(2, 3, 4));
+  EXPECT_THAT(to_vector<bool>(io::load_csv(put_text("true,False\n0,1\n"), {.dtype = bool_})),
+              ElementsAre(true, false, false, true));
+}
+
+TEST_F(Csv, a_first_line_that_may_be_both_is_refused) {
+  for (const std::string first : {"x,2", "NA,x", "1.5%,x", "true,x", "country,2019"})
+    EXPECT_THAT(
+        text_of_error<IoError>([&] { io::load_csv(put_text(first + "\n3,4\n")); }),
+        testing::AllOf(HasSubstr("has in its first line the name '"), HasSubstr("' beside the value '")))
+        << first;
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_csv(put_text("1.5%,2%\n3,4\n")); }),
+              HasSubstr("'1.5%' in column 1, which is no float64"));
+  for (const std::string first : {"country,\"2019\"", "#country,2019", "country,"})
+    EXPECT_EQ(io::csv_info(put_text(first + "\n3,4\n")).shape, (Shape{1, 2})) << first;
+}
+
+TEST_F(Csv, names_that_look_like_numbers_come_back_as_names) {
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"2019", "2020"}, {"a", ""}, {"", ""}, {"NA", "true"}}) {
+    io::save_csv(path("x.csv"), array({{1, 2}, {3, 4}}), {.header = names});
+    EXPECT_EQ(io::csv_header(path("x.csv")), names);
+    EXPECT_EQ(io::csv_info(path("x.csv")).shape, (Shape{2, 2}));
+  }
+}
+
+TEST_F(Csv, a_line_without_an_end_is_refused_before_it_fills_the_memory) {
+  if (is_main_process()) std::ofstream(path("long.csv")) << "1,2\n";
+  comm::barrier(comm::world());
+  if (is_main_process()) std::filesystem::resize_file(path("long.csv"), std::uintmax_t{1} << 31);  // a hole
+  comm::barrier(comm::world());
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_csv(path("long.csv")); }),
+              HasSubstr("has a line of more than 64.0 MiB from byte 4 on"));
 }
 
 TEST_F(Csv, what_cannot_be_a_table_is_refused) {

@@ -10,7 +10,7 @@ namespace tessera::io {
 namespace {
 
 constexpr const char* mend = "write it again with numpy.savez or io::save_npz";
-constexpr std::int64_t step = 1 << 20;
+constexpr std::int64_t step = 1 << 20, longest_directory = 64 << 20;
 
 // zlib's state, which ends with its owner also where the file cannot be read.
 class Inflation {
@@ -50,6 +50,15 @@ class Inflation {
   std::int64_t filled_ = 0;
 };
 
+// An archive may stand behind another file's bytes (a program that unpacks itself); one of arrays does not.
+void check_start(const File& file) {
+  char first[4] = "";
+  if (file.bytes() >= 4) file.read(first, 4, 0);
+  const std::string_view start(first, 4);
+  if (start != "PK\3\4" && start != "PK\5\6")
+    file.fail("is a damaged zip archive: it does not begin with a member", mend);
+}
+
 }  // namespace
 
 NpzArchive::NpzArchive(File opened) : file_(std::move(opened)) {
@@ -57,9 +66,13 @@ NpzArchive::NpzArchive(File opened) : file_(std::move(opened)) {
   std::string tail(at_end, '\0');
   file_.read(tail.data(), at_end, size - at_end);
   directory_ = parsed(file_, mend, [&] { return parse_zip_end(tail, size); });
+  if (directory_.bytes > longest_directory)
+    file_.fail("claims a directory of " + format_bytes(directory_.bytes),
+               "no archive of arrays has one beyond " + format_bytes(longest_directory) + ": " + mend);
   std::string text(directory_.bytes, '\0');
   file_.read(text.data(), directory_.bytes, directory_.offset);
   members_ = parsed(file_, mend, [&] { return parse_zip_directory(text, directory_); });
+  check_start(file_);
 }
 
 std::string NpzArchive::array_name(const std::string& member) {
@@ -79,8 +92,8 @@ const ZipMember& NpzArchive::find(const std::string& name) const {
 }
 
 std::int64_t NpzArchive::data_of(const ZipMember& member) const {
-  std::string first(zip_local_bytes, '\0');
-  file_.read(first.data(), zip_local_bytes, member.header);
+  std::string first(zip_local_bytes(member, directory_), '\0');
+  file_.read(first.data(), static_cast<std::int64_t>(first.size()), member.header);
   return parsed(file_, mend, [&] { return parse_zip_local(first, member, directory_); });
 }
 

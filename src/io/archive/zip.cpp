@@ -14,7 +14,9 @@ namespace {
 constexpr std::uint32_t local_mark = 0x04034b50, record_mark = 0x02014b50, end_mark = 0x06054b50,
                         end64_mark = 0x06064b50, locator_mark = 0x07064b50;
 constexpr std::uint32_t full32 = 0xffffffff;
-constexpr std::uint16_t zip64_field = 1;
+constexpr std::uint16_t zip64_field = 1, encrypted_flag = 0x1, patched_flag = 0x20,
+                        strongly_encrypted_flag = 0x40;
+constexpr int newest_version = 63;  // of the specification
 constexpr std::size_t end_bytes = 22, locator_bytes = 20, end64_bytes = 56, record_bytes = 46;
 
 [[noreturn]] void refuse(const std::string& facts) {
@@ -96,7 +98,8 @@ void read_extra(std::string_view text, ZipMember& member, bool wants_bytes, bool
 ZipMember read_record(Fields& fields, const ZipDirectory& directory) {
   if (fields.u32() != record_mark)
     refuse("is a damaged zip archive: its directory has no record where one is due");
-  fields.u16(), fields.u16();
+  fields.u16();
+  const auto needed_version = fields.u16() & 0xff;
   const auto flags = fields.u16(), method = fields.u16();
   fields.u32();  // time and date
   ZipMember member;
@@ -111,7 +114,10 @@ ZipMember read_record(Fields& fields, const ZipDirectory& directory) {
   fields.text(comment_bytes);
   if (stored == full32 || bytes == full32 || header == full32)
     read_extra(extra, member, bytes == full32, stored == full32, header == full32);
-  if ((flags & 1) != 0)
+  if (needed_version > newest_version || (flags & patched_flag) != 0)
+    throw IoError("holds " + quoted(member.name) + " in a form of zip version " +
+                  std::to_string(needed_version) + ", beyond stored and deflated; write it with numpy.savez");
+  if ((flags & (encrypted_flag | strongly_encrypted_flag)) != 0)
     throw IoError("holds an encrypted member " + quoted(member.name) + "; unpack it first");
   if (method != 0 && method != 8)
     throw IoError("holds " + quoted(member.name) + " packed by method " + std::to_string(method) +
@@ -142,10 +148,15 @@ ZipDirectory parse_zip_end(std::string_view tail, std::int64_t file_bytes) {
     found.bytes = end.u32();
     found.offset = end.u32();
     if (end.u16() != back - end_bytes) continue;  // the mark by chance, inside a comment
-    if (found.members == 0xffff || found.bytes == full32 || found.offset == full32)
+    std::int64_t directory_end = file_bytes - static_cast<std::int64_t>(back);
+    if (found.members == 0xffff || found.bytes == full32 || found.offset == full32) {
       found = parse_end64(tail, at, file_bytes);
+      directory_end -= static_cast<std::int64_t>(locator_bytes + end64_bytes);
+    }
     if (found.bytes > file_bytes || found.offset > file_bytes - found.bytes)
       refuse("is no whole zip archive: its directory would lie beyond its end");
+    if (found.offset + found.bytes != directory_end)
+      refuse("is a damaged zip archive: its directory does not lie before its end record");
     if (found.members > found.bytes / static_cast<std::int64_t>(record_bytes))
       refuse("is a damaged zip archive: its directory is too short for its " + std::to_string(found.members) +
              " members");
@@ -163,7 +174,15 @@ std::vector<ZipMember> parse_zip_directory(std::string_view text, const ZipDirec
     if (!names.insert(members.back().name).second)
       refuse("is a damaged zip archive: it has two members " + quoted(members.back().name));
   }
+  if (!fields.is_at_end())
+    refuse("is a damaged zip archive: bytes stand behind the " + std::to_string(directory.members) +
+           " records of its directory");
   return members;
+}
+
+std::int64_t zip_local_bytes(const ZipMember& member, const ZipDirectory& directory) {
+  return std::min(zip_local_header_start + static_cast<std::int64_t>(member.name.size()),
+                  directory.offset - member.header);
 }
 
 std::int64_t parse_zip_local(std::string_view first_bytes, const ZipMember& member,
@@ -173,7 +192,10 @@ std::int64_t parse_zip_local(std::string_view first_bytes, const ZipMember& memb
     refuse("is a damaged zip archive: where " + quoted(member.name) + " should begin, no header stands");
   fields.text(22);
   const std::int64_t name_bytes = fields.u16(), extra_bytes = fields.u16(),
-                     data = member.header + zip_local_bytes + name_bytes + extra_bytes;
+                     data = member.header + zip_local_header_start + name_bytes + extra_bytes;
+  if (first_bytes.substr(zip_local_header_start) != member.name ||
+      name_bytes != static_cast<std::int64_t>(member.name.size()))
+    refuse("is a damaged zip archive: the member " + quoted(member.name) + " has another name in its header");
   if (data > directory.offset || member.stored_bytes > directory.offset - data)
     refuse("is a damaged zip archive: the member " + quoted(member.name) + " reaches into the directory");
   return data;
@@ -190,7 +212,7 @@ constexpr std::int64_t local_extra = 20;
 
 std::int64_t zip_crc_offset() { return 14; }
 std::int64_t zip_local_header_bytes(const std::string& name) {
-  return zip_local_bytes + static_cast<std::int64_t>(name.size()) + local_extra;
+  return zip_local_header_start + static_cast<std::int64_t>(name.size()) + local_extra;
 }
 
 std::string zip_local_header(const ZipMember& member) {
@@ -219,6 +241,10 @@ std::string zip_directory(const std::vector<ZipMember>& members, std::int64_t of
     put(text, static_cast<std::uint64_t>(member.header), 8);
   }
   const auto bytes = text.size();
+  if (members.empty()) {  // readers know an empty archive by the plain end record at its start
+    put(text, end_mark, 4), put(text, 0, 8), put(text, 0, 8), put(text, 0, 2);
+    return text;
+  }
   const auto end64 = static_cast<std::uint64_t>(offset) + bytes;
   put(text, end64_mark, 4), put(text, 44, 8), put(text, version, 2), put(text, version, 2);
   put(text, 0, 4), put(text, 0, 4), put(text, members.size(), 8), put(text, members.size(), 8);

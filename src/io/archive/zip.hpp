@@ -26,8 +26,9 @@ struct ZipDirectory {
 };
 ZipDirectory parse_zip_end(std::string_view tail, std::int64_t file_bytes);
 std::vector<ZipMember> parse_zip_directory(std::string_view directory, const ZipDirectory&);
-// From the 30 bytes at member.header: where the data begin.
-constexpr std::int64_t zip_local_bytes = 30;
+// From so many bytes at member.header, which are the local header and the name: where the data begin.
+constexpr std::int64_t zip_local_header_start = 30;  // what stands before the name
+std::int64_t zip_local_bytes(const ZipMember&, const ZipDirectory&);
 std::int64_t parse_zip_local(std::string_view first_bytes, const ZipMember&, const ZipDirectory&);
 
 // To write: data are stored, not deflated. Headers have room for 64-bit sizes, so that their length does not

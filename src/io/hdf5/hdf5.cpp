@@ -51,7 +51,7 @@ void list_datasets(hid_t file, std::vector<std::string>& names) {
 Handle open_file(const Source& source, unsigned mode) {
   // Its messages are clearer than the library's.
   const File exists(source.call, source.path, File::Mode::read);
-  Handle file(H5Fopen(source.path.c_str(), mode, H5P_DEFAULT), H5Fclose);
+  Handle file = hdf5_opened(source.path, mode);
   if (!file.ok())
     source.fail("cannot be opened as HDF5: " + hdf5_reason(),
                 "check that it is an HDF5 file, whole and not open for writing elsewhere");
@@ -123,6 +123,7 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
   if (is_empty(box)) return;
   const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
   const Handle in_file(H5Dget_space(dataset), H5Sclose);
+  check_filters(source, dataset);
   const Part part = part_of(source, shape_of_dataset(source, dataset));
   std::vector<hsize_t> start, step, count;
   for (std::size_t d = 0; d < box.size(); ++d) {
@@ -138,7 +139,7 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
   if (H5Dread(dataset, hdf5_memory_type(info.dtype), in_memory, in_file, H5P_DEFAULT, out) < 0)
     source.fail("cannot be read at " + to_string(box) + " of its dataset " + tessera::quoted(source.dataset) +
                     ": " + hdf5_reason(),
-                "it may be damaged, or stored with a filter that is not installed");
+                "it may be damaged: write it again");
 }
 
 FileInfo read_info(const Source& source) {
@@ -214,9 +215,7 @@ Handle dataset_for(const Maker& maker, hid_t file, const Array& x, Hdf5Mode mode
 // The file that the dataset is put into: the copy of what was there, or a new one.
 Handle file_to_extend(const Source& source, const std::string& file_name) {
   const bool exists = std::filesystem::exists(file_name);
-  Handle file(exists ? H5Fopen(file_name.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
-                     : H5Fcreate(file_name.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT),
-              H5Fclose);
+  Handle file = exists ? hdf5_opened(file_name, H5F_ACC_RDWR) : hdf5_created(file_name);
   if (!file.ok())
     source.fail("cannot be opened as HDF5: " + hdf5_reason(),
                 "check that it is an HDF5 file; remove it to start a new one");

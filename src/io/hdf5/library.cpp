@@ -3,11 +3,26 @@
 #include <tessera/error.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 
 #include "base/text.hpp"
+#include "io/file.hpp"
 
 namespace tessera::io {
+
+Quiet::Quiet() {
+  H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  H5PLget_loading_state(&loads_);
+  const char* const folder = std::getenv("HDF5_PLUGIN_PATH");
+  if (folder == nullptr || *folder == '\0') H5PLset_loading_state(0);
+}
+Quiet::~Quiet() {
+  H5PLset_loading_state(loads_);
+  H5Eset_auto2(H5E_DEFAULT, print_, data_);
+}
 
 std::string hdf5_reason() {
   std::string text;
@@ -21,6 +36,21 @@ std::string hdf5_reason() {
   if (text.empty()) return "the HDF5 library gives no reason";
   const std::string safe = tessera::quoted(text);  // it may name what stands in the file
   return safe.substr(1, safe.size() - 2);
+}
+
+Handle hdf5_opened(const std::string& path, unsigned mode) {
+  return Handle(uninterrupted([&] {
+                  errno = 0;
+                  return H5Fopen(path.c_str(), mode, H5P_DEFAULT);
+                }),
+                H5Fclose);
+}
+Handle hdf5_created(const std::string& path) {
+  return Handle(uninterrupted([&] {
+                  errno = 0;
+                  return H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+                }),
+                H5Fclose);
 }
 
 void Hdf5Source::fail(const std::string& facts, const std::string& mend) const {
@@ -129,6 +159,23 @@ Shape shape_of_dataset(const Hdf5Source& source, hid_t dataset) {
       source.fail("claims an extent beyond 2^63 in its dataset " + tessera::quoted(source.dataset),
                   "it is damaged: write it again");
   return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
+}
+
+void check_filters(const Hdf5Source& source, hid_t dataset) {
+  const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  for (int n = 0; n < H5Pget_nfilters(creation); ++n) {
+    char name[64] = "";
+    unsigned flags = 0, config = 0;
+    std::size_t values = 0;
+    const H5Z_filter_t filter = H5Pget_filter2(creation, static_cast<unsigned>(n), &flags, &values, nullptr,
+                                               sizeof name - 1, name, &config);
+    if (filter < 0 || H5Zfilter_avail(filter) > 0) continue;
+    source.fail("packs its dataset " + tessera::quoted(source.dataset) + " with the filter " +
+                    std::to_string(filter) + (*name != '\0' ? " (" + tessera::quoted(name) + ")" : "") +
+                    ", which this HDF5 library does not have",
+                "write it with gzip (h5repack -f GZIP=4), or name the folder of a plugin that you trust in "
+                "HDF5_PLUGIN_PATH: no code is loaded otherwise");
+  }
 }
 
 }  // namespace tessera::io

@@ -40,17 +40,25 @@ class Handle {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-// The library prints its error stack to stderr by itself; what matters of it is put into our message.
-struct Quiet {
-  Quiet() {
-    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  ~Quiet() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
+// How the library behaves during a call of ours; afterwards as before, since the program may use it as well.
+// Its error stack, which it prints to stderr by itself, is put into our message. It loads no code for filters
+// that a file asks for, unless the user has named a folder of plugins in HDF5_PLUGIN_PATH.
+class Quiet {
+ public:
+  Quiet();
+  ~Quiet();
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
   H5E_auto2_t print_ = nullptr;
   void* data_ = nullptr;
+  unsigned loads_ = 0;
 };
 std::string hdf5_reason();
+// The library gives up where a signal interrupts the opening of a file.
+Handle hdf5_opened(const std::string& path, unsigned mode);
+Handle hdf5_created(const std::string& path);  // where none is
 
 // What is asked of which file: for messages, and for opening.
 struct Hdf5Source {
@@ -64,5 +72,7 @@ struct Hdf5Source {
 Handle hdf5_memory_type(Dtype);
 Dtype dtype_of_dataset(const Hdf5Source&, hid_t dataset);
 Shape shape_of_dataset(const Hdf5Source&, hid_t dataset);
+// IoError that names the filter which the values are packed with, where it is not there.
+void check_filters(const Hdf5Source&, hid_t dataset);
 
 }  // namespace tessera::io

@@ -51,9 +51,7 @@ void check_first_dim(const std::string& call, const std::string& dataset, const 
 }
 
 Handle opened(const Hdf5Source& source, const std::string& file_name, bool exists) {
-  Handle file(exists ? H5Fopen(file_name.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
-                     : H5Fcreate(file_name.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT),
-              H5Fclose);
+  Handle file = exists ? hdf5_opened(file_name, H5F_ACC_RDWR) : hdf5_created(file_name);
   if (!file.ok())
     source.fail(
         "cannot be opened as HDF5: " + hdf5_reason(),

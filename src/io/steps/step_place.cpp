@@ -30,7 +30,8 @@ void make_folder(const std::string& call, const std::string& path) {
 void remove_folder(const std::string& folder) {
   std::error_code none;
   const auto nameless = folder + ".tmp-" + random_name();
-  if (std::rename(folder.c_str(), nameless.c_str()) == 0) fs::remove_all(nameless, none);
+  if (uninterrupted([&] { return std::rename(folder.c_str(), nameless.c_str()); }) == 0)
+    fs::remove_all(nameless, none);
 }
 
 // What jobs that died have left.
@@ -84,7 +85,7 @@ void set_aside(const std::string& call, const std::string& folder) {
   const auto aside = folder + ".damaged";
   std::error_code none;
   if (fs::exists(aside, none)) remove_folder(aside);
-  if (std::rename(folder.c_str(), aside.c_str()) != 0)
+  if (uninterrupted([&] { return std::rename(folder.c_str(), aside.c_str()); }) != 0)
     throw IoError(call + ": the damaged step " + tessera::quoted(folder) + " cannot be renamed to " +
                   tessera::quoted(aside) + ": " + std::strerror(errno) +
                   "; check the permissions of the folder, or remove the step");
@@ -122,7 +123,7 @@ void StepPlace::commit(const Manifest& manifest) {
   file.sync();
   sync_folder_of(call_, path);
   fault_point("renaming");
-  if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
+  if (uninterrupted([&] { return std::rename(temporary_.c_str(), target_.c_str()); }) != 0)
     throw IoError(call_ + ": " + tessera::quoted(temporary_) + " cannot be renamed to " +
                   tessera::quoted(target_) + ": " + std::strerror(errno) +
                   "; check the permissions of the folder");

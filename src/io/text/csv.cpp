@@ -47,8 +47,10 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding, con
 
 std::string header_line(const CsvOptions& options) {
   std::string line;
+  bool is_clear = true;  // else a reader could take it for a row
   for (const std::string& column : options.header) {
-    if (!line.empty()) line += options.delimiter;
+    if (&column != &options.header.front()) line += options.delimiter;
+    is_clear = is_clear && reads_as_name(column);
     const bool is_plain =
         column.find_first_of(std::string("\"\n\r#") + options.delimiter) == std::string::npos;
     line += is_plain ? column : "\"";
@@ -56,7 +58,7 @@ std::string header_line(const CsvOptions& options) {
     for (const char c : column) line += c == '"' ? std::string("\"\"") : std::string(1, c == '\n' ? ' ' : c);
     line += '"';
   }
-  return line.empty() ? line : line + "\n";
+  return options.header.empty() ? line : (is_clear ? "" : "#") + line + "\n";
 }
 
 }  // namespace

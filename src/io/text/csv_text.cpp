@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::int64_t marked_every = 1024;  // rows
 constexpr std::size_t longest_shown = 80;
+constexpr std::size_t longest_line = std::size_t{64} << 20;  // of which a rank holds one
+constexpr std::int64_t most_names = std::int64_t{1} << 20;   // in a header
 constexpr const char* mend = "check the line, or the delimiter";
 
 std::string shown(std::string_view text) {
@@ -43,6 +45,10 @@ template <class F> void for_lines(const File& file, std::int64_t offset, F&& f) 
     start += static_cast<std::int64_t>(line_begin);
     line_begin = 0;
     looked_at = text.size();
+    if (text.size() > longest_line)
+      file.fail("has a line of more than " + format_bytes(static_cast<std::int64_t>(longest_line)) +
+                    " from byte " + std::to_string(start) + " on",
+                "it is no table of numbers, or its lines end otherwise than with a newline");
     const std::int64_t at = start + static_cast<std::int64_t>(text.size()), more = std::min(piece, size - at);
     if (more <= 0) break;
     text.resize(text.size() + static_cast<std::size_t>(more));
@@ -51,14 +57,16 @@ template <class F> void for_lines(const File& file, std::int64_t offset, F&& f) 
   if (!text.empty()) f(std::string_view(text), start);
 }
 
-// Calls f(field) for each field of a line; quotes around a field may hold delimiters, and "" is a quote.
+// Calls f(field, whether it is quoted) for each field of a line; quotes around a field may hold delimiters, and
+// "" is a quote.
 template <class F> void for_fields(std::string_view line, char delimiter, F&& f) {
   std::string unquoted;
   std::size_t at = 0;
   while (true) {
     auto end = std::min(line.find(delimiter, at), line.size());
     std::string_view field = trimmed(line.substr(at, end - at));
-    if (!field.empty() && field.front() == '"') {
+    const bool is_quoted = field.starts_with('"');
+    if (is_quoted) {
       unquoted.clear();
       std::size_t c = line.find('"', at) + 1;
       for (; c < line.size(); ++c) {
@@ -72,10 +80,16 @@ template <class F> void for_fields(std::string_view line, char delimiter, F&& f)
       end = std::min(line.find(delimiter, std::min(c, line.size())), line.size());
       field = unquoted;
     }
-    f(field);
+    f(field, is_quoted);
     if (end == line.size()) return;
     at = end + 1;
   }
+}
+
+// A value that is not there, as R, SQL, spreadsheets and pandas write it.
+bool is_missing(std::string_view field) {
+  constexpr std::string_view words[] = {"", "NA", "N/A", "n/a", "#N/A", "null", "NULL"};
+  return std::find(std::begin(words), std::end(words), field) != std::end(words);
 }
 
 template <class T> bool parse_value(std::string_view field, T& value) {
@@ -83,7 +97,7 @@ template <class T> bool parse_value(std::string_view field, T& value) {
     value = field == "1" || field == "true" || field == "True";
     return value || field == "0" || field == "false" || field == "False";
   } else if constexpr (std::is_arithmetic_v<T>) {
-    if (std::is_floating_point_v<T> && field.empty()) {
+    if (std::is_floating_point_v<T> && is_missing(field)) {
       value = std::numeric_limits<T>::quiet_NaN();
       return true;
     }
@@ -100,21 +114,33 @@ template <class T> bool parse_value(std::string_view field, T& value) {
   }
 }
 
-// A number as a field of a header would not be one: empty fields say nothing.
-bool is_number(std::string_view field) {
+// What a field of the first line says about the line. A number, a missing value or a truth value stands in a
+// row of the table, also where it is of another dtype or has a unit; what is empty, or a number in quotes, may
+// stand in both.
+enum class Says { nothing, row, header };
+Says said_by(std::string_view field, bool is_quoted) {
+  if (field.empty()) return Says::nothing;
+  std::string_view digits = field;
+  if (digits.front() == '+' || digits.front() == '-') digits.remove_prefix(1);
+  if (digits.starts_with('.')) digits.remove_prefix(1);
+  const auto begins_with_digit = !digits.empty() && digits.front() >= '0' && digits.front() <= '9';
+  constexpr std::string_view truths[] = {"true", "false", "True", "False", "TRUE", "FALSE"};
   double value = 0;
-  if (!field.empty() && field.front() == '+') field.remove_prefix(1);
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  return field.empty() || (error != std::errc::invalid_argument && end == field.data() + field.size());
+  const bool stands_in_a_row = begins_with_digit || is_missing(field) || parse_value(field, value) ||
+                               std::find(std::begin(truths), std::end(truths), field) != std::end(truths);
+  if (!stands_in_a_row) return Says::header;
+  return is_quoted ? Says::nothing : Says::row;
 }
 
 }  // namespace
 
 std::vector<std::string> csv_fields(std::string_view line, char delimiter) {
   std::vector<std::string> fields;
-  for_fields(line, delimiter, [&](std::string_view field) { fields.emplace_back(field); });
+  for_fields(line, delimiter, [&](std::string_view field, bool) { fields.emplace_back(field); });
   return fields;
 }
+
+bool reads_as_name(std::string_view field) { return said_by(field, false) == Says::header; }
 
 CsvText::CsvText(const File& file, const CsvOptions& options) : file_(file), options_(options) {
   std::int64_t line_number = 0;
@@ -126,24 +152,47 @@ CsvText::CsvText(const File& file, const CsvOptions& options) : file_(file), opt
   });
 }
 
+// A header has names only, and a row has none: a line that has both is refused, since nothing tells which of
+// them is meant, and a row must not be lost.
+bool CsvText::is_header(std::string_view line) const {
+  std::string name, value;
+  for_fields(line, options_.delimiter, [&](std::string_view field, bool is_quoted) {
+    const Says says = said_by(field, is_quoted);
+    auto& first = says == Says::header ? name : value;
+    if (says != Says::nothing && first.empty()) first = shown(field);
+  });
+  if (!name.empty() && !value.empty())
+    file_.fail("has in its first line the name " + name + " beside the value " + value,
+               "a header has only names, in quotes those that look like numbers, or begins with #; a row has "
+               "only values");
+  return !name.empty();
+}
+
 // The first line says how many columns there are, and whether it is a header; of the others their number
 // counts.
 void CsvText::note_row(std::string_view line, std::int64_t offset, std::int64_t line_number) {
   if (is_first_) {
     is_first_ = false;
     const bool is_comment = line.starts_with('#');  // numpy.savetxt's headers
-    auto fields = csv_fields(is_comment ? trimmed(line.substr(1)) : line, options_.delimiter);
-    columns_ = static_cast<std::int64_t>(fields.size());
-    if (is_comment ||
-        !std::all_of(fields.begin(), fields.end(), [](const auto& f) { return is_number(f); })) {
-      header_ = std::move(fields);
+    const auto text = is_comment ? trimmed(line.substr(1)) : line;
+    columns_ = number_of_fields(text);
+    if (is_comment || is_header(text)) {
+      if (columns_ > most_names)
+        file_.fail("has a header of " + std::to_string(columns_) + " names",
+                   "no table has more than " + std::to_string(most_names));
+      header_ = csv_fields(text, options_.delimiter);
       return;
     }
   }
   // A row of too few fields is told when it is read; but a file of few bytes claims no large table.
-  if (static_cast<std::int64_t>(line.size()) + 1 < columns_)
-    fail_fields(static_cast<std::int64_t>(csv_fields(line, options_.delimiter).size()), line_number);
+  if (static_cast<std::int64_t>(line.size()) + 1 < columns_) fail_fields(number_of_fields(line), line_number);
   if (rows_++ % marked_every == 0) marks_.push_back({rows_ - 1, offset, line_number});
+}
+
+std::int64_t CsvText::number_of_fields(std::string_view line) const {
+  std::int64_t count = 0;
+  for_fields(line, options_.delimiter, [&](std::string_view, bool) { ++count; });
+  return count;
 }
 
 void CsvText::fail_fields(std::int64_t fields, std::int64_t line_number) const {
@@ -155,7 +204,7 @@ void CsvText::fail_fields(std::int64_t fields, std::int64_t line_number) const {
 template <class T>
 void CsvText::read_row(std::string_view line, std::int64_t line_number, Range columns, T* out) const {
   std::int64_t column = 0;
-  for_fields(line, options_.delimiter, [&](std::string_view field) {
+  for_fields(line, options_.delimiter, [&](std::string_view field, bool) {
     if (column >= columns.start && column < columns.stop && !parse_value(field, out[column - columns.start]))
       file_.fail("has in line " + std::to_string(line_number) + ": " + shown(field) + " in column " +
                      std::to_string(column + 1) + ", which is no " + name(options_.dtype),

@@ -15,6 +15,9 @@ namespace tessera::io {
 // The fields of a line, without their quotes and the blanks around them.
 std::vector<std::string> csv_fields(std::string_view line, char delimiter);
 
+// Whether a first line of such fields could only be a header.
+bool reads_as_name(std::string_view field);
+
 // A file (or bytes in memory) that the caller keeps. Made in one pass over the text, which counts the rows.
 class CsvText {
  public:
@@ -26,6 +29,8 @@ class CsvText {
 
  private:
   void note_row(std::string_view line, std::int64_t offset, std::int64_t line_number);
+  bool is_header(std::string_view line) const;
+  std::int64_t number_of_fields(std::string_view line) const;
   [[noreturn]] void fail_fields(std::int64_t fields, std::int64_t line_number) const;
   template <class T>
   void read_row(std::string_view line, std::int64_t line_number, Range columns, T* out) const;

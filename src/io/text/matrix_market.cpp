@@ -1,4 +1,5 @@
 // Matrix Market files: every rank reads the text and keeps its own block.
+#include "api/memory.hpp"
 #include "base/call.hpp"
 #include "io/blocks.hpp"
 #include "io/file.hpp"
@@ -9,9 +10,15 @@
 namespace tessera::io {
 namespace {
 
+// All of the text is in memory while it is read.
+std::string read_checked(const std::string& call, const std::string& path) {
+  check_memory(File(call, path, File::Mode::read).bytes(), call + " of " + quoted(path));
+  return read_text(call, path);
+}
+
 struct LoadedText {
   LoadedText(const std::string& call, const std::string& path)
-      : bytes(read_text(call, path)), parsed(bytes, call + ": " + quoted(path)) {}
+      : bytes(read_checked(call, path)), parsed(bytes, call + ": " + quoted(path)) {}
   std::string bytes;
   MatrixMarketText parsed;
   FileInfo info() const {
