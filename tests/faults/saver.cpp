@@ -23,67 +23,14 @@
 #include <string>
 
 #include "comm/collectives/collectives.hpp"
+#include "formats.hpp"
 
 using namespace tessera;
+using namespace tessera::test;
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int rows = 1009, columns = 37;  // primes: blocks are uneven on every number of ranks
-
-Sharding layout() { return NamedSharding(make_mesh({device_count()}, {"x"}), P("x")); }
-Array version(int number, int scale = 1) {
-  return device_put(reshape(arange(rows * scale * columns), {rows * scale, columns}) + number * 1000000,
-                    layout());
-}
-
-// In pieces, as a long run would.
-void append(const std::string& file, const Array& x, int compression) {
-  io::Hdf5Writer out(file, {.mode = io::Hdf5Open::replace});
-  out.attribute("/", "pieces", 3);
-  const std::int64_t n = x.shape()[0], third = n / 3;
-  for (const auto& piece : {slice(0, third), slice(third, 2 * third), slice(2 * third, n)})
-    out.append("group/x", x(piece), {.compression = compression});
-  out.close();
-}
-void saved_beside(const std::string& folder, int number, const Array& x) {
-  io::checkpoint::Manager steps(folder + "/steps", {.keep = 1});
-  steps.save(number, x);
-  steps.wait();
-}
-// Chunks that are no blocks of any rank.
-void store(const std::string& file, const Array& x) {
-  io::Zarr out(file, {.mode = io::ZarrOpen::replace});
-  out.write("group/x", x, {.chunks = {100, 20}});
-  out.close();
-}
-void save(const std::string& folder, const std::string& format, const Array& x, int number) {
-  if (format == "npy")
-    io::save_npy(folder + "/x.npy", x);
-  else if (format == "writer")
-    append(folder + "/x.h5", x, number % 2);
-  else if (format == "zarr")
-    store(folder + "/x.zarr", x);
-  else if (format == "hdf5")
-    io::save_hdf5(folder + "/x.h5", "group/x", x, {.mode = io::Hdf5Mode::replace});
-  else if (format == "checkpoint")
-    io::checkpoint::save(folder + "/steps", number, x);
-  else
-    saved_beside(folder, number, x);
-}
-Array load(const std::string& folder, const std::string& format) {
-  if (format == "npy") return io::load_npy(folder + "/x.npy", layout());
-  if (format == "zarr") return io::load_zarr(folder + "/x.zarr/group/x", layout());
-  if (format == "hdf5" || format == "writer") return io::load_hdf5(folder + "/x.h5", "group/x", layout());
-  return io::checkpoint::restore(folder + "/steps", version(0));
-}
-
-// The version that all elements are of; -1 where they are of several.
-int version_in(const Array& x) {
-  const Array numbers = (x - version(0)) / 1000000;
-  const int first = item<int>(min(x)) / 1000000;
-  return item<bool>(all(numbers == first)) ? first : -1;
-}
 std::string held(const std::string& folder, const std::string& format) {
   try {
     return std::to_string(version_in(load(folder, format)));
