@@ -42,7 +42,7 @@ const std::map<std::string, std::string>& ops_tested_elsewhere() {
       {"cond", "needs a predicate that is not known: tests/control"},
       {"psum_groups", "tests/ops/collective"},
       {"effect", "what prints and calls back inside a trace: tests/debug"},
-      {"host_call", "a function of the host that gives values back: tests/debug"},
+      {"host_call", "a function of the program, called in the middle of one: tests/python/test_jax_internals.py"},
       {"reorder", "the same devices in another order, for pmap: tests/ops/collective"},
       {"pmax_groups", "tests/ops/collective"},
       {"pmin_groups", "tests/ops/collective"},

@@ -11,7 +11,7 @@ from . import _values
 from ._interpret import Equation, apply, evaluate
 from ._lines import call_at, calling_place
 from ._sharded import is_ours, wrapped
-from ._versions import closed
+from ._versions import call_facts, closed
 
 _small = 60
 _programs = {}
@@ -104,7 +104,7 @@ def _process_primitive(self, primitive, args, params, /):
 def _pjit_call(*args, **params):
     if not _takes(args):
         return _originals["pjit"](*args, **params)
-    return run(pjit.jit_p if hasattr(pjit, "jit_p") else pjit.pjit_p, args, params), None, None, []
+    return run(pjit.jit_p if hasattr(pjit, "jit_p") else pjit.pjit_p, args, params), *call_facts
 
 
 def _device_put(*args, **params):

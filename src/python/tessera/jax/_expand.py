@@ -13,6 +13,16 @@ def _jaxpr(function, avals, x64):
         return jax.make_jaxpr(function)(*types)
 
 
+def meaning_of(primitive, avals, params):
+    """What a primitive's own implementation does, as a jaxpr; None if it is none in terms of other primitives."""
+    types = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    try:
+        jaxpr = jax.make_jaxpr(lambda *operands: primitive.impl(*operands, **params))(*types)
+    except Exception:
+        return None
+    return None if any(e.primitive is primitive for e in jaxpr.jaxpr.eqns) else jaxpr
+
+
 def expand(function, avals, operands):
     """The results of a function of JAX on arrays: traced for these types, which evaluate as any other program. The function must be
     the same object for the same meaning."""

@@ -46,11 +46,7 @@ class Equation:
 
 def apply(primitive, operands, params, equation):
     """The results of one primitive on arrays, as a list."""
-    found = _rules.get(primitive.name)
-    if found is None:
-        where = text_of(equation.place)
-        raise NotCarried(f"jax's primitive {primitive.name!r}{' at ' + where if where else ''} has no counterpart in tessera.jax")
-    function, takes_context = found
+    function, takes_context = _rules.get(primitive.name) or (_by_its_own_function(primitive, equation), False)
     if takes_context:
         params = {**params, "eqn": equation}
     try:
@@ -63,6 +59,19 @@ def apply(primitive, operands, params, equation):
     results = list(results) if isinstance(results, (list, tuple)) else [results]
     return [r if r.dtype == _values.dtype_of(a) else _values.with_dtype(r, a) for r, a in zip(results, equation.out_avals)] \
         if _values.check_dtypes else results
+
+
+def _by_its_own_function(primitive, equation):
+    """A package's own primitive, by the function of jax.numpy that it says is its meaning, if that is one."""
+    from ._expand import meaning_of
+
+    def run(*operands, **params):
+        jaxpr = meaning_of(primitive, equation.in_avals, params)
+        if jaxpr is None:
+            where = text_of(equation.place)
+            raise NotCarried(f"jax's primitive {primitive.name!r}{' at ' + where if where else ''} has no counterpart in tessera.jax")
+        return evaluate(jaxpr, *operands)
+    return run
 
 
 def evaluate(jaxpr, *operands):

@@ -6,6 +6,7 @@
     shard_map's check        check_rep (until 0.6), check_vma     check_vma
     split_axis of top_k      the last axis                        axis=
     mul of scatter           "scatter-mul"                        "scatter_mul"
+    facts of a jit's call    compiled, profiler                   compiled, profiler, constants
     module of keys           jax._src.prng                        jax._src.random.prng
 
 Parameters that came later (out_sharding, accuracy, axis of top_k ...) are read with a default by the rules that know them.
@@ -21,6 +22,16 @@ except ImportError:
 jax_jit = jax.jit  # JAX's own: the runner puts another one in its place
 version = tuple(int(part) for part in jax.__version__.split(".")[:3])
 oldest = (0, 6, 0)
+
+
+def _count_of_call_facts():
+    """How many values JAX's call of a compiled program gives beside the results: constants came with 0.7."""
+    import inspect
+    from jax._src import pjit
+    return 3 if "const_args" in inspect.getsource(pjit) else 2
+
+
+call_facts = (None, None, [])[:_count_of_call_facts()]
 
 
 def user_frame(source_info):

@@ -121,8 +121,8 @@ def threefry2x32(k1, k2, x1, x2, **_):
 @functools.lru_cache(maxsize=64)
 def _gamma(impl, log_space):
     from jax._src import random
-    core = getattr(random, "core", random)
-    return lambda bits, alpha: core._gamma_impl(jax.random.wrap_key_data(bits, impl=impl), alpha, log_space=log_space, use_vmap=True)
+    module = random if hasattr(random, "_gamma_impl") else random.core
+    return lambda bits, alpha: module._gamma_impl(jax.random.wrap_key_data(bits, impl=impl), alpha, log_space=log_space, use_vmap=True)
 
 
 @rule("random_gamma")

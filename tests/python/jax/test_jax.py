@@ -1,0 +1,191 @@
+"""tessera.jax: functions that JAX traces, run by all ranks. Skipped where JAX is not installed."""
+import contextlib
+import io
+import pathlib
+import re
+import unittest
+
+import numpy as np
+import tessera as ts
+
+try:
+    import tessera.jax as tj
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+except ImportError:
+    raise unittest.SkipTest("JAX is not installed") from None
+
+mesh = Mesh(np.array(jax.devices()), ("x",))
+rng = np.random.RandomState(0)
+rows = rng.standard_normal((12, 5)).astype("f")
+
+
+def split(host):
+    return tj.device_put(host, NamedSharding(mesh, P("x")))
+
+
+def is_split_by_columns(x):
+    wanted = ts.NamedSharding(tj._layouts.mesh_of(mesh), ts.P(None, "x"))
+    return x.sharding.shard_shape(x.shape) == wanted.shard_shape(x.shape)
+
+
+def same(found, expected, tolerance=1e-5):
+    np.testing.assert_allclose(ts.device_get(found), np.asarray(expected), rtol=tolerance, atol=tolerance)
+
+
+class Jit(unittest.TestCase):
+    def test_results_are_arrays_of_tessera_with_jax_s_values(self):
+        found = tj.jit(lambda x: jnp.tanh(x) @ x.T)(split(rows))
+        self.assertIsInstance(found, ts.Array)
+        same(found, np.tanh(rows) @ rows.T)
+
+    def test_a_gradient_is_jax_s(self):
+        loss = lambda x: jnp.sum(jnp.sin(x) ** 2)  # noqa: E731
+        same(tj.jit(jax.grad(loss))(split(rows)), jax.grad(loss)(rows))
+
+    def test_a_signature_is_traced_once(self):
+        traces = []
+        f = tj.jit(lambda x: traces.append(1) or x * 2)
+        f(split(rows))
+        f(split(rows))
+        self.assertEqual(len(traces), 1)
+        f(split(rows[:, :2]))
+        self.assertEqual(len(traces), 2)
+
+    def test_static_arguments_by_number_are_static_by_name_too(self):
+        f = tj.jit(lambda x, n: x[:n], static_argnums=1)
+        self.assertEqual(f(split(rows), 3).shape, (3, 5))
+        self.assertEqual(f(split(rows), n=2).shape, (2, 5))
+
+    def test_a_donated_argument_is_deleted(self):
+        x = split(rows)
+        x.block_until_ready()
+        tj.jit(lambda v: v + 1, donate_argnums=0)(x).block_until_ready()
+        self.assertTrue(x.is_deleted())
+
+    def test_out_shardings_are_jax_s(self):
+        found = tj.jit(lambda x: x * 2, out_shardings=NamedSharding(mesh, P(None, "x")))(split(rows))
+        self.assertTrue(is_split_by_columns(found))
+
+    def test_trees_of_keys_and_numbers_pass(self):
+        key = jax.random.key(3)
+        found = tj.jit(lambda k, t: {"a": jax.random.normal(k, (4,)) * t[0], "b": None})(key, (2.0, None))
+        same(found["a"], jax.random.normal(key, (4,)) * 2, 1e-6)
+        self.assertIsNone(found["b"])
+
+    def test_a_weak_number_keeps_the_dtype_of_what_it_meets(self):
+        self.assertEqual(tj.jit(lambda x, s: x * s)(ts.ones((3,), "bfloat16"), 2.0).dtype, ts.bfloat16)
+
+    def test_float64_of_numpy_is_float32_unless_x64_is_on(self):
+        self.assertEqual(tj.jit(lambda x: x + 1)(np.ones(3)).dtype, ts.float32)
+
+
+class Primitives(unittest.TestCase):
+    def compare(self, function, *arguments, tolerance=1e-4):
+        expected = jax.tree_util.tree_leaves(jax.jit(function)(*arguments))
+        found = jax.tree_util.tree_leaves(tj.jit(function)(*[split(a) if isinstance(a, np.ndarray) and a.ndim else a for a in arguments]))
+        for ours, theirs in zip(found, expected):
+            self.assertEqual(str(ours.dtype), str(theirs.dtype))
+            same(ours, theirs, tolerance)
+
+    def test_loops_and_branches_are_those_of_jax(self):
+        self.compare(lambda x: lax.scan(lambda c, t: (c * 0.5 + t, c.sum()), jnp.zeros(5), x), rows)
+        self.compare(lambda x: lax.while_loop(lambda s: s[0] < 4, lambda s: (s[0] + 1, s[1] * 2), (0, x)), rows)
+        self.compare(lambda x: lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x), rows)
+        self.compare(jax.vmap(lambda x: lax.while_loop(lambda v: v < 10, lambda v: v * 2 + 1, jnp.abs(x))), rows[:, 0].copy())
+
+    def test_indices_out_of_range_are_filled_clipped_or_dropped(self):
+        far = np.array([0, 3, 50, -1])
+        self.compare(lambda x, i: (x[i], x.at[i].get(mode="fill", fill_value=7.0), x.at[i].get(mode="clip")), rows, far)
+        self.compare(lambda x, i: (x.at[i].add(1.0), x.at[i].set(0.0, mode="drop"), x.at[i, 1:3].mul(2.0)), rows, far)
+        self.compare(lambda x: x.at[jnp.array([2, 2])].apply(jnp.sin), rows)
+
+    def test_integers_divide_and_overflow_as_for_xla(self):
+        numbers = np.array([-7, 7, 0, -2147483648], "i")
+        self.compare(lambda i: (lax.div(i, -2), lax.rem(i, 3), lax.div(i, i * 0), i * i, lax.clz(i)), numbers)
+
+    def test_linear_algebra_is_the_distributed_one(self):
+        square = rng.standard_normal((12, 12)).astype("f")
+        positive = square @ square.T + 12 * np.eye(12, dtype="f")
+        self.compare(lambda a, b: (jnp.linalg.solve(a, b), jnp.linalg.slogdet(a)[1], jnp.linalg.inv(a)), positive, rows)
+        self.compare(jax.grad(lambda a: jnp.linalg.slogdet(a)[1]), positive)
+
+    def test_cholesky_of_an_indefinite_matrix_is_nan(self):
+        self.assertTrue(np.isnan(ts.device_get(tj.jit(jnp.linalg.cholesky)(split(-np.eye(12, dtype="f"))))[3, 3]))
+
+    def test_pooling_has_jax_s_gradient(self):
+        images = rng.standard_normal((4, 2, 8, 8)).astype("f")
+        pool = lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")  # noqa: E731
+        self.compare(jax.grad(lambda x: jnp.sum(pool(x) ** 2)), images)
+
+    def test_random_bits_are_jax_s(self):
+        for draw in (jax.random.normal, jax.random.uniform, jax.random.gumbel):
+            key = jax.random.PRNGKey(5)
+            same(tj.jit(lambda k, d=draw: d(k, (6, 3)))(key), draw(key, (6, 3)), 1e-6)
+
+
+class Ranks(unittest.TestCase):
+    def test_collectives_of_shard_map_know_the_ranks(self):
+        n = mesh.size
+        host = np.arange(12.0 * n, dtype="f").reshape(n * 4, 3)
+        mapped = jax.shard_map(lambda x: (lax.psum(x, "x"), lax.ppermute(x, "x", [(i, (i + 1) % n) for i in range(n)])), mesh=mesh, in_specs=P("x"), out_specs=(P(), P("x")))
+        total, moved = tj.jit(mapped)(split(host))
+        same(total, host.reshape(n, 4, 3).sum(0))
+        same(moved, np.roll(host, 4, 0))
+
+    def test_a_constraint_places_what_is_computed(self):
+        found = tj.jit(lambda x: lax.with_sharding_constraint(x * 2, NamedSharding(mesh, P(None, "x"))))(split(rows))
+        self.assertTrue(is_split_by_columns(found))
+
+
+class Eager(unittest.TestCase):
+    def test_jax_numpy_takes_arrays_of_tessera(self):
+        found = jnp.sin(split(rows)) + 1
+        self.assertIsInstance(found, jax.Array)
+        np.testing.assert_allclose(np.asarray(found), np.sin(rows) + 1, rtol=1e-5, atol=1e-6)
+
+    def test_results_stay_split(self):
+        placed = split(rows)
+        self.assertEqual(jnp.sin(placed).__tessera_array__.sharding.spec, placed.sharding.spec)
+
+
+class Effects(unittest.TestCase):
+    def test_pure_callback_gives_values_back(self):
+        call = lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x) * 2  # noqa: E731
+        same(tj.jit(call)(split(rows)), np.sin(rows) * 2)
+
+    def test_io_callback_is_called_by_one_rank(self):
+        calls = []
+        found = tj.jit(lambda x: jax.experimental.io_callback(lambda v: calls.append(1) or np.float32(v.sum()), jax.ShapeDtypeStruct((), np.float32), x))(split(rows))
+        same(found, rows.sum(), 1e-4)
+        self.assertEqual(len(calls), 1 if ts.is_main_process() else 0)
+
+    def test_debug_print_prints_once(self):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            tj.jit(lambda x: (jax.debug.print("sum {s}", s=(x * 0).sum()), x)[1])(split(rows)).block_until_ready()
+        self.assertEqual(out.getvalue(), "sum 0.0\n" if ts.is_main_process() else "")
+
+
+class Lines(unittest.TestCase):
+    def test_what_cannot_be_carried_is_told_with_its_line(self):
+        with self.assertRaisesRegex(tj.NotCarried, r"at test_jax\.py:\d+.*int4"):
+            tj.jit(lambda x: x.astype(jnp.int4) + 1)(split(rows))
+
+    def test_the_recorded_ops_cite_the_program(self):
+        text = str(tj.jit(lambda x: jnp.linalg.solve(x, x)).lower(split(np.eye(12, dtype="f"))).compile().as_text())
+        self.assertIn("test_jax.py", text)
+
+
+class Page(unittest.TestCase):
+    def test_the_page_s_program_runs_as_it_stands_there(self):
+        page = pathlib.Path(__file__).resolve().parents[3] / "scripts/site/pages/from-jax.md"
+        blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
+        self.assertEqual(len(blocks), 1)
+        exec(compile(blocks[0], str(page), "exec"), {})
+
+
+if __name__ == "__main__":
+    unittest.main()
