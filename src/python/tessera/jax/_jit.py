@@ -28,13 +28,6 @@ def _names(given):
     return () if given is None else (given,) if isinstance(given, (int, str)) else tuple(given)
 
 
-def _type_of(leaf):
-    """What JAX's trace has to know of an argument."""
-    if isinstance(leaf, Array):
-        return None
-    return jax.typeof(leaf) if hasattr(jax, "typeof") else jax.core.get_aval(leaf)
-
-
 class Jit:
     """A jitted function. Its calls take and return trees of arrays; results are tessera's."""
 
@@ -170,8 +163,6 @@ def _note_of(leaf):
     kind = type(leaf)
     if kind in (int, float, complex, bool):
         return kind is not bool and "weak" or None
-    if isinstance(leaf, _core.Key):
-        return jax.random.key(0).dtype if False else None
     if isinstance(leaf, jax.Array):
         if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             return leaf.dtype

@@ -30,7 +30,7 @@ def dtype(of):
 @functools.lru_cache(maxsize=None)
 def numpy_dtype(name):
     """tessera's dtype, by its name, as NumPy's."""
-    return dtypes.bfloat16 and np.dtype(dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    return np.dtype(dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
 
 
 def is_key(aval):
@@ -62,8 +62,6 @@ def shape_of(aval):
 
 def literal(value, aval):
     """A constant of a jaxpr as an array of its type."""
-    if value is core.no_tangent if hasattr(core, "no_tangent") else False:
-        return value
     if not hasattr(aval, "dtype"):
         return value
     if is_key(aval) or np.ndim(value):
@@ -129,9 +127,3 @@ def to_numpy(x):
     """The whole value on every rank. Collective."""
     host = _create._as_numpy(x._host())
     return host
-
-
-def iota(n, of, dtype_name="int32"):
-    """0, 1, ... along dim `of[0]` of an array with of[1] dims."""
-    dim, ndim = of
-    return _core.reshape(_core.arange_integers(0, n, 1, dtype_name), [n if d == dim else 1 for d in range(ndim)])

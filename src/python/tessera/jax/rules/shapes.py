@@ -1,6 +1,4 @@
 """Primitives that move, repeat and cut elements. Arrays of keys have one dim more here than JAX sees: it stays last."""
-import math
-
 from ... import _core as c
 from .._interpret import rule
 from .._values import dtype, dtype_of, is_key, number_like, shape_of
@@ -142,7 +140,3 @@ def signed(index):
     if name == "uint64":
         return c.astype(c.minimum(index, number_like(2 ** 63 - 1, index)), "int64")
     return c.astype(index, "int64" if name == "uint32" else "int32")
-
-
-def size_of(shape):
-    return math.prod(shape)
