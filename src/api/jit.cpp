@@ -228,9 +228,10 @@ void check_not_leaked(const Array& x) {
   if (open_traces() > 0) return;
   const Node* placeholder = placeholder_below(x);
   if (placeholder == nullptr || std::string_view(placeholder->call) != "jit") return;
-  throw ArgumentError(call_text() + ": " + describe(x) + " was made while jit at " + site(placeholder->where) +
-                      " traced its function, which has ended, so that it has no value. Return it from the function "
-                      "instead of storing it outside, or print it inside with debug::print");
+  throw ArgumentError(
+      call_text() + ": " + describe(x) + " was made while jit at " + site(placeholder->where) +
+      " traced its function, which has ended, so that it has no value. Return it from the function "
+      "instead of storing it outside, or print it inside with debug::print");
 }
 
 InlinedTrace::InlinedTrace() { ++open_traces(); }

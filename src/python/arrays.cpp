@@ -72,7 +72,8 @@ int buffer_of_array(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   };
   if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE)
-    return refuse("arrays do not change through memory that they hand out; ask for a buffer that is only read");
+    return refuse(
+        "arrays do not change through memory that they hand out; ask for a buffer that is only read");
   try {
     const py::object block = py::handle(self).attr("_memory")();
     return PyObject_GetBuffer(block.ptr(), view, flags);

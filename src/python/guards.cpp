@@ -14,7 +14,8 @@ namespace {
 void refuse_new(py::handle type) {
   const auto name = type.attr("__name__").cast<std::string>();
   const py::cpp_function refusal([name](const py::args&, const py::kwargs&) -> py::object {
-    throw py::type_error(name + ".__new__ makes no " + name + ": call the functions that do, as zeros and asarray for "
+    throw py::type_error(name + ".__new__ makes no " + name +
+                         ": call the functions that do, as zeros and asarray for "
                          "arrays, make_mesh for meshes, random.key for keys");
   });
   auto* const object = reinterpret_cast<PyTypeObject*>(type.ptr());
@@ -42,9 +43,9 @@ PyObject* call_in_own_words(PyObject* self, PyObject* args, PyObject* kwargs) {
     const auto text = py::str(py::handle(value)).cast<std::string>();
     if (text.find("incompatible function arguments") != std::string::npos ||
         text.find("incompatible constructor arguments") != std::string::npos) {
-      const py::object sentence = py::module_::import("tessera._mistakes")
-                                      .attr("sentence")(text, py::handle(args),
-                                                        kwargs == nullptr ? py::none() : py::handle(kwargs));
+      const py::object sentence =
+          py::module_::import("tessera._mistakes")
+              .attr("sentence")(text, py::handle(args), kwargs == nullptr ? py::none() : py::handle(kwargs));
       PyErr_SetObject(PyExc_TypeError, sentence.ptr());
       Py_XDECREF(type);
       Py_XDECREF(value);
@@ -66,8 +67,7 @@ void speak_own_words(py::handle value) {
   if ((method->ml_flags & METH_KEYWORDS) == 0) return;
   const auto own = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_in_own_words));
   if (method->ml_meth == own) return;
-  const auto found =
-      reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void (*)()>(method->ml_meth));
+  const auto found = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void (*)()>(method->ml_meth));
   if (dispatcher == nullptr) dispatcher = found;
   if (found == dispatcher) method->ml_meth = own;
 }

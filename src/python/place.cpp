@@ -12,8 +12,8 @@
 #include <tessera/error.hpp>
 #include <tessera/runtime.hpp>
 
-#include "base/text.hpp"
 #include "base/child_process.hpp"
+#include "base/text.hpp"
 
 namespace tessera::python {
 namespace {
@@ -58,7 +58,8 @@ bool is_own(PyCodeObject* code) {
     Py_INCREF(code);
     const auto& folder = places().package;
     const auto file = pybind11::handle(code->co_filename).cast<std::string>();
-    const bool is_numpys = file.starts_with("<__array_function__");  // between the user's line and the package
+    const bool is_numpys =
+        file.starts_with("<__array_function__");  // between the user's line and the package
     found->second = is_numpys || (!folder.empty() && file.starts_with(folder));
   }
   return found->second;
@@ -84,11 +85,12 @@ const Line* line_of(PyFrameObject* frame) {
 }
 
 [[noreturn]] void refuse_child(const std::source_location& where) {
-  throw ThreadError(line_text(where) + ": this process was forked from process " +
-                    std::to_string(process_index()) + " of " + std::to_string(process_count()) +
-                    ", and MPI does not know it: its calls would wait for ever. Use tessera in the processes of "
-                    "the job alone; give a child NumPy arrays (device_get before the fork), or start it anew "
-                    "(multiprocessing's \"spawn\")");
+  throw ThreadError(
+      line_text(where) + ": this process was forked from process " + std::to_string(process_index()) +
+      " of " + std::to_string(process_count()) +
+      ", and MPI does not know it: its calls would wait for ever. Use tessera in the processes of "
+      "the job alone; give a child NumPy arrays (device_get before the fork), or start it anew "
+      "(multiprocessing's \"spawn\")");
 }
 
 }  // namespace

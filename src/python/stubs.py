@@ -86,7 +86,7 @@ parameter_types = {
     **dict.fromkeys("start stop step constant_values end_values".split(), "Union[int, float, complex]"), **dict.fromkeys("min max spacing steps".split(), "ArrayLike"),
     "m": "int", "boundary": "str", "decimals": "int", "ndim": "int", "places": "Union[int, slice, Sequence[int]]", "functions": "Sequence[Union[Callable[..., Any], ArrayLike]]",
     "to_end": "ArrayLike", "to_begin": "ArrayLike", "discont": "float", "period": "float", "prevent_cse": "bool", "axis_size": "int", "bins": "Union[int, ArrayLike]", "from_": "Union[Array, DtypeLike]", "to": "DtypeLike", "digits": "int",
-    "pad_width": "Union[int, Sequence[Union[int, Sequence[int]]]]", "devices": "Sequence[Device]", "where": "None", "stream": "None", "max_version": "Tuple[int, int]",
+    "pad_width": "Union[int, Sequence[Union[int, Sequence[int]]]]", "devices": "Sequence[Device]", "where": "ArrayLike", "stream": "None", "max_version": "Tuple[int, int]",
     "dl_device": "Tuple[int, int]", "api_version": "str", "names": "Sequence[str]", "labels": "Sequence[str]", "parameters": "_T", "network": "Sequence[Dense]",
     "source": "Union[int, Sequence[int]]", "destination": "Union[int, Sequence[int]]", "init_val": "_T", "init": "_T",
     **dict.fromkeys("obj fill_value communicator definition value backend".split(), "object"), **dict.fromkeys("query scale shift weight table mask y".split(), "ArrayLike"),
@@ -96,6 +96,8 @@ parameter_types = {
     "elems": "_T", "other": "ArrayLike", "axis_index_groups": "Sequence[Sequence[int]]", "ord": "Union[int, float, str]", "index_dtype": "DtypeLike", "branches": "Sequence[Callable[..., Any]]", "excluded": "Collection[Union[int, str]]",
     "lists": "ArrayLike", "_": "object", "shapes": "Sequence[int]", "options": "object", "layout": "object", "args": "object", "kwargs": "object", "cls": "type", "data": "_T", "dealt": "object",
     "data_fields": "Sequence[str]", "meta_fields": "Sequence[str]", "leaves": "Sequence[object]", "gradients": "_T", "state": "_S", "rest": "object", "initial": "object", "rules": "Callable[..., Any]",
+    "out": "None", "result": "_T", "types": "object", "ufunc": "object", "casting": "str", "wrap": "bool", "inplace": "bool", "rcond": "float", "bitorder": "str", "count": "int", "copy": "bool", "api_version": "str", "stream": "object", "max_version": "object",
+    "dl_device": "object", "function": "Callable[..., Any]", "spec": "object", "name": "str",
     "optimizer": "Union[Adam, Sgd]", "primals": "object", "shardings": "object", "in_shardings": "object", "out_shardings": "object", "in_axes": "object", "out_axes": "object", "in_specs": "object",
     "out_specs": "object", "self": "", "i": "int", "slices": "object", "places_": "object", "check_rep": "bool", "axis_names": "Sequence[str]", "largest_norm": "float", "targets": "ArrayLike",
 }
@@ -109,6 +111,7 @@ parameters_of = {
     ("device_put", "device"): "object", ("pshuffle", "perm"): "Sequence[int]", ("pswapaxes", "axis"): "int", ("all_gather", "axis"): "int", ("Partial.__init__", "args"): "object",
     ("ndindex", "shape"): "int", ("map", "xs"): "object", ("scan", "xs"): "object", ("tree_all", "tree"): "object", ("where", "condition"): "ArrayLike",
     ("vectorize", "signature"): "str", ("fromfunction", "options"): "object", ("piecewise", "args"): "object", ("put_along_axis", "indices"): "ArrayLike", ("einsum_path_text", "expression"): "str",
+    ("fori_loop", "lower"): "Union[int, Array]", ("fori_loop", "upper"): "Union[int, Array]", ("split", "num"): "Union[int, Sequence[int]]", ("put", "mode"): "str", ("copyto", "where"): "ArrayLike",
     ("polydiv", "u"): "ArrayLike", ("polydiv", "v"): "ArrayLike",
 }
 functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_ready", "stop_gradient", "psum", "pmean", "pmax", "pmin", "ppermute", "pbroadcast", "psum_scatter", "all_gather", "all_to_all", "pshuffle",
@@ -126,6 +129,8 @@ results = {
     "dense": "Dense", "layer_norm": "LayerNorm", "embedding": "Embedding", "mlp": "List[Dense]", "split_in_pairs": "List[Dense]", "shuffled_batches": "Batches",
     **dict.fromkeys("grad value_and_grad jacrev jacfwd jacobian hessian jit vmap pmap shard_map checkpoint remat train_step".split(), "Callable[..., Any]"),
     **dict.fromkeys(functions_of_trees, "_T"), "tree_leaves": "List[Array]", "tree_flatten": "Tuple[List[Array], Any]", "while_loop": "_T", "fori_loop": "_T",
+    **dict.fromkeys("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__".split(), "Array"), "__format__": "str",
+    "__reduce__": "Tuple[object, ...]", "__array_function__": "object", "__array_ufunc__": "object", "all_devices": "object", "device_of": "object", "placed": "Array", "gathering": "ContextManager[None]", "rows_of": "Iterator[Array]", "linked": "_T", "giving_views": "Callable[..., Any]", "refuse_out": "None",
     "isrealobj": "bool", "isscalar": "bool", "modf": array_pair, **dict.fromkeys("diag_indices diag_indices_from tril_indices_from triu_indices_from ix_".split(), "Tuple[Array, ...]"),
     "default_backend": "str", "tolist": "list", "__array__": "numpy.ndarray", "__iter__": "Iterator[Array]", "__contains__": "bool", "__divmod__": array_pair, "__rdivmod__": array_pair, "__len__": "int",
     "__dlpack_device__": "Tuple[int, int]", "__array_namespace__": "Any", "__dlpack__": "object", "__setitem__": "None", "linearize": "Tuple[Any, Callable[..., Any]]",
@@ -144,7 +149,7 @@ results = {
 # Of methods and functions whose name stands for something else elsewhere.
 results_of = {
     "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", "tree_util.map": "_T", "Array.flatten": "Array",
-    "_shapes.split": "List[Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Union[List[Key], Array]",
+    "_shapes.split": "List[Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Union[List[Key], Key]",
 }
 
 
@@ -189,7 +194,7 @@ def function_lines(name, value, indent="", owner=""):
 
 
 # Of properties that are Python's, or whose binding gives a Python object.
-property_types = {"device": "Union[Device, Sharding, None]", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "dtype": "numpy.dtype", "addressable_shards": "List[Shard]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
+property_types = {"device": "object", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "dtype": "numpy.dtype", "addressable_shards": "List[Shard]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
 
 
 def property_type(member, what):

@@ -46,9 +46,10 @@ TEST(Jit, AnArrayThatLeftItsFunctionIsAnErrorWhenItIsPrintedOrRead) {
     return a * 2;
   });
   EXPECT_EQ(to_vector<float>(f(ones(2))), (std::vector<float>{2, 2}));
-  for (const auto& use : std::vector<std::function<void()>>{[&] { static_cast<void>(to_string(leaked * 2)); },
-                                                            [&] { static_cast<void>(item<float>(sum(leaked))); },
-                                                            [&] { static_cast<void>(to_vector<float>(leaked)); }})
+  for (const auto& use :
+       std::vector<std::function<void()>>{[&] { static_cast<void>(to_string(leaked * 2)); },
+                                          [&] { static_cast<void>(item<float>(sum(leaked))); },
+                                          [&] { static_cast<void>(to_vector<float>(leaked)); }})
     EXPECT_THAT(error_of<ArgumentError>(use),
                 testing::AllOf(testing::HasSubstr("was made while jit at jit_test.cpp:"),
                                testing::HasSubstr("traced its function, which has ended"),

@@ -24,7 +24,7 @@ renamed = {
     "array_from_host": "array", "real_dtype": "finfo", "complex_dtype": "result_type", "wrap_key_data": "random.split", "key_data": "Key.data",
     "local": "Array.addressable_shards", "local_shape": "Sharding.shard_shape", "print": "debug.print", "to_vector": "Array.tolist", "to_bool_vector": "Array.tolist",
     "callback_values": "debug.callback", "print_values": "debug.print", "is_signed_integer": "isdtype", "is_unsigned_integer": "isdtype", "axes": "PartitionSpec",
-    "stop_gradient": "lax.stop_gradient",
+    "stop_gradient": "lax.stop_gradient", "delete_": "delete", "erfinv": "erf_inv",
 }
 # What Python does not need, and why.
 reasons = {
@@ -48,7 +48,7 @@ class_reasons = {
     "Ellipsis": pieces, "IndexHere": pieces, "NdDevices": pieces, "NoneType": "None", "Range": pieces, "Shape": pieces, "ShardingTree": pieces, "Slice": pieces, "SliceBound": pieces,
     "SpecTree": pieces, "EinsumExpression": "a string", "Format": "a string", "Printed": "any value", "FileInfo": named_tuple, "Entries": named_tuple, "LU": named_tuple, "LuFactor": named_tuple,
     "QR": named_tuple, "SVD": named_tuple, "Eigh": named_tuple, "Eig": named_tuple, "Schur": named_tuple, "Polar": named_tuple, "PivotedQR": named_tuple, "SlogDet": named_tuple,
-    "UniqueAll": named_tuple, "Histogram2d": named_tuple, "Solution": named_tuple, "Eigenpairs": named_tuple, "LocalView": "C++'s view of memory; numpy.asarray is Python's",
+    "UniqueAll": named_tuple, "Histogram2d": named_tuple, "Solution": named_tuple, "Eigenpairs": named_tuple, "KeptValues": "C++'s view of memory; numpy.asarray is Python's", "LocalView": "C++'s view of memory; numpy.asarray is Python's",
     "VarianceScaling": "keyword arguments of nn.variance_scaling", "ForwardJacobianOf": "what jacfwd gives", "Neighbours": "what a stencil's function is called with",
 }
 # Members by other names, or not for programs.
@@ -79,7 +79,7 @@ gradient = ts.grad(ts.checkpoint(lambda a: ts.sum(a)))(x)
 """
 # Their results are what a caller's function, tree or container holds.
 any_tree = set("cond switch map scan vjp linearize jvp eval_shape eval device_get tree_map tree_unflatten unflatten tree_reduce reduce checkpointed with_own_backward with_own_forward apply "
-               "restore __call__ __getitem__ __enter__ __get__ __array_namespace__ profile grad value_and_grad jacrev jacfwd hessian while_loop fori_loop".split())
+               "restore __call__ __getitem__ __getattr__ __enter__ __get__ __array_namespace__ profile grad value_and_grad jacrev jacfwd hessian while_loop fori_loop".split())
 
 
 def without_comments(path):

@@ -20,8 +20,9 @@ template <class T, class Returned> inline constexpr bool turns_into_array =
 }  // namespace detail
 
 template <class F, class T> T fori_loop(int lo, int hi, F body, T init, std::source_location where) {
-  static_assert(!detail::turns_into_array<T, std::invoke_result_t<F&, int, T>>,
-                "the body of fori_loop returns an Array and init is a number: write Array(0), or Array(0.f), as init");
+  static_assert(
+      !detail::turns_into_array<T, std::invoke_result_t<F&, int, T>>,
+      "the body of fori_loop returns an Array and init is a number: write Array(0), or Array(0.f), as init");
   const auto leaves = tree_leaves(init);
   if (!leaves.empty() && detail::is_compiled_loop(std::int64_t{hi} - lo, leaves)) {
     const auto site = detail::site_of_loop("fori_loop", where, init);
@@ -116,23 +117,26 @@ std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location wher
   if constexpr (detail::is_pair<Result>)
     return detail::scan_of_pairs(std::move(f), std::move(init), std::move(xs), where);
   else
-    static_assert(detail::never<F>,
-                  "the body of scan returns a pair: write return std::pair{carry, y}, where both may be trees");
+    static_assert(
+        detail::never<F>,
+        "the body of scan returns a pair: write return std::pair{carry, y}, where both may be trees");
 }
 
 template <class F, class G, class... A>
 std::invoke_result_t<F&, const A&...> cond(const Operand& predicate, F f, G g, const A&... args) {
   if constexpr (std::is_void_v<std::invoke_result_t<F&, const A&...>>)
-    static_assert(detail::never<F>,
-                  "the branches of cond return what they compute, and these return nothing: return an array, or "
-                  "write if (item<bool>(predicate)) outside of jit");
+    static_assert(
+        detail::never<F>,
+        "the branches of cond return what they compute, and these return nothing: return an array, or "
+        "write if (item<bool>(predicate)) outside of jit");
   else
     return detail::cond_of_values(predicate, std::move(f), std::move(g), args...);
 }
 
 template <class C, class F, class T> T while_loop(C condition, F body, T init, std::source_location where) {
-  static_assert(!detail::turns_into_array<T, std::invoke_result_t<F&, T>>,
-                "the body of while_loop returns an Array and init is a number: write Array(0), or Array(0.f), as init");
+  static_assert(
+      !detail::turns_into_array<T, std::invoke_result_t<F&, T>>,
+      "the body of while_loop returns an Array and init is a number: write Array(0), or Array(0.f), as init");
   const auto leaves = tree_leaves(init);
   const auto site = detail::site_of_loop("while_loop", where, init);
   if (!detail::any_unknown(leaves)) {

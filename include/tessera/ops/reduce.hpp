@@ -129,11 +129,13 @@ struct CumulativeOptions {
 
 /// max(a, b) of two arrays does not compile: max(x, axis) reduces.
 template <std::same_as<Array> A> void max(const Operand&, const A&) {
-  static_assert(detail::never<A>, "max(x, axis) reduces one array: the larger elements of two are maximum(a, b)");
+  static_assert(detail::never<A>,
+                "max(x, axis) reduces one array: the larger elements of two are maximum(a, b)");
 }
 /// min(a, b) of two arrays does not compile either.
 template <std::same_as<Array> A> void min(const Operand&, const A&) {
-  static_assert(detail::never<A>, "min(x, axis) reduces one array: the smaller elements of two are minimum(a, b)");
+  static_assert(detail::never<A>,
+                "min(x, axis) reduces one array: the smaller elements of two are minimum(a, b)");
 }
 
 }  // namespace tessera

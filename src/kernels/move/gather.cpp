@@ -207,17 +207,17 @@ void scatter_along(std::string_view op, Dtype dtype, void* dst, AxisView view, c
 
 namespace {
 // Element i is start + (first + i) step whatever block it is computed in, so that its last bit is the same.
-template <class Number> void iota_of(Dtype dtype, void* out, std::int64_t n, Number start, Number step,
-                                     std::int64_t first) {
+template <class Number>
+void iota_of(Dtype dtype, void* out, std::int64_t n, Number start, Number step, std::int64_t first) {
   visit_stored(dtype, [&]<class T>(T) {
     T* to = static_cast<T*>(out);
     share(n, worth_a_thread(sizeof(T)), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const Number value =
-            std::is_integral_v<Number>
-                ? static_cast<Number>(static_cast<std::uint64_t>(start) +
-                                      static_cast<std::uint64_t>(first + i) * static_cast<std::uint64_t>(step))
-                : start + static_cast<Number>(first + i) * step;
+        const Number value = std::is_integral_v<Number>
+                                 ? static_cast<Number>(static_cast<std::uint64_t>(start) +
+                                                       static_cast<std::uint64_t>(first + i) *
+                                                           static_cast<std::uint64_t>(step))
+                                 : start + static_cast<Number>(first + i) * step;
         if constexpr (is_complex_type<T>)
           to[i] = T(static_cast<typename T::value_type>(value));
         else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)

@@ -20,8 +20,8 @@ Array part_of(const Array& x, int dim, std::int64_t start, std::int64_t stop) {
 std::int64_t place_in(std::int64_t place, std::int64_t extent, std::int64_t last) {
   const auto at = place < 0 ? place + extent : place;
   if (at < 0 || at > last)
-    throw IndexError(call_text() + ": place " + std::to_string(place) + " is out of range for an axis of extent " +
-                     std::to_string(extent));
+    throw IndexError(call_text() + ": place " + std::to_string(place) +
+                     " is out of range for an axis of extent " + std::to_string(extent));
   return at;
 }
 
@@ -47,7 +47,8 @@ std::vector<Array> array_split(const Operand& x, int parts, int axis) {
   const Call call("array_split", x.where);
   check_usable(x.array);
   const int dim = checked_dim(axis, x.array.ndim());
-  if (parts < 1) throw ArgumentError(call_text() + ": " + std::to_string(parts) + " parts; there must be one at least");
+  if (parts < 1)
+    throw ArgumentError(call_text() + ": " + std::to_string(parts) + " parts; there must be one at least");
   const auto each = x.array.shape()[dim] / parts, more = x.array.shape()[dim] % parts;
   std::vector<std::int64_t> places;
   for (std::int64_t n = 1; n < parts; ++n) places.push_back(n * each + std::min(n, more));
@@ -165,7 +166,8 @@ Array unpackbits(const Operand& x, int axis) {
   const Call call("unpackbits", x.where);
   check_usable(x.array);
   const int dim = checked_dim(axis, x.array.ndim());
-  if (x.array.dtype() != uint8) throw DtypeError(call_text() + ": bytes of " + name(x.array.dtype()) + "; it takes uint8");
+  if (x.array.dtype() != uint8)
+    throw DtypeError(call_text() + ": bytes of " + name(x.array.dtype()) + "; it takes uint8");
   const Array bytes = expand_dims(moveaxis(x, dim, -1), x.array.ndim());
   const Array bits = bitwise_and(bitwise_right_shift(bytes, shifts()), astype(1, uint8));
   auto extents = x.array.shape().vector();

@@ -28,8 +28,11 @@ TEST(Edit, ReplacedPlacesAreThoseOfNumPy) {
 
 TEST(Edit, AMaskTakesAsManyValuesAsItChooses) {
   expect_as_numpy("mask_set", [](Given o) { return o.u.at(o.n > 6).set(array({-1.0, -2.0, -3.0, -4.0})); });
-  EXPECT_THAT(error_of<ShapeError>([] { static_cast<void>(arange(5).at(arange(5) > 2).set(array({1, 2, 3}))); }),
-              testing::HasSubstr("the mask chooses 2 of (5,), but there are 3 values; give one for each, or one for all"));
+  EXPECT_THAT(error_of<ShapeError>([] {
+                static_cast<void>(arange(5).at(arange(5) > 2).set(array({1, 2, 3})));
+              }),
+              testing::HasSubstr(
+                  "the mask chooses 2 of (5,), but there are 3 values; give one for each, or one for all"));
 }
 
 TEST(Edit, NumbersAndBitsAreThoseOfNumPy) {
@@ -54,22 +57,29 @@ TEST(Edit, PlacesOutOfRangeAreRefused) {
   const Array x = ones({3, 4});
   EXPECT_THAT(error_of<IndexError>([&] { static_cast<void>(delete_(x, {3})); }),
               testing::HasSubstr("place 3 is out of range for an axis of extent 3"));
-  EXPECT_THAT(error_of<IndexError>([&] { static_cast<void>(insert(x, 4, 0.0)); }), testing::HasSubstr("place 4 is out of range"));
-  EXPECT_THAT(error_of<ShapeError>([&] { static_cast<void>(fill_diagonal(ones(3), 0.0)); }), testing::HasSubstr("has no diagonal"));
+  EXPECT_THAT(error_of<IndexError>([&] { static_cast<void>(insert(x, 4, 0.0)); }),
+              testing::HasSubstr("place 4 is out of range"));
+  EXPECT_THAT(error_of<ShapeError>([&] { static_cast<void>(fill_diagonal(ones(3), 0.0)); }),
+              testing::HasSubstr("has no diagonal"));
 }
 
 TEST(Known, TakeRefusesKnownIndicesOutOfRangeAndClampsInATrace) {
-  EXPECT_THAT(error_of<IndexError>([] { static_cast<void>(take(arange(10.f), array({0, 50}), 0)); }),
+  EXPECT_THAT(error_of<IndexError>([] {
+                static_cast<void>(take(arange(10.f), array({0, 50}), 0));
+              }),
               testing::HasSubstr("the indices go from 0 to 50, but dimension 0 has the extent 10"));
   EXPECT_EQ(to_vector<float>(take(arange(10.f), array({0, 50}), 0, "clip")), (std::vector<float>{0, 9}));
-  EXPECT_EQ(to_vector<float>(jit([](const Array& x) { return take(x, array({0, 50}), 0); })(arange(10.f))),
+  EXPECT_EQ(to_vector<float>(jit([](const Array& x) {
+              return take(x, array({0, 50}), 0);
+            })(arange(10.f))),
             (std::vector<float>{0, 9}));
 }
 
 TEST(Known, QuantileRefusesKnownPartsOutOfRange) {
   EXPECT_THAT(error_of<ArgumentError>([] { static_cast<void>(quantile(arange(4.f), 1.5)); }),
               testing::HasSubstr("1.5 is no part of the elements, which goes from 0 to 1"));
-  EXPECT_THAT(error_of<ArgumentError>([] { static_cast<void>(percentile(arange(4.f), -3)); }), testing::HasSubstr("from 0 to 100"));
+  EXPECT_THAT(error_of<ArgumentError>([] { static_cast<void>(percentile(arange(4.f), -3)); }),
+              testing::HasSubstr("from 0 to 100"));
   EXPECT_EQ(item<float>(jit([](const Array& x) { return quantile(x, 1.5); })(arange(4.f))), 3);
 }
 

@@ -126,15 +126,18 @@ bool brings_a_slice_for_each(const Array& x, const Array& mask, const Array& v) 
 }
 ParsedIndex places_of(const Array& x, const Array& mask, const Array& v, std::source_location where) {
   if (detail::is_unknown(mask))
-    throw ArgumentError(call_text() + ": how many elements the mask chooses is not known while a function is traced, "
-                        "so that the " + std::to_string(v.shape()[0]) +
+    throw ArgumentError(call_text() +
+                        ": how many elements the mask chooses is not known while a function is traced, "
+                        "so that the " +
+                        std::to_string(v.shape()[0]) +
                         " values find no places; write where(mask, values, x) with values of x's shape");
   std::vector<IndexPart> parts;
   for (auto& places : nonzero(Operand(mask, where))) parts.emplace_back(std::move(places));
   const auto chosen = parts[0].array.size();
   if (chosen != v.shape()[0])
-    throw ShapeError(call_text() + ": the mask chooses " + std::to_string(chosen) + " of " + to_string(mask.shape()) +
-                     ", but there are " + std::to_string(v.shape()[0]) + " values; give one for each, or one for all");
+    throw ShapeError(call_text() + ": the mask chooses " + std::to_string(chosen) + " of " +
+                     to_string(mask.shape()) + ", but there are " + std::to_string(v.shape()[0]) +
+                     " values; give one for each, or one for all");
   return parse_index(x.shape(), std::move(parts));
 }
 
