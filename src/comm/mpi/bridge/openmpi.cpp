@@ -1,9 +1,21 @@
 // Open MPI 4 and 5, which share one binary interface: handles are pointers, and the predefined ones are
 // addresses in the library.
+#include <dlfcn.h>
 #include <mpi.h>
 
+namespace {
+
+// A program that is linked with Open MPI may hold the handles itself (copy relocations); then these are the ones
+// that the library uses, and the library's own are empty.
+void* predefined(void* library, const char* name) {
+  void* shown = dlsym(RTLD_DEFAULT, name);
+  return shown != nullptr ? shown : dlsym(library, name);
+}
+
+}  // namespace
+
 #undef OMPI_PREDEFINED_GLOBAL
-#define OMPI_PREDEFINED_GLOBAL(type, global) static_cast<type>(dlsym(library, #global))
+#define OMPI_PREDEFINED_GLOBAL(type, global) static_cast<type>(predefined(library, #global))
 
 #include "comm/mpi/bridge/adapter.hpp"
 
