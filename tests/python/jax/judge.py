@@ -51,7 +51,7 @@ def jitted_or_by_op(function):
     def call(*args, **kwargs):
         try:
             return jitted(function)(*args, **kwargs)
-        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError):
+        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, ValueError):
             return by_op(function)(*args, **kwargs)
     return call
 
