@@ -1,4 +1,5 @@
-// TESSERA_TEST_TARGET=avx2 or =baseline runs the tests as on a machine that has no more than that.
+// TESSERA_TEST_TARGET=avx2 or =baseline runs the tests as on a machine that has no more than that,
+// TESSERA_THREADS with so many threads.
 #include <gtest/gtest.h>
 
 #include <hwy/highway.h>
@@ -6,11 +7,15 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/settings.hpp"
+#include "kernels/threads.hpp"
+
 namespace {
 
 class Targets : public testing::Environment {
  public:
   void SetUp() override {
+    if (tessera::settings().threads > 0) tessera::kernels::set_threads(tessera::settings().threads);
     const char* wanted = std::getenv("TESSERA_TEST_TARGET");
     if (wanted == nullptr) return;
     const std::string target = wanted;
