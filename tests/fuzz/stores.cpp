@@ -12,9 +12,9 @@
 #include "fuzz/accepts.hpp"
 #include "fuzz/mutator.hpp"
 #include "fuzz/parsers.hpp"
+#include "io/formats/zarr/codecs/shard_index.hpp"
 #include "io/formats/zarr/grid.hpp"
-#include "io/formats/zarr/metadata.hpp"
-#include "io/formats/zarr/shard_index.hpp"
+#include "io/formats/zarr/metadata/metadata.hpp"
 #include "types/checked.hpp"
 
 namespace tessera::test {

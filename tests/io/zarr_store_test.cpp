@@ -5,7 +5,7 @@
 
 #include "io/file.hpp"
 #include "io/folder.hpp"
-#include "io/formats/zarr/json_document.hpp"
+#include "io/formats/zarr/metadata/json_document.hpp"
 
 namespace tessera::test {
 namespace {

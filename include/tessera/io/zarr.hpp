@@ -113,7 +113,8 @@ class Zarr {
   /// other extents differ, DtypeError for another dtype.
   void append(const std::string& name, const Array& x, int dim, const ZarrOptions& options = {},
               std::source_location where = std::source_location::current());
-  /// Puts x into an array, from the element `start` on. Chunks that x fills in part are read and written again.
+  /// Puts x into an array, from the element `start` on. Chunks that x fills in part are read
+  /// and written again.
   void overwrite(const std::string& name, const Array& x, const std::vector<std::int64_t>& start,
                  std::source_location where = std::source_location::current());
   /// Makes a group, and those on the way to it. One that is there stays.

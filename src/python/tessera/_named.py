@@ -81,7 +81,7 @@ def _unpacked(x, attrs):
     if offset is not None:
         values = values + offset
     for number in missing:
-        values = ts.where(ts.equal(x, number), float("nan"), values)
+        values = ts.where(x == number, float("nan"), values)
     return values
 
 

@@ -1,7 +1,7 @@
 // Which rank writes which chunk, when an array is written whose blocks are not its chunks. Pure.
 //
 //   blocks of 3 ranks   0 0 0 0 | 1 1 1 1 | 2 2        chunk 0: rank 0 has all of it
-//   chunks of 3         0 0 0 1 1 1 2 2 2 3            chunk 1: rank 0 sends one element to rank 1, which has two
+//   chunks of 3         0 0 0 1 1 1 2 2 2 3            chunk 1: rank 0 sends one of three to rank 1
 //
 // A chunk belongs to the rank that has most of it; where several have as much, to each of them in turn. Each
 // rank finds out about its own chunks alone, and all come to the same owners.

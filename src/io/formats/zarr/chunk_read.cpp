@@ -8,7 +8,7 @@
 #include "api/memory.hpp"
 #include "base/text.hpp"
 #include "io/file.hpp"
-#include "io/formats/zarr/shard_index.hpp"
+#include "io/formats/zarr/codecs/shard_index.hpp"
 #include "kernels/move/copy.hpp"
 
 namespace tessera::io::zarr {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "io/formats/zarr/chain.hpp"
 #include "io/formats/zarr/chunk_plan.hpp"
+#include "io/formats/zarr/codecs/chain.hpp"
 #include "io/formats/zarr/grid.hpp"
 #include "io/team.hpp"
 

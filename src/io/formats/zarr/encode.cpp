@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "io/formats/zarr/chunk_write.hpp"
-#include "io/formats/zarr/shard_index.hpp"
+#include "io/formats/zarr/codecs/shard_index.hpp"
 #include "kernels/move/copy.hpp"
 
 namespace tessera::io::zarr {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/formats/zarr/metadata.hpp"
+#include "io/formats/zarr/metadata/metadata.hpp"
 #include "types/box.hpp"
 
 namespace tessera::io::zarr {

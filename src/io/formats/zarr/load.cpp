@@ -14,7 +14,7 @@
 #include "io/formats/part.hpp"
 #include "io/formats/zarr/chunk_read.hpp"
 #include "io/formats/zarr/folder_place.hpp"
-#include "io/formats/zarr/node.hpp"
+#include "io/formats/zarr/metadata/node.hpp"
 #include "kernels/move/copy.hpp"
 #include "types/buffer.hpp"
 

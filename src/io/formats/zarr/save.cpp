@@ -10,8 +10,8 @@
 #include "io/blocks.hpp"
 #include "io/fault_point.hpp"
 #include "io/formats/zarr/chunk_write.hpp"
-#include "io/formats/zarr/new_array.hpp"
-#include "io/formats/zarr/node.hpp"
+#include "io/formats/zarr/metadata/new_array.hpp"
+#include "io/formats/zarr/metadata/node.hpp"
 #include "io/formats/zarr/store.hpp"
 #include "io/save_place.hpp"
 

@@ -11,7 +11,7 @@
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
 #include "io/formats/zarr/chunk_write.hpp"
-#include "io/formats/zarr/node.hpp"
+#include "io/formats/zarr/metadata/node.hpp"
 #include "io/save_place.hpp"
 
 namespace tessera::io::zarr {

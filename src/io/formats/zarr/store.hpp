@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/formats/zarr/folder_place.hpp"
-#include "io/formats/zarr/metadata.hpp"
+#include "io/formats/zarr/metadata/metadata.hpp"
 #include "io/team.hpp"
 
 namespace tessera::io::zarr {

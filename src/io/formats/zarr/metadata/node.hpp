@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/formats/zarr/metadata.hpp"
+#include "io/formats/zarr/metadata/metadata.hpp"
 
 namespace tessera::io::zarr {
 
@@ -22,8 +22,8 @@ struct Node {
 // What a folder is; none where it holds no metadata.
 Node read_node(const std::string& call, const std::string& folder);
 ArrayMeta read_array(const std::string& call, const std::string& folder);  // IoError if it is none
-// The nodes below a folder by their paths in it: as consolidated metadata say it, or by a search. What tessera
-// cannot read has the kind none.
+// The nodes below a folder by their paths in it: as consolidated metadata say it, or by a search. What
+// tessera cannot read has the kind none.
 std::map<std::string, Node> nodes_below(const std::string& call, const std::string& folder);
 // A search, whatever is consolidated; the documents of version 3.
 std::map<std::string, Json> documents_below(const std::string& call, const std::string& folder);

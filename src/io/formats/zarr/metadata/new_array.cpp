@@ -1,4 +1,4 @@
-#include "io/formats/zarr/new_array.hpp"
+#include "io/formats/zarr/metadata/new_array.hpp"
 
 #include <tessera/error.hpp>
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "io/formats/zarr/chain.hpp"
+#include "io/formats/zarr/codecs/chain.hpp"
 
 namespace tessera::io::zarr {
 

@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "base/text.hpp"
-#include "io/formats/zarr/metadata.hpp"
+#include "io/formats/zarr/metadata/metadata.hpp"
 
 namespace tessera::io::zarr {
 namespace {

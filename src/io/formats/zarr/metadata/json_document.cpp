@@ -1,4 +1,4 @@
-#include "io/formats/zarr/json_document.hpp"
+#include "io/formats/zarr/metadata/json_document.hpp"
 
 #include <tessera/error.hpp>
 

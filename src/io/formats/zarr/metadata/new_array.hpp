@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "io/formats/zarr/metadata.hpp"
+#include "io/formats/zarr/metadata/metadata.hpp"
 
 namespace tessera::io::zarr {
 

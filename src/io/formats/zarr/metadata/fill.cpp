@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "io/formats/zarr/metadata.hpp"
+#include "io/formats/zarr/metadata/metadata.hpp"
 
 namespace tessera::io::zarr {
 namespace {

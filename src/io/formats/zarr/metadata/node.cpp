@@ -1,4 +1,4 @@
-#include "io/formats/zarr/node.hpp"
+#include "io/formats/zarr/metadata/node.hpp"
 
 #include <filesystem>
 

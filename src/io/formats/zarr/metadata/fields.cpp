@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "io/formats/zarr/metadata.hpp"
+#include "io/formats/zarr/metadata/metadata.hpp"
 #include "types/checked.hpp"
 
 namespace tessera::io::zarr {

@@ -1,5 +1,5 @@
-// The JSON of Zarr's metadata: what Python's json module writes and reads, which is JSON with the numbers NaN,
-// Infinity and -Infinity. Pure: error texts start with the fact, as those of npy_header.hpp.
+// The JSON of Zarr's metadata: what Python's json module writes and reads, which is JSON with the numbers
+// NaN, Infinity and -Infinity. Pure: error texts start with the fact, as those of npy_header.hpp.
 #pragma once
 #include <nlohmann/json.hpp>
 

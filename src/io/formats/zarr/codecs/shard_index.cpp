@@ -1,4 +1,4 @@
-#include "io/formats/zarr/shard_index.hpp"
+#include "io/formats/zarr/codecs/shard_index.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "io/formats/zarr/metadata.hpp"
+#include "io/formats/zarr/metadata/metadata.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::io::zarr {

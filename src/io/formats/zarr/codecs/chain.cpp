@@ -1,4 +1,4 @@
-#include "io/formats/zarr/chain.hpp"
+#include "io/formats/zarr/codecs/chain.hpp"
 
 #include <zlib.h>
 #include <tessera/error.hpp>
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/text.hpp"
-#include "io/formats/zarr/crc32c.hpp"
+#include "io/formats/zarr/codecs/crc32c.hpp"
 
 namespace tessera::io::zarr {
 namespace {

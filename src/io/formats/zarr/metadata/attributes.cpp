@@ -1,5 +1,5 @@
 // Attributes between JSON and C++: numbers, texts and lists of one kind.
-#include "io/formats/zarr/node.hpp"
+#include "io/formats/zarr/metadata/node.hpp"
 
 namespace tessera::io::zarr {
 namespace {

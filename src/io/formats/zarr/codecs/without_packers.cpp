@@ -1,7 +1,7 @@
 // Compiled in place of packers.cpp where the build found no zstd or no Blosc.
 #include <tessera/error.hpp>
 
-#include "io/formats/zarr/packers.hpp"
+#include "io/formats/zarr/codecs/packers.hpp"
 
 namespace tessera::io::zarr {
 namespace {

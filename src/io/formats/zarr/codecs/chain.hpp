@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "io/formats/zarr/packers.hpp"
+#include "io/formats/zarr/codecs/packers.hpp"
 
 namespace tessera::io::zarr {
 

@@ -1,4 +1,4 @@
-#include "io/formats/zarr/crc32c.hpp"
+#include "io/formats/zarr/codecs/crc32c.hpp"
 
 #include <array>
 #include <bit>

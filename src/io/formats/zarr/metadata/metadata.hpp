@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/formats/zarr/json_document.hpp"
+#include "io/formats/zarr/metadata/json_document.hpp"
 
 namespace tessera::io::zarr {
 

@@ -1,5 +1,5 @@
 // Through zstd and Blosc.
-#include "io/formats/zarr/packers.hpp"
+#include "io/formats/zarr/codecs/packers.hpp"
 
 #include <blosc.h>
 #include <zstd.h>
