@@ -1,5 +1,6 @@
 // info, env, shard: what is there, without computing anything.
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
